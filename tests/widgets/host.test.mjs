@@ -13,7 +13,13 @@ function system(dark) {
     removeEventListener: (_, callback) => callbacks.splice(callbacks.indexOf(callback), 1),
   };
   globalThis.matchMedia = () => media;
-  return { callbacks, turn: (to) => { media.matches = to; for (const callback of callbacks) callback(); } };
+  return {
+    callbacks,
+    turn: (to) => {
+      media.matches = to;
+      for (const callback of callbacks) callback();
+    },
+  };
 }
 
 afterEach(() => {
@@ -68,7 +74,12 @@ test("a text is copied, and the answer counts which one it was", async () => {
   assert.deepEqual(written, ["import explorer"]);
   assert.deepEqual(model.get("copied"), { n: 1, ok: true });
   assert.deepEqual(model.sent, [{ copied: { n: 1, ok: true } }]);
-  await model.put({ copy: new Map([["text", "again"], ["n", 2]]) });
+  await model.put({
+    copy: new Map([
+      ["text", "again"],
+      ["n", 2],
+    ]),
+  });
   await settled();
   assert.deepEqual(written, ["import explorer", "again"]);
   assert.deepEqual(model.get("copied"), { n: 2, ok: true });

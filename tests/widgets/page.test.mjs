@@ -12,9 +12,21 @@ import { fused, picture, places, step } from "./samples.mjs";
 const base64 = (bytes) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
 
 const recording = () => ({
-  version: 1, title: "Three layers", steps: [step(0), step(1, { changed: false }), step(2)],
-  pictures: { "0/diff": picture(), "0/before": picture({ mode: "before" }), "0/after": picture({ mode: "after" }), "2/diff": fused() },
-  coordinates: { "0/diff": base64(places(3)), "0/before": base64(places(3)), "0/after": base64(places(3)), "2/diff": base64(places(2)) },
+  version: 1,
+  title: "Three layers",
+  steps: [step(0), step(1, { changed: false }), step(2)],
+  pictures: {
+    "0/diff": picture(),
+    "0/before": picture({ mode: "before" }),
+    "0/after": picture({ mode: "after" }),
+    "2/diff": fused(),
+  },
+  coordinates: {
+    "0/diff": base64(places(3)),
+    "0/before": base64(places(3)),
+    "0/after": base64(places(3)),
+    "2/diff": base64(places(2)),
+  },
   details: { "0/sum": { id: "whatever", title: "Sum %7", sections: [] } },
 });
 
@@ -52,7 +64,11 @@ test("a picture that was not recorded has a message", () => {
 
 test("the address keeps step, mode and selection", () => {
   let kept = "";
-  const first = recordingModel(recording(), { keep: (hash) => { kept = hash; } });
+  const first = recordingModel(recording(), {
+    keep: (hash) => {
+      kept = hash;
+    },
+  });
   first.set("step", 2);
   first.set("selection", ["cpt"]);
   first.save_changes();
@@ -73,7 +89,8 @@ const place = (step, mode, selection = []) => ({ step, mode, colour_by: "kind", 
 /** The same pictures under the keys that a page of several views has. */
 function named() {
   const { pictures, coordinates, ...rest } = recording();
-  const long = (record) => Object.fromEntries(Object.entries(record).map(([key, value]) => [`${key}/kind/none`, value]));
+  const long = (record) =>
+    Object.fromEntries(Object.entries(record).map(([key, value]) => [`${key}/kind/none`, value]));
   return { ...rest, pictures: long(pictures), coordinates: long(coordinates) };
 }
 
@@ -94,11 +111,17 @@ function embed(embedded, tables = []) {
 
 test("an embedded graph starts where it was, and the text below it follows its step", () => {
   const options = { compact: true, height: 300, modes: ["diff", "before", "after", "side"] };
-  const { el, model } = embed({ kind: "graph", recording: 0, options, start: { ...place(2, "diff", ["cpt"]), hull: "m0" } }, ["", "0", "2"]);
+  const { el, model } = embed(
+    { kind: "graph", recording: 0, options, start: { ...place(2, "diff", ["cpt"]), hull: "m0" } },
+    ["", "0", "2"],
+  );
   const words = () => el.childNodes.filter((child) => child.dataset && !child.hidden).map((child) => child.textContent);
   assert.deepEqual([model.get("step"), model.get("selection"), model.get("options")], [2, ["cpt"], options]);
   assert.deepEqual(model.get("view"), { mode: "diff", colour_by: "kind", group_by: "none", hull: "m0" });
-  assert.deepEqual(el.of("ce-boxes")[0].childNodes.map((box) => box.getAttribute("data-id")), ["input", "cpt"]);
+  assert.deepEqual(
+    el.of("ce-boxes")[0].childNodes.map((box) => box.getAttribute("data-id")),
+    ["input", "cpt"],
+  );
   assert.deepEqual(words(), ["words of 2"]);
   assert.ok(el.childNodes[0].dataset === undefined, "the graph stands over its words");
   model.set("step", 1);
@@ -112,11 +135,31 @@ test("an embedded graph starts where it was, and the text below it follows its s
 
 test("a question is answered in its picture, shows the step and goes back", async () => {
   const asked = {
-    version: 1, text: "Which?", asking: place(0, "after", ["sum"]), revealing: place(2, "diff", ["cpt"]),
-    clicks: { boxes: { input: 1, product: 2, sum: 3 }, about: 3, wanted: [2], right: "Right: 1 other layer.", why: "", apart: { 1: "no." } },
+    version: 1,
+    text: "Which?",
+    asking: place(0, "after", ["sum"]),
+    revealing: place(2, "diff", ["cpt"]),
+    clicks: {
+      boxes: { input: 1, product: 2, sum: 3 },
+      about: 3,
+      wanted: [2],
+      right: "Right: 1 other layer.",
+      why: "",
+      apart: { 1: "no." },
+    },
   };
-  const [options, revealed_options] = [{ stepper: false, many: true }, { stepper: false, many: false }];
-  const { el, model } = embed({ kind: "question", recording: 0, question: asked, options, revealed_options, start: asked.asking });
+  const [options, revealed_options] = [
+    { stepper: false, many: true },
+    { stepper: false, many: false },
+  ];
+  const { el, model } = embed({
+    kind: "question",
+    recording: 0,
+    question: asked,
+    options,
+    revealed_options,
+    start: asked.asking,
+  });
   assert.deepEqual(model.get("selection"), ["sum"]);
   el.of("ce-box")[1].dispatch("click");
   const chosen = model.get("selection");
@@ -125,16 +168,34 @@ test("a question is answered in its picture, shows the step and goes back", asyn
   assert.match(el.textContent, /Right: 1 other layer/);
   el.button("Reveal").dispatch("click");
   await settled();
-  assert.deepEqual([model.get("step"), model.get("view").mode, model.get("selection"), model.get("options")], [2, "diff", ["cpt"], revealed_options]);
-  assert.deepEqual(el.of("ce-boxes")[0].childNodes.map((box) => box.getAttribute("data-id")), ["input", "cpt"]);
+  assert.deepEqual(
+    [model.get("step"), model.get("view").mode, model.get("selection"), model.get("options")],
+    [2, "diff", ["cpt"], revealed_options],
+  );
+  assert.deepEqual(
+    el.of("ce-boxes")[0].childNodes.map((box) => box.getAttribute("data-id")),
+    ["input", "cpt"],
+  );
   el.button("Back to the question").dispatch("click");
   await settled();
-  assert.deepEqual([model.get("step"), model.get("view").mode, model.get("selection"), model.get("options")], [0, "after", chosen, options]);
+  assert.deepEqual(
+    [model.get("step"), model.get("view").mode, model.get("selection"), model.get("options")],
+    [0, "after", chosen, options],
+  );
   assert.equal(el.of("ceq-verdict")[0].hidden, false);
 });
 
 test("bars are shown in such a page too", () => {
-  const shown = { version: 1, title: "Layers", unit: "layers", log: false, series: ["layers"], note: "", bars: [{ label: "compile", value: 5, low: null, high: null, series: "layers", missing: "" }], table: { columns: [], rows: [] } };
+  const shown = {
+    version: 1,
+    title: "Layers",
+    unit: "layers",
+    log: false,
+    series: ["layers"],
+    note: "",
+    bars: [{ label: "compile", value: 5, low: null, high: null, series: "layers", missing: "" }],
+    table: { columns: [], rows: [] },
+  };
   const { el } = embed({ kind: "bars", bars: shown });
   assert.equal(el.of("ceb-bar").length, 1);
 });

@@ -6,12 +6,30 @@ import { readQuestion, verdictOf } from "../../widgets/js/question/checking.js";
 import { newDocument, newModel } from "./dom.mjs";
 
 const place = (step, mode, selection = []) => ({ step, mode, colour_by: "kind", group_by: "none", selection });
-const question = (more) => ({ version: 1, text: "What will it do?", asking: place(2, "after"), revealing: place(3, "diff"), ...more });
-const choices = { choices: { "A at 1": { right: true, text: "Right. A is larger." }, "B at 2": { right: false, text: "No: A is applied." } } };
+const question = (more) => ({
+  version: 1,
+  text: "What will it do?",
+  asking: place(2, "after"),
+  revealing: place(3, "diff"),
+  ...more,
+});
+const choices = {
+  choices: {
+    "A at 1": { right: true, text: "Right. A is larger." },
+    "B at 2": { right: false, text: "No: A is applied." },
+  },
+};
 const number = { number: { noun: "Layers", answer: 4, right: "Right: 4 layers.", wrong: "No: 4 layers are left." } };
-const clicks = { clicks: {
-  boxes: { n1: 1, n2: 2, n3: 3, n4: 4 }, about: 1, wanted: [2, 3], right: "Right: 2 other layers.", why: "They agree.", apart: { 4: "its level is 1." },
-} };
+const clicks = {
+  clicks: {
+    boxes: { n1: 1, n2: 2, n3: 3, n4: 4 },
+    about: 1,
+    wanted: [2, 3],
+    right: "Right: 2 other layers.",
+    why: "They agree.",
+    apart: { 4: "its level is 1." },
+  },
+};
 
 function open(asked, traits = {}) {
   const document = newDocument();
@@ -19,7 +37,14 @@ function open(asked, traits = {}) {
   const model = newModel({ question: JSON.stringify(asked), selection: [], answer: null, revealed: false, ...traits });
   const close = view.render({ model, el });
   const said = () => el.of("ceq-verdict")[0];
-  return { el, model, close, said, check: () => el.button("Check").dispatch("click"), inputs: (type) => el.all((one) => one.getAttribute?.("type") === type) };
+  return {
+    el,
+    model,
+    close,
+    said,
+    check: () => el.button("Check").dispatch("click"),
+    inputs: (type) => el.all((one) => one.getAttribute?.("type") === type),
+  };
 }
 
 test("a choice is checked, and Python receives the answer", () => {
@@ -46,7 +71,11 @@ test("a choice is checked, and Python receives the answer", () => {
 test("a number is typed, and Enter checks it", () => {
   const { model, said, inputs, check } = open(question(number));
   const [field] = inputs("number");
-  for (const [typed, words] of [["", "Enter an integer first."], ["2.5", "Enter an integer first."], ["5", "✕No: 4 layers are left."]]) {
+  for (const [typed, words] of [
+    ["", "Enter an integer first."],
+    ["2.5", "Enter an integer first."],
+    ["5", "✕No: 4 layers are left."],
+  ]) {
     field.value = typed;
     field.dispatch("input");
     check();
@@ -101,7 +130,10 @@ test("the feedback is shown as long as the answer is unchanged", async () => {
   const typed = open(question(number));
   const [field] = typed.inputs("number");
   typed.check();
-  for (const [value, hidden] of [["5", true], ["", false]]) {
+  for (const [value, hidden] of [
+    ["5", true],
+    ["", false],
+  ]) {
     field.value = value;
     field.dispatch("input");
     assert.equal(typed.said().hidden, hidden);
@@ -121,7 +153,9 @@ test("the feedback names wrong and missing layers, with the reason of the first 
   const asked = readQuestion(question(clicks));
   assert.deepEqual(verdictOf(asked, [2, 3, 1]), { right: true, text: "Right: 2 other layers." });
   assert.equal(verdictOf(asked, [4]).text, "Not these: 4. Layer 4: its level is 1. Missing: 2, 3. They agree.");
-  const many = readQuestion(question({ clicks: { ...clicks.clicks, wanted: Array.from({ length: 1200 }, (_, i) => i + 10) } }));
+  const many = readQuestion(
+    question({ clicks: { ...clicks.clicks, wanted: Array.from({ length: 1200 }, (_, i) => i + 10) } }),
+  );
   assert.equal(verdictOf(many, []).text, "Missing: 10, 11, 12, 13, 14, 15 ... (1,200 in all). They agree.");
 });
 

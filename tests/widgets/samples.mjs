@@ -1,32 +1,82 @@
 /** Pictures to draw: three layers before a fuse, and what is left after it. */
 
 export const node = (id, more = {}) => ({
-  id, ids: [1], title: id, detail: "2 → 2", kind: "sum", level: 0, count: 1, folds: 1, change: "kept",
-  fill: null, fill_text: "", category: null, matched: false, badges: [], ...more,
+  id,
+  ids: [1],
+  title: id,
+  detail: "2 → 2",
+  kind: "sum",
+  level: 0,
+  count: 1,
+  folds: 1,
+  change: "kept",
+  fill: null,
+  fill_text: "",
+  category: null,
+  matched: false,
+  badges: [],
+  ...more,
 });
 
-export const edge = (source, target, more = {}) => ({ source, target, change: "kept", count: 1, read: null, copied_bytes: 0, label: "", ...more });
+export const edge = (source, target, more = {}) => ({
+  source,
+  target,
+  change: "kept",
+  count: 1,
+  read: null,
+  copied_bytes: 0,
+  label: "",
+  ...more,
+});
 
 export const picture = (more = {}) => ({
-  version: 1, step: 0, mode: "diff", colour_by: "change", group_by: "fold", title: "Step 0", caption: "1 layer created, 2 removed",
-  note: "3 layers.", message: "", width: 400, height: 300,
+  version: 1,
+  step: 0,
+  mode: "diff",
+  colour_by: "change",
+  group_by: "fold",
+  title: "Step 0",
+  caption: "1 layer created, 2 removed",
+  note: "3 layers.",
+  message: "",
+  width: 400,
+  height: 300,
   nodes: [
     node("input", { kind: "input", count: 4 }),
     node("product", { kind: "product", level: 1, change: "removed", matched: true }),
-    node("sum", { level: 2, change: "removed", matched: true, badges: [{ sign: "?", text: "near miss", tone: "warning" }] }),
+    node("sum", {
+      level: 2,
+      change: "removed",
+      matched: true,
+      badges: [{ sign: "?", text: "near miss", tone: "warning" }],
+    }),
   ],
   edges: [edge("input", "product"), edge("product", "sum", { change: "removed" })],
   hulls: [{ id: "m0", kind: "match", nodes: ["sum", "product"], label: "Candecomp", reason: "in the optimizer" }],
   legend: [{ channel: "border", role: "removed", sign: "−", text: "removed" }],
-  table: { columns: ["node", "change"], rows: [["input", ""], ["product", "removed"], ["sum", "removed"]] },
+  table: {
+    columns: ["node", "change"],
+    rows: [
+      ["input", ""],
+      ["product", "removed"],
+      ["sum", "removed"],
+    ],
+  },
   ...more,
 });
 
-export const fused = () => picture({
-  step: 2, title: "Step 2", caption: "2 layers became 1", hulls: [],
-  nodes: [node("input", { kind: "input", count: 4 }), node("cpt", { kind: "fused", level: 1, change: "added", folds: 8, came_from: ["product", "sum"] })],
-  edges: [edge("input", "cpt", { change: "added", read: "gather", copied_bytes: 4096, label: "gather 4 KiB" })],
-});
+export const fused = () =>
+  picture({
+    step: 2,
+    title: "Step 2",
+    caption: "2 layers became 1",
+    hulls: [],
+    nodes: [
+      node("input", { kind: "input", count: 4 }),
+      node("cpt", { kind: "fused", level: 1, change: "added", folds: 8, came_from: ["product", "sum"] }),
+    ],
+    edges: [edge("input", "cpt", { change: "added", read: "gather", copied_bytes: 4096, label: "gather 4 KiB" })],
+  });
 
 /** Places in a column, from the bottom up, as bytes in the middle of a longer buffer, as hosts give them. */
 export function places(count, gap = 100) {
@@ -38,8 +88,19 @@ export function places(count, gap = 100) {
 }
 
 export const step = (index, more = {}) => ({
-  index, path: `step/${index}`, title: `Step ${index} of 2: fuse`, summary: "", changed: true, ok: null, error: "",
-  layers: 3, folds: 3, matches: 1, near_misses: 0, seconds: 0.001, ...more,
+  index,
+  path: `step/${index}`,
+  title: `Step ${index} of 2: fuse`,
+  summary: "",
+  changed: true,
+  ok: null,
+  error: "",
+  layers: 3,
+  folds: 3,
+  matches: 1,
+  near_misses: 0,
+  seconds: 0.001,
+  ...more,
 });
 
 export const traits = (more = {}) => ({

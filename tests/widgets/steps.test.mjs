@@ -6,8 +6,21 @@ import { readTree } from "../../widgets/js/steps/reading.js";
 import { newDocument, newModel, settled } from "./dom.mjs";
 
 const step = (index, label, groups, more = {}) => ({
-  index, path: `p${index}`, title: `Step ${index} of 5: ${label}`, label, groups, summary: "", changed: true, ok: null,
-  error: "", layers: 1000 + index, folds: 1, matches: 0, near_misses: 0, seconds: 0, ...more,
+  index,
+  path: `p${index}`,
+  title: `Step ${index} of 5: ${label}`,
+  label,
+  groups,
+  summary: "",
+  changed: true,
+  ok: null,
+  error: "",
+  layers: 1000 + index,
+  folds: 1,
+  matches: 0,
+  near_misses: 0,
+  seconds: 0,
+  ...more,
 });
 
 const STEPS = [
@@ -28,15 +41,33 @@ function open(more = {}) {
   const close = view.render({ model, el });
   const tree = el.of("ces-tree")[0];
   const all = () => tree.all((item) => item.getAttribute("role") === "treeitem");
-  const seen = (item) => { for (let node = item.parentNode; node !== tree; node = node.parentNode) if (node.hidden) return false; return true; };
+  const seen = (item) => {
+    for (let node = item.parentNode; node !== tree; node = node.parentNode) if (node.hidden) return false;
+    return true;
+  };
   const name = (item) => item.of("ces-label")[0].textContent;
   const rows = () => all().filter(seen).map(name);
   const item = (label) => all().find((one) => name(one) === label);
-  const stop = () => all().filter((one) => one.getAttribute("tabindex") === "0").map(name);
-  const press = (key, fields = {}) => (all().find((one) => one.getAttribute("tabindex") === "0") ?? tree).dispatch("keydown", { key, ...fields });
-  const filter = (words) => { const [input] = el.all((one) => one.getAttribute("type") === "search"); input.value = words; input.dispatch("input"); };
-  const changing = (on) => { const [box] = el.all((one) => one.getAttribute("type") === "checkbox"); box.checked = on; box.dispatch("change"); };
-  const chosen = () => all().filter((one) => one.getAttribute("aria-selected") === "true").map(name);
+  const stop = () =>
+    all()
+      .filter((one) => one.getAttribute("tabindex") === "0")
+      .map(name);
+  const press = (key, fields = {}) =>
+    (all().find((one) => one.getAttribute("tabindex") === "0") ?? tree).dispatch("keydown", { key, ...fields });
+  const filter = (words) => {
+    const [input] = el.all((one) => one.getAttribute("type") === "search");
+    input.value = words;
+    input.dispatch("input");
+  };
+  const changing = (on) => {
+    const [box] = el.all((one) => one.getAttribute("type") === "checkbox");
+    box.checked = on;
+    box.dispatch("change");
+  };
+  const chosen = () =>
+    all()
+      .filter((one) => one.getAttribute("aria-selected") === "true")
+      .map(name);
   return { document, el, model, close, tree, rows, item, stop, press, filter, changing, chosen };
 }
 
@@ -44,8 +75,15 @@ test("the steps are under their groups, with the roles and levels of a tree", ()
   const { tree, rows, item, close } = open();
   assert.equal(tree.getAttribute("role"), "tree");
   assert.deepEqual(rows(), ["compile", "Optimize", "Round 1", "fuse", "Round 2", "shatter", "Fold", "level 1"]);
-  assert.deepEqual(["compile", "Optimize", "Round 1", "fuse", "level 1"].map((label) => item(label).getAttribute("aria-level")), ["1", "1", "2", "3", "2"]);
-  const above = (label) => { let node = item(label).parentNode; while (node.getAttribute("role") === "none") node = node.parentNode; return node; };
+  assert.deepEqual(
+    ["compile", "Optimize", "Round 1", "fuse", "level 1"].map((label) => item(label).getAttribute("aria-level")),
+    ["1", "1", "2", "3", "2"],
+  );
+  const above = (label) => {
+    let node = item(label).parentNode;
+    while (node.getAttribute("role") === "none") node = node.parentNode;
+    return node;
+  };
   assert.equal(above("compile"), tree);
   assert.equal(above("fuse").getAttribute("role"), "group");
   assert.equal(above("fuse").parentNode.childNodes[0], item("Round 1"), "the group stands with its row");
@@ -58,7 +96,11 @@ test("a step says its name, its layers and whether its output agrees; failures a
   const { item, close } = open();
   const mark = (label) => item(label).of("ces-mark")[0].textContent;
   assert.deepEqual(["compile", "fuse", "shatter", "level 1"].map(mark), ["", "✓", "✕", "✕"]);
-  const said = (label) => ["ces-label", "ces-what", "ces-count", "ces-said"].map((part) => item(label).of(part)[0].textContent).filter(Boolean).join(" ");
+  const said = (label) =>
+    ["ces-label", "ces-what", "ces-count", "ces-said"]
+      .map((part) => item(label).of(part)[0].textContent)
+      .filter(Boolean)
+      .join(" ");
   assert.equal(said("compile"), "compile 1,000 layers");
   assert.equal(said("fuse"), "fuse Candecomp x12 1,002 layers, the output agrees");
   assert.equal(said("shatter"), "shatter 1,003 layers, the output differs");
@@ -74,7 +116,10 @@ test("steps that change nothing are hidden, except the current one, unless all a
   await model.put({ step: 1 });
   assert.ok(rows().includes("collect"));
   changing(false);
-  assert.deepEqual(rows().filter((label) => /collect|level 2/.test(label)), ["collect", "level 2"]);
+  assert.deepEqual(
+    rows().filter((label) => /collect|level 2/.test(label)),
+    ["collect", "level 2"],
+  );
   changing(true);
   assert.ok(!rows().includes("level 2"));
   close();
@@ -176,7 +221,8 @@ test("keys that the tree uses do not reach the page, other keys and those with C
   const { press, close } = open();
   const taken = press("ArrowDown");
   assert.ok(taken.defaultPrevented && taken.stopped);
-  for (const event of [press("x"), press("ArrowDown", { ctrlKey: true }), press("ArrowDown", { altKey: true })]) assert.ok(!event.defaultPrevented && !event.stopped);
+  for (const event of [press("x"), press("ArrowDown", { ctrlKey: true }), press("ArrowDown", { altKey: true })])
+    assert.ok(!event.defaultPrevented && !event.stopped);
   close();
 });
 
@@ -216,15 +262,30 @@ test("malformed steps show the error instead of throwing; good ones afterwards a
 });
 
 test("unknown fields are ignored and missing ones have defaults", () => {
-  assert.deepEqual(readTree('[{"path": "optimize/fuse", "novelty": {"a": 1}}]'), [{
-    index: 0, label: "optimize/fuse", groups: [], title: "", summary: "", changed: true, ok: null, error: "", counted: "layers", layers: 0,
-  }]);
+  assert.deepEqual(readTree('[{"path": "optimize/fuse", "novelty": {"a": 1}}]'), [
+    {
+      index: 0,
+      label: "optimize/fuse",
+      groups: [],
+      title: "",
+      summary: "",
+      changed: true,
+      ok: null,
+      error: "",
+      counted: "layers",
+      layers: 0,
+    },
+  ]);
   assert.deepEqual(readTree(""), []);
   assert.equal(readTree([null])[0].label, "");
 });
 
 test("the requested theme, or the system's", async () => {
-  globalThis.matchMedia = (query) => ({ matches: query.includes("dark"), addEventListener() {}, removeEventListener() {} });
+  globalThis.matchMedia = (query) => ({
+    matches: query.includes("dark"),
+    addEventListener() {},
+    removeEventListener() {},
+  });
   try {
     const { el, model, close } = open();
     const ground = () => el.of("ces-root")[0].style.getPropertyValue("--ces-bg");
@@ -240,7 +301,11 @@ test("the requested theme, or the system's", async () => {
 
 test("closing removes all elements and listeners", async () => {
   const heard = [];
-  globalThis.matchMedia = () => ({ matches: false, addEventListener: (_, callback) => heard.push(callback), removeEventListener: (_, callback) => heard.splice(heard.indexOf(callback), 1) });
+  globalThis.matchMedia = () => ({
+    matches: false,
+    addEventListener: (_, callback) => heard.push(callback),
+    removeEventListener: (_, callback) => heard.splice(heard.indexOf(callback), 1),
+  });
   try {
     const { el, model, close } = open();
     assert.equal(heard.length, 2);

@@ -1,10 +1,8 @@
-"""The ES modules, tested by node against a small fake document and model: `node --test tests/widgets/`."""
+"""The sources of the views, tested by node against a small fake document and model: `node --test tests/widgets/`."""
 
 import shutil
 import subprocess
 from pathlib import Path
-
-import pytest
 
 from tests.needed import is_missing
 
@@ -17,10 +15,9 @@ def test_there_are_tests_of_the_modules() -> None:
     assert tested == ["bars", "graph", "graph_keys", "host", "page", "question", "steps"]
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.name)
-def test_es_module(module: Path) -> None:
+def test_es_modules() -> None:
     node = shutil.which("node")
     if node is None:
-        is_missing("node 20 or later", "apt-get install nodejs, brew install node, or https://nodejs.org")
-    done = subprocess.run([node, "--test", module], capture_output=True, text=True, timeout=120, check=False)
+        is_missing("node 20.11 or later", "apt-get install nodejs, brew install node, or https://nodejs.org")
+    done = subprocess.run([node, "--test", *MODULES], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
