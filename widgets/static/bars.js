@@ -47,7 +47,7 @@ var theme_default = {
       control: "#858c96",
       box: "#ffffff",
       kept: "#7d858f",
-      edge: "#8a929c",
+      edge: "#88909a",
       accent: "#0a5fb4",
       onAccent: "#ffffff",
       soft: "#eaf1f9",
