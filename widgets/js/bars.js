@@ -1,9 +1,9 @@
 /**
  * Horizontal bars with whiskers, one unit, one axis.
  *
- * Reads the traits `bars` (JSON of `BarsView` in `widgets/schema.py`) and `options` ({theme, height}). Setting `bars` again
- * redraws them, so that a measurement is shown as it runs. A missing value is hatched, with the reason. A bar with a `tone` is
- * a change in time: its colour and its sign say faster, slower, or within the noise.
+ * Reads the traits `bars` (JSON of `BarsView` in `widgets/schema.py`) and `options` ({theme, height}). Setting `bars`
+ * again redraws them, so that a measurement is shown as it runs. A missing value is hatched, with the reason. A bar
+ * with a `tone` is a change in time: its colour and its sign say faster, slower, or within the noise.
  */
 
 import { chartOf } from "./bars/chart.js";
@@ -82,7 +82,11 @@ function render({ model, el }) {
     return palette;
   }
 
-  /** An entry of the legend. @param {string} words @param {number} index @param {string} tone @param {import("./shared/theme.js").Palette} palette */
+  /**
+   * An entry of the legend.
+   * @param {string} words @param {number} index @param {string} tone
+   * @param {import("./shared/theme.js").Palette} palette
+   */
   function entry(words, index, tone, palette) {
     const textures = makeTextures(make, palette, `${name}-legend`);
     const { fill, colour } = textures.lookOf(index, tone);

@@ -1,8 +1,9 @@
 /**
  * The graph of one step of a trace: stepper, picture, legend, table, inspector.
  *
- * It draws plain data (the contract is `widgets/schema.py`) that Python computed: positions, colour roles, words. It runs
- * unchanged as an anywidget (Jupyter), as a Panel AnyWidgetComponent (shadow root, smaller model) and in a stand-alone page.
+ * It draws plain data (the contract is `widgets/schema.py`) that Python computed: positions, colour roles, words. It
+ * runs unchanged as an anywidget (Jupyter), as a Panel AnyWidgetComponent (shadow root, smaller model) and in a
+ * stand-alone page.
  *
  * Traits read: `picture`, `coordinates`, `steps`, `details`, `options`; read and written: `step`, `selection`, `view`;
  * written: `request` ({name, n}: what a button asks Python to do). See ../README.md.
@@ -96,7 +97,9 @@ function render({ model, el }) {
     ...[stepper.element, toolbar.element, strip.element, ui.wrong, main, legend.element, foot.element, ui.live],
   );
 
-  /** In compact form there is no toolbar: the modes float, two buttons join the stepper, the rest is in the inspector. */
+  /**
+   * In compact form there is no toolbar: the modes float, two buttons join the stepper, the rest is in the inspector.
+   */
   const arrangement = {
     reads: /** @type {const} */ (["options"]),
     draw() {
@@ -110,7 +113,10 @@ function render({ model, el }) {
     },
   };
 
-  /** What has no room elsewhere in compact form. @param {ReadonlySet<string>} closed headings that the user has closed */
+  /**
+   * What has no room elsewhere in compact form.
+   * @param {ReadonlySet<string>} closed headings that the user has closed
+   */
   function compactSettings(closed) {
     const choosers = toolbar.choosers.some((item) => !item.hidden) ? toolbar.choosers : [];
     const tables = h("div", { class: "ce-group" }, table.toggle, h("span", { text: "Table" }));

@@ -2,9 +2,9 @@
  * Browser features: the theme of the page and of the system, and the clipboard.
  *
  * Sets the theme of the page as `data-theme`: the system's, until an increment of the trait `flips` toggles it.
- * Increments `hello` until `answer` arrives, then sets `ready`: from then on messages are delivered. Until then the page is
- * inert: a key pressed earlier would only move its slider.
- * Reads `copy` ({text, n}): copies the text to the clipboard and writes `copied` ({n, ok}).
+ * Increments `hello` until `answer` arrives, then sets `ready`: from then on messages are delivered. Until then the
+ * page is inert: a key pressed earlier would only move its slider. Reads `copy` ({text, n}): copies the text to the
+ * clipboard and writes `copied` ({n, ok}).
  */
 
 import { asDict, text } from "./shared/reading.js";

@@ -1,8 +1,9 @@
 /**
- * The models of a page without Python: they answer a view's requests from a recording (`RecordingView` of `widgets/schema.py`).
+ * The models of a page without Python: they answer a view's requests from a recording (`RecordingView` of
+ * `widgets/schema.py`).
  *
- * `widgets/page.py` appends its bundle to that of `graph.js` in one module, so it imports nothing that `graph.js` imports: the
- * build fails if two names clash.
+ * `widgets/page.py` appends its bundle to that of `graph.js` in one module, so it imports nothing that `graph.js`
+ * imports: the build fails if two names clash.
  */
 
 /**
@@ -52,7 +53,8 @@ function recordedPicture(recording, step, view) {
 
 /**
  * A model like those of the hosts. `answer` receives changed values before the listeners, and returns further changes.
- * @param {Record<string, any>} values @param {(changed: Set<string>) => Record<string, any>} [answer] @returns {RecordingModel}
+ * @param {Record<string, any>} values @param {(changed: Set<string>) => Record<string, any>} [answer]
+ * @returns {RecordingModel}
  */
 export function plainModel(values, answer = () => ({})) {
   /** @type {Map<string, Set<() => void>>} */

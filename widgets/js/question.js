@@ -1,9 +1,9 @@
 /**
  * A question below the picture of a step: an input, Check with feedback on the answer, Reveal.
  *
- * Reads the traits `question` (JSON of `QuestionView` in `widgets/schema.py`), `selection` (the selected boxes of the picture) and
- * `options` ({theme}); writes `answer` (the last one checked: a list of nodes, a choice, or a number) and reads and writes
- * `revealed`. The feedback comes from Python, as part of the question; the host navigates the picture.
+ * Reads the traits `question` (JSON of `QuestionView` in `widgets/schema.py`), `selection` (the selected boxes of the
+ * picture) and `options` ({theme}); writes `answer` (the last one checked: a list of nodes, a choice, or a number) and
+ * reads and writes `revealed`. The feedback comes from Python, as part of the question; the host navigates the picture.
  */
 
 import { readQuestion, verdictOf } from "./question/checking.js";
@@ -50,6 +50,9 @@ const STYLE = `
 .ceq-bad .ceq-sign{color:var(--ceq-bad)}
 @media (forced-colors:active){.ceq-root button.ceq-main{forced-color-adjust:none}}
 `;
+
+const CLICKING =
+  "Click a box in the picture to choose it, and again to remove it; " + "or move with the arrow keys and press Enter.";
 
 /**
  * Draws the question into `el`; returns a function that removes it.
@@ -109,7 +112,7 @@ function render({ model, el }) {
       input.replaceChildren(
         h("p", {
           class: "ceq-how",
-          text: "Click a box in the picture to choose it, and again to remove it; or move with the arrow keys and press Enter.",
+          text: CLICKING,
         }),
       );
     follow();

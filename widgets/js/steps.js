@@ -1,8 +1,8 @@
 /**
  * The steps of a trace as a tree of passes, with a filter.
  *
- * Reads the traits `steps` (JSON of the list of `StepView` in `widgets/schema.py`) and `options` ({theme, height}); reads and
- * writes `step`. Python decides the name of a step and its position in the tree.
+ * Reads the traits `steps` (JSON of the list of `StepView` in `widgets/schema.py`) and `options` ({theme, height});
+ * reads and writes `step`. Python decides the name of a step and its position in the tree.
  */
 
 import { messageOf } from "./shared/contract.js";

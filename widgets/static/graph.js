@@ -504,7 +504,10 @@ function makeTimers(guard) {
   const cancel = (name) => clearTimeout(running.get(name));
   return {
     cancel,
-    /** @param {string} name @param {number} ms @param {() => void} action @param {string} [trait] what is to blame if it fails */
+    /**
+     * @param {string} name @param {number} ms @param {() => void} action
+     * @param {string} [trait] what is to blame if it fails
+     */
     after(name, ms, action, trait) {
       cancel(name);
       running.set(name, setTimeout(guard(action, trait), ms));
@@ -874,7 +877,7 @@ function makeFoot(ui, { state }, { ask }, pager) {
       /** @type {const} */
       ["picture", "options", "hover", "selection"]
     ),
-    /** @param {unknown} _ @param {import("./state.js").Changed} changed */
+    /** @param {unknown} _ @param {Changed} changed */
     draw(_, changed) {
       caption.textContent = captionWords();
       caption.setAttribute("title", caption.textContent);
@@ -1039,7 +1042,7 @@ function makeHint({ h }, area) {
     hide() {
       element.hidden = true;
     },
-    /** @param {import("./state.js").Box} box @param {import("../picture/types.js").Point} at in its pane @param {any} pane */
+    /** @param {Box} box @param {Point} at in its pane @param {any} pane */
     show(box, at, pane) {
       element.hidden = false;
       const facts = factsOf2(box).filter(Boolean);
@@ -2526,7 +2529,8 @@ function rounded2(corners, radius) {
     const by = Math.min(radius, before / 2, after / 2);
     const from = { x: corner.x + Math.sign(p.x - corner.x) * by, y: corner.y + Math.sign(p.y - corner.y) * by };
     const to = { x: corner.x + Math.sign(q.x - corner.x) * by, y: corner.y + Math.sign(q.y - corner.y) * by };
-    d += `${index ? "L" : "M"}${short(from.x)} ${short(from.y)}Q${short(corner.x)} ${short(corner.y)} ${short(to.x)} ${short(to.y)}`;
+    const at = ({ x, y }) => `${short(x)} ${short(y)}`;
+    d += `${index ? "L" : "M"}${at(from)}Q${at(corner)} ${at(to)}`;
   });
   return `${d}Z`;
 }
@@ -2614,13 +2618,20 @@ function makeBrush(make, pen2) {
     },
     /** Forget the hatches: the colours have changed. */
     recolour: () => hatches.clear(),
-    /** Write words in a font of the views. @param {string} font @param {string} fill @param {string} words @param {number} x @param {number} y */
+    /**
+     * Write words in a font of the views.
+     * @param {string} font @param {string} fill @param {string} words @param {number} x @param {number} y
+     */
     write(font, fill, words, x, y) {
       pen2.fillStyle = fill;
       pen2.font = font;
       pen2.fillText(words, x, y);
     },
-    /** A rounded rectangle. @param {{x: number, y: number, w: number, h: number, r: number}} at @param {string} fill @param {string} [stroke] @param {number} [width] */
+    /**
+     * A rounded rectangle.
+     * @param {{x: number, y: number, w: number, h: number, r: number}} at @param {string} fill @param {string} [stroke]
+     * @param {number} [width]
+     */
     panel({ x, y, w, h, r }, fill, stroke, width = 1) {
       pen2.beginPath();
       pen2.roundRect(x, y, w, h, r);
@@ -3323,7 +3334,7 @@ function makeStage({ make, h }, { state }, { root, attach }) {
       /** @type {const} */
       ["picture", "palette", "camera", ...MARKS]
     ),
-    /** @param {unknown} _ @param {import("./state.js").Changed} changed */
+    /** @param {unknown} _ @param {Changed} changed */
     draw(_, changed) {
       const held = changed.has("picture") ? focusedBox() : "";
       const redrawn = changed.has("picture") || changed.has("palette");
@@ -3414,7 +3425,7 @@ function makeStepper({ make, h, button, guard }, store, { goTo, walk, setPlaying
       /** @type {const} */
       ["steps", "step", "playing", "options", "width"]
     ),
-    /** @param {unknown} _ @param {import("./state.js").Changed} changed */
+    /** @param {unknown} _ @param {Changed} changed */
     draw(_, changed) {
       const last = Math.max(0, state.steps.length - 1);
       if (changed.has("steps")) drawTicks();

@@ -436,6 +436,7 @@ var STYLE = `
 .ceq-bad .ceq-sign{color:var(--ceq-bad)}
 @media (forced-colors:active){.ceq-root button.ceq-main{forced-color-adjust:none}}
 `;
+var CLICKING = "Click a box in the picture to choose it, and again to remove it; or move with the arrow keys and press Enter.";
 function render({ model, el }) {
   const doc = el.ownerDocument || document;
   const { h } = maker(doc);
@@ -481,7 +482,7 @@ function render({ model, el }) {
       input.replaceChildren(
         h("p", {
           class: "ceq-how",
-          text: "Click a box in the picture to choose it, and again to remove it; or move with the arrow keys and press Enter."
+          text: CLICKING
         })
       );
     follow();

@@ -1,6 +1,8 @@
 /** The axis of the bars, and numbers as they are shown. */
 
-/** @typedef {{low: number, high: number, log: boolean, ticks: number[], at(value: number): number}} Axis  `at`: 0 to 1 */
+/**
+ * @typedef {{low: number, high: number, log: boolean, ticks: number[], at(value: number): number}} Axis  `at`: 0 to 1
+ */
 
 /** A logarithmic axis has steps of these within a decade. */
 const STEPS = [1, 2, 5];

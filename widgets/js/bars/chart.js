@@ -62,7 +62,10 @@ export function chartOf(make, all, palette, width, name) {
   );
 }
 
-/** Lines and numbers of the axis; a number that would touch the one before is left out. @param {Make["s"]} s @param {Bars} all @param {Palette} palette @param {Columns} columns @param {number} bottom */
+/**
+ * Lines and numbers of the axis; a number that would touch the one before is left out.
+ * @param {Make["s"]} s @param {Bars} all @param {Palette} palette @param {Columns} columns @param {number} bottom
+ */
 function axisParts(s, all, { roles }, { left, room }, bottom) {
   const axis = axisOf(all);
   let edge = -Infinity;
@@ -77,7 +80,10 @@ function axisParts(s, all, { roles }, { left, room }, bottom) {
   });
 }
 
-/** @param {Make} make @param {Bars} all @param {Palette} palette @param {Columns} columns @param {import("./textures.js").Textures} textures */
+/**
+ * @param {Make} make @param {Bars} all @param {Palette} palette @param {Columns} columns
+ * @param {import("./textures.js").Textures} textures
+ */
 function rowMaker({ s }, all, { roles }, columns, textures) {
   const { left, room, full, several } = columns;
   const axis = axisOf(all);

@@ -16,7 +16,10 @@ export function makeTextures({ s }, { roles, series }, prefix) {
   /** @type {Map<string, any>} */
   const patterns = new Map();
   return {
-    /** Plain, stripes, dots, lines, by the number of the series; the colour of the tone, if there is one. @param {number} index @param {string} tone @returns {Look} */
+    /**
+     * Plain, stripes, dots, lines, by the number of the series; the colour of the tone, if there is one.
+     * @param {number} index @param {string} tone @returns {Look}
+     */
     lookOf(index, tone) {
       const colour = tone ? roles[tone] : series[index % series.length];
       const kind = index % 4;

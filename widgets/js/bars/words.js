@@ -26,7 +26,10 @@ export const valueWords = (bar, unit) =>
 export const tonesOf = ({ bars }) =>
   Object.keys(TONES).filter((tone) => bars.some((bar) => bar.tone === tone && bar.value !== null));
 
-/** The values as a table, if the bars come without one. @param {Bars} all @returns {{columns: string[], rows: string[][]}} */
+/**
+ * The values as a table, if the bars come without one.
+ * @param {Bars} all @returns {{columns: string[], rows: string[][]}}
+ */
 export function tableOf({ columns, rows, bars, unit }) {
   if (columns.length) return { columns, rows };
   const toned = bars.some((bar) => bar.tone);

@@ -24,7 +24,8 @@ const FOCUS_PAD = 60;
 const rounded = (value) => Math.round(value * 1000) / 1000;
 
 /**
- * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store @param {import("./saving.js").Saving} saving
+ * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
+ * @param {import("./saving.js").Saving} saving
  * @param {import("./stage.js").Stage} stage @param {any} root says in `data-moving` whether the picture moves
  */
 export function makeCamera({ guard, timers }, store, { setView }, stage, root) {

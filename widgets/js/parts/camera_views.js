@@ -78,7 +78,10 @@ export function automatic(pictures, viewport, asking) {
   return { k, x: within(x, width / k / 2, seen.l, seen.r), y: within(y, height / k / 2, seen.t, seen.b) };
 }
 
-/** `middle`, moved so that a view of half size `half` shows nothing beyond the picture. @param {number} middle @param {number} half @param {number} from @param {number} to */
+/**
+ * `middle`, moved so that a view of half size `half` shows nothing beyond the picture.
+ * @param {number} middle @param {number} half @param {number} from @param {number} to
+ */
 const within = (middle, half, from, to) =>
   2 * half >= to - from + 28 ? (from + to) / 2 : Math.min(to + 14 - half, Math.max(from + half - 14, middle));
 
@@ -95,20 +98,31 @@ export function revealing(box, camera, { width, height }) {
   return { k, x: farX || zoomed ? box.x : camera.x, y: farY || zoomed ? box.y : camera.y };
 }
 
-/** The camera between two, at progress `e`. @param {Camera} start @param {Camera} target @param {number} e @returns {Camera} */
+/**
+ * The camera between two, at progress `e`.
+ * @param {Camera} start @param {Camera} target @param {number} e @returns {Camera}
+ */
 export const between = (start, target, e) => ({
   k: start.k * (target.k / start.k) ** e,
   x: start.x + (target.x - start.x) * e,
   y: start.y + (target.y - start.y) * e,
 });
 
-/** The camera zoomed to scale `k` around a point of the viewport. @param {Camera} camera @param {number} k @param {{x: number, y: number}} at @param {Viewport} viewport @returns {Camera} */
+/**
+ * The camera zoomed to scale `k` around a point of the viewport.
+ * @param {Camera} camera @param {number} k @param {{x: number, y: number}} at @param {Viewport} viewport
+ * @returns {Camera}
+ */
 export function zoomedTo(camera, k, at, { width, height }) {
   const [dx, dy] = [at.x - width / 2, at.y - height / 2];
   return { k, x: camera.x + dx / camera.k - dx / k, y: camera.y + dy / camera.k - dy / k };
 }
 
-/** The box at a point of the viewport. @param {Picture} picture @param {Camera} camera @param {{x: number, y: number}} at @param {Viewport} viewport @returns {Box | null} */
+/**
+ * The box at a point of the viewport.
+ * @param {Picture} picture @param {Camera} camera @param {{x: number, y: number}} at @param {Viewport} viewport
+ * @returns {Box | null}
+ */
 export function boxAt({ boxes }, camera, at, { width, height }) {
   const [x, y] = [camera.x + (at.x - width / 2) / camera.k, camera.y + (at.y - height / 2) / camera.k];
   const slack = Math.min(12, 2 / camera.k);

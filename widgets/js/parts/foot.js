@@ -4,6 +4,8 @@ import { sayBox } from "../picture/words.js";
 import { boxOf, captionOf, isCompact } from "./state.js";
 import { actionButtons } from "./strip.js";
 
+/** @typedef {import("./state.js").Changed} Changed */
+
 /**
  * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
  * @param {import("./saving.js").Saving} saving @param {any} pager the element of the pager
@@ -24,7 +26,7 @@ export function makeFoot(ui, { state }, { ask }, pager) {
   return {
     element: h("div", { class: "ce-foot" }, pager, caption, note, actions),
     reads: /** @type {const} */ (["picture", "options", "hover", "selection"]),
-    /** @param {unknown} _ @param {import("./state.js").Changed} changed */
+    /** @param {unknown} _ @param {Changed} changed */
     draw(_, changed) {
       caption.textContent = captionWords();
       caption.setAttribute("title", caption.textContent);

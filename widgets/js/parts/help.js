@@ -22,8 +22,8 @@ const KEYS = [
   ["?", "this help"],
 ];
 const POINTER =
-  "Drag, or use the map, to pan. Pinch, Ctrl + wheel and the buttons zoom (the wheel alone while the graph has focus). " +
-  "Fill: colour by. Border: change. Badge: warning. Hatch: removed. Symbol: kind of node.";
+  "Drag, or use the map, to pan. Pinch, Ctrl + wheel and the buttons zoom (the wheel alone while the graph has " +
+  "focus). Fill: colour by. Border: change. Badge: warning. Hatch: removed. Symbol: kind of node.";
 const LABEL = "Keys and help (?)";
 
 /**

@@ -1,5 +1,10 @@
 /** The note next to the pointer: the facts of the box under it. */
 
+/**
+ * @typedef {import("../picture/types.js").Box} Box
+ * @typedef {import("../picture/types.js").Point} Point
+ */
+
 /** Room that the note needs to the right of the pointer. */
 const ROOM = 310;
 
@@ -7,7 +12,7 @@ const ROOM = 310;
 export function makeHint({ h }, area) {
   const element = h("div", { class: "ce-hint", "aria-hidden": "true", hidden: true });
 
-  /** @param {import("./state.js").Box} box @returns {string[]} */
+  /** @param {Box} box @returns {string[]} */
   function factsOf(box) {
     const many = box.folds > 1 ? `F = ${box.folds}` : box.count > 1 ? `${box.count} layers` : "";
     const change = box.change === "kept" ? "" : box.change;
@@ -21,7 +26,7 @@ export function makeHint({ h }, area) {
     hide() {
       element.hidden = true;
     },
-    /** @param {import("./state.js").Box} box @param {import("../picture/types.js").Point} at in its pane @param {any} pane */
+    /** @param {Box} box @param {Point} at in its pane @param {any} pane */
     show(box, at, pane) {
       element.hidden = false;
       const facts = factsOf(box).filter(Boolean);

@@ -19,7 +19,8 @@ const CODE = /^(code|python|copy as)/i;
 const MAX_NAMES = 12;
 
 /**
- * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store @param {import("./saving.js").Saving} saving
+ * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
+ * @param {import("./saving.js").Saving} saving
  * @param {(closed: ReadonlySet<string>) => any} settings what has no room elsewhere in compact form
  */
 export function makeInspector({ h, button, textButton }, store, { ask, setView }, settings) {

@@ -18,7 +18,10 @@ import { ZOOM_STEP } from "./zoom.js";
  * }} Page
  */
 
-/** @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store @param {Page} page @returns {(event: any) => void} */
+/**
+ * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store @param {Page} page
+ * @returns {(event: any) => void}
+ */
 export function makeKeys({ announce }, store, page) {
   const { root, slider, setMode, stage, camera, stepping, selecting, search, inspector, help, hint } = page;
   const { state } = store;
@@ -80,7 +83,10 @@ export function makeKeys({ announce }, store, page) {
     ...Object.fromEntries(SECTIONS.map(({ key, name }) => [key, () => inspector.openSection(name)])),
   };
 
-  /** @param {any} event @param {boolean} graph in a picture @param {boolean} pressing on something that Space presses @returns {boolean} whether the key was used */
+  /**
+   * @param {any} event @param {boolean} graph in a picture @param {boolean} pressing on something that Space presses
+   * @returns {boolean} whether the key was used
+   */
   function act({ key, shiftKey, target }, graph, pressing) {
     const [vertical, way] = [key === "ArrowUp" || key === "ArrowDown", key === "ArrowUp" ? 1 : -1];
     if (key === "ArrowLeft" || key === "ArrowRight") {

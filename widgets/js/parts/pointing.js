@@ -59,7 +59,10 @@ export function makePointing({ guard }, store, { root, stage, camera, selecting,
     if (state.hull) selecting.light("");
   }
 
-  /** The wheel scrolls the page until the user has clicked into the graph; pinching and Ctrl always zoom. @param {any} event @param {Pane} pane */
+  /**
+   * The wheel scrolls the page until the user has clicked into the graph; pinching and Ctrl always zoom.
+   * @param {any} event @param {Pane} pane
+   */
   function wheel(event, pane) {
     const active = focusedIn(root);
     const inside = active && active !== root && root.contains(active);

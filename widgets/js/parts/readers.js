@@ -15,7 +15,8 @@ const COORDINATES_MS = 400;
 
 /**
  * The readers by trait, in the order in which they are to be called: drawing the picture depends on the others.
- * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store @param {import("../shared/contract.js").Model} model
+ * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
+ * @param {import("../shared/contract.js").Model} model
  * @param {{camera: import("./camera.js").CameraControl, loading: import("./loading.js").Loading,
  *   hint: import("./hint.js").Hint, settle(): void}} page `settle`: measures the view again
  * @returns {Record<string, () => void>}

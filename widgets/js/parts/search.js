@@ -4,7 +4,10 @@ import { picturesOf } from "./state.js";
 
 /** @typedef {import("../picture/types.js").Picture} Picture */
 
-/** The boxes with these words; null without words. @param {Picture[]} pictures @param {string} query @returns {Set<string> | null} */
+/**
+ * The boxes with these words; null without words.
+ * @param {Picture[]} pictures @param {string} query @returns {Set<string> | null}
+ */
 export function foundIn(pictures, query) {
   const words = query.trim().toLowerCase();
   if (!words) return null;

@@ -7,8 +7,10 @@ import { boxOf } from "./state.js";
 export const isSame = (a, b) => a.length === b.length && a.every((item, index) => item === b[index]);
 
 /**
- * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store @param {import("./saving.js").Saving} saving
- * @param {{root: any, stage: import("./stage.js").Stage, camera: import("./camera.js").CameraControl, lit(): string}} page
+ * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
+ * @param {import("./saving.js").Saving} saving
+ * @param {{root: any, stage: import("./stage.js").Stage, camera: import("./camera.js").CameraControl, lit(): string}}
+ * page
  * `lit`: what the pager says about the lit match
  */
 export function makeSelecting({ announce }, store, { tell, setView }, { root, stage, camera, lit }) {

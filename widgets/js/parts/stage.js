@@ -10,6 +10,7 @@ import { isCompact, marksOf, picturesOf } from "./state.js";
 /**
  * @typedef {import("../picture/types.js").Picture} Picture
  * @typedef {import("../picture/types.js").Scene} Scene
+ * @typedef {import("./state.js").Changed} Changed
  * @typedef {{scene: Scene, element: any, title: any, picture: Picture | null, canvas: boolean}} Pane
  */
 
@@ -100,7 +101,7 @@ export function makeStage({ make, h }, { state }, { root, attach }) {
   return {
     ...{ element, empty, look, viewport, hasFocus },
     reads: /** @type {const} */ (["picture", "palette", "camera", ...MARKS]),
-    /** @param {unknown} _ @param {import("./state.js").Changed} changed */
+    /** @param {unknown} _ @param {Changed} changed */
     draw(_, changed) {
       const held = changed.has("picture") ? focusedBox() : "";
       const redrawn = changed.has("picture") || changed.has("palette");

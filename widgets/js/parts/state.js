@@ -19,7 +19,8 @@ import { text } from "../shared/reading.js";
  *   playing: boolean, onlyChanging: boolean, query: string,
  *   showTable: boolean, showAllRows: boolean, showHelp: boolean, showSide: boolean,
  * }} State
- * `found`: the boxes that match `query`; `hull`: the lit match; `hover`, `focus`: boxes; `width`: of the view, in pixels;
+ * `found`: the boxes that match `query`; `hull`: the lit match; `hover`, `focus`: boxes; `width`: of the view, in
+ * pixels;
  * `showSide`: the inspector is open as a drawer, or closed beside the picture.
  * @typedef {ReturnType<typeof import("../shared/store.js").makeStore<State>>} Store
  * @typedef {ReadonlySet<keyof State>} Changed  the fields that have changed
@@ -40,7 +41,10 @@ export const initialState = (palette) => ({
 /** The compact form, for notebooks. @param {Readonly<State>} state */
 export const isCompact = ({ options }) => options.compact === true;
 
-/** Whether a question is asked about the picture: then only the picture is shown, without captions. @param {Readonly<State>} state */
+/**
+ * Whether a question is asked about the picture: then only the picture is shown, without captions.
+ * @param {Readonly<State>} state
+ */
 export const isAsking = ({ options }) => options.asking === true;
 
 /** @param {Readonly<State>} state @returns {string} `side`, `drawer` or `none` */

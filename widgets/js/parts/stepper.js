@@ -7,7 +7,12 @@ const [PLAY, PAUSE] = ["Play (Space on the stepper)", "Pause"];
 /** Below this width there is no room for "changing steps only". */
 const ONLY_WIDTH = 900;
 
-/** @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store @param {import("./stepping.js").Stepping} stepping */
+/** @typedef {import("./state.js").Changed} Changed */
+
+/**
+ * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
+ * @param {import("./stepping.js").Stepping} stepping
+ */
 export function makeStepper({ make, h, button, guard }, store, { goTo, walk, setPlaying }) {
   const { state } = store;
   const slide = guard(() => goTo(Number(slider.value), true));
@@ -60,7 +65,7 @@ export function makeStepper({ make, h, button, guard }, store, { goTo, walk, set
   return {
     ...{ element, parts, slider },
     reads: /** @type {const} */ (["steps", "step", "playing", "options", "width"]),
-    /** @param {unknown} _ @param {import("./state.js").Changed} changed */
+    /** @param {unknown} _ @param {Changed} changed */
     draw(_, changed) {
       const last = Math.max(0, state.steps.length - 1);
       if (changed.has("steps")) drawTicks();

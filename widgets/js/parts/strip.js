@@ -14,7 +14,10 @@ export function actionButtons({ textButton }, { picture, options }, beside, ask)
     .map((action) => textButton(action.label, () => ask(action.name)));
 }
 
-/** @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store @param {import("./saving.js").Saving} saving */
+/**
+ * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
+ * @param {import("./saving.js").Saving} saving
+ */
 export function makeStrip(ui, { state }, { ask }) {
   const { doc, h, textButton, announce } = ui;
   const element = h("div", { class: "ce-strip", hidden: true });

@@ -72,7 +72,10 @@ function swatchParts(s, item, palette) {
   return [badge, mark(clip(sign, SIGN_SIZE, SIGN_ROOM, true), ink)];
 }
 
-/** A kind of box: its outline and its symbol. @param {Make["s"]} s @param {string} kind @param {Record<string, string>} roles */
+/**
+ * A kind of box: its outline and its symbol.
+ * @param {Make["s"]} s @param {string} kind @param {Record<string, string>} roles
+ */
 function kindParts(s, kind, roles) {
   const outline = { d: boxPath(kind, 23, 13), transform: "translate(13 8)", fill: roles.box, stroke: roles.kept };
   const pen = { fill: "none", stroke: roles.fg, "stroke-width": 2, "stroke-linecap": "round" };

@@ -5,11 +5,15 @@ import { COLOUR_WORDS, GROUP_WORDS, MODE_WORDS } from "../picture/words.js";
 import { isCompact } from "./state.js";
 
 /**
- * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store @param {import("./saving.js").Saving} saving
+ * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
+ * @param {import("./saving.js").Saving} saving
  * @param {(mode: string) => void} setMode
  */
 export function makeToolbar({ h, guard }, { state }, { setView }, setMode) {
-  /** A list of choices for a key of the view. @param {string} name @param {string} label @param {string} option @param {Record<string, string>} words */
+  /**
+   * A list of choices for a key of the view.
+   * @param {string} name @param {string} label @param {string} option @param {Record<string, string>} words
+   */
   function chooser(name, label, option, words) {
     const select = h("select", { onchange: guard(() => setView({ [name]: select.value })) });
     const element = h("label", { class: "ce-label" }, h("span", { text: label }), select);
@@ -25,7 +29,10 @@ export function makeToolbar({ h, guard }, { state }, { setView }, setMode) {
     return { element, draw };
   }
 
-  /** What the options allow, or else everything. @param {string} option @param {Record<string, string>} words @returns {string[]} */
+  /**
+   * What the options allow, or else everything.
+   * @param {string} option @param {Record<string, string>} words @returns {string[]}
+   */
   const choices = (option, words) => {
     const allowed = list(state.options[option]);
     return allowed.length ? allowed : Object.keys(words);

@@ -18,7 +18,10 @@ export function makeUi(doc) {
   };
   const failures = makeFailures(make, announce);
   const { guard } = failures;
-  /** A button with an icon. @param {string} label @param {string} picture @param {() => void} action @param {Record<string, any>} [more] */
+  /**
+   * A button with an icon.
+   * @param {string} label @param {string} picture @param {() => void} action @param {Record<string, any>} [more]
+   */
   const button = (label, picture, action, more = {}) =>
     h(
       "button",

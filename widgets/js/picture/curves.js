@@ -43,7 +43,10 @@ export function head(points, run) {
   return `M${short(tip.x)} ${short(tip.y)}${level ? `l${-7 * s} -4v8Z` : `l-4 ${-7 * s}h8Z`}`;
 }
 
-/** The point at fraction `t` of an edge's middle segment, by default its centre. @param {Edge} edge @param {number} t @returns {Point} */
+/**
+ * The point at fraction `t` of an edge's middle segment, by default its centre.
+ * @param {Edge} edge @param {number} t @returns {Point}
+ */
 export function along(edge, t) {
   const parts = edge.points.length - 1;
   const part = Math.min(parts - 1, Math.floor(t * parts));

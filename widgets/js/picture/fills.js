@@ -11,7 +11,8 @@ import { CHANGES, HULLS, heat, luminance } from "../shared/theme.js";
 
 /**
  * The fill of a box: colour, text colour, and hatch ("removed", "missing" or none).
- * @param {Box} box @param {Picture} picture @param {Palette} palette @returns {{fill: string, ink: string, hatch: string}}
+ * @param {Box} box @param {Picture} picture @param {Palette} palette
+ * @returns {{fill: string, ink: string, hatch: string}}
  */
 export function fillOf(box, picture, palette) {
   const { roles } = palette;

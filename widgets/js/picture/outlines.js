@@ -135,7 +135,8 @@ function rounded(corners, radius) {
     const by = Math.min(radius, before / 2, after / 2);
     const from = { x: corner.x + Math.sign(p.x - corner.x) * by, y: corner.y + Math.sign(p.y - corner.y) * by };
     const to = { x: corner.x + Math.sign(q.x - corner.x) * by, y: corner.y + Math.sign(q.y - corner.y) * by };
-    d += `${index ? "L" : "M"}${short(from.x)} ${short(from.y)}Q${short(corner.x)} ${short(corner.y)} ${short(to.x)} ${short(to.y)}`;
+    const at = (/** @type {Point} */ { x, y }) => `${short(x)} ${short(y)}`;
+    d += `${index ? "L" : "M"}${at(from)}Q${at(corner)} ${at(to)}`;
   });
   return `${d}Z`;
 }

@@ -21,7 +21,8 @@ const readTable = (value) => ({
 /**
  * Parse a picture from its JSON string and floats; throws an Error with a message for the user if it is malformed.
  * Returns null for the empty string, and "wait" while the floats do not match it yet.
- * @param {any} json @param {any} bytes @param {boolean} [insist] lay out the boxes here instead of waiting for their coordinates
+ * @param {any} json @param {any} bytes
+ * @param {boolean} [insist] lay out the boxes here instead of waiting for their coordinates
  * @returns {Picture | null | "wait"}
  */
 export function readPicture(json, bytes, insist = false) {

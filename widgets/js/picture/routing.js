@@ -80,7 +80,10 @@ export function route(boxes, edges) {
   }
 }
 
-/** An edge to a box in the same row passes above the boxes between, and enters from above. @param {Box[]} boxes @param {Edge[]} edges */
+/**
+ * An edge to a box in the same row passes above the boxes between, and enters from above.
+ * @param {Box[]} boxes @param {Edge[]} edges
+ */
 function overNeighbours(boxes, edges) {
   for (const edge of edges) {
     const { source, target } = edge;
@@ -104,7 +107,10 @@ function overNeighbours(boxes, edges) {
   }
 }
 
-/** If the gap before a box is too narrow for a curve, an edge that passed other rows enters at the side of the box. @param {Edge} edge @param {{t: number, b: number, boxes: Box[]}[]} rows */
+/**
+ * If the gap before a box is too narrow for a curve, an edge that passed other rows enters at the side of the box.
+ * @param {Edge} edge @param {{t: number, b: number, boxes: Box[]}[]} rows
+ */
 function bySide(edge, rows) {
   const last = edge.points.length - 1;
   for (const [end, bend, box] of /** @type {[number, number, Box][]} */ ([
@@ -125,11 +131,18 @@ function bySide(edge, rows) {
   }
 }
 
-/** Whether a vertical line passes a row without touching a box. @param {Box[]} boxes @param {number} x @param {number} margin */
+/**
+ * Whether a vertical line passes a row without touching a box.
+ * @param {Box[]} boxes @param {number} x @param {number} margin
+ */
 const isClear = (boxes, x, margin) =>
   boxes.every((box) => x < box.x - box.w / 2 - margin || x > box.x + box.w / 2 + margin + rise(box));
 
-/** `x`, or the nearest position to it, that no other edge uses in this row. @param {{t: number, b: number, boxes: Box[]}} row @param {number} x @param {{x: number, t: number, b: number}[]} lanes */
+/**
+ * `x`, or the nearest position to it, that no other edge uses in this row.
+ * @param {{t: number, b: number, boxes: Box[]}} row @param {number} x
+ * @param {{x: number, t: number, b: number}[]} lanes
+ */
 function apart(row, x, lanes) {
   const near = lanes.filter((lane) => lane.t < row.b && row.t < lane.b);
   for (const shift of [0, 7, -7, 14, -14, 21, -21]) {
@@ -138,7 +151,10 @@ function apart(row, x, lanes) {
   return x;
 }
 
-/** A position to pass all these rows in a straight line, if there is one. @param {{boxes: Box[]}[]} rows @param {Point} from @param {Point} to */
+/**
+ * A position to pass all these rows in a straight line, if there is one.
+ * @param {{boxes: Box[]}[]} rows @param {Point} from @param {Point} to
+ */
 function straightLane(rows, from, to) {
   const wishes = rows.flatMap(({ boxes }) => [from.x, to.x, (from.x + to.x) / 2].map((wish) => passage(boxes, wish)));
   const clear = [from.x, to.x, ...wishes].filter((x) => rows.every(({ boxes }) => isClear(boxes, x, 9)));

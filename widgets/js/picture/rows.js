@@ -26,7 +26,8 @@ export function rowsOf(boxes) {
 
 /**
  * The next box in a direction; `previous` and `next` follow the rows in reading order.
- * @param {Picture} picture @param {string} id @param {"up" | "down" | "previous" | "next"} way @returns {Box | undefined}
+ * @param {Picture} picture @param {string} id @param {"up" | "down" | "previous" | "next"} way
+ * @returns {Box | undefined}
  */
 export function beside(picture, id, way) {
   const rows = rowsOf(picture.boxes);

@@ -44,7 +44,10 @@ export function badgeColours(tone, roles) {
   return { fill: roles[role], ink: roles[inkOn(role)] };
 }
 
-/** The pill with the number of nodes or folds, and its place at the top right. @param {Box} box @param {(words: string) => number} widthOf */
+/**
+ * The pill with the number of nodes or folds, and its place at the top right.
+ * @param {Box} box @param {(words: string) => number} widthOf
+ */
 export function placePill(box, widthOf) {
   const pill = pillOf(box);
   if (!pill) return null;

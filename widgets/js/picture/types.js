@@ -11,17 +11,20 @@
  * @typedef {{channel: string, role: string, sign: string, text: string}} LegendItem
  * @typedef {{columns: string[], rows: string[][]}} Table
  * @typedef {{name: string, label: string, beside: string}} Action
- * @typedef {{step: number, mode: string, colourBy: string, groupBy: string, title: string, caption: string, note: string,
+ * @typedef
+ * {{step: number, mode: string, colourBy: string, groupBy: string, title: string, caption: string, note: string,
  *   message: string, width: number, height: number, boxes: Box[], byId: Map<string, Box>, edges: Edge[], hulls: Hull[],
  *   legend: LegendItem[], signs: Map<number, string>, table: Table, actions: Action[], other: Picture | null}} Picture
  * @typedef {{index: number, path: string, title: string, summary: string, changed: boolean, ok: boolean | null,
- *   error: string, layers: number, counted: string, folds: number, matches: number, nearMisses: number, seconds: number}} Step
+ * error: string, layers: number, counted: string, folds: number, matches: number, nearMisses: number, seconds:
+ * number}} Step
  * @typedef {{heading: string, rows: string[][], lines: string[]}} Section
  * @typedef {{id: string, title: string, sections: Section[]}} Details
  *
  * @typedef {{x: number, y: number, side?: boolean}} Point  `side`: the edge leaves or enters the side of its box here
  * @typedef {{l: number, t: number, r: number, b: number}} Rect
- * @typedef {{k: number, x: number, y: number}} Camera  scale, and the point of the picture at the centre of the viewport
+ * @typedef {{k: number, x: number, y: number}} Camera  scale, and the point of the picture at the centre of the
+ * viewport
  * @typedef {{selected: Set<string>, found: Set<string> | null, hull: string, hover: string, focus: string}} Marks
  * @typedef {{stage: any, show(picture: Picture, from: Map<string, Point>): void, frame(t: number): void,
  *   look(camera: Camera, width: number, height: number): void, mark(marks: Marks): void, recolour(): void,

@@ -8,7 +8,8 @@ import { list, text } from "../shared/reading.js";
  * @typedef {{noun: string, answer: number, right: string, wrong: string}} NumberAsked
  * @typedef {{boxes: Record<string, number>, about: number, wanted: number[], right: string, why: string,
  *   apart: Record<string, string>}} Clicks
- * @typedef {{text: string, choices: Record<string, Verdict> | null, number: NumberAsked | null, clicks: Clicks | null}} Question
+ * @typedef {{text: string, choices: Record<string, Verdict> | null, number: NumberAsked | null, clicks: Clicks | null}}
+ * Question
  * @typedef {string | number | number[]} Answer
  */
 

@@ -26,13 +26,20 @@ export function makeBrush(make, pen) {
     },
     /** Forget the hatches: the colours have changed. */
     recolour: () => hatches.clear(),
-    /** Write words in a font of the views. @param {string} font @param {string} fill @param {string} words @param {number} x @param {number} y */
+    /**
+     * Write words in a font of the views.
+     * @param {string} font @param {string} fill @param {string} words @param {number} x @param {number} y
+     */
     write(font, fill, words, x, y) {
       pen.fillStyle = fill;
       pen.font = font;
       pen.fillText(words, x, y);
     },
-    /** A rounded rectangle. @param {{x: number, y: number, w: number, h: number, r: number}} at @param {string} fill @param {string} [stroke] @param {number} [width] */
+    /**
+     * A rounded rectangle.
+     * @param {{x: number, y: number, w: number, h: number, r: number}} at @param {string} fill @param {string} [stroke]
+     * @param {number} [width]
+     */
     panel({ x, y, w, h, r }, fill, stroke, width = 1) {
       pen.beginPath();
       pen.roundRect(x, y, w, h, r);

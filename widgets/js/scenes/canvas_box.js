@@ -20,7 +20,8 @@ const RING = 5;
 
 /**
  * Draw a box around the origin of the pen, at scale `k`.
- * @param {Brush} brush @param {Box} box @param {Picture} picture @param {Palette} palette @param {Marks} marks @param {number} k @param {boolean} words whether texts are legible
+ * @param {Brush} brush @param {Box} box @param {Picture} picture @param {Palette} palette @param {Marks} marks
+ * @param {number} k @param {boolean} words whether texts are legible
  */
 export function paintBox(brush, box, picture, palette, marks, k, words) {
   const { pen } = brush;
@@ -77,7 +78,10 @@ function paintRing(pen, box, marks, accent, k) {
   pen.strokeRect(-box.w / 2 - RING, -box.h / 2 - RING, box.w + 2 * RING, box.h + 2 * RING);
 }
 
-/** Next to the words, or large in the middle if they are not drawn. @param {any} pen @param {Box} box @param {string} ink @param {boolean} words */
+/**
+ * Next to the words, or large in the middle if they are not drawn.
+ * @param {any} pen @param {Box} box @param {string} ink @param {boolean} words
+ */
 function paintSymbol(pen, box, ink, words) {
   const [middle, size] = words ? [symbolCentre(box), 1] : [0, 2];
   pen.strokeStyle = ink;

@@ -21,7 +21,10 @@ const PLAIN = 0.35;
 /** Later ones are drawn over earlier ones. */
 const ORDER = ["kept", "changed", "removed", "added"];
 
-/** The line and the head of its arrow. @param {any} pen @param {Point[]} points @param {"v" | "h"} run @param {boolean} plain */
+/**
+ * The line and the head of its arrow.
+ * @param {any} pen @param {Point[]} points @param {"v" | "h"} run @param {boolean} plain
+ */
 function trace(pen, points, run, plain) {
   const [before, tip] = [points[points.length - 2], points[points.length - 1]];
   pen.moveTo(points[0].x, points[0].y);
@@ -51,7 +54,8 @@ function pointsAt(edge, a, b) {
 
 /**
  * Draw the edges that can be seen, one path for each change; then those of the marked boxes.
- * @param {Brush} brush @param {Picture} picture @param {Palette} palette @param {Marks} marks @param {number} k @param {Rect} sight @param {Map<string, Point>} now
+ * @param {Brush} brush @param {Picture} picture @param {Palette} palette @param {Marks} marks @param {number} k
+ * @param {Rect} sight @param {Map<string, Point>} now
  */
 export function paintEdges({ pen }, picture, palette, marks, k, sight, now) {
   const plain = k < PLAIN;
@@ -90,7 +94,9 @@ export function paintEdges({ pen }, picture, palette, marks, k, sight, now) {
 const isSeen = (a, b, { l, t, r, b: bottom }) =>
   Math.max(a.x, b.x) >= l && Math.min(a.x, b.x) <= r && Math.max(a.y, b.y) >= t && Math.min(a.y, b.y) <= bottom;
 
-/** @param {Brush} brush @param {LaidHull[]} hulls @param {Hull | null} lit @param {Palette} palette @param {number} k */
+/**
+ * @param {Brush} brush @param {LaidHull[]} hulls @param {Hull | null} lit @param {Palette} palette @param {number} k
+ */
 export function paintHulls({ pen, hatch }, hulls, lit, palette, k) {
   for (const { hull, d } of hulls) {
     const style = hullStyle(hull.kind, palette);

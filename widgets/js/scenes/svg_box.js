@@ -16,7 +16,8 @@ import { sayBox, wordsOf } from "../picture/words.js";
 
 /**
  * The group of a box, around (0, 0). `hatchUrl` is the address of the pattern of a hatch.
- * @param {Make} make @param {Box} box @param {Picture} picture @param {Palette} palette @param {(hatch: string) => string} hatchUrl
+ * @param {Make} make @param {Box} box @param {Picture} picture @param {Palette} palette
+ * @param {(hatch: string) => string} hatchUrl
  */
 export function boxElement({ s }, box, picture, palette, hatchUrl) {
   const { fill, ink, hatch } = fillOf(box, picture, palette);
@@ -47,7 +48,10 @@ export function boxElement({ s }, box, picture, palette, hatchUrl) {
 const haloOf = (fill, hatch) =>
   hatch ? `stroke:${fill};stroke-width:4px;paint-order:stroke;stroke-linejoin:round` : "";
 
-/** The symbol of the kind, and the large one (or the number) for far away. @param {Make["s"]} s @param {Box} box @param {string} fill @param {string} ink @param {string} hatch */
+/**
+ * The symbol of the kind, and the large one (or the number) for far away.
+ * @param {Make["s"]} s @param {Box} box @param {string} fill @param {string} ink @param {string} hatch
+ */
 function symbolElements(s, box, fill, ink, hatch) {
   const d = symbolOf(box.kind);
   const far = { class: "ce-big-symbol ce-big-number", y: 1, fill: ink, style: haloOf(fill, hatch) };

@@ -15,7 +15,8 @@ import { hullStyle, lineOf } from "../picture/fills.js";
 
 /**
  * An edge without its path, which changes as its boxes move.
- * @param {Make} make @param {Edge} edge @param {Palette} palette @param {{words: string, at: Rect} | undefined} label @returns {DrawnEdge}
+ * @param {Make} make @param {Edge} edge @param {Palette} palette @param {{words: string, at: Rect} | undefined} label
+ * @returns {DrawnEdge}
  */
 export function edgeElement({ s }, edge, palette, label) {
   const style = lineOf(edge, palette);
@@ -27,7 +28,11 @@ export function edgeElement({ s }, edge, palette, label) {
   return { edge, line, head, label: pill, group };
 }
 
-/** How an edge reads: a copy has a solid frame, a view a dotted one. @param {Make["s"]} s @param {Edge} edge @param {Record<string, string>} roles @param {{words: string, at: Rect}} label */
+/**
+ * How an edge reads: a copy has a solid frame, a view a dotted one.
+ * @param {Make["s"]} s @param {Edge} edge @param {Record<string, string>} roles
+ * @param {{words: string, at: Rect}} label
+ */
 function labelElement(s, edge, roles, { words, at }) {
   const [fill, ink] = edge.copied > 0 ? [roles.copyFill, roles.copy] : [roles.freeFill, roles.free];
   const look = edge.read
@@ -42,7 +47,10 @@ function labelElement(s, edge, roles, { words, at }) {
   );
 }
 
-/** @param {Make} make @param {LaidHull} laid @param {Palette} palette @param {(hatch: string) => string} hatchUrl @returns {DrawnHull} */
+/**
+ * @param {Make} make @param {LaidHull} laid @param {Palette} palette @param {(hatch: string) => string} hatchUrl
+ * @returns {DrawnHull}
+ */
 export function hullElement({ s }, { hull, d, tag }, palette, hatchUrl) {
   const style = hullStyle(hull.kind, palette);
   const line = { stroke: style.stroke, "stroke-width": style.width, "stroke-dasharray": dashes(style.dash) };

@@ -30,7 +30,10 @@ export function wide(words, size, bold = false) {
   return width;
 }
 
-/** A text cut to a width, with an ellipsis. @param {string} words @param {number} size @param {number} room @param {boolean} [bold] */
+/**
+ * A text cut to a width, with an ellipsis.
+ * @param {string} words @param {number} size @param {number} room @param {boolean} [bold]
+ */
 export function clip(words, size, room, bold = false) {
   if (wide(words, size, bold) <= room) return words;
   let [low, high] = [0, words.length];

@@ -1,4 +1,6 @@
-/** Values as hosts represent them, read with a default: nothing in the data of a picture is trusted to have its type. */
+/**
+ * Values as hosts represent them, read with a default: nothing in the data of a picture is trusted to have its type.
+ */
 
 /** @param {any} value @param {string} [otherwise] */
 export const text = (value, otherwise = "") =>

@@ -1,13 +1,16 @@
 /** The state of a view, and the parts of the page that draw it. */
 
 /**
- * Holds the state. `set` changes fields and draws the parts that read one of them, in the order in which they were added.
- * A part never changes the state while it draws: `reads` names the fields that it depends on, and `draw` draws them.
+ * Holds the state. `set` changes fields and draws the parts that read one of them, in the order in which they were
+ * added. A part never changes the state while it draws: `reads` names the fields that it depends on, and `draw` draws
+ * them.
  * @template {object} State
  * @param {State} state
  */
 export function makeStore(state) {
-  /** @type {{reads: readonly (keyof State)[], draw(state: Readonly<State>, changed: ReadonlySet<keyof State>): void}[]} */
+  /**
+   * @type {{reads: readonly (keyof State)[], draw(state: Readonly<State>, changed: ReadonlySet<keyof State>): void}[]}
+   */
   const parts = [];
   return {
     state: /** @type {Readonly<State>} */ (state),

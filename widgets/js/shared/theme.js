@@ -3,14 +3,21 @@
 import themes from "../../theme.json" with { type: "json" };
 import { list, text } from "./reading.js";
 
-/** @typedef {{theme: "light" | "dark", forced: boolean, roles: Record<string, string>, categories: string[], series: string[]}} Palette */
+/**
+ * @typedef
+ * {{theme: "light" | "dark", forced: boolean, roles: Record<string, string>, categories: string[], series: string[]}}
+ * Palette
+ */
 
 /** @type {Record<string, {roles: Record<string, string>, categories: string[], series: string[]}>} */
 const TABLES = { light: themes.light, dark: themes.dark, forced: themes.forced };
 /** @type {Map<string, Palette>} */
 const palettes = new Map();
 
-/** The palette of a theme; the same object each time. @param {"light" | "dark"} theme @param {boolean} forced @returns {Palette} */
+/**
+ * The palette of a theme; the same object each time.
+ * @param {"light" | "dark"} theme @param {boolean} forced @returns {Palette}
+ */
 export function paletteOf(theme, forced) {
   const key = `${theme} ${forced}`;
   const known = palettes.get(key);
@@ -20,7 +27,10 @@ export function paletteOf(theme, forced) {
   return made;
 }
 
-/** The palette that the option `theme` asks for, else the one of the page or the system. @param {any} doc @param {any} wish @returns {Palette} */
+/**
+ * The palette that the option `theme` asks for, else the one of the page or the system.
+ * @param {any} doc @param {any} wish @returns {Palette}
+ */
 export const paletteFor = (doc, wish) =>
   paletteOf(wish === "dark" || wish === "light" ? wish : hostTheme(doc), asks("(forced-colors: active)"));
 
@@ -86,9 +96,15 @@ export function watchTheme(doc, callback) {
 
 // ---- signs and outlines ---------------------------------------------------------------------------------------------
 
-/** Signs and dash patterns of the changes. @type {Record<string, {sign: string, dash: number[], edgeDash: number[]}>} */
+/**
+ * Signs and dash patterns of the changes.
+ * @type {Record<string, {sign: string, dash: number[], edgeDash: number[]}>}
+ */
 export const CHANGES = themes.changes;
-/** Signs and outlines of the kinds of hulls. @type {Record<string, {sign: string, line: string, fill: string, width: number, dash: number[], hatch: boolean}>} */
+/**
+ * Signs and outlines of the kinds of hulls.
+ * @type {Record<string, {sign: string, line: string, fill: string, width: number, dash: number[], hatch: boolean}>}
+ */
 export const HULLS = themes.hulls;
 /** Signs and words of changes in time. @type {Record<string, {sign: string, words: string}>} */
 export const TONES = themes.tones;

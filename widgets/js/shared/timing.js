@@ -1,6 +1,9 @@
 /** Frames, the clock, and timers that a view cancels by name. */
 
-/** Request the next frame, or a timeout if nothing is painted (a hidden page, a test). @param {() => void} callback @returns {any} */
+/**
+ * Request the next frame, or a timeout if nothing is painted (a hidden page, a test).
+ * @param {() => void} callback @returns {any}
+ */
 export const frameOf = (callback) =>
   typeof requestAnimationFrame === "function" ? requestAnimationFrame(callback) : setTimeout(callback, 16);
 
@@ -24,7 +27,10 @@ export function makeTimers(guard) {
   const cancel = (name) => clearTimeout(running.get(name));
   return {
     cancel,
-    /** @param {string} name @param {number} ms @param {() => void} action @param {string} [trait] what is to blame if it fails */
+    /**
+     * @param {string} name @param {number} ms @param {() => void} action
+     * @param {string} [trait] what is to blame if it fails
+     */
     after(name, ms, action, trait) {
       cancel(name);
       running.set(name, setTimeout(guard(action, trait), ms));

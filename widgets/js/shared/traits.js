@@ -25,8 +25,8 @@ export function onChanges(model, readers) {
 }
 
 /**
- * Call readers for changes that arrive together, in the order of `readers`; a reader of several traits (a picture and its
- * coordinates) is called once.
+ * Call readers for changes that arrive together, in the order of `readers`; a reader of several traits (a picture and
+ * its coordinates) is called once.
  * @param {Model} model @param {Record<string, () => void>} readers @returns {() => void}
  */
 export function onChangesTogether(model, readers) {
