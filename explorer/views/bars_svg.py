@@ -4,16 +4,8 @@ import math
 from collections.abc import Callable, Sequence
 from xml.sax.saxutils import escape
 
-from explorer.views.roles import LIGHT
 from widgets.schema import BarsView, BarView
-
-SERIES = tuple(LIGHT[role] for role in ("changed", "matched", "added", "near"))
-TONES = {
-    "faster": ("#5e3c99", "▼", "faster"),
-    "slower": ("#b35806", "▲", "slower"),
-    "noise": ("#858c96", "≈", "within the noise"),
-}
-"""Colour, sign and text of a change in time."""
+from widgets.theme import LIGHT, SERIES, TONES
 
 SIDE, HEAD, ROW, SPAN, VALUE = 24.0, 52.0, 22.0, 420.0, 220.0
 """Margin, height of the header and of a row, widths of the axis and of the values."""
@@ -31,18 +23,18 @@ def bars_svg(bars: BarsView) -> str:
     scale = ", ".join(filter(None, (bars["unit"], "logarithmic" if bars["log"] else "")))
     rows = [
         _text(SIDE, 24, f"{bars['title']} ({scale})" if scale else bars["title"], size=15, weight=600),
-        _text(SIDE, 42, bars["note"], LIGHT["soft"]),
+        _text(SIDE, 42, bars["note"], LIGHT["muted"]),
     ]
     for i, (bar, label) in enumerate(zip(bars["bars"], labels, strict=True)):
         y = HEAD + ROW * (i + 0.5)
         rows.append(_text(start - 12, y + 4, label, anchor="end"))
         if bar["value"] is None:
-            rows.append(_text(start, y + 4, bar["missing"] or "no value", LIGHT["soft"]))
+            rows.append(_text(start, y + 4, bar["missing"] or "no value", LIGHT["muted"]))
         else:
             rows += _row(bars, bar, bar["value"], y, at)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" font-family="sans-serif">'
-        f'<rect width="{width:g}" height="{height:g}" fill="{LIGHT["page"]}"/>{"".join(rows)}</svg>'
+        f'<rect width="{width:g}" height="{height:g}" fill="{LIGHT["bg"]}"/>{"".join(rows)}</svg>'
     )
 
 
@@ -55,8 +47,8 @@ def _row(bars: BarsView, bar: BarView, value: float, y: float, at: Callable[[flo
     series = bars["series"].index(bar["series"]) if bar["series"] in bars["series"] else 0
     colour, text = SERIES[series % len(SERIES)], f"{value:,.4g}"
     if "tone" in bar:
-        colour, sign, words = TONES[bar["tone"]]
-        text = f"{sign} {text}, {words}"
+        tone = TONES[bar["tone"]]
+        colour, text = LIGHT[bar["tone"]], f"{tone.sign} {text}, {tone.words}"
     left, right = sorted((at(0.0), at(value)))
     parts = [f'<rect x="{left:g}" y="{y - 7:g}" width="{max(right - left, 1):g}" height="14" rx="2" fill="{colour}"/>']
     if bar["low"] is not None and bar["high"] is not None:
@@ -64,7 +56,7 @@ def _row(bars: BarsView, bar: BarView, value: float, y: float, at: Callable[[flo
         path = f"M{low:g} {y:g}H{high:g}M{low:g} {y - 4:g}v8M{high:g} {y - 4:g}v8"
         parts += [
             f'<path d="{path}" stroke="{shade}" stroke-width="{weight}"/>'
-            for shade, weight in ((LIGHT["page"], 3.6), (LIGHT["ink"], 1.4))
+            for shade, weight in ((LIGHT["bg"], 3.6), (LIGHT["fg"], 1.4))
         ]
         right = max(right, high)
     return [*parts, _text(right + 6, y + 4, text)]
@@ -88,7 +80,7 @@ def _text(
     x: float,
     y: float,
     text: str,
-    colour: str = LIGHT["ink"],
+    colour: str = LIGHT["fg"],
     *,
     anchor: str = "start",
     size: int = 11,

@@ -13,20 +13,11 @@ from xml.sax.saxutils import escape, quoteattr
 from explorer.views.frame import frames_of
 from explorer.views.lines import Line, is_straight, lines
 from explorer.views.picture import Picture
-from explorer.views.roles import (
-    CATEGORY_COLOURS,
-    CIVIDIS,
-    DARK,
-    DARK_FILLS,
-    HULL_PADS,
-    KIND_SIGNS,
-    LIGHT,
-    SIGNS,
-    corner_radius,
-)
+from explorer.views.roles import HULL_PADS, KIND_SIGNS, SIGNS, corner_radius
 from explorer.views.routes import Place, Point
 from explorer.views.tables import edge_text
 from widgets.schema import EdgeView, HullView, LegendItem, NodeView, PictureView
+from widgets.theme import CATEGORIES, CHANGES, DARK, HULLS, LIGHT, heat, is_dark
 
 MAX_WIDTH, MAX_HEIGHT, MAX_TOTAL_HEIGHT = 1400.0, 720.0, 2400.0
 """The size of a page in pixels. A drawing over MAX_HEIGHT is not scaled below LEGIBLE_SCALE for it."""
@@ -44,43 +35,54 @@ VARIABLES = ";".join(f"--{role}:{colour}" for role, colour in LIGHT.items())
 DARK_VARIABLES = ";".join(f"--{role}:{colour}" for role, colour in DARK.items() if colour != LIGHT[role])
 THEMES = f".x-view{{{VARIABLES}}}\n@media (prefers-color-scheme:dark){{.x-view{{{DARK_VARIABLES}}}}}\n"
 
-STYLE = """.x-view{font-family:system-ui,sans-serif}
-.x-page{fill:var(--page)}
-.x-view text{fill:var(--ink)}
-.x-view .x-soft{fill:var(--soft);font-size:11px}
-.x-view .x-over{paint-order:stroke;stroke:var(--page);stroke-width:4px;stroke-linejoin:round}
+
+def _dash(dash: Sequence[float]) -> str:
+    return f";stroke-dasharray:{' '.join(f'{part:g}' for part in dash)}" if dash else ""
+
+
+def _change_style(name: str) -> str:
+    change = CHANGES[name]
+    return (
+        f".x-{name} .x-box{{stroke:var(--{name});stroke-width:2{_dash(change.dash)}}}\n"
+        f".x-edge.x-{name}{{stroke:var(--{name});stroke-width:1.8{_dash(change.edge_dash)}}}\n"
+    )
+
+
+STYLE = (
+    """.x-view{font-family:system-ui,sans-serif}
+.x-page{fill:var(--bg)}
+.x-view text{fill:var(--fg)}
+.x-view .x-soft{fill:var(--muted);font-size:11px}
+.x-view .x-over{paint-order:stroke;stroke:var(--bg);stroke-width:4px;stroke-linejoin:round}
 .x-view .x-title{font-size:13px;font-weight:600}
 .x-view .x-head{font-size:15px;font-weight:600}
+.x-view .x-on-fill{fill:var(--fg)}
 .x-view .x-on-dark{fill:#fff}
 .x-view .x-on-light{fill:#000}
 .x-view .x-sign{font-size:13px;font-weight:700}
-.x-box{fill:var(--box);stroke:var(--line);stroke-width:1.2}
-.x-added .x-box{stroke:var(--added);stroke-width:3}
-.x-removed .x-box{stroke:var(--removed);stroke-width:2.4;stroke-dasharray:7 4}
-.x-changed .x-box{stroke:var(--changed);stroke-width:2}
+.x-box{fill:var(--box);stroke:var(--kept);stroke-width:1.2}
 .x-inner{fill:none;stroke:var(--changed);stroke-width:1.2}
-.x-matched .x-box{fill:#E69F00;stroke-width:2.4}
-.x-matched.x-kept .x-box{stroke:var(--ink)}
+.x-matched.x-kept .x-box{stroke:var(--matchedLine);stroke-width:1.8}
 .x-hatch{fill:url(#x-hatch);stroke:none}
+.x-hatch-line{stroke:var(--removed)}
 .x-missing{fill:url(#x-missing);stroke:none}
-.x-edge{fill:none;stroke:var(--line);stroke-width:1.3;marker-end:url(#x-arrow)}
-.x-edge.x-added{stroke:var(--added);stroke-width:2.4}
-.x-edge.x-removed{stroke:var(--removed);stroke-width:1.8;stroke-dasharray:6 4}
-.x-edge.x-changed{stroke:var(--changed);stroke-width:2.4;stroke-dasharray:2 2}
-.x-hull{fill:none;stroke-width:1.8}
-.x-hull.x-match,.x-hull.x-winner{stroke:var(--matched)}
-.x-hull.x-lost{stroke:var(--lost);stroke-dasharray:9 3 2 3}
-.x-hull.x-near-miss{stroke:var(--near);stroke-dasharray:2 4}
+.x-missing-line{stroke:var(--hatch)}
+.x-edge{fill:none;stroke:var(--edge);stroke-width:1.3;marker-end:url(#x-arrow)}
+.x-hull{fill:none}
 .x-small text{display:none}
 """
-LIGHT_STYLE = re.sub(r"var\(--(\w+)\)", lambda role: LIGHT[role[1]], STYLE)
-"""For renderers without CSS variables."""
+    + "".join(_change_style(name) for name in SIGNS)
+    + "".join(
+        f".x-hull.x-{kind}{{stroke:var(--{hull.line});stroke-width:{hull.width:g}{_dash(hull.dash)}}}\n"
+        for kind, hull in HULLS.items()
+    )
+)
 
 DEFINITIONS = """<defs>
 <pattern id="x-hatch" width="8" height="8" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">\
-<line x1="0" y1="0" x2="0" y2="8" stroke="#D55E00" stroke-width="1.6" stroke-opacity=".45"/></pattern>
+<line x1="0" y1="0" x2="0" y2="8" class="x-hatch-line" stroke-width="1.6" stroke-opacity=".45"/></pattern>
 <pattern id="x-missing" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(-45)">\
-<line x1="0" y1="0" x2="0" y2="6" stroke="#888" stroke-width="1.2" stroke-opacity=".5"/></pattern>
+<line x1="0" y1="0" x2="0" y2="6" class="x-missing-line" stroke-width="1.2"/></pattern>
 <marker id="x-arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="6" markerHeight="6" orient="auto-start-reverse">\
 <path d="M0 0L8 4L0 8z" fill="context-stroke"/></marker>
 </defs>"""
@@ -119,13 +121,13 @@ def static_svg(picture: Picture, *, fit: bool = False) -> str:
         left += frame.width * scale
     for i, item in enumerate(legend):
         body += _legend_item(item, legend_x + (i % columns) * column, legend_y + (i // columns + 1) * LINE)
-    return "\n".join(
+    svg = "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" class="x-view" role="img" width="{width:g}" height="{height:g}" '
             f'viewBox="0 0 {width:g} {height:g}" aria-label={quoteattr(title)}>',
             f"<title>{escape(title)}</title>",
             f"<desc>{escape(_description(views))}</desc>",
-            f"<style>{LIGHT_STYLE if fit else THEMES + STYLE}</style>",
+            f"<style>{STYLE if fit else THEMES + STYLE}</style>",
             DEFINITIONS,
             f'<rect class="x-page" width="{width:g}" height="{height:g}"/>',
             *body,
@@ -133,6 +135,12 @@ def static_svg(picture: Picture, *, fit: bool = False) -> str:
             "",
         ]
     )
+    return _in_light(svg) if fit else svg
+
+
+def _in_light(svg: str) -> str:
+    """Replace the variables by light colours, for renderers without CSS variables."""
+    return re.sub(r"var\(--([\w-]+)\)", lambda role: LIGHT.get(role[1], role[0]), svg)
 
 
 def _page_scale(width: float, height: float) -> float:
@@ -221,14 +229,19 @@ def _node(node: NodeView, place: Place, view: PictureView, letters: dict[str, st
 
 def _fill(node: NodeView, view: PictureView) -> tuple[str, str]:
     """Return the fill attribute of a box, and the class of text legible on it."""
-    colour = ""
     if node["fill"] is not None:
-        colour = CIVIDIS[round(node["fill"] * (len(CIVIDIS) - 1))]
+        colour = heat(node["fill"])
+        return f' style="fill:{colour}"', " x-on-dark" if is_dark(colour) else " x-on-light"
+    role = ""
+    if view["colour_by"] == "change":
+        role = "matchedFill" if node["matched"] else f"{node['change']}Fill" if node["change"] in SIGNS else ""
     elif node["category"] is not None:
-        colour = CATEGORY_COLOURS[node["category"] % len(CATEGORY_COLOURS)]
-    if not colour:
-        return "", " x-on-light" if node["matched"] else ""
-    return f' style="fill:{colour}"', " x-on-dark" if colour in DARK_FILLS else " x-on-light"
+        role = _category(node["category"])
+    return (f' style="fill:var(--{role})"', " x-on-fill") if role else ("", "")
+
+
+def _category(number: int) -> str:
+    return f"category-{number % CATEGORIES}"
 
 
 def _tip(node: NodeView) -> str:
@@ -281,9 +294,11 @@ def _swatch(item: LegendItem, x: float, y: float) -> str:
     sign = item["sign"] or KIND_SIGNS.get(role, "") if channel != "shape" else KIND_SIGNS.get(role, item["sign"])
     style = ""
     if role.startswith("category-"):
-        style = f' style="fill:{CATEGORY_COLOURS[int(role.split("-")[1]) % len(CATEGORY_COLOURS)]}"'
+        style = f' style="fill:var(--{_category(int(role.split("-")[1]))})"'
     elif role == "scale":
-        style = f' style="fill:{CIVIDIS[-1] if item["sign"] == "max" else CIVIDIS[0]}"'
+        style = f' style="fill:{heat(1.0 if item["sign"] == "max" else 0.0)}"'
+    elif f"{role}Fill" in LIGHT:
+        style = f' style="fill:var(--{role}Fill)"'
     rect = f'x="{x:g}" y="{y - 11:g}" width="16" height="13" rx="3"'
     if channel == "hull":
         shape = f'<rect class="x-hull x-{role}" {rect}/>'

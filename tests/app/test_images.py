@@ -12,11 +12,11 @@ import explorer
 from explorer.app.images import DENSITY, Png, bars_png, picture_png
 from explorer.templates import gallery
 from explorer.views import TraceIndex, bars_svg, picture, static_svg
-from explorer.views.bars_svg import TONES
 from explorer.views.picture import BADGE_TEXTS
-from explorer.views.roles import KIND_SIGNS, LIGHT, SIGNS
+from explorer.views.roles import KIND_SIGNS, SIGNS
 from explorer.views.static_svg import MAX_TOTAL_HEIGHT, MAX_WIDTH
 from widgets.schema import BarsView, BarView
+from widgets.theme import LIGHT, TONES
 
 pytest.importorskip("resvg_py", reason="needs resvg_py: pip install 'circuit-explorer[ui]'")
 image = pytest.importorskip("PIL.Image", reason="needs Pillow: pip install 'circuit-explorer[test]'")
@@ -83,7 +83,7 @@ class TestPictures:
 
     def test_roles_have_their_light_colours(self, conflict: TraceIndex) -> None:
         png = picture_png(picture(conflict, 3))
-        for role in ("page", "added", "removed", "matched", "ink"):
+        for role in ("bg", "added", "removed", "matchedFill", "fg"):
             assert pixels_of(png, LIGHT[role]) > 400
 
     def test_an_image_has_the_text_of_the_saved_picture(self, conflict: TraceIndex) -> None:
@@ -121,9 +121,9 @@ class TestPictures:
 class TestBars:
     def test_each_tone_has_its_colour_and_sign(self) -> None:
         toned = bars({**bar(-3.0), "tone": "faster"}, {**bar(2.0), "tone": "slower"}, {**bar(0.1), "tone": "noise"})
-        assert all(pixels_of(bars_png(toned), colour) > 400 for colour, _, _ in TONES.values())
+        assert all(pixels_of(bars_png(toned), colour) > 400 for colour in map(LIGHT.__getitem__, TONES))
         assert texts(bars_svg(toned))[-5::2] == ["▼ -3, faster", "▲ 2, slower", "≈ 0.1, within the noise"]
-        assert pixels_of(bars_png(bars(bar(-3.0))), TONES["faster"][0]) == 0
+        assert pixels_of(bars_png(bars(bar(-3.0))), LIGHT["faster"]) == 0
 
     def test_a_bar_has_a_length_that_fits_its_value(self) -> None:
         short, long = (pixels_of(bars_png(bars(bar(v), bar(4.0))), LIGHT["changed"]) for v in (1.0, 3.0))
@@ -133,7 +133,7 @@ class TestBars:
 
     def test_whiskers_are_drawn_over_a_bar(self) -> None:
         plain, whiskers = bar(4.0), bar(4.0, low=3.0, high=5.0)
-        assert pixels_of(bars_png(bars(whiskers)), LIGHT["ink"]) > pixels_of(bars_png(bars(plain)), LIGHT["ink"]) + 200
+        assert pixels_of(bars_png(bars(whiskers)), LIGHT["fg"]) > pixels_of(bars_png(bars(plain)), LIGHT["fg"]) + 200
 
     def test_a_missing_value_has_a_reason(self) -> None:
         svg = bars_svg(bars({**bar(None), "missing": "no GPU & no time"}, note="logarithmic"))

@@ -1,0 +1,50 @@
+"""The theme in Python: the same table as in the views, and the same heat colours."""
+
+import json
+import shutil
+import subprocess
+
+import pytest
+
+from tests.needed import is_missing
+from widgets.theme import CATEGORIES, CHANGES, DARK, FILE, HULLS, LIGHT, TONES, heat, is_dark
+
+SOURCE = FILE.parent / "js" / "shared" / "theme.js"
+VALUES = [number / 40 for number in range(41)]
+
+
+def test_light_and_dark_have_the_same_roles() -> None:
+    assert list(LIGHT) == list(DARK)
+    assert {f"category-{number}" for number in range(CATEGORIES)} <= set(LIGHT)
+
+
+def test_every_change_hull_and_tone_has_its_roles() -> None:
+    for name in CHANGES:
+        assert {name} | ({f"{name}Fill"} if CHANGES[name].sign else set()) <= set(LIGHT)
+    assert {role for hull in HULLS.values() for role in (hull.line, hull.fill)} <= set(LIGHT)
+    assert set(TONES) <= set(LIGHT)
+
+
+def test_signs_differ() -> None:
+    for table in (CHANGES, HULLS, TONES):
+        signs = [entry.sign for entry in table.values()]
+        assert len(set(signs)) == len(signs)
+
+
+@pytest.mark.parametrize(("value", "colour"), [(-1.0, "#00204c"), (0.0, "#00204c"), (1.0, "#ffe945"), (2.0, "#ffe945")])
+def test_the_ends_of_the_heat_ramp(value: float, colour: str) -> None:
+    assert heat(value) == colour
+
+
+def test_heat_is_that_of_the_views() -> None:
+    node = shutil.which("node")
+    if node is None:
+        is_missing("node 20.11 or later", "apt-get install nodejs, brew install node, or https://nodejs.org")
+    script = (
+        f"import {{ heat, luminance }} from {json.dumps(SOURCE.as_uri())};"
+        f"console.log(JSON.stringify({VALUES}.map((at) => [heat(at), luminance(heat(at)) <= 0.18])));"
+    )
+    done = subprocess.run(
+        [node, "--input-type=module", "-e", script], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert json.loads(done.stdout) == [[heat(at), is_dark(heat(at))] for at in VALUES]
