@@ -11,7 +11,8 @@ import { FONT } from "./shared/measuring.js";
 import { asDict } from "./shared/reading.js";
 import { dress, heightOf, paletteFor, watchTheme } from "./shared/theme.js";
 import { onChanges } from "./shared/traits.js";
-import { isBad, readTree, stepsShown } from "./steps/reading.js";
+import { readTree, stepsShown } from "./steps/reading.js";
+import { itemsOf, treeElements } from "./steps/tree.js";
 
 /** @typedef {import("./steps/reading.js").Step} Step */
 
@@ -51,7 +52,8 @@ const STYLE = `
  */
 function render({ model, el }) {
   const doc = el.ownerDocument || document;
-  const { h } = maker(doc);
+  const make = maker(doc);
+  const { h } = make;
 
   /** @type {Step[]} */
   let steps = [];
@@ -61,8 +63,10 @@ function render({ model, el }) {
   const closed = new Set();
   /** The key of the item that has the tab stop: `s3` a step, `gOptimize` a group. */
   let focused = "";
-  /** Items in view, in order. @type {{key: string, element: any, group: boolean, parent: string}[]} */
+  /** Items in view, in order. @type {import("./steps/tree.js").Item[]} */
   let items = [];
+  /** The row of each. @type {any[]} */
+  let rows = [];
 
   const only = h("input", { type: "checkbox", onchange: () => draw() });
   only.checked = true;
@@ -119,136 +123,62 @@ function render({ model, el }) {
     draw();
   }
 
-  /** @param {Step} item @param {number} depth */
-  function row(item, depth) {
-    const bad = isBad(item);
-    const sign = bad ? "✕" : item.ok === true ? "✓" : "";
-    const said = item.error
-      ? "failed"
-      : item.ok === false
-        ? "the output differs"
-        : item.ok === true
-          ? "the output agrees"
-          : "";
-    // The row is the item: its name is its own text, without the rows below a group.
-    const element = h(
-      "div",
-      {
-        class: "ces-row",
-        role: "treeitem",
-        tabindex: "-1",
-        "data-step": item.index,
-        "aria-level": depth + 1,
-        "aria-selected": String(item.index === step),
-        title: [item.title, item.summary, item.error].filter(Boolean).join("\n"),
-        onclick: () => choose(item.index),
-      },
-      h("span", { class: "ces-label", text: item.label }),
-      h("span", { class: "ces-what", text: item.summary }),
-      h("span", { class: "ces-count", text: item.layers.toLocaleString("en") }),
-      h("span", { class: "ces-said", text: [item.counted.toLowerCase(), said].filter(Boolean).join(", ") }),
-      h("span", { class: `ces-mark${bad ? " ces-bad" : ""}`, "aria-hidden": "true", text: sign }),
-    );
-    element.style.setProperty("--ces-depth", String(depth));
-    return element;
-  }
-
   function draw() {
-    const had = items.some(({ element }) => element === focusedIn(root));
-    items = [];
-    const shown = stepsShown(steps, { current: step, only: only.checked, filter: String(search.value || "") });
-    const filtering = Boolean(search.value);
-    /** @type {{name: string, list: any}[]} */
-    let open = [{ name: "", list: tree }];
-    tree.replaceChildren();
-    for (const item of shown) {
-      let depth = 0;
-      let hidden = false;
-      for (; depth < item.groups.length; depth += 1) {
-        const name = item.groups.slice(0, depth + 1).join("/");
-        if (!open[depth + 1] || open[depth + 1].name !== name) {
-          open = open.slice(0, depth + 1);
-          const expanded = filtering || !closed.has(name);
-          const list = h("ul", { role: "group", hidden: !expanded });
-          const group = h(
-            "div",
-            {
-              class: "ces-row",
-              role: "treeitem",
-              tabindex: "-1",
-              "aria-level": depth + 1,
-              "aria-expanded": String(expanded),
-              onclick: () => toggle(name),
-            },
-            h("span", { class: "ces-arrow", "aria-hidden": "true", text: "▸" }),
-            h("span", { class: "ces-label", text: item.groups[depth] }),
-          );
-          group.style.setProperty("--ces-depth", String(depth));
-          open[depth].list.appendChild(h("li", { class: "ces-group", role: "none" }, group, list));
-          items.push({
-            key: `g${name}`,
-            element: group,
-            group: true,
-            parent: depth ? `g${item.groups.slice(0, depth).join("/")}` : "",
-          });
-          open.push({ name, list });
-        }
-        if (!filtering && closed.has(name)) {
-          hidden = true;
-          break;
-        }
-      }
-      if (hidden) continue;
-      open = open.slice(0, depth + 1);
-      const element = row(item, depth);
-      open[depth].list.appendChild(h("li", { role: "none" }, element));
-      items.push({ key: `s${item.index}`, element, group: false, parent: depth ? `g${item.groups.join("/")}` : "" });
-    }
+    const had = rows.includes(focusedIn(root));
+    const filter = String(search.value || "");
+    const shown = stepsShown(steps, { current: step, only: only.checked, filter });
+    const isClosed = (/** @type {string} */ group) => !filter && closed.has(group);
+    items = itemsOf(shown, isClosed);
+    const elements = treeElements(make, items, { current: step, isClosed, choose, toggle });
+    rows = elements.rows;
+    tree.replaceChildren(...elements.children);
     none.hidden = shown.length > 0;
     none.textContent = wrong || (steps.length ? "No step matches the filter." : "No steps yet.");
-    const stop =
-      items.find((item) => item.key === focused) || items.find((item) => item.key === `s${step}`) || items[0];
-    if (stop) {
-      stop.element.setAttribute("tabindex", "0");
-      if (had && stop.element.focus) stop.element.focus();
-    }
-    const current = items.find((item) => item.key === `s${step}`);
-    if (current && current.element.scrollIntoView) current.element.scrollIntoView({ block: "nearest" });
+    if (!items.length) return;
+    const current = rowOf(`s${step}`);
+    const stop = rowOf(focused) || current || rows[0];
+    stop.setAttribute("tabindex", "0");
+    if (had && stop.focus) stop.focus();
+    if (current && current.scrollIntoView) current.scrollIntoView({ block: "nearest" });
   }
+
+  /** @param {string} key */
+  const rowOf = (key) => rows[items.findIndex((item) => item.key === key)];
 
   /** @param {number} at */
   function focus(at) {
-    const item = items[Math.max(0, Math.min(items.length - 1, at))];
-    if (!item) return;
-    for (const other of items) other.element.setAttribute("tabindex", other === item ? "0" : "-1");
-    focused = item.key;
-    if (item.element.focus) item.element.focus();
+    const next = Math.max(0, Math.min(items.length - 1, at));
+    rows.forEach((row, index) => row.setAttribute("tabindex", index === next ? "0" : "-1"));
+    focused = items[next].key;
+    if (rows[next].focus) rows[next].focus();
   }
 
   /** The keys of a tree: arrows move, open and close; Enter and Space select. @param {any} event */
   function key(event) {
     const at = Math.max(
       0,
-      items.findIndex((item) => item.element.getAttribute("tabindex") === "0"),
+      rows.findIndex((row) => row.getAttribute("tabindex") === "0"),
     );
     const item = items[at];
     if (!item || event.altKey || event.ctrlKey || event.metaKey) return;
-    const name = item.group ? item.key.slice(1) : "";
+    const act = () => (item.step ? choose(item.step.index) : toggle(item.group));
+    const isOpen = !item.step && !closed.has(item.group);
     /** @type {Record<string, () => void>} */
     const acts = {
       ArrowDown: () => focus(at + 1),
       ArrowUp: () => focus(at - 1),
       Home: () => focus(0),
       End: () => focus(items.length - 1),
-      ArrowRight: () => (item.group && closed.has(name) ? toggle(name) : item.group ? focus(at + 1) : undefined),
-      ArrowLeft: () =>
-        item.group && !closed.has(name)
-          ? toggle(name)
-          : item.parent
-            ? focus(items.findIndex((other) => other.key === item.parent))
-            : undefined,
-      Enter: () => (item.group ? toggle(name) : choose(Number(item.key.slice(1)))),
-      " ": () => (item.group ? toggle(name) : choose(Number(item.key.slice(1)))),
+      ArrowRight: () => {
+        if (isOpen) focus(at + 1);
+        else if (!item.step) toggle(item.group);
+      },
+      ArrowLeft: () => {
+        if (isOpen) toggle(item.group);
+        else if (item.parent) focus(items.findIndex((other) => other.key === item.parent));
+      },
+      Enter: act,
+      " ": act,
     };
     if (!acts[event.key]) return;
     event.preventDefault();

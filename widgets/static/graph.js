@@ -1841,65 +1841,80 @@ var MAX_ROUTED_BOXES = 400;
 var MAX_HULLS = 60;
 
 // picture/routing.js
+var MAX_SPREAD = 4 * MAX_SVG_BOXES;
+var GAP = 16;
 function route(boxes, edges) {
-  const tidy = edges.length <= 4 * MAX_SVG_BOXES;
-  const ports = /* @__PURE__ */ new Map();
-  for (const edge of edges) {
-    const { source, target } = edge;
-    edge.run = Math.abs(target.y - source.y) >= (source.h + target.h) / 2 ? "v" : "h";
-    const way = edge.run === "v" ? Math.sign(target.y - source.y) : Math.sign(target.x - source.x) || 1;
-    const ends = [source, target].map((box, end) => {
-      const side = end === 0 ? way : -way;
-      const out = (edge.run === "v" ? box.h : box.w) / 2 + ((edge.run === "v" ? side < 0 : side > 0) ? rise(box) : 0);
-      const key = `${box.id} ${edge.run} ${side}`;
-      if (tidy) {
-        const other = end === 0 ? target : source;
-        const group = ports.get(key) || [];
-        if (!group.length) ports.set(key, group);
-        group.push({ edge, end, other: edge.run === "v" ? other.x : other.y, reach: edge.run === "v" ? box.w : box.h });
-      }
-      return edge.run === "v" ? { x: box.x, y: box.y + side * out } : { x: box.x + side * out, y: box.y };
-    });
-    edge.points = [ends[0], ...edge.bends, ends[1]];
-  }
-  for (const group of ports.values()) {
-    if (group.length < 2) continue;
-    group.sort((a, b) => a.other - b.other);
-    const gap = Math.min(16, 0.72 * group[0].reach / (group.length - 1));
-    group.forEach(({ edge, end }, index) => {
-      const at = edge.points[end === 0 ? 0 : edge.points.length - 1];
-      at[edge.run === "v" ? "x" : "y"] += (index - (group.length - 1) / 2) * gap;
-    });
-  }
+  for (const edge of edges) connect(edge);
+  if (edges.length <= MAX_SPREAD) spread(edges);
   if (boxes.length > MAX_ROUTED_BOXES) return;
   overNeighbours(boxes, edges);
   const rows = rowsOf(boxes);
   const lanes = [];
   for (const edge of edges) {
-    if (edge.run !== "v" || edge.bends.length || edge.points.length > 2) continue;
-    const [from, to] = [edge.points[0], edge.points[1]];
-    const [top, bottom] = [Math.min(from.y, to.y), Math.max(from.y, to.y)];
-    const between2 = rows.filter((row) => row.t - 1 > top && row.b + 1 < bottom);
-    if (!between2.length) continue;
-    if (to.y < from.y) between2.reverse();
-    const lane = straightLane(between2, from, to);
-    const bends = [];
-    const own = [];
-    const down = to.y > from.y;
-    let last = from.x;
-    for (const row of between2) {
-      const [t, b] = [row.t - 4 - STACK[0], row.b + 4];
-      const x = apart(row, passage(row.boxes, bends.length ? last : lane ?? last), lanes);
-      own.push({ x, t: t - 30, b: b + 30 });
-      if (bends.length && Math.abs(last - x) < 1) bends.pop();
-      else bends.push({ x, y: down ? t : b });
-      bends.push({ x, y: down ? b : t });
-      last = x;
-    }
-    lanes.push(...own);
-    edge.points = [from, ...bends, to];
-    bySide(edge, rows);
+    if (edge.run === "v" && !edge.bends.length && edge.points.length === 2) detour(edge, rows, lanes);
   }
+}
+var wayOf = ({ run, source, target }) => run === "v" ? Math.sign(target.y - source.y) : Math.sign(target.x - source.x) || 1;
+function connect(edge) {
+  const { source, target } = edge;
+  edge.run = Math.abs(target.y - source.y) >= (source.h + target.h) / 2 ? "v" : "h";
+  const way = wayOf(edge);
+  edge.points = [endAt(source, edge.run, way), ...edge.bends, endAt(target, edge.run, -way)];
+}
+function endAt(box, run, side) {
+  if (run === "v") return { x: box.x, y: box.y + side * (box.h / 2 + (side < 0 ? rise(box) : 0)) };
+  return { x: box.x + side * (box.w / 2 + (side > 0 ? rise(box) : 0)), y: box.y };
+}
+function spread(edges) {
+  const ports = /* @__PURE__ */ new Map();
+  for (const edge of edges) {
+    const { source, target, run, points } = edge;
+    for (
+      const [box, other, side, at] of
+      /** @type {[Box, Box, number, Point][]} */
+      [
+        [source, target, wayOf(edge), points[0]],
+        [target, source, -wayOf(edge), points[points.length - 1]]
+      ]
+    ) {
+      const key = `${box.id} ${run} ${side}`;
+      const group = ports.get(key) || [];
+      if (!group.length) ports.set(key, group);
+      group.push({ edge, at, other: run === "v" ? other.x : other.y, reach: run === "v" ? box.w : box.h });
+    }
+  }
+  for (const group of ports.values()) {
+    if (group.length < 2) continue;
+    group.sort((a, b) => a.other - b.other);
+    const gap = Math.min(GAP, 0.72 * group[0].reach / (group.length - 1));
+    group.forEach(({ edge, at }, index) => {
+      at[edge.run === "v" ? "x" : "y"] += (index - (group.length - 1) / 2) * gap;
+    });
+  }
+}
+function detour(edge, rows, lanes) {
+  const [from, to] = edge.points;
+  const [top, bottom] = [Math.min(from.y, to.y), Math.max(from.y, to.y)];
+  const between2 = rows.filter((row) => row.t - 1 > top && row.b + 1 < bottom);
+  if (!between2.length) return;
+  const down = to.y > from.y;
+  if (!down) between2.reverse();
+  const lane = straightLane(between2, from, to);
+  const bends = [];
+  const own = [];
+  let last = from.x;
+  for (const row of between2) {
+    const [t, b] = [row.t - 4 - STACK[0], row.b + 4];
+    const x = apart(row, passage(row.boxes, bends.length ? last : lane ?? last), lanes);
+    own.push({ x, t: t - 30, b: b + 30 });
+    if (bends.length && Math.abs(last - x) < 1) bends.pop();
+    else bends.push({ x, y: down ? t : b });
+    bends.push({ x, y: down ? b : t });
+    last = x;
+  }
+  lanes.push(...own);
+  edge.points = [from, ...bends, to];
+  bySide(edge, rows);
 }
 function overNeighbours(boxes, edges) {
   for (const edge of edges) {
@@ -1976,6 +1991,8 @@ function passage(boxes, wish) {
 }
 
 // picture/reading.js
+var MARGIN2 = 24;
+var MIN_SIZE = 8;
 var readTable = (value) => ({
   columns: texts(record(value).columns),
   rows: list(record(value).rows).map(texts)
@@ -1996,93 +2013,16 @@ function readPicture(json, bytes, insist = false) {
   return picture;
 }
 function build(raw, floats, start) {
-  const used = /* @__PURE__ */ new Map();
-  const byId = /* @__PURE__ */ new Map();
-  const boxes = [];
-  raw.nodes.forEach((node, index) => {
-    if (!node || typeof node !== "object" || node.id == null)
-      throw new Error(`Node ${index} of the picture has no id.`);
-    if (byId.has(text(node.id))) throw new Error(`The id ${text(node.id)} is not unique in the picture.`);
-    const level = number(node.level);
-    const column = used.get(level) || 0;
-    used.set(level, column + 1);
-    const at = start + 4 * index;
-    const box = {
-      id: text(node.id),
-      ids: list(node.ids),
-      title: text(node.title),
-      detail: text(node.detail),
-      kind: text(node.kind, "operator"),
-      level,
-      count: number(node.count, 1),
-      folds: number(node.folds, 1),
-      change: node.change in CHANGES ? node.change : "kept",
-      fill: typeof node.fill === "number" ? Math.min(1, Math.max(0, node.fill)) : null,
-      fillText: text(node.fill_text),
-      category: typeof node.category === "number" ? node.category : null,
-      matched: node.matched === true,
-      badges: list(node.badges).map((badge) => ({
-        sign: text(record(badge).sign, "!"),
-        text: text(record(badge).text),
-        tone: text(record(badge).tone, "info")
-      })),
-      cameFrom: texts(node.came_from),
-      numbered: "",
-      x: floats ? floats[at] : 100 + 180 * column,
-      y: floats ? floats[at + 1] : 60 + 100 * level,
-      w: Math.max(8, floats ? floats[at + 2] : 152),
-      h: Math.max(8, floats ? floats[at + 3] : 46)
-    };
-    byId.set(box.id, box);
-    boxes.push(box);
-  });
-  const edges = [];
-  let lost = 0;
-  for (const edge of list(raw.edges)) {
-    const source = byId.get(text(record(edge).source));
-    const target = byId.get(text(record(edge).target));
-    if (!source || !target) {
-      lost += 1;
-      continue;
-    }
-    edges.push({
-      source,
-      target,
-      change: edge.change in CHANGES ? edge.change : "kept",
-      count: number(edge.count, 1),
-      read: text(edge.read),
-      copied: number(edge.copied_bytes),
-      label: text(edge.label),
-      bends: list(edge.points).filter(Array.isArray).map((at) => ({ x: number(at[0]), y: number(at[1]) })),
-      points: [],
-      run: "v"
-    });
-  }
+  const boxes = readBoxes(raw.nodes, floats, start);
+  const byId = new Map(boxes.map((box) => [box.id, box]));
+  const all = list(raw.edges).map((edge) => readEdge(record(edge), byId));
+  const edges = all.filter((edge) => edge !== null);
+  const lost = all.length - edges.length;
+  const lostWords = lost ? ` ${lost} ${lost === 1 ? "arrow leads" : "arrows lead"} outside the picture.` : "";
+  const legend = list(raw.legend).map((item) => readLegendItem(record(item)));
+  const right = boxes.reduce((most, box) => Math.max(most, box.x + box.w / 2 + MARGIN2), 0);
+  const bottom = boxes.reduce((most, box) => Math.max(most, box.y + box.h / 2 + MARGIN2), 0);
   route(boxes, edges);
-  const hulls = list(raw.hulls).map((hull, index) => ({
-    id: text(record(hull).id, String(index)),
-    kind: text(record(hull).kind, "match"),
-    boxes: (
-      /** @type {Box[]} */
-      list(record(hull).nodes).map((id) => byId.get(text(id))).filter(Boolean)
-    ),
-    label: text(record(hull).label),
-    reason: text(record(hull).reason)
-  }));
-  const legend = list(raw.legend).map((item) => ({
-    channel: text(record(item).channel),
-    role: text(record(item).role),
-    sign: text(record(item).sign),
-    text: text(record(item).text)
-  }));
-  const signs = /* @__PURE__ */ new Map();
-  for (const item of legend) {
-    const category = /^category-(\d+)$/.exec(item.role);
-    if (category && item.sign) signs.set(Number(category[1]), item.sign);
-  }
-  const right = boxes.reduce((most, box) => Math.max(most, box.x + box.w / 2 + 24), 0);
-  const bottom = boxes.reduce((most, box) => Math.max(most, box.y + box.h / 2 + 24), 0);
-  const note = text(raw.note) + (lost ? ` ${lost} ${lost === 1 ? "arrow leads" : "arrows lead"} outside the picture.` : "");
   return {
     step: number(raw.step),
     mode: text(raw.mode, "diff"),
@@ -2090,16 +2030,16 @@ function build(raw, floats, start) {
     groupBy: text(raw.group_by, "fold"),
     title: text(raw.title),
     caption: text(raw.caption),
-    note,
+    note: text(raw.note) + lostWords,
     message: text(raw.message),
     width: Math.max(number(raw.width), right),
     height: Math.max(number(raw.height), bottom),
     boxes,
     byId,
     edges,
-    hulls: hulls.filter((hull) => hull.boxes.length),
+    hulls: readHulls(raw.hulls, byId),
     legend,
-    signs,
+    signs: signsOfCategories(legend),
     table: readTable(raw.table),
     actions: list(raw.actions).map((action) => ({
       name: text(record(action).name),
@@ -2108,6 +2048,86 @@ function build(raw, floats, start) {
     })),
     other: null
   };
+}
+function readBoxes(nodes, floats, start) {
+  const used = /* @__PURE__ */ new Map();
+  const ids = /* @__PURE__ */ new Set();
+  return nodes.map((node, index) => {
+    if (!node || typeof node !== "object" || node.id == null) {
+      throw new Error(`Node ${index} of the picture has no id.`);
+    }
+    const id = text(node.id);
+    if (ids.has(id)) throw new Error(`The id ${id} is not unique in the picture.`);
+    ids.add(id);
+    const level = number(node.level);
+    const column = used.get(level) || 0;
+    used.set(level, column + 1);
+    const at = start + 4 * index;
+    const [x, y, w, h] = floats ? floats.subarray(at, at + 4) : [100 + 180 * column, 60 + 100 * level, 152, 46];
+    return { ...readBox(node), id, level, x, y, w: Math.max(MIN_SIZE, w), h: Math.max(MIN_SIZE, h) };
+  });
+}
+var readBox = (node) => ({
+  ids: list(node.ids),
+  title: text(node.title),
+  detail: text(node.detail),
+  kind: text(node.kind, "operator"),
+  count: number(node.count, 1),
+  folds: number(node.folds, 1),
+  change: changeOf(node),
+  fill: typeof node.fill === "number" ? Math.min(1, Math.max(0, node.fill)) : null,
+  fillText: text(node.fill_text),
+  category: typeof node.category === "number" ? node.category : null,
+  matched: node.matched === true,
+  badges: list(node.badges).map((badge) => ({
+    sign: text(record(badge).sign, "!"),
+    text: text(record(badge).text),
+    tone: text(record(badge).tone, "info")
+  })),
+  cameFrom: texts(node.came_from),
+  numbered: ""
+});
+var changeOf = ({ change }) => Object.hasOwn(CHANGES, text(change)) ? change : "kept";
+function readEdge(edge, byId) {
+  const [source, target] = [byId.get(text(edge.source)), byId.get(text(edge.target))];
+  if (!source || !target) return null;
+  const bends = list(edge.points).filter(Array.isArray);
+  return {
+    source,
+    target,
+    change: changeOf(edge),
+    count: number(edge.count, 1),
+    read: text(edge.read),
+    copied: number(edge.copied_bytes),
+    label: text(edge.label),
+    bends: bends.map(([x, y]) => ({ x: number(x), y: number(y) })),
+    points: [],
+    run: "v"
+  };
+}
+function readHulls(hulls, byId) {
+  const all = list(hulls).map((hull, index) => ({
+    id: text(record(hull).id, String(index)),
+    kind: text(record(hull).kind, "match"),
+    boxes: texts(record(hull).nodes).flatMap((id) => byId.get(id) ?? []),
+    label: text(record(hull).label),
+    reason: text(record(hull).reason)
+  }));
+  return all.filter((hull) => hull.boxes.length);
+}
+var readLegendItem = ({ channel, role, sign, text: words }) => ({
+  channel: text(channel),
+  role: text(role),
+  sign: text(sign),
+  text: text(words)
+});
+function signsOfCategories(legend) {
+  const signs = /* @__PURE__ */ new Map();
+  for (const { role, sign } of legend) {
+    const category = /^category-(\d+)$/.exec(role);
+    if (category && sign) signs.set(Number(category[1]), sign);
+  }
+  return signs;
 }
 
 // picture/steps.js

@@ -404,6 +404,64 @@ function stepsShown(steps, { current, only, filter }) {
   });
 }
 
+// steps/tree.js
+function itemsOf(steps, isClosed) {
+  const items = [];
+  let open = [];
+  for (const step of steps) {
+    const names = step.groups.map((_, depth2) => step.groups.slice(0, depth2 + 1).join("/"));
+    const parentOf = (depth2) => depth2 ? `g${names[depth2 - 1]}` : "";
+    const closed = names.findIndex(isClosed);
+    const shown = closed < 0 ? names : names.slice(0, closed + 1);
+    shown.forEach((group, depth2) => {
+      if (open[depth2] === group) return;
+      open = [...open.slice(0, depth2), group];
+      const label = step.groups[depth2];
+      items.push({ key: `g${group}`, parent: parentOf(depth2), depth: depth2, group, label, step: null });
+    });
+    if (closed >= 0) continue;
+    const depth = names.length;
+    open = open.slice(0, depth);
+    items.push({ key: `s${step.index}`, parent: parentOf(depth), depth, group: "", label: step.label, step });
+  }
+  return items;
+}
+function treeElements({ h }, items, { current, isClosed, choose, toggle }) {
+  const children = [];
+  const lists = [{ append: (child) => void children.push(child) }];
+  const rows = items.map(({ depth, group, label, step }) => {
+    const item = { class: "ces-row", role: "treeitem", tabindex: "-1", "aria-level": depth + 1 };
+    const row = step ? h("div", { ...item, ...stepAttributes(step, current), onclick: () => choose(step.index) }, stepParts(h, step)) : h("div", { ...item, "aria-expanded": String(!isClosed(group)), onclick: () => toggle(group) }, [
+      h("span", { class: "ces-arrow", "aria-hidden": "true", text: "▸" }),
+      h("span", { class: "ces-label", text: label })
+    ]);
+    row.style.setProperty("--ces-depth", String(depth));
+    const inner = step ? null : h("ul", { role: "group", hidden: isClosed(group) });
+    lists[depth].append(h("li", { class: inner ? "ces-group" : null, role: "none" }, row, inner));
+    if (inner) lists[depth + 1] = { append: (child) => inner.appendChild(child) };
+    return row;
+  });
+  return { children, rows };
+}
+var stepAttributes = (step, current) => ({
+  "data-step": step.index,
+  "aria-selected": String(step.index === current),
+  title: [step.title, step.summary, step.error].filter(Boolean).join("\n")
+});
+function stepParts(h, step) {
+  const bad = isBad(step);
+  const sign = bad ? "✕" : step.ok ? "✓" : "";
+  const agrees = step.ok === null ? "" : `the output ${step.ok ? "agrees" : "differs"}`;
+  const words = [step.counted.toLowerCase(), step.error ? "failed" : agrees];
+  return [
+    h("span", { class: "ces-label", text: step.label }),
+    h("span", { class: "ces-what", text: step.summary }),
+    h("span", { class: "ces-count", text: step.layers.toLocaleString("en") }),
+    h("span", { class: "ces-said", text: words.filter(Boolean).join(", ") }),
+    h("span", { class: `ces-mark${bad ? " ces-bad" : ""}`, "aria-hidden": "true", text: sign })
+  ];
+}
+
 // steps.js
 var STYLE = `
 .ces-root{box-sizing:border-box;display:flex;flex-direction:column;width:100%;min-height:0;font:13px/1.35 ${FONT};color:var(--ces-fg);background:var(--ces-bg);text-align:left;overflow:hidden}
@@ -436,13 +494,15 @@ var STYLE = `
 `;
 function render({ model, el }) {
   const doc = el.ownerDocument || document;
-  const { h } = maker(doc);
+  const make = maker(doc);
+  const { h } = make;
   let steps = [];
   let wrong = "";
   let step = 0;
   const closed = /* @__PURE__ */ new Set();
   let focused = "";
   let items = [];
+  let rows = [];
   const only = h("input", { type: "checkbox", onchange: () => draw() });
   only.checked = true;
   const search = h("input", {
@@ -492,115 +552,55 @@ function render({ model, el }) {
     focused = `g${name}`;
     draw();
   }
-  function row(item, depth) {
-    const bad = isBad(item);
-    const sign = bad ? "✕" : item.ok === true ? "✓" : "";
-    const said = item.error ? "failed" : item.ok === false ? "the output differs" : item.ok === true ? "the output agrees" : "";
-    const element = h(
-      "div",
-      {
-        class: "ces-row",
-        role: "treeitem",
-        tabindex: "-1",
-        "data-step": item.index,
-        "aria-level": depth + 1,
-        "aria-selected": String(item.index === step),
-        title: [item.title, item.summary, item.error].filter(Boolean).join("\n"),
-        onclick: () => choose(item.index)
-      },
-      h("span", { class: "ces-label", text: item.label }),
-      h("span", { class: "ces-what", text: item.summary }),
-      h("span", { class: "ces-count", text: item.layers.toLocaleString("en") }),
-      h("span", { class: "ces-said", text: [item.counted.toLowerCase(), said].filter(Boolean).join(", ") }),
-      h("span", { class: `ces-mark${bad ? " ces-bad" : ""}`, "aria-hidden": "true", text: sign })
-    );
-    element.style.setProperty("--ces-depth", String(depth));
-    return element;
-  }
   function draw() {
-    const had = items.some(({ element }) => element === focusedIn(root));
-    items = [];
-    const shown = stepsShown(steps, { current: step, only: only.checked, filter: String(search.value || "") });
-    const filtering = Boolean(search.value);
-    let open = [{ name: "", list: tree }];
-    tree.replaceChildren();
-    for (const item of shown) {
-      let depth = 0;
-      let hidden = false;
-      for (; depth < item.groups.length; depth += 1) {
-        const name = item.groups.slice(0, depth + 1).join("/");
-        if (!open[depth + 1] || open[depth + 1].name !== name) {
-          open = open.slice(0, depth + 1);
-          const expanded = filtering || !closed.has(name);
-          const list2 = h("ul", { role: "group", hidden: !expanded });
-          const group = h(
-            "div",
-            {
-              class: "ces-row",
-              role: "treeitem",
-              tabindex: "-1",
-              "aria-level": depth + 1,
-              "aria-expanded": String(expanded),
-              onclick: () => toggle(name)
-            },
-            h("span", { class: "ces-arrow", "aria-hidden": "true", text: "▸" }),
-            h("span", { class: "ces-label", text: item.groups[depth] })
-          );
-          group.style.setProperty("--ces-depth", String(depth));
-          open[depth].list.appendChild(h("li", { class: "ces-group", role: "none" }, group, list2));
-          items.push({
-            key: `g${name}`,
-            element: group,
-            group: true,
-            parent: depth ? `g${item.groups.slice(0, depth).join("/")}` : ""
-          });
-          open.push({ name, list: list2 });
-        }
-        if (!filtering && closed.has(name)) {
-          hidden = true;
-          break;
-        }
-      }
-      if (hidden) continue;
-      open = open.slice(0, depth + 1);
-      const element = row(item, depth);
-      open[depth].list.appendChild(h("li", { role: "none" }, element));
-      items.push({ key: `s${item.index}`, element, group: false, parent: depth ? `g${item.groups.join("/")}` : "" });
-    }
+    const had = rows.includes(focusedIn(root));
+    const filter = String(search.value || "");
+    const shown = stepsShown(steps, { current: step, only: only.checked, filter });
+    const isClosed = (group) => !filter && closed.has(group);
+    items = itemsOf(shown, isClosed);
+    const elements = treeElements(make, items, { current: step, isClosed, choose, toggle });
+    rows = elements.rows;
+    tree.replaceChildren(...elements.children);
     none.hidden = shown.length > 0;
     none.textContent = wrong || (steps.length ? "No step matches the filter." : "No steps yet.");
-    const stop = items.find((item) => item.key === focused) || items.find((item) => item.key === `s${step}`) || items[0];
-    if (stop) {
-      stop.element.setAttribute("tabindex", "0");
-      if (had && stop.element.focus) stop.element.focus();
-    }
-    const current = items.find((item) => item.key === `s${step}`);
-    if (current && current.element.scrollIntoView) current.element.scrollIntoView({ block: "nearest" });
+    if (!items.length) return;
+    const current = rowOf(`s${step}`);
+    const stop = rowOf(focused) || current || rows[0];
+    stop.setAttribute("tabindex", "0");
+    if (had && stop.focus) stop.focus();
+    if (current && current.scrollIntoView) current.scrollIntoView({ block: "nearest" });
   }
+  const rowOf = (key2) => rows[items.findIndex((item) => item.key === key2)];
   function focus(at) {
-    const item = items[Math.max(0, Math.min(items.length - 1, at))];
-    if (!item) return;
-    for (const other of items) other.element.setAttribute("tabindex", other === item ? "0" : "-1");
-    focused = item.key;
-    if (item.element.focus) item.element.focus();
+    const next = Math.max(0, Math.min(items.length - 1, at));
+    rows.forEach((row, index) => row.setAttribute("tabindex", index === next ? "0" : "-1"));
+    focused = items[next].key;
+    if (rows[next].focus) rows[next].focus();
   }
   function key(event) {
     const at = Math.max(
       0,
-      items.findIndex((item2) => item2.element.getAttribute("tabindex") === "0")
+      rows.findIndex((row) => row.getAttribute("tabindex") === "0")
     );
     const item = items[at];
     if (!item || event.altKey || event.ctrlKey || event.metaKey) return;
-    const name = item.group ? item.key.slice(1) : "";
+    const act = () => item.step ? choose(item.step.index) : toggle(item.group);
+    const isOpen = !item.step && !closed.has(item.group);
     const acts = {
       ArrowDown: () => focus(at + 1),
       ArrowUp: () => focus(at - 1),
       Home: () => focus(0),
       End: () => focus(items.length - 1),
-      ArrowRight: () => item.group && closed.has(name) ? toggle(name) : item.group ? focus(at + 1) : void 0,
-      ArrowLeft: () => item.group && !closed.has(name) ? toggle(name) : item.parent ? focus(items.findIndex((other) => other.key === item.parent)) : void 0,
-      Enter: () => item.group ? toggle(name) : choose(Number(item.key.slice(1))),
-      " ": () => item.group ? toggle(name) : choose(Number(item.key.slice(1)))
+      ArrowRight: () => {
+        if (isOpen) focus(at + 1);
+        else if (!item.step) toggle(item.group);
+      },
+      ArrowLeft: () => {
+        if (isOpen) toggle(item.group);
+        else if (item.parent) focus(items.findIndex((other) => other.key === item.parent));
+      },
+      Enter: act,
+      " ": act
     };
     if (!acts[event.key]) return;
     event.preventDefault();

@@ -8,9 +8,16 @@ import { route } from "./routing.js";
 /**
  * @typedef {import("./types.js").Box} Box
  * @typedef {import("./types.js").Edge} Edge
+ * @typedef {import("./types.js").Hull} Hull
+ * @typedef {import("./types.js").LegendItem} LegendItem
  * @typedef {import("./types.js").Picture} Picture
  * @typedef {import("./types.js").Table} Table
  */
+
+/** Margin around the boxes, in pixels, as in `layout.py`. */
+const MARGIN = 24;
+/** Minimum width and height of a box. */
+const MIN_SIZE = 8;
 
 /** @param {any} value @returns {Table} */
 const readTable = (value) => ({
@@ -43,105 +50,16 @@ export function readPicture(json, bytes, insist = false) {
 
 /** @param {any} raw @param {Float32Array | null} floats @param {number} start @returns {Picture} */
 function build(raw, floats, start) {
-  /** @type {Map<number, number>} */
-  const used = new Map();
-  /** @type {Map<string, Box>} */
-  const byId = new Map();
-  /** @type {Box[]} */
-  const boxes = [];
-  raw.nodes.forEach((/** @type {any} */ node, /** @type {number} */ index) => {
-    if (!node || typeof node !== "object" || node.id == null)
-      throw new Error(`Node ${index} of the picture has no id.`);
-    if (byId.has(text(node.id))) throw new Error(`The id ${text(node.id)} is not unique in the picture.`);
-    const level = number(node.level);
-    const column = used.get(level) || 0;
-    used.set(level, column + 1);
-    const at = start + 4 * index;
-    /** @type {Box} */
-    const box = {
-      id: text(node.id),
-      ids: list(node.ids),
-      title: text(node.title),
-      detail: text(node.detail),
-      kind: text(node.kind, "operator"),
-      level,
-      count: number(node.count, 1),
-      folds: number(node.folds, 1),
-      change: node.change in CHANGES ? node.change : "kept",
-      fill: typeof node.fill === "number" ? Math.min(1, Math.max(0, node.fill)) : null,
-      fillText: text(node.fill_text),
-      category: typeof node.category === "number" ? node.category : null,
-      matched: node.matched === true,
-      badges: list(node.badges).map((badge) => ({
-        sign: text(record(badge).sign, "!"),
-        text: text(record(badge).text),
-        tone: text(record(badge).tone, "info"),
-      })),
-      cameFrom: texts(node.came_from),
-      numbered: "",
-      x: floats ? floats[at] : 100 + 180 * column,
-      y: floats ? floats[at + 1] : 60 + 100 * level,
-      w: Math.max(8, floats ? floats[at + 2] : 152),
-      h: Math.max(8, floats ? floats[at + 3] : 46),
-    };
-    byId.set(box.id, box);
-    boxes.push(box);
-  });
-
-  /** @type {Edge[]} */
-  const edges = [];
-  let lost = 0;
-  for (const edge of list(raw.edges)) {
-    const source = byId.get(text(record(edge).source));
-    const target = byId.get(text(record(edge).target));
-    if (!source || !target) {
-      lost += 1;
-      continue;
-    }
-    edges.push({
-      source,
-      target,
-      change: edge.change in CHANGES ? edge.change : "kept",
-      count: number(edge.count, 1),
-      read: text(edge.read),
-      copied: number(edge.copied_bytes),
-      label: text(edge.label),
-      bends: list(edge.points)
-        .filter(Array.isArray)
-        .map((at) => ({ x: number(at[0]), y: number(at[1]) })),
-      points: [],
-      run: "v",
-    });
-  }
+  const boxes = readBoxes(raw.nodes, floats, start);
+  const byId = new Map(boxes.map((box) => [box.id, box]));
+  const all = list(raw.edges).map((edge) => readEdge(record(edge), byId));
+  const edges = all.filter((edge) => edge !== null);
+  const lost = all.length - edges.length;
+  const lostWords = lost ? ` ${lost} ${lost === 1 ? "arrow leads" : "arrows lead"} outside the picture.` : "";
+  const legend = list(raw.legend).map((item) => readLegendItem(record(item)));
+  const right = boxes.reduce((most, box) => Math.max(most, box.x + box.w / 2 + MARGIN), 0);
+  const bottom = boxes.reduce((most, box) => Math.max(most, box.y + box.h / 2 + MARGIN), 0);
   route(boxes, edges);
-
-  const hulls = list(raw.hulls).map((hull, index) => ({
-    id: text(record(hull).id, String(index)),
-    kind: text(record(hull).kind, "match"),
-    boxes: /** @type {Box[]} */ (
-      list(record(hull).nodes)
-        .map((id) => byId.get(text(id)))
-        .filter(Boolean)
-    ),
-    label: text(record(hull).label),
-    reason: text(record(hull).reason),
-  }));
-  const legend = list(raw.legend).map((item) => ({
-    channel: text(record(item).channel),
-    role: text(record(item).role),
-    sign: text(record(item).sign),
-    text: text(record(item).text),
-  }));
-  /** @type {Map<number, string>} */
-  const signs = new Map();
-  for (const item of legend) {
-    const category = /^category-(\d+)$/.exec(item.role);
-    if (category && item.sign) signs.set(Number(category[1]), item.sign);
-  }
-  const right = boxes.reduce((most, box) => Math.max(most, box.x + box.w / 2 + 24), 0);
-  const bottom = boxes.reduce((most, box) => Math.max(most, box.y + box.h / 2 + 24), 0);
-  const note =
-    text(raw.note) + (lost ? ` ${lost} ${lost === 1 ? "arrow leads" : "arrows lead"} outside the picture.` : "");
   return {
     step: number(raw.step),
     mode: text(raw.mode, "diff"),
@@ -149,16 +67,16 @@ function build(raw, floats, start) {
     groupBy: text(raw.group_by, "fold"),
     title: text(raw.title),
     caption: text(raw.caption),
-    note,
+    note: text(raw.note) + lostWords,
     message: text(raw.message),
     width: Math.max(number(raw.width), right),
     height: Math.max(number(raw.height), bottom),
     boxes,
     byId,
     edges,
-    hulls: hulls.filter((hull) => hull.boxes.length),
+    hulls: readHulls(raw.hulls, byId),
     legend,
-    signs,
+    signs: signsOfCategories(legend),
     table: readTable(raw.table),
     actions: list(raw.actions).map((action) => ({
       name: text(record(action).name),
@@ -167,4 +85,106 @@ function build(raw, floats, start) {
     })),
     other: null,
   };
+}
+
+/**
+ * The boxes; without coordinates, in rows by level.
+ * @param {any[]} nodes @param {Float32Array | null} floats @param {number} start @returns {Box[]}
+ */
+function readBoxes(nodes, floats, start) {
+  /** Number of boxes of each level so far. @type {Map<number, number>} */
+  const used = new Map();
+  const ids = new Set();
+  return nodes.map((node, index) => {
+    if (!node || typeof node !== "object" || node.id == null) {
+      throw new Error(`Node ${index} of the picture has no id.`);
+    }
+    const id = text(node.id);
+    if (ids.has(id)) throw new Error(`The id ${id} is not unique in the picture.`);
+    ids.add(id);
+    const level = number(node.level);
+    const column = used.get(level) || 0;
+    used.set(level, column + 1);
+    const at = start + 4 * index;
+    const [x, y, w, h] = floats ? floats.subarray(at, at + 4) : [100 + 180 * column, 60 + 100 * level, 152, 46];
+    return { ...readBox(node), id, level, x, y, w: Math.max(MIN_SIZE, w), h: Math.max(MIN_SIZE, h) };
+  });
+}
+
+/** What a box says and how it looks. @param {any} node */
+const readBox = (node) => ({
+  ids: list(node.ids),
+  title: text(node.title),
+  detail: text(node.detail),
+  kind: text(node.kind, "operator"),
+  count: number(node.count, 1),
+  folds: number(node.folds, 1),
+  change: changeOf(node),
+  fill: typeof node.fill === "number" ? Math.min(1, Math.max(0, node.fill)) : null,
+  fillText: text(node.fill_text),
+  category: typeof node.category === "number" ? node.category : null,
+  matched: node.matched === true,
+  badges: list(node.badges).map((badge) => ({
+    sign: text(record(badge).sign, "!"),
+    text: text(record(badge).text),
+    tone: text(record(badge).tone, "info"),
+  })),
+  cameFrom: texts(node.came_from),
+  numbered: "",
+});
+
+/** A change that is not known is none. @param {any} part @returns {string} */
+const changeOf = ({ change }) => (Object.hasOwn(CHANGES, text(change)) ? change : "kept");
+
+/**
+ * An edge before it is routed; null if it leads to a box that is not in the picture.
+ * @param {Record<string, any>} edge @param {Map<string, Box>} byId @returns {Edge | null}
+ */
+function readEdge(edge, byId) {
+  const [source, target] = [byId.get(text(edge.source)), byId.get(text(edge.target))];
+  if (!source || !target) return null;
+  const bends = list(edge.points).filter(Array.isArray);
+  return {
+    source,
+    target,
+    change: changeOf(edge),
+    count: number(edge.count, 1),
+    read: text(edge.read),
+    copied: number(edge.copied_bytes),
+    label: text(edge.label),
+    bends: bends.map(([x, y]) => ({ x: number(x), y: number(y) })),
+    points: [],
+    run: "v",
+  };
+}
+
+/** @param {any} hulls @param {Map<string, Box>} byId @returns {Hull[]} */
+function readHulls(hulls, byId) {
+  const all = list(hulls).map((hull, index) => ({
+    id: text(record(hull).id, String(index)),
+    kind: text(record(hull).kind, "match"),
+    boxes: texts(record(hull).nodes).flatMap((id) => byId.get(id) ?? []),
+    label: text(record(hull).label),
+    reason: text(record(hull).reason),
+  }));
+  return all.filter((hull) => hull.boxes.length);
+}
+
+/** @param {Record<string, any>} item @returns {LegendItem} */
+const readLegendItem = ({ channel, role, sign, text: words }) => ({
+  channel: text(channel),
+  role: text(role),
+  sign: text(sign),
+  text: text(words),
+});
+
+/** @param {LegendItem[]} legend */
+function signsOfCategories(legend) {
+  /** @type {Map<number, string>} */
+  const signs = new Map();
+  for (const { role, sign } of legend) {
+    const category = /^category-(\d+)$/.exec(role);
+    if (category && sign) signs.set(Number(category[1]), sign);
+  }
+  return signs;
 }

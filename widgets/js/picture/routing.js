@@ -10,74 +10,107 @@ import { STACK, rise } from "./shapes.js";
  * @typedef {import("./types.js").Point} Point
  */
 
+/** @typedef {{x: number, t: number, b: number}} Lane  a vertical segment */
+/** @typedef {{t: number, b: number, boxes: Box[]}} Row */
+
+/** Above this number of edges, they may leave a box at the same point. */
+const MAX_SPREAD = 4 * MAX_SVG_BOXES;
+/** The distance between edges at a box. */
+const GAP = 16;
+
 /**
  * Route all edges: they leave and enter boxes side by side, and pass through the gaps of the rows between.
  * @param {Box[]} boxes @param {Edge[]} edges
  */
 export function route(boxes, edges) {
-  const tidy = edges.length <= 4 * MAX_SVG_BOXES;
-  /** @type {Map<string, {edge: Edge, end: number, other: number, reach: number}[]>} */
+  for (const edge of edges) connect(edge);
+  if (edges.length <= MAX_SPREAD) spread(edges);
+  if (boxes.length > MAX_ROUTED_BOXES) return;
+  overNeighbours(boxes, edges);
+  const rows = rowsOf(boxes);
+  /** @type {Lane[]} */
+  const lanes = [];
+  for (const edge of edges) {
+    if (edge.run === "v" && !edge.bends.length && edge.points.length === 2) detour(edge, rows, lanes);
+  }
+}
+
+/** Which way an edge leaves its source: 1 is down or right. @param {Edge} edge */
+const wayOf = ({ run, source, target }) =>
+  run === "v" ? Math.sign(target.y - source.y) : Math.sign(target.x - source.x) || 1;
+
+/** A line from the side of the source to the facing side of the target. @param {Edge} edge */
+function connect(edge) {
+  const { source, target } = edge;
+  edge.run = Math.abs(target.y - source.y) >= (source.h + target.h) / 2 ? "v" : "h";
+  const way = wayOf(edge);
+  edge.points = [endAt(source, edge.run, way), ...edge.bends, endAt(target, edge.run, -way)];
+}
+
+/**
+ * The middle of a side of a box, beyond its stack.
+ * @param {Box} box @param {"v" | "h"} run @param {number} side @returns {Point}
+ */
+function endAt(box, run, side) {
+  if (run === "v") return { x: box.x, y: box.y + side * (box.h / 2 + (side < 0 ? rise(box) : 0)) };
+  return { x: box.x + side * (box.w / 2 + (side > 0 ? rise(box) : 0)), y: box.y };
+}
+
+/** Edges at one side of a box are apart, in the order of the boxes at their other ends. @param {Edge[]} edges */
+function spread(edges) {
+  /** @type {Map<string, {edge: Edge, at: Point, other: number, reach: number}[]>} */
   const ports = new Map();
   for (const edge of edges) {
-    const { source, target } = edge;
-    edge.run = Math.abs(target.y - source.y) >= (source.h + target.h) / 2 ? "v" : "h";
-    const way = edge.run === "v" ? Math.sign(target.y - source.y) : Math.sign(target.x - source.x) || 1;
-    const ends = [source, target].map((box, end) => {
-      const side = end === 0 ? way : -way;
-      const out = (edge.run === "v" ? box.h : box.w) / 2 + ((edge.run === "v" ? side < 0 : side > 0) ? rise(box) : 0);
-      const key = `${box.id} ${edge.run} ${side}`;
-      if (tidy) {
-        const other = end === 0 ? target : source;
-        const group = ports.get(key) || [];
-        if (!group.length) ports.set(key, group);
-        group.push({ edge, end, other: edge.run === "v" ? other.x : other.y, reach: edge.run === "v" ? box.w : box.h });
-      }
-      return edge.run === "v" ? { x: box.x, y: box.y + side * out } : { x: box.x + side * out, y: box.y };
-    });
-    edge.points = [ends[0], ...edge.bends, ends[1]];
+    const { source, target, run, points } = edge;
+    for (const [box, other, side, at] of /** @type {[Box, Box, number, Point][]} */ ([
+      [source, target, wayOf(edge), points[0]],
+      [target, source, -wayOf(edge), points[points.length - 1]],
+    ])) {
+      const key = `${box.id} ${run} ${side}`;
+      const group = ports.get(key) || [];
+      if (!group.length) ports.set(key, group);
+      group.push({ edge, at, other: run === "v" ? other.x : other.y, reach: run === "v" ? box.w : box.h });
+    }
   }
   for (const group of ports.values()) {
     if (group.length < 2) continue;
     group.sort((a, b) => a.other - b.other);
-    const gap = Math.min(16, (0.72 * group[0].reach) / (group.length - 1));
-    group.forEach(({ edge, end }, index) => {
-      const at = edge.points[end === 0 ? 0 : edge.points.length - 1];
+    const gap = Math.min(GAP, (0.72 * group[0].reach) / (group.length - 1));
+    group.forEach(({ edge, at }, index) => {
       at[edge.run === "v" ? "x" : "y"] += (index - (group.length - 1) / 2) * gap;
     });
   }
-  if (boxes.length > MAX_ROUTED_BOXES) return;
+}
 
-  overNeighbours(boxes, edges);
-  const rows = rowsOf(boxes);
-  /** Vertical segments already in use. @type {{x: number, t: number, b: number}[]} */
-  const lanes = [];
-  for (const edge of edges) {
-    if (edge.run !== "v" || edge.bends.length || edge.points.length > 2) continue;
-    const [from, to] = [edge.points[0], edge.points[1]];
-    const [top, bottom] = [Math.min(from.y, to.y), Math.max(from.y, to.y)];
-    const between = rows.filter((row) => row.t - 1 > top && row.b + 1 < bottom);
-    if (!between.length) continue;
-    if (to.y < from.y) between.reverse();
-    const lane = straightLane(between, from, to);
-    /** @type {Point[]} */
-    const bends = [];
-    /** @type {{x: number, t: number, b: number}[]} */
-    const own = [];
-    const down = to.y > from.y;
-    let last = from.x;
-    for (const row of between) {
-      const [t, b] = [row.t - 4 - STACK[0], row.b + 4];
-      const x = apart(row, passage(row.boxes, bends.length ? last : (lane ?? last)), lanes);
-      own.push({ x, t: t - 30, b: b + 30 });
-      if (bends.length && Math.abs(last - x) < 1) bends.pop();
-      else bends.push({ x, y: down ? t : b });
-      bends.push({ x, y: down ? b : t });
-      last = x;
-    }
-    lanes.push(...own);
-    edge.points = [from, ...bends, to];
-    bySide(edge, rows);
+/**
+ * Pass the rows between the boxes of an edge through gaps, in a straight line if there is one.
+ * @param {Edge} edge @param {Row[]} rows @param {Lane[]} lanes in use
+ */
+function detour(edge, rows, lanes) {
+  const [from, to] = edge.points;
+  const [top, bottom] = [Math.min(from.y, to.y), Math.max(from.y, to.y)];
+  const between = rows.filter((row) => row.t - 1 > top && row.b + 1 < bottom);
+  if (!between.length) return;
+  const down = to.y > from.y;
+  if (!down) between.reverse();
+  const lane = straightLane(between, from, to);
+  /** @type {Point[]} */
+  const bends = [];
+  /** @type {Lane[]} */
+  const own = [];
+  let last = from.x;
+  for (const row of between) {
+    const [t, b] = [row.t - 4 - STACK[0], row.b + 4];
+    const x = apart(row, passage(row.boxes, bends.length ? last : (lane ?? last)), lanes);
+    own.push({ x, t: t - 30, b: b + 30 });
+    if (bends.length && Math.abs(last - x) < 1) bends.pop();
+    else bends.push({ x, y: down ? t : b });
+    bends.push({ x, y: down ? b : t });
+    last = x;
   }
+  lanes.push(...own);
+  edge.points = [from, ...bends, to];
+  bySide(edge, rows);
 }
 
 /**
