@@ -13,7 +13,7 @@ MODULES = sorted(HERE.glob("*.test.mjs"))
 def test_there_are_tests_of_the_modules() -> None:
     tested = [module.name.split(".")[0] for module in MODULES]
     views = ["bars", "graph", "graph_keys", "graph_parts", "graph_reading", "host", "page", "question", "steps"]
-    assert tested == sorted([*views, "picture", "store", "theme"])
+    assert tested == sorted([*views, "camera", "picture", "store", "theme"])
 
 
 def test_es_modules() -> None:

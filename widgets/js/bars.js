@@ -69,7 +69,9 @@ function render({ model, el }) {
   const root = h(
     "div",
     { class: "ceb-root", role: "region", "aria-label": "Bars", "data-lm-suppress-shortcuts": "true" },
-    ...[h("div", { class: "ceb-head" }, title, legend, toggle), body, note],
+    h("div", { class: "ceb-head" }, title, legend, toggle),
+    body,
+    note,
   );
 
   const options = () => asDict(model.get("options"));

@@ -52,7 +52,10 @@ function render({ model, el }) {
   const { state } = store;
   const saving = makeSaving(model, store);
   const root = h("div", {
-    ...{ class: "ce-root", role: "region", "aria-label": "Circuit explorer", "data-lm-suppress-shortcuts": "true" },
+    class: "ce-root",
+    role: "region",
+    "aria-label": "Circuit explorer",
+    "data-lm-suppress-shortcuts": "true",
     onkeydown: guard((/** @type {any} */ event) => keys(event)),
   });
 
@@ -81,20 +84,42 @@ function render({ model, el }) {
   const pager = makePager(ui, store, selecting.turn);
   const foot = makeFoot(ui, store, saving, pager.element);
   const keys = makeKeys(ui, store, {
-    ...{ root, slider: stepper.slider, setMode: requesting.setMode },
-    ...{ stage, camera, stepping, selecting, search, inspector, help, hint },
+    root,
+    slider: stepper.slider,
+    setMode: requesting.setMode,
+    stage,
+    camera,
+    stepping,
+    selecting,
+    search,
+    inspector,
+    help,
+    hint,
   });
 
   // Where they are.
   const floatModes = h("div", { class: "ce-float ce-modes" });
   const gap = h("span", { class: "ce-grow" });
   area.replaceChildren(
-    ...[stage.element, stage.empty, floatModes, zoom.element, map.element, hint.element, table.element],
+    stage.element,
+    stage.empty,
+    floatModes,
+    zoom.element,
+    map.element,
+    hint.element,
+    table.element,
     ...loading.elements,
   );
   const main = h("div", { class: "ce-main" }, area, inspector.element, help.element);
   root.replaceChildren(
-    ...[stepper.element, toolbar.element, strip.element, ui.wrong, main, legend.element, foot.element, ui.live],
+    stepper.element,
+    toolbar.element,
+    strip.element,
+    ui.wrong,
+    main,
+    legend.element,
+    foot.element,
+    ui.live,
   );
 
   /**
@@ -136,8 +161,21 @@ function render({ model, el }) {
   }
 
   store.add(
-    ...[makeFrame(store, root), arrangement, stepper, toolbar, stage, search, strip, legend, foot, pager, inspector],
-    ...[table, help, map, loading],
+    makeFrame(store, root),
+    arrangement,
+    stepper,
+    toolbar,
+    stage,
+    search,
+    strip,
+    legend,
+    foot,
+    pager,
+    inspector,
+    table,
+    help,
+    map,
+    loading,
   );
 
   /** The size of the view has changed. While a host hides it, it has none: keep the last one. */

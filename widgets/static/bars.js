@@ -337,7 +337,12 @@ function hostTheme(doc) {
   return asks("(prefers-color-scheme: dark)") ? "dark" : "light";
 }
 var WATCHED = [
-  ...["class", "theme", "data-theme", "data-jp-theme-light", "data-mui-color-scheme", "data-bs-theme"],
+  "class",
+  "theme",
+  "data-theme",
+  "data-jp-theme-light",
+  "data-mui-color-scheme",
+  "data-bs-theme",
   "data-vscode-theme-kind"
 ];
 function watchTheme(doc, callback) {
@@ -451,7 +456,10 @@ function tableOf({ columns, rows, bars, unit }) {
   if (columns.length) return { columns, rows };
   const toned = bars.some((bar) => bar.tone);
   const cells = bars.map((bar) => [
-    ...[bar.label, bar.series, bar.value === null ? bar.missing : shown(bar.value), spreadOf(bar)],
+    bar.label,
+    bar.series,
+    bar.value === null ? bar.missing : shown(bar.value),
+    spreadOf(bar),
     ...toned ? [bar.tone && TONES[bar.tone].words] : []
   ]);
   return { columns: ["", "series", unit, "spread", ...toned ? ["change"] : []], rows: cells };
@@ -517,8 +525,14 @@ function rowMaker({ s }, all, { roles }, columns, textures) {
   const whyNot = ({ value, missing: reason }) => value === null ? reason || "no value" : axis.log && value <= 0 ? `${shown(value)} ${all.unit} cannot be shown on a logarithmic axis` : "";
   const gap = (text2) => [
     s("rect", {
-      ...{ x: left, y: -8, width: 46, height: 16, rx: 2 },
-      ...{ fill: missing, stroke: roles.control, "stroke-dasharray": "3 3" }
+      x: left,
+      y: -8,
+      width: 46,
+      height: 16,
+      rx: 2,
+      fill: missing,
+      stroke: roles.control,
+      "stroke-dasharray": "3 3"
     }),
     s("text", { class: "ceb-quiet", x: left + 54, text: clip(text2, 11, full - left - 60) })
   ];
@@ -700,7 +714,9 @@ function render({ model, el }) {
   const root = h(
     "div",
     { class: "ceb-root", role: "region", "aria-label": "Bars", "data-lm-suppress-shortcuts": "true" },
-    ...[h("div", { class: "ceb-head" }, title, legend, toggle), body, note]
+    h("div", { class: "ceb-head" }, title, legend, toggle),
+    body,
+    note
   );
   const options = () => asDict(model.get("options"));
   function colours() {

@@ -351,7 +351,12 @@ function hostTheme(doc) {
   return asks("(prefers-color-scheme: dark)") ? "dark" : "light";
 }
 var WATCHED = [
-  ...["class", "theme", "data-theme", "data-jp-theme-light", "data-mui-color-scheme", "data-bs-theme"],
+  "class",
+  "theme",
+  "data-theme",
+  "data-jp-theme-light",
+  "data-mui-color-scheme",
+  "data-bs-theme",
   "data-vscode-theme-kind"
 ];
 function watchTheme(doc, callback) {
@@ -595,11 +600,27 @@ function boxAt({ boxes }, camera, at, { width, height }) {
 // parts/state.js
 var DRAWER_WIDTH = 760;
 var initialState = (palette) => ({
-  ...{ picture: null, steps: [], step: 0, details: null, view: {}, options: {} },
-  ...{ selection: [], found: null, hull: "", hover: "", focus: "" },
-  ...{ palette, width: 900, camera: { k: 1, x: 0, y: 0 } },
-  ...{ playing: false, onlyChanging: true, query: "" },
-  ...{ showTable: false, showAllRows: false, showHelp: false, showSide: false }
+  picture: null,
+  steps: [],
+  step: 0,
+  details: null,
+  view: {},
+  options: {},
+  selection: [],
+  found: null,
+  hull: "",
+  hover: "",
+  focus: "",
+  palette,
+  width: 900,
+  camera: { k: 1, x: 0, y: 0 },
+  playing: false,
+  onlyChanging: true,
+  query: "",
+  showTable: false,
+  showAllRows: false,
+  showHelp: false,
+  showSide: false
 });
 var isCompact = ({ options }) => options.compact === true;
 var isAsking = ({ options }) => options.asking === true;
@@ -616,7 +637,10 @@ var captionOf = (state) => state.picture && !isAsking(state) ? state.picture.cap
 var messageOf = (state) => state.picture && !isAsking(state) ? state.picture.message : "";
 var marksOf = ({ selection, found, hull, hover, focus }) => ({
   selected: new Set(selection),
-  ...{ found, hull, hover, focus }
+  found,
+  hull,
+  hover,
+  focus
 });
 
 // parts/camera.js
@@ -701,7 +725,14 @@ function makeCamera({ guard, timers }, store, { setView }, stage, root) {
     });
   }
   return {
-    ...{ stop, moveTo, jumpTo, zoom, fit, focusOrFit, animate, whole: wholeView },
+    stop,
+    moveTo,
+    jumpTo,
+    zoom,
+    fit,
+    focusOrFit,
+    animate,
+    whole: wholeView,
     /** Bring a box into view. @param {Box | undefined} box */
     reveal(box) {
       const camera = box && revealing(box, state.camera, stage.viewport());
@@ -978,11 +1009,19 @@ function makeHelp({ h, guard, textButton }, store, { tell: tell2 }, root) {
   const { state } = store;
   let from = null;
   const element = h("div", {
-    ...{ class: "ce-help", role: "region", "aria-label": "Keys and help", tabindex: "0", hidden: true }
+    class: "ce-help",
+    role: "region",
+    "aria-label": "Keys and help",
+    tabindex: "0",
+    hidden: true
   });
   const toggle = h("button", {
-    ...{ type: "button", "aria-label": LABEL, title: LABEL, "aria-expanded": "false" },
-    ...{ onclick: guard(() => open()), text: "?" }
+    type: "button",
+    "aria-label": LABEL,
+    title: LABEL,
+    "aria-expanded": "false",
+    onclick: guard(() => open()),
+    text: "?"
   });
   function open(on = !state.showHelp) {
     if (on) from = focusedIn(root);
@@ -996,7 +1035,9 @@ function makeHelp({ h, guard, textButton }, store, { tell: tell2 }, root) {
     tell2({ options });
   }
   return {
-    ...{ element, toggle, open },
+    element,
+    toggle,
+    open,
     reads: (
       /** @type {const} */
       ["showHelp"]
@@ -1184,7 +1225,7 @@ function makeInspector({ h, button, textButton }, store, { ask, setView }, setti
     const buttons = offered.map(
       ({ name, words, key }) => textButton(words, () => openSection(name), { title: `${words} (${key})` })
     );
-    return buttons.length ? h("div", { class: "ce-group ce-goto" }, buttons) : null;
+    return buttons.length ? [h("div", { class: "ce-group ce-goto" }, buttons)] : [];
   }
   function openSection(name) {
     const section = SECTIONS.find((item) => item.name === name);
@@ -1205,7 +1246,10 @@ function makeInspector({ h, button, textButton }, store, { ask, setView }, setti
     toggle.focus();
   }
   return {
-    ...{ element, toggle, openSection, close },
+    element,
+    toggle,
+    openSection,
+    close,
     reads: (
       /** @type {const} */
       ["picture", "steps", "selection", "details", "options", "palette", "showSide"]
@@ -1231,7 +1275,7 @@ function makeInspector({ h, button, textButton }, store, { ask, setView }, setti
           h("span", { text: shown ? shown.title : "Details" }),
           isDrawer(state) ? button("Close the drawer", "close", close, { class: "ce-bare" }) : null
         ),
-        ...[inspectedBox(state) ? sectionButtons(sections) : null].filter(Boolean),
+        ...inspectedBox(state) ? sectionButtons(sections) : [],
         ...shown ? sections.map(sectionElement) : [h("p", { text: "Select a box to see what it is." })],
         ...isCompact(state) ? [settings(closed)] : []
       );
@@ -1656,7 +1700,8 @@ function makeMinimap({ h, guard }, { state }, stage, camera) {
     if (picture && pen2 && !element.hidden) paint(picture);
   }
   return {
-    ...{ element, draw },
+    element,
+    draw,
     reads: (
       /** @type {const} */
       ["picture", "palette", "camera", "selection", "showTable"]
@@ -2173,8 +2218,11 @@ function foundIn(pictures, query) {
 function makeSearch({ h, guard }, store, { goTo }) {
   const { state } = store;
   const input = h("input", {
-    ...{ type: "search", placeholder: "Search  /", "aria-label": "Search boxes" },
-    ...{ oninput: guard(() => find(input.value, true)), onkeydown: guard((event) => key(event)) }
+    type: "search",
+    placeholder: "Search  /",
+    "aria-label": "Search boxes",
+    oninput: guard(() => find(input.value, true)),
+    onkeydown: guard((event) => key(event))
   });
   const count = h("span", { class: "ce-count", role: "status" });
   function find(query, go) {
@@ -2249,7 +2297,9 @@ function makeSelecting({ announce }, store, { tell: tell2, setView }, { root, st
     select(shown.boxes.map((box) => box.id));
   }
   return {
-    ...{ select, choose, light },
+    select,
+    choose,
+    light,
     /** Light the next match. @param {number} way */
     turn(way) {
       const hulls = state.picture ? state.picture.hulls : [];
@@ -3349,7 +3399,11 @@ function makeStage({ make, h }, { state }, { root, attach }) {
   };
   const paneOf = (id) => panes.find(({ picture }) => picture?.byId.has(id));
   return {
-    ...{ element, empty, look, viewport, hasFocus },
+    element,
+    empty,
+    look,
+    viewport,
+    hasFocus,
     reads: (
       /** @type {const} */
       ["picture", "palette", "camera", ...MARKS]
@@ -3418,7 +3472,9 @@ function makeStepper({ make, h, button, guard }, store, { goTo, walk, setPlaying
     h("div", { class: "ce-group" }, back),
     h("div", { class: "ce-slider" }, ticks, slider),
     h("div", { class: "ce-group" }, forward, play),
-    ...[only, title, verdict]
+    only,
+    title,
+    verdict
   ];
   function drawTicks() {
     const last = Math.max(1, state.steps.length - 1);
@@ -3440,7 +3496,9 @@ function makeStepper({ make, h, button, guard }, store, { goTo, walk, setPlaying
   }
   const element = h("div", { class: "ce-bar ce-steps", role: "group", "aria-label": "Steps" }, parts);
   return {
-    ...{ element, parts, slider },
+    element,
+    parts,
+    slider,
     reads: (
       /** @type {const} */
       ["steps", "step", "playing", "options", "width"]
@@ -3626,7 +3684,8 @@ function makeTable({ h, button, textButton }, store) {
     "aria-pressed": "false"
   });
   return {
-    ...{ element, toggle },
+    element,
+    toggle,
     reads: (
       /** @type {const} */
       ["picture", "showTable", "showAllRows"]
@@ -3684,7 +3743,9 @@ function makeToolbar({ h, guard }, { state }, { setView }, setMode) {
     chooser("group_by", "Group by", "groups", GROUP_WORDS)
   ];
   const modes = h("div", {
-    ...{ class: "ce-group ce-segments", role: "group", "aria-label": "Compare with the step before" }
+    class: "ce-group ce-segments",
+    role: "group",
+    "aria-label": "Compare with the step before"
   });
   let modeButtons = /* @__PURE__ */ new Map();
   function drawModes() {
@@ -3698,12 +3759,16 @@ function makeToolbar({ h, guard }, { state }, { setView }, setMode) {
     for (const [mode, button] of modeButtons) button.setAttribute("aria-pressed", String(mode === current));
   }
   const modeButton = (mode) => h("button", {
-    ...{ type: "button", "aria-pressed": "false", "data-mode": mode },
-    ...{ onclick: guard(() => setMode(mode)), text: MODE_WORDS[mode] || mode }
+    type: "button",
+    "aria-pressed": "false",
+    "data-mode": mode,
+    onclick: guard(() => setMode(mode)),
+    text: MODE_WORDS[mode] || mode
   });
   const element = h("div", { class: "ce-bar", role: "group", "aria-label": "View" });
   return {
-    ...{ element, modes },
+    element,
+    modes,
     choosers: choosers.map((item) => item.element),
     reads: (
       /** @type {const} */
@@ -3726,8 +3791,25 @@ var STYLE18 = `
 
 // parts/style.js
 var STYLE19 = [
-  ...[STYLE3, STYLE18, STYLE12, STYLE14, STYLE, STYLE13, STYLE7, STYLE11, STYLE10, STYLE5, STYLE9, STYLE6, STYLE17, STYLE4],
-  ...[STYLE8, STYLE2, STYLE15, STYLE16, SYSTEM_STYLE]
+  STYLE3,
+  STYLE18,
+  STYLE12,
+  STYLE14,
+  STYLE,
+  STYLE13,
+  STYLE7,
+  STYLE11,
+  STYLE10,
+  STYLE5,
+  STYLE9,
+  STYLE6,
+  STYLE17,
+  STYLE4,
+  STYLE8,
+  STYLE2,
+  STYLE15,
+  STYLE16,
+  SYSTEM_STYLE
 ].join("");
 
 // parts/ui.js
@@ -3748,8 +3830,17 @@ function makeUi(doc) {
   );
   const textButton = (words, action, more = {}) => h("button", { type: "button", onclick: guard(action), ...more, text: words });
   return {
-    ...{ doc, make, h, s: make.s, live, announce, button, textButton },
-    ...{ guard, wrong: failures.element, timers: makeTimers(guard) }
+    doc,
+    make,
+    h,
+    s: make.s,
+    live,
+    announce,
+    button,
+    textButton,
+    guard,
+    wrong: failures.element,
+    timers: makeTimers(guard)
   };
 }
 
@@ -3761,7 +3852,10 @@ function render({ model, el }) {
   const { state } = store;
   const saving = makeSaving(model, store);
   const root = h("div", {
-    ...{ class: "ce-root", role: "region", "aria-label": "Circuit explorer", "data-lm-suppress-shortcuts": "true" },
+    class: "ce-root",
+    role: "region",
+    "aria-label": "Circuit explorer",
+    "data-lm-suppress-shortcuts": "true",
     onkeydown: guard((event) => keys(event))
   });
   const area = h("div", { class: "ce-views" });
@@ -3786,18 +3880,40 @@ function render({ model, el }) {
   const pager = makePager(ui, store, selecting.turn);
   const foot = makeFoot(ui, store, saving, pager.element);
   const keys = makeKeys(ui, store, {
-    ...{ root, slider: stepper.slider, setMode: requesting.setMode },
-    ...{ stage, camera, stepping, selecting, search, inspector, help, hint }
+    root,
+    slider: stepper.slider,
+    setMode: requesting.setMode,
+    stage,
+    camera,
+    stepping,
+    selecting,
+    search,
+    inspector,
+    help,
+    hint
   });
   const floatModes = h("div", { class: "ce-float ce-modes" });
   const gap = h("span", { class: "ce-grow" });
   area.replaceChildren(
-    ...[stage.element, stage.empty, floatModes, zoom.element, map.element, hint.element, table.element],
+    stage.element,
+    stage.empty,
+    floatModes,
+    zoom.element,
+    map.element,
+    hint.element,
+    table.element,
     ...loading.elements
   );
   const main = h("div", { class: "ce-main" }, area, inspector.element, help.element);
   root.replaceChildren(
-    ...[stepper.element, toolbar.element, strip.element, ui.wrong, main, legend.element, foot.element, ui.live]
+    stepper.element,
+    toolbar.element,
+    strip.element,
+    ui.wrong,
+    main,
+    legend.element,
+    foot.element,
+    ui.live
   );
   const arrangement = {
     reads: (
@@ -3832,8 +3948,21 @@ function render({ model, el }) {
     );
   }
   store.add(
-    ...[makeFrame(store, root), arrangement, stepper, toolbar, stage, search, strip, legend, foot, pager, inspector],
-    ...[table, help, map, loading]
+    makeFrame(store, root),
+    arrangement,
+    stepper,
+    toolbar,
+    stage,
+    search,
+    strip,
+    legend,
+    foot,
+    pager,
+    inspector,
+    table,
+    help,
+    map,
+    loading
   );
   function settle() {
     store.set({ width: root.clientWidth || state.width });

@@ -375,7 +375,12 @@ function hostTheme(doc) {
   return asks("(prefers-color-scheme: dark)") ? "dark" : "light";
 }
 var WATCHED = [
-  ...["class", "theme", "data-theme", "data-jp-theme-light", "data-mui-color-scheme", "data-bs-theme"],
+  "class",
+  "theme",
+  "data-theme",
+  "data-jp-theme-light",
+  "data-mui-color-scheme",
+  "data-bs-theme",
   "data-vscode-theme-kind"
 ];
 function watchTheme(doc, callback) {

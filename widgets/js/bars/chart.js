@@ -101,8 +101,14 @@ function rowMaker({ s }, all, { roles }, columns, textures) {
   /** @param {string} text */
   const gap = (text) => [
     s("rect", {
-      ...{ x: left, y: -8, width: 46, height: 16, rx: 2 },
-      ...{ fill: missing, stroke: roles.control, "stroke-dasharray": "3 3" },
+      x: left,
+      y: -8,
+      width: 46,
+      height: 16,
+      rx: 2,
+      fill: missing,
+      stroke: roles.control,
+      "stroke-dasharray": "3 3",
     }),
     s("text", { class: "ceb-quiet", x: left + 54, text: clip(text, 11, full - left - 60) }),
   ];

@@ -34,7 +34,10 @@ export function tableOf({ columns, rows, bars, unit }) {
   if (columns.length) return { columns, rows };
   const toned = bars.some((bar) => bar.tone);
   const cells = bars.map((bar) => [
-    ...[bar.label, bar.series, bar.value === null ? bar.missing : shown(bar.value), spreadOf(bar)],
+    bar.label,
+    bar.series,
+    bar.value === null ? bar.missing : shown(bar.value),
+    spreadOf(bar),
     ...(toned ? [bar.tone && TONES[bar.tone].words] : []),
   ]);
   return { columns: ["", "series", unit, "spread", ...(toned ? ["change"] : [])], rows: cells };

@@ -123,7 +123,14 @@ export function makeCamera({ guard, timers }, store, { setView }, stage, root) {
   }
 
   return {
-    ...{ stop, moveTo, jumpTo, zoom, fit, focusOrFit, animate, whole: wholeView },
+    stop,
+    moveTo,
+    jumpTo,
+    zoom,
+    fit,
+    focusOrFit,
+    animate,
+    whole: wholeView,
     /** Bring a box into view. @param {Box | undefined} box */
     reveal(box) {
       const camera = box && revealing(box, state.camera, stage.viewport());

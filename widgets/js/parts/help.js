@@ -35,11 +35,19 @@ export function makeHelp({ h, guard, textButton }, store, { tell }, root) {
   /** What had the focus before. @type {any} */
   let from = null;
   const element = h("div", {
-    ...{ class: "ce-help", role: "region", "aria-label": "Keys and help", tabindex: "0", hidden: true },
+    class: "ce-help",
+    role: "region",
+    "aria-label": "Keys and help",
+    tabindex: "0",
+    hidden: true,
   });
   const toggle = h("button", {
-    ...{ type: "button", "aria-label": LABEL, title: LABEL, "aria-expanded": "false" },
-    ...{ onclick: guard(() => open()), text: "?" },
+    type: "button",
+    "aria-label": LABEL,
+    title: LABEL,
+    "aria-expanded": "false",
+    onclick: guard(() => open()),
+    text: "?",
   });
 
   function open(on = !state.showHelp) {
@@ -57,7 +65,9 @@ export function makeHelp({ h, guard, textButton }, store, { tell }, root) {
   }
 
   return {
-    ...{ element, toggle, open },
+    element,
+    toggle,
+    open,
     reads: /** @type {const} */ (["showHelp"]),
     draw() {
       toggle.setAttribute("aria-expanded", String(state.showHelp));

@@ -78,7 +78,7 @@ export function makeInspector({ h, button, textButton }, store, { ask, setView }
     const buttons = offered.map(({ name, words, key }) =>
       textButton(words, () => openSection(name), { title: `${words} (${key})` }),
     );
-    return buttons.length ? h("div", { class: "ce-group ce-goto" }, buttons) : null;
+    return buttons.length ? [h("div", { class: "ce-group ce-goto" }, buttons)] : [];
   }
 
   /** Open the inspector at a section, for its button and its key. @param {string} name */
@@ -103,7 +103,10 @@ export function makeInspector({ h, button, textButton }, store, { ask, setView }
   }
 
   return {
-    ...{ element, toggle, openSection, close },
+    element,
+    toggle,
+    openSection,
+    close,
     reads: /** @type {const} */ (["picture", "steps", "selection", "details", "options", "palette", "showSide"]),
     draw() {
       const kind = inspectorKind(state);
@@ -126,7 +129,7 @@ export function makeInspector({ h, button, textButton }, store, { ask, setView }
           h("span", { text: shown ? shown.title : "Details" }),
           isDrawer(state) ? button("Close the drawer", "close", close, { class: "ce-bare" }) : null,
         ),
-        ...[inspectedBox(state) ? sectionButtons(sections) : null].filter(Boolean),
+        ...(inspectedBox(state) ? sectionButtons(sections) : []),
         ...(shown ? sections.map(sectionElement) : [h("p", { text: "Select a box to see what it is." })]),
         ...(isCompact(state) ? [settings(closed)] : []),
       );

@@ -73,7 +73,8 @@ export function makeMinimap({ h, guard }, { state }, stage, camera) {
     if (picture && pen && !element.hidden) paint(picture);
   }
   return {
-    ...{ element, draw },
+    element,
+    draw,
     reads: /** @type {const} */ (["picture", "palette", "camera", "selection", "showTable"]),
   };
 }

@@ -24,8 +24,11 @@ export function foundIn(pictures, query) {
 export function makeSearch({ h, guard }, store, { goTo }) {
   const { state } = store;
   const input = h("input", {
-    ...{ type: "search", placeholder: "Search  /", "aria-label": "Search boxes" },
-    ...{ oninput: guard(() => find(input.value, true)), onkeydown: guard((/** @type {any} */ event) => key(event)) },
+    type: "search",
+    placeholder: "Search  /",
+    "aria-label": "Search boxes",
+    oninput: guard(() => find(input.value, true)),
+    onkeydown: guard((/** @type {any} */ event) => key(event)),
   });
   const count = h("span", { class: "ce-count", role: "status" });
 

@@ -48,7 +48,9 @@ export function makeSelecting({ announce }, store, { tell, setView }, { root, st
   }
 
   return {
-    ...{ select, choose, light },
+    select,
+    choose,
+    light,
     /** Light the next match. @param {number} way */
     turn(way) {
       const hulls = state.picture ? state.picture.hulls : [];

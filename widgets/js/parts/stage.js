@@ -99,7 +99,11 @@ export function makeStage({ make, h }, { state }, { root, attach }) {
   const paneOf = (id) => panes.find(({ picture }) => picture?.byId.has(id));
 
   return {
-    ...{ element, empty, look, viewport, hasFocus },
+    element,
+    empty,
+    look,
+    viewport,
+    hasFocus,
     reads: /** @type {const} */ (["picture", "palette", "camera", ...MARKS]),
     /** @param {unknown} _ @param {Changed} changed */
     draw(_, changed) {

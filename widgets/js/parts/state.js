@@ -19,8 +19,7 @@ import { text } from "../shared/reading.js";
  *   playing: boolean, onlyChanging: boolean, query: string,
  *   showTable: boolean, showAllRows: boolean, showHelp: boolean, showSide: boolean,
  * }} State
- * `found`: the boxes that match `query`; `hull`: the lit match; `hover`, `focus`: boxes; `width`: of the view, in
- * pixels;
+ * `found`: the boxes that match `query`; `hull`: the lit match; `hover`, `focus`: boxes; `width`: pixels of the view;
  * `showSide`: the inspector is open as a drawer, or closed beside the picture.
  * @typedef {ReturnType<typeof import("../shared/store.js").makeStore<State>>} Store
  * @typedef {ReadonlySet<keyof State>} Changed  the fields that have changed
@@ -31,11 +30,27 @@ const DRAWER_WIDTH = 760;
 
 /** @param {Palette} palette @returns {State} */
 export const initialState = (palette) => ({
-  ...{ picture: null, steps: [], step: 0, details: null, view: {}, options: {} },
-  ...{ selection: [], found: null, hull: "", hover: "", focus: "" },
-  ...{ palette, width: 900, camera: { k: 1, x: 0, y: 0 } },
-  ...{ playing: false, onlyChanging: true, query: "" },
-  ...{ showTable: false, showAllRows: false, showHelp: false, showSide: false },
+  picture: null,
+  steps: [],
+  step: 0,
+  details: null,
+  view: {},
+  options: {},
+  selection: [],
+  found: null,
+  hull: "",
+  hover: "",
+  focus: "",
+  palette,
+  width: 900,
+  camera: { k: 1, x: 0, y: 0 },
+  playing: false,
+  onlyChanging: true,
+  query: "",
+  showTable: false,
+  showAllRows: false,
+  showHelp: false,
+  showSide: false,
 });
 
 /** The compact form, for notebooks. @param {Readonly<State>} state */
@@ -79,5 +94,8 @@ export const messageOf = (state) => (state.picture && !isAsking(state) ? state.p
 /** What is emphasized in the scenes. @param {Readonly<State>} state @returns {Marks} */
 export const marksOf = ({ selection, found, hull, hover, focus }) => ({
   selected: new Set(selection),
-  ...{ found, hull, hover, focus },
+  found,
+  hull,
+  hover,
+  focus,
 });

@@ -37,7 +37,9 @@ export function makeStepper({ make, h, button, guard }, store, { goTo, walk, set
     h("div", { class: "ce-group" }, back),
     h("div", { class: "ce-slider" }, ticks, slider),
     h("div", { class: "ce-group" }, forward, play),
-    ...[only, title, verdict],
+    only,
+    title,
+    verdict,
   ];
 
   function drawTicks() {
@@ -63,7 +65,9 @@ export function makeStepper({ make, h, button, guard }, store, { goTo, walk, set
 
   const element = h("div", { class: "ce-bar ce-steps", role: "group", "aria-label": "Steps" }, parts);
   return {
-    ...{ element, parts, slider },
+    element,
+    parts,
+    slider,
     reads: /** @type {const} */ (["steps", "step", "playing", "options", "width"]),
     /** @param {unknown} _ @param {Changed} changed */
     draw(_, changed) {

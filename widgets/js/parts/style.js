@@ -20,6 +20,23 @@ import { STYLE as TOOLBAR } from "./toolbar.js";
 import { STYLE as ZOOM } from "./zoom.js";
 
 export const STYLE = [
-  ...[FRAME, TOOLBAR, SEARCH, STEPPER, STRIP, STAGE, ZOOM, PAGER, MINIMAP, HINT, LOADING, INSPECTOR, TABLE, HELP],
-  ...[LEGEND, FOOT, FAILURES, SCENES, SYSTEM_STYLE],
+  FRAME,
+  TOOLBAR,
+  SEARCH,
+  STEPPER,
+  STRIP,
+  STAGE,
+  ZOOM,
+  PAGER,
+  MINIMAP,
+  HINT,
+  LOADING,
+  INSPECTOR,
+  TABLE,
+  HELP,
+  LEGEND,
+  FOOT,
+  FAILURES,
+  SCENES,
+  SYSTEM_STYLE,
 ].join("");

@@ -35,7 +35,8 @@ export function makeTable({ h, button, textButton }, store) {
     "aria-pressed": "false",
   });
   return {
-    ...{ element, toggle },
+    element,
+    toggle,
     reads: /** @type {const} */ (["picture", "showTable", "showAllRows"]),
     draw() {
       const { picture, showTable, showAllRows } = state;

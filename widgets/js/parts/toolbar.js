@@ -43,7 +43,9 @@ export function makeToolbar({ h, guard }, { state }, { setView }, setMode) {
     chooser("group_by", "Group by", "groups", GROUP_WORDS),
   ];
   const modes = h("div", {
-    ...{ class: "ce-group ce-segments", role: "group", "aria-label": "Compare with the step before" },
+    class: "ce-group ce-segments",
+    role: "group",
+    "aria-label": "Compare with the step before",
   });
   /** @type {Map<string, any>} */
   let modeButtons = new Map();
@@ -62,13 +64,17 @@ export function makeToolbar({ h, guard }, { state }, { setView }, setMode) {
   /** @param {string} mode */
   const modeButton = (mode) =>
     h("button", {
-      ...{ type: "button", "aria-pressed": "false", "data-mode": mode },
-      ...{ onclick: guard(() => setMode(mode)), text: MODE_WORDS[mode] || mode },
+      type: "button",
+      "aria-pressed": "false",
+      "data-mode": mode,
+      onclick: guard(() => setMode(mode)),
+      text: MODE_WORDS[mode] || mode,
     });
 
   const element = h("div", { class: "ce-bar", role: "group", "aria-label": "View" });
   return {
-    ...{ element, modes },
+    element,
+    modes,
     choosers: choosers.map((item) => item.element),
     reads: /** @type {const} */ (["options", "view", "picture"]),
     draw() {

@@ -32,8 +32,17 @@ export function makeUi(doc) {
   const textButton = (words, action, more = {}) =>
     h("button", { type: "button", onclick: guard(action), ...more, text: words });
   return {
-    ...{ doc, make, h, s: make.s, live, announce, button, textButton },
-    ...{ guard, wrong: failures.element, timers: makeTimers(guard) },
+    doc,
+    make,
+    h,
+    s: make.s,
+    live,
+    announce,
+    button,
+    textButton,
+    guard,
+    wrong: failures.element,
+    timers: makeTimers(guard),
   };
 }
 /** @typedef {ReturnType<typeof makeUi>} Ui */

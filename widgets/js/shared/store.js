@@ -2,8 +2,7 @@
 
 /**
  * Holds the state. `set` changes fields and draws the parts that read one of them, in the order in which they were
- * added. A part never changes the state while it draws: `reads` names the fields that it depends on, and `draw` draws
- * them.
+ * added. A part never changes the state while it draws.
  * @template {object} State
  * @param {State} state
  */

@@ -66,7 +66,12 @@ function hostTheme(doc) {
 }
 
 const WATCHED = [
-  ...["class", "theme", "data-theme", "data-jp-theme-light", "data-mui-color-scheme", "data-bs-theme"],
+  "class",
+  "theme",
+  "data-theme",
+  "data-jp-theme-light",
+  "data-mui-color-scheme",
+  "data-bs-theme",
   "data-vscode-theme-kind",
 ];
 

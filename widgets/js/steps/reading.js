@@ -34,8 +34,8 @@ export function readTree(json) {
 export const isBad = ({ error, ok }) => Boolean(error) || ok === false;
 
 /**
- * The steps with all words of the filter; with `only`, those that change something or failed, the first and the current
- * one.
+ * The steps with all words of the filter; with `only`, those that changed something or failed, and the first and
+ * the current one.
  * @param {Step[]} steps @param {{current: number, only: boolean, filter: string}} wanted
  */
 export function stepsShown(steps, { current, only, filter }) {

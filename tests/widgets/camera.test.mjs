@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { automatic, boxAt, revealing, showing, whole, zoomedTo } from "../../widgets/js/parts/camera_views.js";
+import { readPicture } from "../../widgets/js/picture/reading.js";
+import { node } from "./samples.mjs";
+
+const viewport = { width: 800, height: 400, panes: 1, inset: 0 };
+
+/** A row of boxes, 200 pixels apart; those with these indices are new. */
+function row(count, added = []) {
+  const nodes = Array.from({ length: count }, (_, index) =>
+    node(`n${index}`, { change: added.includes(index) ? "added" : "kept" }),
+  );
+  const places = new Float32Array(nodes.flatMap((_, index) => [100 + 200 * index, 60, 150, 44]));
+  return readPicture({ nodes }, places);
+}
+
+/** Whether the camera sees a point. */
+const sees = ({ k, x, y }, at) => Math.abs(at.x - x) * k <= 400 && Math.abs(at.y - y) * k <= 200;
+
+test("a rectangle is shown whole, never enlarged beyond 1.2, and beside the buttons of a narrow stage", () => {
+  const rect = { l: 0, t: 0, r: 100, b: 50 };
+  assert.deepEqual(showing(rect, viewport), { k: 1.2, x: 50, y: 25 });
+  assert.ok(showing(rect, { ...viewport, width: 300 }).x > 50);
+  assert.ok(showing({ l: 0, t: 0, r: 10_000, b: 50 }, viewport).k < 0.08);
+});
+
+test("what would be illegible is shown at what changed, unless there is a question", () => {
+  const wide = row(40, [30]);
+  const camera = automatic([wide], viewport, false);
+  assert.ok(camera.k >= 0.5 && sees(camera, wide.boxes[30]), JSON.stringify(camera));
+  assert.deepEqual(automatic([wide], viewport, true), whole([wide], viewport));
+  assert.deepEqual(automatic([row(3)], viewport, false), whole([row(3)], viewport));
+});
+
+test("zooming keeps the point under the pointer", () => {
+  const [before, at] = [
+    { k: 1, x: 100, y: 50 },
+    { x: 600, y: 100 },
+  ];
+  const after = zoomedTo(before, 2, at, viewport);
+  const under = ({ k, x, y }) => [x + (at.x - 400) / k, y + (at.y - 200) / k];
+  assert.deepEqual(under(after), under(before));
+});
+
+test("a box out of view is brought into view, one in view does not move the camera", () => {
+  const { boxes } = row(10);
+  const camera = { k: 1, x: 400, y: 60 };
+  assert.equal(revealing(boxes[1], camera, viewport), null);
+  assert.ok(sees(revealing(boxes[9], camera, viewport), boxes[9]));
+});
+
+test("the box at a point, with some slack, or none", () => {
+  const shown = row(3);
+  const camera = { k: 1, x: 400, y: 200 };
+  assert.equal(boxAt(shown, camera, { x: 100, y: 60 }, viewport).id, "n0");
+  assert.equal(boxAt(shown, camera, { x: 176, y: 60 }, viewport).id, "n0");
+  assert.equal(boxAt(shown, camera, { x: 200, y: 300 }, viewport), null);
+});
