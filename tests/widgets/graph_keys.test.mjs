@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { sayHull } from "../../widgets/js/picture/words.js";
+import { describeHull } from "../../widgets/js/picture/words.js";
 import { open } from "./graph.mjs";
 import { fused, picture, places } from "./samples.mjs";
 
@@ -134,7 +134,7 @@ test("brackets go through matches: the view's hull and the selection follow", ()
 });
 
 test("the text of a match names its kind once", () => {
-  const say = (kind, label, reason) => sayHull({ id: "h0", kind, boxes: [], label, reason });
+  const say = (kind, label, reason) => describeHull({ id: "h0", kind, boxes: [], label, reason });
   assert.equal(
     say("lost", "Candecomp", "lost to SumCollapse (order: the first wins)"),
     "Candecomp, lost to SumCollapse (order: the first wins)",

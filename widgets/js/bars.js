@@ -10,11 +10,11 @@ import { chartOf } from "./bars/chart.js";
 import { readBars } from "./bars/reading.js";
 import { makeTextures } from "./bars/textures.js";
 import { tableOf, tonesOf } from "./bars/words.js";
-import { messageOf } from "./shared/contract.js";
+import { errorText } from "./shared/contract.js";
 import { maker, uniqueName } from "./shared/elements.js";
 import { FONT, prepareMeasuring } from "./shared/measuring.js";
 import { asDict } from "./shared/reading.js";
-import { TONES, dress, heightOf, paletteFor, watchTheme } from "./shared/theme.js";
+import { TONES, applyPalette, heightOf, paletteFor, watchTheme } from "./shared/theme.js";
 import { onChangesTogether } from "./shared/traits.js";
 
 /** @typedef {import("./bars/reading.js").Bars} Bars */
@@ -79,7 +79,7 @@ function render({ model, el }) {
   function colours() {
     const { theme, height } = options();
     const palette = paletteFor(doc, theme);
-    dress(root, palette, "ceb");
+    applyPalette(root, palette, "ceb");
     body.style.setProperty("max-height", heightOf(height) || "none");
     return palette;
   }
@@ -115,7 +115,7 @@ function render({ model, el }) {
     try {
       bars = readBars(model.get("bars"));
     } catch (error) {
-      wrong = `Cannot draw these bars. ${messageOf(error)}`;
+      wrong = `Cannot draw these bars. ${errorText(error)}`;
     }
     if (!bars) {
       drawFrame(null, []);

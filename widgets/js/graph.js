@@ -9,7 +9,7 @@
  * written: `request` ({name, n}: what a button asks Python to do). See ../README.md.
  */
 
-import { place } from "./shared/elements.js";
+import { setChildren } from "./shared/elements.js";
 import { paletteFor, watchTheme } from "./shared/theme.js";
 import { onChangesTogether } from "./shared/traits.js";
 import { makeStore } from "./shared/store.js";
@@ -131,10 +131,10 @@ function render({ model, el }) {
       const compact = isCompact(state);
       const buttons = [inspector.toggle, help.toggle];
       floatModes.hidden = !compact;
-      place(floatModes, compact ? [toolbar.modes] : []);
-      place(stepper.element, [...stepper.parts, ...(compact ? buttons : [])]);
+      setChildren(floatModes, compact ? [toolbar.modes] : []);
+      setChildren(stepper.element, [...stepper.parts, ...(compact ? buttons : [])]);
       if (compact) return;
-      place(toolbar.element, [toolbar.modes, ...toolbar.choosers, search.element, gap, table.toggle, ...buttons]);
+      setChildren(toolbar.element, [toolbar.modes, ...toolbar.choosers, search.element, gap, table.toggle, ...buttons]);
     },
   };
 

@@ -17,7 +17,7 @@ function render({ model, el }) {
   const doc = el.ownerDocument || document;
   const media = typeof matchMedia === "function" ? matchMedia("(prefers-color-scheme: dark)") : null;
   /** @param {string} name @param {any} value */
-  const tell = (name, value) => {
+  const save = (name, value) => {
     model.set(name, value);
     model.save_changes();
   };
@@ -35,7 +35,7 @@ function render({ model, el }) {
     } catch {
       ok = false;
     }
-    tell("copied", { n, ok });
+    save("copied", { n, ok });
   };
   follow();
   // While a page loads, messages can be lost in both directions: send hello until an answer arrives, then be ready.
@@ -45,11 +45,11 @@ function render({ model, el }) {
   };
   const hello = setInterval(() => {
     if (model.get("answer") || Number(model.get("hello")) >= MAX_HELLOS) opened();
-    else tell("hello", (Number(model.get("hello")) || 0) + 1);
+    else save("hello", (Number(model.get("hello")) || 0) + 1);
   }, HELLO_MS);
   const answered = () => {
     opened();
-    tell("ready", true);
+    save("ready", true);
   };
   doc.body.inert = !model.get("answer");
   model.on("change:answer", answered);

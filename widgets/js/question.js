@@ -7,11 +7,11 @@
  */
 
 import { readQuestion, verdictOf } from "./question/checking.js";
-import { messageOf } from "./shared/contract.js";
+import { errorText } from "./shared/contract.js";
 import { maker, uniqueName } from "./shared/elements.js";
 import { FONT } from "./shared/measuring.js";
 import { asDict, text, texts } from "./shared/reading.js";
-import { dress, paletteFor, watchTheme } from "./shared/theme.js";
+import { applyPalette, paletteFor, watchTheme } from "./shared/theme.js";
 import { onChanges } from "./shared/traits.js";
 
 export { readQuestion, verdictOf };
@@ -69,7 +69,7 @@ function render({ model, el }) {
   /** The clicked boxes when the question was last updated. @type {string[]} */
   let clicked = [];
   /** The answer that the feedback is about. */
-  let said = "";
+  let checked = "";
 
   const sheet = h("style", { text: STYLE });
   const legend = h("legend");
@@ -88,7 +88,7 @@ function render({ model, el }) {
 
   const revealed = () => model.get("revealed") === true;
 
-  const colour = () => dress(root, paletteFor(doc, asDict(model.get("options")).theme), "ceq");
+  const colour = () => applyPalette(root, paletteFor(doc, asDict(model.get("options")).theme), "ceq");
 
   /** Redraw everything: another question was set. */
   function begin() {
@@ -101,7 +101,7 @@ function render({ model, el }) {
       legend.textContent = "";
       input.replaceChildren();
       follow();
-      say("", `Cannot show this question. ${messageOf(error)}`);
+      say("", `Cannot show this question. ${errorText(error)}`);
       return;
     }
     legend.textContent = question.text;
@@ -151,7 +151,7 @@ function render({ model, el }) {
 
   /** The feedback is shown as long as the answer is unchanged. */
   function keepVerdict() {
-    verdict.hidden = said !== answerText();
+    verdict.hidden = checked !== answerText();
   }
 
   const answerText = () => JSON.stringify([given, [...clicked].sort()]);
@@ -208,7 +208,7 @@ function render({ model, el }) {
 
   /** @param {"" | "good" | "bad"} tone @param {string} words */
   function say(tone, words) {
-    said = answerText();
+    checked = answerText();
     verdict.hidden = false;
     verdict.setAttribute("class", `ceq-verdict${tone ? ` ceq-${tone}` : ""}`);
     const sign =

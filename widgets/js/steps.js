@@ -5,11 +5,11 @@
  * reads and writes `step`. Python decides the name of a step and its position in the tree.
  */
 
-import { messageOf } from "./shared/contract.js";
+import { errorText } from "./shared/contract.js";
 import { focusedIn, maker } from "./shared/elements.js";
 import { FONT } from "./shared/measuring.js";
 import { asDict } from "./shared/reading.js";
-import { dress, heightOf, paletteFor, watchTheme } from "./shared/theme.js";
+import { applyPalette, heightOf, paletteFor, watchTheme } from "./shared/theme.js";
 import { onChanges } from "./shared/traits.js";
 import { readTree, stepsShown } from "./steps/reading.js";
 import { itemsOf, treeElements } from "./steps/tree.js";
@@ -100,7 +100,7 @@ function render({ model, el }) {
 
   function colour() {
     const { theme, height } = asDict(model.get("options"));
-    dress(root, paletteFor(doc, theme), "ces");
+    applyPalette(root, paletteFor(doc, theme), "ces");
     if (height) root.style.setProperty("height", heightOf(height));
   }
 
@@ -192,7 +192,7 @@ function render({ model, el }) {
       steps = readTree(model.get("steps"));
     } catch (error) {
       steps = [];
-      wrong = `Cannot show the steps. ${messageOf(error)}`;
+      wrong = `Cannot show the steps. ${errorText(error)}`;
     }
     step = Number(model.get("step")) || 0;
     draw();

@@ -10,7 +10,7 @@ function prepareMeasuring(doc) {
   const canvas = doc.createElement("canvas");
   pen = typeof canvas.getContext === "function" ? canvas.getContext("2d") : null;
 }
-function wide(words, size, bold = false) {
+function textWidth(words, size, bold = false) {
   const key = `${bold ? "b" : ""}${size} ${words}`;
   const before = known.get(key);
   if (before !== void 0) return before;
@@ -24,11 +24,11 @@ function wide(words, size, bold = false) {
   return width;
 }
 function clip(words, size, room, bold = false) {
-  if (wide(words, size, bold) <= room) return words;
+  if (textWidth(words, size, bold) <= room) return words;
   let [low, high] = [0, words.length];
   while (low < high) {
     const middle = low + high + 1 >> 1;
-    if (wide(`${words.slice(0, middle)}…`, size, bold) <= room) low = middle;
+    if (textWidth(`${words.slice(0, middle)}…`, size, bold) <= room) low = middle;
     else high = middle - 1;
   }
   return low ? `${words.slice(0, low).trimEnd()}…` : "";
@@ -313,13 +313,13 @@ function paletteOf(theme, forced) {
   palettes.set(key, made);
   return made;
 }
-var paletteFor = (doc, wish) => paletteOf(wish === "dark" || wish === "light" ? wish : hostTheme(doc), asks("(forced-colors: active)"));
-function dress(root, { theme, roles }, prefix) {
+var paletteFor = (doc, wish) => paletteOf(wish === "dark" || wish === "light" ? wish : hostTheme(doc), matchesMedia("(forced-colors: active)"));
+function applyPalette(root, { theme, roles }, prefix) {
   root.setAttribute("data-theme", theme);
   for (const [role, colour] of Object.entries(roles)) root.style.setProperty(`--${prefix}-${role}`, colour);
   root.style.setProperty("color-scheme", theme);
 }
-var asks = (query) => typeof matchMedia === "function" && matchMedia(query).matches;
+var matchesMedia = (query) => typeof matchMedia === "function" && matchMedia(query).matches;
 function hostTheme(doc) {
   for (const element of [doc.body, doc.documentElement]) {
     if (!element || !element.getAttribute) continue;
@@ -334,7 +334,7 @@ function hostTheme(doc) {
     if (/(^|\s)(dark|dark-theme|dark-mode)(\s|$)/.test(classes)) return "dark";
     if (/(^|\s)(light|light-theme|light-mode)(\s|$)/.test(classes)) return "light";
   }
-  return asks("(prefers-color-scheme: dark)") ? "dark" : "light";
+  return matchesMedia("(prefers-color-scheme: dark)") ? "dark" : "light";
 }
 var WATCHED = [
   "class",
@@ -445,7 +445,7 @@ function makeTextures({ s }, { roles, series }, prefix) {
 
 // bars/words.js
 var spreadOf = ({ low, high }) => low !== null && high !== null ? `${shown(low)} to ${shown(high)}` : "";
-function sayBar(bar, unit) {
+function describeBar(bar, unit) {
   if (bar.value === null) return `missing: ${bar.missing || "no value"}`;
   const spread = spreadOf(bar);
   return `${shown(bar.value)} ${unit}${spread && ` (${spread})`}${bar.tone && `, ${TONES[bar.tone].words}`}`;
@@ -471,9 +471,9 @@ var [WIDTH, MIN_WIDTH, MIN_ROOM] = [760, 320, 80];
 function columnsOf(all, width) {
   const several = all.series.length > 1;
   const full = Math.max(MIN_WIDTH, (width || WIDTH) - 26);
-  const labels = Math.min(0.32 * full, 12 + Math.max(0, ...all.bars.map((bar) => wide(bar.label, 12, true))));
-  const series = several ? Math.min(110, 12 + Math.max(...all.series.map((name) => wide(name, 11)))) : 0;
-  const values = all.bars.map((bar) => bar.value === null ? 0 : wide(valueWords(bar, all.unit), 12));
+  const labels = Math.min(0.32 * full, 12 + Math.max(0, ...all.bars.map((bar) => textWidth(bar.label, 12, true))));
+  const series = several ? Math.min(110, 12 + Math.max(...all.series.map((name) => textWidth(name, 11)))) : 0;
+  const values = all.bars.map((bar) => bar.value === null ? 0 : textWidth(valueWords(bar, all.unit), 12));
   const left = labels + series;
   return { left, room: Math.max(MIN_ROOM, full - left - 16 - Math.max(40, ...values)), full, labels, series, several };
 }
@@ -511,7 +511,7 @@ function axisParts(s, all, { roles }, { left, room }, bottom) {
     const x = left + room * axis.at(tick);
     const line = s("path", { d: `M${x} 14V${bottom}`, stroke: roles.line, "stroke-width": 1 });
     const text2 = shown(tick);
-    const half = wide(text2, 11) / 2;
+    const half = textWidth(text2, 11) / 2;
     if (x - half < edge + 8) return [line];
     edge = x + half;
     return [line, s("text", { class: "ceb-quiet", x, y: 6, "text-anchor": "middle", text: text2 })];
@@ -561,7 +561,7 @@ function rowMaker({ s }, all, { roles }, columns, textures) {
     const series = { class: "ceb-quiet", x: left - 8, "text-anchor": "end" };
     const why = whyNot(bar);
     return [
-      s("title", { text: [bar.label, bar.series, sayBar(bar, all.unit)].filter(Boolean).join(", ") }),
+      s("title", { text: [bar.label, bar.series, describeBar(bar, all.unit)].filter(Boolean).join(", ") }),
       !same && s("text", { ...label, text: clip(bar.label, 12, columns.labels - 12, true) }),
       several && s("text", { ...series, text: clip(bar.series, 11, columns.series - 8) }),
       ...why ? gap(why) : valueParts(bar, bar.value || 0)
@@ -575,7 +575,7 @@ function parseJson(what, json) {
   try {
     return typeof json === "string" ? JSON.parse(json) : json;
   } catch (error) {
-    throw new Error(`${what} not JSON: ${messageOf(error)}`);
+    throw new Error(`${what} not JSON: ${errorText(error)}`);
   }
 }
 function checkVersion(what, version) {
@@ -583,7 +583,7 @@ function checkVersion(what, version) {
     throw new Error(`${what} version ${version}; this drawing knows version ${VERSION}. Update the explorer.`);
   }
 }
-var messageOf = (error) => error instanceof Error ? error.message : String(error);
+var errorText = (error) => error instanceof Error ? error.message : String(error);
 
 // bars/reading.js
 function readBars(json) {
@@ -722,7 +722,7 @@ function render({ model, el }) {
   function colours() {
     const { theme, height } = options();
     const palette = paletteFor(doc, theme);
-    dress(root, palette, "ceb");
+    applyPalette(root, palette, "ceb");
     body.style.setProperty("max-height", heightOf(height) || "none");
     return palette;
   }
@@ -749,7 +749,7 @@ function render({ model, el }) {
     try {
       bars = readBars(model.get("bars"));
     } catch (error) {
-      wrong = `Cannot draw these bars. ${messageOf(error)}`;
+      wrong = `Cannot draw these bars. ${errorText(error)}`;
     }
     if (!bars) {
       drawFrame(null, []);

@@ -24,7 +24,7 @@ function maker(doc) {
 var OWN = Math.random().toString(36).slice(2, 8);
 var serial = 0;
 var uniqueName = (prefix) => `${prefix}${OWN}-${serial += 1}`;
-function place(parent, children) {
+function setChildren(parent, children) {
   const now = [...parent.childNodes];
   if (now.length !== children.length || now.some((child, index) => child !== children[index])) {
     parent.replaceChildren(...children);
@@ -327,13 +327,13 @@ function paletteOf(theme, forced) {
   palettes.set(key, made);
   return made;
 }
-var paletteFor = (doc, wish) => paletteOf(wish === "dark" || wish === "light" ? wish : hostTheme(doc), asks("(forced-colors: active)"));
-function dress(root, { theme, roles }, prefix) {
+var paletteFor = (doc, wish) => paletteOf(wish === "dark" || wish === "light" ? wish : hostTheme(doc), matchesMedia("(forced-colors: active)"));
+function applyPalette(root, { theme, roles }, prefix) {
   root.setAttribute("data-theme", theme);
   for (const [role, colour] of Object.entries(roles)) root.style.setProperty(`--${prefix}-${role}`, colour);
   root.style.setProperty("color-scheme", theme);
 }
-var asks = (query) => typeof matchMedia === "function" && matchMedia(query).matches;
+var matchesMedia = (query) => typeof matchMedia === "function" && matchMedia(query).matches;
 function hostTheme(doc) {
   for (const element of [doc.body, doc.documentElement]) {
     if (!element || !element.getAttribute) continue;
@@ -348,7 +348,7 @@ function hostTheme(doc) {
     if (/(^|\s)(dark|dark-theme|dark-mode)(\s|$)/.test(classes2)) return "dark";
     if (/(^|\s)(light|light-theme|light-mode)(\s|$)/.test(classes2)) return "light";
   }
-  return asks("(prefers-color-scheme: dark)") ? "dark" : "light";
+  return matchesMedia("(prefers-color-scheme: dark)") ? "dark" : "light";
 }
 var WATCHED = [
   "class",
@@ -401,7 +401,7 @@ function luminance(hex) {
 }
 
 // shared/traits.js
-function tell(model, changes) {
+function saveTraits(model, changes) {
   for (const [name, value] of Object.entries(changes)) {
     const was = model.get(name);
     model.set(name, typeof was === "string" && typeof value === "object" ? JSON.stringify(value) : value);
@@ -698,7 +698,7 @@ function makeCamera({ guard, timers }, store, { setView }, stage, root) {
     const start = state.camera;
     const target = auto ? automaticView() : start;
     stop();
-    const still = !before || !state.picture || state.options.animate === false || asks("(prefers-reduced-motion: reduce)");
+    const still = !before || !state.picture || state.options.animate === false || matchesMedia("(prefers-reduced-motion: reduce)");
     const at = (t) => {
       stage.frame(t);
       store.set({ camera: t >= 1 ? target : between(start, target, ease(t)) });
@@ -766,7 +766,7 @@ function prepareMeasuring(doc) {
   const canvas = doc.createElement("canvas");
   pen = typeof canvas.getContext === "function" ? canvas.getContext("2d") : null;
 }
-function wide(words, size, bold = false) {
+function textWidth(words, size, bold = false) {
   const key = `${bold ? "b" : ""}${size} ${words}`;
   const before = known.get(key);
   if (before !== void 0) return before;
@@ -780,11 +780,11 @@ function wide(words, size, bold = false) {
   return width;
 }
 function clip(words, size, room, bold = false) {
-  if (wide(words, size, bold) <= room) return words;
+  if (textWidth(words, size, bold) <= room) return words;
   let [low, high] = [0, words.length];
   while (low < high) {
     const middle = low + high + 1 >> 1;
-    if (wide(`${words.slice(0, middle)}…`, size, bold) <= room) low = middle;
+    if (textWidth(`${words.slice(0, middle)}…`, size, bold) <= room) low = middle;
     else high = middle - 1;
   }
   return low ? `${words.slice(0, low).trimEnd()}…` : "";
@@ -794,7 +794,7 @@ function clip(words, size, room, bold = false) {
 var CHANGE_WORDS = { kept: "kept", added: "added", removed: "removed", changed: "changed" };
 var HULL_WORDS = { match: "match", winner: "winner", lost: "lost", "near-miss": "near miss" };
 var HULL_PLURALS = { match: "matches", winner: "winners", lost: "lost", "near-miss": "near misses" };
-var HULL_TOLD = {
+var HULL_NAMED = {
   match: /\bmatch(es)?\b/,
   winner: /\b(winner|won)\b/,
   lost: /\blost\b/,
@@ -808,7 +808,7 @@ function wordsOf(box) {
   const left = -box.w / 2 + 30 + inset;
   const room = box.w - 38 - 2 * inset;
   const two = box.h >= 36 && box.detail !== "";
-  const titled = (size, most) => box.numbered ? `${clip(box.title, size, most - wide(` ${box.numbered}`, size, true), true)} ${box.numbered}` : clip(box.title, size, most, true);
+  const titled = (size, most) => box.numbered ? `${clip(box.title, size, most - textWidth(` ${box.numbered}`, size, true), true)} ${box.numbered}` : clip(box.title, size, most, true);
   return {
     left,
     two,
@@ -821,7 +821,7 @@ function pillOf(box) {
   if (box.folds > 1) return { words: box.count > 1 ? `${box.count} · ×${box.folds}` : `×${box.folds}`, solid: true };
   return box.count > 1 ? { words: `${box.count}`, solid: false } : null;
 }
-function sayBox(box) {
+function describeBox(box) {
   const many = box.folds > 1 ? `${box.folds} folds` : box.count > 1 ? `${box.count} layers` : "";
   const parts = [
     box.title,
@@ -835,10 +835,10 @@ function sayBox(box) {
 }
 function nameHull(hull) {
   const name = hull.label || hull.id;
-  const told = HULL_TOLD[hull.kind];
-  return told && told.test(`${name} ${hull.reason}`) ? name : `${name}, ${HULL_WORDS[hull.kind] || hull.kind}`;
+  const named = HULL_NAMED[hull.kind];
+  return named && named.test(`${name} ${hull.reason}`) ? name : `${name}, ${HULL_WORDS[hull.kind] || hull.kind}`;
 }
-function sayHull(hull) {
+function describeHull(hull) {
   const { reason } = hull;
   if (!reason) return nameHull(hull);
   if (/^(lost|won)\b/.test(reason)) return `${hull.label || hull.id}, ${reason}`;
@@ -846,11 +846,11 @@ function sayHull(hull) {
 }
 
 // parts/strip.js
-function actionButtons({ textButton }, { picture, options }, beside2, ask) {
+function actionButtons({ textButton }, { picture, options }, beside2, request) {
   const actions = picture && options.actions !== false ? picture.actions : [];
-  return actions.filter((action) => action.beside === beside2).map((action) => textButton(action.label, () => ask(action.name)));
+  return actions.filter((action) => action.beside === beside2).map((action) => textButton(action.label, () => request(action.name)));
 }
-function makeStrip(ui, { state }, { ask }) {
+function makeStrip(ui, { state }, { request }) {
   const { doc, h, textButton, announce } = ui;
   const element = h("div", { class: "ce-strip", hidden: true });
   function copy(words) {
@@ -873,7 +873,7 @@ function makeStrip(ui, { state }, { ask }) {
       const error = current ? current.error : "";
       const message = picture && picture.boxes.length ? messageOf(state) : "";
       const differs = current && current.ok === false && !error ? "The output of this step differs from that of the unoptimized circuit." : "";
-      const buttons = messageOf(state) ? actionButtons(ui, state, "message", ask) : [];
+      const buttons = messageOf(state) ? actionButtons(ui, state, "message", request) : [];
       element.hidden = !(error || message || differs) && !buttons.length;
       element.setAttribute("class", `ce-strip${error || differs ? " ce-wrong" : ""}`);
       element.replaceChildren(
@@ -892,7 +892,7 @@ var STYLE = `
 `;
 
 // parts/foot.js
-function makeFoot(ui, { state }, { ask }, pager) {
+function makeFoot(ui, { state }, { request }, pager) {
   const { h } = ui;
   const caption = h("div", { class: "ce-caption" });
   const note = h("div", { class: "ce-note" });
@@ -900,7 +900,7 @@ function makeFoot(ui, { state }, { ask }, pager) {
   function captionWords() {
     const id = state.hover || state.selection[state.selection.length - 1] || "";
     const box = isCompact(state) ? boxOf(state, id) : void 0;
-    return box ? sayBox(box) : captionOf(state);
+    return box ? describeBox(box) : captionOf(state);
   }
   return {
     element: h("div", { class: "ce-foot" }, pager, caption, note, actions),
@@ -915,7 +915,7 @@ function makeFoot(ui, { state }, { ask }, pager) {
       if (!changed.has("picture") && !changed.has("options")) return;
       note.textContent = state.picture ? state.picture.note : "";
       note.setAttribute("title", note.textContent);
-      actions.replaceChildren(...actionButtons(ui, state, "note", ask));
+      actions.replaceChildren(...actionButtons(ui, state, "note", request));
     }
   };
 }
@@ -942,7 +942,7 @@ var makeFrame = ({ state }, root) => ({
   ),
   draw() {
     const compact = isCompact(state);
-    dress(root, state.palette, "ce");
+    applyPalette(root, state.palette, "ce");
     const height = state.options.height ?? (compact ? COMPACT_HEIGHT : HEIGHT);
     root.style.setProperty("height", heightOf(height, `${HEIGHT}px`));
     const forms = [compact && "ce-compact", isDrawer(state) && "ce-drawer", state.width < NARROW2 && "ce-narrow"];
@@ -1005,7 +1005,7 @@ var KEYS = [
 ];
 var POINTER = "Drag, or use the map, to pan. Pinch, Ctrl + wheel and the buttons zoom (the wheel alone while the graph has focus). Fill: colour by. Border: change. Badge: warning. Hatch: removed. Symbol: kind of node.";
 var LABEL = "Keys and help (?)";
-function makeHelp({ h, guard, textButton }, store, { tell: tell2 }, root) {
+function makeHelp({ h, guard, textButton }, store, { save }, root) {
   const { state } = store;
   let from = null;
   const element = h("div", {
@@ -1032,7 +1032,7 @@ function makeHelp({ h, guard, textButton }, store, { tell: tell2 }, root) {
   function setLetters(event) {
     const options = { ...state.options, letter_keys: event.target.checked };
     store.set({ options });
-    tell2({ options });
+    save({ options });
   }
   return {
     element,
@@ -1179,7 +1179,7 @@ var SECTIONS = [
 ];
 var CODE = /^(code|python|copy as)/i;
 var MAX_NAMES = 12;
-function makeInspector({ h, button, textButton }, store, { ask, setView }, settings) {
+function makeInspector({ h, button, textButton }, store, { request, setView }, settings) {
   const { state } = store;
   const closed = /* @__PURE__ */ new Set();
   const element = h("aside", { class: "ce-side", "aria-label": "Details", tabindex: "0", hidden: true });
@@ -1189,10 +1189,10 @@ function makeInspector({ h, button, textButton }, store, { ask, setView }, setti
   function shownDetails() {
     const box = inspectedBox(state);
     const { picture, selection } = state;
-    const told = isAsking(state) ? null : state.details;
-    if (told && told.id && selection.includes(told.id)) return told;
+    const received = isAsking(state) ? null : state.details;
+    if (received && received.id && selection.includes(received.id)) return received;
     if (box && picture) return factsOf(box, picture.byId.has(box.id) ? picture : picture.other || picture);
-    if (told && !told.id && told.sections.length) return told;
+    if (received && !received.id && received.sections.length) return received;
     const current = state.steps[state.step];
     return current ? factsOfStep(current) : null;
   }
@@ -1239,7 +1239,7 @@ function makeInspector({ h, button, textButton }, store, { ask, setView }, setti
       if (child.firstChild && child.firstChild.focus) child.firstChild.focus();
       return;
     }
-    ask(name);
+    request(name);
   }
   function close() {
     store.set({ showSide: false });
@@ -1765,7 +1765,7 @@ function makePager({ h, button }, { state }, turn) {
       const hulls = state.picture ? state.picture.hulls : [];
       const at = hulls.findIndex((hull) => hull.id === state.hull);
       element.hidden = !hulls.length;
-      words.textContent = at < 0 ? countHulls(hulls) : `${at + 1} of ${hulls.length}: ${sayHull(hulls[at])}`;
+      words.textContent = at < 0 ? countHulls(hulls) : `${at + 1} of ${hulls.length}: ${describeHull(hulls[at])}`;
       words.setAttribute("title", words.textContent);
     },
     words: () => words.textContent
@@ -1870,7 +1870,7 @@ function parseJson(what, json) {
   try {
     return typeof json === "string" ? JSON.parse(json) : json;
   } catch (error) {
-    throw new Error(`${what} not JSON: ${messageOf2(error)}`);
+    throw new Error(`${what} not JSON: ${errorText(error)}`);
   }
 }
 function checkVersion(what, version) {
@@ -1878,7 +1878,7 @@ function checkVersion(what, version) {
     throw new Error(`${what} version ${version}; this drawing knows version ${VERSION}. Update the explorer.`);
   }
 }
-var messageOf2 = (error) => error instanceof Error ? error.message : String(error);
+var errorText = (error) => error instanceof Error ? error.message : String(error);
 
 // picture/limits.js
 var MAX_SVG_BOXES = 1e3;
@@ -2212,8 +2212,8 @@ function foundIn(pictures, query) {
   const words = query.trim().toLowerCase();
   if (!words) return null;
   const boxes = pictures.flatMap((picture) => picture.boxes);
-  const told = ({ title, detail, kind, id, ids, change }) => `${title} ${detail} ${kind} ${id} ${ids.map((node) => `#${node}`).join(" ")} ${change}`.toLowerCase();
-  return new Set(boxes.filter((box) => told(box).includes(words)).map((box) => box.id));
+  const textOf = ({ title, detail, kind, id, ids, change }) => `${title} ${detail} ${kind} ${id} ${ids.map((node) => `#${node}`).join(" ")} ${change}`.toLowerCase();
+  return new Set(boxes.filter((box) => textOf(box).includes(words)).map((box) => box.id));
 }
 function makeSearch({ h, guard }, store, { goTo }) {
   const { state } = store;
@@ -2269,13 +2269,13 @@ var STYLE12 = `
 
 // parts/selecting.js
 var isSame = (a, b) => a.length === b.length && a.every((item, index) => item === b[index]);
-function makeSelecting({ announce }, store, { tell: tell2, setView }, { root, stage, camera, lit }) {
+function makeSelecting({ announce }, store, { save, setView }, { root, stage, camera, lit }) {
   const { state } = store;
   function select(ids) {
     if (isSame(ids, state.selection)) return;
     camera.forgetFocus();
     store.set({ selection: ids });
-    tell2({ selection: ids });
+    save({ selection: ids });
   }
   function choose(id, add) {
     const { selection } = state;
@@ -2389,7 +2389,7 @@ function makeReaders({ doc, guard, timers, announce }, store, model, { camera, l
 }
 
 // parts/requesting.js
-function makeRequesting(store, { tell: tell2, ask, setView }, loading, stepping) {
+function makeRequesting(store, { save, request, setView }, loading, stepping) {
   const { state } = store;
   return {
     /** @param {string} mode */
@@ -2402,11 +2402,11 @@ function makeRequesting(store, { tell: tell2, ask, setView }, loading, stepping)
     /** Go back to the picture that is shown. */
     cancel() {
       const { picture, steps } = state;
-      ask("cancel");
+      request("cancel");
       if (picture) {
         const shown = { step: Math.min(steps.length - 1, picture.step), view: { ...state.view, mode: picture.mode } };
         store.set(shown);
-        tell2(shown);
+        save(shown);
       }
       stepping.setPlaying(false);
     }
@@ -2418,14 +2418,14 @@ function makeSaving(model, store) {
   let requests = 0;
   return {
     /** Save traits. @param {Record<string, any>} changes */
-    tell: (changes) => tell(model, changes),
+    save: (changes) => saveTraits(model, changes),
     /** Ask the host to do something. @param {string} name */
-    ask: (name) => tell(model, { request: { name, n: requests += 1 } }),
+    request: (name) => saveTraits(model, { request: { name, n: requests += 1 } }),
     /** Change keys of the view; the others are preserved. @param {Record<string, any>} changes */
     setView(changes) {
       const view = { ...store.state.view, ...changes };
       store.set({ view });
-      tell(model, { view });
+      saveTraits(model, { view });
     }
   };
 }
@@ -2496,12 +2496,12 @@ function cover(boxes, pad) {
   while (open.length) {
     let best = { gap: Infinity, from: 0, to: 0, place: 0 };
     for (const from of joined) {
-      open.forEach((to, place2) => {
+      open.forEach((to, place) => {
         const [a, b] = [rects[from], rects[to]];
         const dx = Math.max(0, b.l - a.r, a.l - b.r);
         const dy = Math.max(0, b.t - a.b, a.t - b.b);
         const gap = dy + 1.2 * dx;
-        if (gap < best.gap) best = { gap, from, to, place: place2 };
+        if (gap < best.gap) best = { gap, from, to, place };
       });
     }
     open.splice(best.place, 1);
@@ -2610,7 +2610,7 @@ function layHulls(picture) {
   const depth = /* @__PURE__ */ new Map();
   const taken = picture.boxes.length <= MAX_ROUTED_BOXES ? picture.boxes.map((box) => around(box, 1)) : [];
   const tags = picture.hulls.length <= MAX_HULLS;
-  const said = new Map(picture.legend.filter((item) => item.channel === "hull").map((item) => [item.role, item.sign]));
+  const signs = new Map(picture.legend.filter((item) => item.channel === "hull").map((item) => [item.role, item.sign]));
   return picture.hulls.map((hull) => {
     const level = Math.max(...hull.boxes.map((box) => depth.get(box.id) || 0));
     for (const box of hull.boxes) depth.set(box.id, level + 1);
@@ -2626,7 +2626,7 @@ function layHulls(picture) {
     const top = rects.reduce((best, rect) => rect.t < best.t ? rect : best);
     const low = rects.reduce((best, rect) => rect.b > best.b ? rect : best);
     const words = clip(hull.label || HULL_WORDS[hull.kind] || hull.kind, 11, 260);
-    const width = 24 + wide(words, 11);
+    const width = 24 + textWidth(words, 11);
     const places = [
       [top.l + 2, all.t - 10],
       [top.r - width - 2, all.t - 10],
@@ -2637,9 +2637,9 @@ function layHulls(picture) {
       [all.r - 6, (top.t + top.b) / 2 - 9],
       [all.l - width + 6, (top.t + top.b) / 2 - 9]
     ].map(([l, t]) => ({ l, t, r: l + width, b: t + 18 }));
-    const at = places.find((place2) => !taken.some((rect) => meets(rect, place2))) || places[0];
+    const at = places.find((place) => !taken.some((rect) => meets(rect, place))) || places[0];
     taken.push(at);
-    return { hull, d, tag: { at, words, sign: said.get(hull.kind) || HULLS[hull.kind]?.sign || "•" } };
+    return { hull, d, tag: { at, words, sign: signs.get(hull.kind) || HULLS[hull.kind]?.sign || "•" } };
   });
 }
 function layLabels(picture, taken) {
@@ -2653,7 +2653,7 @@ function layLabels(picture, taken) {
   for (const edge of picture.edges) {
     const words = clip(edge.label || edge.read || (edge.count > 1 ? `${edge.count} ×` : ""), 10, 130);
     if (!words) continue;
-    const width = 10 + wide(words, 10);
+    const width = 10 + textWidth(words, 10);
     for (const t of [0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8]) {
       const middle = along(edge, t);
       const at = { l: middle.x - width / 2, t: middle.y - 8, r: middle.x + width / 2, b: middle.y + 8 };
@@ -2849,7 +2849,7 @@ function paintSigns({ pen: pen2, panel, write }, box, picture, roles) {
     pen2.stroke();
     write(`700 12px ${FONT}`, ink, sign, x, -box.h / 2 + 0.5);
   });
-  const pill = placePill(box, (words) => wide(words, 11, true));
+  const pill = placePill(box, (words) => textWidth(words, 11, true));
   if (pill) {
     const { right, width, y, solid } = pill;
     const [fill, ink] = solid ? [roles.fg, roles.panel] : [roles.panel, roles.fg];
@@ -3047,7 +3047,7 @@ function canvasScene(make, palette) {
     mark(next) {
       marks = next;
       const box = picture && (picture.byId.get(next.focus) || picture.boxes[0]);
-      option.textContent = box ? sayBox(box) : "";
+      option.textContent = box ? describeBox(box) : "";
       option.setAttribute("aria-selected", String(Boolean(box && next.selected.has(box.id))));
       option.setAttribute("data-id", box ? box.id : "");
       later();
@@ -3085,7 +3085,7 @@ function boxElement({ s }, box, picture, palette, hatchUrl) {
     signElements(s, box, picture, palette.roles)
   );
   const attributes = { role: "option", "aria-selected": "false", tabindex: "-1", "data-id": box.id };
-  const name = s("text", { class: "ce-name", text: sayBox(box) });
+  const name = s("text", { class: "ce-name", text: describeBox(box) });
   return s("g", { class: `ce-box ce-${box.kind} ce-is-${box.change}`, ...attributes }, name, look);
 }
 var haloOf = (fill, hatch) => hatch ? `stroke:${fill};stroke-width:4px;paint-order:stroke;stroke-linejoin:round` : "";
@@ -3120,7 +3120,7 @@ function signElements(s, box, picture, roles) {
       s("text", { y: 0.5, fill: ink, text: sign })
     )
   );
-  const pill = placePill(box, (words) => wide(words, 11, true));
+  const pill = placePill(box, (words) => textWidth(words, 11, true));
   const pillElement = pill && s(
     "g",
     {
@@ -3133,7 +3133,7 @@ function signElements(s, box, picture, roles) {
   const badges = box.badges.slice(0, MAX_BADGES).map((badge, index) => {
     const more = box.badges.length > MAX_BADGES && index === MAX_BADGES - 1;
     const sign = more ? "…" : clip(badge.sign, 10, 24, true) || "!";
-    const width = Math.max(17, 9 + wide(sign, 10.5, true));
+    const width = Math.max(17, 9 + textWidth(sign, 10.5, true));
     const { fill, ink } = badgeColours(badge.tone, roles);
     return s(
       "g",
@@ -3177,10 +3177,10 @@ function hullElement({ s }, { hull, d, tag }, palette, hatchUrl) {
     s("path", { d, fill: "none", ...line, "stroke-linecap": "round" })
   );
   if (!tag) return { hull, group, tag: null };
-  const place2 = { "data-hull": hull.id, transform: `translate(${tag.at.l} ${tag.at.t})` };
+  const place = { "data-hull": hull.id, transform: `translate(${tag.at.l} ${tag.at.t})` };
   const element = s(
     "g",
-    { class: `ce-tag ce-tag-${hull.kind}`, ...place2 },
+    { class: `ce-tag ce-tag-${hull.kind}`, ...place },
     s("rect", { width: tag.at.r - tag.at.l, height: 18, rx: 9, stroke: style.stroke }),
     s("text", { class: "ce-tag-sign", x: 10, y: 9.5, fill: style.stroke, text: tag.sign }),
     s("text", { x: 18, y: 9.5, text: tag.words })
@@ -3245,9 +3245,9 @@ function svgScene(make, palette) {
       })
     );
     boxLayer.replaceChildren(...[...drawn.values()].map(({ group }) => group));
-    place2(1, true);
+    place(1, true);
   }
-  function place2(t, all) {
+  function place(t, all) {
     const e = ease(t);
     for (const item of drawn.values()) {
       const { box, group, from, grown } = item;
@@ -3287,7 +3287,7 @@ function svgScene(make, palette) {
       redraw(shown);
     },
     frame(t) {
-      place2(t, t >= 1);
+      place(t, t >= 1);
     },
     look(camera, width, height) {
       stage.setAttribute("width", width);
@@ -3544,16 +3544,16 @@ var STYLE14 = `
 // parts/stepping.js
 var PLAY_MS = 1400;
 var LAZY_MS = 80;
-function makeStepping({ timers }, store, { tell: tell2 }, loading) {
+function makeStepping({ timers }, store, { save }, loading) {
   const { state } = store;
   function goTo(to, lazily = false) {
     const next = Math.min(state.steps.length - 1, Math.max(0, to));
     if (next === state.step || next < 0 || state.options.stepper === false) return;
     store.set({ step: next });
-    if (lazily) timers.after("step", LAZY_MS, () => tell2({ step: state.step }));
+    if (lazily) timers.after("step", LAZY_MS, () => save({ step: state.step }));
     else {
       timers.cancel("step");
-      tell2({ step: next });
+      save({ step: next });
     }
     loading.expect();
   }
@@ -3598,7 +3598,7 @@ function makeFailures({ h }, announce) {
       action(...args);
       if (failures.delete(name)) draw();
     } catch (error) {
-      failures.set(name, messageOf2(error));
+      failures.set(name, errorText(error));
       draw();
     }
   };
@@ -3924,10 +3924,10 @@ function render({ model, el }) {
       const compact = isCompact(state);
       const buttons = [inspector.toggle, help.toggle];
       floatModes.hidden = !compact;
-      place(floatModes, compact ? [toolbar.modes] : []);
-      place(stepper.element, [...stepper.parts, ...compact ? buttons : []]);
+      setChildren(floatModes, compact ? [toolbar.modes] : []);
+      setChildren(stepper.element, [...stepper.parts, ...compact ? buttons : []]);
       if (compact) return;
-      place(toolbar.element, [toolbar.modes, ...toolbar.choosers, search.element, gap, table.toggle, ...buttons]);
+      setChildren(toolbar.element, [toolbar.modes, ...toolbar.choosers, search.element, gap, table.toggle, ...buttons]);
     }
   };
   function compactSettings(closed) {

@@ -15,7 +15,7 @@ var MAX_HELLOS = 400;
 function render({ model, el }) {
   const doc = el.ownerDocument || document;
   const media = typeof matchMedia === "function" ? matchMedia("(prefers-color-scheme: dark)") : null;
-  const tell = (name, value) => {
+  const save = (name, value) => {
     model.set(name, value);
     model.save_changes();
   };
@@ -32,7 +32,7 @@ function render({ model, el }) {
     } catch {
       ok = false;
     }
-    tell("copied", { n, ok });
+    save("copied", { n, ok });
   };
   follow();
   const opened = () => {
@@ -41,11 +41,11 @@ function render({ model, el }) {
   };
   const hello = setInterval(() => {
     if (model.get("answer") || Number(model.get("hello")) >= MAX_HELLOS) opened();
-    else tell("hello", (Number(model.get("hello")) || 0) + 1);
+    else save("hello", (Number(model.get("hello")) || 0) + 1);
   }, HELLO_MS);
   const answered = () => {
     opened();
-    tell("ready", true);
+    save("ready", true);
   };
   doc.body.inert = !model.get("answer");
   model.on("change:answer", answered);

@@ -6,7 +6,7 @@ function parseJson(what, json) {
   try {
     return typeof json === "string" ? JSON.parse(json) : json;
   } catch (error) {
-    throw new Error(`${what} not JSON: ${messageOf(error)}`);
+    throw new Error(`${what} not JSON: ${errorText(error)}`);
   }
 }
 function checkVersion(what, version) {
@@ -14,7 +14,7 @@ function checkVersion(what, version) {
     throw new Error(`${what} version ${version}; this drawing knows version ${VERSION}. Update the explorer.`);
   }
 }
-var messageOf = (error) => error instanceof Error ? error.message : String(error);
+var errorText = (error) => error instanceof Error ? error.message : String(error);
 
 // shared/reading.js
 var text = (value, otherwise = "") => typeof value === "string" ? value : value == null ? otherwise : String(value);
@@ -351,13 +351,13 @@ function paletteOf(theme, forced) {
   palettes.set(key, made);
   return made;
 }
-var paletteFor = (doc, wish) => paletteOf(wish === "dark" || wish === "light" ? wish : hostTheme(doc), asks("(forced-colors: active)"));
-function dress(root, { theme, roles }, prefix) {
+var paletteFor = (doc, wish) => paletteOf(wish === "dark" || wish === "light" ? wish : hostTheme(doc), matchesMedia("(forced-colors: active)"));
+function applyPalette(root, { theme, roles }, prefix) {
   root.setAttribute("data-theme", theme);
   for (const [role, colour] of Object.entries(roles)) root.style.setProperty(`--${prefix}-${role}`, colour);
   root.style.setProperty("color-scheme", theme);
 }
-var asks = (query) => typeof matchMedia === "function" && matchMedia(query).matches;
+var matchesMedia = (query) => typeof matchMedia === "function" && matchMedia(query).matches;
 function hostTheme(doc) {
   for (const element of [doc.body, doc.documentElement]) {
     if (!element || !element.getAttribute) continue;
@@ -372,7 +372,7 @@ function hostTheme(doc) {
     if (/(^|\s)(dark|dark-theme|dark-mode)(\s|$)/.test(classes)) return "dark";
     if (/(^|\s)(light|light-theme|light-mode)(\s|$)/.test(classes)) return "light";
   }
-  return asks("(prefers-color-scheme: dark)") ? "dark" : "light";
+  return matchesMedia("(prefers-color-scheme: dark)") ? "dark" : "light";
 }
 var WATCHED = [
   "class",
@@ -449,7 +449,7 @@ function render({ model, el }) {
   let question = null;
   let given = "";
   let clicked = [];
-  let said = "";
+  let checked = "";
   const sheet = h("style", { text: STYLE });
   const legend = h("legend");
   const input = h("div");
@@ -465,7 +465,7 @@ function render({ model, el }) {
     verdict
   );
   const revealed = () => model.get("revealed") === true;
-  const colour = () => dress(root, paletteFor(doc, asDict(model.get("options")).theme), "ceq");
+  const colour = () => applyPalette(root, paletteFor(doc, asDict(model.get("options")).theme), "ceq");
   function begin() {
     given = "";
     clicked = [];
@@ -476,7 +476,7 @@ function render({ model, el }) {
       legend.textContent = "";
       input.replaceChildren();
       follow();
-      say("", `Cannot show this question. ${messageOf(error)}`);
+      say("", `Cannot show this question. ${errorText(error)}`);
       return;
     }
     legend.textContent = question.text;
@@ -517,7 +517,7 @@ function render({ model, el }) {
     keepVerdict();
   }
   function keepVerdict() {
-    verdict.hidden = said !== answerText();
+    verdict.hidden = checked !== answerText();
   }
   const answerText = () => JSON.stringify([given, [...clicked].sort()]);
   function follow() {
@@ -562,7 +562,7 @@ function render({ model, el }) {
     follow();
   }
   function say(tone, words) {
-    said = answerText();
+    checked = answerText();
     verdict.hidden = false;
     verdict.setAttribute("class", `ceq-verdict${tone ? ` ceq-${tone}` : ""}`);
     const sign = tone && h("span", {

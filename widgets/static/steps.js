@@ -5,10 +5,10 @@ function parseJson(what, json) {
   try {
     return typeof json === "string" ? JSON.parse(json) : json;
   } catch (error) {
-    throw new Error(`${what} not JSON: ${messageOf(error)}`);
+    throw new Error(`${what} not JSON: ${errorText(error)}`);
   }
 }
-var messageOf = (error) => error instanceof Error ? error.message : String(error);
+var errorText = (error) => error instanceof Error ? error.message : String(error);
 
 // shared/elements.js
 var SVG = "http://www.w3.org/2000/svg";
@@ -319,13 +319,13 @@ function paletteOf(theme, forced) {
   palettes.set(key, made);
   return made;
 }
-var paletteFor = (doc, wish) => paletteOf(wish === "dark" || wish === "light" ? wish : hostTheme(doc), asks("(forced-colors: active)"));
-function dress(root, { theme, roles }, prefix) {
+var paletteFor = (doc, wish) => paletteOf(wish === "dark" || wish === "light" ? wish : hostTheme(doc), matchesMedia("(forced-colors: active)"));
+function applyPalette(root, { theme, roles }, prefix) {
   root.setAttribute("data-theme", theme);
   for (const [role, colour] of Object.entries(roles)) root.style.setProperty(`--${prefix}-${role}`, colour);
   root.style.setProperty("color-scheme", theme);
 }
-var asks = (query) => typeof matchMedia === "function" && matchMedia(query).matches;
+var matchesMedia = (query) => typeof matchMedia === "function" && matchMedia(query).matches;
 function hostTheme(doc) {
   for (const element of [doc.body, doc.documentElement]) {
     if (!element || !element.getAttribute) continue;
@@ -340,7 +340,7 @@ function hostTheme(doc) {
     if (/(^|\s)(dark|dark-theme|dark-mode)(\s|$)/.test(classes)) return "dark";
     if (/(^|\s)(light|light-theme|light-mode)(\s|$)/.test(classes)) return "light";
   }
-  return asks("(prefers-color-scheme: dark)") ? "dark" : "light";
+  return matchesMedia("(prefers-color-scheme: dark)") ? "dark" : "light";
 }
 var WATCHED = [
   "class",
@@ -404,8 +404,8 @@ function stepsShown(steps, { current, only, filter }) {
   const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
   return steps.filter((step) => {
     if (only && !step.changed && !isBad(step) && step.index !== current && step.index !== 0) return false;
-    const told = `${step.title} ${step.summary} ${step.groups.join(" ")} ${step.label}`.toLowerCase();
-    return words.every((word) => told.includes(word));
+    const searched = `${step.title} ${step.summary} ${step.groups.join(" ")} ${step.label}`.toLowerCase();
+    return words.every((word) => searched.includes(word));
   });
 }
 
@@ -539,7 +539,7 @@ function render({ model, el }) {
   const sheet = h("style", { text: STYLE });
   function colour() {
     const { theme, height } = asDict(model.get("options"));
-    dress(root, paletteFor(doc, theme), "ces");
+    applyPalette(root, paletteFor(doc, theme), "ces");
     if (height) root.style.setProperty("height", heightOf(height));
   }
   function choose(index) {
@@ -618,7 +618,7 @@ function render({ model, el }) {
       steps = readTree(model.get("steps"));
     } catch (error) {
       steps = [];
-      wrong = `Cannot show the steps. ${messageOf(error)}`;
+      wrong = `Cannot show the steps. ${errorText(error)}`;
     }
     step = Number(model.get("step")) || 0;
     draw();

@@ -1,10 +1,10 @@
 /** The bars with their whiskers over one axis, as SVG. */
 
-import { clip, wide } from "../shared/measuring.js";
+import { clip, textWidth } from "../shared/measuring.js";
 import { TONES } from "../shared/theme.js";
 import { axisOf, shown } from "./axis.js";
 import { makeTextures } from "./textures.js";
-import { sayBar, tonesOf, valueWords } from "./words.js";
+import { describeBar, tonesOf, valueWords } from "./words.js";
 
 /**
  * @typedef {import("../shared/elements.js").Make} Make
@@ -23,9 +23,9 @@ const [WIDTH, MIN_WIDTH, MIN_ROOM] = [760, 320, 80];
 function columnsOf(all, width) {
   const several = all.series.length > 1;
   const full = Math.max(MIN_WIDTH, (width || WIDTH) - 26);
-  const labels = Math.min(0.32 * full, 12 + Math.max(0, ...all.bars.map((bar) => wide(bar.label, 12, true))));
-  const series = several ? Math.min(110, 12 + Math.max(...all.series.map((name) => wide(name, 11)))) : 0;
-  const values = all.bars.map((bar) => (bar.value === null ? 0 : wide(valueWords(bar, all.unit), 12)));
+  const labels = Math.min(0.32 * full, 12 + Math.max(0, ...all.bars.map((bar) => textWidth(bar.label, 12, true))));
+  const series = several ? Math.min(110, 12 + Math.max(...all.series.map((name) => textWidth(name, 11)))) : 0;
+  const values = all.bars.map((bar) => (bar.value === null ? 0 : textWidth(valueWords(bar, all.unit), 12)));
   const left = labels + series;
   return { left, room: Math.max(MIN_ROOM, full - left - 16 - Math.max(40, ...values)), full, labels, series, several };
 }
@@ -73,7 +73,7 @@ function axisParts(s, all, { roles }, { left, room }, bottom) {
     const x = left + room * axis.at(tick);
     const line = s("path", { d: `M${x} 14V${bottom}`, stroke: roles.line, "stroke-width": 1 });
     const text = shown(tick);
-    const half = wide(text, 11) / 2;
+    const half = textWidth(text, 11) / 2;
     if (x - half < edge + 8) return [line];
     edge = x + half;
     return [line, s("text", { class: "ceb-quiet", x, y: 6, "text-anchor": "middle", text })];
@@ -143,7 +143,7 @@ function rowMaker({ s }, all, { roles }, columns, textures) {
     const series = { class: "ceb-quiet", x: left - 8, "text-anchor": "end" };
     const why = whyNot(bar);
     return [
-      s("title", { text: [bar.label, bar.series, sayBar(bar, all.unit)].filter(Boolean).join(", ") }),
+      s("title", { text: [bar.label, bar.series, describeBar(bar, all.unit)].filter(Boolean).join(", ") }),
       !same && s("text", { ...label, text: clip(bar.label, 12, columns.labels - 12, true) }),
       several && s("text", { ...series, text: clip(bar.series, 11, columns.series - 8) }),
       ...(why ? gap(why) : valueParts(bar, bar.value || 0)),

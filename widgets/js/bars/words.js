@@ -12,7 +12,7 @@ import { shown } from "./axis.js";
 export const spreadOf = ({ low, high }) => (low !== null && high !== null ? `${shown(low)} to ${shown(high)}` : "");
 
 /** For screen readers and the tooltip. @param {Bar} bar @param {string} unit */
-export function sayBar(bar, unit) {
+export function describeBar(bar, unit) {
   if (bar.value === null) return `missing: ${bar.missing || "no value"}`;
   const spread = spreadOf(bar);
   return `${shown(bar.value)} ${unit}${spread && ` (${spread})`}${bar.tone && `, ${TONES[bar.tone].words}`}`;

@@ -2,7 +2,7 @@
 
 import { around } from "../picture/shapes.js";
 import { number } from "../shared/reading.js";
-import { asks } from "../shared/theme.js";
+import { matchesMedia } from "../shared/theme.js";
 import { clock, ease, frameOf, unframe } from "../shared/timing.js";
 import { automatic, between, revealing, showing, unionOf, whole, zoomedTo } from "./camera_views.js";
 import { boxOf, isAsking, picturesOf } from "./state.js";
@@ -93,7 +93,7 @@ export function makeCamera({ guard, timers }, store, { setView }, stage, root) {
     const target = auto ? automaticView() : start;
     stop();
     const still =
-      !before || !state.picture || state.options.animate === false || asks("(prefers-reduced-motion: reduce)");
+      !before || !state.picture || state.options.animate === false || matchesMedia("(prefers-reduced-motion: reduce)");
     /** @param {number} t */
     const at = (t) => {
       stage.frame(t);

@@ -1,6 +1,6 @@
 /** The last line: the matches, the caption, the note and its buttons. */
 
-import { sayBox } from "../picture/words.js";
+import { describeBox } from "../picture/words.js";
 import { boxOf, captionOf, isCompact } from "./state.js";
 import { actionButtons } from "./strip.js";
 
@@ -10,7 +10,7 @@ import { actionButtons } from "./strip.js";
  * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
  * @param {import("./saving.js").Saving} saving @param {any} pager the element of the pager
  */
-export function makeFoot(ui, { state }, { ask }, pager) {
+export function makeFoot(ui, { state }, { request }, pager) {
   const { h } = ui;
   const caption = h("div", { class: "ce-caption" });
   const note = h("div", { class: "ce-note" });
@@ -20,7 +20,7 @@ export function makeFoot(ui, { state }, { ask }, pager) {
   function captionWords() {
     const id = state.hover || state.selection[state.selection.length - 1] || "";
     const box = isCompact(state) ? boxOf(state, id) : undefined;
-    return box ? sayBox(box) : captionOf(state);
+    return box ? describeBox(box) : captionOf(state);
   }
 
   return {
@@ -33,7 +33,7 @@ export function makeFoot(ui, { state }, { ask }, pager) {
       if (!changed.has("picture") && !changed.has("options")) return;
       note.textContent = state.picture ? state.picture.note : "";
       note.setAttribute("title", note.textContent);
-      actions.replaceChildren(...actionButtons(ui, state, "note", ask));
+      actions.replaceChildren(...actionButtons(ui, state, "note", request));
     },
   };
 }

@@ -2,7 +2,7 @@
 
 import { classes } from "../shared/elements.js";
 import { FONT } from "../shared/measuring.js";
-import { dress, heightOf } from "../shared/theme.js";
+import { applyPalette, heightOf } from "../shared/theme.js";
 import { isCompact, isDrawer } from "./state.js";
 
 /** Below this width the parts have less room. */
@@ -14,7 +14,7 @@ export const makeFrame = ({ state }, root) => ({
   reads: /** @type {const} */ (["options", "palette", "width"]),
   draw() {
     const compact = isCompact(state);
-    dress(root, state.palette, "ce");
+    applyPalette(root, state.palette, "ce");
     const height = state.options.height ?? (compact ? COMPACT_HEIGHT : HEIGHT);
     root.style.setProperty("height", heightOf(height, `${HEIGHT}px`));
     const forms = [compact && "ce-compact", isDrawer(state) && "ce-drawer", state.width < NARROW && "ce-narrow"];

@@ -30,7 +30,7 @@ const LABEL = "Keys and help (?)";
  * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
  * @param {import("./saving.js").Saving} saving @param {any} root
  */
-export function makeHelp({ h, guard, textButton }, store, { tell }, root) {
+export function makeHelp({ h, guard, textButton }, store, { save }, root) {
   const { state } = store;
   /** What had the focus before. @type {any} */
   let from = null;
@@ -61,7 +61,7 @@ export function makeHelp({ h, guard, textButton }, store, { tell }, root) {
   function setLetters(event) {
     const options = { ...state.options, letter_keys: event.target.checked };
     store.set({ options });
-    tell({ options });
+    save({ options });
   }
 
   return {

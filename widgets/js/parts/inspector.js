@@ -23,7 +23,7 @@ const MAX_NAMES = 12;
  * @param {import("./saving.js").Saving} saving
  * @param {(closed: ReadonlySet<string>) => any} settings what has no room elsewhere in compact form
  */
-export function makeInspector({ h, button, textButton }, store, { ask, setView }, settings) {
+export function makeInspector({ h, button, textButton }, store, { request, setView }, settings) {
   const { state } = store;
   /** Headings that the user has closed. @type {Set<string>} */
   const closed = new Set();
@@ -36,10 +36,10 @@ export function makeInspector({ h, button, textButton }, store, { ask, setView }
   function shownDetails() {
     const box = inspectedBox(state);
     const { picture, selection } = state;
-    const told = isAsking(state) ? null : state.details;
-    if (told && told.id && selection.includes(told.id)) return told;
+    const received = isAsking(state) ? null : state.details;
+    if (received && received.id && selection.includes(received.id)) return received;
     if (box && picture) return factsOf(box, picture.byId.has(box.id) ? picture : picture.other || picture);
-    if (told && !told.id && told.sections.length) return told;
+    if (received && !received.id && received.sections.length) return received;
     const current = state.steps[state.step];
     return current ? factsOfStep(current) : null;
   }
@@ -94,7 +94,7 @@ export function makeInspector({ h, button, textButton }, store, { ask, setView }
       if (child.firstChild && child.firstChild.focus) child.firstChild.focus();
       return;
     }
-    ask(name);
+    request(name);
   }
 
   function close() {

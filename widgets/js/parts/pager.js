@@ -1,7 +1,7 @@
 /** The matches, near misses and conflicts of the picture: how many there are, and which one is lit. */
 
 import { SOLID } from "../shared/icons.js";
-import { HULL_PLURALS, HULL_WORDS, sayHull } from "../picture/words.js";
+import { HULL_PLURALS, HULL_WORDS, describeHull } from "../picture/words.js";
 
 /** @typedef {import("../picture/types.js").Hull} Hull */
 
@@ -35,7 +35,7 @@ export function makePager({ h, button }, { state }, turn) {
       const hulls = state.picture ? state.picture.hulls : [];
       const at = hulls.findIndex((hull) => hull.id === state.hull);
       element.hidden = !hulls.length;
-      words.textContent = at < 0 ? countHulls(hulls) : `${at + 1} of ${hulls.length}: ${sayHull(hulls[at])}`;
+      words.textContent = at < 0 ? countHulls(hulls) : `${at + 1} of ${hulls.length}: ${describeHull(hulls[at])}`;
       words.setAttribute("title", words.textContent);
     },
     words: () => words.textContent,

@@ -6,7 +6,7 @@ import { list } from "../shared/reading.js";
  * @param {import("./state.js").Store} store @param {import("./saving.js").Saving} saving
  * @param {import("./loading.js").Loading} loading @param {import("./stepping.js").Stepping} stepping
  */
-export function makeRequesting(store, { tell, ask, setView }, loading, stepping) {
+export function makeRequesting(store, { save, request, setView }, loading, stepping) {
   const { state } = store;
   return {
     /** @param {string} mode */
@@ -19,11 +19,11 @@ export function makeRequesting(store, { tell, ask, setView }, loading, stepping)
     /** Go back to the picture that is shown. */
     cancel() {
       const { picture, steps } = state;
-      ask("cancel");
+      request("cancel");
       if (picture) {
         const shown = { step: Math.min(steps.length - 1, picture.step), view: { ...state.view, mode: picture.mode } };
         store.set(shown);
-        tell(shown);
+        save(shown);
       }
       stepping.setPlaying(false);
     },

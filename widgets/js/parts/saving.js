@@ -1,20 +1,20 @@
 /** What a view tells its host: changed traits, the state of the view, and requests. */
 
-import { tell } from "../shared/traits.js";
+import { saveTraits } from "../shared/traits.js";
 
 /** @param {import("../shared/contract.js").Model} model @param {import("./state.js").Store} store */
 export function makeSaving(model, store) {
   let requests = 0;
   return {
     /** Save traits. @param {Record<string, any>} changes */
-    tell: (changes) => tell(model, changes),
+    save: (changes) => saveTraits(model, changes),
     /** Ask the host to do something. @param {string} name */
-    ask: (name) => tell(model, { request: { name, n: (requests += 1) } }),
+    request: (name) => saveTraits(model, { request: { name, n: (requests += 1) } }),
     /** Change keys of the view; the others are preserved. @param {Record<string, any>} changes */
     setView(changes) {
       const view = { ...store.state.view, ...changes };
       store.set({ view });
-      tell(model, { view });
+      saveTraits(model, { view });
     },
   };
 }

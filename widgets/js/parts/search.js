@@ -12,9 +12,9 @@ export function foundIn(pictures, query) {
   const words = query.trim().toLowerCase();
   if (!words) return null;
   const boxes = pictures.flatMap((picture) => picture.boxes);
-  const told = (/** @type {import("./state.js").Box} */ { title, detail, kind, id, ids, change }) =>
+  const textOf = (/** @type {import("./state.js").Box} */ { title, detail, kind, id, ids, change }) =>
     `${title} ${detail} ${kind} ${id} ${ids.map((node) => `#${node}`).join(" ")} ${change}`.toLowerCase();
-  return new Set(boxes.filter((box) => told(box).includes(words)).map((box) => box.id));
+  return new Set(boxes.filter((box) => textOf(box).includes(words)).map((box) => box.id));
 }
 
 /**

@@ -13,7 +13,7 @@ export const isSame = (a, b) => a.length === b.length && a.every((item, index) =
  * page
  * `lit`: what the pager says about the lit match
  */
-export function makeSelecting({ announce }, store, { tell, setView }, { root, stage, camera, lit }) {
+export function makeSelecting({ announce }, store, { save, setView }, { root, stage, camera, lit }) {
   const { state } = store;
 
   /** @param {string[]} ids */
@@ -21,7 +21,7 @@ export function makeSelecting({ announce }, store, { tell, setView }, { root, st
     if (isSame(ids, state.selection)) return;
     camera.forgetFocus();
     store.set({ selection: ids });
-    tell({ selection: ids });
+    save({ selection: ids });
   }
 
   /** Select a box; select it no longer if it was alone. @param {string} id @param {boolean} add to the others */

@@ -8,7 +8,7 @@ const LAZY_MS = 80;
  * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
  * @param {import("./saving.js").Saving} saving @param {import("./loading.js").Loading} loading
  */
-export function makeStepping({ timers }, store, { tell }, loading) {
+export function makeStepping({ timers }, store, { save }, loading) {
   const { state } = store;
 
   /** @param {number} to @param {boolean} [lazily] */
@@ -16,10 +16,10 @@ export function makeStepping({ timers }, store, { tell }, loading) {
     const next = Math.min(state.steps.length - 1, Math.max(0, to));
     if (next === state.step || next < 0 || state.options.stepper === false) return;
     store.set({ step: next });
-    if (lazily) timers.after("step", LAZY_MS, () => tell({ step: state.step }));
+    if (lazily) timers.after("step", LAZY_MS, () => save({ step: state.step }));
     else {
       timers.cancel("step");
-      tell({ step: next });
+      save({ step: next });
     }
     loading.expect();
   }

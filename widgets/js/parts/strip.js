@@ -5,20 +5,20 @@ import { messageOf } from "./state.js";
 /**
  * Buttons for what the picture offers.
  * @param {import("./ui.js").Ui} ui @param {Readonly<import("./state.js").State>} state
- * @param {string} beside `message` or `note` @param {(name: string) => void} ask
+ * @param {string} beside `message` or `note` @param {(name: string) => void} request
  */
-export function actionButtons({ textButton }, { picture, options }, beside, ask) {
+export function actionButtons({ textButton }, { picture, options }, beside, request) {
   const actions = picture && options.actions !== false ? picture.actions : [];
   return actions
     .filter((action) => action.beside === beside)
-    .map((action) => textButton(action.label, () => ask(action.name)));
+    .map((action) => textButton(action.label, () => request(action.name)));
 }
 
 /**
  * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
  * @param {import("./saving.js").Saving} saving
  */
-export function makeStrip(ui, { state }, { ask }) {
+export function makeStrip(ui, { state }, { request }) {
   const { doc, h, textButton, announce } = ui;
   const element = h("div", { class: "ce-strip", hidden: true });
 
@@ -44,7 +44,7 @@ export function makeStrip(ui, { state }, { ask }) {
         current && current.ok === false && !error
           ? "The output of this step differs from that of the unoptimized circuit."
           : "";
-      const buttons = messageOf(state) ? actionButtons(ui, state, "message", ask) : [];
+      const buttons = messageOf(state) ? actionButtons(ui, state, "message", request) : [];
       element.hidden = !(error || message || differs) && !buttons.length;
       element.setAttribute("class", `ce-strip${error || differs ? " ce-wrong" : ""}`);
       element.replaceChildren(

@@ -1,6 +1,6 @@
 /** Places of the tags of hulls and of the labels of edges, clear of boxes and of each other. */
 
-import { clip, wide } from "../shared/measuring.js";
+import { clip, textWidth } from "../shared/measuring.js";
 import { HULLS } from "../shared/theme.js";
 import { along } from "./curves.js";
 import { MAX_HULLS, MAX_ROUTED_BOXES } from "./limits.js";
@@ -27,7 +27,7 @@ export function layHulls(picture) {
   /** @type {Rect[]} */
   const taken = picture.boxes.length <= MAX_ROUTED_BOXES ? picture.boxes.map((box) => around(box, 1)) : [];
   const tags = picture.hulls.length <= MAX_HULLS;
-  const said = new Map(picture.legend.filter((item) => item.channel === "hull").map((item) => [item.role, item.sign]));
+  const signs = new Map(picture.legend.filter((item) => item.channel === "hull").map((item) => [item.role, item.sign]));
   return picture.hulls.map((hull) => {
     const level = Math.max(...hull.boxes.map((box) => depth.get(box.id) || 0));
     for (const box of hull.boxes) depth.set(box.id, level + 1);
@@ -43,7 +43,7 @@ export function layHulls(picture) {
     const top = rects.reduce((best, rect) => (rect.t < best.t ? rect : best));
     const low = rects.reduce((best, rect) => (rect.b > best.b ? rect : best));
     const words = clip(hull.label || HULL_WORDS[hull.kind] || hull.kind, 11, 260);
-    const width = 24 + wide(words, 11);
+    const width = 24 + textWidth(words, 11);
     const places = [
       [top.l + 2, all.t - 10],
       [top.r - width - 2, all.t - 10],
@@ -56,7 +56,7 @@ export function layHulls(picture) {
     ].map(([l, t]) => ({ l, t, r: l + width, b: t + 18 }));
     const at = places.find((place) => !taken.some((rect) => meets(rect, place))) || places[0];
     taken.push(at);
-    return { hull, d, tag: { at, words, sign: said.get(hull.kind) || HULLS[hull.kind]?.sign || "•" } };
+    return { hull, d, tag: { at, words, sign: signs.get(hull.kind) || HULLS[hull.kind]?.sign || "•" } };
   });
 }
 
@@ -75,7 +75,7 @@ export function layLabels(picture, taken) {
   for (const edge of picture.edges) {
     const words = clip(edge.label || edge.read || (edge.count > 1 ? `${edge.count} ×` : ""), 10, 130);
     if (!words) continue;
-    const width = 10 + wide(words, 10);
+    const width = 10 + textWidth(words, 10);
     for (const t of [0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8]) {
       const middle = along(edge, t);
       const at = { l: middle.x - width / 2, t: middle.y - 8, r: middle.x + width / 2, b: middle.y + 8 };

@@ -1,6 +1,6 @@
 /** What boxes and matches are called, in the picture and for screen readers. */
 
-import { clip, wide } from "../shared/measuring.js";
+import { clip, textWidth } from "../shared/measuring.js";
 
 /**
  * @typedef {import("./types.js").Box} Box
@@ -13,8 +13,8 @@ export const CHANGE_WORDS = { kept: "kept", added: "added", removed: "removed", 
 export const HULL_WORDS = { match: "match", winner: "winner", lost: "lost", "near-miss": "near miss" };
 /** @type {Record<string, string>} */
 export const HULL_PLURALS = { match: "matches", winner: "winners", lost: "lost", "near-miss": "near misses" };
-/** Words that already tell the kind of a hull. @type {Record<string, RegExp>} */
-const HULL_TOLD = {
+/** Words that already name the kind of a hull. @type {Record<string, RegExp>} */
+const HULL_NAMED = {
   match: /\bmatch(es)?\b/,
   winner: /\b(winner|won)\b/,
   lost: /\blost\b/,
@@ -39,7 +39,7 @@ export function wordsOf(box) {
   /** @param {number} size @param {number} most */
   const titled = (size, most) =>
     box.numbered
-      ? `${clip(box.title, size, most - wide(` ${box.numbered}`, size, true), true)} ${box.numbered}`
+      ? `${clip(box.title, size, most - textWidth(` ${box.numbered}`, size, true), true)} ${box.numbered}`
       : clip(box.title, size, most, true);
   return {
     left,
@@ -57,7 +57,7 @@ export function pillOf(box) {
 }
 
 /** A description of a box, for screen readers and the tooltip. @param {Box} box */
-export function sayBox(box) {
+export function describeBox(box) {
   const many = box.folds > 1 ? `${box.folds} folds` : box.count > 1 ? `${box.count} layers` : "";
   const parts = [
     box.title,
@@ -73,12 +73,12 @@ export function sayBox(box) {
 /** The name of a match with its kind, unless the name or the reason already tells the kind. @param {Hull} hull */
 export function nameHull(hull) {
   const name = hull.label || hull.id;
-  const told = HULL_TOLD[hull.kind];
-  return told && told.test(`${name} ${hull.reason}`) ? name : `${name}, ${HULL_WORDS[hull.kind] || hull.kind}`;
+  const named = HULL_NAMED[hull.kind];
+  return named && named.test(`${name} ${hull.reason}`) ? name : `${name}, ${HULL_WORDS[hull.kind] || hull.kind}`;
 }
 
 /** A match in a sentence: `SumCollapse, lost to Candecomp (by weight)`. @param {Hull} hull */
-export function sayHull(hull) {
+export function describeHull(hull) {
   const { reason } = hull;
   if (!reason) return nameHull(hull);
   if (/^(lost|won)\b/.test(reason)) return `${hull.label || hull.id}, ${reason}`;

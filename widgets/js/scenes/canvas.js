@@ -4,7 +4,7 @@ import { uniqueName } from "../shared/elements.js";
 import { ease, frameOf, unframe } from "../shared/timing.js";
 import { startOf } from "../picture/motion.js";
 import { layHulls } from "../picture/tags.js";
-import { sayBox } from "../picture/words.js";
+import { describeBox } from "../picture/words.js";
 import { makeBrush } from "./brush.js";
 import { paintBox } from "./canvas_box.js";
 import { paintEdges, paintHulls, paintTags } from "./canvas_lines.js";
@@ -134,7 +134,7 @@ export function canvasScene(make, palette) {
     mark(next) {
       marks = next;
       const box = picture && (picture.byId.get(next.focus) || picture.boxes[0]);
-      option.textContent = box ? sayBox(box) : "";
+      option.textContent = box ? describeBox(box) : "";
       option.setAttribute("aria-selected", String(Boolean(box && next.selected.has(box.id))));
       option.setAttribute("data-id", box ? box.id : "");
       later();

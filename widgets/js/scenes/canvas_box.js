@@ -1,6 +1,6 @@
 /** A box on a canvas: the same as in `svg_box.js`, with less detail when it is small. */
 
-import { FONT, clip, wide } from "../shared/measuring.js";
+import { FONT, clip, textWidth } from "../shared/measuring.js";
 import { borderOf, fillOf } from "../picture/fills.js";
 import { STACK, symbolCentre, symbolOf } from "../picture/shapes.js";
 import { BADGE_STEP, MAX_BADGES, SIGN_STEP, badgeColours, placePill, signsOf } from "../picture/signs.js";
@@ -117,7 +117,7 @@ function paintSigns({ pen, panel, write }, box, picture, roles) {
     pen.stroke();
     write(`700 12px ${FONT}`, ink, sign, x, -box.h / 2 + 0.5);
   });
-  const pill = placePill(box, (words) => wide(words, 11, true));
+  const pill = placePill(box, (words) => textWidth(words, 11, true));
   if (pill) {
     const { right, width, y, solid } = pill;
     const [fill, ink] = solid ? [roles.fg, roles.panel] : [roles.panel, roles.fg];

@@ -1,11 +1,11 @@
 /** A box as SVG elements. */
 
-import { clip, wide } from "../shared/measuring.js";
+import { clip, textWidth } from "../shared/measuring.js";
 import { dashes } from "../shared/theme.js";
 import { borderOf, fillOf } from "../picture/fills.js";
 import { STACK, boxPath, symbolCentre, symbolOf } from "../picture/shapes.js";
 import { BADGE_STEP, MAX_BADGES, SIGN_STEP, badgeColours, placePill, signsOf } from "../picture/signs.js";
-import { sayBox, wordsOf } from "../picture/words.js";
+import { describeBox, wordsOf } from "../picture/words.js";
 
 /**
  * @typedef {import("../shared/elements.js").Make} Make
@@ -40,7 +40,7 @@ export function boxElement({ s }, box, picture, palette, hatchUrl) {
   );
   const attributes = { role: "option", "aria-selected": "false", tabindex: "-1", "data-id": box.id };
   // The accessible name; the visible text is hidden from screen readers, so that nothing is read twice.
-  const name = s("text", { class: "ce-name", text: sayBox(box) });
+  const name = s("text", { class: "ce-name", text: describeBox(box) });
   return s("g", { class: `ce-box ce-${box.kind} ce-is-${box.change}`, ...attributes }, name, look);
 }
 
@@ -89,7 +89,7 @@ function signElements(s, box, picture, roles) {
       s("text", { y: 0.5, fill: ink, text: sign }),
     ),
   );
-  const pill = placePill(box, (words) => wide(words, 11, true));
+  const pill = placePill(box, (words) => textWidth(words, 11, true));
   const pillElement =
     pill &&
     s(
@@ -104,7 +104,7 @@ function signElements(s, box, picture, roles) {
   const badges = box.badges.slice(0, MAX_BADGES).map((badge, index) => {
     const more = box.badges.length > MAX_BADGES && index === MAX_BADGES - 1;
     const sign = more ? "…" : clip(badge.sign, 10, 24, true) || "!";
-    const width = Math.max(17, 9 + wide(sign, 10.5, true));
+    const width = Math.max(17, 9 + textWidth(sign, 10.5, true));
     const { fill, ink } = badgeColours(badge.tone, roles);
     return s(
       "g",

@@ -18,7 +18,7 @@ export function parseJson(what, json) {
   try {
     return typeof json === "string" ? JSON.parse(json) : json;
   } catch (error) {
-    throw new Error(`${what} not JSON: ${messageOf(error)}`);
+    throw new Error(`${what} not JSON: ${errorText(error)}`);
   }
 }
 
@@ -34,4 +34,4 @@ export function checkVersion(what, version) {
 }
 
 /** @param {unknown} error */
-export const messageOf = (error) => (error instanceof Error ? error.message : String(error));
+export const errorText = (error) => (error instanceof Error ? error.message : String(error));

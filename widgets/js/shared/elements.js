@@ -40,7 +40,7 @@ export const uniqueName = (prefix) => `${prefix}${OWN}-${(serial += 1)}`;
  * Replace the children of an element only if they differ, so that none of them loses the focus.
  * @param {any} parent @param {any[]} children
  */
-export function place(parent, children) {
+export function setChildren(parent, children) {
   const now = [...parent.childNodes];
   if (now.length !== children.length || now.some((child, index) => child !== children[index])) {
     parent.replaceChildren(...children);

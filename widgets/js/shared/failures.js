@@ -1,6 +1,6 @@
 /** Errors of a view, shown in the page instead of lost in the console. */
 
-import { messageOf } from "./contract.js";
+import { errorText } from "./contract.js";
 
 /** @typedef {<A extends any[]>(action: (...args: A) => any, name?: string) => (...args: A) => void} Guard */
 
@@ -30,7 +30,7 @@ export function makeFailures({ h }, announce) {
         action(...args);
         if (failures.delete(name)) draw();
       } catch (error) {
-        failures.set(name, messageOf(error));
+        failures.set(name, errorText(error));
         draw();
       }
     };

@@ -16,7 +16,7 @@ export function prepareMeasuring(doc) {
 }
 
 /** Width of a text in pixels. @param {string} words @param {number} size @param {boolean} [bold] */
-export function wide(words, size, bold = false) {
+export function textWidth(words, size, bold = false) {
   const key = `${bold ? "b" : ""}${size} ${words}`;
   const before = known.get(key);
   if (before !== undefined) return before;
@@ -35,11 +35,11 @@ export function wide(words, size, bold = false) {
  * @param {string} words @param {number} size @param {number} room @param {boolean} [bold]
  */
 export function clip(words, size, room, bold = false) {
-  if (wide(words, size, bold) <= room) return words;
+  if (textWidth(words, size, bold) <= room) return words;
   let [low, high] = [0, words.length];
   while (low < high) {
     const middle = (low + high + 1) >> 1;
-    if (wide(`${words.slice(0, middle)}…`, size, bold) <= room) low = middle;
+    if (textWidth(`${words.slice(0, middle)}…`, size, bold) <= room) low = middle;
     else high = middle - 1;
   }
   return low ? `${words.slice(0, low).trimEnd()}…` : "";

@@ -32,20 +32,20 @@ export function paletteOf(theme, forced) {
  * @param {any} doc @param {any} wish @returns {Palette}
  */
 export const paletteFor = (doc, wish) =>
-  paletteOf(wish === "dark" || wish === "light" ? wish : hostTheme(doc), asks("(forced-colors: active)"));
+  paletteOf(wish === "dark" || wish === "light" ? wish : hostTheme(doc), matchesMedia("(forced-colors: active)"));
 
 /**
  * Give a root element the roles as CSS variables, `--ce-accent` for a prefix `ce`.
  * @param {any} root @param {Palette} palette @param {string} prefix
  */
-export function dress(root, { theme, roles }, prefix) {
+export function applyPalette(root, { theme, roles }, prefix) {
   root.setAttribute("data-theme", theme);
   for (const [role, colour] of Object.entries(roles)) root.style.setProperty(`--${prefix}-${role}`, colour);
   root.style.setProperty("color-scheme", theme);
 }
 
 /** @param {string} query */
-export const asks = (query) => typeof matchMedia === "function" && matchMedia(query).matches;
+export const matchesMedia = (query) => typeof matchMedia === "function" && matchMedia(query).matches;
 
 /** The theme requested by the surrounding page, or by the system. @param {any} doc @returns {"light" | "dark"} */
 function hostTheme(doc) {
@@ -62,7 +62,7 @@ function hostTheme(doc) {
     if (/(^|\s)(dark|dark-theme|dark-mode)(\s|$)/.test(classes)) return "dark";
     if (/(^|\s)(light|light-theme|light-mode)(\s|$)/.test(classes)) return "light";
   }
-  return asks("(prefers-color-scheme: dark)") ? "dark" : "light";
+  return matchesMedia("(prefers-color-scheme: dark)") ? "dark" : "light";
 }
 
 const WATCHED = [

@@ -6,7 +6,7 @@
  * Save changes together; a trait that the host keeps as a JSON string stays one.
  * @param {Model} model @param {Record<string, any>} changes
  */
-export function tell(model, changes) {
+export function saveTraits(model, changes) {
   for (const [name, value] of Object.entries(changes)) {
     const was = model.get(name);
     model.set(name, typeof was === "string" && typeof value === "object" ? JSON.stringify(value) : value);

@@ -42,7 +42,7 @@ export function stepsShown(steps, { current, only, filter }) {
   const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
   return steps.filter((step) => {
     if (only && !step.changed && !isBad(step) && step.index !== current && step.index !== 0) return false;
-    const told = `${step.title} ${step.summary} ${step.groups.join(" ")} ${step.label}`.toLowerCase();
-    return words.every((word) => told.includes(word));
+    const searched = `${step.title} ${step.summary} ${step.groups.join(" ")} ${step.label}`.toLowerCase();
+    return words.every((word) => searched.includes(word));
   });
 }
