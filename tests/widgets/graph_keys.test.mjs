@@ -116,6 +116,18 @@ test("one box is in the tab order; arrows and commas move the focus, Enter selec
   close();
 });
 
+test("the tab stop and the selection stay when the options or the theme change", async () => {
+  const { box, boxes, model, close } = open();
+  box("sum").dispatch("click");
+  for (const options of [{ letter_keys: false }, { theme: "dark" }]) {
+    await model.put({ options });
+    const stops = boxes().filter((item) => item.getAttribute("tabindex") === "0");
+    assert.deepEqual(stops, [box("sum")]);
+    assert.match(box("sum").getAttribute("class"), /ce-selected/);
+  }
+  close();
+});
+
 test("the focus stays in the graph when the step changes", async () => {
   const { box, model, document, close } = open({ options: { animate: false } });
   box("input").focus();

@@ -1656,10 +1656,10 @@ function makeMinimap({ h, guard }, { state }, stage, camera) {
   const element = h("canvas", { class: "ce-map", width: WIDTH, height: HEIGHT2, "aria-hidden": "true", hidden: true });
   const pen2 = typeof element.getContext === "function" ? element.getContext("2d") : null;
   let scale = null;
-  function colourOf(box, picture) {
+  function colourOf(box, picture, selected) {
     const { roles } = state.palette;
     if (box.change !== "kept") return roles[box.change];
-    if (state.selection.includes(box.id)) return roles.accent;
+    if (selected.has(box.id)) return roles.accent;
     const { fill } = fillOf(box, picture, state.palette);
     return fill === roles.box ? roles.kept : fill;
   }
@@ -1667,10 +1667,11 @@ function makeMinimap({ h, guard }, { state }, stage, camera) {
     const k = Math.min((WIDTH - 2 * EDGE) / picture.width, (HEIGHT2 - 2 * EDGE) / picture.height);
     const [ox, oy] = [(WIDTH - k * picture.width) / 2, (HEIGHT2 - k * picture.height) / 2];
     scale = { k, ox, oy };
+    const selected = new Set(state.selection);
     pen2.clearRect(0, 0, WIDTH, HEIGHT2);
     for (const box of picture.boxes) {
       const [x, y] = [ox + k * (box.x - box.w / 2), oy + k * (box.y - box.h / 2)];
-      pen2.fillStyle = colourOf(box, picture);
+      pen2.fillStyle = colourOf(box, picture, selected);
       pen2.fillRect(x, y, Math.max(2, k * box.w), Math.max(2, k * box.h));
     }
     const { width, height } = stage.viewport();

@@ -23,11 +23,11 @@ export function makeMinimap({ h, guard }, { state }, stage, camera) {
   /** Where the picture is on the map. @type {{k: number, ox: number, oy: number} | null} */
   let scale = null;
 
-  /** @param {Box} box @param {Picture} picture */
-  function colourOf(box, picture) {
+  /** @param {Box} box @param {Picture} picture @param {ReadonlySet<string>} selected */
+  function colourOf(box, picture, selected) {
     const { roles } = state.palette;
     if (box.change !== "kept") return roles[box.change];
-    if (state.selection.includes(box.id)) return roles.accent;
+    if (selected.has(box.id)) return roles.accent;
     const { fill } = fillOf(box, picture, state.palette);
     return fill === roles.box ? roles.kept : fill;
   }
@@ -37,10 +37,11 @@ export function makeMinimap({ h, guard }, { state }, stage, camera) {
     const k = Math.min((WIDTH - 2 * EDGE) / picture.width, (HEIGHT - 2 * EDGE) / picture.height);
     const [ox, oy] = [(WIDTH - k * picture.width) / 2, (HEIGHT - k * picture.height) / 2];
     scale = { k, ox, oy };
+    const selected = new Set(state.selection);
     pen.clearRect(0, 0, WIDTH, HEIGHT);
     for (const box of picture.boxes) {
       const [x, y] = [ox + k * (box.x - box.w / 2), oy + k * (box.y - box.h / 2)];
-      pen.fillStyle = colourOf(box, picture);
+      pen.fillStyle = colourOf(box, picture, selected);
       pen.fillRect(x, y, Math.max(2, k * box.w), Math.max(2, k * box.h));
     }
     const { width, height } = stage.viewport();
