@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { automatic, boxAt, revealing, showing, whole, zoomedTo } from "../../widgets/js/parts/camera_views.js";
+import { automatic, boxAt, revealing, showing, whole, zoomedTo } from "../../widgets/js/controls/camera_views.js";
 import { readPicture } from "../../widgets/js/picture/reading.js";
 import { node } from "./samples.mjs";
 

@@ -36,6 +36,37 @@ function focusedIn(root) {
 }
 var classes = (...names) => names.filter(Boolean).join(" ");
 
+// shared/store.js
+function makeStore(state) {
+  const parts = [];
+  return {
+    state: (
+      /** @type {Readonly<State>} */
+      state
+    ),
+    /** @param {typeof parts} added */
+    add: (...added) => void parts.push(...added),
+    /** @param {Partial<State>} changes */
+    set(changes) {
+      const names = (
+        /** @type {(keyof State)[]} */
+        Object.keys(changes)
+      );
+      const changed = new Set(names.filter((name) => changes[name] !== state[name]));
+      Object.assign(state, changes);
+      for (const part of parts) if (part.reads.some((name) => changed.has(name))) part.draw(state, changed);
+    },
+    /** Draw all parts. */
+    draw() {
+      const all = new Set(
+        /** @type {(keyof State)[]} */
+        Object.keys(state)
+      );
+      for (const part of parts) part.draw(state, all);
+    }
+  };
+}
+
 // ../theme.json
 var theme_default = {
   light: {
@@ -435,37 +466,6 @@ function onChangesTogether(model, readers) {
   };
 }
 
-// shared/store.js
-function makeStore(state) {
-  const parts = [];
-  return {
-    state: (
-      /** @type {Readonly<State>} */
-      state
-    ),
-    /** @param {typeof parts} added */
-    add: (...added) => void parts.push(...added),
-    /** @param {Partial<State>} changes */
-    set(changes) {
-      const names = (
-        /** @type {(keyof State)[]} */
-        Object.keys(changes)
-      );
-      const changed = new Set(names.filter((name) => changes[name] !== state[name]));
-      Object.assign(state, changes);
-      for (const part of parts) if (part.reads.some((name) => changed.has(name))) part.draw(state, changed);
-    },
-    /** Draw all parts. */
-    draw() {
-      const all = new Set(
-        /** @type {(keyof State)[]} */
-        Object.keys(state)
-      );
-      for (const part of parts) part.draw(state, all);
-    }
-  };
-}
-
 // picture/shapes.js
 var short = (value) => String(Math.round(value * 10) / 10);
 function boxPath(kind, w, h) {
@@ -521,7 +521,7 @@ function makeTimers(guard) {
   };
 }
 
-// parts/camera_views.js
+// controls/camera_views.js
 var MARGIN = 24;
 var [NARROW, ZOOM_WIDTH] = [640, 44];
 var [MIN_SCALE, MAX_FIT] = [5e-3, 1.2];
@@ -643,7 +643,7 @@ var marksOf = ({ selection, found, hull, hover, focus }) => ({
   focus
 });
 
-// parts/camera.js
+// controls/camera.js
 var MOVE_MS = 320;
 var SAVE_MS = 400;
 var [MIN_ZOOM, MAX_ZOOM] = [0.01, 4];
@@ -756,6 +756,36 @@ function makeCamera({ guard, timers }, store, { setView }, stage, root) {
   };
 }
 
+// picture/rows.js
+function rowsOf(boxes) {
+  const rows = [];
+  for (const box of [...boxes].sort((a, b) => a.y - a.h / 2 - (b.y - b.h / 2))) {
+    const [t, b] = [box.y - box.h / 2, box.y + box.h / 2];
+    const last = rows[rows.length - 1];
+    if (last && t < last.b) {
+      last.b = Math.max(last.b, b);
+      last.boxes.push(box);
+    } else rows.push({ t, b, boxes: [box] });
+  }
+  for (const row of rows) row.boxes.sort((a, b) => a.x - b.x);
+  return rows;
+}
+function beside(picture, id, way) {
+  const rows = rowsOf(picture.boxes);
+  const row = rows.findIndex((item) => item.boxes.some((box2) => box2.id === id));
+  if (row < 0) return rows[0].boxes[0];
+  const box = (
+    /** @type {Box} */
+    picture.byId.get(id)
+  );
+  if (way === "up" || way === "down") {
+    const other = rows[row + (way === "up" ? -1 : 1)];
+    return other && other.boxes.reduce((best, item) => Math.abs(item.x - box.x) < Math.abs(best.x - box.x) ? item : best);
+  }
+  const order = rows.flatMap((item) => item.boxes);
+  return order[order.indexOf(box) + (way === "previous" ? -1 : 1)];
+}
+
 // shared/measuring.js
 var FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, "Noto Sans", sans-serif';
 var MAX_KNOWN = 2e4;
@@ -844,264 +874,6 @@ function describeHull(hull) {
   if (/^(lost|won)\b/.test(reason)) return `${hull.label || hull.id}, ${reason}`;
   return `${nameHull(hull)}. ${reason[0].toUpperCase()}${reason.slice(1)}`;
 }
-
-// parts/strip.js
-function actionButtons({ textButton }, { picture, options }, beside2, request) {
-  const actions = picture && options.actions !== false ? picture.actions : [];
-  return actions.filter((action) => action.beside === beside2).map((action) => textButton(action.label, () => request(action.name)));
-}
-function makeStrip(ui, { state }, { request }) {
-  const { doc, h, textButton, announce } = ui;
-  const element = h("div", { class: "ce-strip", hidden: true });
-  function copy(words) {
-    const board = doc.defaultView?.navigator?.clipboard;
-    if (!board) return;
-    board.writeText(words).then(
-      () => announce("Copied."),
-      () => announce("The browser did not allow copying.")
-    );
-  }
-  return {
-    element,
-    reads: (
-      /** @type {const} */
-      ["steps", "step", "picture", "options"]
-    ),
-    draw() {
-      const { picture } = state;
-      const current = state.steps[state.step];
-      const error = current ? current.error : "";
-      const message = picture && picture.boxes.length ? messageOf(state) : "";
-      const differs = current && current.ok === false && !error ? "The output of this step differs from that of the unoptimized circuit." : "";
-      const buttons = messageOf(state) ? actionButtons(ui, state, "message", request) : [];
-      element.hidden = !(error || message || differs) && !buttons.length;
-      element.setAttribute("class", `ce-strip${error || differs ? " ce-wrong" : ""}`);
-      element.replaceChildren(
-        h("p", { text: [error, differs, message].filter(Boolean).join("\n") }),
-        ...buttons,
-        error ? textButton("Copy", () => copy(`${current.title}
-${error}`)) : h("span", { hidden: true })
-      );
-    }
-  };
-}
-var STYLE = `
-.ce-strip{display:flex;flex-wrap:wrap;align-items:center;gap:6px 10px;padding:6px 12px;border-bottom:1px solid var(--ce-line);background:var(--ce-soft)}
-.ce-strip.ce-wrong{border-left:4px solid var(--ce-error)}
-.ce-strip p{margin:0;flex:1 1 240px;overflow-wrap:anywhere;white-space:pre-wrap}
-`;
-
-// parts/foot.js
-function makeFoot(ui, { state }, { request }, pager) {
-  const { h } = ui;
-  const caption = h("div", { class: "ce-caption" });
-  const note = h("div", { class: "ce-note" });
-  const actions = h("div", { class: "ce-group" });
-  function captionWords() {
-    const id = state.hover || state.selection[state.selection.length - 1] || "";
-    const box = isCompact(state) ? boxOf(state, id) : void 0;
-    return box ? describeBox(box) : captionOf(state);
-  }
-  return {
-    element: h("div", { class: "ce-foot" }, pager, caption, note, actions),
-    reads: (
-      /** @type {const} */
-      ["picture", "options", "hover", "selection"]
-    ),
-    /** @param {unknown} _ @param {Changed} changed */
-    draw(_, changed) {
-      caption.textContent = captionWords();
-      caption.setAttribute("title", caption.textContent);
-      if (!changed.has("picture") && !changed.has("options")) return;
-      note.textContent = state.picture ? state.picture.note : "";
-      note.setAttribute("title", note.textContent);
-      actions.replaceChildren(...actionButtons(ui, state, "note", request));
-    }
-  };
-}
-var STYLE2 = `
-.ce-foot{display:flex;flex:none;flex-wrap:wrap;align-items:center;gap:2px 16px;padding:4px 12px;border-top:1px solid var(--ce-line);background:var(--ce-panel);min-height:32px}
-.ce-caption{font-weight:600;flex:1 1 auto;min-width:0}
-.ce-note{color:var(--ce-muted);font-size:12.5px}
-.ce-compact .ce-foot{flex-wrap:nowrap}
-.ce-compact .ce-caption{min-height:2.6em;display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:2;line-clamp:2;overflow:hidden;overflow-wrap:anywhere;line-height:1.3}
-.ce-compact .ce-note{overflow:hidden;text-overflow:ellipsis;white-space:nowrap;flex:0 2 auto;min-width:0}
-.ce-foot>:empty{display:none}
-.ce-narrow.ce-compact .ce-foot{flex-wrap:wrap}
-.ce-narrow.ce-compact .ce-caption{flex-basis:12em}
-.ce-narrow.ce-compact .ce-note{max-width:100%}
-`;
-
-// parts/frame.js
-var NARROW2 = 620;
-var [HEIGHT, COMPACT_HEIGHT] = [640, 420];
-var makeFrame = ({ state }, root) => ({
-  reads: (
-    /** @type {const} */
-    ["options", "palette", "width"]
-  ),
-  draw() {
-    const compact = isCompact(state);
-    applyPalette(root, state.palette, "ce");
-    const height = state.options.height ?? (compact ? COMPACT_HEIGHT : HEIGHT);
-    root.style.setProperty("height", heightOf(height, `${HEIGHT}px`));
-    const forms = [compact && "ce-compact", isDrawer(state) && "ce-drawer", state.width < NARROW2 && "ce-narrow"];
-    root.setAttribute("class", classes("ce-root", ...forms));
-  }
-});
-var STYLE3 = `
-.ce-root{--ce-radius:8px;box-sizing:border-box;position:relative;display:flex;flex-direction:column;width:100%;min-height:240px;overflow:hidden;
-  font:13px/1.4 ${FONT};color:var(--ce-fg);background:var(--ce-bg);border:1px solid var(--ce-line);border-radius:var(--ce-radius);text-align:left}
-.ce-root *{box-sizing:border-box}
-.ce-root [hidden]{display:none!important}
-.ce-said{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
-.ce-bar{display:flex;flex-wrap:wrap;align-items:center;gap:6px 10px;padding:6px 10px;border-bottom:1px solid var(--ce-line);background:var(--ce-panel)}
-.ce-group{display:flex;align-items:center;gap:2px}
-.ce-root button,.ce-root select,.ce-root input[type=search]{font:inherit;color:inherit;height:28px;min-width:28px;padding:0 8px;margin:0;border:1px solid var(--ce-control);
-  border-radius:6px;background:var(--ce-panel);cursor:pointer;white-space:nowrap;line-height:1;box-shadow:none;text-transform:none;letter-spacing:0}
-.ce-root button{display:inline-flex;align-items:center;justify-content:center;gap:5px;font-weight:500}
-.ce-root button.ce-bare{border-color:transparent;padding:0 6px}
-.ce-root button:hover:not(:disabled){background:var(--ce-soft)}
-.ce-root button:disabled{opacity:.45;cursor:default}
-.ce-root button[aria-pressed=true],.ce-root button[aria-expanded=true]{background:var(--ce-soft);border-color:var(--ce-accent);box-shadow:inset 0 -2px 0 var(--ce-accent)}
-.ce-root :focus{outline:none}
-.ce-root :focus-visible{outline:2px solid var(--ce-accent);outline-offset:2px}
-.ce-root svg.ce-icon{display:block;fill:none;stroke:currentColor;stroke-width:1.6;stroke-linecap:round;stroke-linejoin:round;flex:none}
-.ce-root .ce-solid-icon svg.ce-icon path{fill:currentColor}
-.ce-label{display:inline-flex;min-height:24px;align-items:center;gap:5px;color:var(--ce-muted);white-space:nowrap}
-.ce-label select{color:var(--ce-fg)}
-.ce-grow{flex:1 1 auto}
-.ce-main{position:relative;display:flex;flex:1 1 auto;min-height:0;background:var(--ce-ground)}
-.ce-float{position:absolute;display:flex;gap:4px}
-`;
-var SYSTEM_STYLE = `
-@media (prefers-reduced-motion:reduce){.ce-root *{animation:none!important;transition:none!important}}
-@media (forced-colors:active){
-  .ce-root button[aria-pressed=true]{background:Highlight;color:HighlightText;forced-color-adjust:none}
-  .ce-stage,.ce-legend svg{forced-color-adjust:none}
-  .ce-hull .ce-tint{opacity:0!important}
-}
-`;
-
-// parts/help.js
-var KEYS = [
-  ["← →", "previous, next step that changes something"],
-  ["Shift + ← →", "any step"],
-  ["Home, End", "first, last step"],
-  ["[ ]", "previous, next match, near miss or conflict"],
-  ["Space", "play on the stepper, fit on the graph"],
-  ["↑ ↓", "box above, below"],
-  [", .", "previous, next box"],
-  ["Enter", "select the box (with Shift: add it)"],
-  ["+ −", "zoom"],
-  ["f", "focus on the selection, again: fit all"],
-  ["/", "search"],
-  ["d", "diff, after"],
-  ["h", "lineage"],
-  ["w", "why not"],
-  ["t", "timing"],
-  ["Esc", "clear, then leave"],
-  ["?", "this help"]
-];
-var POINTER = "Drag, or use the map, to pan. Pinch, Ctrl + wheel and the buttons zoom (the wheel alone while the graph has focus). Fill: colour by. Border: change. Badge: warning. Hatch: removed. Symbol: kind of node.";
-var LABEL = "Keys and help (?)";
-function makeHelp({ h, guard, textButton }, store, { save }, root) {
-  const { state } = store;
-  let from = null;
-  const element = h("div", {
-    class: "ce-help",
-    role: "region",
-    "aria-label": "Keys and help",
-    tabindex: "0",
-    hidden: true
-  });
-  const toggle = h("button", {
-    type: "button",
-    "aria-label": LABEL,
-    title: LABEL,
-    "aria-expanded": "false",
-    onclick: guard(() => open()),
-    text: "?"
-  });
-  function open(on = !state.showHelp) {
-    if (on) from = focusedIn(root);
-    store.set({ showHelp: on });
-    if (on) element.focus();
-    else (from && from.focus && root.contains(from) ? from : toggle).focus();
-  }
-  function setLetters(event) {
-    const options = { ...state.options, letter_keys: event.target.checked };
-    store.set({ options });
-    save({ options });
-  }
-  return {
-    element,
-    toggle,
-    open,
-    reads: (
-      /** @type {const} */
-      ["showHelp"]
-    ),
-    draw() {
-      toggle.setAttribute("aria-expanded", String(state.showHelp));
-      element.hidden = !state.showHelp;
-      if (!state.showHelp) return;
-      const checked = state.options.letter_keys !== false;
-      const letters = h("input", { type: "checkbox", checked, onchange: guard(setLetters) });
-      const row = ([name, does]) => h("li", {}, h("kbd", { text: name }), h("span", { text: does }));
-      element.replaceChildren(
-        h("h2", { text: "Keys, while this view has focus" }),
-        h("ul", {}, KEYS.map(row)),
-        h("label", { class: "ce-label" }, letters, h("span", { text: "Enable letter keys (each also has a button)" })),
-        h("p", { text: POINTER }),
-        textButton("Close", () => open(false))
-      );
-    }
-  };
-}
-var STYLE4 = `
-.ce-help{position:absolute;inset:0;z-index:5;overflow:auto;background:var(--ce-panel);padding:12px 16px}
-.ce-help h2{margin:0 0 8px;font-size:14px}
-.ce-help ul{columns:2 300px;column-gap:28px;margin:0 0 10px;padding:0;list-style:none}
-.ce-help li{break-inside:avoid;display:flex;gap:10px;padding:2px 0}
-.ce-help kbd{flex:0 0 92px;font:600 12px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;background:none;border:0;padding:0;color:inherit}
-`;
-
-// parts/hint.js
-var ROOM = 310;
-function makeHint({ h }, area) {
-  const element = h("div", { class: "ce-hint", "aria-hidden": "true", hidden: true });
-  function factsOf2(box) {
-    const many = box.folds > 1 ? `F = ${box.folds}` : box.count > 1 ? `${box.count} layers` : "";
-    const change = box.change === "kept" ? "" : box.change;
-    const state = [many, `level ${box.level}`, change, box.matched ? "matched" : ""].filter(Boolean).join(" · ");
-    return [box.detail, state, box.fillText, ...box.badges.map((badge) => `${badge.sign} ${badge.text}`)];
-  }
-  return {
-    element,
-    isShown: () => !element.hidden,
-    hide() {
-      element.hidden = true;
-    },
-    /** @param {Box} box @param {Point} at in its pane @param {any} pane */
-    show(box, at, pane) {
-      element.hidden = false;
-      const facts = factsOf2(box).filter(Boolean);
-      element.replaceChildren(h("b", { text: box.title }), ...facts.map((words) => h("span", { text: words })));
-      const [width, height] = [area.clientWidth || 800, area.clientHeight || 320];
-      const left = at.x + (pane.offsetLeft || 0);
-      const above = at.y > height / 2;
-      element.style.setProperty("left", `${Math.max(4, Math.min(left + 14, width - ROOM))}px`);
-      element.style.setProperty("top", above ? "auto" : `${at.y + 18}px`);
-      element.style.setProperty("bottom", above ? `${height - at.y + 12}px` : "auto");
-    }
-  };
-}
-var STYLE5 = `
-.ce-hint{position:absolute;z-index:3;max-width:300px;padding:6px 9px;border-radius:6px;border:1px solid var(--ce-control);background:var(--ce-panel);color:var(--ce-fg);box-shadow:0 3px 12px var(--ce-shade);pointer-events:none;font-size:12px}
-.ce-hint b{display:block;font-size:12.5px;overflow-wrap:anywhere}
-.ce-hint span{display:block;color:var(--ce-muted);overflow-wrap:anywhere}
-`;
 
 // parts/facts.js
 var MAX_IDS = 12;
@@ -1283,7 +1055,7 @@ function makeInspector({ h, button, textButton }, store, { request, setView }, s
     }
   };
 }
-var STYLE6 = `
+var STYLE = `
 .ce-side{flex:0 0 300px;min-width:0;overflow:auto;border-left:1px solid var(--ce-line);background:var(--ce-panel);padding:10px 12px 16px}
 .ce-drawer .ce-side{position:absolute;right:0;top:0;bottom:0;width:min(320px,92%);z-index:3;box-shadow:-4px 0 18px var(--ce-shade)}
 .ce-side h2{display:flex;align-items:center;gap:6px;font-size:14px;line-height:1.3;margin:0 0 6px;font-weight:650;overflow-wrap:anywhere;color:inherit}
@@ -1299,36 +1071,6 @@ var STYLE6 = `
 .ce-settings{display:flex;flex-direction:column;gap:6px;align-items:flex-start;padding-bottom:6px}
 `;
 
-// picture/rows.js
-function rowsOf(boxes) {
-  const rows = [];
-  for (const box of [...boxes].sort((a, b) => a.y - a.h / 2 - (b.y - b.h / 2))) {
-    const [t, b] = [box.y - box.h / 2, box.y + box.h / 2];
-    const last = rows[rows.length - 1];
-    if (last && t < last.b) {
-      last.b = Math.max(last.b, b);
-      last.boxes.push(box);
-    } else rows.push({ t, b, boxes: [box] });
-  }
-  for (const row of rows) row.boxes.sort((a, b) => a.x - b.x);
-  return rows;
-}
-function beside(picture, id, way) {
-  const rows = rowsOf(picture.boxes);
-  const row = rows.findIndex((item) => item.boxes.some((box2) => box2.id === id));
-  if (row < 0) return rows[0].boxes[0];
-  const box = (
-    /** @type {Box} */
-    picture.byId.get(id)
-  );
-  if (way === "up" || way === "down") {
-    const other = rows[row + (way === "up" ? -1 : 1)];
-    return other && other.boxes.reduce((best, item) => Math.abs(item.x - box.x) < Math.abs(best.x - box.x) ? item : best);
-  }
-  const order = rows.flatMap((item) => item.boxes);
-  return order[order.indexOf(box) + (way === "previous" ? -1 : 1)];
-}
-
 // parts/zoom.js
 var ZOOM_STEP = 1.35;
 var makeZoom = ({ h, button }, { zoom, fit, focusOrFit }) => ({
@@ -1341,11 +1083,11 @@ var makeZoom = ({ h, button }, { zoom, fit, focusOrFit }) => ({
     button("Focus on the selection (f)", "focus", focusOrFit)
   )
 });
-var STYLE7 = `
+var STYLE2 = `
 .ce-zoom{right:10px;top:8px;flex-direction:column}
 `;
 
-// parts/keys.js
+// controls/keys.js
 function makeKeys({ announce }, store, page) {
   const { root, slider, setMode, stage, camera, stepping, selecting, search, inspector, help, hint } = page;
   const { state } = store;
@@ -1427,357 +1169,7 @@ function makeKeys({ announce }, store, page) {
   };
 }
 
-// picture/fills.js
-function fillOf(box, picture, palette) {
-  const { roles } = palette;
-  const hatch = box.change === "removed" ? "removed" : "";
-  if (palette.forced) return { fill: roles.box, ink: roles.fg, hatch };
-  if (box.fill !== null) {
-    const fill = heat(box.fill);
-    return { fill, ink: luminance(fill) > 0.18 ? "#000000" : "#ffffff", hatch };
-  }
-  if (["time", "memory", "fold"].includes(picture.colourBy) && box.category === null) {
-    return { fill: roles.box, ink: roles.fg, hatch: hatch || "missing" };
-  }
-  if (box.category !== null && picture.colourBy !== "change") {
-    return { fill: palette.categories[Math.abs(box.category) % palette.categories.length], ink: roles.fg, hatch };
-  }
-  if (picture.colourBy === "change") {
-    if (box.matched) return { fill: roles.matchedFill, ink: roles.fg, hatch };
-    if (box.change !== "kept") return { fill: roles[`${box.change}Fill`], ink: roles.fg, hatch };
-  }
-  return { fill: roles.box, ink: roles.fg, hatch };
-}
-function borderOf(box, palette, picture) {
-  const { roles } = palette;
-  if (box.change === "kept") {
-    const matched = box.matched && picture.colourBy === "change";
-    if (box.fill !== null) return { stroke: roles.fg, width: 1, dash: (
-      /** @type {number[]} */
-      []
-    ) };
-    return {
-      stroke: matched ? roles.matchedLine : roles.kept,
-      width: matched ? 1.8 : 1.2,
-      dash: (
-        /** @type {number[]} */
-        []
-      )
-    };
-  }
-  return { stroke: roles[box.change], width: 2, dash: CHANGES[box.change].dash };
-}
-function lineOf(edge, palette) {
-  const width = Math.min(4, 1.2 + 0.35 * Math.log2(Math.max(1, edge.count)));
-  return {
-    stroke: edge.change === "kept" ? palette.roles.edge : palette.roles[edge.change],
-    width: edge.change === "kept" ? width : width + 0.6,
-    dash: CHANGES[edge.change].edgeDash
-  };
-}
-function hullStyle(kind, { roles }) {
-  const { line, fill, width, dash, hatch } = HULLS[kind] || HULLS.match;
-  return { stroke: roles[line], fill: roles[fill], dash, width, hatch };
-}
-
-// parts/swatches.js
-var BOX = { x: 1.5, y: 1.5, width: 23, height: 13, rx: 3 };
-var MARK = { x: 13, y: 8.4, "text-anchor": "middle", "dominant-baseline": "central" };
-var BOLD = { style: "font-size:10.5px;font-weight:700" };
-var EDGE_DASHES = { removed: "4 3", changed: "6 2 1 2" };
-var [SIGN_SIZE, SIGN_ROOM] = [10.5, 20];
-function swatch({ s }, item, palette) {
-  const view = { viewBox: "0 0 26 16", width: 26, height: 16, "aria-hidden": "true" };
-  return s("svg", view, swatchParts(s, item, palette));
-}
-function swatchParts(s, item, palette) {
-  const { roles, categories } = palette;
-  const { role, channel, sign } = item;
-  const box = (look) => s("rect", { ...BOX, ...look });
-  const mark = (text2, fill) => s("text", { ...MARK, fill, ...BOLD, text: text2 });
-  const category = /^category-(\d+)$/.exec(role);
-  if (channel === "shape" || isKind(role)) return kindParts(s, role, roles);
-  if (channel === "hull") {
-    const style = hullStyle(role, palette);
-    const line = { stroke: style.stroke, "stroke-width": style.width, "stroke-dasharray": dashes(style.dash) };
-    const tint = box({ rx: 6, fill: style.fill, "fill-opacity": 0.3 });
-    return [tint, box({ rx: 6, fill: "none", ...line }), mark(sign || HULLS[role]?.sign || "", roles.fg)];
-  }
-  if (category) {
-    const fill = categories[Number(category[1]) % Math.max(1, categories.length)] || roles.box;
-    return [box({ fill, stroke: roles.kept }), mark(sign, roles.fg)];
-  }
-  if (role === "missing") {
-    const hatch = { d: "M2 9L9 2M5 14L17 2M13 14L24 3M20 14l4-4", stroke: roles.hatch, "stroke-width": 1.6 };
-    return [box({ fill: roles.box, stroke: roles.kept }), s("path", hatch)];
-  }
-  if (role in CHANGES) return channel === "edge" ? edgeParts(s, role, roles) : changeParts(s, item, roles);
-  if (role === "matched" || role === "match") {
-    const look = { fill: roles.matchedFill, stroke: roles.matchedLine, "stroke-width": 1.6 };
-    return [box(look), mark(sign || "M", roles.fg)];
-  }
-  if (role === "count") return [box({ rx: 6.5, fill: roles.panel, stroke: roles.fg }), mark("N", roles.fg)];
-  if (role === "stack") {
-    const card = { width: 18, height: 10, rx: 3, fill: roles.box, stroke: roles.kept };
-    return [5, 2.5, 0].map((by) => s("rect", { x: 1 + by, y: 5.5 - by, ...card }));
-  }
-  if (channel === "edge") {
-    const copies = /gather|cat|cop/.test(`${role} ${item.text}`);
-    const [fill, stroke] = copies ? [roles.copyFill, roles.copy] : [roles.freeFill, roles.free];
-    const frame = box({ rx: 4, fill, stroke, "stroke-dasharray": copies ? null : "2 2" });
-    return [frame, mark(clip(sign, SIGN_SIZE, SIGN_ROOM, true), stroke)];
-  }
-  const tone = role in roles;
-  const ink = tone && roles[inkOn(role)] || roles.fg;
-  const badge = box({ x: 4, width: 18, rx: 5, fill: tone ? roles[role] : roles.box, stroke: roles.kept });
-  return [badge, mark(clip(sign, SIGN_SIZE, SIGN_ROOM, true), ink)];
-}
-function kindParts(s, kind, roles) {
-  const outline2 = { d: boxPath(kind, 23, 13), transform: "translate(13 8)", fill: roles.box, stroke: roles.kept };
-  const pen2 = { fill: "none", stroke: roles.fg, "stroke-width": 2, "stroke-linecap": "round" };
-  return [s("path", outline2), s("path", { d: symbolOf(kind), transform: "translate(7.8 2.8) scale(.65)", ...pen2 })];
-}
-function edgeParts(s, change, roles) {
-  const stroke = change === "kept" ? roles.edge : roles[change];
-  const line = { d: "M1 8h18", stroke, "stroke-width": 2, "stroke-dasharray": EDGE_DASHES[change] };
-  return [s("path", line), s("path", { d: "M25 8l-7-4v8z", fill: stroke })];
-}
-function changeParts(s, { role, sign }, roles) {
-  const kept = role === "kept";
-  const fill = kept ? roles.box : roles[`${role}Fill`];
-  const stroke = { stroke: kept ? roles.kept : roles[role], "stroke-width": kept ? 1.2 : 2 };
-  const inner = { x: 4, y: 4, width: 18, height: 8, rx: 1.5, fill: "none", stroke: roles.changed };
-  return [
-    s("rect", { ...BOX, fill, ...stroke, "stroke-dasharray": role === "removed" ? "4 3" : null }),
-    role === "changed" && s("rect", inner),
-    s("text", { ...MARK, fill: roles.fg, ...BOLD, text: sign || CHANGES[role].sign })
-  ];
-}
-
-// parts/legend.js
-var STOPS = 10;
-function legendItems(make, { picture, palette }) {
-  const { h } = make;
-  const items = picture ? picture.legend : [];
-  const scale = items.filter((item) => item.role === "scale");
-  const roles = items.filter((item) => item.role !== "scale");
-  return [
-    ...scale.length ? [scaleItem(make, scale)] : [],
-    ...roles.map((item) => h("li", {}, swatch(make, item, palette), h("span", { text: item.text })))
-  ];
-}
-function scaleItem({ h, s }, scale) {
-  const id = `${uniqueName("ce")}-scale`;
-  const stops = Array.from(
-    { length: STOPS + 1 },
-    (_, index) => s("stop", { offset: index / STOPS, "stop-color": heat(index / STOPS) })
-  );
-  const bar = s(
-    "svg",
-    { width: 120, height: 14, "aria-hidden": "true" },
-    s("defs", {}, s("linearGradient", { id }, stops)),
-    s("rect", { width: 120, height: 14, rx: 3, fill: `url(#${id})` })
-  );
-  const high = scale.length > 1 ? scale[scale.length - 1].text : "";
-  return h("li", {}, h("span", { text: scale[0].text }), bar, high ? h("span", { text: high }) : null);
-}
-function makeLegend({ make, h }, { state }) {
-  const element = h("ul", { class: "ce-legend", "aria-label": "Legend" });
-  return {
-    element,
-    reads: (
-      /** @type {const} */
-      ["picture", "palette", "options"]
-    ),
-    draw() {
-      element.replaceChildren(...legendItems(make, state));
-      element.hidden = isCompact(state) || state.options.legend === false || !element.childNodes.length;
-    }
-  };
-}
-var STYLE8 = `
-.ce-legend{display:flex;flex-wrap:wrap;align-items:center;gap:3px 14px;padding:5px 12px;margin:0;border-top:1px solid var(--ce-line);background:var(--ce-panel);font-size:12px;list-style:none}
-.ce-legend li{display:inline-flex;align-items:center;gap:6px;margin:0;padding:0}
-.ce-legend svg{flex:none}
-.ce-side .ce-legend{flex-direction:column;align-items:flex-start;padding:0;border:0}
-`;
-
-// parts/loading.js
-var [BUSY_MS, SLOW_MS] = [300, 2e3];
-function makeLoading({ h, textButton, timers, announce }, { state }, { root, cancel }) {
-  const progress = h("div", { class: "ce-progress", hidden: true });
-  const words = h("span", {});
-  const wait = h("div", { class: "ce-wait", hidden: true }, words, textButton("Cancel", cancel));
-  return {
-    elements: [progress, wait],
-    reads: (
-      /** @type {const} */
-      ["picture", "step", "view"]
-    ),
-    /** Hide what says that something is on its way, once it has arrived. */
-    draw() {
-      if (isAwaited(state)) return;
-      timers.cancel("busy");
-      timers.cancel("slow");
-      progress.hidden = true;
-      wait.hidden = true;
-      root.removeAttribute("aria-busy");
-    },
-    /** Something has been requested. */
-    expect() {
-      timers.after("busy", BUSY_MS, () => {
-        if (!isAwaited(state)) return;
-        progress.hidden = false;
-        root.setAttribute("aria-busy", "true");
-      });
-      timers.after("slow", SLOW_MS, () => {
-        if (!isAwaited(state)) return;
-        const step = state.steps[state.step];
-        words.textContent = `Still working: ${step ? step.title : `step ${state.step}`} …`;
-        wait.hidden = false;
-        announce(words.textContent);
-      });
-    }
-  };
-}
-var STYLE9 = `
-.ce-busy .ce-stage{opacity:.45}
-.ce-progress{position:absolute;left:0;right:0;top:0;height:3px;overflow:hidden;z-index:4}
-.ce-progress::before{content:"";position:absolute;inset:0;width:35%;background:var(--ce-accent);animation:ce-run 1.1s infinite ease-in-out}
-.ce-wait{position:absolute;left:50%;top:12px;transform:translateX(-50%);z-index:4;display:flex;align-items:center;gap:8px;padding:5px 6px 5px 12px;border:1px solid var(--ce-line);border-radius:8px;background:var(--ce-panel);box-shadow:0 2px 10px var(--ce-shade)}
-@keyframes ce-run{from{left:-35%}to{left:100%}}
-`;
-
-// parts/minimap.js
-var [WIDTH, HEIGHT2, EDGE] = [300, 200, 4];
-var MIN_STAGE = 300;
-var ZOOMED = 1.08;
-function makeMinimap({ h, guard }, { state }, stage, camera) {
-  const element = h("canvas", { class: "ce-map", width: WIDTH, height: HEIGHT2, "aria-hidden": "true", hidden: true });
-  const pen2 = typeof element.getContext === "function" ? element.getContext("2d") : null;
-  let scale = null;
-  function colourOf(box, picture, selected) {
-    const { roles } = state.palette;
-    if (box.change !== "kept") return roles[box.change];
-    if (selected.has(box.id)) return roles.accent;
-    const { fill } = fillOf(box, picture, state.palette);
-    return fill === roles.box ? roles.kept : fill;
-  }
-  function paint(picture) {
-    const k = Math.min((WIDTH - 2 * EDGE) / picture.width, (HEIGHT2 - 2 * EDGE) / picture.height);
-    const [ox, oy] = [(WIDTH - k * picture.width) / 2, (HEIGHT2 - k * picture.height) / 2];
-    scale = { k, ox, oy };
-    const selected = new Set(state.selection);
-    pen2.clearRect(0, 0, WIDTH, HEIGHT2);
-    for (const box of picture.boxes) {
-      const [x, y] = [ox + k * (box.x - box.w / 2), oy + k * (box.y - box.h / 2)];
-      pen2.fillStyle = colourOf(box, picture, selected);
-      pen2.fillRect(x, y, Math.max(2, k * box.w), Math.max(2, k * box.h));
-    }
-    const { width, height } = stage.viewport();
-    const [w, d] = [width / state.camera.k, height / state.camera.k];
-    pen2.strokeStyle = state.palette.roles.accent;
-    pen2.lineWidth = 3;
-    pen2.strokeRect(ox + k * (state.camera.x - w / 2), oy + k * (state.camera.y - d / 2), k * w, k * d);
-  }
-  function jump(event) {
-    const rect = element.getBoundingClientRect();
-    if (!scale || !rect.width) return;
-    const x = ((event.clientX - rect.left) * WIDTH / rect.width - scale.ox) / scale.k;
-    const y = ((event.clientY - rect.top) * HEIGHT2 / rect.height - scale.oy) / scale.k;
-    camera.moveTo({ k: state.camera.k, x, y });
-  }
-  const drag = (event) => {
-    if (event.buttons & 1) jump(event);
-  };
-  element.addEventListener("pointerdown", guard(jump));
-  element.addEventListener("pointermove", guard(drag));
-  function draw() {
-    const panes = stage.panes();
-    const picture = panes.length === 1 ? panes[0].picture : null;
-    const zoomed = state.camera.k >= camera.whole().k * ZOOMED;
-    const room = !state.showTable && stage.viewport().height >= MIN_STAGE;
-    element.hidden = !picture || !picture.boxes.length || !zoomed || !room;
-    if (picture && pen2 && !element.hidden) paint(picture);
-  }
-  return {
-    element,
-    draw,
-    reads: (
-      /** @type {const} */
-      ["picture", "palette", "camera", "selection", "showTable"]
-    )
-  };
-}
-var STYLE10 = `
-.ce-map{position:absolute;right:10px;bottom:10px;width:150px;height:100px;border:1px solid var(--ce-line);border-radius:6px;background:var(--ce-panel);box-shadow:0 1px 4px var(--ce-shade);cursor:pointer}
-`;
-
-// shared/icons.js
-var ICONS = {
-  first: "M4 3v10M13 3.5L6.5 8l6.5 4.5z",
-  previous: "M11 3.5L4.5 8 11 12.5z",
-  next: "M5 3.5L11.5 8 5 12.5z",
-  last: "M12 3v10M3 3.5L9.5 8 3 12.5z",
-  play: "M4.5 3L13 8l-8.5 5z",
-  pause: "M5 3v10M11 3v10",
-  plus: "M8 3v10M3 8h10",
-  minus: "M3 8h10",
-  fit: "M2.5 6V2.5H6M10 2.5h3.5V6M13.5 10v3.5H10M6 13.5H2.5V10",
-  close: "M4 4l8 8M12 4l-8 8",
-  table: "M2.5 3h11v10h-11zM2.5 6.5h11M2.5 9.800h11M6.5 6.5V13",
-  panel: "M2.5 3h11v10h-11zM9.5 3v10",
-  focus: "M8 1.5v3M8 11.5v3M1.5 8h3M11.5 8h3M8 5.5a2.5 2.5 0 1 0 .01 0z"
-};
-var icon = ({ s }, name) => s(
-  "svg",
-  { viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true", class: "ce-icon" },
-  s("path", { d: ICONS[name] })
-);
-var SOLID = { class: "ce-solid-icon" };
-
-// parts/pager.js
-function countHulls(hulls) {
-  const counts = /* @__PURE__ */ new Map();
-  for (const { kind } of hulls) counts.set(kind, (counts.get(kind) || 0) + 1);
-  const words = [...counts].map(([kind, count]) => {
-    const name = count === 1 ? HULL_WORDS[kind] : HULL_PLURALS[kind];
-    return `${count} ${name || kind}`;
-  });
-  return words.join(", ");
-}
-function makePager({ h, button }, { state }, turn) {
-  const words = h("span", {});
-  const group = { class: "ce-pager", role: "group", "aria-label": "Matches and near misses", hidden: true };
-  const element = h(
-    "div",
-    group,
-    button("Previous match ([)", "previous", () => turn(-1), SOLID),
-    button("Next match (])", "next", () => turn(1), SOLID),
-    words
-  );
-  return {
-    element,
-    reads: (
-      /** @type {const} */
-      ["picture", "hull"]
-    ),
-    draw() {
-      const hulls = state.picture ? state.picture.hulls : [];
-      const at = hulls.findIndex((hull) => hull.id === state.hull);
-      element.hidden = !hulls.length;
-      words.textContent = at < 0 ? countHulls(hulls) : `${at + 1} of ${hulls.length}: ${describeHull(hulls[at])}`;
-      words.setAttribute("title", words.textContent);
-    },
-    words: () => words.textContent
-  };
-}
-var STYLE11 = `
-.ce-pager{display:flex;gap:4px;align-items:center;flex:0 1 auto;min-width:0;max-width:min(100%,460px)}
-.ce-pager span{overflow:hidden;text-overflow:ellipsis;white-space:nowrap;padding:0 6px}
-`;
-
-// parts/pointing.js
+// controls/pointing.js
 var DRAG = 4;
 var [WHEEL, PINCH] = [16e-4, 8e-3];
 function makePointing({ guard }, store, { root, stage, camera, selecting, hint }) {
@@ -2263,12 +1655,12 @@ function makeSearch({ h, guard }, store, { goTo }) {
     }
   };
 }
-var STYLE12 = `
+var STYLE3 = `
 .ce-root input[type=search]{width:132px;cursor:text}
 .ce-count{color:var(--ce-muted);min-width:4.2em;font-variant-numeric:tabular-nums}
 `;
 
-// parts/selecting.js
+// controls/selecting.js
 var isSame = (a, b) => a.length === b.length && a.every((item, index) => item === b[index]);
 function makeSelecting({ announce }, store, { save, setView }, { root, stage, camera, lit }) {
   const { state } = store;
@@ -2317,7 +1709,7 @@ function makeSelecting({ announce }, store, { save, setView }, { root, stage, ca
   };
 }
 
-// parts/readers.js
+// controls/readers.js
 var COORDINATES_MS = 400;
 function makeReaders({ doc, guard, timers, announce }, store, model, { camera, loading, hint, settle }) {
   const { state } = store;
@@ -2389,7 +1781,7 @@ function makeReaders({ doc, guard, timers, announce }, store, model, { camera, l
   };
 }
 
-// parts/requesting.js
+// controls/requesting.js
 function makeRequesting(store, { save, request, setView }, loading, stepping) {
   const { state } = store;
   return {
@@ -2414,7 +1806,7 @@ function makeRequesting(store, { save, request, setView }, loading, stepping) {
   };
 }
 
-// parts/saving.js
+// controls/saving.js
 function makeSaving(model, store) {
   let requests = 0;
   return {
@@ -2430,6 +1822,652 @@ function makeSaving(model, store) {
     }
   };
 }
+
+// controls/stepping.js
+var PLAY_MS = 1400;
+var LAZY_MS = 80;
+function makeStepping({ timers }, store, { save }, loading) {
+  const { state } = store;
+  function goTo(to, lazily = false) {
+    const next = Math.min(state.steps.length - 1, Math.max(0, to));
+    if (next === state.step || next < 0 || state.options.stepper === false) return;
+    store.set({ step: next });
+    if (lazily) timers.after("step", LAZY_MS, () => save({ step: state.step }));
+    else {
+      timers.cancel("step");
+      save({ step: next });
+    }
+    loading.expect();
+  }
+  function walk(way, any = !state.onlyChanging) {
+    const { steps } = state;
+    let next = state.step + way;
+    while (!any && steps[next] && !steps[next].changed && !steps[next].error) next += way;
+    if (!steps[next]) next = way > 0 ? steps.length - 1 : 0;
+    goTo(next);
+  }
+  function setPlaying(on) {
+    timers.cancel("play");
+    store.set({ playing: on });
+    if (on && state.step >= state.steps.length - 1) goTo(0);
+    if (on) timers.after("play", PLAY_MS / 2, tick);
+  }
+  function tick() {
+    if (!state.playing) return;
+    if (state.picture && state.picture.step === state.step) walk(1);
+    if (state.step >= state.steps.length - 1) setPlaying(false);
+    else timers.after("play", PLAY_MS, tick);
+  }
+  return { goTo, walk, setPlaying };
+}
+
+// parts/strip.js
+function actionButtons({ textButton }, { picture, options }, beside2, request) {
+  const actions = picture && options.actions !== false ? picture.actions : [];
+  return actions.filter((action) => action.beside === beside2).map((action) => textButton(action.label, () => request(action.name)));
+}
+function makeStrip(ui, { state }, { request }) {
+  const { doc, h, textButton, announce } = ui;
+  const element = h("div", { class: "ce-strip", hidden: true });
+  function copy(words) {
+    const board = doc.defaultView?.navigator?.clipboard;
+    if (!board) return;
+    board.writeText(words).then(
+      () => announce("Copied."),
+      () => announce("The browser did not allow copying.")
+    );
+  }
+  return {
+    element,
+    reads: (
+      /** @type {const} */
+      ["steps", "step", "picture", "options"]
+    ),
+    draw() {
+      const { picture } = state;
+      const current = state.steps[state.step];
+      const error = current ? current.error : "";
+      const message = picture && picture.boxes.length ? messageOf(state) : "";
+      const differs = current && current.ok === false && !error ? "The output of this step differs from that of the unoptimized circuit." : "";
+      const buttons = messageOf(state) ? actionButtons(ui, state, "message", request) : [];
+      element.hidden = !(error || message || differs) && !buttons.length;
+      element.setAttribute("class", `ce-strip${error || differs ? " ce-wrong" : ""}`);
+      element.replaceChildren(
+        h("p", { text: [error, differs, message].filter(Boolean).join("\n") }),
+        ...buttons,
+        error ? textButton("Copy", () => copy(`${current.title}
+${error}`)) : h("span", { hidden: true })
+      );
+    }
+  };
+}
+var STYLE4 = `
+.ce-strip{display:flex;flex-wrap:wrap;align-items:center;gap:6px 10px;padding:6px 12px;border-bottom:1px solid var(--ce-line);background:var(--ce-soft)}
+.ce-strip.ce-wrong{border-left:4px solid var(--ce-error)}
+.ce-strip p{margin:0;flex:1 1 240px;overflow-wrap:anywhere;white-space:pre-wrap}
+`;
+
+// parts/foot.js
+function makeFoot(ui, { state }, { request }, pager) {
+  const { h } = ui;
+  const caption = h("div", { class: "ce-caption" });
+  const note = h("div", { class: "ce-note" });
+  const actions = h("div", { class: "ce-group" });
+  function captionWords() {
+    const id = state.hover || state.selection[state.selection.length - 1] || "";
+    const box = isCompact(state) ? boxOf(state, id) : void 0;
+    return box ? describeBox(box) : captionOf(state);
+  }
+  return {
+    element: h("div", { class: "ce-foot" }, pager, caption, note, actions),
+    reads: (
+      /** @type {const} */
+      ["picture", "options", "hover", "selection"]
+    ),
+    /** @param {unknown} _ @param {Changed} changed */
+    draw(_, changed) {
+      caption.textContent = captionWords();
+      caption.setAttribute("title", caption.textContent);
+      if (!changed.has("picture") && !changed.has("options")) return;
+      note.textContent = state.picture ? state.picture.note : "";
+      note.setAttribute("title", note.textContent);
+      actions.replaceChildren(...actionButtons(ui, state, "note", request));
+    }
+  };
+}
+var STYLE5 = `
+.ce-foot{display:flex;flex:none;flex-wrap:wrap;align-items:center;gap:2px 16px;padding:4px 12px;border-top:1px solid var(--ce-line);background:var(--ce-panel);min-height:32px}
+.ce-caption{font-weight:600;flex:1 1 auto;min-width:0}
+.ce-note{color:var(--ce-muted);font-size:12.5px}
+.ce-compact .ce-foot{flex-wrap:nowrap}
+.ce-compact .ce-caption{min-height:2.6em;display:-webkit-box;-webkit-box-orient:vertical;-webkit-line-clamp:2;line-clamp:2;overflow:hidden;overflow-wrap:anywhere;line-height:1.3}
+.ce-compact .ce-note{overflow:hidden;text-overflow:ellipsis;white-space:nowrap;flex:0 2 auto;min-width:0}
+.ce-foot>:empty{display:none}
+.ce-narrow.ce-compact .ce-foot{flex-wrap:wrap}
+.ce-narrow.ce-compact .ce-caption{flex-basis:12em}
+.ce-narrow.ce-compact .ce-note{max-width:100%}
+`;
+
+// parts/frame.js
+var NARROW2 = 620;
+var [HEIGHT, COMPACT_HEIGHT] = [640, 420];
+var makeFrame = ({ state }, root) => ({
+  reads: (
+    /** @type {const} */
+    ["options", "palette", "width"]
+  ),
+  draw() {
+    const compact = isCompact(state);
+    applyPalette(root, state.palette, "ce");
+    const height = state.options.height ?? (compact ? COMPACT_HEIGHT : HEIGHT);
+    root.style.setProperty("height", heightOf(height, `${HEIGHT}px`));
+    const forms = [compact && "ce-compact", isDrawer(state) && "ce-drawer", state.width < NARROW2 && "ce-narrow"];
+    root.setAttribute("class", classes("ce-root", ...forms));
+  }
+});
+var STYLE6 = `
+.ce-root{--ce-radius:8px;box-sizing:border-box;position:relative;display:flex;flex-direction:column;width:100%;min-height:240px;overflow:hidden;
+  font:13px/1.4 ${FONT};color:var(--ce-fg);background:var(--ce-bg);border:1px solid var(--ce-line);border-radius:var(--ce-radius);text-align:left}
+.ce-root *{box-sizing:border-box}
+.ce-root [hidden]{display:none!important}
+.ce-said{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
+.ce-bar{display:flex;flex-wrap:wrap;align-items:center;gap:6px 10px;padding:6px 10px;border-bottom:1px solid var(--ce-line);background:var(--ce-panel)}
+.ce-group{display:flex;align-items:center;gap:2px}
+.ce-root button,.ce-root select,.ce-root input[type=search]{font:inherit;color:inherit;height:28px;min-width:28px;padding:0 8px;margin:0;border:1px solid var(--ce-control);
+  border-radius:6px;background:var(--ce-panel);cursor:pointer;white-space:nowrap;line-height:1;box-shadow:none;text-transform:none;letter-spacing:0}
+.ce-root button{display:inline-flex;align-items:center;justify-content:center;gap:5px;font-weight:500}
+.ce-root button.ce-bare{border-color:transparent;padding:0 6px}
+.ce-root button:hover:not(:disabled){background:var(--ce-soft)}
+.ce-root button:disabled{opacity:.45;cursor:default}
+.ce-root button[aria-pressed=true],.ce-root button[aria-expanded=true]{background:var(--ce-soft);border-color:var(--ce-accent);box-shadow:inset 0 -2px 0 var(--ce-accent)}
+.ce-root :focus{outline:none}
+.ce-root :focus-visible{outline:2px solid var(--ce-accent);outline-offset:2px}
+.ce-root svg.ce-icon{display:block;fill:none;stroke:currentColor;stroke-width:1.6;stroke-linecap:round;stroke-linejoin:round;flex:none}
+.ce-root .ce-solid-icon svg.ce-icon path{fill:currentColor}
+.ce-label{display:inline-flex;min-height:24px;align-items:center;gap:5px;color:var(--ce-muted);white-space:nowrap}
+.ce-label select{color:var(--ce-fg)}
+.ce-grow{flex:1 1 auto}
+.ce-main{position:relative;display:flex;flex:1 1 auto;min-height:0;background:var(--ce-ground)}
+.ce-float{position:absolute;display:flex;gap:4px}
+`;
+var SYSTEM_STYLE = `
+@media (prefers-reduced-motion:reduce){.ce-root *{animation:none!important;transition:none!important}}
+@media (forced-colors:active){
+  .ce-root button[aria-pressed=true]{background:Highlight;color:HighlightText;forced-color-adjust:none}
+  .ce-stage,.ce-legend svg{forced-color-adjust:none}
+  .ce-hull .ce-tint{opacity:0!important}
+}
+`;
+
+// parts/help.js
+var KEYS = [
+  ["← →", "previous, next step that changes something"],
+  ["Shift + ← →", "any step"],
+  ["Home, End", "first, last step"],
+  ["[ ]", "previous, next match, near miss or conflict"],
+  ["Space", "play on the stepper, fit on the graph"],
+  ["↑ ↓", "box above, below"],
+  [", .", "previous, next box"],
+  ["Enter", "select the box (with Shift: add it)"],
+  ["+ −", "zoom"],
+  ["f", "focus on the selection, again: fit all"],
+  ["/", "search"],
+  ["d", "diff, after"],
+  ["h", "lineage"],
+  ["w", "why not"],
+  ["t", "timing"],
+  ["Esc", "clear, then leave"],
+  ["?", "this help"]
+];
+var POINTER = "Drag, or use the map, to pan. Pinch, Ctrl + wheel and the buttons zoom (the wheel alone while the graph has focus). Fill: colour by. Border: change. Badge: warning. Hatch: removed. Symbol: kind of node.";
+var LABEL = "Keys and help (?)";
+function makeHelp({ h, guard, textButton }, store, { save }, root) {
+  const { state } = store;
+  let from = null;
+  const element = h("div", {
+    class: "ce-help",
+    role: "region",
+    "aria-label": "Keys and help",
+    tabindex: "0",
+    hidden: true
+  });
+  const toggle = h("button", {
+    type: "button",
+    "aria-label": LABEL,
+    title: LABEL,
+    "aria-expanded": "false",
+    onclick: guard(() => open()),
+    text: "?"
+  });
+  function open(on = !state.showHelp) {
+    if (on) from = focusedIn(root);
+    store.set({ showHelp: on });
+    if (on) element.focus();
+    else (from && from.focus && root.contains(from) ? from : toggle).focus();
+  }
+  function setLetters(event) {
+    const options = { ...state.options, letter_keys: event.target.checked };
+    store.set({ options });
+    save({ options });
+  }
+  return {
+    element,
+    toggle,
+    open,
+    reads: (
+      /** @type {const} */
+      ["showHelp"]
+    ),
+    draw() {
+      toggle.setAttribute("aria-expanded", String(state.showHelp));
+      element.hidden = !state.showHelp;
+      if (!state.showHelp) return;
+      const checked = state.options.letter_keys !== false;
+      const letters = h("input", { type: "checkbox", checked, onchange: guard(setLetters) });
+      const row = ([name, does]) => h("li", {}, h("kbd", { text: name }), h("span", { text: does }));
+      element.replaceChildren(
+        h("h2", { text: "Keys, while this view has focus" }),
+        h("ul", {}, KEYS.map(row)),
+        h("label", { class: "ce-label" }, letters, h("span", { text: "Enable letter keys (each also has a button)" })),
+        h("p", { text: POINTER }),
+        textButton("Close", () => open(false))
+      );
+    }
+  };
+}
+var STYLE7 = `
+.ce-help{position:absolute;inset:0;z-index:5;overflow:auto;background:var(--ce-panel);padding:12px 16px}
+.ce-help h2{margin:0 0 8px;font-size:14px}
+.ce-help ul{columns:2 300px;column-gap:28px;margin:0 0 10px;padding:0;list-style:none}
+.ce-help li{break-inside:avoid;display:flex;gap:10px;padding:2px 0}
+.ce-help kbd{flex:0 0 92px;font:600 12px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;background:none;border:0;padding:0;color:inherit}
+`;
+
+// parts/hint.js
+var ROOM = 310;
+function makeHint({ h }, area) {
+  const element = h("div", { class: "ce-hint", "aria-hidden": "true", hidden: true });
+  function factsOf2(box) {
+    const many = box.folds > 1 ? `F = ${box.folds}` : box.count > 1 ? `${box.count} layers` : "";
+    const change = box.change === "kept" ? "" : box.change;
+    const state = [many, `level ${box.level}`, change, box.matched ? "matched" : ""].filter(Boolean).join(" · ");
+    return [box.detail, state, box.fillText, ...box.badges.map((badge) => `${badge.sign} ${badge.text}`)];
+  }
+  return {
+    element,
+    isShown: () => !element.hidden,
+    hide() {
+      element.hidden = true;
+    },
+    /** @param {Box} box @param {Point} at in its pane @param {any} pane */
+    show(box, at, pane) {
+      element.hidden = false;
+      const facts = factsOf2(box).filter(Boolean);
+      element.replaceChildren(h("b", { text: box.title }), ...facts.map((words) => h("span", { text: words })));
+      const [width, height] = [area.clientWidth || 800, area.clientHeight || 320];
+      const left = at.x + (pane.offsetLeft || 0);
+      const above = at.y > height / 2;
+      element.style.setProperty("left", `${Math.max(4, Math.min(left + 14, width - ROOM))}px`);
+      element.style.setProperty("top", above ? "auto" : `${at.y + 18}px`);
+      element.style.setProperty("bottom", above ? `${height - at.y + 12}px` : "auto");
+    }
+  };
+}
+var STYLE8 = `
+.ce-hint{position:absolute;z-index:3;max-width:300px;padding:6px 9px;border-radius:6px;border:1px solid var(--ce-control);background:var(--ce-panel);color:var(--ce-fg);box-shadow:0 3px 12px var(--ce-shade);pointer-events:none;font-size:12px}
+.ce-hint b{display:block;font-size:12.5px;overflow-wrap:anywhere}
+.ce-hint span{display:block;color:var(--ce-muted);overflow-wrap:anywhere}
+`;
+
+// picture/fills.js
+function fillOf(box, picture, palette) {
+  const { roles } = palette;
+  const hatch = box.change === "removed" ? "removed" : "";
+  if (palette.forced) return { fill: roles.box, ink: roles.fg, hatch };
+  if (box.fill !== null) {
+    const fill = heat(box.fill);
+    return { fill, ink: luminance(fill) > 0.18 ? "#000000" : "#ffffff", hatch };
+  }
+  if (["time", "memory", "fold"].includes(picture.colourBy) && box.category === null) {
+    return { fill: roles.box, ink: roles.fg, hatch: hatch || "missing" };
+  }
+  if (box.category !== null && picture.colourBy !== "change") {
+    return { fill: palette.categories[Math.abs(box.category) % palette.categories.length], ink: roles.fg, hatch };
+  }
+  if (picture.colourBy === "change") {
+    if (box.matched) return { fill: roles.matchedFill, ink: roles.fg, hatch };
+    if (box.change !== "kept") return { fill: roles[`${box.change}Fill`], ink: roles.fg, hatch };
+  }
+  return { fill: roles.box, ink: roles.fg, hatch };
+}
+function borderOf(box, palette, picture) {
+  const { roles } = palette;
+  if (box.change === "kept") {
+    const matched = box.matched && picture.colourBy === "change";
+    if (box.fill !== null) return { stroke: roles.fg, width: 1, dash: (
+      /** @type {number[]} */
+      []
+    ) };
+    return {
+      stroke: matched ? roles.matchedLine : roles.kept,
+      width: matched ? 1.8 : 1.2,
+      dash: (
+        /** @type {number[]} */
+        []
+      )
+    };
+  }
+  return { stroke: roles[box.change], width: 2, dash: CHANGES[box.change].dash };
+}
+function lineOf(edge, palette) {
+  const width = Math.min(4, 1.2 + 0.35 * Math.log2(Math.max(1, edge.count)));
+  return {
+    stroke: edge.change === "kept" ? palette.roles.edge : palette.roles[edge.change],
+    width: edge.change === "kept" ? width : width + 0.6,
+    dash: CHANGES[edge.change].edgeDash
+  };
+}
+function hullStyle(kind, { roles }) {
+  const { line, fill, width, dash, hatch } = HULLS[kind] || HULLS.match;
+  return { stroke: roles[line], fill: roles[fill], dash, width, hatch };
+}
+
+// parts/swatches.js
+var BOX = { x: 1.5, y: 1.5, width: 23, height: 13, rx: 3 };
+var MARK = { x: 13, y: 8.4, "text-anchor": "middle", "dominant-baseline": "central" };
+var BOLD = { style: "font-size:10.5px;font-weight:700" };
+var EDGE_DASHES = { removed: "4 3", changed: "6 2 1 2" };
+var [SIGN_SIZE, SIGN_ROOM] = [10.5, 20];
+function swatch({ s }, item, palette) {
+  const view = { viewBox: "0 0 26 16", width: 26, height: 16, "aria-hidden": "true" };
+  return s("svg", view, swatchParts(s, item, palette));
+}
+function swatchParts(s, item, palette) {
+  const { roles, categories } = palette;
+  const { role, channel, sign } = item;
+  const box = (look) => s("rect", { ...BOX, ...look });
+  const mark = (text2, fill) => s("text", { ...MARK, fill, ...BOLD, text: text2 });
+  const category = /^category-(\d+)$/.exec(role);
+  if (channel === "shape" || isKind(role)) return kindParts(s, role, roles);
+  if (channel === "hull") {
+    const style = hullStyle(role, palette);
+    const line = { stroke: style.stroke, "stroke-width": style.width, "stroke-dasharray": dashes(style.dash) };
+    const tint = box({ rx: 6, fill: style.fill, "fill-opacity": 0.3 });
+    return [tint, box({ rx: 6, fill: "none", ...line }), mark(sign || HULLS[role]?.sign || "", roles.fg)];
+  }
+  if (category) {
+    const fill = categories[Number(category[1]) % Math.max(1, categories.length)] || roles.box;
+    return [box({ fill, stroke: roles.kept }), mark(sign, roles.fg)];
+  }
+  if (role === "missing") {
+    const hatch = { d: "M2 9L9 2M5 14L17 2M13 14L24 3M20 14l4-4", stroke: roles.hatch, "stroke-width": 1.6 };
+    return [box({ fill: roles.box, stroke: roles.kept }), s("path", hatch)];
+  }
+  if (role in CHANGES) return channel === "edge" ? edgeParts(s, role, roles) : changeParts(s, item, roles);
+  if (role === "matched" || role === "match") {
+    const look = { fill: roles.matchedFill, stroke: roles.matchedLine, "stroke-width": 1.6 };
+    return [box(look), mark(sign || "M", roles.fg)];
+  }
+  if (role === "count") return [box({ rx: 6.5, fill: roles.panel, stroke: roles.fg }), mark("N", roles.fg)];
+  if (role === "stack") {
+    const card = { width: 18, height: 10, rx: 3, fill: roles.box, stroke: roles.kept };
+    return [5, 2.5, 0].map((by) => s("rect", { x: 1 + by, y: 5.5 - by, ...card }));
+  }
+  if (channel === "edge") {
+    const copies = /gather|cat|cop/.test(`${role} ${item.text}`);
+    const [fill, stroke] = copies ? [roles.copyFill, roles.copy] : [roles.freeFill, roles.free];
+    const frame = box({ rx: 4, fill, stroke, "stroke-dasharray": copies ? null : "2 2" });
+    return [frame, mark(clip(sign, SIGN_SIZE, SIGN_ROOM, true), stroke)];
+  }
+  const tone = role in roles;
+  const ink = tone && roles[inkOn(role)] || roles.fg;
+  const badge = box({ x: 4, width: 18, rx: 5, fill: tone ? roles[role] : roles.box, stroke: roles.kept });
+  return [badge, mark(clip(sign, SIGN_SIZE, SIGN_ROOM, true), ink)];
+}
+function kindParts(s, kind, roles) {
+  const outline2 = { d: boxPath(kind, 23, 13), transform: "translate(13 8)", fill: roles.box, stroke: roles.kept };
+  const pen2 = { fill: "none", stroke: roles.fg, "stroke-width": 2, "stroke-linecap": "round" };
+  return [s("path", outline2), s("path", { d: symbolOf(kind), transform: "translate(7.8 2.8) scale(.65)", ...pen2 })];
+}
+function edgeParts(s, change, roles) {
+  const stroke = change === "kept" ? roles.edge : roles[change];
+  const line = { d: "M1 8h18", stroke, "stroke-width": 2, "stroke-dasharray": EDGE_DASHES[change] };
+  return [s("path", line), s("path", { d: "M25 8l-7-4v8z", fill: stroke })];
+}
+function changeParts(s, { role, sign }, roles) {
+  const kept = role === "kept";
+  const fill = kept ? roles.box : roles[`${role}Fill`];
+  const stroke = { stroke: kept ? roles.kept : roles[role], "stroke-width": kept ? 1.2 : 2 };
+  const inner = { x: 4, y: 4, width: 18, height: 8, rx: 1.5, fill: "none", stroke: roles.changed };
+  return [
+    s("rect", { ...BOX, fill, ...stroke, "stroke-dasharray": role === "removed" ? "4 3" : null }),
+    role === "changed" && s("rect", inner),
+    s("text", { ...MARK, fill: roles.fg, ...BOLD, text: sign || CHANGES[role].sign })
+  ];
+}
+
+// parts/legend.js
+var STOPS = 10;
+function legendItems(make, { picture, palette }) {
+  const { h } = make;
+  const items = picture ? picture.legend : [];
+  const scale = items.filter((item) => item.role === "scale");
+  const roles = items.filter((item) => item.role !== "scale");
+  return [
+    ...scale.length ? [scaleItem(make, scale)] : [],
+    ...roles.map((item) => h("li", {}, swatch(make, item, palette), h("span", { text: item.text })))
+  ];
+}
+function scaleItem({ h, s }, scale) {
+  const id = `${uniqueName("ce")}-scale`;
+  const stops = Array.from(
+    { length: STOPS + 1 },
+    (_, index) => s("stop", { offset: index / STOPS, "stop-color": heat(index / STOPS) })
+  );
+  const bar = s(
+    "svg",
+    { width: 120, height: 14, "aria-hidden": "true" },
+    s("defs", {}, s("linearGradient", { id }, stops)),
+    s("rect", { width: 120, height: 14, rx: 3, fill: `url(#${id})` })
+  );
+  const high = scale.length > 1 ? scale[scale.length - 1].text : "";
+  return h("li", {}, h("span", { text: scale[0].text }), bar, high ? h("span", { text: high }) : null);
+}
+function makeLegend({ make, h }, { state }) {
+  const element = h("ul", { class: "ce-legend", "aria-label": "Legend" });
+  return {
+    element,
+    reads: (
+      /** @type {const} */
+      ["picture", "palette", "options"]
+    ),
+    draw() {
+      element.replaceChildren(...legendItems(make, state));
+      element.hidden = isCompact(state) || state.options.legend === false || !element.childNodes.length;
+    }
+  };
+}
+var STYLE9 = `
+.ce-legend{display:flex;flex-wrap:wrap;align-items:center;gap:3px 14px;padding:5px 12px;margin:0;border-top:1px solid var(--ce-line);background:var(--ce-panel);font-size:12px;list-style:none}
+.ce-legend li{display:inline-flex;align-items:center;gap:6px;margin:0;padding:0}
+.ce-legend svg{flex:none}
+.ce-side .ce-legend{flex-direction:column;align-items:flex-start;padding:0;border:0}
+`;
+
+// parts/loading.js
+var [BUSY_MS, SLOW_MS] = [300, 2e3];
+function makeLoading({ h, textButton, timers, announce }, { state }, { root, cancel }) {
+  const progress = h("div", { class: "ce-progress", hidden: true });
+  const words = h("span", {});
+  const wait = h("div", { class: "ce-wait", hidden: true }, words, textButton("Cancel", cancel));
+  return {
+    elements: [progress, wait],
+    reads: (
+      /** @type {const} */
+      ["picture", "step", "view"]
+    ),
+    /** Hide what says that something is on its way, once it has arrived. */
+    draw() {
+      if (isAwaited(state)) return;
+      timers.cancel("busy");
+      timers.cancel("slow");
+      progress.hidden = true;
+      wait.hidden = true;
+      root.removeAttribute("aria-busy");
+    },
+    /** Something has been requested. */
+    expect() {
+      timers.after("busy", BUSY_MS, () => {
+        if (!isAwaited(state)) return;
+        progress.hidden = false;
+        root.setAttribute("aria-busy", "true");
+      });
+      timers.after("slow", SLOW_MS, () => {
+        if (!isAwaited(state)) return;
+        const step = state.steps[state.step];
+        words.textContent = `Still working: ${step ? step.title : `step ${state.step}`} …`;
+        wait.hidden = false;
+        announce(words.textContent);
+      });
+    }
+  };
+}
+var STYLE10 = `
+.ce-busy .ce-stage{opacity:.45}
+.ce-progress{position:absolute;left:0;right:0;top:0;height:3px;overflow:hidden;z-index:4}
+.ce-progress::before{content:"";position:absolute;inset:0;width:35%;background:var(--ce-accent);animation:ce-run 1.1s infinite ease-in-out}
+.ce-wait{position:absolute;left:50%;top:12px;transform:translateX(-50%);z-index:4;display:flex;align-items:center;gap:8px;padding:5px 6px 5px 12px;border:1px solid var(--ce-line);border-radius:8px;background:var(--ce-panel);box-shadow:0 2px 10px var(--ce-shade)}
+@keyframes ce-run{from{left:-35%}to{left:100%}}
+`;
+
+// parts/minimap.js
+var [WIDTH, HEIGHT2, EDGE] = [300, 200, 4];
+var MIN_STAGE = 300;
+var ZOOMED = 1.08;
+function makeMinimap({ h, guard }, { state }, stage, camera) {
+  const element = h("canvas", { class: "ce-map", width: WIDTH, height: HEIGHT2, "aria-hidden": "true", hidden: true });
+  const pen2 = typeof element.getContext === "function" ? element.getContext("2d") : null;
+  let scale = null;
+  function colourOf(box, picture, selected) {
+    const { roles } = state.palette;
+    if (box.change !== "kept") return roles[box.change];
+    if (selected.has(box.id)) return roles.accent;
+    const { fill } = fillOf(box, picture, state.palette);
+    return fill === roles.box ? roles.kept : fill;
+  }
+  function paint(picture) {
+    const k = Math.min((WIDTH - 2 * EDGE) / picture.width, (HEIGHT2 - 2 * EDGE) / picture.height);
+    const [ox, oy] = [(WIDTH - k * picture.width) / 2, (HEIGHT2 - k * picture.height) / 2];
+    scale = { k, ox, oy };
+    const selected = new Set(state.selection);
+    pen2.clearRect(0, 0, WIDTH, HEIGHT2);
+    for (const box of picture.boxes) {
+      const [x, y] = [ox + k * (box.x - box.w / 2), oy + k * (box.y - box.h / 2)];
+      pen2.fillStyle = colourOf(box, picture, selected);
+      pen2.fillRect(x, y, Math.max(2, k * box.w), Math.max(2, k * box.h));
+    }
+    const { width, height } = stage.viewport();
+    const [w, d] = [width / state.camera.k, height / state.camera.k];
+    pen2.strokeStyle = state.palette.roles.accent;
+    pen2.lineWidth = 3;
+    pen2.strokeRect(ox + k * (state.camera.x - w / 2), oy + k * (state.camera.y - d / 2), k * w, k * d);
+  }
+  function jump(event) {
+    const rect = element.getBoundingClientRect();
+    if (!scale || !rect.width) return;
+    const x = ((event.clientX - rect.left) * WIDTH / rect.width - scale.ox) / scale.k;
+    const y = ((event.clientY - rect.top) * HEIGHT2 / rect.height - scale.oy) / scale.k;
+    camera.moveTo({ k: state.camera.k, x, y });
+  }
+  const drag = (event) => {
+    if (event.buttons & 1) jump(event);
+  };
+  element.addEventListener("pointerdown", guard(jump));
+  element.addEventListener("pointermove", guard(drag));
+  function draw() {
+    const panes = stage.panes();
+    const picture = panes.length === 1 ? panes[0].picture : null;
+    const zoomed = state.camera.k >= camera.whole().k * ZOOMED;
+    const room = !state.showTable && stage.viewport().height >= MIN_STAGE;
+    element.hidden = !picture || !picture.boxes.length || !zoomed || !room;
+    if (picture && pen2 && !element.hidden) paint(picture);
+  }
+  return {
+    element,
+    draw,
+    reads: (
+      /** @type {const} */
+      ["picture", "palette", "camera", "selection", "showTable"]
+    )
+  };
+}
+var STYLE11 = `
+.ce-map{position:absolute;right:10px;bottom:10px;width:150px;height:100px;border:1px solid var(--ce-line);border-radius:6px;background:var(--ce-panel);box-shadow:0 1px 4px var(--ce-shade);cursor:pointer}
+`;
+
+// shared/icons.js
+var ICONS = {
+  first: "M4 3v10M13 3.5L6.5 8l6.5 4.5z",
+  previous: "M11 3.5L4.5 8 11 12.5z",
+  next: "M5 3.5L11.5 8 5 12.5z",
+  last: "M12 3v10M3 3.5L9.5 8 3 12.5z",
+  play: "M4.5 3L13 8l-8.5 5z",
+  pause: "M5 3v10M11 3v10",
+  plus: "M8 3v10M3 8h10",
+  minus: "M3 8h10",
+  fit: "M2.5 6V2.5H6M10 2.5h3.5V6M13.5 10v3.5H10M6 13.5H2.5V10",
+  close: "M4 4l8 8M12 4l-8 8",
+  table: "M2.5 3h11v10h-11zM2.5 6.5h11M2.5 9.800h11M6.5 6.5V13",
+  panel: "M2.5 3h11v10h-11zM9.5 3v10",
+  focus: "M8 1.5v3M8 11.5v3M1.5 8h3M11.5 8h3M8 5.5a2.5 2.5 0 1 0 .01 0z"
+};
+var icon = ({ s }, name) => s(
+  "svg",
+  { viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true", class: "ce-icon" },
+  s("path", { d: ICONS[name] })
+);
+var SOLID = { class: "ce-solid-icon" };
+
+// parts/pager.js
+function countHulls(hulls) {
+  const counts = /* @__PURE__ */ new Map();
+  for (const { kind } of hulls) counts.set(kind, (counts.get(kind) || 0) + 1);
+  const words = [...counts].map(([kind, count]) => {
+    const name = count === 1 ? HULL_WORDS[kind] : HULL_PLURALS[kind];
+    return `${count} ${name || kind}`;
+  });
+  return words.join(", ");
+}
+function makePager({ h, button }, { state }, turn) {
+  const words = h("span", {});
+  const group = { class: "ce-pager", role: "group", "aria-label": "Matches and near misses", hidden: true };
+  const element = h(
+    "div",
+    group,
+    button("Previous match ([)", "previous", () => turn(-1), SOLID),
+    button("Next match (])", "next", () => turn(1), SOLID),
+    words
+  );
+  return {
+    element,
+    reads: (
+      /** @type {const} */
+      ["picture", "hull"]
+    ),
+    draw() {
+      const hulls = state.picture ? state.picture.hulls : [];
+      const at = hulls.findIndex((hull) => hull.id === state.hull);
+      element.hidden = !hulls.length;
+      words.textContent = at < 0 ? countHulls(hulls) : `${at + 1} of ${hulls.length}: ${describeHull(hulls[at])}`;
+      words.setAttribute("title", words.textContent);
+    },
+    words: () => words.textContent
+  };
+}
+var STYLE12 = `
+.ce-pager{display:flex;gap:4px;align-items:center;flex:0 1 auto;min-width:0;max-width:min(100%,460px)}
+.ce-pager span{overflow:hidden;text-overflow:ellipsis;white-space:nowrap;padding:0 6px}
+`;
 
 // picture/motion.js
 function startOf(box, from) {
@@ -3542,44 +3580,6 @@ var STYLE14 = `
 .ce-narrow .ce-play-word{display:none}
 `;
 
-// parts/stepping.js
-var PLAY_MS = 1400;
-var LAZY_MS = 80;
-function makeStepping({ timers }, store, { save }, loading) {
-  const { state } = store;
-  function goTo(to, lazily = false) {
-    const next = Math.min(state.steps.length - 1, Math.max(0, to));
-    if (next === state.step || next < 0 || state.options.stepper === false) return;
-    store.set({ step: next });
-    if (lazily) timers.after("step", LAZY_MS, () => save({ step: state.step }));
-    else {
-      timers.cancel("step");
-      save({ step: next });
-    }
-    loading.expect();
-  }
-  function walk(way, any = !state.onlyChanging) {
-    const { steps } = state;
-    let next = state.step + way;
-    while (!any && steps[next] && !steps[next].changed && !steps[next].error) next += way;
-    if (!steps[next]) next = way > 0 ? steps.length - 1 : 0;
-    goTo(next);
-  }
-  function setPlaying(on) {
-    timers.cancel("play");
-    store.set({ playing: on });
-    if (on && state.step >= state.steps.length - 1) goTo(0);
-    if (on) timers.after("play", PLAY_MS / 2, tick);
-  }
-  function tick() {
-    if (!state.playing) return;
-    if (state.picture && state.picture.step === state.step) walk(1);
-    if (state.step >= state.steps.length - 1) setPlaying(false);
-    else timers.after("play", PLAY_MS, tick);
-  }
-  return { goTo, walk, setPlaying };
-}
-
 // shared/failures.js
 var STYLE15 = `
 .ce-fatal{padding:14px 16px;border-left:4px solid var(--ce-error);margin:10px;background:var(--ce-panel);overflow-wrap:anywhere}
@@ -3792,22 +3792,22 @@ var STYLE18 = `
 
 // parts/style.js
 var STYLE19 = [
-  STYLE3,
-  STYLE18,
-  STYLE12,
-  STYLE14,
-  STYLE,
-  STYLE13,
-  STYLE7,
-  STYLE11,
-  STYLE10,
-  STYLE5,
-  STYLE9,
   STYLE6,
-  STYLE17,
+  STYLE18,
+  STYLE3,
+  STYLE14,
   STYLE4,
-  STYLE8,
+  STYLE13,
   STYLE2,
+  STYLE12,
+  STYLE11,
+  STYLE8,
+  STYLE10,
+  STYLE,
+  STYLE17,
+  STYLE7,
+  STYLE9,
+  STYLE5,
   STYLE15,
   STYLE16,
   SYSTEM_STYLE

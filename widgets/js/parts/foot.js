@@ -8,7 +8,7 @@ import { actionButtons } from "./strip.js";
 
 /**
  * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
- * @param {import("./saving.js").Saving} saving @param {any} pager the element of the pager
+ * @param {import("../controls/saving.js").Saving} saving @param {any} pager the element of the pager
  */
 export function makeFoot(ui, { state }, { request }, pager) {
   const { h } = ui;

@@ -28,7 +28,7 @@ const LABEL = "Keys and help (?)";
 
 /**
  * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
- * @param {import("./saving.js").Saving} saving @param {any} root
+ * @param {import("../controls/saving.js").Saving} saving @param {any} root
  */
 export function makeHelp({ h, guard, textButton }, store, { save }, root) {
   const { state } = store;

@@ -20,7 +20,7 @@ const MAX_NAMES = 12;
 
 /**
  * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
- * @param {import("./saving.js").Saving} saving
+ * @param {import("../controls/saving.js").Saving} saving
  * @param {(closed: ReadonlySet<string>) => any} settings what has no room elsewhere in compact form
  */
 export function makeInspector({ h, button, textButton }, store, { request, setView }, settings) {

@@ -15,7 +15,7 @@ const ZOOMED = 1.08;
 
 /**
  * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
- * @param {import("./stage.js").Stage} stage @param {import("./camera.js").CameraControl} camera
+ * @param {import("./stage.js").Stage} stage @param {import("../controls/camera.js").CameraControl} camera
  */
 export function makeMinimap({ h, guard }, { state }, stage, camera) {
   const element = h("canvas", { class: "ce-map", width: WIDTH, height: HEIGHT, "aria-hidden": "true", hidden: true });

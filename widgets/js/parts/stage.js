@@ -78,7 +78,7 @@ export function makeStage({ make, h }, { state }, { root, attach }) {
     root.setAttribute("data-zoom", state.camera.k.toFixed(3));
   }
 
-  /** @returns {import("./camera_views.js").Viewport} */
+  /** @returns {import("../controls/camera_views.js").Viewport} */
   function viewport() {
     size.width = panes[0]?.element.clientWidth || size.width;
     size.height = panes[0]?.element.clientHeight || size.height;

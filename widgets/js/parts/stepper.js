@@ -11,7 +11,7 @@ const ONLY_WIDTH = 900;
 
 /**
  * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
- * @param {import("./stepping.js").Stepping} stepping
+ * @param {import("../controls/stepping.js").Stepping} stepping
  */
 export function makeStepper({ make, h, button, guard }, store, { goTo, walk, setPlaying }) {
   const { state } = store;

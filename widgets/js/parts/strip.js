@@ -16,7 +16,7 @@ export function actionButtons({ textButton }, { picture, options }, beside, requ
 
 /**
  * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
- * @param {import("./saving.js").Saving} saving
+ * @param {import("../controls/saving.js").Saving} saving
  */
 export function makeStrip(ui, { state }, { request }) {
   const { doc, h, textButton, announce } = ui;

@@ -6,7 +6,7 @@ import { isCompact } from "./state.js";
 
 /**
  * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
- * @param {import("./saving.js").Saving} saving
+ * @param {import("../controls/saving.js").Saving} saving
  * @param {(mode: string) => void} setMode
  */
 export function makeToolbar({ h, guard }, { state }, { setView }, setMode) {

@@ -2,7 +2,7 @@
 
 export const ZOOM_STEP = 1.35;
 
-/** @param {import("./ui.js").Ui} ui @param {import("./camera.js").CameraControl} camera */
+/** @param {import("./ui.js").Ui} ui @param {import("../controls/camera.js").CameraControl} camera */
 export const makeZoom = ({ h, button }, { zoom, fit, focusOrFit }) => ({
   element: h(
     "div",

@@ -1,15 +1,15 @@
 /** Selecting boxes, and lighting one match after the other. */
 
 import { focusedIn } from "../shared/elements.js";
-import { boxOf } from "./state.js";
+import { boxOf } from "../parts/state.js";
 
 /** @param {readonly string[]} a @param {readonly string[]} b */
 export const isSame = (a, b) => a.length === b.length && a.every((item, index) => item === b[index]);
 
 /**
- * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
+ * @param {import("../parts/ui.js").Ui} ui @param {import("../parts/state.js").Store} store
  * @param {import("./saving.js").Saving} saving
- * @param {{root: any, stage: import("./stage.js").Stage, camera: import("./camera.js").CameraControl, lit(): string}}
+ * @param {{root: any, stage: import("../parts/stage.js").Stage, camera: import("./camera.js").CameraControl, lit(): string}}
  * page
  * `lit`: what the pager says about the lit match
  */

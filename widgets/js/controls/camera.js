@@ -5,7 +5,7 @@ import { number } from "../shared/reading.js";
 import { matchesMedia } from "../shared/theme.js";
 import { clock, ease, frameOf, unframe } from "../shared/timing.js";
 import { automatic, between, revealing, showing, unionOf, whole, zoomedTo } from "./camera_views.js";
-import { boxOf, isAsking, picturesOf } from "./state.js";
+import { boxOf, isAsking, picturesOf } from "../parts/state.js";
 
 /**
  * @typedef {import("../picture/types.js").Box} Box
@@ -24,9 +24,9 @@ const FOCUS_PAD = 60;
 const rounded = (value) => Math.round(value * 1000) / 1000;
 
 /**
- * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
+ * @param {import("../parts/ui.js").Ui} ui @param {import("../parts/state.js").Store} store
  * @param {import("./saving.js").Saving} saving
- * @param {import("./stage.js").Stage} stage @param {any} root says in `data-moving` whether the picture moves
+ * @param {import("../parts/stage.js").Stage} stage @param {any} root says in `data-moving` whether the picture moves
  */
 export function makeCamera({ guard, timers }, store, { setView }, stage, root) {
   const { state } = store;

@@ -3,23 +3,23 @@
 import { text } from "../shared/reading.js";
 import { focusedIn } from "../shared/elements.js";
 import { beside } from "../picture/rows.js";
-import { SECTIONS } from "./inspector.js";
-import { isCompact, isDrawer } from "./state.js";
-import { ZOOM_STEP } from "./zoom.js";
+import { SECTIONS } from "../parts/inspector.js";
+import { isCompact, isDrawer } from "../parts/state.js";
+import { ZOOM_STEP } from "../parts/zoom.js";
 
 /**
  * @typedef {import("../picture/types.js").Picture} Picture
  * @typedef {{
  *   root: any, slider: any, setMode(mode: string): void,
- *   stage: import("./stage.js").Stage, camera: import("./camera.js").CameraControl,
+ *   stage: import("../parts/stage.js").Stage, camera: import("./camera.js").CameraControl,
  *   stepping: import("./stepping.js").Stepping, selecting: import("./selecting.js").Selecting,
- *   search: import("./search.js").Search, inspector: import("./inspector.js").Inspector,
- *   help: import("./help.js").Help, hint: import("./hint.js").Hint,
+ *   search: import("../parts/search.js").Search, inspector: import("../parts/inspector.js").Inspector,
+ *   help: import("../parts/help.js").Help, hint: import("../parts/hint.js").Hint,
  * }} Page
  */
 
 /**
- * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store @param {Page} page
+ * @param {import("../parts/ui.js").Ui} ui @param {import("../parts/state.js").Store} store @param {Page} page
  * @returns {(event: any) => void}
  */
 export function makeKeys({ announce }, store, page) {

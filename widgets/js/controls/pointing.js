@@ -6,7 +6,7 @@ import { boxAt } from "./camera_views.js";
 /**
  * @typedef {import("../picture/types.js").Camera} Camera
  * @typedef {import("../picture/types.js").Point} Point
- * @typedef {import("./stage.js").Pane} Pane
+ * @typedef {import("../parts/stage.js").Pane} Pane
  */
 
 /** A pointer that moves less than this is a click. */
@@ -15,9 +15,9 @@ const DRAG = 4;
 const [WHEEL, PINCH] = [0.0016, 0.008];
 
 /**
- * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
- * @param {{root: any, stage: import("./stage.js").Stage, camera: import("./camera.js").CameraControl,
- *   selecting: import("./selecting.js").Selecting, hint: import("./hint.js").Hint}} page
+ * @param {import("../parts/ui.js").Ui} ui @param {import("../parts/state.js").Store} store
+ * @param {{root: any, stage: import("../parts/stage.js").Stage, camera: import("./camera.js").CameraControl,
+ *   selecting: import("./selecting.js").Selecting, hint: import("../parts/hint.js").Hint}} page
  */
 export function makePointing({ guard }, store, { root, stage, camera, selecting, hint }) {
   const { state } = store;

@@ -4,9 +4,9 @@ import { asDict, asList, number, text, texts } from "../shared/reading.js";
 import { paletteFor } from "../shared/theme.js";
 import { readPicture } from "../picture/reading.js";
 import { readDetails, readSteps } from "../picture/steps.js";
-import { foundIn } from "./search.js";
+import { foundIn } from "../parts/search.js";
 import { isSame } from "./selecting.js";
-import { captionOf, isAwaited, messageOf, picturesOf } from "./state.js";
+import { captionOf, isAwaited, messageOf, picturesOf } from "../parts/state.js";
 
 /** @typedef {import("../picture/types.js").Picture} Picture */
 
@@ -15,10 +15,10 @@ const COORDINATES_MS = 400;
 
 /**
  * The readers by trait, in the order in which they are to be called: drawing the picture depends on the others.
- * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
+ * @param {import("../parts/ui.js").Ui} ui @param {import("../parts/state.js").Store} store
  * @param {import("../shared/contract.js").Model} model
- * @param {{camera: import("./camera.js").CameraControl, loading: import("./loading.js").Loading,
- *   hint: import("./hint.js").Hint, settle(): void}} page `settle`: measures the view again
+ * @param {{camera: import("./camera.js").CameraControl, loading: import("../parts/loading.js").Loading,
+ *   hint: import("../parts/hint.js").Hint, settle(): void}} page `settle`: measures the view again
  * @returns {Record<string, () => void>}
  */
 export function makeReaders({ doc, guard, timers, announce }, store, model, { camera, loading, hint, settle }) {

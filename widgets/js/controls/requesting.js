@@ -3,8 +3,8 @@
 import { list } from "../shared/reading.js";
 
 /**
- * @param {import("./state.js").Store} store @param {import("./saving.js").Saving} saving
- * @param {import("./loading.js").Loading} loading @param {import("./stepping.js").Stepping} stepping
+ * @param {import("../parts/state.js").Store} store @param {import("./saving.js").Saving} saving
+ * @param {import("../parts/loading.js").Loading} loading @param {import("./stepping.js").Stepping} stepping
  */
 export function makeRequesting(store, { save, request, setView }, loading, stepping) {
   const { state } = store;

@@ -2,7 +2,7 @@
 
 import { saveTraits } from "../shared/traits.js";
 
-/** @param {import("../shared/contract.js").Model} model @param {import("./state.js").Store} store */
+/** @param {import("../shared/contract.js").Model} model @param {import("../parts/state.js").Store} store */
 export function makeSaving(model, store) {
   let requests = 0;
   return {

@@ -5,8 +5,8 @@ const PLAY_MS = 1400;
 const LAZY_MS = 80;
 
 /**
- * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
- * @param {import("./saving.js").Saving} saving @param {import("./loading.js").Loading} loading
+ * @param {import("../parts/ui.js").Ui} ui @param {import("../parts/state.js").Store} store
+ * @param {import("./saving.js").Saving} saving @param {import("../parts/loading.js").Loading} loading
  */
 export function makeStepping({ timers }, store, { save }, loading) {
   const { state } = store;
