@@ -21,10 +21,10 @@ RUN = """([part, rules]) => axe.run(part || document, {
 def settled(check: Callable[[], list[str]], page: "Page") -> list[str]:
     """What a check finds once nothing fades or loads any more: the first empty result, or the last of many."""
     found = check()
-    for _ in range(12):
+    for _ in range(30):
         if not found:
             break
-        page.wait_for_timeout(250)
+        page.wait_for_timeout(100)
         found = check()
     return found
 

@@ -74,7 +74,7 @@ class Dashboard:
         while not condition():
             if waited > WAIT_MS:
                 pytest.fail(f"it never came: {what}")
-            pause = 20 + waited / 4  # asking takes time too: less often the longer it takes
+            pause = min(20 + waited / 4, 120)  # asking takes time too: less often while it takes longer
             self.page.wait_for_timeout(pause)
             waited += pause
 

@@ -12,9 +12,11 @@ from tests.browser.conftest import Dashboard
 pytestmark = pytest.mark.browser
 
 Open = Callable[..., Dashboard]
-TITLES = [tool.title for tool in TOOLS]
-IN_THE_DARK = ("Cost", "Time", "Folds", "Pattern", "Pipeline")
+TITLES = tuple(tool.title for tool in TOOLS)
+EVERY_CONTROL = ("Cost", "Time", "Folds", "Pattern", "Pipeline")
 """Together they have every kind of control."""
+IN_THE_DARK = ("Time", "Pattern")
+"""Together they have every colour."""
 COLOURS = "color-contrast"
 DRAWER = ".scrollable-vertical"
 CONTROLS = (
@@ -60,12 +62,15 @@ def problems_in(drawer: Any) -> list[str]:
     return [*map(str, small), *nameless, *serious_violations_in(drawer)]
 
 
-def test_the_page_and_every_tool_are_accessible_their_targets_large_and_their_fields_named(dashboard: Open) -> None:
+@pytest.mark.parametrize("titles", [EVERY_CONTROL, pytest.param(TITLES, marks=pytest.mark.fuzz)])
+def test_the_page_and_its_tools_are_accessible_their_targets_large_and_their_fields_named(
+    dashboard: Open, titles: tuple[str, ...]
+) -> None:
     page = dashboard("?step=3", color_scheme="light")
     page.page.wait_for_selector(".ce-root[data-theme=light]")
     assert settled(lambda: serious_violations(page.page), page.page) == []
     found = {"": page.page.locator(CONTROLS).evaluate_all(SMALL)}
-    for title in TITLES:
+    for title in titles:
         drawer = open_tool(page, title)
         drawer.locator(CONTROLS).first.wait_for()
         found[title] = settled(lambda drawer=drawer: problems_in(drawer), page.page)
@@ -75,12 +80,13 @@ def test_the_page_and_every_tool_are_accessible_their_targets_large_and_their_fi
     assert [line.split(" ")[0] for line in serious_violations_in(drawer)] == ["button-name"]  # axe looks into it
 
 
-def test_the_page_and_its_tools_can_be_read_in_the_dark(dashboard: Open) -> None:
+@pytest.mark.parametrize("titles", [IN_THE_DARK, pytest.param(EVERY_CONTROL, marks=pytest.mark.fuzz)])
+def test_the_page_and_its_tools_can_be_read_in_the_dark(dashboard: Open, titles: tuple[str, ...]) -> None:
     page = dashboard("?step=3", color_scheme="dark")
     page.page.wait_for_selector(".ce-root[data-theme=dark]")
     whole = page.page.locator("html")
     assert settled(lambda: serious_violations_in(whole, COLOURS), page.page) == []
-    for title in IN_THE_DARK:
+    for title in titles:
         drawer = open_tool(page, title)
         assert settled(lambda drawer=drawer: serious_violations_in(drawer, COLOURS), page.page) == [], title
 
