@@ -71,8 +71,15 @@ def tab(browser: "Browser") -> "Page":
 
 
 @pytest.fixture
-def page(tab: "Page") -> "Iterator[Page]":
-    """The tab in its initial state; other tabs that a test opens are closed after it."""
+def page(browsing: "Page") -> "Iterator[Page]":
+    """The tab in its initial state."""
+    yield browsing
+    browsing.goto("about:blank")
+
+
+@pytest.fixture
+def browsing(tab: "Page") -> "Iterator[Page]":
+    """The tab with the page that the previous test has left; other tabs that a test opens are closed after it."""
     outside: list[str] = []
     problems: list[str] = []
 
@@ -98,7 +105,6 @@ def page(tab: "Page") -> "Iterator[Page]":
     for other in tab.context.pages:
         if other is not tab:
             other.close()
-    tab.goto("about:blank")
     tab.mouse.move(0, 0)
     tab.emulate_media(color_scheme="null", reduced_motion="null", forced_colors="null")
     tab.context.clear_cookies()

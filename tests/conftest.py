@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests import quick_exports, quick_seeds
-from tests.chromium import browser, page, tab  # noqa: F401 (fixtures)
+from tests.chromium import browser, browsing, page, tab  # noqa: F401 (fixtures)
 from tests.fuzzing import FUZZ_SEED, load_profile
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from xdist.scheduler.protocol import Scheduling
 
 load_profile()
@@ -38,6 +40,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> "Scheduli
 
     config.option.loadscopereorder = False  # the order of the items is the order of the groups
     return ByGroup(config, log)  # pyright: ignore[reportArgumentType] (xdist does not export the type of its log)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> "Generator[None, list[pytest.Collector], list[pytest.Collector]]":
+    """Look for no docstring examples in the tests."""
+    collectors = yield
+    return [collector for collector in collectors if isinstance(collector, pytest.Module)]
 
 
 @pytest.hookimpl(trylast=True)

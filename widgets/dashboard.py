@@ -90,7 +90,7 @@ class StepsPane(AnyWidgetComponent):
 
 
 class BrowserHost(AnyWidgetComponent):
-    """Browser features: the theme, which `flip_theme` toggles, and the clipboard."""
+    """Browser features: the theme, which `flip_theme` toggles, the clipboard, and the address with its history."""
 
     _bundle = HOST
 
@@ -100,6 +100,7 @@ class BrowserHost(AnyWidgetComponent):
     flips = param.Integer(0)
     copy = param.Dict({})
     copied = param.Dict({})
+    address = param.String("", doc="The query of the address; another one is a new entry, Back and Forward set it.")
 
     def __init__(self, **params: Any) -> None:
         super().__init__(width=0, height=0, margin=0, **params)

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from explorer.app.session.view_state import trace_of, view_state_of_query
 from tests.chromium import WAIT_MS
 from tests.serving import wait_for_server
 
@@ -22,6 +23,22 @@ if TYPE_CHECKING:
 # The data of the models of a class, in the order in which the page shows them.
 DATA = """([kind, name]) => [...Bokeh.documents[0]._all_models.values()]
   .filter((model) => model.class_name === kind).map((model) => model.data[name])"""
+
+
+# Does what Back and Forward do, and waits until Python has heard of it. If the link is of another trace, the steps are
+# empty until those of that trace arrive.
+GO = """async ([query, sameTrace]) => {
+  const models = [...Bokeh.documents[0]._all_models.values()];
+  const data = (name) => models.find((model) => model.class_name === name).data;
+  if (!sameTrace) data("GraphPane").setv({ steps: "[]" }, { sync: false });
+  history.pushState(null, "", query);
+  dispatchEvent(new PopStateEvent("popstate"));
+  const host = data("BrowserHost");
+  const answered = new Promise((resolve) => host.properties.answer.change.connect(resolve));
+  host.setv({ hello: host.hello + 1 });
+  await answered;
+}"""
+SHOWN = "() => document.documentElement.dataset.theme && !document.body.inert"
 
 
 @dataclass
@@ -54,11 +71,23 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 class Dashboard:
     """One page of the dashboard, operated as a reader does; its state is read from the models."""
 
-    def __init__(self, page: "Page", url: str) -> None:
+    def __init__(self, page: "Page") -> None:
         self.page = page
-        page.goto(url)
-        page.wait_for_selector(".ce-box, .ce-canvas", timeout=WAIT_MS)
-        page.wait_for_function("document.documentElement.dataset.theme && !document.body.inert", timeout=WAIT_MS)
+
+    def load(self, url: str) -> None:
+        """Load the page."""
+        self.page.goto(url)
+        self.page.wait_for_selector(".ce-box, .ce-canvas", timeout=WAIT_MS)
+        self.page.wait_for_function(SHOWN, timeout=WAIT_MS)
+
+    def show(self, query: str) -> None:
+        """Show a link in the page that is open, with no tool open."""
+        for tool in self.page.locator(".MuiToggleButton-root[aria-pressed=true]").all():
+            tool.click()
+        query = query or "?circuit=digits"
+        before, after = (trace_of(view_state_of_query(urlsplit(url).query)) for url in (self.page.url, query))
+        self.page.evaluate(GO, [query, before == after])
+        self.wait(lambda: self.trait("steps") != "[]", "the steps of the trace")
 
     def trait(self, name: str, kind: str = "GraphPane", number: int = 0) -> Any:
         """A trait of a drawing, which Python and the browser share."""
@@ -128,11 +157,17 @@ def opened_by(url: str) -> "Opened":
 
 
 @pytest.fixture
-def dashboard(page: "Page", server: Server) -> Callable[..., Dashboard]:
-    return lambda query="", **media: _opened(page, server.url + query, media)
+def dashboard(browsing: "Page", server: Server) -> Callable[..., Dashboard]:
+    """Show a link in the page that is open, as Back and Forward do; `fresh` loads another page, which takes longer."""
 
+    def open_(query: str = "", *, fresh: bool = False, **media: Any) -> Dashboard:
+        if media:
+            browsing.emulate_media(**media)
+        page = Dashboard(browsing)
+        if fresh or not browsing.url.startswith(server.url):
+            page.load(server.url + query)
+        else:
+            page.show(query)
+        return page
 
-def _opened(page: "Page", url: str, media: dict[str, Any]) -> Dashboard:
-    if media:
-        page.emulate_media(**media)
-    return Dashboard(page, url)
+    return open_

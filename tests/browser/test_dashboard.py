@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -44,9 +45,27 @@ def test_the_keyboard_steps_to_the_first_fuse_and_a_link_reopens_it_as_displayed
     page.page.locator(".ce-box").nth(2).click()
     page.wait(lambda: len(page.trait("selection")) == 1 and "selection=" in page.page.url, "a selected box")
     before, selected = page.picture(), page.trait("selection")
-    again = Dashboard(page.page, page.page.url)
+    again = dashboard("?" + urlsplit(page.page.url).query, fresh=True)
     assert again.picture() == before
     assert again.trait("selection") == selected
+
+
+def test_back_and_forward_show_what_the_address_names(dashboard: Open) -> None:
+    page = dashboard("?circuit=conflict")
+    page.page.get_by_role("slider").first.focus()
+    for step in (3, 6):
+        page.page.keyboard.press("ArrowRight")
+        page.wait_for_step(step)
+    page.choose("Circuit", "blackboard")
+    page.wait(lambda: "circuit=blackboard" in page.page.url, "another trace")
+    page.page.go_back()
+    page.wait(lambda: page.picture()["title"] == "Step 6 of 12: fuse, round 2, 2 of 2 matches", "the trace before")
+    page.page.go_back()
+    page.wait_for_step(3)
+    assert page.page.url.endswith("?circuit=conflict&step=3")
+    page.page.go_forward()
+    page.wait_for_step(6)
+    assert page.page.url.endswith("?circuit=conflict&step=6")
 
 
 def test_why_not_answers_at_a_near_miss(dashboard: Open) -> None:
@@ -155,7 +174,7 @@ def bars_of(page: Dashboard) -> list[dict[str, Any]]:
 
 
 def test_two_traces_are_compared_with_one_selection(dashboard: Open) -> None:
-    page = dashboard("?step=3&vs.circuit=digits&vs.disable=CategoricalLogSoftmax")
+    page = dashboard("?step=3&vs.circuit=digits&vs.disable=CategoricalLogSoftmax", fresh=True)
     page.wait(lambda: page.page.locator(".ce-root").count() == 2, "two graphs")
     page.wait(lambda: page.trait("step", number=1) == 3, "the same step in both")
     page.tool("Compare")
@@ -176,7 +195,7 @@ def test_a_link_cannot_leave_the_folder_and_text_from_its_files_stays_text(dashb
     circuit = builder.build(builder.sum(builder.add(layer, name=name), num_units=1))
     circuit.save(server.folder / "strange.circuit.json")
 
-    page = dashboard("?circuit=../secret.trace.json")
+    page = dashboard("?circuit=../secret.trace.json", fresh=True)
     page.see("The link cannot be opened: no circuit or trace named '../secret.trace.json'")
     assert page.picture()["caption"] == "170 layers compiled"
     page.choose("Circuit", "strange.circuit.json")

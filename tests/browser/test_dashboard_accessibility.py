@@ -15,7 +15,7 @@ Open = Callable[..., Dashboard]
 TITLES = tuple(tool.title for tool in TOOLS)
 EVERY_CONTROL = ("Cost", "Time", "Folds", "Pattern", "Pipeline")
 """Together they have every kind of control."""
-IN_THE_DARK = ("Time", "Pattern")
+EVERY_COLOUR = ("Time", "Pattern")
 """Together they have every colour."""
 COLOURS = "color-contrast"
 DRAWER = ".scrollable-vertical"
@@ -62,10 +62,14 @@ def problems_in(drawer: Any) -> list[str]:
     return [*map(str, small), *nameless, *serious_violations_in(drawer)]
 
 
-@pytest.mark.parametrize("titles", [EVERY_CONTROL, pytest.param(TITLES, marks=pytest.mark.fuzz)])
-def test_the_page_and_its_tools_are_accessible_their_targets_large_and_their_fields_named(
-    dashboard: Open, titles: tuple[str, ...]
+@pytest.mark.parametrize(
+    ("titles", "in_the_dark"),
+    [(EVERY_CONTROL, EVERY_COLOUR), pytest.param(TITLES, EVERY_CONTROL, marks=pytest.mark.fuzz)],
+)
+def test_the_page_and_its_tools_are_accessible_in_the_light_and_in_the_dark(
+    dashboard: Open, titles: tuple[str, ...], in_the_dark: tuple[str, ...]
 ) -> None:
+    """Large targets, named fields, and what axe checks."""
     page = dashboard("?step=3", color_scheme="light")
     page.page.wait_for_selector(".ce-root[data-theme=light]")
     assert settled(lambda: serious_violations(page.page), page.page) == []
@@ -79,14 +83,11 @@ def test_the_page_and_its_tools_are_accessible_their_targets_large_and_their_fie
     drawer.evaluate("(drawer) => drawer.shadowRoot.append(document.createElement('button'))")
     assert [line.split(" ")[0] for line in serious_violations_in(drawer)] == ["button-name"]  # axe looks into it
 
-
-@pytest.mark.parametrize("titles", [IN_THE_DARK, pytest.param(EVERY_CONTROL, marks=pytest.mark.fuzz)])
-def test_the_page_and_its_tools_can_be_read_in_the_dark(dashboard: Open, titles: tuple[str, ...]) -> None:
-    page = dashboard("?step=3", color_scheme="dark")
+    dashboard("?step=3", color_scheme="dark")
     page.page.wait_for_selector(".ce-root[data-theme=dark]")
     whole = page.page.locator("html")
     assert settled(lambda: serious_violations_in(whole, COLOURS), page.page) == []
-    for title in titles:
+    for title in in_the_dark:
         drawer = open_tool(page, title)
         assert settled(lambda drawer=drawer: serious_violations_in(drawer, COLOURS), page.page) == [], title
 

@@ -16,7 +16,7 @@ def test_files_that_were_deleted_or_truncated_are_alerts_and_a_refusal_is_a_stat
     gone, cut = (server.folder / f"{name}.circuit.json" for name in ("soon-gone", "cut"))
     for file in (gone, cut):
         gallery.load_named("blackboard").save(file)
-    page = dashboard()
+    page = dashboard(fresh=True)
     gone.unlink()
     cut.write_bytes(cut.read_bytes()[:200])
 

@@ -27,6 +27,26 @@ afterEach(() => {
   mock.timers.reset();
 });
 
+/** A window with an address: its history is a list of entries, and `go` does what Back and Forward do. */
+function newWindow() {
+  const entries = [""];
+  const callbacks = [];
+  const location = { search: "" };
+  const write = (at) => (_, title, address) => entries.splice(at(), Infinity, (location.search = address));
+  return {
+    entries,
+    callbacks,
+    location,
+    history: { pushState: write(() => entries.length), replaceState: write(() => entries.length - 1) },
+    addEventListener: (_, callback) => callbacks.push(callback),
+    removeEventListener: (_, callback) => callbacks.splice(callbacks.indexOf(callback), 1),
+    go: (address) => {
+      location.search = address;
+      for (const callback of callbacks) callback();
+    },
+  };
+}
+
 /** The host in a page; `written` is what came to the clipboard, a refusing one throws. */
 function open(more = {}, refuses = false) {
   const document = newDocument();
@@ -35,11 +55,20 @@ function open(more = {}, refuses = false) {
     if (refuses) throw new Error("NotAllowedError");
     written.push(text);
   };
-  document.defaultView = { navigator: { clipboard: { writeText } } };
+  const window = { ...newWindow(), navigator: { clipboard: { writeText } } };
+  document.defaultView = window;
   const el = document.createElement("div");
   const model = newModel({ flips: 0, copy: {}, copied: {}, ...more });
   const close = view.render({ model, el });
-  return { document, el, model, written, close, theme: () => document.documentElement.getAttribute("data-theme") };
+  return {
+    document,
+    window,
+    el,
+    model,
+    written,
+    close,
+    theme: () => document.documentElement.getAttribute("data-theme"),
+  };
 }
 
 test("the page has the theme of the system and follows it", () => {
@@ -93,7 +122,7 @@ test("a browser that refuses, or has no clipboard, is reported as such", async (
   assert.deepEqual(refusing.model.get("copied"), { n: 1, ok: false });
   refusing.close();
   const bare = open();
-  bare.document.defaultView = { navigator: {} };
+  bare.window.navigator = {};
   await bare.model.put({ copy: { text: "x", n: 3 } });
   await settled();
   assert.deepEqual(bare.model.get("copied"), { n: 3, ok: false });
@@ -109,11 +138,24 @@ test("nothing is copied without a request", async () => {
   close();
 });
 
+test("each new address is an entry of the history but the first, and Back sets the address", async () => {
+  const { window, model, close } = open({ address: "?circuit=digits" });
+  assert.deepEqual(window.entries, ["?circuit=digits"]);
+  await model.put({ address: "?circuit=digits&step=3" });
+  await model.put({ address: "?circuit=digits&step=3" });
+  assert.deepEqual(window.entries, ["?circuit=digits", "?circuit=digits&step=3"]);
+  window.go("?circuit=digits");
+  assert.deepEqual(model.sent, [{ address: "?circuit=digits" }]);
+  assert.equal(window.entries.length, 2);
+  close();
+});
+
 test("closing removes the theme and all listeners", async () => {
   const { callbacks } = system(true);
-  const { model, theme, written, close } = open();
-  assert.equal(callbacks.length, 1);
+  const { window, model, theme, written, close } = open();
+  assert.deepEqual([callbacks.length, window.callbacks.length], [1, 1]);
   close();
+  assert.equal(window.callbacks.length, 0);
   assert.equal(theme(), null);
   assert.equal(callbacks.length, 0);
   assert.equal(model.listening(), 0);

@@ -1,10 +1,11 @@
 /**
- * Browser features: the theme of the page and of the system, and the clipboard.
+ * Browser features: the theme of the page and of the system, the clipboard, and the address with its history.
  *
  * Sets the theme of the page as `data-theme`: the system's, until an increment of the trait `flips` toggles it.
  * Increments `hello` until `answer` arrives, then sets `ready`: from then on messages are delivered. Until then the
  * page is inert: a key pressed earlier would only move its slider. Reads `copy` ({text, n}): copies the text to the
- * clipboard and writes `copied` ({n, ok}).
+ * clipboard and writes `copied` ({n, ok}). Reads and writes `address`, the query of the address: each new one is an
+ * entry of the history, and Back and Forward set it.
  */
 
 import { asDict, text } from "./shared/reading.js";
@@ -37,6 +38,15 @@ function render({ model, el }) {
     }
     save("copied", { n, ok });
   };
+  const { history, location } = doc.defaultView;
+  /** @param {"pushState" | "replaceState"} how */
+  const write = (how) => {
+    const address = text(model.get("address"));
+    if (address && address !== location.search) history[how](null, "", address);
+  };
+  const push = () => write("pushState");
+  const read = () => save("address", location.search);
+  write("replaceState");
   follow();
   // While a page loads, messages can be lost in both directions: send hello until an answer arrives, then be ready.
   const opened = () => {
@@ -56,12 +66,16 @@ function render({ model, el }) {
   if (media && media.addEventListener) media.addEventListener("change", follow);
   model.on("change:flips", flip);
   model.on("change:copy", copy);
+  model.on("change:address", push);
+  doc.defaultView.addEventListener("popstate", read);
   return () => {
     opened();
     model.off("change:answer", answered);
     if (media && media.removeEventListener) media.removeEventListener("change", follow);
     model.off("change:flips", flip);
     model.off("change:copy", copy);
+    model.off("change:address", push);
+    doc.defaultView.removeEventListener("popstate", read);
     doc.documentElement.removeAttribute("data-theme");
   };
 }

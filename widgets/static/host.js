@@ -34,6 +34,14 @@ function render({ model, el }) {
     }
     save("copied", { n, ok });
   };
+  const { history, location } = doc.defaultView;
+  const write = (how) => {
+    const address = text(model.get("address"));
+    if (address && address !== location.search) history[how](null, "", address);
+  };
+  const push = () => write("pushState");
+  const read = () => save("address", location.search);
+  write("replaceState");
   follow();
   const opened = () => {
     clearInterval(hello);
@@ -52,12 +60,16 @@ function render({ model, el }) {
   if (media && media.addEventListener) media.addEventListener("change", follow);
   model.on("change:flips", flip);
   model.on("change:copy", copy);
+  model.on("change:address", push);
+  doc.defaultView.addEventListener("popstate", read);
   return () => {
     opened();
     model.off("change:answer", answered);
     if (media && media.removeEventListener) media.removeEventListener("change", follow);
     model.off("change:flips", flip);
     model.off("change:copy", copy);
+    model.off("change:address", push);
+    doc.defaultView.removeEventListener("popstate", read);
     doc.documentElement.removeAttribute("data-theme");
   };
 }

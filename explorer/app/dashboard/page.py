@@ -26,7 +26,7 @@ from explorer.app.session.library import Library
 from explorer.app.session.linking import GraphLink
 from explorer.app.session.opening import Opened, open_state
 from explorer.app.session.session import Session
-from explorer.app.session.view_state import MAX_ROUNDS, ViewState, view_state_of_query
+from explorer.app.session.view_state import MAX_ROUNDS, ViewState, trace_of, view_state_of_query
 from explorer.errors import CircuitError
 from explorer.views import RUN_MORE, counterparts
 from widgets.dashboard import BrowserHost, GraphPane, StepsPane
@@ -105,6 +105,7 @@ class Dashboard:
             label="Theme", size="small", variant="text", on_click=lambda _: self.browser.flip_theme()
         )
         self.browser.param.watch(lambda event: self._on_copy(event.new), "copied")
+        self.browser.param.watch(self.workspace.guard(lambda event: self._on_address(event.new)), "address")
         session.listen(self._on_change)
         self._on_change(frozenset(("trace", "step", "other")))
         if problem:
@@ -211,15 +212,23 @@ class Dashboard:
             self._following = False
 
     def _write_link(self) -> None:
-        if pn.state.location is not None:
-            query = self.workspace.session.state.query()
-            if pn.state.location.search != f"?{query}":
-                pn.state.location.search = f"?{query}"
+        self.browser.address = f"?{self.workspace.session.state.query()}"
+
+    def _on_address(self, address: str) -> None:
+        """Show what the address names after Back or Forward."""
+        session, state = self.workspace.session, view_state_of_query(address)
+        if state.query() == session.state.query():
+            return
+        if trace_of(state) == trace_of(session.state) and state.other == session.state.other:
+            session.show(state)
+        else:
+            self.workspace.open(state)
 
     def _show_job(self, job: Job | None) -> None:
         self.messages.show_job(job)
-        if job is None:  # it may have been cancelled: the controls show the open trace, not the chosen one
+        if job is None:  # it may have been cancelled: controls and address show the open trace, not the chosen one
             self.header.on_change(frozenset({"trace"}))
+            self._write_link()
 
     # ------------------------------------------------------------------ actions of the reader
 
@@ -285,10 +294,7 @@ def make_page(library: Library, default: ViewState | None = None) -> pmui.Page:
         state = view_state_of_query(query) if query else default
     except CircuitError as error:
         problem = f"The link cannot be read: {error}"
-    if (
-        replace(state, options=ViewState().options, step=0, selection=(), look=ViewState().look, other=None)
-        == ViewState()
-    ):
+    if replace(trace_of(state), options=ViewState().options) == ViewState():
         start = "The link cannot be opened: " if query else ""
         _fill(page, library, (state, problem), (default, ""), (ViewState(), ""), start=start)
     else:

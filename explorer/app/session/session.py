@@ -92,6 +92,13 @@ class Session:
         self._drop_unknown_boxes()
         self._tell(*EVENTS)
 
+    def show(self, state: ViewState) -> None:
+        """Show step, selection and display of another view state of this trace."""
+        self.trial = None
+        self.state = self._possible(self.opened, state)
+        self._drop_unknown_boxes()
+        self._tell("step", "selection", "look", "trial")
+
     def go(self, step: "int | str") -> None:
         """Go to a step; the selection follows the lineage. Raises: UnknownNameError.
 

@@ -75,6 +75,11 @@ class ViewState:
         return pairs + [(OTHER + name, value) for name, value in (self.other._pairs() if self.other else ())]
 
 
+def trace_of(state: ViewState) -> ViewState:
+    """Return the part of a view state that names the trace: without step, selection, display and comparison."""
+    return replace(state, step=0, selection=(), look=DisplayOptions(), other=None)
+
+
 def view_state_of_query(query: str) -> ViewState:
     """Parse the query of a link; absent values have their defaults, and unknown names are ignored.
 
