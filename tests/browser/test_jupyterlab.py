@@ -3,11 +3,17 @@
 import importlib.util
 import json
 import os
+import re
 import shutil
+import signal
 import subprocess
+import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.error import HTTPError
+from urllib.request import HTTPCookieProcessor, build_opener, urlopen
 
 import pytest
 
@@ -30,7 +36,6 @@ trace = explorer.record(explorer.gallery.load_named("digits"))
 view = explorer.show(trace, step=3)
 view
 """
-TOKEN = "only-for-this-test"
 TELL = """
 import json, pathlib
 
@@ -45,12 +50,20 @@ tell(None)
 """The last cell, which is executed only if no cell before it failed."""
 
 
+@dataclass
+class Lab:
+    """A JupyterLab that `circuit-explorer lab` has started."""
+
+    address: str
+    folder: Path
+    printed: str
+
+
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
-    """A JupyterLab on a lesson up to its second question, with one more picture; no one's own settings."""
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """JupyterLab with a lesson up to its second question, and one more picture; no one's own settings."""
     if importlib.util.find_spec("jupyterlab") is None:
         is_missing("JupyterLab", "pip install 'circuit-explorer[ui]'")
-    from explorer.app.commands.lab import lab_command, lab_environment
     from explorer.app.dashboard.serving import free_port
 
     own = tmp_path_factory.mktemp("jupyter")
@@ -63,18 +76,28 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
     shutil.copytree(NOTEBOOKS / "checks", folder / "checks")
     names = ("CONFIG_DIR", "DATA_DIR", "RUNTIME_DIR", "WORKSPACES_DIR", "SETTINGS_DIR")
     env = {f"JUPYTER{'LAB' if name[0] in 'WS' else ''}_{name}": str(own / name.lower()) for name in names}
-    env |= {"IPYTHONDIR": str(own / "ipython"), **lab_environment(own, TOKEN)}
+    env |= {"IPYTHONDIR": str(own / "ipython")}
     port = free_port()
-    with (own / "log.txt").open("w") as log:
+    command = [sys.executable, "-m", "explorer.app", "lab", str(folder), "--no-show", f"--port={port}"]
+    with (own / "out").open("w") as out, (own / "err").open("w") as err:
         server = subprocess.Popen(
-            lab_command(folder, port, show=False), env={**os.environ, **env}, stdout=log, stderr=log, cwd=folder
+            command, env={**os.environ, **env}, stdout=out, stderr=err, cwd=folder, preexec_fn=hear_ctrl_c
         )
         try:
-            wait_for_server(server, port, own / "log.txt")
-            yield f"http://127.0.0.1:{port}", folder
+            wait_for_server(server, port, own / "err")
+            printed = (own / "out").read_text()
+            address = re.search(r"http://127\.0\.0\.1:\d+/lab\?token=[0-9a-f]{32}", printed)
+            assert address is not None
+            yield Lab(address.group(), folder, printed)
         finally:
-            server.terminate()
-            server.wait(20)
+            server.send_signal(signal.SIGINT)
+            ended = server.wait(60)
+    assert ended in (0, 130), (own / "err").read_text()
+
+
+def hear_ctrl_c() -> None:
+    """A background process of a shell ignores Ctrl-C, and so do its children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def code_cell(text: str) -> dict[str, Any]:
@@ -84,17 +107,29 @@ def code_cell(text: str) -> dict[str, Any]:
 
 def open_and_run(page: "Page", address: str) -> None:
     """Open the lesson and run all of its cells."""
-    page.goto(f"{address}/lab/tree/{LESSON.name}?token={TOKEN}")
+    page.goto(address.replace("/lab?", f"/lab/tree/{LESSON.name}?"))
     page.get_by_text("| Idle").first.wait_for(timeout=WAIT_MS)
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_text("Run All Cells", exact=True).click()
 
 
-def test_a_lesson_runs_and_answers_steps_and_clicks_reach_python(page: "Page", lab: tuple[str, Path]) -> None:
-    address, folder = lab
-    open_and_run(page, address)
+def test_it_prints_an_address_with_a_token_and_fetches_no_news(lab: Lab) -> None:
+    assert f"JupyterLab on {lab.folder}: {lab.address}" in lab.printed
+    with pytest.raises(HTTPError, match="403"):  # refused without the token
+        urlopen(lab.address.partition("/lab")[0] + "/api/contents")
+    with build_opener(HTTPCookieProcessor()).open(lab.address) as page:
+        text = page.read().decode()
+    config = re.search(r'id="jupyter-config-data"[^>]*>(.*?)</script>', text, re.DOTALL)
+    assert config is not None
+    settings = json.loads(config.group(1))
+    assert settings["disabledExtensions"] == ["@jupyterlab/apputils-extension:announcements"]
+    assert settings["news"] == {"disabled": True}
+
+
+def test_a_lesson_runs_and_answers_steps_and_clicks_reach_python(page: "Page", lab: Lab) -> None:
+    open_and_run(page, lab.address)
     errors = page.locator("[data-mime-type='application/vnd.jupyter.error']")
-    state = Watch(page, folder / "state.json")
+    state = Watch(page, lab.folder / "state.json")
     assert state.when(lambda now: True) == {"step": 3, "boxes": [], "nodes": [], "mode": "diff"}
     assert errors.count() == 0, errors.all_inner_texts()
 

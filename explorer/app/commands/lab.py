@@ -1,4 +1,4 @@
-"""`circuit-explorer lab`: opens the notebooks in JupyterLab, on this machine only."""
+"""`circuit-explorer lab`: opens a folder of notebooks in JupyterLab, on this machine only."""
 
 import json
 import os
@@ -28,16 +28,18 @@ PAGE = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": T
 
 
 def lab(
+    folder: Annotated[Path | None, typer.Argument(exists=True, file_okay=False, help="[the notebooks]")] = None,
     port: Annotated[int | None, typer.Option(min=1, max=65535, help="listen here [a free port]")] = None,
     show: Annotated[bool, typer.Option("--show/--no-show", help="open the browser")] = True,
 ) -> None:
-    """Open the notebooks in JupyterLab; it listens on 127.0.0.1 only. Ctrl-C ends it."""
+    """Open a folder of notebooks in JupyterLab; it listens on 127.0.0.1 only. Ctrl-C ends it."""
     from explorer.app.dashboard.serving import check_port, free_port
 
     require_ui("jupyterlab")
-    folder, found = notebooks_folder()
-    if not found:
-        say_note(f"the notebooks are not installed with the package; opening {folder} instead")
+    if folder is None:
+        folder, found = notebooks_folder()
+        if not found:
+            say_note(f"the notebooks are not installed with the package; opening {folder} instead")
     if port is None:
         chosen = free_port(ADDRESS)
     else:

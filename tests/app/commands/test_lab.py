@@ -1,53 +1,22 @@
-"""`circuit-explorer lab` starts JupyterLab on this machine only, prints its address, and sends no requests."""
+"""The settings of `circuit-explorer lab`; `tests/browser/test_jupyterlab.py` starts it."""
 
 import importlib.util
 import json
-import re
-import signal
 import socket
-import subprocess
 import sys
 from pathlib import Path
-from urllib.error import HTTPError
-from urllib.request import HTTPCookieProcessor, build_opener, urlopen
 
 import pytest
 from typer.testing import CliRunner
 
 from explorer.app.cli import app
 from explorer.app.commands.lab import lab_command, lab_environment, notebooks_folder
-from explorer.app.dashboard.serving import free_port
-from tests.serving import wait_for_server
 
 ROOT = Path(__file__).parents[3]
 
 pytestmark = pytest.mark.skipif(  # looked up, not imported, which takes seconds per collecting process
     importlib.util.find_spec("jupyterlab") is None, reason="needs JupyterLab: pip install 'circuit-explorer[ui]'"
 )
-
-
-def test_it_serves_the_notebooks_prints_the_address_and_ends_on_ctrl_c(tmp_path: Path) -> None:
-    port = free_port()
-    command = [sys.executable, "-m", "explorer.app", "lab", "--no-show", "--port", str(port)]
-    with (tmp_path / "out").open("w") as out, (tmp_path / "err").open("w") as err:
-        server = subprocess.Popen(command, stdout=out, stderr=err, cwd=ROOT, preexec_fn=hear_ctrl_c)
-        try:
-            wait_for_server(server, port, tmp_path / "err")
-            printed = (tmp_path / "out").read_text()
-            address = re.search(r"http://127\.0\.0\.1:\d+/lab\?token=[0-9a-f]{32}", printed)
-            assert address is not None
-            assert f"JupyterLab on {ROOT / 'notebooks'}" in printed
-            with pytest.raises(HTTPError, match="403"):  # refused without the token
-                urlopen(f"http://127.0.0.1:{port}/api/contents")
-            with build_opener(HTTPCookieProcessor()).open(address.group()) as page:
-                text = page.read().decode()
-            config = json.loads(re.search(r'id="jupyter-config-data"[^>]*>(.*?)</script>', text, re.DOTALL).group(1))  # pyright: ignore[reportOptionalMemberAccess]
-            assert config["disabledExtensions"] == ["@jupyterlab/apputils-extension:announcements"]
-            assert config["news"] == {"disabled": True}
-        finally:
-            server.send_signal(signal.SIGINT)
-            ended = server.wait(60)
-    assert ended in (0, 130), (tmp_path / "err").read_text()
 
 
 def test_the_kernel_is_that_of_this_interpreter_whatever_the_reader_registered(
@@ -68,11 +37,6 @@ def test_the_kernel_is_that_of_this_interpreter_whatever_the_reader_registered(
         monkeypatch.setenv(name, value)
     assert KernelSpecManager().get_kernel_spec("python3").argv[0] == sys.executable
     assert "julia" in KernelSpecManager().find_kernel_specs()
-
-
-def hear_ctrl_c() -> None:
-    """A background process of a shell ignores Ctrl-C, and so do its children."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def test_it_listens_on_this_machine_only(tmp_path: Path) -> None:
