@@ -1,12 +1,22 @@
 """Encode plain data for the drawing code: topology and text as one JSON string, coordinates as bytes."""
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 from widgets.schema import PictureView
 
 BYTES_PER_BOX = 16
 """x, y, width, height as 32-bit floats."""
+
+
+@dataclass(frozen=True, slots=True)
+class Png:
+    """The bytes of an image and its size in CSS pixels."""
+
+    data: bytes
+    width: int
+    height: int
 
 
 def to_json(data: object) -> str:

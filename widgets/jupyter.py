@@ -8,7 +8,7 @@ from typing import Any
 import anywidget
 import traitlets
 
-from widgets.encode import picture_traits, to_json
+from widgets.encode import Png, picture_traits, to_json
 from widgets.schema import HEIGHT, BarsView, DetailsView, PictureView, QuestionView, StepView
 from widgets.static import BARS, GRAPH, QUESTION
 
@@ -17,11 +17,9 @@ SET_BY_USER = ("step", "selection", "view", "request")
 
 @dataclass(frozen=True, slots=True)
 class Fallback:
-    """Shown where widgets do not run: an image with its size in CSS pixels and its alt text, and plain text."""
+    """Shown where widgets do not run: an image with its alt text, and plain text. The image takes long to draw."""
 
-    png: bytes
-    width: int
-    height: int
+    draw: Callable[[], Png]
     alt: str
     text: str
 
@@ -43,8 +41,9 @@ def bundle_with(bundle: Any, text: str, make_fallback: MakeFallback | None) -> M
     if make_fallback is None:
         return {**data, "text/plain": text}, metadata
     fallback = make_fallback()
-    size = {"width": fallback.width, "height": fallback.height, "alt": fallback.alt}
-    image = base64.b64encode(fallback.png).decode()
+    png = fallback.draw()
+    size = {"width": png.width, "height": png.height, "alt": fallback.alt}
+    image = base64.b64encode(png.data).decode()
     return {**data, "text/plain": fallback.text, "image/png": image}, {**metadata, "image/png": size}
 
 
@@ -56,6 +55,9 @@ class _Widget(anywidget.AnyWidget):
     def __init__(self, make_fallback: MakeFallback | None = None, **traits: Any) -> None:
         super().__init__(**traits)
         self.make_fallback = make_fallback
+
+    def __str__(self) -> str:
+        return repr(self) if self.make_fallback is None else self.make_fallback().text
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._words()})"

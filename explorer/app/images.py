@@ -1,10 +1,10 @@
 """Pictures and bars as PNG, without a browser, for saved notebooks and for export."""
 
 import struct
-from dataclasses import dataclass
 
 from explorer.app.needs import require_ui
 from explorer.views import Picture, bars_svg, static_svg
+from widgets.encode import Png
 from widgets.schema import BarsView
 
 DENSITY = 2
@@ -13,15 +13,6 @@ FONT = "Inter"
 """Installed with the extra `ui`, so that an image is the same on every machine."""
 SUBSTITUTES = str.maketrans({"✕": "✗"})
 """For signs that the font lacks."""
-
-
-@dataclass(frozen=True, slots=True)
-class Png:
-    """The bytes of an image and its size in CSS pixels."""
-
-    data: bytes
-    width: int
-    height: int
 
 
 def picture_png(picture: Picture) -> Png:

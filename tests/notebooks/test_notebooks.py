@@ -31,10 +31,14 @@ A lesson waits for nothing, so this is close to the time that passes on a clock 
 RUN_ELSEWHERE = {"02": "test_nbval_accepts_a_lesson", "05": "tests/browser/test_course.py, which builds its page"}
 """Lessons that other tests run from top to bottom, so that `test_it_runs` needs to run them only in `make fuzz`."""
 QUICKLY = """
+from explorer.app import images
 from explorer.bench import interleave
+images.DENSITY = 1
 interleave.monotonic = lambda clock=interleave.monotonic: 5 * clock()
 """
-"""Lets the time limits of measurements pass five times as fast; measured times are those of another clock."""
+"""Lets the time limits of measurements pass five times as fast, measured times are those of another clock, and draws
+images for saved notebooks with a quarter of the pixels.
+"""
 README = (NOTEBOOKS / "README.md").read_text(encoding="utf-8")
 CLAIMED = "## What this lesson claimed"
 

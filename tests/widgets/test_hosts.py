@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tests.widgets.samples import bars, coordinates, pictures, question, steps
-from widgets.encode import picture_traits
+from widgets.encode import Png, picture_traits
 
 TRAITS = {"picture", "coordinates", "steps", "step", "selection", "view", "details", "options", "request"}
 
@@ -68,7 +68,7 @@ class TestJupyter:
 
         def make() -> Fallback:
             calls.append(1)
-            return Fallback(b"PNG", 300, 200, "Sum reads Hadamard", "the table")
+            return Fallback(lambda: Png(b"PNG", 300, 200), "Sum reads Hadamard", "the table")
 
         widget = GraphWidget(make_fallback=make)
         assert calls == []  # drawn on display, not before

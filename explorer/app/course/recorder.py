@@ -20,7 +20,7 @@ from widgets.page import RECORDED_MODES
 from widgets.schema import EmbeddedView, GraphOptions, PictureStateView, RecordingView
 
 VIEW_MIME = "application/vnd.circuit-explorer.view+json"
-"""An `EmbeddedView`, in addition to the widget."""
+"""An `EmbeddedView`, in place of the widget."""
 RECORDINGS_MIME = "application/vnd.circuit-explorer.recordings+json"
 """The recordings of all displayed traces, in the order of their numbers."""
 
@@ -35,7 +35,7 @@ class CourseRecorder:
         self._looks: list[dict[PictureKey, None]] = []
 
     def begin(self) -> None:
-        """Add an `EmbeddedView` to every widget that is displayed from now on."""
+        """Display every widget as its text and an `EmbeddedView` from now on."""
         shell = get_ipython()
         if shell is None:
             raise CircuitError("lessons are recorded in a Jupyter kernel, by circuit-explorer course")
@@ -55,8 +55,7 @@ class CourseRecorder:
 
     def _with_view(self, view: Callable[[Any], EmbeddedView]) -> Callable[..., Any]:
         def bundle(widget: Any, include: object = None, exclude: object = None) -> Any:
-            data, metadata = widget._repr_mimebundle_()
-            return {**data, VIEW_MIME: view(widget)}, metadata
+            return {"text/plain": str(widget), VIEW_MIME: view(widget)}, {}
 
         return bundle
 

@@ -111,7 +111,7 @@ class AskWidget(ipywidgets.VBox):
 
     def _fallback(self) -> Fallback:
         found = picture_fallback(self.graph.session.picture())
-        return Fallback(found.png, found.width, found.height, f"{self._words()} {found.alt}", str(self))
+        return Fallback(found.draw, f"{self._words()} {found.alt}", str(self))
 
     def _words(self) -> str:
         return " ".join([self.question.text, *[f"[{choice}]" for choice in self.question.choices]])

@@ -15,18 +15,16 @@ TABLE_COLUMNS = ("box", "what", "details", "level", "layers", "folds", "change",
 
 def picture_fallback(picture: Picture, fold_level: FoldLevelView | None = None) -> Fallback:
     """Return the picture as an image and as a table, with the groups of a fold level below."""
-    png = picture_png(picture)
     parts = [picture_text(picture.view), *([fold_text(fold_level)] if fold_level is not None else [])]
-    return Fallback(png.data, png.width, png.height, _alt(picture.view), "\n\n".join(parts))
+    return Fallback(lambda: picture_png(picture), _alt(picture.view), "\n\n".join(parts))
 
 
 def bars_fallback(bars: BarsView) -> Fallback:
     """Return bars as an image and as a table."""
-    png = bars_png(bars)
     head = f"{bars['title']} ({bars['unit']}). {bars['note']}".strip()
     text = f"{head}\n\n{table_text(bars['table'])}"
     rows = "; ".join(" ".join(row) for row in bars["table"]["rows"][:MAX_ROWS])
-    return Fallback(png.data, png.width, png.height, f"{head} {rows}.", text)
+    return Fallback(lambda: bars_png(bars), f"{head} {rows}.", text)
 
 
 def picture_text(view: PictureView) -> str:

@@ -6,7 +6,7 @@ from typing import Any, cast
 import ipywidgets
 import traitlets
 
-from explorer.app.notebook.fallback import picture_fallback, picture_text
+from explorer.app.notebook.fallback import picture_fallback
 from explorer.app.session.linking import GraphHost, GraphLink
 from explorer.app.session.session import Session
 from explorer.trace import MatchFound, Trace
@@ -65,9 +65,6 @@ class TraceWidget(GraphWidget):
 
     def _fallback(self) -> Fallback:
         return picture_fallback(self.session.picture())
-
-    def __str__(self) -> str:
-        return picture_text(self.session.picture().view)
 
     def _words(self) -> str:
         last = len(self.trace.steps) - 1

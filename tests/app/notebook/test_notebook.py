@@ -282,7 +282,7 @@ class TestFallbacks:
             "table": {"columns": ["what", "CUDA"], "rows": [["plain", "no GPU"]]},
         }
         fallback = bars_fallback(bars)
-        assert fallback.png.startswith(b"\x89PNG")
+        assert fallback.draw().data.startswith(b"\x89PNG")
         assert "plain  no GPU" in fallback.text
 
     def test_a_level_in_words_has_a_row_for_each_slice(self, digits: Trace) -> None:
