@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 import pytest
 import torch
@@ -246,32 +247,30 @@ def test_a_recording_of_the_digits_is_small_and_complete():
         assert all(f"{view['step']}/{node['id']}" in made["details"] for node in view["nodes"])
 
 
-CODE = """
-import json, sys, explorer
-from explorer.templates import gallery
-from explorer.views import TraceIndex, recording
-trace = explorer.record(gallery.load_named("near-misses"))
-trace.save(sys.argv[1], times=False)
-for index in (TraceIndex(explorer.Trace.load(sys.argv[1])), TraceIndex(trace)):
-    made = recording(index, "", modes=("diff", "side"))
-    for step in made["steps"]:
-        step["seconds"] = 0
-    print(json.dumps(made))
-"""
+def saved_and_shown(path: str) -> list[str]:
+    """Save a trace; return what is shown of it and of the file."""
+    trace = explorer.record(gallery.load_named("near-misses"))
+    trace.save(path, times=False)
+    lines = []
+    for index in (TraceIndex(explorer.Trace.load(path)), TraceIndex(trace)):
+        made = recording(index, "", modes=("diff", "side"))
+        for step in made["steps"]:
+            step["seconds"] = 0
+        lines.append(json.dumps(made))
+    return lines
 
 
 def test_files_and_views_have_the_same_bytes_live_or_from_a_file_under_any_hash_seed(tmp_path):
-    """One test for files without times and for views, so that two processes are enough."""
-
-    def run(seed):
-        command = [sys.executable, "-c", CODE, str(tmp_path / f"{seed}.json")]
-        environment = {**os.environ, "PYTHONHASHSEED": seed}
-        return subprocess.run(command, check=True, capture_output=True, env=environment).stdout.splitlines()
-
-    one, other = run("1"), run("77")
-    assert one[0] == one[1]
+    """One test for files without times and for views, so that one more process, with another seed, is enough."""
+    here, there = tmp_path / "here.json", tmp_path / "there.json"
+    code = f"import sys; from {__name__} import saved_and_shown; print(*saved_and_shown(sys.argv[1]), sep='\\n')"
+    environment = {**os.environ, "PYTHONHASHSEED": "77", "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-c", code, str(there)]
+    shown = subprocess.run(command, check=True, capture_output=True, env=environment, text=True).stdout.splitlines()
+    one, other = saved_and_shown(str(here))
     assert one == other
-    assert (tmp_path / "1.json").read_bytes() == (tmp_path / "77.json").read_bytes()
+    assert shown == [one, other]
+    assert here.read_bytes() == there.read_bytes()
 
 
 def test_a_compilation_that_failed_shows_its_last_step_and_the_error():
