@@ -25,18 +25,22 @@ DATA = """([kind, name]) => [...Bokeh.documents[0]._all_models.values()]
   .filter((model) => model.class_name === kind).map((model) => model.data[name])"""
 
 
-# Does what Back and Forward do, and waits until Python has heard of it. If the link is of another trace, the steps are
-# empty until those of that trace arrive.
-GO = """async ([query, sameTrace]) => {
+# Does what Back and Forward do. If the link is of another trace, the steps are empty until those of that trace arrive.
+GO = """([query, sameTrace]) => {
   const models = [...Bokeh.documents[0]._all_models.values()];
-  const data = (name) => models.find((model) => model.class_name === name).data;
-  if (!sameTrace) data("GraphPane").setv({ steps: "[]" }, { sync: false });
+  const graph = models.find((model) => model.class_name === "GraphPane").data;
+  if (!sameTrace) graph.setv({ steps: "[]" }, { sync: false });
   history.pushState(null, "", query);
   dispatchEvent(new PopStateEvent("popstate"));
-  const host = data("BrowserHost");
+}"""
+# Asks Python to answer, and waits until what it has sent before the answer is drawn.
+HELLO = """async () => {
+  const models = [...Bokeh.documents[0]._all_models.values()];
+  const host = models.find((model) => model.class_name === "BrowserHost").data;
   const answered = new Promise((resolve) => host.properties.answer.change.connect(resolve));
   host.setv({ hello: host.hello + 1 });
   await answered;
+  for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame);
 }"""
 SHOWN = "() => document.documentElement.dataset.theme && !document.body.inert"
 
@@ -88,6 +92,8 @@ class Dashboard:
         before, after = (trace_of(view_state_of_query(urlsplit(url).query)) for url in (self.page.url, query))
         self.page.evaluate(GO, [query, before == after])
         self.wait(lambda: self.trait("steps") != "[]", "the steps of the trace")
+        self.page.evaluate(HELLO)
+        self.wait(lambda: self.page.locator("[data-moving=true]").count() == 0, "the boxes in their places")
 
     def trait(self, name: str, kind: str = "GraphPane", number: int = 0) -> Any:
         """A trait of a drawing, which Python and the browser share."""

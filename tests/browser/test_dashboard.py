@@ -55,7 +55,7 @@ def test_back_and_forward_show_what_the_address_names(dashboard: Open) -> None:
     page.page.get_by_role("slider").first.focus()
     for step in (3, 6):
         page.page.keyboard.press("ArrowRight")
-        page.wait_for_step(step)
+        page.wait(lambda step=step: page.page.url.endswith(f"circuit=conflict&step={step}"), "an entry for each step")
     page.choose("Circuit", "blackboard")
     page.wait(lambda: "circuit=blackboard" in page.page.url, "another trace")
     page.page.go_back()

@@ -117,7 +117,7 @@ class Background:
         A cancelled job ends with neither; `on_cancel()` is called at once. Its progress is shown after a moment, or
         `show_at_once` for work that cannot be interrupted later.
         """
-        self.cancel()
+        self._stop()
         job = self.job = Job(title, self._deliver, self._show)
         job.on_cancel = on_cancel
         if show_at_once:
@@ -142,12 +142,18 @@ class Background:
 
     def cancel(self) -> None:
         """Cancel the running job, if there is one."""
-        job, self.job = self.job, None
-        if job is not None:
-            job.cancel()
-            job.running = False
+        if self._stop():
             self._show(None)
-            job.on_cancel()
+
+    def _stop(self) -> bool:
+        """Cancel the running job, whose progress is shown until another one's is; return whether there was one."""
+        job, self.job = self.job, None
+        if job is None:
+            return False
+        job.cancel()
+        job.running = False
+        job.on_cancel()
+        return True
 
     def _finish(self, job: Job, then: Callable[[], Any], on_error: Callable[[Exception], None]) -> None:
         def finish() -> None:

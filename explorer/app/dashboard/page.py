@@ -163,7 +163,8 @@ class Dashboard:
             if names & {"step", "selection"}:
                 self._follow(session, self.workspace.other)
         self.drawer.on_change(names)
-        self._write_link()
+        if names & {"trace", "step", "selection", "look", "other"}:
+            self._write_link()
 
     def _show_other(self) -> None:
         """Show the second graph next to the first, or remove it."""

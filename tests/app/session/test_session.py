@@ -1,5 +1,7 @@
 """A session: its notifications, the selection across steps, and up-to-date pictures."""
 
+from dataclasses import replace
+
 import pytest
 
 from explorer.app.session.library import Library
@@ -56,6 +58,22 @@ def test_going_to_a_step_notifies_of_the_step_and_a_changed_selection(digits: Op
     events.stop()
     session.go(0)
     assert events == []
+
+
+def test_a_state_of_the_same_trace_is_shown_as_it_was(digits: Opened) -> None:
+    session = Session(digits, ViewState())
+    session.go(FUSE)
+    session.change_look(mode="after")
+    session.select([node_box(session, 234)])
+    then = session.state
+    session.go(0)
+    session.change_look(mode="diff")
+    events = Events(session)
+    session.show(then)
+    assert session.state == then
+    assert events.only() == {"step", "selection", "look", "trial"}
+    session.show(replace(then, step=1_000, selection=("nothing",)))
+    assert (session.step, session.selection) == (len(digits.trace.steps) - 1, ())
 
 
 def test_an_unknown_step_changes_nothing(digits: Opened) -> None:
