@@ -51,7 +51,7 @@ from explorer.templates import load_named
 from tests.levels.modes import MODE_IDS, MODES, Mode, compile_circuit, layer_types, some_input
 from tests.needed import is_missing
 
-BOTH_ENDS = pytest.mark.parametrize("mode", [MODES[0], MODES[-1]], ids=(MODE_IDS[0], MODE_IDS[-1]))
+ENDS = (MODE_IDS[0], MODE_IDS[-1])
 
 
 def one_of_each() -> Circuit:
@@ -101,7 +101,7 @@ def test_the_test_circuit_contains_every_layer_that_optimization_creates():
     assert set(layer_types(compile_circuit(one_of_each()))) >= {"CPT", "Tucker", "Mixing", "Evidence", "Polynomial"}
 
 
-@BOTH_ENDS
+@pytest.mark.parametrize("mode", [MODES[0], MODES[-1]], ids=ENDS)
 def test_a_circuit_compiles_to_one_graph_with_its_values(mode: Mode):
     torch.compiler.reset()
     circuit, x = compile_circuit(one_of_each(), **mode), data()
@@ -215,7 +215,7 @@ def test_matrix_products_of_parameters_are_compiled_and_exported():
     assert_equal(torch.export.export(frozen, (rows,), strict=True).module()(rows), circuit(rows))
 
 
-@BOTH_ENDS
+@pytest.mark.parametrize("mode", [pytest.param(MODES[0], marks=pytest.mark.fuzz), MODES[-1]], ids=ENDS)
 def test_a_circuit_is_exported_with_its_values(mode: Mode):
     circuit, x = compile_circuit(one_of_each(), **mode).eval(), data()
     exported = torch.export.export(circuit, (x,))
