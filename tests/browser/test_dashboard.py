@@ -29,8 +29,8 @@ def test_the_keyboard_steps_to_the_first_fuse_and_a_link_reopens_it_as_displayed
     assert picture["title"] == "Step 3 of 11: fuse, round 1, 85 of 85 matches"
     matched = [hull["label"] for hull in picture["hulls"] if hull["kind"] == "match" and "Candecomp" in hull["label"]]
     assert matched == ["Candecomp: 16 matches", "Candecomp: 4 matches", "Candecomp"]
-    assert page.trait("step", "StepsPane") == 3
-    assert "step=3" in page.page.url
+    page.wait(lambda: page.trait("step", "StepsPane") == 3, "the step in the tree")
+    page.wait(lambda: "step=3" in page.page.url, "the link of the step")
 
     page.press("Side by side")
     page.wait(lambda: page.picture()["mode"] == "side", "two pictures")
@@ -38,7 +38,7 @@ def test_the_keyboard_steps_to_the_first_fuse_and_a_link_reopens_it_as_displayed
     assert {node["change"] for node in picture["nodes"]} >= {"kept", "removed"}
     assert {node["change"] for node in picture["other"]["nodes"]} >= {"kept", "added"}
     assert page.page.locator(".ce-view").count() == 2
-    assert "mode=side" in page.page.url
+    page.wait(lambda: "mode=side" in page.page.url, "the link of the mode")
 
     page.press("After")
     page.wait(lambda: page.picture()["mode"] == "after", "the state after")
@@ -62,7 +62,7 @@ def test_back_and_forward_show_what_the_address_names(dashboard: Open) -> None:
     page.wait(lambda: page.picture()["title"] == "Step 6 of 12: fuse, round 2, 2 of 2 matches", "the trace before")
     page.page.go_back()
     page.wait_for_step(3)
-    assert page.page.url.endswith("?circuit=conflict&step=3")
+    assert page.page.url.endswith("?circuit=conflict&step=3")  # the browser has changed it first
     page.page.go_forward()
     page.wait_for_step(6)
     assert page.page.url.endswith("?circuit=conflict&step=6")
