@@ -100,7 +100,8 @@ class BrowserHost(AnyWidgetComponent):
     flips = param.Integer(0)
     copy = param.Dict({})
     copied = param.Dict({})
-    address = param.String("", doc="The query of the address; another one is a new entry, Back and Forward set it.")
+    address = param.String("", doc="The query of the address. Back and Forward set it.")
+    replaces = param.Boolean(False, doc="Whether the address replaces the entry of the history; otherwise it adds one.")
 
     def __init__(self, **params: Any) -> None:
         super().__init__(width=0, height=0, margin=0, **params)
@@ -109,6 +110,10 @@ class BrowserHost(AnyWidgetComponent):
     def flip_theme(self) -> None:
         """Toggle between light and dark; the initial theme is the system's."""
         self.flips += 1
+
+    def show_address(self, query: str, *, replaces: bool = False) -> None:
+        """Change the address: add an entry to the history, or replace the current one."""
+        self.param.update(address=query, replaces=replaces)
 
     def put_on_clipboard(self, text: str) -> None:
         """Copy `text` to the clipboard; `copied` says whether the browser allowed it."""

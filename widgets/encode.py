@@ -1,4 +1,4 @@
-"""Encode plain data for the drawing code: topology and text as one JSON string, coordinates as bytes."""
+"""Data as hosts take it: topology and text as one JSON string, coordinates as bytes, images as PNG."""
 
 import json
 from dataclasses import dataclass

@@ -163,8 +163,12 @@ def opened_by(url: str) -> "Opened":
 
 
 @pytest.fixture
-def dashboard(browsing: "Page", server: Server) -> Callable[..., Dashboard]:
-    """Show a link in the page that is open, as Back and Forward do; `fresh` loads another page, which takes longer."""
+def dashboard(browsing: "Page", server: Server, request: pytest.FixtureRequest) -> Iterator[Callable[..., Dashboard]]:
+    """Show a link in the page that is open, as Back and Forward do; `fresh` loads another page, which takes longer.
+
+    The page of a test that fails is not used again.
+    """
+    num_failed = request.session.testsfailed
 
     def open_(query: str = "", *, fresh: bool = False, **media: Any) -> Dashboard:
         if media:
@@ -176,4 +180,6 @@ def dashboard(browsing: "Page", server: Server) -> Callable[..., Dashboard]:
             page.show(query)
         return page
 
-    return open_
+    yield open_
+    if request.session.testsfailed > num_failed:
+        browsing.goto("about:blank")

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { afterEach, mock, test } from "node:test";
+import { mock, test } from "node:test";
 
 import view from "../../widgets/js/host.js";
 import { newDocument, newModel, settled } from "./dom.mjs";
 
-/** A system whose theme can change, as `matchMedia` tells it. */
+/** A system whose theme can change, as `matchMedia` tells it; until the view is closed. */
 function system(dark) {
   const callbacks = [];
   const media = {
@@ -21,11 +21,6 @@ function system(dark) {
     },
   };
 }
-
-afterEach(() => {
-  delete globalThis.matchMedia;
-  mock.timers.reset();
-});
 
 /** A window with an address: its history is a list of entries, and `go` does what Back and Forward do. */
 function newWindow() {
@@ -59,7 +54,12 @@ function open(more = {}, refuses = false) {
   document.defaultView = window;
   const el = document.createElement("div");
   const model = newModel({ flips: 0, copy: {}, copied: {}, ...more });
-  const close = view.render({ model, el });
+  const unrender = view.render({ model, el });
+  const close = () => {
+    unrender();
+    delete globalThis.matchMedia;
+    mock.timers.reset();
+  };
   return {
     document,
     window,
@@ -138,12 +138,14 @@ test("nothing is copied without a request", async () => {
   close();
 });
 
-test("each new address is an entry of the history but the first, and Back sets the address", async () => {
+test("each new address adds an entry unless it is the first or replaces one, and Back sets the address", async () => {
   const { window, model, close } = open({ address: "?circuit=digits" });
   assert.deepEqual(window.entries, ["?circuit=digits"]);
   await model.put({ address: "?circuit=digits&step=3" });
   await model.put({ address: "?circuit=digits&step=3" });
   assert.deepEqual(window.entries, ["?circuit=digits", "?circuit=digits&step=3"]);
+  await model.put({ address: "?circuit=digits&step=6", replaces: true });
+  assert.deepEqual(window.entries, ["?circuit=digits", "?circuit=digits&step=6"]);
   window.go("?circuit=digits");
   assert.deepEqual(model.sent, [{ address: "?circuit=digits" }]);
   assert.equal(window.entries.length, 2);

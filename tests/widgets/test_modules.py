@@ -1,4 +1,7 @@
-"""The sources of the views, tested by node against a small fake document and model: `node --test tests/widgets/`."""
+"""The sources of the views, tested by node against a small fake document and model.
+
+By hand: `node --test tests/widgets/`.
+"""
 
 import json
 import shutil

@@ -4,8 +4,8 @@
  * Sets the theme of the page as `data-theme`: the system's, until an increment of the trait `flips` toggles it.
  * Increments `hello` until `answer` arrives, then sets `ready`: from then on messages are delivered. Until then the
  * page is inert: a key pressed earlier would only move its slider. Reads `copy` ({text, n}): copies the text to the
- * clipboard and writes `copied` ({n, ok}). Reads and writes `address`, the query of the address: each new one is an
- * entry of the history, and Back and Forward set it.
+ * clipboard and writes `copied` ({n, ok}). Reads and writes `address`, the query of the address: Back and Forward
+ * set it. The first value replaces the current entry of the history, a later one adds an entry unless it `replaces`.
  */
 
 import { asDict, text } from "./shared/reading.js";
@@ -44,7 +44,7 @@ function render({ model, el }) {
     const address = text(model.get("address"));
     if (address && address !== location.search) history[how](null, "", address);
   };
-  const push = () => write("pushState");
+  const show = () => write(model.get("replaces") ? "replaceState" : "pushState");
   const read = () => save("address", location.search);
   write("replaceState");
   follow();
@@ -66,7 +66,7 @@ function render({ model, el }) {
   if (media && media.addEventListener) media.addEventListener("change", follow);
   model.on("change:flips", flip);
   model.on("change:copy", copy);
-  model.on("change:address", push);
+  model.on("change:address", show);
   doc.defaultView.addEventListener("popstate", read);
   return () => {
     opened();
@@ -74,7 +74,7 @@ function render({ model, el }) {
     if (media && media.removeEventListener) media.removeEventListener("change", follow);
     model.off("change:flips", flip);
     model.off("change:copy", copy);
-    model.off("change:address", push);
+    model.off("change:address", show);
     doc.defaultView.removeEventListener("popstate", read);
     doc.documentElement.removeAttribute("data-theme");
   };

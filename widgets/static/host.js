@@ -39,7 +39,7 @@ function render({ model, el }) {
     const address = text(model.get("address"));
     if (address && address !== location.search) history[how](null, "", address);
   };
-  const push = () => write("pushState");
+  const show = () => write(model.get("replaces") ? "replaceState" : "pushState");
   const read = () => save("address", location.search);
   write("replaceState");
   follow();
@@ -60,7 +60,7 @@ function render({ model, el }) {
   if (media && media.addEventListener) media.addEventListener("change", follow);
   model.on("change:flips", flip);
   model.on("change:copy", copy);
-  model.on("change:address", push);
+  model.on("change:address", show);
   doc.defaultView.addEventListener("popstate", read);
   return () => {
     opened();
@@ -68,7 +68,7 @@ function render({ model, el }) {
     if (media && media.removeEventListener) media.removeEventListener("change", follow);
     model.off("change:flips", flip);
     model.off("change:copy", copy);
-    model.off("change:address", push);
+    model.off("change:address", show);
     doc.defaultView.removeEventListener("popstate", read);
     doc.documentElement.removeAttribute("data-theme");
   };

@@ -54,10 +54,7 @@ class CourseRecorder:
         publish_display_data({RECORDINGS_MIME: self.recordings()})
 
     def _with_view(self, view: Callable[[Any], EmbeddedView]) -> Callable[..., Any]:
-        def bundle(widget: Any, include: object = None, exclude: object = None) -> Any:
-            return {"text/plain": str(widget), VIEW_MIME: view(widget)}, {}
-
-        return bundle
+        return lambda widget, include=None, exclude=None: ({"text/plain": str(widget), VIEW_MIME: view(widget)}, {})
 
     # ------------------------------------------------------------------ views
 

@@ -25,10 +25,6 @@ class Cancelled(Exception):  # noqa: N818  # it is not an error
     """Raised in a cancelled job, at its next report."""
 
 
-def _nothing() -> None:
-    """Do nothing."""
-
-
 def show_nothing(job: "Job | None") -> None:
     """Show no progress, for work that nobody waits for."""
 
@@ -41,7 +37,7 @@ class Job:
         self.text = ""
         self.fraction: float | None = None
         self.running = True
-        self.on_cancel: Callable[[], None] = _nothing
+        self.on_cancel: Callable[[], None] = lambda: None
         self._cancelled = Event()
         self._deliver = deliver
         self._show = show
@@ -74,7 +70,7 @@ class Job:
         if isinstance(event, StepStarted):
             self.report(event.path)
 
-    def show(self, text: str, fraction: float | None = None, also: Callable[[], None] = _nothing) -> None:
+    def show(self, text: str, fraction: float | None = None, also: Callable[[], None] = lambda: None) -> None:
         """Show the progress and the output of `also`; wait for both, so that nothing is sent during the next part."""
         self.text, self.fraction = text, fraction
         if self._quiet or monotonic() - self._shown < PROGRESS_SECONDS:
@@ -110,7 +106,7 @@ class Background:
         on_error: Callable[[Exception], None],
         *,
         show_at_once: bool = False,
-        on_cancel: Callable[[], None] = _nothing,
+        on_cancel: Callable[[], None] = lambda: None,
     ) -> Job:
         """Run `work(job)` in a thread; then, in the thread of the host, `on_done(result)` or `on_error(error)`.
 
@@ -131,7 +127,7 @@ class Background:
             try:
                 result = work(job)
             except Cancelled:
-                self._finish(job, _nothing, on_error)
+                self._finish(job, lambda: None, on_error)
             except Exception as error:  # noqa: BLE001  # `on_error` shows it to the reader
                 self._finish(job, lambda error=error: on_error(error), on_error)
             else:
@@ -146,7 +142,7 @@ class Background:
             self._show(None)
 
     def _stop(self) -> bool:
-        """Cancel the running job, whose progress is shown until another one's is; return whether there was one."""
+        """Cancel the running job without clearing its progress; return whether there was one."""
         job, self.job = self.job, None
         if job is None:
             return False

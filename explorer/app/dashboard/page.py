@@ -77,10 +77,12 @@ class Dashboard:
 
     def __init__(self, library: Library, state: ViewState, problem: str = "", opened: Opened | None = None) -> None:
         document = pn.state.curdoc
-        self.is_loaded = self._following = False
+        self.is_loaded = self._following = self._is_link_due = self._is_writing = False
+        self._address = ""
         self.messages = Messages(cancel=lambda: self.workspace.background.cancel())
         session = Session(opened or open_state(library, state), state)
-        self.workspace = Workspace(session, library, partial(_deliver, document), self._show_job)
+        self._deliver = partial(_deliver, document)
+        self.workspace = Workspace(session, library, self._deliver, self._show_job)
         self.workspace.show_message, self.workspace.clear_message = self.messages.show, self.messages.clear
         self.browser = BrowserHost()
         self.workspace.copy = self.browser.put_on_clipboard
@@ -99,13 +101,14 @@ class Dashboard:
         }
         self.link = GraphLink(session, self.graph, requests, self.workspace.guard)
         self.other_link: GraphLink | None = None
-        self._unlisten: Callable[[], None] = _nothing
+        self._unlisten: Callable[[], None] = lambda: None
         self.steps.param.watch(self.workspace.guard(lambda event: session.go(event.new)), "step")
         self.theme = pmui.Button(
             label="Theme", size="small", variant="text", on_click=lambda _: self.browser.flip_theme()
         )
         self.browser.param.watch(lambda event: self._on_copy(event.new), "copied")
-        self.browser.param.watch(self.workspace.guard(lambda event: self._on_address(event.new)), "address")
+        go = self.workspace.guard(lambda event: self._is_writing or self._on_address(event.new))
+        self.browser.param.watch(go, "address")
         session.listen(self._on_change)
         self._on_change(frozenset(("trace", "step", "other")))
         if problem:
@@ -152,7 +155,7 @@ class Dashboard:
         self.costs.on_change(names)
         self.header.on_change(names)
         if names & {"trace"}:
-            self.workspace.other = None if session.state.other is None else self.workspace.other
+            self.workspace.other = None  # whoever opens a trace opens the one to compare with, too
             if self.is_loaded:
                 check_values(self.workspace, ask_first=True)
         if names & {"other", "trace"}:
@@ -169,7 +172,7 @@ class Dashboard:
     def _show_other(self) -> None:
         """Show the second graph next to the first, or remove it."""
         self._unlisten()
-        self._unlisten = _nothing
+        self._unlisten = lambda: None
         if self.other_link is not None:
             self.other_link.close()
             self.other_link = None
@@ -187,11 +190,11 @@ class Dashboard:
     def _on_other_change(self, other: Session, names: frozenset[str]) -> None:
         """Apply the reader's actions in the right graph to the left one and to the link."""
         session = self.workspace.session
+        session.state = replace(session.state, other=replace(other.state, other=None))
         if "step" in names:
             self._step_together(other, session)
         if names & {"step", "selection"}:
             self._follow(other, session)
-        session.state = replace(session.state, other=replace(other.state, other=None))
         self._write_link()
 
     def _step_together(self, leader: Session, follower: Session) -> None:
@@ -213,17 +216,38 @@ class Dashboard:
             self._following = False
 
     def _write_link(self) -> None:
-        self.browser.address = f"?{self.workspace.session.state.query()}"
+        """Write the address, once for all changes of an action."""
+        if not self._is_link_due:
+            self._is_link_due = True
+            self._deliver(self._show_link)
+
+    def _show_link(self) -> None:
+        """Add an entry to the history; replace one to which the browser went, if it could not be opened as it is."""
+        self._is_link_due, replaces = False, self.browser.address != self._address
+        self._address = f"?{self.workspace.session.state.query()}"
+        self._is_writing = True
+        self.browser.show_address(self._address, replaces=replaces)
+        self._is_writing = False
 
     def _on_address(self, address: str) -> None:
-        """Show what the address names after Back or Forward."""
-        session, state = self.workspace.session, view_state_of_query(address)
-        if state.query() == session.state.query():
-            return
-        if trace_of(state) == trace_of(session.state) and state.other == session.state.other:
+        """Open the view state of the address after Back or Forward."""
+        session, other = self.workspace.session, self.workspace.other
+        if address != f"?{session.state.query()}":
+            try:
+                state = view_state_of_query(address)
+            except CircuitError:
+                self._write_link()
+                raise
+            if trace_of(state) != trace_of(session.state) or (other is None) != (state.other is None):
+                self.workspace.open(state)
+                return
+            self._following = True
+            self.messages.clear()
             session.show(state)
-        else:
-            self.workspace.open(state)
+            if other is not None and state.other is not None:
+                other.show(state.other)
+            self._following = False
+        self.workspace.stop_opening()
 
     def _show_job(self, job: Job | None) -> None:
         self.messages.show_job(job)
@@ -246,10 +270,6 @@ class Dashboard:
         ok = bool(answer.get("ok"))
         text = "Copied." if ok else "The browser did not allow copying; select the text and copy it yourself."
         self.messages.show(text, "info" if ok else "error", "")
-
-
-def _nothing() -> None:
-    """Do nothing."""
 
 
 def _options(drawer: bool, narrow: bool = False) -> dict[str, Any]:
@@ -295,7 +315,7 @@ def make_page(library: Library, default: ViewState | None = None) -> pmui.Page:
         state = view_state_of_query(query) if query else default
     except CircuitError as error:
         problem = f"The link cannot be read: {error}"
-    if replace(trace_of(state), options=ViewState().options) == ViewState():
+    if replace(trace_of(state), options=ViewState().options, other=None) == ViewState():
         start = "The link cannot be opened: " if query else ""
         _fill(page, library, (state, problem), (default, ""), (ViewState(), ""), start=start)
     else:

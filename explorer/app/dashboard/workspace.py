@@ -41,6 +41,7 @@ class Workspace:
         self.clear_message: Callable[[], None] = lambda: None
         self.copy: Callable[[str], None] = lambda text: None
         self.open_tool: Callable[[str], None] = lambda name: None
+        self._opening: Job | None = None
 
     def guard(self, action: Callable[..., Any]) -> Callable[..., None]:
         """Wrap the action of a button, so that its errors are shown in the page."""
@@ -115,9 +116,14 @@ class Workspace:
 
     def _start_opening(self, state: ViewState, on_open: Callable[[Opened], None]) -> None:
         title = f"Opening {state.circuit}"
-        self.background.start(
+        self._opening = self.background.start(
             title, lambda job: open_state(self.library, state, job.on_event), on_open, self.show_error
         )
+
+    def stop_opening(self) -> None:
+        """Cancel the opening of a trace, but no other work."""
+        if self._opening is not None and self._opening is self.background.job:
+            self.background.cancel()
 
     def show_other(self, other: Session | None) -> None:
         """Show a second trace next to the first; None ends the comparison."""

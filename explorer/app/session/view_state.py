@@ -76,8 +76,8 @@ class ViewState:
 
 
 def trace_of(state: ViewState) -> ViewState:
-    """Return the part of a view state that names the trace: without step, selection, display and comparison."""
-    return replace(state, step=0, selection=(), look=DisplayOptions(), other=None)
+    """Return the part of a view state that names its traces: without steps, selections and display."""
+    return replace(state, step=0, selection=(), look=DisplayOptions(), other=state.other and trace_of(state.other))
 
 
 def view_state_of_query(query: str) -> ViewState:
