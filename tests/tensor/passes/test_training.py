@@ -15,6 +15,7 @@ from tests.tensor.passes.random_programs import random_graph
 from tests.tensor.text_form import expression
 
 DOUBLE = torch.float64
+ROUNDING = 1e-9
 
 
 def parameter(*shape, values=None):
@@ -32,17 +33,17 @@ def gradients(graph, given):
     if not isinstance(total, torch.Tensor) or not total.requires_grad:
         return {}
     found = torch.autograd.grad(total, parameters, allow_unused=True)
-    return {n: g for n, g in zip(names, found, strict=True) if g is not None and bool((g != 0).any())}
+    return {n: g for n, g in zip(names, found, strict=True) if g is not None and not bool((g.abs() < ROUNDING).all())}
 
 
 def assert_same_gradients(found, wanted):
     """None and zeros are the same; the rest agrees but for rounding."""
     assert found.keys() == wanted.keys()
     for name, gradient in found.items():
-        torch.testing.assert_close(gradient, wanted[name], rtol=1e-9, atol=1e-9, equal_nan=True)
+        torch.testing.assert_close(gradient, wanted[name], rtol=ROUNDING, atol=ROUNDING, equal_nan=True)
 
 
-@seeded(16)
+@seeded(16, also=(20292798,))  # a gradient of 8e-18 that is exactly 0 after the passes: the sum of a softmax
 def test_random_programs_keep_their_gradients_where_numbers_are_equal(seed):
     torch.manual_seed(seed)
     graph = random_graph(seed, DOUBLE, length=5 + seed % 8, requires_grad=True)
