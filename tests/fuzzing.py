@@ -21,7 +21,7 @@ FUZZ_SEED = int(os.environ["FUZZ_SEED"]) if os.environ.get("FUZZ_SEED") else Non
 DATABASE = Path(__file__).parents[1] / ".hypothesis" / "examples"
 """Where failing examples are kept while fuzzing: the next round tries them first."""
 
-RUN_SHARE = 1 / 4
+RUN_SHARE = 1 / 5
 """How many of its examples a test tries where they are the same in every run: more of them would find nothing new."""
 
 Test = TypeVar("Test", bound=Callable[..., object])

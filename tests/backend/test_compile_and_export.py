@@ -208,8 +208,7 @@ def test_matrix_products_of_parameters_are_compiled_and_exported():
     assert found >= {"TorchMatMulParameter", "TorchKroneckerParameter"}
     rows = torch.tensor([[0, 1], [1, 1]])
     assert_equal(torch.compile(circuit, fullgraph=True, backend="aot_eager")(rows), circuit(rows))
-    for strict in (False, True):
-        assert_equal(torch.export.export(circuit.eval(), (rows,), strict=strict).module()(rows), circuit(rows))
+    assert_equal(torch.export.export(circuit.eval(), (rows,), strict=True).module()(rows), circuit(rows))
     frozen = circuit.freeze()
     assert_equal(torch.compile(frozen, fullgraph=True, backend="eager")(rows), circuit(rows))
     assert_equal(torch.export.export(frozen, (rows,), strict=True).module()(rows), circuit(rows))

@@ -46,7 +46,7 @@ def test_forward_times_without_the_peer(monkeypatch, tmp_path):
 
 @needs_peer
 @pytest.mark.peer
-@pytest.mark.parametrize("name", ["digits", "S1"])
+@pytest.mark.parametrize("name", ["S1", pytest.param("digits", marks=pytest.mark.fuzz)])
 def test_forward_times_with_the_peer(name):
     times = benchmarks.measure_forward(benchmarks.get_case(name), num_threads=1, repeats=2)
     assert times.difference is not None
@@ -60,7 +60,7 @@ def test_forward_times_with_the_peer(name):
 
 @needs_peer
 @pytest.mark.peer
-@pytest.mark.parametrize("name", ["S2", "M2"])
+@pytest.mark.parametrize("name", ["S2", pytest.param("M2", marks=pytest.mark.fuzz)])
 def test_both_sides_agree_with_equal_values(name):
     """Mixing sums, Kronecker products, Gaussians: copied values result in equal outputs, calm or not."""
     case = replace(benchmarks.get_case(name), shape=(1, 4, 4), num_units=4, batch_size=8)
