@@ -38,7 +38,8 @@ class Page:
 
     def work(self) -> list[tuple[str, bool]]:
         """Do the work that waits; return what was written since the last time."""
-        while self.made.workspace.background.job or not self.delivered.empty():
+        workspace = self.made.workspace
+        while workspace.background.job or workspace.quiet_background.job or not self.delivered.empty():
             self.delivered.get(timeout=20)()
         written, self.written[:] = list(self.written), []
         return written
