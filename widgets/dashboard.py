@@ -113,7 +113,8 @@ class BrowserHost(AnyWidgetComponent):
 
     def show_address(self, query: str, *, replaces: bool = False) -> None:
         """Change the address: add an entry to the history, or replace the current one."""
-        self.param.update(address=query, replaces=replaces)
+        self.replaces = replaces  # first: the browser hears of one after the other
+        self.address = query
 
     def put_on_clipboard(self, text: str) -> None:
         """Copy `text` to the clipboard; `copied` says whether the browser allowed it."""

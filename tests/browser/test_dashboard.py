@@ -68,6 +68,19 @@ def test_back_and_forward_show_what_the_address_names(dashboard: Open) -> None:
     assert page.page.url.endswith("?circuit=conflict&step=6")
 
 
+def test_an_address_that_is_not_as_the_page_writes_it_is_replaced(dashboard: Open) -> None:
+    page = dashboard("?circuit=conflict&step=99")
+    page.wait(lambda: page.page.url.endswith("?circuit=conflict&step=12"), "the step that there is")
+    entries = page.page.evaluate("history.length")
+    page.show("?circuit=conflict&step=77")
+    page.wait(lambda: page.page.url.endswith("?circuit=conflict&step=12"), "the step that there is")
+    assert page.page.evaluate("history.length") == entries + 1  # that of the reader
+    page.page.get_by_role("slider").first.focus()
+    page.page.keyboard.press("Home")
+    page.wait(lambda: page.page.url.endswith("?circuit=conflict"), "the link of the step")
+    assert page.page.evaluate("history.length") == entries + 2
+
+
 def test_why_not_answers_at_a_near_miss(dashboard: Open) -> None:
     page = dashboard("?step=3")
     page.tool("Why not")
