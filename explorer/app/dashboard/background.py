@@ -144,12 +144,11 @@ class Background:
     def _stop(self) -> bool:
         """Cancel the running job without clearing its progress; return whether there was one."""
         job, self.job = self.job, None
-        if job is None:
-            return False
-        job.cancel()
-        job.running = False
-        job.on_cancel()
-        return True
+        if job is not None:
+            job.cancel()
+            job.running = False
+            job.on_cancel()
+        return job is not None
 
     def _finish(self, job: Job, then: Callable[[], Any], on_error: Callable[[Exception], None]) -> None:
         def finish() -> None:

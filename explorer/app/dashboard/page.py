@@ -243,10 +243,12 @@ class Dashboard:
                 return
             self._following = True
             self.messages.clear()
-            session.show(state)
-            if other is not None and state.other is not None:
-                other.show(state.other)
-            self._following = False
+            try:
+                session.show(state)
+                if other is not None and state.other is not None:
+                    other.show(state.other)
+            finally:
+                self._following = False
         self.workspace.stop_opening()
 
     def _show_job(self, job: Job | None) -> None:

@@ -94,8 +94,7 @@ class Session:
 
     def show(self, state: ViewState) -> None:
         """Show step, selection and display of another view state of this trace."""
-        self.trial = None
-        self.state = self._possible(self.opened, state)
+        self.state, self.trial = self._possible(self.opened, state), None
         self._drop_unknown_boxes()
         self._tell("step", "selection", "look", "trial")
 
