@@ -165,6 +165,17 @@ class StepView(TypedDict):
     seconds: float
 
 
+class FrameView(TypedDict):
+    """One frame of the film: a step that changed something."""
+
+    step: int
+    label: str
+    calls: int
+    """How many layers, or operators, are called after the step."""
+    sentence: str
+    """What the step did and what it bought."""
+
+
 class SectionView(TypedDict):
     """A section of the details of a node: a heading, rows of (name, value), then lines of text."""
 

@@ -26,6 +26,7 @@ from explorer.views.details import (
     near_misses as near_misses,
     why_not as why_not,
 )
+from explorer.views.film import calls_of as calls_of, film as film, sentence_of as sentence_of
 from explorer.views.folds import (
     fold_level as fold_level,
     fold_levels as fold_levels,

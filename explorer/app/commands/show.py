@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from explorer.trace import Trace
 
 HEADINGS = {"transcendentals": "exp and log"}
+BAR_WIDTH = 20
+"""Characters of the bar of the step with the most calls."""
 MAX_PER_RULE = 10
 """Rewrites listed per rule and step; the rest is counted, and listed with --all."""
 
@@ -22,6 +24,7 @@ def show(
     step: Annotated[
         str | None, typer.Option(metavar="N|PATH", help="one step: by number (-1 is the last) or by path")
     ] = None,
+    steps: Annotated[bool, typer.Option("--steps", help="a table of all steps, even those without a change")] = False,
     graph: Annotated[bool, typer.Option("--graph", help="the graph as text, after --step or at the end")] = False,
     why_not: Annotated[
         tuple[str, int] | None, typer.Option(metavar="PATTERN NODE", help="why a pattern was not applied at a node")
@@ -45,13 +48,14 @@ def show(
         bool, typer.Option("--all", help="with --step: every rewrite, not only the first ten of each rule")
     ] = False,
 ) -> None:
-    """Print the steps of a trace, or the answers to the given questions."""
+    """Print what each step did and what it bought, or the answers to the given questions."""
     from explorer.trace import Trace
 
     trace = Trace.load(file)
     at = _step(step)
     limit = None if everything else MAX_PER_RULE
     questions: list[tuple[bool, Callable[[], Iterable[object]]]] = [
+        (steps, lambda: [trace]),
         (at is not None and not (graph or stats or conflicts), lambda: [_step_text(trace, at or 0, limit)]),
         (graph, lambda: [trace.graph_at(-1 if at is None else at)]),
         (why_not is not None, lambda: [trace.why_not(*why_not, step=at)] if why_not else []),
@@ -63,7 +67,7 @@ def show(
         (rules, lambda: [_rules_table(trace), *map(str, trace.rule_interactions())]),
         (stats, lambda: [_stats_table(trace, at)]),
     ]
-    answers = [answer for wanted, answer in questions if wanted] or [lambda: [trace]]
+    answers = [answer for wanted, answer in questions if wanted] or [lambda: _film_lines(trace)]
     console = results()
     for answer in answers:
         for part in answer():
@@ -71,6 +75,19 @@ def show(
                 console.print(part)
             else:
                 print_text(str(part))
+
+
+def _film_lines(trace: "Trace") -> Iterable[str]:
+    """Return a line per step that changed something: its number, its calls as a number and a bar, its sentence."""
+    from explorer.views import TraceIndex, film
+
+    frames = film(TraceIndex(trace))
+    most = max(frame["calls"] for frame in frames)
+    width = len(f"{most:,}")
+    for frame in frames:
+        eighths = max(1, round(8 * BAR_WIDTH * frame["calls"] / most))
+        bar = "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
+        yield f"{frame['step']:>4}  {frame['calls']:>{width},} {bar:<{BAR_WIDTH}}  {frame['sentence']}"
 
 
 def _step(given: str | None) -> int | str | None:

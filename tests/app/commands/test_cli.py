@@ -42,11 +42,22 @@ def test_a_trace_is_printed_written_and_shown(tmp_path):
     printed = run("trace", "blackboard", "-o", str(path)).output
     assert "optimize/round 1/fuse" in printed
     assert f"circuit-explorer show {path}" in printed
-    assert run("show", str(path)).output.strip() in printed
+    assert run("show", str(path), "--steps").output.strip() in printed
     loaded = Trace.load(path)
     last = run("show", str(path), "--step", "-1").output
     assert f"step {len(loaded.steps) - 1}: {loaded.steps[-1].path}" in last
     assert run("show", str(path), "--step", loaded.steps[3].path).output == run("show", str(path), "--step", "3").output
+
+
+def test_show_prints_a_bar_and_a_sentence_for_each_step_that_changed_something(tmp_path):
+    path = str(tmp_path / "digits.trace.json")
+    run("trace", "digits", "-o", path)
+    lines = run("show", path).output.splitlines()
+    assert lines[2].split("  ")[1:3] == [" 7", " 86 ██████████▏"]
+    assert lines[2].endswith(" 64 equal Categorical layers of level 0 become one: 149 calls → 86.")
+    assert [line.split()[:2] for line in lines] == [
+        ["0", "170"], ["3", "149"], ["7", "86"], ["8", "23"], ["9", "8"], ["10", "5"],
+    ]  # fmt: skip
 
 
 def test_show_answers_questions(tmp_path):
@@ -184,7 +195,7 @@ def test_a_rule_that_fails_is_an_error_and_the_trace_up_to_it_is_kept(tmp_path, 
     last = Trace.load(path).steps[-1]
     assert last.path == "optimize/round 1/fuse"
     assert "on purpose" in (last.error or "")
-    assert "failed: optimize/round 1/fuse: the rule Candecomp" in run("show", str(path)).output
+    assert "stopped here: optimize/round 1/fuse: the rule Candecomp" in run("show", str(path)).output
 
 
 def test_training_writes_a_checkpoint_and_continues_from_it(tmp_path):

@@ -1,0 +1,82 @@
+"""The film: which steps have a frame, how many calls each leaves, and what its sentence says."""
+
+from textwrap import wrap
+
+import pytest
+import torch
+from inline_snapshot import snapshot
+
+import explorer
+from explorer.templates import gallery
+from explorer.views import TraceIndex, calls_of, film, sentence_of
+from tests.views.showing import SMALL, every_step, index_of
+
+
+def lines_of(index, count=None):
+    shown = film(index)[:count]
+    frames = [f"{frame['step']} {frame['label']} {frame['calls']}: {frame['sentence']}" for frame in shown]
+    return [line for frame in frames for line in wrap(frame, 100, subsequent_indent="  ")]
+
+
+def test_fusing_and_folding_say_what_became_what_and_how_many_calls_are_left():
+    assert lines_of(index_of("conflict")) == snapshot(
+        [
+            "0 compile 12: 12 layers compiled, each a call: 5 Sum, 4 Categorical, 3 Hadamard.",
+            "3 fuse, round 1 9: Categorical is rewritten 4 times (CategoricalLogSoftmax); 2 × Sum becomes Sum 2",
+            "  times (SumCollapse); Hadamard + Sum becomes CPT (Candecomp); 2 matches lost a conflict: 12 calls →",
+            "  9.",
+            "6 fuse, round 2 7: Hadamard + Sum becomes CPT 2 times (Candecomp): 9 calls → 7.",
+            "10 fold, level 0 4: 4 equal Categorical layers of level 0 become one: 7 calls → 4.",
+            "11 fold, level 1 3: 2 equal CPT layers of level 1 become one: 4 calls → 3.",
+        ]
+    )
+
+
+def test_a_shattered_layer_and_levels_on_which_little_is_equal():
+    assert lines_of(index_of("kronecker")) == snapshot(
+        [
+            "0 compile 6: 6 layers compiled, each a call: 3 Sum, 2 Categorical, 1 Hadamard.",
+            "2 shatter, round 1 8: Sum becomes 2 × TensorDot 2 times (DenseKronecker): 6 calls → 8.",
+            "3 fuse, round 1 7: Categorical is rewritten 2 times (CategoricalLogSoftmax); Hadamard + Sum becomes",
+            "  CPT (Candecomp): 8 calls → 7.",
+            "7 fold, level 0 6: 2 equal Categorical layers of level 0 become one: 7 calls → 6.",
+        ]
+    )
+    assert sentence_of(index_of("near-misses"), 11) == snapshot("2 layers of level 1 have no equal: still 9 calls.")
+
+
+def test_a_step_that_changed_nothing_says_what_came_closest():
+    assert wrap(sentence_of(index_of("conflict"), 9), 100) == snapshot(
+        [
+            "No pattern matched. 5 patterns were tried on 7 layers. Closest: CategoricalLogSoftmax, 4 times",
+            "blocked at its 1st layer because its parameter probs does not match.",
+        ]
+    )
+
+
+def test_operators_are_counted_at_the_tensor_level():
+    circuit = explorer.TorchCompiler().compile(gallery.load_named("conflict"))
+    index = TraceIndex(explorer.record(circuit, (torch.zeros(4, 4, dtype=torch.long),)))
+    assert lines_of(index, 3) == snapshot(
+        [
+            "0 import 70: 70 operators imported, each a call: 14 view, 12 squeeze, 4 transpose, 4 select, 4 add,",
+            "  3 clamp ... (26 in all).",
+            "3 constant_evaluation, round 1 40: evaluate_constant 29 times: 70 calls → 40.",
+            "5 Canonicalize, round 1 40: transpose becomes permute (to_permute): still 40 calls.",
+        ]
+    )
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_calls_are_the_layers_of_every_step(name):
+    index = index_of(name)
+    assert [calls_of(index, step) for step in every_step(name)] == [
+        len(index.trace.graph_at(step).nodes) for step in every_step(name)
+    ]
+
+
+def test_a_loaded_trace_has_the_same_film(tmp_path):
+    trace = index_of("digits").trace
+    trace.save(tmp_path / "digits.trace.json")
+    loaded = TraceIndex(explorer.Trace.load(tmp_path / "digits.trace.json"))
+    assert film(loaded) == film(TraceIndex(trace))
