@@ -57,7 +57,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shown_at = next(at for at, text in enumerate(CELLS) if "explorer.show(" in text)
     cells.insert(1 + shown_at, nbformat.v4.new_markdown_cell("## Pictures"))
     asked_at = next(at for at, text in enumerate(CELLS) if "explorer.ask(" in text)
-    cells.insert(2 + asked_at, nbformat.v4.new_code_cell(TOLD))
+    cells.insert(2 + asked_at, nbformat.v4.new_code_cell(TOLD, metadata={"tags": ["answer"]}))
     nbformat.write(nbformat.v4.new_notebook(cells=cells), folder / "00_tiny.ipynb")
     assert list(build_course(folder, folder / "pages")) == ["00_tiny"]
     return folder / "pages" / "00_tiny.html"
@@ -177,7 +177,21 @@ def test_what_happened_is_closed_until_an_answer_is_checked(tiny: Path, shown: "
     assert not told.is_visible()
     button(view(page, 0), "Check").click()
     told.wait_for()
-    assert view(page, 3).locator(".ce-box").first.is_visible()  # a heading ends the part hidden behind a question
+    assert view(page, 3).locator(".ce-box").first.is_visible()  # it is not part of the answer
+
+
+def test_all_folds_open_at_once_and_in_print(tiny: Path, shown: "Callable[..., Page]") -> None:
+    page = shown(tiny)
+    told = page.get_by_text("members: 4", exact=True)
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert told.is_visible()
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert not told.is_visible()
+    page.get_by_role("button", name="Open all", exact=True).click()
+    assert told.is_visible()
+    assert page.get_by_text("explorer.ask(trace, 'winner')").is_visible()
+    page.get_by_role("button", name="Close all", exact=True).click()
+    assert not told.is_visible()
 
 
 def test_a_question_is_answered_by_the_keyboard_alone(tiny: Path, shown: "Callable[..., Page]") -> None:

@@ -116,6 +116,39 @@ def test_it_runs(file: Path, kernel: "BlockingKernelClient") -> None:
             run(kernel, cell["source"])
     after = run(kernel, "", **clock)
     assert float(after["seconds"]) - float(before["seconds"]) < MAX_SECONDS
+    told = [name for name, earlier in spoilers(kernel) if not is_folded_behind(file, name, earlier)]
+    assert told == []
+
+
+SPOILERS = """
+from explorer.app.notebook.ask import AskWidget as _AskWidget
+_named = [(name, one) for name, one in globals().items() if not name.startswith("_")]
+_asked = [(name, one.trace, one.question) for name, one in _named if isinstance(one, _AskWidget)]
+_spoilers = [
+    (name, earlier)
+    for at, (name, trace, question) in enumerate(_asked)
+    for earlier, its_trace, asked in _asked[:at]
+    if trace is its_trace and question.after_step >= asked.step and asked.kind != "stat"
+]
+"""
+"""The questions whose picture shows what an earlier question asked for."""
+
+
+def spoilers(kernel: "BlockingKernelClient") -> list[tuple[str, str]]:
+    """Return each question of the notebook with an earlier one whose answer its picture shows."""
+    return ast.literal_eval(run(kernel, SPOILERS, found="_spoilers")["found"])
+
+
+def is_folded_behind(file: Path, name: str, earlier: str) -> bool:
+    """Return whether a question is part of the answer of an earlier one, or in a later section."""
+    cells = cells_of(file)
+    first, last = (
+        next(at for at, cell in enumerate(cells) if cell["source"].startswith(f"{one} = explorer.ask("))
+        for one in (earlier, name)
+    )
+    between = cells[first + 1 : last + 1]
+    headings = [cell for cell in between if cell["cell_type"] == "markdown" and cell["source"].startswith("## ")]
+    return bool(headings) or all("answer" in cell["metadata"].get("tags", ()) for cell in between)
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)

@@ -14,8 +14,9 @@ from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError
 
+from explorer.app.course.cells import ANSI
 from explorer.app.course.links import INDEX, TEXTS, page_name
-from explorer.app.course.page import ANSI, Course, index_html, lesson_html, lesson_of, quiz_html, quiz_of
+from explorer.app.course.page import Course, index_html, lesson_html, lesson_of, quiz_html, quiz_of
 from explorer.errors import CircuitError, FileFormatError, unknown_name
 
 LESSONS = "[0-9][0-9]_*.ipynb"

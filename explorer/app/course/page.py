@@ -2,74 +2,33 @@
 
 The pages are not written by nbconvert. Its templates leave formulas to MathJax and widgets to RequireJS, which both
 come from a network; here formulas are MathML, the recordings are stored once for all widgets of a page, and the page's
-policy allows no requests. It renders cells one by one; here the cells after a question form one section that stays
-closed until the question is answered. Links between lessons become links between the pages of this build. Every block
-of a template and every method of its Markdown renderer would have to be replaced, and no dependency would go: panel and
-rich require the parser and the highlighter that `markdown.py` uses.
+policy allows no requests. It renders cells one by one; here the cells that answer a question form one section that
+stays closed until the question is answered. Links between lessons become links between the pages of this build. Every
+block of a template and every method of its Markdown renderer would have to be replaced, and no dependency would go:
+panel and rich require the parser and the highlighter that `markdown.py` uses.
 """
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
-from itertools import chain
-from typing import Any, cast
+from typing import Any
 
+from explorer.app.course.cells import Page, cells_html
 from explorer.app.course.links import ANSWERS, INDEX, QUIZ
-from explorer.app.course.markdown import CODE_STYLE, TextOf, code_html, plain_text
-from explorer.app.course.recorder import RECORDINGS_MIME, VIEW_MIME
-from widgets.page import POLICY, view_html, views_html
-from widgets.schema import EmbeddedView, RecordingView
+from explorer.app.course.markdown import CODE_STYLE, TextOf, plain_text
+from explorer.app.course.style import FOLDS_SCRIPT, STYLE
+from widgets.page import POLICY, views_html
 
-ANSI = re.compile(r"\x1b\[[0-9;]*m")
-HEADING = re.compile(r"#{1,6} ")
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 MINUTES = re.compile(r"[Aa]bout (\d+) minutes")
 ABOUT = re.compile(r"^## .*\(lesson (\d+)\)", re.MULTILINE)
 """The title of a quiz question names the lesson that it is about."""
 
-STYLE = """
-:root{color-scheme:light dark;--bg:#fff;--fg:#16191d;--muted:#565d66;--line:#d5d9df;--soft:#f4f6f8;
---link:#0a5fb4;--note:#fff7e0}
-@media (prefers-color-scheme:dark){:root{--bg:#0f1216;--fg:#eceef1;--muted:#a9b1bb;--line:#3a414b;
---soft:#191d23;--link:#7cc0ff;--note:#2b2412}}
-*{box-sizing:border-box}
-html{background:var(--bg);color:var(--fg);scroll-padding-top:1rem}
-body{margin:0 auto;padding:1rem 1.2rem 4rem;max-width:60rem;
-font:16px/1.6 system-ui,-apple-system,"Segoe UI",Roboto,Arial,sans-serif}
-main{min-width:0}
-main>p,main>ul,main>ol,main>h1,main>h2,main>h3{max-width:46rem}
-h1{font-size:1.9rem;line-height:1.25;margin:1.2rem 0 .8rem}
-h2{font-size:1.35rem;line-height:1.3;margin:2.2rem 0 .6rem;padding-top:.6rem;border-top:1px solid var(--line)}
-h3{font-size:1.1rem;margin:1.6rem 0 .4rem}
-a{color:var(--link)}
-nav{display:flex;flex-wrap:wrap;gap:.3rem 1.4rem;font-size:.92rem}
-nav a{display:inline-block;padding:.2rem 0}
-pre,code{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;font-size:.86rem}
-p code,li code,td code{background:var(--soft);padding:.1em .3em;border-radius:4px;overflow-wrap:anywhere}
-td code{overflow-wrap:normal}
-pre{margin:.5rem 0;padding:.6rem .9rem;overflow:auto;line-height:1.5;border-radius:6px}
-pre.code{background:var(--soft);border:1px solid var(--line);margin-top:1rem}
-pre.out{padding:.2rem .9rem;border-left:3px solid var(--line);border-radius:0;max-height:34rem}
-pre.stderr{background:var(--note)}
-table{border-collapse:collapse;margin:.6rem 0}
-.table{overflow-x:auto}
-th,td{text-align:left;padding:.2rem .9rem .2rem 0;border-bottom:1px solid var(--line);vertical-align:top}
-.lessons td+td,.lessons th+th{text-align:right;white-space:nowrap;padding:.2rem 0 .2rem .9rem;
-font-variant-numeric:tabular-nums}
-math{font-size:1.08em}
-.whole{white-space:nowrap}
-.math.block{margin:.7rem 0;overflow-x:auto;max-width:46rem}
-img{max-width:100%}
-.view{margin:.8rem 0}
-.behind{margin:.8rem 0;padding:0 0 0 1rem;border-left:3px solid var(--line)}
-.behind>summary{margin-left:-1rem;padding:.4rem 1rem;cursor:pointer;font-weight:600;background:var(--soft);
-border-radius:0 6px 6px 0}
-.behind>summary>span{font-weight:400;color:var(--muted)}
-.behind[open]>summary>span{display:none}
-.view>[data-step]{overflow:auto}
-:focus-visible{outline:2px solid var(--link);outline-offset:2px}
-"""
+SECTION = re.compile(r'<h([23])(?: id="([^"]*)")?>(.*?)</h[23]>', re.DOTALL)
+"""A heading of a converted lesson: its level, id and words."""
+MIN_CONTENTS = 2
+"""A page with fewer sections has no list of contents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +58,6 @@ class Course:
     pages: Collection[str] = ()
 
 
-@dataclass
-class _Page:
-    """State that the cells of a page share: its text converter, and its views in order."""
-
-    text: TextOf
-    views: list[EmbeddedView] = field(default_factory=list[EmbeddedView])
-    recordings: list[RecordingView] = field(default_factory=list[RecordingView])
-
-
 def lesson_of(name: str, notebook: Mapping[str, Any]) -> Lesson:
     """Read the title and minutes of a lesson from its first texts."""
     texts = [cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
@@ -127,13 +77,16 @@ def quiz_of(text: str, lessons: Sequence[Lesson]) -> Quiz:
 def lesson_html(notebook: Mapping[str, Any], course: Course, at: int) -> str:
     """Write the page of the executed lesson `at`. Raises: FileFormatError for a formula that cannot be converted."""
     lesson = course.lessons[at]
-    page = _Page(TextOf(f"{lesson.name}.ipynb", course.pages))
-    main = _main_html(notebook["cells"], page)
+    page = Page(TextOf(f"{lesson.name}.ipynb", course.pages))
+    main = cells_html(notebook["cells"], page)
     links = [(f"{one.name}.html", f"Before: {one.title}") for one in course.lessons[:at][-1:]]
     links += [(f"{one.name}.html", f"Next: {one.title}") for one in course.lessons[at + 1 :][:1]]
     if course.quiz and course.quiz.after == lesson.name:
         links.append((QUIZ, course.quiz.title))
     scripts = views_html(page.views, page.recordings) if page.views else ""
+    if "<details" in main:
+        main = f'<button type="button" class="all" hidden>Open all</button>\n{main}'
+        scripts += f'\n<script type="module">{FOLDS_SCRIPT}</script>'
     return _page_html(lesson.title, _between_links(main, links, course), scripts)
 
 
@@ -186,96 +139,19 @@ def _between_links(main: str, links: Sequence[tuple[str, str]], course: Course) 
         for page, words in [(INDEX, "All lessons"), *links]
     ]
     begin, end = (f'<nav aria-label="{label}">{"".join(shown)}</nav>' for label in ("Lessons", "More lessons"))
-    return f"{begin}\n<main>\n{main}</main>\n{end}"
+    return f"{begin}\n{_contents_html(main)}<main>\n{main}</main>\n{end}"
 
 
-# ---------------------------------------------------------------------- cells
-
-
-def _main_html(cells: Sequence[Mapping[str, Any]], page: _Page) -> str:
-    """Write all cells; those after a question, up to the next heading or question, are closed until it is answered."""
-    parts: list[str] = []
-    behind: list[str] | None = None
-    for cell in chain.from_iterable(map(_at_headings, cells)):
-        asks = _asks(cell)
-        if behind is not None and (asks or _begins_section(cell)):
-            parts.append(_behind_html(behind))
-            behind = None
-        (parts if behind is None else behind).append(_cell_html(cell, page))
-        if asks:
-            behind = []
-    return "".join([*parts, _behind_html(behind or [])])
-
-
-def _behind_html(parts: Sequence[str]) -> str:
-    text = "".join(parts)
-    if not text.strip():
+def _contents_html(main: str) -> str:
+    """List the sections of a page, and its exercises within them; empty for a page without sections."""
+    sections = [found for found in SECTION.findall(main) if found[1]]
+    if len(sections) < MIN_CONTENTS:
         return ""
-    return (
-        '<details class="behind"><summary>What happened <span>(opens when you check an answer)</span></summary>\n'
-        f"{text}</details>\n"
+    rows = "".join(
+        f'<li{" class=part" if level == "3" else ""}><a href="#{name}">{re.sub("<[^>]*>", "", words)}</a></li>'
+        for level, name, words in sections
     )
-
-
-def _asks(cell: Mapping[str, Any]) -> bool:
-    views = [output.get("data", {}).get(VIEW_MIME) for output in cell.get("outputs", ())]
-    return any(view is not None and view["kind"] == "question" for view in views)
-
-
-def _begins_section(cell: Mapping[str, Any]) -> bool:
-    return cell["cell_type"] == "markdown" and HEADING.match(cell["source"]) is not None
-
-
-def _at_headings(cell: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Split a Markdown cell at its headings; any other cell is returned whole."""
-    if cell["cell_type"] != "markdown":
-        return [cell]
-    pieces: list[list[str]] = [[]]
-    is_code = False
-    for line in cell["source"].splitlines(keepends=True):
-        is_code ^= line.startswith("```")
-        if HEADING.match(line) and not is_code:
-            pieces.append([])
-        pieces[-1].append(line)
-    return [{**cell, "source": "".join(piece)} for piece in pieces if piece]
-
-
-def _cell_html(cell: Mapping[str, Any], page: _Page) -> str:
-    if cell["cell_type"] == "markdown":
-        return page.text.html(cell["source"])
-    if cell["cell_type"] != "code":
-        return ""
-    outputs = "".join(_output_html(output, page) for output in cell["outputs"])
-    code = cell["source"].strip("\n")
-    return (f'<pre class="code" tabindex="0">{code_html(code)}</pre>\n' if code else "") + outputs
-
-
-def _output_html(output: Mapping[str, Any], page: _Page) -> str:
-    if output["output_type"] == "stream":
-        return _text_html(output["text"], output["name"])
-    if output["output_type"] == "error":
-        return _text_html("\n".join(output["traceback"]), "stderr")
-    data = output["data"]
-    if RECORDINGS_MIME in data:
-        page.recordings = cast("list[RecordingView]", data[RECORDINGS_MIME])
-        return ""
-    if VIEW_MIME in data:
-        view = cast(EmbeddedView, data[VIEW_MIME])
-        page.views.append(view)
-        return view_html(len(page.views) - 1, view.get("tables", {}), data.get("text/plain", "")) + "\n"
-    if "text/markdown" in data:
-        return page.text.html(data["text/markdown"])
-    if "image/png" in data:
-        words = escape(data.get("text/plain", ""), quote=True)
-        return f'<img alt="{words}" src="data:image/png;base64,{data["image/png"].strip()}">\n'
-    return _text_html(data.get("text/plain", ""), "stdout")
-
-
-def _text_html(text: str, name: str) -> str:
-    words = ANSI.sub("", text).rstrip("\n")
-    if not words:
-        return ""
-    return f'<pre class="out{" stderr" if name == "stderr" else ""}" tabindex="0">{escape(words)}</pre>\n'
+    return f'<nav class="contents" aria-label="Contents"><ol>{rows}</ol></nav>\n'
 
 
 def _page_html(title: str, body: str, scripts: str) -> str:

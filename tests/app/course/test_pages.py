@@ -1,6 +1,8 @@
 """The outputs of lessons as pages: printed text, and the recordings that replace a kernel."""
 
 import re
+from html import unescape
+from typing import Any
 
 import pytest
 
@@ -115,19 +117,38 @@ class TestViews:
         assert len(shown) < 400_000
 
 
-def test_a_heading_inside_a_cell_ends_the_section_behind_a_question(conflict: Trace) -> None:
-    recorder = CourseRecorder()
-    question = recorder.question(explorer.ask(conflict, "winner"))
-    behind = "It won.\n\n```python\n# no heading\n```\n\n## Next\n\nMore."
-    page = page_of(
-        text("# 0. Tiny"),
-        code("ask", display_output(**{VIEW_MIME: question, "text/plain": "q"})),
-        text(behind),
-        code("", display_output(**{RECORDINGS_MIME: recorder.recordings()})),
-    )
-    closed = re.findall(r'<details class="behind">(.*?)</details>', page, re.DOTALL)
-    assert len(closed) == 1
-    assert "It won." in closed[0]
-    assert "no heading" in closed[0]
-    assert "More." not in closed[0]
-    assert "Next</h2>" in page
+class TestFolds:
+    def test_an_answer_is_folded_and_may_end_with_the_next_question(self) -> None:
+        page = page_of(
+            text("# 0. Tiny"),
+            code("one = explorer.ask(trace, 'winner')"),
+            answer(code("print('first')")),
+            answer(code("two = explorer.ask(trace, 'layers-left')")),
+            answer(text("It is the *second*.")),
+            text("Visible again."),
+        )
+        body = re.sub(r"<head>.*</head>|<script.*", "", page, flags=re.DOTALL)
+        folds = unescape(re.sub("<(?!/?details)[^>]*>|\\s+", "", body))
+        source, behind = '<detailsclass="foldsource">Thecodeofthisquestion', '<detailsclass="foldbehind">Whathappened'
+        assert folds[folds.index("<details") :] == (
+            f"{source}one=explorer.ask(trace,'winner')</details>"
+            f"{behind}(openswhenyouhaveanswered)print('first')"
+            f"{source}two=explorer.ask(trace,'layers-left')</details>"
+            f"{behind}(openswhenyouhaveanswered)Itisthesecond.</details></details>"
+            "Visibleagain.Alllessons"
+        )
+
+    def test_the_assertions_at_the_end_are_folded(self) -> None:
+        claims = text("## What this lesson claimed")
+        page = page_of(text("# 0. Tiny"), claims, code("assert 1"), code("assert 2"), text("Next: more."))
+        (closed,) = re.findall(r'<details class="fold claims">(.*?)</details>', page, re.DOTALL)
+        assert "assert" in closed
+        assert "Next" not in closed
+
+    def test_a_page_without_folds_has_no_button(self) -> None:
+        assert "Open all" not in page_of(text("# 0. Words"), code("1"))
+
+
+def answer(cell: Any) -> Any:
+    cell.metadata["tags"] = ["answer"]
+    return cell

@@ -1,0 +1,163 @@
+"""What a reader of a lesson sees at first: no answer below its question, and nothing needed that is folded away.
+
+Each rule holds in the notebook, where the code of questions and assertions is hidden, and on the page made of it.
+"""
+
+import ast
+import builtins
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+pytest.importorskip("anywidget", reason="needs anywidget: pip install 'circuit-explorer[ui]'")
+pytest.importorskip("latex2mathml", reason="needs latex2mathml: pip install 'circuit-explorer[ui]'")
+pytest.importorskip("nbclient", reason="needs nbclient: pip install 'circuit-explorer[ui]'")
+
+from explorer.app.course.cells import claims_at, is_answer, is_question
+from explorer.app.course.page import Course, lesson_html, lesson_of
+
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+LESSONS = sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))
+MAX_CODE = 88
+"""Columns of code that fit the text column of a page."""
+
+each_lesson = pytest.mark.parametrize("file", LESSONS, ids=lambda file: file.stem)
+
+
+def cells_of(file: Path) -> list[Any]:
+    return nbformat.read(file, as_version=4).cells
+
+
+def page_of(file: Path) -> str:
+    """The page of a lesson that was not run: its text and code, without outputs."""
+    notebook = nbformat.read(file, as_version=4)
+    return lesson_html(notebook, Course((lesson_of(file.stem, notebook),), pages=("index.html",)), 0)
+
+
+@each_lesson
+class TestTheNotebook:
+    def test_a_question_is_followed_by_its_answer_which_has_to_be_run(self, file: Path) -> None:
+        cells = cells_of(file)
+        for at, cell in enumerate(cells):
+            if is_question(cell):
+                assert is_answer(cells[at + 1]), cell.source
+                assert cells[at + 1].cell_type == "code", cell.source
+            elif is_answer(cell):
+                assert is_question(cells[at - 1]) or is_answer(cells[at - 1]), cell.source
+                assert not re.search("^#{1,6} ", cell.source, re.MULTILINE) or cell.cell_type == "code"
+
+    def test_visible_code_uses_only_what_visible_code_defines(self, file: Path) -> None:
+        cells = cells_of(file)
+        claims = claims_at(cells)
+        known = set(dir(builtins))
+        for at, cell in enumerate(cells):
+            if cell.cell_type == "code" and at not in claims and not is_question(cell) and not is_answer(cell):
+                tree = ast.parse(cell.source)
+                assert not names_used(tree) - known - names_defined(tree), cell.source
+                known |= names_defined(tree)
+
+    def test_the_code_of_questions_and_assertions_is_hidden(self, file: Path) -> None:
+        cells = cells_of(file)
+        claims = claims_at(cells)
+        for at, cell in enumerate(cells):
+            hidden = cell.metadata.get("jupyter", {}).get("source_hidden", False)
+            assert hidden == (at in claims or is_question(cell)), cell.source
+
+    def test_a_question_defines_nothing_but_itself(self, file: Path) -> None:
+        for cell in filter(is_question, cells_of(file)):
+            assert len(names_defined(ast.parse(cell.source))) == 1, cell.source
+
+    def test_code_fits_the_text_column(self, file: Path) -> None:
+        lines = [line for cell in cells_of(file) if cell.cell_type == "code" for line in cell.source.splitlines()]
+        assert [line for line in lines if len(line) > MAX_CODE] == []
+
+
+def names_defined(tree: ast.AST) -> set[str]:
+    """The names that code binds, including those within functions and comprehensions."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            found.add(node.id)
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.arg):
+            found.add(node.arg)
+        elif isinstance(node, ast.alias):
+            found.add((node.asname or node.name).partition(".")[0])
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            found.add(node.name)
+    return found
+
+
+def names_used(tree: ast.AST) -> set[str]:
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+
+
+class _Folds(HTMLParser):
+    """The text of a page in the order of the page, each piece with the kinds of the folds around it."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.pieces: list[tuple[tuple[str, ...], str]] = []
+        self._around: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "details":
+            self._around.append((dict(attrs)["class"] or "").removeprefix("fold "))
+            assert "open" not in dict(attrs)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "details":
+            self._around.pop()
+
+    def handle_data(self, data: str) -> None:
+        self.pieces.append((tuple(self._around), data))
+
+    def text(self, *around: str) -> str:
+        return "".join(piece for folds, piece in self.pieces if folds == around)
+
+
+@each_lesson
+class TestThePage:
+    def test_questions_answers_and_assertions_are_folded_and_nothing_else(self, file: Path) -> None:
+        folds = _Folds(page_of(file))
+        assert {kind for around, _ in folds.pieces for kind in around} == {"source", "behind", "claims"}
+        shown = folds.text()
+        assert "explorer.ask(" not in shown
+        assert "assert " not in folds.text("source")
+        for cell in cells_of(file):
+            if cell.cell_type == "markdown" and not is_answer(cell):
+                words = re.search(r"^[A-Z][\w ,]{20,}", cell.source, re.MULTILINE)
+                assert words is None or words[0] in shown
+        for at in claims_at(cells_of(file)):
+            assert cells_of(file)[at].source.splitlines()[0] in folds.text("claims")
+
+    def test_the_code_of_a_question_is_followed_by_the_fold_that_answers_it(self, file: Path) -> None:
+        page = page_of(file)
+        kinds = re.findall(r'<details class="fold (source|behind)">', page)
+        assert kinds
+        assert kinds == ["source", "behind"] * (len(kinds) // 2)
+
+    def test_it_lists_its_sections_and_opens_all_folds_at_once_and_in_print(self, file: Path) -> None:
+        page = page_of(file)
+        contents = re.search(r'<nav class="contents".*?</nav>', page, re.DOTALL)
+        assert contents
+        linked = re.findall(r'href="#([^"]+)"', contents[0])
+        headings = list(headings_of(file))
+        assert len(linked) == len(headings)
+        assert all(f'id="{name}"' in page for name in linked)
+        assert 'class="all" hidden>Open all</button>' in page
+        assert "beforeprint" in page
+        assert "@media print" in page
+
+
+def headings_of(file: Path) -> Iterator[str]:
+    for cell in cells_of(file):
+        if cell.cell_type == "markdown":
+            yield from re.findall(r"^###? (.+)$", cell.source, re.MULTILINE)
