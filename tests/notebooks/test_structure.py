@@ -77,6 +77,16 @@ class TestTheNotebook:
         assert [line for line in lines if len(line) > MAX_CODE] == []
 
 
+def test_more_the_same_and_fewer_are_each_right_several_times() -> None:
+    code = [cell.source for file in LESSONS[:7] for cell in cells_of(file) if cell.cell_type == "code"]
+    right = re.findall(r'\.check\("(more|the same|fewer)"\)\.right', "\n".join(code))
+    assert {choice: right.count(choice) >= 2 for choice in set(right)} == {
+        "more": True,
+        "the same": True,
+        "fewer": True,
+    }
+
+
 def names_defined(tree: ast.AST) -> set[str]:
     """The names that code binds, including those within functions and comprehensions."""
     found: set[str] = set()
