@@ -35,7 +35,12 @@ from explorer.trace.events import (
 from explorer.trace.file_format import TRACE_FORMAT as TRACE_FORMAT
 from explorer.trace.ladder import LEVELS as LEVELS, Level as Level
 from explorer.trace.passes import tries as tries
-from explorer.trace.paths import Stage as Stage, StepPath as StepPath, parse_path as parse_path
+from explorer.trace.paths import (
+    Stage as Stage,
+    StepPath as StepPath,
+    owner_of_parameter as owner_of_parameter,
+    parse_path as parse_path,
+)
 from explorer.trace.reading import trace_from_json as trace_from_json
 from explorer.trace.records import (
     NodeKind as NodeKind,

@@ -1,11 +1,14 @@
-"""What a trace file names must exist: options, kinds of rules, matches and nodes."""
+"""What a trace file names must exist: options, rules, matches, nodes, parameters, slices."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from explorer.trace.changes import GraphChange, GraphHistory
 from explorer.trace.equivalence import EXACTNESS_ORDER
 from explorer.trace.events import TENSOR, RuleDescription
 from explorer.trace.passes import PASS_OF_KIND
+from explorer.trace.paths import owner_of_parameter
+from explorer.trace.records import NodeRecord
 from explorer.trace.steps import Step
 
 TENSOR_OPTION_TYPES: Mapping[str, type] = {
@@ -29,41 +32,108 @@ def check_tensor_options(options: Mapping[str, Any]) -> None:
             raise ValueError(f"the option {name} is {options[name]!r}; expected {kind.__name__}")
 
 
-def check_rule(rule: RuleDescription) -> None:
-    """Raises: ValueError for a rule of an unknown kind or exactness, or without entries."""
-    if rule.kind not in (*PASS_OF_KIND, TENSOR) or rule.exactness not in EXACTNESS_ORDER or not rule.entries:
-        raise ValueError(f"the rule {rule.name} has an unknown kind or exactness, or no entries")
+class ReferenceChecker:
+    """Checks that what each step names exists. Call it for the steps in order, before and after each change."""
+
+    def __init__(self, rules: Sequence[RuleDescription], history: GraphHistory) -> None:
+        for rule in rules:
+            if rule.kind not in (*PASS_OF_KIND, TENSOR) or rule.exactness not in EXACTNESS_ORDER or not rule.entries:
+                raise ValueError(f"the rule {rule.name} has an unknown kind or exactness, or no entries")
+        self._rules = frozenset(rule.name for rule in rules)
+        self._patterns = frozenset(rule.pattern for rule in rules)
+        if not len(rules) == len(self._rules) == len(self._patterns):
+            raise ValueError("two rules have the same name or the same pattern")
+        self._history = history
+        self._created: set[int] = set()
+
+    def check_before(self, step: Step) -> None:
+        """Check what a step says about the nodes before it. Raises: ValueError for a missing rule, match or node."""
+        self._check_rules(step)
+        numbers = [rewrite.number for rewrite in step.rewrites]
+        numbers += [number for lost in step.lost for number in (lost.loser, lost.winner)]
+        for number in numbers:
+            if number not in range(len(step.matches)):
+                raise ValueError(f"{_name(step)} names match {number!r}, but has {len(step.matches)}")
+        named = [node for match in step.matches if not match.parameter_path for node in (match.root, *match.nodes)]
+        for missed in step.refusals:
+            named += () if missed.parameter_path else (missed.refusal.root, missed.refusal.node)
+        named += [lost.node for lost in step.lost if not lost.parameter_path]
+        named += [node for rewrite in step.rewrites if not rewrite.parameter_path for node in rewrite.removed]
+        named += [node for group in step.folds for node in group.members]
+        named += [owner_of_parameter(path) for path in _parameter_paths(step)]
+        self._check_exist(named, f"before {_name(step)}")
+        for group in step.folds:
+            if group.level not in range(step.index):
+                raise ValueError(f"{_name(step)} folds level {group.level!r}, but there are too few steps before it")
+
+    def check_after(self, step: Step, change: GraphChange) -> None:
+        """Check what a step says about the nodes after it. Raises: ValueError for a node that does not exist."""
+        created = [group.node for group in step.folds]
+        created += [node for rewrite in step.applied if not rewrite.parameter_path for node in rewrite.added]
+        self._check_exist(created, f"after {_name(step)}")
+        self._created.update(created if step.index else change.added)
+        for node in change.added:
+            if node not in self._created:
+                raise ValueError(f"{_name(step)} adds node {node}, which none of its rewrites and folds created")
+        _check_folds(step, change)
+
+    def _check_rules(self, step: Step) -> None:
+        """Check that the rules of a step are those of the trace."""
+        named = [*step.rules, *(match.rule for match in step.matches), *(rewrite.rule for rewrite in step.rewrites)]
+        unknown = [name for name in named if name not in self._rules]
+        patterns = [*(missed.refusal.pattern for missed in step.refusals), *step.refusals_over]
+        unknown += [name for name in patterns if name not in self._patterns]
+        if unknown:
+            raise ValueError(f"{_name(step)} names the rule {unknown[0]}, which the trace does not have")
+
+    def _check_exist(self, named: Sequence[int], when: str) -> None:
+        for node in named:
+            if node not in self._history.inputs:
+                raise ValueError(f"node {node!r} does not exist {when}, which names it")
 
 
-def check_before(step: Step, nodes: Container[int]) -> None:
-    """Check what a step says about the nodes before it. Raises: ValueError for a missing match, node or level."""
-    numbers = [rewrite.number for rewrite in step.rewrites]
-    numbers += [number for lost in step.lost for number in (lost.loser, lost.winner)]
-    for number in numbers:
-        if number not in range(len(step.matches)):
-            raise ValueError(f"{_name(step)} names match {number!r}, but has {len(step.matches)}")
-    named = [node for match in step.matches if not match.parameter_path for node in (match.root, *match.nodes)]
-    named += [refused.refusal.root for refused in step.refusals if not refused.parameter_path]
-    named += [lost.node for lost in step.lost if not lost.parameter_path]
-    named += [node for rewrite in step.rewrites if not rewrite.parameter_path for node in rewrite.removed]
-    named += [node for group in step.folds for node in group.members]
-    _check_exist(named, nodes, f"before {_name(step)}")
+def check_last(steps: Sequence[Step], reads: Mapping[int, Mapping[str, Any]]) -> None:
+    """Check what holds once all steps are known. Raises: ValueError."""
+    for step in steps[:-1]:
+        if step.error is not None:
+            raise ValueError(f"{_name(step)} failed, but is not the last step")
+    for step in steps:
+        if set(step.snapshot.stats) != set(steps[0].snapshot.stats):
+            raise ValueError(f"{_name(step)} has other statistics than the first step")
+    for node, read in reads.items() if steps else ():
+        _check_read(node, read["index"], steps[-1].snapshot.graph.nodes)
+
+
+def _check_folds(step: Step, change: GraphChange) -> None:
+    """Check that each group became a new node, which replaces its members, or is one layer that stays."""
+    members = [member for group in step.folds for member in group.members]
+    if len(members) != len(set(members)):
+        raise ValueError(f"{_name(step)} folds a layer twice")
     for group in step.folds:
-        if group.level not in range(step.index):
-            raise ValueError(f"{_name(step)} folds level {group.level!r}, but there are too few steps before it")
+        is_new = group.node in change.added and set(group.members).issubset(change.removed)
+        if group.members != (group.node,) and not is_new:
+            raise ValueError(f"{_name(step)} folds layers into node {group.node}, but does not replace them by it")
 
 
-def check_after(step: Step, nodes: Container[int]) -> None:
-    """Check what a step says about the nodes after it. Raises: ValueError for a node that does not exist."""
-    created = [group.node for group in step.folds]
-    created += [node for rewrite in step.applied if not rewrite.parameter_path for node in rewrite.added]
-    _check_exist(created, nodes, f"after {_name(step)}")
+def _check_read(node: int, index: Sequence[Sequence[Sequence[int]]], final: Mapping[int, NodeRecord]) -> None:
+    """Check that every row of an index table has the same length, and names slices of nodes that exist."""
+    if node in final and len(index) != final[node].num_folds:
+        raise ValueError(f"node {node} has {final[node].num_folds} slices, but its index table has {len(index)} rows")
+    for row in index:
+        if len(row) != len(index[0]):
+            raise ValueError(f"the rows of the index table of node {node} differ in length")
+        for source, number in row:
+            if source in final and number >= final[source].num_folds:
+                raise ValueError(f"node {node} reads slice {number} of node {source}, which has fewer")
+            if node in final and source not in final:
+                raise ValueError(f"node {node} reads node {source}, which does not exist in the end")
 
 
-def _check_exist(named: list[int], nodes: Container[int], when: str) -> None:
-    for node in named:
-        if node not in nodes:
-            raise ValueError(f"node {node!r} does not exist {when}, which names it")
+def _parameter_paths(step: Step) -> Iterator[str]:
+    """The parameters that a step names."""
+    for entry in (*step.matches, *step.refusals, *step.lost, *step.rewrites):
+        if entry.parameter_path:
+            yield entry.parameter_path
 
 
 def _name(step: Step) -> str:

@@ -100,3 +100,15 @@ def _parse_stage(text: str) -> Stage:
     text, run = (found[1], int(found[2])) if found else (text, 1)
     counted = COUNTED_TEXT.fullmatch(text)
     return Stage(counted[1], int(counted[2]), run) if counted else Stage(text, None, run)
+
+
+def owner_of_parameter(path: str) -> int:
+    """The layer that holds a parameter. Raises: ValueError for another kind of path.
+
+    >>> owner_of_parameter("12.weight")
+    12
+    """
+    number, dot, _ = path.partition(".")
+    if not (dot and number.isdecimal() and number.isascii()):
+        raise ValueError(f"{path!r} is not the path of a parameter, such as 12.weight")
+    return int(number)

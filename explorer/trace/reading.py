@@ -8,9 +8,10 @@ from explorer.errors import CircuitError, FileFormatError
 from explorer.files import check_format
 from explorer.options import CompilerOptions
 from explorer.trace.changes import GraphChange, GraphHistory
-from explorer.trace.checking import check_after, check_before, check_rule, check_tensor_options
+from explorer.trace.checking import ReferenceChecker, check_last, check_tensor_options
 from explorer.trace.events import Folded, LimitReached, MatchFound, MatchLost, Rewritten, RuleDescription
 from explorer.trace.file_format import TRACE_FORMAT, VERSION
+from explorer.trace.file_types import check_types
 from explorer.trace.ladder import level_of
 from explorer.trace.loaded import LoadedSnapshot
 from explorer.trace.paths import Stage, StepPath, parse_path
@@ -26,45 +27,49 @@ def trace_from_json(data: Any, where: str = "trace data") -> Trace:
     content = check_format(data, TRACE_FORMAT, VERSION, where)
     try:
         return _read(content)
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError, CircuitError) as error:
+    except (ValueError, CircuitError) as error:
+        raise FileFormatError(f"{where}: not a whole trace: {error}") from error
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
         raise FileFormatError(f"{where}: not a whole trace: {type(error).__name__}: {error}") from error
 
 
 def _read(data: Mapping[str, Any]) -> Trace:
+    level = level_of(data["options"])
+    data = {**data, "steps": [with_new_names(row) for row in data["steps"]]}
+    check_types(data, level)
     records = [_read_node(row, data["parameters"]) for row in data["nodes"]]
     rules = tuple(_read_rule(row) for row in data["rules"])
     reads = {g["node"]: g["read"] for row in data["steps"] for g in row["folds"] if "read" in g}
     times: Mapping[str, Any] = data.get("times") or {}
     options = dict(data["options"])
-    level = level_of(options)
     if level.has_circuit:
         options = CompilerOptions.from_json(options).to_json()
     else:
         check_tensor_options(options)
-    for rule in rules:
-        check_rule(rule)
     history = GraphHistory()
+    checker = ReferenceChecker(rules, history)
     steps: list[Step] = []
-    for index, row in enumerate(map(with_new_names, data["steps"])):
+    for index, row in enumerate(data["steps"]):
         change = _read_change(row, records)
         snapshot = LoadedSnapshot(history, index, row["stats"], reads, level)
         step = _read_step(index, row, snapshot, times, tuple(data["tried"][row["tried"]]) if "tried" in row else ())
-        check_before(step, history.inputs)
+        checker.check_before(step)
         history.add(change)
-        check_after(step, history.inputs)
+        checker.check_after(step, change)
         steps.append(step)
+    check_last(steps, reads)
     return Trace(None, data["circuit"], options, rules, tuple(steps))
 
 
 def _read_change(row: Mapping[str, Any], records: Sequence[NodeRecord]) -> GraphChange:
-    added: dict[int, NodeRecord] = {_integer(node): records[position] for node, position, _ in row["added"]}
+    added: dict[int, NodeRecord] = {node: records[position] for node, position, _ in row["added"]}
     rewired = {node: sources for node, _, sources in row["added"]} | dict(row["rewired"])
     return GraphChange(
         tuple(row["removed"]),
         added,
         {node: records[position] for node, position in row["replaced"]},
-        {node: tuple(map(_integer, sources)) for node, sources in rewired.items()},
-        tuple(map(_integer, row["outputs"])),
+        {node: tuple(sources) for node, sources in rewired.items()},
+        tuple(row["outputs"]),
     )
 
 
@@ -107,18 +112,14 @@ def _read_step(
 def _read_path(row: Mapping[str, Any]) -> StepPath:
     if "stages" not in row:  # version 1
         return parse_path(row["path"])
-    stages = tuple(
-        Stage(_string(name), None if number is None else _integer(number), _integer(run))
-        for name, number, run in row["stages"]
-    )
-    return StepPath(stages, _integer(row["part"]))
+    return StepPath(tuple(Stage(name, number, run) for name, number, run in row["stages"]), row["part"])
 
 
 def _read_node(row: Mapping[str, Any], forms: list[Any]) -> NodeRecord:
     scope = row.get("scope")
     return NodeRecord(
         row["type"],
-        _integer(row["folds"]),
+        row["folds"],
         row["config"],
         None if scope is None else tuple(tuple(s) for s in scope),
         {name: _read_parameter(p, forms) for name, p in row.get("parameters", {}).items()},
@@ -132,7 +133,7 @@ def _read_node(row: Mapping[str, Any], forms: list[Any]) -> NodeRecord:
 def _read_parameter(row: Mapping[str, Any], forms: list[Any]) -> ParameterRecord:
     form = forms[row["form"]]
     nodes = tuple(
-        ParameterNodeRecord(n[0], _integer(n[1]), n[2], tuple(n[3]), tuple(leaves))
+        ParameterNodeRecord(n[0], n[1], n[2], tuple(n[3]), tuple(leaves))
         for n, leaves in zip(form["nodes"], row["leaves"], strict=True)
     )
     return ParameterRecord(tuple(form["shape"]), nodes, tuple((a, b) for a, b in form["outputs"]))
@@ -141,16 +142,4 @@ def _read_parameter(row: Mapping[str, Any], forms: list[Any]) -> ParameterRecord
 def _kind(value: Any) -> NodeKind:
     if value not in NODE_KINDS:
         raise ValueError(f"unknown kind of node {value!r}; expected one of {', '.join(NODE_KINDS)}")
-    return value
-
-
-def _string(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"expected a string, found {value!r}")
-    return value
-
-
-def _integer(value: Any) -> int:
-    if type(value) is not int:
-        raise ValueError(f"expected an integer, found {value!r}")
     return value

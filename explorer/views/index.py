@@ -8,7 +8,17 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 
 from explorer.errors import CircuitError
-from explorer.trace import FoldGroup, MatchFound, MissedFold, NodeRecord, RuleDescription, Step, Trace, record_of
+from explorer.trace import (
+    FoldGroup,
+    MatchFound,
+    MissedFold,
+    NodeRecord,
+    RuleDescription,
+    Step,
+    Trace,
+    owner_of_parameter as owner,
+    record_of,
+)
 from explorer.views.states import IntArray, NodeTable, State, fold_state, folds_of, state_of
 
 
@@ -216,8 +226,3 @@ class TraceIndex:
     def nodes_of(self, match: MatchFound) -> tuple[int, ...]:
         """Return the layers of a match, root first; for a match inside a parameter, the parameter's layer."""
         return (owner(match.parameter_path),) if match.parameter_path else match.nodes
-
-
-def owner(place: str) -> int:
-    """Return the layer of a parameter: `12.weight` -> 12."""
-    return int(place.split(".", 1)[0])

@@ -1,0 +1,198 @@
+"""The types of the data in a trace file: what is missing or of another type is reported with its path in the file."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from explorer.trace.ladder import Level
+
+MAX_ID = 2**24 - 1
+"""The largest id of a node: views keep arrays of this length."""
+MAX_COUNT = 2**53
+"""The largest count, of bytes for example, that every reader of JSON reads exactly."""
+
+Test = Callable[[Any], None]
+"""Raises `_WrongDataError` unless a value is as expected."""
+
+
+class _WrongDataError(Exception):
+    """A value that is not as expected; `path` leads to it, innermost key first."""
+
+    def __init__(self, found: Any, expected: str) -> None:
+        self.path: list[str] = []
+        self.text = f"is {_short(found)}; expected {expected}"
+
+
+def check_types(data: Mapping[str, Any], level: Level) -> None:
+    """Check all data of a trace of version 2 but its options. Raises: ValueError naming the first wrong value."""
+    try:
+        (CIRCUIT_TRACE if level.has_circuit else OPERATOR_TRACE)(data)
+    except _WrongDataError as error:
+        raise ValueError(f"{''.join(reversed(error.path)).lstrip('.')} {error.text}") from None
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:40]}..."
+
+
+# ---------------------------------------------------------------------- tests of a value
+
+
+def _is(name: str, *types: type) -> Test:
+    """Of one of these types; a bool is not an int."""
+
+    def test(value: Any) -> None:
+        if type(value) not in types:
+            raise _WrongDataError(value, name)
+
+    return test
+
+
+def _between(least: int, largest: int) -> Test:
+    def test(value: Any) -> None:
+        if type(value) is not int or not least <= value <= largest:
+            raise _WrongDataError(value, f"an integer from {least} to {largest}")
+
+    return test
+
+
+def _anything(value: Any) -> None:
+    """Any data."""
+
+
+def _maybe(test: Test) -> Test:
+    """As tested, or null."""
+    return lambda value: None if value is None else test(value)
+
+
+def _list_of(test: Test) -> Test:
+    def test_list(value: Any) -> None:
+        if type(value) is not list:
+            raise _WrongDataError(value, "a list")
+        for position, item in enumerate(value):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+            _test_at(f"[{position}]", item, test)
+
+    return test_list
+
+
+def _row(*tests: Test, optional: int = 0) -> Test:
+    """A list with one value for each test; the last `optional` values may be missing."""
+    counts = range(len(tests) - optional, len(tests) + 1)
+
+    def test_row(value: Any) -> None:
+        if type(value) is not list or len(value) not in counts:  # pyright: ignore[reportUnknownArgumentType]
+            raise _WrongDataError(value, f"a list of {len(tests)} values")
+        for position, (item, test) in enumerate(zip(value, tests, strict=False)):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+            _test_at(f"[{position}]", item, test)
+
+    return test_row
+
+
+def _mapping_of(test: Test) -> Test:
+    def test_mapping(value: Any) -> None:
+        if type(value) is not dict:
+            raise _WrongDataError(value, "an object")
+        for name, item in value.items():  # pyright: ignore[reportUnknownVariableType]
+            _test_at(f".{name}", item, test)
+
+    return test_mapping
+
+
+def _record(required: Mapping[str, Test], optional: Mapping[str, Test] | None = None) -> Test:
+    """An object with these fields; unknown fields are ignored."""
+
+    def test_record(value: Any) -> None:
+        if type(value) is not dict:
+            raise _WrongDataError(value, "an object")
+        for name, test in required.items():
+            if name not in value:
+                raise _WrongDataError(value, f"an object with the field {name}")
+            _test_at(f".{name}", value[name], test)
+        for name, test in (optional or {}).items():
+            if name in value:
+                _test_at(f".{name}", value[name], test)
+
+    return test_record
+
+
+def _test_at(step: str, value: Any, test: Test) -> None:
+    try:
+        test(value)
+    except _WrongDataError as error:
+        error.path.append(step)
+        raise
+
+
+# ---------------------------------------------------------------------- the data of a trace
+
+TEXT, FLAG = _is("a string", str), _is("true or false", bool)
+NUMBER = _is("a number", int, float)
+INTEGER, COUNT, SIZE = _is("an integer", int), _between(0, MAX_COUNT), _between(1, MAX_COUNT)
+ID = _between(0, MAX_ID)
+IDS, COUNTS, TEXTS, NUMBERS = _list_of(ID), _list_of(COUNT), _list_of(TEXT), _list_of(NUMBER)
+
+PARAMETER_NODE = _row(TEXT, SIZE, _record({}, {"shape": _maybe(COUNTS)}), COUNTS)
+FORM = _record({"shape": COUNTS, "nodes": _list_of(PARAMETER_NODE), "outputs": _list_of(_row(COUNT, COUNT))})
+PARAMETER = _record({"form": COUNT, "leaves": _list_of(TEXTS)})
+UNITS = {"num_input_units": _maybe(COUNT), "arity": _maybe(COUNT)}
+LAYER_CONFIG = _record({"num_output_units": SIZE}, UNITS)
+OPERATOR_CONFIG = _record({"results": TEXTS, "bytes": COUNT})
+
+
+def _node(config: Test) -> Test:
+    about = {"about": _mapping_of(_anything), "parameters": _mapping_of(PARAMETER), "nested": _mapping_of(_nested)}
+    names = {"kind": TEXT, "title": TEXT, "scope": _maybe(_list_of(COUNTS))}
+    return _record({"type": TEXT, "folds": SIZE, "config": config}, {**names, **about})
+
+
+def _nested(value: Any) -> None:
+    """A node inside a node, which may contain others."""
+    _node(_record({}, UNITS))(value)
+
+
+def _refusal(value: Any) -> None:
+    """A refusal, which may contain those of a sub-pattern."""
+    names = {"what": TEXT, "parameter_path": TEXT, "inner": _list_of(_refusal)}
+    _record({"pattern": TEXT, "root": ID, "entry": COUNT, "node": ID, "kind": TEXT}, names)(value)
+
+
+READ = _record({"kind": TEXT, "copied_bytes": COUNT, "index": _list_of(_list_of(_row(ID, COUNT)))})
+FOLD = {"level": COUNT, "node": ID, "type": TEXT, "key": _list_of(_row(TEXT, _anything)), "members": IDS}
+STEP = _record(
+    {
+        "removed": IDS,
+        "added": _list_of(_row(ID, COUNT, IDS)),
+        "replaced": _list_of(_row(ID, COUNT)),
+        "rewired": _list_of(_row(ID, IDS)),
+        "outputs": IDS,
+        "level": TEXT,
+        "changed": FLAG,
+        "stats": _mapping_of(INTEGER),
+        "matches": _list_of(_row(TEXT, ID, IDS, TEXT)),
+        "refusals": _list_of(_refusal),
+        "refusals_over": _mapping_of(SIZE),
+        "lost": _list_of(_row(COUNT, COUNT, ID, TEXT, TEXT, TEXT, optional=1)),
+        "rewrites": _list_of(_row(COUNT, TEXT, IDS, IDS, TEXT, IDS, optional=1)),
+        "folds": _list_of(_record(FOLD, {"read": READ})),
+        "limits": _list_of(_row(TEXT, INTEGER, TEXT)),
+        "error": _maybe(TEXT),
+    },
+    {"stages": _list_of(_row(TEXT, _maybe(COUNT), SIZE)), "part": SIZE, "path": TEXT, "tried": COUNT},
+)
+RULE = _record(
+    {"name": TEXT, "pattern": TEXT, "entries": TEXTS, "kind": TEXT, "exactness": TEXT, "doc": TEXT, "source": TEXT},
+    {"guarded": FLAG},
+)
+TIMES = _record({"steps": NUMBERS, "rewrites": _list_of(NUMBERS), "folds": _list_of(NUMBERS)})
+LAYERS = _list_of(_record({"id": COUNT}, {"name": _maybe(TEXT)}))
+OTHERS = {"tried": _list_of(TEXTS), "times": _maybe(TIMES)}
+
+
+def _trace(config: Test, circuit: Test) -> Test:
+    """The data of a trace whose nodes have such a config."""
+    rows = {"steps": _list_of(STEP), "nodes": _list_of(_node(config)), "parameters": _list_of(FORM)}
+    return _record({"rules": _list_of(RULE), "circuit": circuit, **rows}, OTHERS)
+
+
+CIRCUIT_TRACE = _trace(LAYER_CONFIG, _maybe(_record({"layers": LAYERS})))
+OPERATOR_TRACE = _trace(OPERATOR_CONFIG, _is("null", type(None)))
