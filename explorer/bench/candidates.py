@@ -2,24 +2,21 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from time import monotonic
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from explorer.bench.interleave import Repeated, Section, out_of_memory, repeat_until_precise
+from explorer.bench.interleave import Repeated, Section, out_of_memory
 from explorer.bench.machine import free_bytes
 from explorer.bench.measurement_run import MeasurementRun, Timed, with_estimate
 from explorer.bench.programs import Program, program, rows_of
 from explorer.bench.stopwatch import one_lap, stopwatch
-from explorer.bench.usage import StoppedError, measure_usage
+from explorer.bench.usage import StoppedError
 from explorer.timings import CUDA, Timing
 
 MEMORY_SHARE = 0.5
 """A batch is skipped if, judged by smaller ones, it needs more than this share of the free memory."""
-USAGE_SECONDS = 30.0
-"""Counting memory and operators, which is slow for thousands of layers, stops after this time."""
 ONE_ROW_RUNS = 3
 NAMES = {"cpu": "the CPU", "cuda": "CUDA"}
 
@@ -50,23 +47,16 @@ class Candidate:
         return rows_of(self.arguments)
 
 
-def time_candidates(measurement: MeasurementRun, candidates: Sequence[Candidate]) -> Timed:
-    """Time every candidate on every device; also returns whether the measurement was cancelled."""
+def time_candidates(measurement: MeasurementRun, candidates: Sequence[Candidate], *, last_first: bool = False) -> Timed:
+    """Time every candidate on every device; also returns whether the measurement was cancelled.
+
+    With `last_first` the last one is prepared before the others, in case there is no time for all of them.
+    """
     prepared = _Prepared(measurement, candidates)
-    stopped = not prepared.make()
+    stopped = not prepared.make(last_first)
     repeated: Repeated[Key] = Repeated({key: [] for key in prepared.sections}, cancelled=stopped)
     if not stopped:
-
-        def between(repeated: Repeated[Key], share: float, note: str) -> None:
-            measurement.report_progress(share, note, lambda: prepared.timings_of(repeated))
-
-        repeated = repeat_until_precise(
-            prepared.sections,
-            precision=measurement.settings.precision,
-            max_seconds=measurement.settings.max_seconds,
-            between=between,
-            cancelled=measurement.settings.cancelled,
-        )
+        repeated = measurement.repeat(prepared.sections, prepared.timings_of)
     return prepared.timings_of(repeated), repeated.cancelled
 
 
@@ -91,13 +81,16 @@ class _Prepared:
         self._modules: dict[tuple[Callable[[], nn.Module], str], nn.Module] = {}
         self._bytes_of_row: dict[tuple[Callable[[], nn.Module], str], float] = {}
 
-    def make(self) -> bool:
+    def make(self, last_first: bool) -> bool:
         """Prepare all candidates; False if the measurement was cancelled."""
-        for number, device in self.timings:
+        last = len(self.candidates) - 1 if last_first else -1
+        for number, device in sorted(self.timings, key=lambda key: key[0] != last):
             candidate = self.candidates[number]
             self.measurement.report_progress(0.0, f"preparing {candidate.what} on {NAMES[device]}")
             if self.measurement.settings.cancelled():
                 return False
+            if not self.measurement.may_prepare:
+                break
             missing = self._too_large(candidate, device)
             if not missing:
                 try:
@@ -113,12 +106,12 @@ class _Prepared:
 
     def timings_of(self, repeated: Repeated[Key]) -> tuple[Timing, ...]:
         """The timings so far, device by device."""
-        precision = self.measurement.settings.precision
+        settings = self.measurement.settings
         found: list[Timing] = []
         for key, timing in self.timings.items():
             estimate = repeated.estimate(key) if key in repeated.laps else None
             missing = timing.missing or repeated.failed.get(key, "")
-            found.append(with_estimate(replace(timing, missing=missing), estimate, precision, repeated.cancelled))
+            found.append(with_estimate(replace(timing, missing=missing), estimate, settings, repeated.cancelled))
         return tuple(found)
 
     def _make(self, number: int, candidate: Candidate, device: str) -> str:
@@ -127,9 +120,9 @@ class _Prepared:
         reason = made.disagreement(candidate.wanted)
         if reason:
             return f"no time: {reason}"
-        if monotonic() - self.measurement.started < USAGE_SECONDS:
-            made.prepare()
-            usage = measure_usage(made.run, device, self.measurement.settings.cancelled)
+        made.prepare()
+        usage = self.measurement.usage(made.run, device)
+        if usage is not None:
             self._bytes_of_row[candidate.build, device] = usage.peak_bytes / candidate.rows
             self.timings[number, device] = replace(
                 self.timings[number, device],

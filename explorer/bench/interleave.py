@@ -61,8 +61,12 @@ def repeat_until_precise(
     warmups: int = WARMUPS,
     between: Callable[[Repeated[Key], float, str], None] = lambda repeated, share, note: None,
     cancelled: Callable[[], bool] = lambda: False,
+    whole_rounds: bool = True,
 ) -> Repeated[Key]:
-    """Run the sections interleaved until each median is precise or the time is over; at least one round is run.
+    """Run the sections interleaved until each median is precise or the time is over.
+
+    With `whole_rounds`, at least one round is run. Otherwise the time may be over before every section has run; a
+    section that has only run to warm up has the seconds of that run.
 
     Each round starts with a different section, so that none always comes first. `between` is called before each
     section, never inside one, with the results so far, the elapsed share of the time and a note. A section that runs
@@ -72,6 +76,7 @@ def repeat_until_precise(
     repeated: Repeated[Key] = Repeated({key: [] for key in sections})
     alive = list(sections)
     started = monotonic()
+    warm: dict[Key, tuple[float, ...]] = {}
     look, rounds = FIRST_LOOK, -warmups
     with _freeze_heap():
         while alive and rounds < max_repeats:
@@ -82,9 +87,13 @@ def repeat_until_precise(
                 if cancelled():
                     repeated.cancelled = True
                     return repeated
-                if share >= 1.0 and rounds > 0:
-                    return repeated
-                _run(key, sections[key], repeated, keep=rounds >= 0)
+                if share >= 1.0 and (rounds > 0 or not whole_rounds):
+                    return _with_warmups(repeated, warm)
+                laps = _run(key, sections[key], repeated)
+                if laps is not None and rounds < 0:
+                    warm[key] = laps
+                elif laps is not None:
+                    repeated.laps[key].append(laps)
             alive = [key for key in alive if key not in repeated.failed]
             rounds += 1
             if rounds < 0 and monotonic() - started >= WARMUP_SHARE * max_seconds:
@@ -167,18 +176,25 @@ def _freeze_heap() -> Iterator[None]:
             gc.unfreeze()
 
 
-def _run(key: Key, section: Section, repeated: Repeated[Key], keep: bool) -> None:
+def _with_warmups(repeated: Repeated[Key], warm: Mapping[Key, tuple[float, ...]]) -> Repeated[Key]:
+    """Add the warm-up of each section that has not run otherwise."""
+    for key, laps in warm.items():
+        if not repeated.laps[key] and key not in repeated.failed:
+            repeated.laps[key].append(laps)
+    return repeated
+
+
+def _run(key: Key, section: Section, repeated: Repeated[Key]) -> tuple[float, ...] | None:
+    """Run a section once; None if it ran out of memory."""
     gc.collect()
     try:
-        laps = tuple(section())
+        return tuple(section())
     except (RuntimeError, MemoryError) as error:
         if not out_of_memory(error):
             raise
         repeated.failed[key] = "out of memory"
         repeated.laps[key] = []
-        return
-    if keep:
-        repeated.laps[key].append(laps)
+        return None
 
 
 def _is_precise(repeated: Repeated[Key], key: Key, precision: float) -> bool:

@@ -9,12 +9,12 @@ from torch import Tensor
 
 from explorer.backend import EvaluatedCircuit, Read
 from explorer.bench.candidates import Candidate
-from explorer.bench.interleave import Repeated, Section, repeat_until_precise
+from explorer.bench.interleave import Repeated, Section
 from explorer.bench.measurement_run import MeasurementRun, Settings, Timed, measure, with_estimate
 from explorer.bench.programs import Program, program
 from explorer.bench.step_times import Reference, require_circuit
 from explorer.bench.stopwatch import one_lap, stopwatch
-from explorer.bench.usage import StoppedError, measure_usage
+from explorer.bench.usage import StoppedError
 from explorer.timings import FORWARD, LAYER, LAYERS, READ, SUM, WHOLE, Run, Timing
 from explorer.trace import Trace
 
@@ -57,13 +57,7 @@ def _time_layers(begun: MeasurementRun, trace: Trace, x: Tensor | None, step: in
     def timings(repeated: Repeated[Part], whole_only: bool) -> tuple[Timing, ...]:
         return (*differs, *(t for layers in found.values() for t in layers.timings(repeated, whole_only)))
 
-    repeated = repeat_until_precise(
-        sections,
-        precision=begun.settings.precision,
-        max_seconds=begun.settings.max_seconds,
-        between=lambda repeated, share, note: begun.report_progress(share, note, lambda: timings(repeated, True)),
-        cancelled=begun.settings.cancelled,
-    )
+    repeated = begun.repeat(sections, lambda repeated: timings(repeated, True))
     return timings(repeated, False), repeated.cancelled
 
 
@@ -85,18 +79,18 @@ class _Layers:
         self.circuit: EvaluatedCircuit = made.module  # type: ignore[assignment]
         (self.x,) = made.arguments
         self.device = device
-        self.precision = begun.settings.precision
+        self.settings = begun.settings
         self.watch = stopwatch(device, begun.settings.num_threads)
         self.nodes = tuple(self.circuit.graph.nodes)
         self.step = candidate.step
         made.prepare()
-        usage = measure_usage(made.run, device, begun.settings.cancelled)
+        usage = begun.usage(made.run, device)
         self.whole = replace(
             self._timing(WHOLE),
             layers=candidate.layers,
-            operators=usage.operators,
+            operators=None if usage is None else usage.operators,
             planned_bytes=candidate.planned_bytes,
-            peak_bytes=usage.peak_bytes,
+            peak_bytes=None if usage is None else usage.peak_bytes,
         )
         self.reads = _copying_reads(self.circuit, self.x)
 
@@ -123,7 +117,7 @@ class _Layers:
         key = self.device, part
         found = repeated.estimate(key) if lap is None else repeated.lap_estimate(key, lap)
         timing = replace(timing, missing=repeated.failed.get(key, ""))
-        return with_estimate(timing, found, self.precision, repeated.cancelled)
+        return with_estimate(timing, found, self.settings, repeated.cancelled)
 
     def _run_whole(self) -> Sequence[float]:
         self.made.prepare()

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from math import inf
 from threading import Lock
 from time import monotonic
 from typing import Any
@@ -12,14 +13,21 @@ from typing import Any
 import torch
 
 from explorer.bench.devices import device_name, why_no_cuda
+from explorer.bench.interleave import Key, Repeated, Section, repeat_until_precise
 from explorer.bench.limits import measure_limits
 from explorer.bench.machine import busy_machine, versions
 from explorer.bench.malloc import keep_freed_memory
 from explorer.bench.stopwatch import clock_name
+from explorer.bench.usage import StoppedError, Usage, measure_usage
 from explorer.errors import ValueRangeError, check_name
 from explorer.timings import CPU, CUDA, DEVICES, FORWARD, KINDS, PROGRESS_SECONDS, Estimate, Limits, Run, Setup, Timing
 
 WAIT_SECONDS = 0.1
+USAGE_SECONDS, USAGE_SHARE = 30.0, 0.2
+"""Counting memory and operators, which is slow for thousands of layers, stops after this time, or share of the run."""
+TINY = 1e-9
+PREPARE_SHARE = 0.6
+"""Preparing stops after this share of the time of the run, so that what is prepared can be timed."""
 _ONE_AT_A_TIME = Lock()
 
 
@@ -51,7 +59,8 @@ class Settings:
 
     `kind` is `forward` or `training`; `num_threads` is torch's, restored afterwards. Sections are repeated until the
     95 % interval of each median is within the relative `precision`, or `max_seconds` are over (`reached` is then
-    False). An unavailable device is in `run.missing`, with the reason. `seed` is that of generated inputs; `name` is
+    False). The whole run, with its preparation, ends after about `total_seconds`; what has no time by then gets the
+    reason. An unavailable device is in `run.missing`, with the reason. `seed` is that of generated inputs; `name` is
     that of the circuit, for views of the run.
 
     `on_progress` is called between timed sections, at most five times per second, and waited for. When `cancelled()`
@@ -66,6 +75,7 @@ class Settings:
     num_threads: int = 1
     precision: float = 0.1
     max_seconds: float = 20.0
+    total_seconds: float = inf
     seed: int = 0
     name: str = ""
     on_progress: OnProgress = ignore
@@ -82,8 +92,9 @@ class Settings:
                 raise ValueRangeError(f"{name} must be at least 1; found {value}")
         if not 0 < self.precision < 1:
             raise ValueRangeError(f"precision must be between 0 and 1; found {self.precision}")
-        if not self.max_seconds > 0:
-            raise ValueRangeError(f"max_seconds must be above 0; found {self.max_seconds}")
+        for name, seconds in (("max_seconds", self.max_seconds), ("total_seconds", self.total_seconds)):
+            if not seconds > 0:
+                raise ValueRangeError(f"{name} must be above 0; found {seconds}")
 
 
 @dataclass(eq=False)
@@ -105,6 +116,43 @@ class MeasurementRun:
         if monotonic() - self._reported_at >= PROGRESS_SECONDS:
             self.settings.on_progress(Progress(share, note, timings()))
             self._reported_at = monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the start."""
+        return monotonic() - self.started
+
+    @property
+    def may_prepare(self) -> bool:
+        """Whether there is time to prepare something else to be timed."""
+        return self.seconds < PREPARE_SHARE * self.settings.total_seconds
+
+    def usage(self, run: Callable[[], object], device: str) -> Usage | None:
+        """Count the memory and operators of a run; None if there is no time for it. Raises: StoppedError."""
+        limit = min(USAGE_SECONDS, USAGE_SHARE * self.settings.total_seconds)
+        if self.seconds >= limit:
+            return None
+        try:
+            return measure_usage(run, device, lambda: self.settings.cancelled() or self.seconds >= limit)
+        except StoppedError:
+            if self.settings.cancelled():
+                raise
+            return None
+
+    def repeat(
+        self, sections: Mapping[Key, Section], report: Callable[[Repeated[Key]], tuple[Timing, ...]]
+    ) -> Repeated[Key]:
+        """Time the sections in the time that is left; `report` returns the timings so far."""
+        settings = self.settings
+        left = settings.total_seconds - self.seconds
+        return repeat_until_precise(
+            sections,
+            precision=settings.precision,
+            max_seconds=max(min(settings.max_seconds, left), TINY),
+            between=lambda repeated, share, note: self.report_progress(share, note, lambda: report(repeated)),
+            cancelled=settings.cancelled,
+            whole_rounds=settings.max_seconds < left,
+        )
 
     def setup(self) -> Setup:
         """The conditions of the measurement."""
@@ -137,7 +185,7 @@ def measure(
         timings, stopped = ((), True) if settings.cancelled() else time(begun)
         settings.on_progress(Progress(1.0, "cancelled" if stopped else "done", timings))
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in options.items()}
-        seconds = monotonic() - begun.started
+        seconds = begun.seconds
         missing = dict(begun.missing)
         return Run(subject, settings.kind, settings.name, plain, timings, begun.setup(), missing, stopped, seconds)
 
@@ -186,10 +234,11 @@ def _alone(begun: MeasurementRun) -> Iterator[None]:
         _ONE_AT_A_TIME.release()
 
 
-def with_estimate(timing: Timing, found: Estimate | None, precision: float, stopped: bool) -> Timing:
+def with_estimate(timing: Timing, found: Estimate | None, settings: Settings, stopped: bool) -> Timing:
     """Add an estimate to a timing, or the reason why there is none."""
     if found is not None:
-        return replace(timing, estimate=found, reached=found.is_precise(precision))
+        return replace(timing, estimate=found, reached=found.is_precise(settings.precision))
     if timing.missing:
         return timing
-    return replace(timing, missing="cancelled before it was timed" if stopped else "not timed yet")
+    over = "not timed yet" if settings.total_seconds == inf else f"not timed within {settings.total_seconds:.3g} s"
+    return replace(timing, missing="cancelled before it was timed" if stopped else over)

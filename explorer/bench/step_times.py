@@ -29,12 +29,12 @@ def measure_steps(
 ) -> Run:
     """Time the circuit after each of some steps, by default the `default_steps` of the trace.
 
-    `settings` are the fields of `Settings`: devices, kind, batch_size, num_threads, precision, max_seconds, seed, name,
-    on_progress, cancelled. Every step has the same parameter values and, on every device, the same input: `x` (B, D),
-    or `batch_size` rows generated from `seed`. The trace of a tensor graph has fixed shapes: it accepts a tuple of
-    arguments, by default those of the recording, and ignores `batch_size`. The output of each step is first compared
-    with that of the unoptimized circuit on the CPU; a step that differs gets the reason instead of a time. Then the
-    steps are run interleaved.
+    `settings` are the fields of `Settings`: devices, kind, batch_size, num_threads, precision, max_seconds,
+    total_seconds, seed, name, on_progress, cancelled. Every step has the same parameter values and, on every
+    device, the same input: `x` (B, D), or `batch_size` rows generated from `seed`. The trace of a tensor graph has
+    fixed shapes: it accepts a tuple of arguments, by default those of the recording, and ignores `batch_size`. The
+    output of each step is first compared with that of the unoptimized circuit on the CPU; a step that differs gets
+    the reason instead of a time. Then the steps are run interleaved.
 
     Raises: CircuitError for a trace from a file (`explorer.rerun` makes it executable), or a circuit without learnable
     parameters if `kind` is training; UnknownNameError, ValueRangeError for invalid settings.
@@ -45,7 +45,7 @@ def measure_steps(
 
     def time(begun: MeasurementRun) -> Timed:
         reference = Reference(begun, trace, x, config.batch_size)
-        return time_candidates(begun, [reference.candidate(step) for step in chosen])
+        return time_candidates(begun, [reference.candidate(step) for step in chosen], last_first=True)
 
     return measure(config, STEPS, trace.options, time)
 

@@ -1,6 +1,6 @@
 """A measurement reports its progress between timed sections, can be cancelled, and waits for another one."""
 
-from itertools import pairwise
+from itertools import count, pairwise
 from threading import Event
 
 import pytest
@@ -49,9 +49,33 @@ def clock(monkeypatch, sections):
     def now():
         return sections["timed"] * SECTION_SECONDS
 
-    for module in (candidates, interleave, measurement_run):
+    for module in (interleave, measurement_run):
         monkeypatch.setattr(module, "monotonic", now)
     return now
+
+
+def test_the_time_limit_holds_for_the_whole_run_with_its_preparation(digits, monkeypatch):
+    """Every look at this clock takes a second: preparing all steps would exceed the limit many times over."""
+    clock = count()
+    for module in (interleave, measurement_run):
+        monkeypatch.setattr(module, "monotonic", lambda: float(next(clock)))
+    run = bench.measure_steps(digits, batch_size=4, precision=1e-9, max_seconds=20.0, total_seconds=20.0)
+    assert next(clock) < 2 * 20
+    first, *others, last = run.timings
+    assert first.estimate is not None
+    assert last.estimate is not None, "the last step is prepared first"
+    assert others[-1].missing == "not timed within 20 s"
+
+
+def test_what_had_no_time_but_to_warm_up_has_the_time_of_that_run():
+    sections = {"a": lambda: [1.0], "b": lambda: [2.0]}
+    share = count()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(interleave, "monotonic", lambda: float(next(share)))
+        repeated = interleave.repeat_until_precise(
+            sections, precision=0.1, max_seconds=2.5, warmups=2, whole_rounds=False
+        )
+    assert repeated.laps == {"a": [(1.0,)], "b": [(2.0,)]}
 
 
 def test_progress_is_reported_between_timed_sections_and_not_too_often(digits, sections, clock):

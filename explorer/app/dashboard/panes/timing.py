@@ -121,7 +121,7 @@ class TimeTool(Tool):
             "devices": self.workspace.devices,
             "kind": self.kind.value,
             "num_threads": number(self.threads, 1),
-            "max_seconds": float(number(self.seconds, 10)),
+            **dict.fromkeys(("max_seconds", "total_seconds"), float(number(self.seconds, 10))),
         }
         batch = number(self.batch, 256)
         begun = _empty_run(what, opened.name, settings)
