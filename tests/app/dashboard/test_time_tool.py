@@ -32,7 +32,7 @@ class Reader:
         session = Session(open_state(library, place, lambda event: None), place)
         self.workspace = Workspace(session, library, self.waiting.put, lambda job: None)
         self.tool = TimeTool(self.workspace)
-        self.tool.seconds.value = 1
+        self.tool.seconds.value = 40
         self.tool.batch.value = 16
 
     def measure(self, what: str, until: Callable[[], bool]) -> list[dict[str, Any]]:
@@ -58,8 +58,8 @@ class Reader:
 
 @pytest.fixture
 def reader(monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
-    """A reader who is notified of every repeat without delay; a time limit of one second ends after 0.2."""
-    monkeypatch.setattr(interleave, "monotonic", lambda clock=interleave.monotonic: 5 * clock())
+    """A reader who is notified of every repeat without delay; repeats that may take forty seconds end after 0.8."""
+    monkeypatch.setattr(interleave, "monotonic", lambda clock=interleave.monotonic: 50 * clock())
     monkeypatch.setattr(timing, "LIVE_SECONDS", 0.0)
     for module in (background, measurement_run):
         monkeypatch.setattr(module, "PROGRESS_SECONDS", 0.0)
