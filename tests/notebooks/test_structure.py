@@ -18,13 +18,16 @@ pytest.importorskip("anywidget", reason="needs anywidget: pip install 'circuit-e
 pytest.importorskip("latex2mathml", reason="needs latex2mathml: pip install 'circuit-explorer[ui]'")
 pytest.importorskip("nbclient", reason="needs nbclient: pip install 'circuit-explorer[ui]'")
 
-from explorer.app.course.cells import claims_at, is_answer, is_question
+from explorer.app.course.cells import claims_at, is_answer, is_figure, is_question
 from explorer.app.course.page import Course, lesson_html, lesson_of
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 LESSONS = sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))
 MAX_CODE = 88
 """Columns of code that fit the text column of a page."""
+
+FOLDED = (is_question, is_answer, is_figure)
+"""What visible code must not depend on."""
 
 each_lesson = pytest.mark.parametrize("file", LESSONS, ids=lambda file: file.stem)
 
@@ -56,7 +59,7 @@ class TestTheNotebook:
         claims = claims_at(cells)
         known = set(dir(builtins))
         for at, cell in enumerate(cells):
-            if cell.cell_type == "code" and at not in claims and not is_question(cell) and not is_answer(cell):
+            if cell.cell_type == "code" and at not in claims and not any(is_one(cell) for is_one in FOLDED):
                 tree = ast.parse(cell.source)
                 assert not names_used(tree) - known - names_defined(tree), cell.source
                 known |= names_defined(tree)
@@ -66,7 +69,7 @@ class TestTheNotebook:
         claims = claims_at(cells)
         for at, cell in enumerate(cells):
             hidden = cell.metadata.get("jupyter", {}).get("source_hidden", False)
-            assert hidden == (at in claims or is_question(cell)), cell.source
+            assert hidden == (at in claims or is_question(cell) or is_figure(cell)), cell.source
 
     def test_a_question_defines_nothing_but_itself(self, file: Path) -> None:
         for cell in filter(is_question, cells_of(file)):
@@ -149,8 +152,10 @@ class TestThePage:
             assert cells_of(file)[at].source.splitlines()[0] in folds.text("claims")
 
     def test_the_code_of_a_question_is_followed_by_the_fold_that_answers_it(self, file: Path) -> None:
-        page = page_of(file)
-        kinds = re.findall(r'<details class="fold (source|behind)">', page)
+        folds = re.findall(
+            r'<details class="fold (\w+)"><summary>The code of this question|"fold (behind)"', page_of(file)
+        )
+        kinds = [source or behind for source, behind in folds]
         assert kinds
         assert kinds == ["source", "behind"] * (len(kinds) // 2)
 

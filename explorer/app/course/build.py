@@ -16,7 +16,7 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError
 
 from explorer.app.course.cells import ANSI
 from explorer.app.course.links import INDEX, TEXTS, page_name
-from explorer.app.course.page import Course, index_html, lesson_html, lesson_of, quiz_html, quiz_of
+from explorer.app.course.page import Course, first_figure, index_html, lesson_html, lesson_of, quiz_html, quiz_of
 from explorer.errors import CircuitError, FileFormatError, unknown_name
 
 LESSONS = "[0-9][0-9]_*.ipynb"
@@ -165,8 +165,9 @@ def _course(folder: Path, output: Path, every: Sequence[Path], chosen: Sequence[
 
 
 def _write_index(output: Path, course: Course) -> None:
-    pages = [_page(output, lesson.name) for lesson in course.lessons]
-    _write(output / INDEX, index_html(course, {page.name: page.stat().st_size for page in pages if page.exists()}))
+    pages = [page for lesson in course.lessons if (page := _page(output, lesson.name)).exists()]
+    picture = first_figure(pages[0].read_text(encoding="utf-8")) if pages else ""
+    _write(output / INDEX, index_html(course, {page.name: page.stat().st_size for page in pages}, picture))
 
 
 def _read(file: Path) -> Any:

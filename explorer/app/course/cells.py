@@ -1,7 +1,7 @@
 """Writes the cells of an executed lesson as HTML: what a reader sees first, and what is folded away.
 
-Three things are folded: the code that asks a question, what answers it (the cells tagged `answer` right behind it), and
-the section that asserts the lesson's claims. Everything else is visible.
+Four things are folded: the code that asks a question, what answers it (the cells tagged `answer` right behind it), the
+code of static pictures (tagged `figure`), and the section that asserts the lesson's claims. Everything else is visible.
 """
 
 import re
@@ -18,6 +18,8 @@ from widgets.schema import EmbeddedView, RecordingView
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 ANSWER = "answer"
 """The tag of the cells that answer the question before them."""
+FIGURE = "figure"
+"""The tag of a cell whose picture comes first and whose code is folded away."""
 CLAIMS = "## What this lesson claimed"
 """The heading of the section whose code asserts what the lesson says."""
 
@@ -41,6 +43,11 @@ def is_question(cell: Cell) -> bool:
 def is_answer(cell: Cell) -> bool:
     """Return whether a cell belongs to the answer of the question before it."""
     return ANSWER in cell["metadata"].get("tags", ())
+
+
+def is_figure(cell: Cell) -> bool:
+    """Return whether a cell only draws a static picture."""
+    return FIGURE in cell["metadata"].get("tags", ())
 
 
 def claims_at(cells: Sequence[Cell]) -> range:
@@ -104,7 +111,10 @@ def _cell_html(cell: Cell, page: Page) -> str:
         return page.text.html(cell["source"])
     if cell["cell_type"] != "code":
         return ""
-    return _code_html(cell) + "".join(_output_html(output, page) for output in cell["outputs"])
+    outputs = "".join(_output_html(output, page) for output in cell["outputs"])
+    if is_figure(cell):
+        return outputs + _fold("source", "The code of this picture", [_code_html(cell)])
+    return _code_html(cell) + outputs
 
 
 def _code_html(cell: Cell) -> str:

@@ -25,6 +25,8 @@ MINUTES = re.compile(r"[Aa]bout (\d+) minutes")
 ABOUT = re.compile(r"^## .*\(lesson (\d+)\)", re.MULTILINE)
 """The title of a quiz question names the lesson that it is about."""
 
+GOAL = re.compile(r"^- ((?:.|\n(?!- |\n))+)", re.MULTILINE)
+FIGURE = re.compile(r'<div class="figure">.*?</div>', re.DOTALL)
 SECTION = re.compile(r'<h([23])(?: id="([^"]*)")?>(.*?)</h[23]>', re.DOTALL)
 """A heading of a converted lesson: its level, id and words."""
 MIN_CONTENTS = 2
@@ -33,11 +35,12 @@ MIN_CONTENTS = 2
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """An entry in the list of lessons: file name without suffix, title, minutes (0: not stated)."""
+    """An entry in the list of lessons: file name without suffix, title, minutes (0: not stated), goals in Markdown."""
 
     name: str
     title: str
     minutes: int
+    goals: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +62,12 @@ class Course:
 
 
 def lesson_of(name: str, notebook: Mapping[str, Any]) -> Lesson:
-    """Read the title and minutes of a lesson from its first texts."""
+    """Read the title, minutes and goals of a lesson from its first texts."""
     texts = [cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
     title = next((found[1] for text in texts if (found := TITLE.search(text))), name)
     minutes = next((int(found[1]) for text in texts[:2] if (found := MINUTES.search(text))), 0)
-    return Lesson(name, plain_text(title), minutes)
+    goals = GOAL.findall(next((text for text in texts[:1] if "You will be able to" in text), ""))
+    return Lesson(name, plain_text(title), minutes, tuple(" ".join(goal.split()).rstrip(";.") for goal in goals))
 
 
 def quiz_of(text: str, lessons: Sequence[Lesson]) -> Quiz:
@@ -101,26 +105,43 @@ def quiz_html(markdown: str, source: str, course: Course) -> str:
     return _page_html(plain_text(title[1]) if title else "Quiz", _between_links(main, [others], course), "")
 
 
-def index_html(course: Course, sizes: Mapping[str, int]) -> str:
-    """Write the list of lessons with the size of each page in bytes; a lesson without a page was not built."""
+def first_figure(page: str) -> str:
+    """Return the first static picture of a page; empty for a page without one."""
+    found = FIGURE.search(page)
+    return found[0] if found else ""
+
+
+def index_html(course: Course, sizes: Mapping[str, int], picture: str = "") -> str:
+    """Write the list of lessons with the size of each page in bytes; a lesson without a page was not built.
+
+    `picture` is HTML that is shown first.
+    """
     rows: list[str] = []
     for lesson in course.lessons:
         name, words = f"{lesson.name}.html", escape(lesson.title)
         link = f'<a href="{escape(name)}">{words}</a>' if name in sizes else f"{words} (not\u00a0built)"
         size = f"{sizes[name] / 1000:,.0f} kB" if name in sizes else ""
-        rows.append(f"<tr><td>{link}</td><td>{lesson.minutes or ''}</td><td>{size}</td></tr>")
+        rows.append(f"<tr><td>{link}{_goals_html(lesson)}</td><td>{lesson.minutes or ''}</td><td>{size}</td></tr>")
         if course.quiz and course.quiz.after == lesson.name:
             rows.append(_quiz_row(course.quiz, course.pages))
     if course.quiz and not course.quiz.after:
         rows.append(_quiz_row(course.quiz, course.pages))
     body = (
-        "<main><h1>Fusion and folding, by stepping</h1><p>The lessons of Circuit Explorer as pages: you can "
+        f"<main><h1>Fusion and folding, by stepping</h1>{picture}<p>The lessons of Circuit Explorer as pages: you can "
         "step through their pictures and answer their questions without Python and without a network. To change the "
         "code and do the exercises, open the notebooks: <code>circuit-explorer lab</code>.</p>"
         '<table class="lessons"><tr><th scope="col">Lesson</th><th scope="col">Minutes to read</th>'
         f'<th scope="col">Size</th></tr>{"".join(rows)}</table></main>'
     )
     return _page_html("Circuit Explorer: lessons", body, "")
+
+
+def _goals_html(lesson: Lesson) -> str:
+    """List what a reader of the lesson will be able to do."""
+    if not lesson.goals:
+        return ""
+    words = TextOf()
+    return f'<ul class="goals">{"".join(f"<li>{words.html(goal)}</li>" for goal in lesson.goals)}</ul>'
 
 
 def _quiz_row(quiz: Quiz, pages: Collection[str]) -> str:

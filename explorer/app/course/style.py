@@ -41,6 +41,8 @@ table{border-collapse:collapse;margin:.6rem 0}
 th,td{text-align:left;padding:.2rem .9rem .2rem 0;border-bottom:1px solid var(--line);vertical-align:top}
 .lessons td+td,.lessons th+th{text-align:right;white-space:nowrap;padding:.2rem 0 .2rem .9rem;
 font-variant-numeric:tabular-nums}
+.goals{margin:.2rem 0 .4rem;padding-left:1.1rem;font-size:.92rem;color:var(--muted)}
+.goals p{margin:0}
 math{font-size:1.08em}
 .whole{white-space:nowrap}
 .math.block{margin:.7rem 0;overflow-x:auto}

@@ -19,7 +19,7 @@ pytest.importorskip("nbclient", reason="needs nbclient: pip install 'circuit-exp
 
 import explorer.app.course.build as building
 from explorer.app.course.build import build_course, lesson_files
-from explorer.app.course.page import Course, Lesson, Quiz, index_html, lesson_html, quiz_of
+from explorer.app.course.page import Course, Lesson, Quiz, first_figure, index_html, lesson_html, lesson_of, quiz_of
 from tests.app.course.cells import notebook, text
 
 NOTEBOOKS = Path(__file__).parents[3] / "notebooks"
@@ -31,6 +31,16 @@ class TestTheList:
         made = index_html(Course(lessons), {"00_a.html": 250_400})
         assert '<a href="00_a.html">0. A &amp; B</a></td><td>25</td><td>250 kB</td>' in made
         assert "<td>1. B (not\u00a0built)</td><td></td><td></td>" in made
+
+    def test_it_begins_with_a_picture_and_lists_what_a_reader_will_be_able_to_do(self) -> None:
+        first = text("# 0. A\n\nYou will be able to\n\n- read *x*\n  and y;\n- write z.\n\nAbout 5 minutes.")
+        lesson = lesson_of("00_a", notebook(first))
+        assert lesson.goals == ("read *x* and y", "write z")
+        picture = first_figure('<p>1</p><div class="figure"><svg></svg></div><div class="figure">2</div>')
+        made = index_html(Course((lesson,)), {}, picture)
+        assert made.index('<div class="figure"><svg></svg></div>') < made.index("<p>The lessons")
+        assert "<li><p>read <em>x</em> and y</p>" in made
+        assert first_figure("<p>no picture</p>") == ""
 
     def test_the_quiz_follows_the_last_lesson_that_it_is_about(self) -> None:
         lessons = tuple(Lesson(f"0{number}_x", f"{number}. X", 5) for number in range(3))
