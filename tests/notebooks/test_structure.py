@@ -75,6 +75,18 @@ class TestTheNotebook:
         for cell in filter(is_question, cells_of(file)):
             assert len(names_defined(ast.parse(cell.source))) == 1, cell.source
 
+    def test_the_stated_reading_time_is_that_of_its_words_code_and_pictures(self, file: Path) -> None:
+        cells = cells_of(file)
+        stated = re.search(r"bout (\d+) minutes to read", cells[0].source)
+        assert stated
+        assert abs(int(stated[1]) - reading_minutes(cells)) <= 5
+
+    def test_it_ends_with_three_to_five_references(self, file: Path) -> None:
+        *_, references, last = cells_of(file)
+        assert references.source.startswith("## Read on\n")
+        assert 3 <= len(re.findall(r"^- .*\(\d{4}\), \*", references.source, re.MULTILINE)) <= 5
+        assert last.source.startswith("Next: ")
+
     def test_code_fits_the_text_column(self, file: Path) -> None:
         lines = [line for cell in cells_of(file) if cell.cell_type == "code" for line in cell.source.splitlines()]
         assert [line for line in lines if len(line) > MAX_CODE] == []
@@ -88,6 +100,21 @@ def test_more_the_same_and_fewer_are_each_right_several_times() -> None:
         "the same": True,
         "fewer": True,
     }
+
+
+def reading_minutes(cells: list[Any]) -> float:
+    """120 words or 8 lines of code take a minute, a picture half of one; the assertions at the end are not read."""
+    claims = claims_at(cells)
+    words, lines, pictures = 0, 0, 0
+    for at, cell in enumerate(cells):
+        if cell.cell_type == "markdown":
+            words += len(re.findall(r"\w+", re.sub(r"\$\$?.*?\$\$?", "x", cell.source, flags=re.DOTALL)))
+        elif at not in claims:
+            pictures += is_question(cell) or is_figure(cell) or "explorer.show(" in cell.source
+            lines += (
+                0 if is_question(cell) or is_figure(cell) else len(list(filter(str.strip, cell.source.splitlines())))
+            )
+    return words / 120 + lines / 8 + pictures / 2
 
 
 def names_defined(tree: ast.AST) -> set[str]:

@@ -15,6 +15,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError
 
 from explorer.app.course.cells import ANSI
+from explorer.app.course.glossary import Glossary, read_glossary
 from explorer.app.course.links import INDEX, TEXTS, page_name
 from explorer.app.course.page import Course, first_figure, index_html, lesson_html, lesson_of, quiz_html, quiz_of
 from explorer.errors import CircuitError, FileFormatError, unknown_name
@@ -59,8 +60,8 @@ def build_course(
 ) -> dict[str, int]:
     """Run the lessons of a folder and write their pages; returns the size of each page in bytes.
 
-    The quiz, its answers and `index.html` are written as well. Existing pages are kept. `on_lesson` receives the name
-    of each lesson before it is run.
+    The quiz, its answers, the glossary and `index.html` are written as well. Existing pages are kept. `on_lesson`
+    receives the name of each lesson before it is run.
     Raises: UnknownNameError for an unknown lesson; LessonError for one that fails; FileFormatError for a file that is
     not a notebook and for a formula that cannot be converted; CircuitError for a folder without lessons, and if
     `output` is a file.
@@ -161,7 +162,9 @@ def _course(folder: Path, output: Path, every: Sequence[Path], chosen: Sequence[
     pages |= {page for source, page in TEXTS.items() if (folder / source).exists()}
     quiz = folder / "quiz.md"
     found = quiz_of(quiz.read_text(encoding="utf-8"), lessons) if quiz.exists() else None
-    return Course(lessons, found, pages)
+    glossary = folder / "glossary.md"
+    terms = read_glossary(glossary.read_text(encoding="utf-8")) if glossary.exists() else Glossary()
+    return Course(lessons, found, pages, terms)
 
 
 def _write_index(output: Path, course: Course) -> None:

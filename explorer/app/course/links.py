@@ -6,8 +6,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from urllib.parse import quote, unquote
 
-INDEX, QUIZ, ANSWERS = "index.html", "quiz.html", "quiz_answers.html"
-TEXTS = {"quiz.md": QUIZ, "solutions/quiz.md": ANSWERS, "README.md": INDEX}
+INDEX, QUIZ, ANSWERS, GLOSSARY = "index.html", "quiz.html", "quiz_answers.html", "glossary.html"
+TEXTS = {"quiz.md": QUIZ, "solutions/quiz.md": ANSWERS, "glossary.md": GLOSSARY, "README.md": INDEX}
 """The page of each file that is not a lesson, by its path in the folder of the lessons."""
 OUTSIDE = re.compile(r"^([a-z][a-z0-9+.-]*:|//|/)", re.IGNORECASE)
 TAKEN = "recording"

@@ -13,6 +13,7 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers.python import PythonLexer
 
+from explorer.app.course.glossary import FirstUses, Glossary
 from explorer.app.course.links import HeadingIds, page_address, page_name, target_of
 from explorer.errors import FileFormatError
 
@@ -26,12 +27,14 @@ LEFT_OVER = re.compile(r"\\[A-Za-z]+")
 class TextOf:
     """Converts the text of one page: the file `source` of the lessons, in a build with these `pages`.
 
-    A link to a page that is not in the build is replaced by its text.
+    A link to a page that is not in the build is replaced by its text. The first use of each term of the glossary
+    explains itself.
     """
 
     source: str = ""
     pages: Collection[str] = ()
     ids: HeadingIds = field(default_factory=HeadingIds)
+    terms: FirstUses = field(default_factory=lambda: Glossary().first_uses())
 
     def html(self, markdown: str) -> str:
         """Convert Markdown to HTML; HTML markup in it is escaped.
@@ -69,8 +72,15 @@ def _reader() -> MarkdownIt:
     reader = MarkdownIt("commonmark", {"html": False}).enable("table")
     # As in Jupyter, dollars with a space on the inside are money, not a formula.
     reader.use(dollarmath_plugin, double_inline=True, allow_space=False, renderer=formula_html)
-    for name, rule in (("link_open", _link), ("link_close", _link_end), ("heading_open", _heading), ("fence", _fence)):
+    for name, rule in (
+        ("link_open", _link),
+        ("link_close", _link_end),
+        ("heading_open", _heading),
+        ("heading_close", _heading_end),
+        ("fence", _fence),
+    ):
         reader.add_render_rule(name, rule)
+    reader.add_render_rule("text", _text)
     reader.add_render_rule("math_block", _formula)
     reader.add_render_rule("table_open", lambda *_: '<div class="table" tabindex="0"><table>\n')
     reader.add_render_rule("table_close", lambda *_: "</table></div>\n")
@@ -106,12 +116,27 @@ def _heading(self: Any, tokens: Sequence[Any], at: int, options: Any, env: Any) 
     first, *others = text.ids.next(_words(tokens[at + 1])) or [""]
     if first:
         tokens[at].attrs["id"] = first
+    env["heading"] = True
     return self.renderToken(tokens, at, options, env) + "".join(f'<a id="{escape(one)}"></a>' for one in others)
+
+
+def _heading_end(self: Any, tokens: Sequence[Any], at: int, options: Any, env: Any) -> str:
+    env["heading"] = False
+    return self.renderToken(tokens, at, options, env)
 
 
 def _formula(self: Any, tokens: Sequence[Any], at: int, options: Any, env: Any) -> str:
     """Render a display formula, which scrolls if it is wider than the page."""
     return f'<div class="math block" tabindex="0">{formula_html(tokens[at].content, {"display_mode": True})}</div>\n'
+
+
+def _text(self: Any, tokens: Sequence[Any], at: int, options: Any, env: Any) -> str:
+    """Render plain text, with the terms of the glossary; not within links and headings."""
+    text: TextOf = env["text"]
+    is_linked = any(token.type == "link_open" for token in tokens[:at]) and tokens[at].level > 0
+    if is_linked or env.get("heading"):
+        return escape(tokens[at].content)
+    return text.terms.explain(tokens[at].content)
 
 
 def _words(inline: Any) -> str:

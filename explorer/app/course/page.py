@@ -10,12 +10,13 @@ panel and rich require the parser and the highlighter that `markdown.py` uses.
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
 from explorer.app.course.cells import Page, cells_html
-from explorer.app.course.links import ANSWERS, INDEX, QUIZ
+from explorer.app.course.glossary import Glossary
+from explorer.app.course.links import ANSWERS, GLOSSARY, INDEX, QUIZ
 from explorer.app.course.markdown import CODE_STYLE, TextOf, plain_text
 from explorer.app.course.style import FOLDS_SCRIPT, STYLE
 from widgets.page import POLICY, views_html
@@ -54,11 +55,12 @@ class Quiz:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """All lessons, built or not; the quiz, if there is one; and the file names of the existing pages."""
+    """All lessons, built or not; the quiz, if there is one; the file names of the existing pages; and the glossary."""
 
     lessons: tuple[Lesson, ...]
     quiz: Quiz | None = None
     pages: Collection[str] = ()
+    glossary: Glossary = field(default_factory=Glossary)
 
 
 def lesson_of(name: str, notebook: Mapping[str, Any]) -> Lesson:
@@ -81,7 +83,7 @@ def quiz_of(text: str, lessons: Sequence[Lesson]) -> Quiz:
 def lesson_html(notebook: Mapping[str, Any], course: Course, at: int) -> str:
     """Write the page of the executed lesson `at`. Raises: FileFormatError for a formula that cannot be converted."""
     lesson = course.lessons[at]
-    page = Page(TextOf(f"{lesson.name}.ipynb", course.pages))
+    page = Page(TextOf(f"{lesson.name}.ipynb", course.pages, terms=course.glossary.first_uses()))
     main = cells_html(notebook["cells"], page)
     links = [(f"{one.name}.html", f"Before: {one.title}") for one in course.lessons[:at][-1:]]
     links += [(f"{one.name}.html", f"Next: {one.title}") for one in course.lessons[at + 1 :][:1]]
@@ -95,14 +97,16 @@ def lesson_html(notebook: Mapping[str, Any], course: Course, at: int) -> str:
 
 
 def quiz_html(markdown: str, source: str, course: Course) -> str:
-    """Write the page of the quiz or of its answers; `source` is the path of the text in the folder of the lessons.
+    """Write the page of the quiz, its answers or the glossary; `source` is its path in the folder of the lessons.
 
     Raises: FileFormatError for a formula that cannot be converted.
     """
     title = TITLE.search(markdown)
-    others = {"quiz.md": (ANSWERS, "Answers")}.get(source, (QUIZ, "Questions"))
+    others = {"quiz.md": (ANSWERS, "Answers"), "solutions/quiz.md": (QUIZ, "Questions")}.get(source)
     main = TextOf(source, course.pages).html(markdown)
-    return _page_html(plain_text(title[1]) if title else "Quiz", _between_links(main, [others], course), "")
+    return _page_html(
+        plain_text(title[1]) if title else "Quiz", _between_links(main, [others] if others else [], course), ""
+    )
 
 
 def first_figure(page: str) -> str:
@@ -126,12 +130,13 @@ def index_html(course: Course, sizes: Mapping[str, int], picture: str = "") -> s
             rows.append(_quiz_row(course.quiz, course.pages))
     if course.quiz and not course.quiz.after:
         rows.append(_quiz_row(course.quiz, course.pages))
+    glossary = f'<p><a href="{GLOSSARY}">Glossary</a></p>' if GLOSSARY in course.pages else ""
     body = (
         f"<main><h1>Fusion and folding, by stepping</h1>{picture}<p>The lessons of Circuit Explorer as pages: you can "
         "step through their pictures and answer their questions without Python and without a network. To change the "
         "code and do the exercises, open the notebooks: <code>circuit-explorer lab</code>.</p>"
         '<table class="lessons"><tr><th scope="col">Lesson</th><th scope="col">Minutes to read</th>'
-        f'<th scope="col">Size</th></tr>{"".join(rows)}</table></main>'
+        f'<th scope="col">Size</th></tr>{"".join(rows)}</table>{glossary}</main>'
     )
     return _page_html("Circuit Explorer: lessons", body, "")
 
@@ -157,7 +162,11 @@ def _between_links(main: str, links: Sequence[tuple[str, str]], course: Course) 
     """Place the text of a page between navigation links; a page that does not exist is named without a link."""
     shown = [
         f'<a href="{escape(page)}">{escape(words)}</a>' if page in course.pages else f"<span>{escape(words)}</span>"
-        for page, words in [(INDEX, "All lessons"), *links]
+        for page, words in [
+            (INDEX, "All lessons"),
+            *links,
+            *([(GLOSSARY, "Glossary")] if course.glossary.terms else []),
+        ]
     ]
     begin, end = (f'<nav aria-label="{label}">{"".join(shown)}</nav>' for label in ("Lessons", "More lessons"))
     return f"{begin}\n{_contents_html(main)}<main>\n{main}</main>\n{end}"

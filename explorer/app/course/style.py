@@ -43,6 +43,10 @@ th,td{text-align:left;padding:.2rem .9rem .2rem 0;border-bottom:1px solid var(--
 font-variant-numeric:tabular-nums}
 .goals{margin:.2rem 0 .4rem;padding-left:1.1rem;font-size:.92rem;color:var(--muted)}
 .goals p{margin:0}
+dfn{font-style:inherit;text-decoration:underline dotted var(--muted);text-underline-offset:.2em;cursor:help;
+position:relative}
+dfn:focus::after{content:attr(title);position:absolute;left:0;top:1.6em;z-index:2;width:max-content;max-width:20rem;
+padding:.4rem .7rem;font:14px/1.45 system-ui,sans-serif;color:var(--bg);background:var(--fg);border-radius:6px}
 math{font-size:1.08em}
 .whole{white-space:nowrap}
 .math.block{margin:.7rem 0;overflow-x:auto}

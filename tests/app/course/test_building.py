@@ -105,7 +105,8 @@ class TestBuilding:
     def test_every_link_of_every_page_leads_to_a_page_and_a_heading(self, tmp_path: Path, unrun: list[str]) -> None:
         build_course(NOTEBOOKS, tmp_path)
         pages = {file.name for file in tmp_path.iterdir()}
-        assert pages == {f"{name}.html" for name in unrun} | {"index.html", "quiz.html", "quiz_answers.html"}
+        texts = {"index.html", "glossary.html", "quiz.html", "quiz_answers.html"}
+        assert pages == {f"{name}.html" for name in unrun} | texts
         assert broken_links(tmp_path) == []
         assert '<a href="quiz.html">' in (tmp_path / "05_folding.html").read_text(encoding="utf-8")
         assert 'id="View,-slice,-gather"' in (tmp_path / "05_folding.html").read_text(encoding="utf-8")
