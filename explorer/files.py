@@ -14,12 +14,16 @@ GZIP_MAGIC = b"\x1f\x8b"
 
 
 def write_json(data: Mapping[str, Any], path: "str | Path") -> None:
-    """Write data, compressed if the name ends in .gz. Equal data result in equal bytes."""
-    text = json.dumps(data, separators=(",", ":"))
-    if str(path).endswith(".gz"):
-        Path(path).write_bytes(gzip.compress(text.encode(), compresslevel=6, mtime=0))
-    else:
-        Path(path).write_text(text)
+    """Write data, compressed if the name ends in .gz; a missing folder is created. Equal data result in equal bytes.
+
+    Raises: FileFormatError if the file cannot be written.
+    """
+    raw = json.dumps(data, separators=(",", ":")).encode()
+    try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).write_bytes(gzip.compress(raw, compresslevel=6, mtime=0) if str(path).endswith(".gz") else raw)
+    except OSError as error:
+        raise FileFormatError(f"cannot write {path}: {error.strerror}") from error
 
 
 def read_json(path: "str | Path", wanted: str) -> Mapping[str, Any]:

@@ -48,6 +48,7 @@ from explorer.rewrite.pipeline_files import (
     write_pipeline as write_pipeline,
 )
 from explorer.rewrite.pipelines import (
+    DCE_PASS as DCE_PASS,
     CompilationMode as CompilationMode,
     ConvergenceMode as ConvergenceMode,
     DCERequiredMode as DCERequiredMode,

@@ -106,12 +106,21 @@ def _why(
     costs: Mapping[int, float],
     position: Mapping[int, int],
 ) -> str:
+    """The comparison by which the winner won, from its side."""
+    name = winner.pattern.name
+    if name == loser.pattern.name:
+        name = f"the match at node {winner.root}"
     if strategy is OptMatchStrategy.FIRST_MATCH:
-        return "the other was found first"
-    if strategy is OptMatchStrategy.LOWEST_COST and costs.get(id(loser)) != costs.get(id(winner)):
-        return f"the other changes the cost by {costs[id(winner)]:+,.0f}, this one by {costs[id(loser)]:+,.0f}"
-    if strategy is OptMatchStrategy.LARGEST_MATCH and len(loser) != len(winner):
-        return f"the other matches {len(winner)} nodes, this one {len(loser)}"
-    if position[loser.root] != position[winner.root]:
-        return "as good as the other, which is nearer to the outputs"
-    return "as good as the other, whose rule was registered first"
+        return f"{name} was found first, so it wins"
+    if strategy is OptMatchStrategy.LARGEST_MATCH:
+        measure, mine, other = "size", str(len(winner)), str(len(loser))
+        better = f"{name} matches {mine} nodes, the other {other}, so it wins"
+    else:
+        measure = "cost"
+        mine, other = (f"{costs.get(id(match), 0.0):+,.0f}" for match in (winner, loser))
+        better = f"{name} changes the cost by {mine}, the other by {other}, so it wins"
+    if mine != other or costs.get(id(winner)) != costs.get(id(loser)):
+        return better
+    nearer = position[loser.root] != position[winner.root]
+    last = "is nearer to the outputs" if nearer else "was registered first"
+    return f"equal {measure} ({mine} = {other}): {name} {last}, so it wins"

@@ -6,6 +6,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from explorer.errors import CircuitError
 from explorer.graph import Graph
 from explorer.trace.answers import (
     Answers,
@@ -66,7 +67,8 @@ class Trace:
     options: Mapping[str, Any]
     rules: tuple[RuleDescription, ...]
     steps: tuple[Step, ...]
-    compiled: Any = None
+    executable: Any = None
+    """The compiled circuit or module; None if there is none, which `compiled` explains."""
     explainer: Explainer | None = None
     examples: Any = None
     """Inputs for running the steps: those that a module was exported with; None for a circuit."""
@@ -77,6 +79,20 @@ class Trace:
     def level(self) -> Level:
         """The level of the ladder whose nodes are recorded."""
         return level_of(self.options)
+
+    @property
+    def is_live(self) -> bool:
+        """Whether there is a compiled circuit or module."""
+        return self.executable is not None
+
+    @property
+    def compiled(self) -> Any:
+        """The compiled circuit or module. Raises: CircuitError for a loaded trace, or a compilation that failed."""
+        if self.executable is not None:
+            return self.executable
+        if self.steps and self.steps[-1].error is not None:
+            raise CircuitError(f"the compilation failed, so there is no compiled circuit: {self.steps[-1].error}")
+        raise CircuitError(f"this trace was loaded from a file and holds no tensors; {self.level.rerun}")
 
     # ------------------------------------------------------------------ steps and states
 

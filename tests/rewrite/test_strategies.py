@@ -33,14 +33,23 @@ def test_the_largest_match_wins_although_a_smaller_one_is_nearer_to_the_outputs(
     graph = chain(B(), B(), C(), A())  # AC at 3, 2 is above CBB at 2, 1, 0
     matches = match_optimization_patterns(graph, (AC, CBB), OptMatchStrategy.LARGEST_MATCH)
     assert chosen_matches(matches) == [("CBB", (2, 1, 0))]
-    assert lost(matches) == snapshot([("AC at 3, 2", "CBB at 2, 1, 0", 2, "the other matches 3 nodes, this one 2")])
+    assert lost(matches) == snapshot(
+        [("AC at 3, 2", "CBB at 2, 1, 0", 2, "CBB matches 3 nodes, the other 2, so it wins")]
+    )
 
 
 def test_among_equally_large_matches_the_one_nearest_to_the_outputs_wins():
     matches = match_optimization_patterns(chain(A(), A(), A(), A()), (AA,), OptMatchStrategy.LARGEST_MATCH)
     assert chosen_matches(matches) == [("AA", (1, 0)), ("AA", (3, 2))]
     assert lost(matches) == snapshot(
-        [("AA at 2, 1", "AA at 3, 2", 2, "as good as the other, which is nearer to the outputs")]
+        [
+            (
+                "AA at 2, 1",
+                "AA at 3, 2",
+                2,
+                "equal size (2 = 2): the match at node 3 is nearer to the outputs, so it wins",
+            )
+        ]
     )
 
 
@@ -49,14 +58,16 @@ def test_among_equally_large_matches_of_one_root_the_rule_registered_first_wins(
     for patterns in ((AA, again), (again, AA)):
         matches = match_optimization_patterns(chain(A(), A()), patterns)
         assert chosen_matches(matches) == [(patterns[0].name, (1, 0))]
-        assert [c.reason for c in matches.conflicts] == ["as good as the other, whose rule was registered first"]
+        assert [c.reason for c in matches.conflicts] == [
+            f"equal size (2 = 2): {patterns[0].name} was registered first, so it wins"
+        ]
 
 
 def test_the_first_match_is_the_first_found_by_pattern_and_then_by_position():
     graph = chain(B(), B(), C(), A())
     matches = match_optimization_patterns(graph, (AC, CBB), OptMatchStrategy.FIRST_MATCH)
     assert chosen_matches(matches) == [("AC", (3, 2))]
-    assert lost(matches) == snapshot([("CBB at 2, 1, 0", "AC at 3, 2", 2, "the other was found first")])
+    assert lost(matches) == snapshot([("CBB at 2, 1, 0", "AC at 3, 2", 2, "AC was found first, so it wins")])
     matches = match_optimization_patterns(chain(A(), A(), A()), (AA,), OptMatchStrategy.FIRST_MATCH)
     assert chosen_matches(matches) == [("AA", (1, 0))]
 
@@ -69,7 +80,7 @@ def test_the_lowest_cost_wins_whatever_its_size_and_position():
     )
     assert chosen_matches(matches) == [("BB", (1, 0)), ("AC", (3, 2))]
     assert lost(matches) == snapshot(
-        [("CBB at 2, 1, 0", "BB at 1, 0", 1, "the other changes the cost by -5,000, this one by +200")]
+        [("CBB at 2, 1, 0", "BB at 1, 0", 1, "BB changes the cost by -5,000, the other by +200, so it wins")]
     )
 
 
@@ -78,7 +89,9 @@ def test_matches_of_equal_cost_are_decided_by_their_position():
         chain(A(), A(), A()), (AA,), OptMatchStrategy.LOWEST_COST, cost=lambda match: 0.0
     )
     assert chosen_matches(matches) == [("AA", (2, 1))]
-    assert [c.reason for c in matches.conflicts] == ["as good as the other, which is nearer to the outputs"]
+    assert [c.reason for c in matches.conflicts] == [
+        "equal cost (+0 = +0): the match at node 2 is nearer to the outputs, so it wins"
+    ]
 
 
 def test_a_match_that_lost_frees_its_other_nodes():

@@ -4,6 +4,7 @@ import gzip
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,26 @@ def test_a_loaded_trace_without_tensors_explains_how_to_get_them(tmp_path):
     x = torch.zeros(1, 5, dtype=torch.long)
     assert torch.equal(again.compiled(x), trace.compiled(x))
     assert [step.path for step in again.steps] == [step.path for step in trace.steps]
+
+
+def test_a_missing_folder_is_created_and_a_file_in_the_way_is_a_typed_error(tmp_path):
+    trace = explorer.record(gallery.load_named("blackboard"))
+    trace.save(tmp_path / "new" / "folder" / "trace.json.gz")
+    assert str(explorer.Trace.load(tmp_path / "new" / "folder" / "trace.json.gz")) == str(trace)
+    with pytest.raises(FileFormatError, match=r"cannot write .*trace.json.gz.below.json: "):
+        trace.save(tmp_path / "new" / "folder" / "trace.json.gz" / "below.json")
+
+
+def test_the_compiled_circuit_of_a_loaded_or_failed_trace_is_a_typed_error(tmp_path):
+    trace = explorer.record(gallery.load_named("blackboard"))
+    trace.save(tmp_path / "trace.json")
+    loaded = explorer.Trace.load(tmp_path / "trace.json")
+    assert (trace.is_live, loaded.is_live) == (True, False)
+    with pytest.raises(CircuitError, match=r"loaded from a file and holds no tensors; explorer.rerun\(trace\)"):
+        loaded.compiled(torch.zeros(1, 5, dtype=torch.long))
+    failed = replace(trace, executable=None, steps=(replace(trace.steps[0], error="too large"),))
+    with pytest.raises(CircuitError, match="the compilation failed, so there is no compiled circuit: too large"):
+        _ = failed.compiled
 
 
 def test_unknown_fields_are_ignored(tmp_path):

@@ -127,8 +127,8 @@ def test_the_table_has_both_final_states_and_the_change():
                 [
                     "In fuse, round 1 (step 3), SumCollapse at 6, 5 was applied only here (and 1 more): the",
                     "other trace has no such rule; Candecomp at 5, 4 was applied only there (and 1 more): in",
-                    "the other, it matched, but lost node 5 to SumCollapse at [6, 5] (largest-match: as good as",
-                    "the other, which is nearer to the outputs).",
+                    "the other, it matched, but lost node 5 to SumCollapse at [6, 5] (largest-match: equal size",
+                    "(2 = 2): SumCollapse is nearer to the outputs, so it wins).",
                 ]
             ),
         ),
@@ -139,8 +139,8 @@ def test_the_table_has_both_final_states_and_the_change():
                 [
                     "In fuse, round 1 (step 3), SumCollapse at 9, 8 was applied only here: in the other, it",
                     "matched, and was switched off; Candecomp at 8, 7 was applied only there: in the other, it",
-                    "matched, but lost node 8 to SumCollapse at [9, 8] (largest-match: as good as the other,",
-                    "which is nearer to the outputs).",
+                    "matched, but lost node 8 to SumCollapse at [9, 8] (largest-match: equal size (2 = 2):",
+                    "SumCollapse is nearer to the outputs, so it wins).",
                 ]
             ),
         ),

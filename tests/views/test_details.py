@@ -47,7 +47,8 @@ def test_details_of_a_layer_that_was_fused():
                 ["SumCollapse", "match 0, nodes 6, 5: applied"],
                 [
                     "Candecomp",
-                    "match 2, nodes 5, 4: lost: largest-match, as good as the other, which is nearer to the outputs",
+                    "match 2, nodes 5, 4: lost: largest-match, equal size (2 = 2): SumCollapse is nearer to the "
+                    "outputs, so it wins",
                 ],
             ],
             "Why not": [

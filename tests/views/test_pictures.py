@@ -127,7 +127,8 @@ def test_winners_and_losers_of_a_conflict_have_hulls_and_signs():
                 "kind": "lost",
                 "nodes": ["g5x2-e876f9e2", "g4x2-7cbfe92a"],
                 "label": "Candecomp: 2 matches",
-                "reason": "lost to SumCollapse (largest-match: as good as the other, which is nearer to the outputs)",
+                "reason": "lost to SumCollapse (largest-match: equal size (2 = 2): SumCollapse is nearer to the "
+                "outputs, so it wins)",
             },
         ]
     )

@@ -153,12 +153,12 @@ def test_feedback_on_a_conflict_names_the_strategy():
     assert [lines(check(index, question, choice)) for choice in question.choices] == snapshot(
         [
             [
-                "No: SumCollapse at 9, 8 is applied. Candecomp at 8, 7 lost by the strategy largest-match: as good as",
-                "the other, which is nearer to the outputs.",
+                "No: SumCollapse at 9, 8 is applied. Candecomp at 8, 7 lost by the strategy largest-match: equal size",
+                "(2 = 2): SumCollapse is nearer to the outputs, so it wins.",
             ],
             [
-                "Right. Candecomp at 8, 7 lost by the strategy largest-match: as good as the other, which is nearer",
-                "to the outputs.",
+                "Right. Candecomp at 8, 7 lost by the strategy largest-match: equal size (2 = 2): SumCollapse is",
+                "nearer to the outputs, so it wins.",
             ],
         ]
     )

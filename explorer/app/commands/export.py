@@ -10,6 +10,8 @@ from explorer.app.commands.console import check_writable, notes, results
 if TYPE_CHECKING:
     from explorer.trace import Trace
 
+PICTURES = (".svg", ".png")
+"""The formats of pictures, by the ending of the file's name."""
 Source = Annotated[str, typer.Argument(metavar="TRACE|NAME", help="a trace file, or a circuit to compile")]
 
 
@@ -36,21 +38,23 @@ def svg(
     mode: Annotated[str, typer.Option(help="diff, before, after or side")] = "diff",
     colour_by: Annotated[str, typer.Option(help="change, kind, memory or fold")] = "change",
 ) -> None:
-    """Write a step of a trace as a picture: SVG, or PNG if the name of the file ends in .png."""
+    """Write a step of a trace as a picture, SVG or PNG by the ending of the file's name."""
     from explorer.app.images import picture_png
-    from explorer.errors import unknown_name
+    from explorer.errors import FileFormatError, unknown_name
     from explorer.views import COLOURS, MODES, TraceIndex, picture, static_svg
 
     if mode not in MODES:
         raise unknown_name("mode", mode, list(MODES))
     if colour_by not in COLOURS:
         raise unknown_name("colouring", colour_by, list(COLOURS))
+    ending = out.suffix.lower()
+    if ending not in PICTURES:
+        raise FileFormatError(f"cannot write {out}: a picture is one of {', '.join(PICTURES)}, by the name of the file")
     check_writable(out)
     trace = _trace(source)
     index = trace.step(int(step) if step.lstrip("-").isdigit() else step).index
     drawn = picture(TraceIndex(trace), index, mode, colour_by)
-    is_png = out.suffix.lower() == ".png"
-    out.write_bytes(picture_png(drawn).data if is_png else static_svg(drawn).encode())
+    out.write_bytes(picture_png(drawn).data if ending == ".png" else static_svg(drawn).encode())
     results().print(f"Wrote {out}: step {index}, {trace.step(index).path}.", markup=False)
 
 

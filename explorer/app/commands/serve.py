@@ -1,14 +1,20 @@
 """`circuit-explorer serve`: the dashboard in a browser."""
 
+import socket
+from contextlib import suppress
+from dataclasses import replace
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from explorer.app.commands.console import notes, print_text
+from explorer.app.commands.console import notes, print_text, say_note
 from explorer.app.needs import require_ui
 
 PORT, LOCAL = 5006, "127.0.0.1"
+ELSEWHERE = ("192.0.2.1", 9)
+"""An address outside of every local network: connecting a datagram socket to it sends nothing."""
 
 
 def serve(
@@ -60,5 +66,29 @@ def open_dashboard(
     if port is not None:
         check_port(address, port)
     options = ServeOptions(state, port or free_port(address, PORT), address, show, folder, files, hosts)
-    print_text(f"The explorer is at {options.url} (stop it with Ctrl-C).")
+    if is_loopback(address):
+        print_text(f"The explorer is at {options.url} (stop it with Ctrl-C).")
+    else:
+        public = replace(options, address=public_address(address))
+        say_note(f"Anyone on this network can use this machine's CPU. Address: {public.url}")
     run(options)
+
+
+def is_loopback(address: str) -> bool:
+    """Whether only this machine can reach an address, given as a name or a number."""
+    try:
+        return ip_address(address).is_loopback
+    except ValueError:
+        return address == "localhost"
+
+
+def public_address(address: str) -> str:
+    """The address under which other machines reach this one; for 0.0.0.0, that of its route to other networks."""
+    with suppress(ValueError):
+        if not ip_address(address).is_unspecified:
+            return address
+        with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.connect(ELSEWHERE)
+            return str(probe.getsockname()[0])
+        return socket.gethostname()
+    return address

@@ -40,7 +40,7 @@ class Opened:
     @property
     def is_live(self) -> bool:
         """Whether the steps can be executed: true if it was compiled here, false if it was read from a file."""
-        return self.trace.compiled is not None
+        return self.trace.is_live
 
 
 def open_state(library: Library, state: ViewState, listener: Listener | None = None) -> Opened:

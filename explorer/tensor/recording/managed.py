@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 
 from explorer.rewrite import (
+    DCE_PASS,
     CompilationMode,
+    DCERequiredMode,
     FunctionPassPipeline,
     Pass,
     PassManager,
@@ -54,4 +56,8 @@ class ManagedPipeline:
         return [made.rewriter() for made in self._pipeline_passes() if isinstance(made, GraphPass)]
 
     def _pipeline_passes(self) -> list[Pass[FunctionGraph]]:
-        return [self._passes[name] for name in self.pipeline.pass_ids if name in self._passes.passes]
+        """The passes that may run: its entries, and DCE if it runs before one of them."""
+        names = [*self.pipeline.pass_ids]
+        if any(config.dce is DCERequiredMode.BEFORE_PASS for config in self.pipeline):
+            names.append(DCE_PASS)
+        return [self._passes[name] for name in dict.fromkeys(names) if name in self._passes.passes]

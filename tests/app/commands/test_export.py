@@ -46,6 +46,14 @@ def test_a_picture_is_a_png_if_its_name_says_so(tmp_path: Path):
     assert out.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.parametrize("name", ["picture.pdf", "picture"])
+def test_a_picture_in_another_format_is_an_error(name: str, tmp_path: Path):
+    result = RUN.invoke(app, ["svg", "conflict", "-o", str(tmp_path / name)])
+    assert result.exit_code == 2
+    assert "a picture is one of .svg, .png, by the name of the file" in result.output + result.stderr
+    assert not (tmp_path / name).exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

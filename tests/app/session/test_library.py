@@ -56,7 +56,7 @@ def test_circuits_and_traces_are_distinguished_by_their_content(saved: Path) -> 
     for name in ("a.trace.json.gz", "c.trace.json"):
         trace = found.open(name)
         assert isinstance(trace, Trace)
-        assert trace.compiled is None
+        assert not trace.is_live
         assert len(trace.steps) == len(explorer.record(SMALL).steps)
 
 

@@ -1,0 +1,56 @@
+"""`circuit-explorer serve` warns if other machines can reach it."""
+
+import socket
+from typing import Any
+
+import pytest
+
+pytest.importorskip("panel_material_ui", reason="needs panel: pip install 'circuit-explorer[ui]'")
+
+from typer.testing import CliRunner
+
+from explorer.app.cli import app
+from explorer.app.commands.serve import is_loopback, public_address
+from explorer.app.dashboard import serving
+
+WARNING = "Anyone on this network can use this machine's CPU. Address: http://"
+
+
+@pytest.fixture(autouse=True)
+def no_server(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The options of the servers that were started; none serves."""
+    started: list[Any] = []
+    monkeypatch.setattr(serving, "serve", started.append)
+    return started
+
+
+def test_an_address_for_other_machines_warns_and_names_one_that_they_can_open(no_server: list[Any]) -> None:
+    result = CliRunner().invoke(app, ["serve", "conflict", "--no-show", "--address", "0.0.0.0"])
+    assert result.exit_code == 0, result.output
+    assert WARNING in result.stderr
+    assert "http://0.0.0.0" not in result.output + result.stderr
+    assert no_server[0].address == "0.0.0.0"
+
+
+def test_the_local_address_does_not_warn() -> None:
+    result = CliRunner().invoke(app, ["serve", "conflict", "--no-show"])
+    assert "The explorer is at http://127.0.0.1:" in result.output
+    assert "Anyone on this network" not in result.output + result.stderr
+
+
+def test_addresses_of_this_machine() -> None:
+    assert [is_loopback(one) for one in ("127.0.0.1", "localhost", "::1", "0.0.0.0", "192.0.2.7", "box")] == [
+        *(True, True, True),
+        *(False, False, False),
+    ]
+    assert public_address("192.0.2.7") == "192.0.2.7"
+    assert public_address("box") == "box"
+    assert public_address("0.0.0.0") not in ("0.0.0.0", "")
+
+
+def test_a_machine_without_a_network_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: object) -> None:
+        raise OSError("no network")
+
+    monkeypatch.setattr(socket, "socket", refuse)
+    assert public_address("0.0.0.0") == socket.gethostname()
