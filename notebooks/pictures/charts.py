@@ -1,4 +1,4 @@
-"""Charts of measured numbers: two time lines, and curves with intervals."""
+"""Charts of measured numbers: two time lines, curves, and dots with intervals."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -74,6 +74,54 @@ def line_chart(
         drawing.text(right + 24, 24, name, small=True)
     said = "; ".join(f"{name} from {curve[0][1]:.3g} to {curve[-1][1]:.3g}" for name, curve in curves.items())
     return drawing.figure(f"{title}, {y_title} by {x_title}: {said}.")
+
+
+def sweep_chart(title: str, curves: Mapping[str, Sequence[Any]]) -> Figure:
+    """Draw timings by batch size, both on logarithmic axes, with the interval of each where it is known."""
+    points = {
+        name: [
+            (
+                one.batch_size,
+                one.estimate.median,
+                *((one.estimate.low, one.estimate.high) if one.estimate.is_known else ()),
+            )
+            for one in timings
+        ]
+        for name, timings in curves.items()
+    }
+    return line_chart(title, points, "rows in the batch", "ms", log=True)
+
+
+def dots(title: str, rows: Sequence[tuple[str, str, Any]], x_title: str, *, level: float | None = None) -> Figure:
+    """Draw a dot with its interval for each row (label, series, estimate); `level` is a vertical line.
+
+    An estimate has `median`, `low` and `high`; one that was measured too few times has no interval.
+    """
+    drawing = Drawing(height=76 + 18 * len(rows))
+    series = list(dict.fromkeys(name for _, name, _ in rows))
+    ends = [end for _, _, one in rows for end in ((one.low, one.high) if one.is_known else (one.median,))]
+    axis = _Axis(ends + ([] if level is None else [level]), 130, WIDTH - RIGHT, log=False)
+    bottom = 44 + 18 * len(rows)
+    drawing.text(20, 24, title, bold=True)
+    for value in axis.ticks():
+        drawing.line([(axis.at(value), 40), (axis.at(value), bottom)], "#e4e7eb", width=1)
+        drawing.text(axis.at(value), bottom + 16, f"{value:,.4g}", at="middle", colour=MUTED, small=True)
+    if level is not None:
+        drawing.line([(axis.at(level), 40), (axis.at(level), bottom)], LINE, width=2)
+    for at, (label, name, one) in enumerate(rows):
+        y, colour = 54 + 18 * at, COLOURS[series.index(name)]
+        drawing.text(120, y + 4, label, at="end", small=True)
+        if one.is_known:
+            drawing.line([(axis.at(one.low), y), (axis.at(one.high), y)], colour, width=2)
+        drawing.circle(axis.at(one.median), y, 4, colour)
+    right: float = WIDTH - RIGHT
+    for name, colour in zip(reversed(series), reversed(COLOURS[: len(series)]), strict=True):
+        right -= 8 * len(name) + 24
+        drawing.circle(right, 20, 4, colour)
+        drawing.text(right + 10, 24, name, small=True)
+    drawing.text(WIDTH - RIGHT, bottom + 30, x_title, at="end", small=True)
+    counts = ", ".join(f"{sum(one[1] == name for one in rows)} {name}" for name in series)
+    return drawing.figure(f"{title}: {len(rows)} medians with intervals, {counts}.")
 
 
 class _Axis:

@@ -24,6 +24,7 @@ FIGURES = {
     "time line": pictures.time_line(timing(20.0, 170, 300), timing(2.0, 5, 30), "equal"),
     "curve": pictures.line_chart("Loss", {"loss": [(0, 3.0), (1, 2.0)]}, "step", "loss", levels={"lowest": 1.5}),
     "sweep": pictures.line_chart("Times", {"one": [(1, 1.0, 0.5, 2.0), (100, 9.0, 8, 10)]}, "batch", "ms", log=True),
+    "dots": pictures.dots("Samples", [("a", "in", timing(2.0, 1, 1).estimate)], "ms", level=2.5),
     "memory": pictures.memory_strips(READS, count=4),
     "model": pictures.hidden_markov_model(4),
     "weights": pictures.two_weights(256, 1, 256),
