@@ -299,6 +299,8 @@ class QuestionView(TypedDict):
 
     version: int
     text: str
+    hint: str
+    """Shown after a wrong first answer, in place of the feedback, which would reveal the right one."""
     asking: PictureStateView
     """The picture shown with the question; it does not reveal the answer."""
     revealing: PictureStateView

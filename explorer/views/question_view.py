@@ -2,7 +2,7 @@
 
 from explorer.views.index import TraceIndex
 from explorer.views.picture import picture
-from explorer.views.predicting import Question, check, fold_together, layers_left, noun_of, why_apart
+from explorer.views.predicting import Question, check, fold_together, hint, layers_left, noun_of, why_apart
 from widgets.schema import (
     VERSION,
     ClicksView,
@@ -24,6 +24,7 @@ def question_view(index: TraceIndex, question: Question) -> QuestionView:
     view: QuestionView = {
         "version": VERSION,
         "text": question.text,
+        "hint": hint(index, question),
         "asking": _picture_state(asking, question.nodes),
         "revealing": _picture_state(shown, _nodes_of_answer(index, question)),
     }

@@ -157,6 +157,9 @@ def test_layers_are_clicked_checked_and_the_answer_is_shown(tiny: Path, shown: "
         asked.locator(f".ce-box[data-id={layer}]").click()
     asked.get_by_text("Chosen: 12, 13, 19.").wait_for()
     button(asked, "Check").click()
+    assert "1 of the chosen does not belong, 1 is missing." in asked.locator(".ceq-bad").inner_text()
+    assert not button(asked, "Reveal").is_visible()
+    button(asked, "Check").click()  # a second try
     assert "Not these: 19." in asked.locator(".ceq-bad").inner_text()
     asked.locator(".ce-box[data-id=n19]").click()
     asked.locator(".ce-box[data-id=n15]").click()
@@ -174,6 +177,8 @@ def test_what_happened_is_closed_until_an_answer_is_checked(tiny: Path, shown: "
     page = shown(tiny)
     told = page.get_by_text("members: 4", exact=True)
     assert told.count() == 1
+    assert not told.is_visible()
+    button(view(page, 0), "Check").click()  # wrong: a hint, and a second try
     assert not told.is_visible()
     button(view(page, 0), "Check").click()
     told.wait_for()

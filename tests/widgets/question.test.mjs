@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import view from "../../widgets/js/question.js";
-import { readQuestion, verdictOf } from "../../widgets/js/question/checking.js";
+import { hintOf, readQuestion, verdictOf } from "../../widgets/js/question/checking.js";
 import { newDocument, newModel } from "./dom.mjs";
 
 const place = (step, mode, selection = []) => ({ step, mode, colour_by: "kind", group_by: "none", selection });
@@ -118,6 +118,36 @@ test("the answer can be revealed after a check, and the question shown again", a
   el.button("Back to the question").dispatch("click");
   assert.deepEqual(model.sent.at(-1), { revealed: false });
   assert.equal(el.button("Check").disabled, false);
+});
+
+test("a wrong first answer gets a hint and a second try before the feedback", () => {
+  const { el, model, said, check, inputs } = open(question({ ...choices, hint: "Compare their sizes." }));
+  inputs("radio")[1].dispatch("change");
+  check();
+  assert.equal(said().textContent, "✕Not yet. Compare their sizes. Try once more.");
+  assert.equal(el.button("Reveal").hidden, true);
+  assert.deepEqual(model.sent, []);
+  check();
+  assert.equal(said().textContent, "✕No: A is applied.");
+  assert.equal(el.button("Reveal").hidden, false);
+  assert.deepEqual(model.sent, [{ answer: "B at 2" }]);
+});
+
+test("a right first answer needs no hint", () => {
+  const { model, said, check, inputs } = open(question({ ...choices, hint: "Compare their sizes." }));
+  inputs("radio")[0].dispatch("change");
+  check();
+  assert.equal(said().textContent, "✓Right. A is larger.");
+  assert.deepEqual(model.sent, [{ answer: "A at 1" }]);
+});
+
+test("a hint counts what is wrong with the chosen layers, and names none", () => {
+  const asked = readQuestion(JSON.stringify(question({ ...clicks, hint: "Same level, same key." })));
+  assert.equal(
+    hintOf(asked, [4, 2]),
+    "Not yet: 1 of the chosen does not belong, 1 is missing. Same level, same key. Try once more.",
+  );
+  assert.equal(hintOf(asked, []), "Not yet: 2 are missing. Same level, same key. Try once more.");
 });
 
 test("the feedback is shown as long as the answer is unchanged", async () => {

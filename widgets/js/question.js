@@ -3,10 +3,11 @@
  *
  * Reads the traits `question` (JSON of `QuestionView` in `widgets/schema.py`), `selection` (the selected boxes of the
  * picture) and `options` ({theme}); writes `answer` (the last one checked: a list of nodes, a choice, or a number) and
- * reads and writes `revealed`. The feedback comes from Python, as part of the question; the host navigates the picture.
+ * reads and writes `revealed`. A wrong first answer gets a hint, and is not written: `answer` is set once the question
+ * is settled. The feedback comes from Python, as part of the question; the host navigates the picture.
  */
 
-import { readQuestion, verdictOf } from "./question/checking.js";
+import { hintOf, readQuestion, verdictOf } from "./question/checking.js";
 import { errorText } from "./shared/contract.js";
 import { maker, uniqueName } from "./shared/elements.js";
 import { FONT } from "./shared/measuring.js";
@@ -14,7 +15,7 @@ import { asDict, text, texts } from "./shared/reading.js";
 import { applyPalette, paletteFor, watchTheme } from "./shared/theme.js";
 import { onChanges } from "./shared/traits.js";
 
-export { readQuestion, verdictOf };
+export { hintOf, readQuestion, verdictOf };
 
 /**
  * @typedef {import("./question/checking.js").Answer} Answer
@@ -70,6 +71,8 @@ function render({ model, el }) {
   let clicked = [];
   /** The answer that the feedback is about. */
   let checked = "";
+  /** Whether the hint was given, so that the next wrong answer gets the feedback. */
+  let hinted = false;
 
   const sheet = h("style", { text: STYLE });
   const legend = h("legend");
@@ -94,6 +97,7 @@ function render({ model, el }) {
   function begin() {
     given = "";
     clicked = [];
+    hinted = false;
     try {
       question = readQuestion(model.get("question"));
     } catch (error) {
@@ -193,6 +197,11 @@ function render({ model, el }) {
       return;
     }
     const { right, text: words } = verdictOf(question, answer);
+    if (!right && question.hint && !hinted && model.get("answer") == null) {
+      hinted = true;
+      say("bad", hintOf(question, answer));
+      return;
+    }
     say(right ? "good" : "bad", words);
     model.set("answer", answer);
     model.save_changes();

@@ -35,7 +35,13 @@ function readQuestion(json) {
     throw new Error("The question has no answers.");
   }
   checkVersion("The question has", raw.version);
-  return { text: text(raw.text), choices: raw.choices || null, number: raw.number || null, clicks: raw.clicks || null };
+  return {
+    text: text(raw.text),
+    hint: text(raw.hint),
+    choices: raw.choices || null,
+    number: raw.number || null,
+    clicks: raw.clicks || null
+  };
 }
 var listed = (nodes) => nodes.length <= LISTED ? nodes.join(", ") : `${nodes.slice(0, LISTED).join(", ")} ... (${nodes.length.toLocaleString("en")} in all)`;
 function verdictOf({ choices, number, clicks }, answer) {
@@ -54,6 +60,17 @@ function verdictOf({ choices, number, clicks }, answer) {
   if (wrong.length) parts.push(`Not these: ${listed(wrong)}. Layer ${wrong[0]}: ${text(apart[wrong[0]])}`);
   if (missing.length) parts.push(`Missing: ${listed(missing)}.`);
   return { right: false, text: [...parts, why].join(" ") };
+}
+function hintOf({ hint, clicks }, answer) {
+  if (!clicks) return `Not yet. ${hint} Try once more.`;
+  const given = [...new Set(list(answer))].filter((node) => node !== clicks.about);
+  const wrong = given.filter((node) => !clicks.wanted.includes(node)).length;
+  const missing = clicks.wanted.filter((node) => !given.includes(node)).length;
+  const off = [
+    wrong && `${wrong} of the chosen ${wrong === 1 ? "does" : "do"} not belong`,
+    missing && `${missing} ${missing === 1 ? "is" : "are"} missing`
+  ].filter(Boolean);
+  return `Not yet: ${off.join(", ")}. ${hint} Try once more.`;
 }
 
 // shared/elements.js
@@ -450,6 +467,7 @@ function render({ model, el }) {
   let given = "";
   let clicked = [];
   let checked = "";
+  let hinted = false;
   const sheet = h("style", { text: STYLE });
   const legend = h("legend");
   const input = h("div");
@@ -469,6 +487,7 @@ function render({ model, el }) {
   function begin() {
     given = "";
     clicked = [];
+    hinted = false;
     try {
       question = readQuestion(model.get("question"));
     } catch (error) {
@@ -551,6 +570,11 @@ function render({ model, el }) {
       return;
     }
     const { right, text: words } = verdictOf(question, answer);
+    if (!right && question.hint && !hinted && model.get("answer") == null) {
+      hinted = true;
+      say("bad", hintOf(question, answer));
+      return;
+    }
     say(right ? "good" : "bad", words);
     model.set("answer", answer);
     model.save_changes();
@@ -588,6 +612,7 @@ function render({ model, el }) {
 var question_default = { render };
 export {
   question_default as default,
+  hintOf,
   readQuestion,
   verdictOf
 };

@@ -8,7 +8,7 @@ import { list, text } from "../shared/reading.js";
  * @typedef {{noun: string, answer: number, right: string, wrong: string}} NumberAsked
  * @typedef {{boxes: Record<string, number>, about: number, wanted: number[], right: string, why: string,
  *   apart: Record<string, string>}} Clicks
- * @typedef {{text: string, choices: Record<string, Verdict> | null, number: NumberAsked | null, clicks: Clicks | null}}
+ * @typedef {{text: string, hint: string, choices: Record<string, Verdict> | null, number: NumberAsked | null, clicks: Clicks | null}}
  * Question
  * @typedef {string | number | number[]} Answer
  */
@@ -26,7 +26,13 @@ export function readQuestion(json) {
     throw new Error("The question has no answers.");
   }
   checkVersion("The question has", raw.version);
-  return { text: text(raw.text), choices: raw.choices || null, number: raw.number || null, clicks: raw.clicks || null };
+  return {
+    text: text(raw.text),
+    hint: text(raw.hint),
+    choices: raw.choices || null,
+    number: raw.number || null,
+    clicks: raw.clicks || null,
+  };
 }
 
 /** @param {number[]} nodes */
@@ -52,4 +58,20 @@ export function verdictOf({ choices, number, clicks }, answer) {
   if (wrong.length) parts.push(`Not these: ${listed(wrong)}. Layer ${wrong[0]}: ${text(apart[wrong[0]])}`);
   if (missing.length) parts.push(`Missing: ${listed(missing)}.`);
   return { right: false, text: [...parts, why].join(" ") };
+}
+
+/**
+ * What is said to a wrong first answer: how far it is off where that can be counted, and how to find the right one.
+ * @param {Question} question @param {Answer} answer
+ */
+export function hintOf({ hint, clicks }, answer) {
+  if (!clicks) return `Not yet. ${hint} Try once more.`;
+  const given = [...new Set(list(answer))].filter((node) => node !== clicks.about);
+  const wrong = given.filter((node) => !clicks.wanted.includes(node)).length;
+  const missing = clicks.wanted.filter((node) => !given.includes(node)).length;
+  const off = [
+    wrong && `${wrong} of the chosen ${wrong === 1 ? "does" : "do"} not belong`,
+    missing && `${missing} ${missing === 1 ? "is" : "are"} missing`,
+  ].filter(Boolean);
+  return `Not yet: ${off.join(", ")}. ${hint} Try once more.`;
 }
