@@ -125,8 +125,14 @@ class Element {
     event.stopPropagation = () => {
       event.stopped = true;
     };
-    for (let node = this; node && !event.stopped; node = node.parentNode)
+    const path = [];
+    for (let node = this; node; node = node.parentNode) path.push(node);
+    if (path.at(-1) === this.ownerDocument.documentElement) path.push(this.ownerDocument);
+    event.composedPath = () => path;
+    for (const node of path) {
+      if (event.stopped) break;
       for (const callback of node.listeners.get(type) ?? []) callback(event);
+    }
     return event;
   }
   /** All elements below for which the test holds. */
@@ -147,7 +153,9 @@ class Element {
 }
 
 export function newDocument() {
-  const document = { defaultView: null, activeElement: null };
+  const document = { defaultView: null, activeElement: null, listeners: new Map() };
+  const { addEventListener, removeEventListener } = Element.prototype;
+  Object.assign(document, { addEventListener, removeEventListener });
   document.createElement = (tag) => new Element(document, tag);
   document.createElementNS = (space, tag) => new Element(document, tag, space);
   document.documentElement = document.createElement("html");

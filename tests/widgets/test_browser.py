@@ -55,6 +55,26 @@ def test_the_keyboard_alone_steps_and_selects(recorded: "Page") -> None:
     assert page.evaluate("document.activeElement === document.body")
 
 
+def test_keys_work_before_the_first_click_and_after_the_focused_box_is_gone(recorded: "Page") -> None:
+    page = recorded
+    page.keyboard.press("ArrowRight")
+    page.wait_for_selector("[data-moving=false]")
+    assert trait(page, "step") == 1
+    page.keyboard.press("?")
+    page.locator(".ce-help").wait_for()
+    page.keyboard.press("Escape")
+    page.focus(".ce-box[data-id=CPT]")
+    page.keyboard.press("ArrowLeft")
+    assert trait(page, "step") == 0
+    page.wait_for_selector(".ce-box[data-id=CPT]", state="detached")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Enter")
+    assert len(trait(page, "selection")) == 1
+    page.get_by_role("searchbox").fill("C")
+    page.keyboard.press("End")
+    assert trait(page, "step") == 0
+
+
 def test_a_click_selects_and_shows_details(recorded: "Page") -> None:
     page = recorded
     page.click(".ce-box[data-id=Sum]")

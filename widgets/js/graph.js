@@ -14,6 +14,7 @@ import { makeStore } from "./shared/store.js";
 import { paletteFor, watchTheme } from "./shared/theme.js";
 import { onChangesTogether } from "./shared/traits.js";
 import { makeCamera } from "./controls/camera.js";
+import { makeFocusing } from "./controls/focusing.js";
 import { makeKeys } from "./controls/keys.js";
 import { makePointing } from "./controls/pointing.js";
 import { makeReaders } from "./controls/readers.js";
@@ -55,8 +56,9 @@ function render({ model, el }) {
     class: "ce-root",
     role: "region",
     "aria-label": "Circuit explorer",
+    tabindex: "-1",
     "data-lm-suppress-shortcuts": "true",
-    onkeydown: guard((/** @type {any} */ event) => keys(event)),
+    onkeydown: guard((/** @type {any} */ event) => keys.press(event)),
   });
 
   // What the user can do.
@@ -83,6 +85,7 @@ function render({ model, el }) {
   const legend = makeLegend(ui, store);
   const pager = makePager(ui, store, selecting.turn);
   const foot = makeFoot(ui, store, saving, pager.element);
+  const focusing = makeFocusing(store, { root, stage, stepper });
   const keys = makeKeys(ui, store, {
     root,
     slider: stepper.slider,
@@ -161,6 +164,7 @@ function render({ model, el }) {
   }
 
   store.add(
+    focusing.before,
     makeFrame(store, root),
     arrangement,
     stepper,
@@ -176,6 +180,7 @@ function render({ model, el }) {
     help,
     map,
     loading,
+    focusing.after,
   );
 
   /** The size of the view has changed. While a host hides it, it has none: keep the last one. */
@@ -185,7 +190,7 @@ function render({ model, el }) {
   }
   const retheme = guard(() => store.set({ palette: paletteFor(doc, state.options.theme) }));
   const readers = makeReaders(ui, store, model, { camera, loading, hint, settle });
-  const closing = [onChangesTogether(model, readers), watchTheme(doc, retheme)];
+  const closing = [onChangesTogether(model, readers), watchTheme(doc, retheme), keys.listenToPage(doc)];
   if (typeof ResizeObserver === "function") {
     const watch = new ResizeObserver(guard(settle));
     watch.observe(root);

@@ -121,6 +121,7 @@ export function recordingModel(recording, page = {}) {
       groups: [...new Set(keys.map((key) => key[3] || first.group_by))],
       height: page.height || "100vh",
       actions: false,
+      main: Boolean(page.keep),
     },
     request: {},
   };

@@ -756,6 +756,66 @@ function makeCamera({ guard, timers }, store, { setView }, stage, root) {
   };
 }
 
+// controls/focusing.js
+function heirOf(id, before, after) {
+  const later = after.boxes.find((box) => box.cameFrom.includes(id));
+  if (later) return later.id;
+  return before?.byId.get(id)?.cameFrom.find((origin) => after.byId.has(origin)) ?? "";
+}
+function makeFocusing(store, { root, stage, stepper }) {
+  const { state } = store;
+  const reads = (
+    /** @type {(keyof State)[]} */
+    Object.keys(state)
+  );
+  let active = null;
+  let box = "";
+  let pane = 0;
+  let drawn = null;
+  let follows = false;
+  const before = {
+    reads,
+    draw() {
+      const at = focusedIn(root);
+      active = root.contains(at) ? at : null;
+      box = active ? stage.focusedBox() : "";
+      pane = stage.panes().findIndex(({ element }) => element.contains(at));
+    }
+  };
+  function isLost() {
+    const now = focusedIn(root);
+    if (!now || now.disabled || !root.contains(now)) return true;
+    for (let at = now; at !== root; at = at.parentNode) if (at.hidden) return true;
+    return false;
+  }
+  function successor(was) {
+    const { picture, selection } = state;
+    const here = stage.has(box);
+    if (!picture || here && (!follows || selection.includes(box))) return box;
+    const selected = follows ? [...selection].reverse().find(stage.has) : "";
+    return selected || (here ? box : heirOf(box, was, picture));
+  }
+  function draw(_, changed) {
+    const was = drawn;
+    drawn = state.picture;
+    if (changed.has("focus")) follows = state.selection.includes(state.focus);
+    else if (changed.has("selection"))
+      follows = state.selection.includes(box) || follows && state.selection.length > 0;
+    if (!active) return;
+    if (!box) {
+      if (isLost()) (stepper.element.contains(active) ? stepper.slider : stage).focus("");
+      return;
+    }
+    const target = changed.has("picture") || changed.has("selection") ? successor(was) : box;
+    if (target === box && !isLost()) return;
+    const following = follows;
+    stage.focus(target, pane);
+    if (target) store.set({ focus: target });
+    follows = following;
+  }
+  return { before, after: { reads, draw } };
+}
+
 // picture/rows.js
 function rowsOf(boxes) {
   const rows = [];
@@ -1013,6 +1073,19 @@ function makeInspector({ h, button, textButton }, store, { request, setView }, s
     }
     request(name);
   }
+  function replaceContent(content) {
+    const active = focusedIn(element);
+    const held = element.contains(active);
+    let part = active;
+    while (held && part !== element && part.parentNode !== element) part = part.parentNode;
+    const heading = held ? part.getAttribute("data-heading") : null;
+    const top = element.scrollTop;
+    element.replaceChildren(...content);
+    element.scrollTop = top;
+    if (!held || element.contains(active)) return;
+    const again = [...element.childNodes].find((child) => heading && child.getAttribute("data-heading") === heading);
+    (again ? again.firstChild : element).focus();
+  }
   function close() {
     store.set({ showSide: false });
     toggle.focus();
@@ -1039,8 +1112,7 @@ function makeInspector({ h, button, textButton }, store, { request, setView }, s
       const shown = shownDetails();
       const many = state.selection.length > 1 && shown ? [selectedSection()] : [];
       const sections = [...many, ...shown ? shown.sections : []];
-      const top = element.scrollTop;
-      element.replaceChildren(
+      replaceContent([
         h(
           "h2",
           {},
@@ -1050,8 +1122,7 @@ function makeInspector({ h, button, textButton }, store, { request, setView }, s
         ...inspectedBox(state) ? sectionButtons(sections) : [],
         ...shown ? sections.map(sectionElement) : [h("p", { text: "Select a box to see what it is." })],
         ...isCompact(state) ? [settings(closed)] : []
-      );
-      element.scrollTop = top;
+      ]);
     }
   };
 }
@@ -1088,7 +1159,7 @@ var STYLE2 = `
 `;
 
 // controls/keys.js
-function makeKeys({ announce }, store, page) {
+function makeKeys({ announce, guard }, store, page) {
   const { root, slider, setMode, stage, camera, stepping, selecting, search, inspector, help, hint } = page;
   const { state } = store;
   const currentBox = (picture) => picture.byId.has(state.focus) ? state.focus : picture.boxes[0].id;
@@ -1154,19 +1225,40 @@ function makeKeys({ announce }, store, page) {
     else return letters[key](graph) !== false;
     return true;
   }
-  return (event) => {
+  function press(event) {
     if (event.defaultPrevented || event.isComposing) return;
-    const { target } = event;
+    const target = targetOf(event);
     const tag = text(target && target.tagName).toLowerCase();
     const type = tag === "input" ? target.getAttribute("type") : "";
     const typing = tag === "textarea" || tag === "select" || type === "search";
     if (typing && event.key !== "Escape") return;
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const pressing = tag === "button" || tag === "summary" || type === "checkbox";
-    if (!act(event, stage.hasFocus(), pressing)) return;
+    const { key, shiftKey } = event;
+    if (!act({ key, shiftKey, target }, stage.hasFocus(), pressing)) return;
     event.preventDefault();
     event.stopPropagation();
-  };
+  }
+  function listenToPage(doc) {
+    const listen = guard((event) => {
+      if (state.options.main !== true || doc.body.inert) return;
+      const path = event.composedPath();
+      if (!path.includes(root) && !path.some(usesKeys)) press(event);
+    });
+    doc.addEventListener("keydown", listen);
+    return () => doc.removeEventListener("keydown", listen);
+  }
+  return { press, listenToPage };
+}
+var targetOf = (event) => event.composedPath?.()[0] ?? event.target;
+var FIELDS = ["input", "select", "textarea"];
+var PRESSED = ["button", "checkbox", "file", "reset", "submit"];
+var ROLES = "combobox dialog grid listbox menu menubar option radio radiogroup searchbox slider spinbutton tab tablist textbox tree treeitem";
+var KEY_ROLES = new Set(ROLES.split(" "));
+function usesKeys(element) {
+  if (!element.getAttribute) return false;
+  if (element.isContentEditable || KEY_ROLES.has(element.getAttribute("role"))) return true;
+  return FIELDS.includes(text(element.tagName).toLowerCase()) && !PRESSED.includes(element.getAttribute("type"));
 }
 
 // controls/pointing.js
@@ -1203,9 +1295,8 @@ function makePointing({ guard }, store, { root, stage, camera, selecting, hint }
     if (state.hull) selecting.light("");
   }
   function wheel(event, pane) {
-    const active = focusedIn(root);
-    const inside = active && active !== root && root.contains(active);
-    if (!event.ctrlKey && !event.metaKey && !inside) return;
+    const zooms = event.ctrlKey || event.metaKey || state.options.main === true;
+    if (!zooms && !root.contains(focusedIn(root))) return;
     event.preventDefault();
     camera.zoom(Math.exp(-event.deltaY * (event.ctrlKey ? PINCH : WHEEL)), pointIn(event, pane));
   }
@@ -2019,7 +2110,7 @@ var KEYS = [
   ["Esc", "clear, then leave"],
   ["?", "this help"]
 ];
-var POINTER = "Drag, or use the map, to pan. Pinch, Ctrl + wheel and the buttons zoom (the wheel alone while the graph has focus). Fill: colour by. Border: change. Badge: warning. Hatch: removed. Symbol: kind of node.";
+var POINTER = "Drag, or use the map, to pan. Pinch, Ctrl + wheel and the buttons zoom (in a notebook, the wheel alone while the graph has focus). Fill: colour by. Border: change. Badge: warning. Hatch: removed. Symbol: kind of node.";
 var LABEL = "Keys and help (?)";
 function makeHelp({ h, guard, textButton }, store, { save }, root) {
   const { state } = store;
@@ -2066,7 +2157,7 @@ function makeHelp({ h, guard, textButton }, store, { save }, root) {
       const letters = h("input", { type: "checkbox", checked, onchange: guard(setLetters) });
       const row = ([name, does]) => h("li", {}, h("kbd", { text: name }), h("span", { text: does }));
       element.replaceChildren(
-        h("h2", { text: "Keys, while this view has focus" }),
+        h("h2", { text: state.options.main === true ? "Keys" : "Keys, while this view has focus" }),
         h("ul", {}, KEYS.map(row)),
         h("label", { class: "ce-label" }, letters, h("span", { text: "Enable letter keys (each also has a button)" })),
         h("p", { text: POINTER }),
@@ -3443,13 +3534,13 @@ function makeStage({ make, h }, { state }, { root, attach }) {
     look,
     viewport,
     hasFocus,
+    focusedBox,
     reads: (
       /** @type {const} */
       ["picture", "palette", "camera", ...MARKS]
     ),
     /** @param {unknown} _ @param {Changed} changed */
     draw(_, changed) {
-      const held = changed.has("picture") ? focusedBox() : "";
       const redrawn = changed.has("picture") || changed.has("palette");
       if (changed.has("picture")) show();
       else if (changed.has("palette")) for (const { scene } of panes) scene.recolour();
@@ -3457,14 +3548,20 @@ function makeStage({ make, h }, { state }, { root, attach }) {
         for (const { scene } of panes) scene.mark(marksOf(state));
       }
       if (redrawn || changed.has("camera")) look();
-      if (held && panes.length) panes[0].scene.focus(paneOf(held) ? held : state.focus);
     },
     /** Draw the movement to the picture at progress `t`. @param {number} t */
     frame(t) {
       for (const { scene } of panes) scene.frame(t);
     },
-    /** Put the focus on a box. @param {string} id */
-    focus: (id) => paneOf(id)?.scene.focus(id),
+    /** Whether a pane shows a box. @param {string} id */
+    has: (id) => Boolean(paneOf(id)),
+    /** Put the focus on a box, else on the first; on the view if there is none. @param {string} id @param {number} [first] */
+    focus(id, first = 0) {
+      const pane = panes[first]?.picture?.byId.has(id) ? panes[first] : paneOf(id) || panes[0];
+      const boxes = pane?.picture?.boxes || [];
+      if (boxes.length) pane.scene.focus(paneOf(id) ? id : boxes[0].id);
+      else root.focus();
+    },
     /** The pane with the focus, or else the first. @returns {Pane | undefined} */
     currentPane: () => panes.find((pane) => pane.element.contains(focusedIn(root))) || panes[0],
     panes: () => panes,
@@ -3856,8 +3953,9 @@ function render({ model, el }) {
     class: "ce-root",
     role: "region",
     "aria-label": "Circuit explorer",
+    tabindex: "-1",
     "data-lm-suppress-shortcuts": "true",
-    onkeydown: guard((event) => keys(event))
+    onkeydown: guard((event) => keys.press(event))
   });
   const area = h("div", { class: "ce-views" });
   const hint = makeHint(ui, area);
@@ -3880,6 +3978,7 @@ function render({ model, el }) {
   const legend = makeLegend(ui, store);
   const pager = makePager(ui, store, selecting.turn);
   const foot = makeFoot(ui, store, saving, pager.element);
+  const focusing = makeFocusing(store, { root, stage, stepper });
   const keys = makeKeys(ui, store, {
     root,
     slider: stepper.slider,
@@ -3949,6 +4048,7 @@ function render({ model, el }) {
     );
   }
   store.add(
+    focusing.before,
     makeFrame(store, root),
     arrangement,
     stepper,
@@ -3963,7 +4063,8 @@ function render({ model, el }) {
     table,
     help,
     map,
-    loading
+    loading,
+    focusing.after
   );
   function settle() {
     store.set({ width: root.clientWidth || state.width });
@@ -3971,7 +4072,7 @@ function render({ model, el }) {
   }
   const retheme = guard(() => store.set({ palette: paletteFor(doc, state.options.theme) }));
   const readers = makeReaders(ui, store, model, { camera, loading, hint, settle });
-  const closing = [onChangesTogether(model, readers), watchTheme(doc, retheme)];
+  const closing = [onChangesTogether(model, readers), watchTheme(doc, retheme), keys.listenToPage(doc)];
   if (typeof ResizeObserver === "function") {
     const watch = new ResizeObserver(guard(settle));
     watch.observe(root);

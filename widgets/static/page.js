@@ -76,7 +76,8 @@ function recordingModel(recording, page = {}) {
       colours: [...new Set(keys.map((key) => key[2] || first.colour_by))],
       groups: [...new Set(keys.map((key) => key[3] || first.group_by))],
       height: page.height || "100vh",
-      actions: false
+      actions: false,
+      main: Boolean(page.keep)
     },
     request: {}
   };

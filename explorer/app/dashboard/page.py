@@ -86,7 +86,7 @@ class Dashboard:
         self.workspace.show_message, self.workspace.clear_message = self.messages.show, self.messages.clear
         self.browser = BrowserHost()
         self.workspace.copy = self.browser.put_on_clipboard
-        self.graph = GraphPane(options=_options(False))
+        self.graph = GraphPane(options={**_options(False), "main": True})
         self.graphs = pn.Row(self.graph, sizing_mode="stretch_width", margin=0)
         self.steps = StepsPane(options={"height": "calc(100vh - 84px)"})
         self.costs = CostStrip(self.workspace)
@@ -266,7 +266,8 @@ class Dashboard:
 
     def _make_room(self, is_open: bool) -> None:
         for pane in (part for part in self.graphs if isinstance(part, GraphPane)):
-            pane.options = _options(is_open, narrow=self.workspace.other is not None)
+            options = _options(is_open, narrow=self.workspace.other is not None)
+            pane.options = {**options, "main": pane is self.graph}
 
     def _on_copy(self, answer: dict[str, Any]) -> None:
         ok = bool(answer.get("ok"))

@@ -1,4 +1,4 @@
-/** The keys of a view. Each also has a button. */
+/** The keys of a view, pressed in it or, if it asks for that, anywhere in the page. Each also has a button. */
 
 import { text } from "../shared/reading.js";
 import { focusedIn } from "../shared/elements.js";
@@ -20,9 +20,8 @@ import { ZOOM_STEP } from "../parts/zoom.js";
 
 /**
  * @param {import("../parts/ui.js").Ui} ui @param {import("../parts/state.js").Store} store @param {Page} page
- * @returns {(event: any) => void}
  */
-export function makeKeys({ announce }, store, page) {
+export function makeKeys({ announce, guard }, store, page) {
   const { root, slider, setMode, stage, camera, stepping, selecting, search, inspector, help, hint } = page;
   const { state } = store;
 
@@ -104,17 +103,53 @@ export function makeKeys({ announce }, store, page) {
     return true;
   }
 
-  return (event) => {
+  /** @param {any} event */
+  function press(event) {
     if (event.defaultPrevented || event.isComposing) return;
-    const { target } = event;
+    const target = targetOf(event);
     const tag = text(target && target.tagName).toLowerCase();
     const type = tag === "input" ? target.getAttribute("type") : "";
     const typing = tag === "textarea" || tag === "select" || type === "search";
     if (typing && event.key !== "Escape") return;
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const pressing = tag === "button" || tag === "summary" || type === "checkbox";
-    if (!act(event, stage.hasFocus(), pressing)) return;
+    const { key, shiftKey } = event;
+    if (!act({ key, shiftKey, target }, stage.hasFocus(), pressing)) return;
     event.preventDefault();
     event.stopPropagation();
-  };
+  }
+
+  /**
+   * With the option `main`, keys work wherever the focus is in the page, except in what uses them itself.
+   * @param {any} doc @returns {() => void} stops it
+   */
+  function listenToPage(doc) {
+    const listen = guard((/** @type {any} */ event) => {
+      if (state.options.main !== true || doc.body.inert) return;
+      const path = event.composedPath();
+      if (!path.includes(root) && !path.some(usesKeys)) press(event);
+    });
+    doc.addEventListener("keydown", listen);
+    return () => doc.removeEventListener("keydown", listen);
+  }
+
+  return { press, listenToPage };
+}
+
+/** The element that has the focus, also in a shadow root. @param {any} event */
+const targetOf = (event) => event.composedPath?.()[0] ?? event.target;
+
+const FIELDS = ["input", "select", "textarea"];
+/** What is no field although it is an `input`. */
+const PRESSED = ["button", "checkbox", "file", "reset", "submit"];
+/** Roles of elements that use arrows, letters or Escape themselves. */
+const ROLES =
+  "combobox dialog grid listbox menu menubar option radio radiogroup searchbox slider spinbutton tab tablist textbox tree treeitem";
+const KEY_ROLES = new Set(ROLES.split(" "));
+
+/** @param {any} element an element, or another target on the path of an event */
+function usesKeys(element) {
+  if (!element.getAttribute) return false;
+  if (element.isContentEditable || KEY_ROLES.has(element.getAttribute("role"))) return true;
+  return FIELDS.includes(text(element.tagName).toLowerCase()) && !PRESSED.includes(element.getAttribute("type"));
 }

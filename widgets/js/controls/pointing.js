@@ -60,13 +60,13 @@ export function makePointing({ guard }, store, { root, stage, camera, selecting,
   }
 
   /**
-   * The wheel scrolls the page until the user has clicked into the graph; pinching and Ctrl always zoom.
+   * The wheel scrolls the page until the user has clicked into the view, unless the view is the main content of the
+   * page; pinching and Ctrl always zoom.
    * @param {any} event @param {Pane} pane
    */
   function wheel(event, pane) {
-    const active = focusedIn(root);
-    const inside = active && active !== root && root.contains(active);
-    if (!event.ctrlKey && !event.metaKey && !inside) return;
+    const zooms = event.ctrlKey || event.metaKey || state.options.main === true;
+    if (!zooms && !root.contains(focusedIn(root))) return;
     event.preventDefault();
     camera.zoom(Math.exp(-event.deltaY * (event.ctrlKey ? PINCH : WHEEL)), pointIn(event, pane));
   }

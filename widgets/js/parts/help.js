@@ -22,8 +22,8 @@ const KEYS = [
   ["?", "this help"],
 ];
 const POINTER =
-  "Drag, or use the map, to pan. Pinch, Ctrl + wheel and the buttons zoom (the wheel alone while the graph has " +
-  "focus). Fill: colour by. Border: change. Badge: warning. Hatch: removed. Symbol: kind of node.";
+  "Drag, or use the map, to pan. Pinch, Ctrl + wheel and the buttons zoom (in a notebook, the wheel alone while the " +
+  "graph has focus). Fill: colour by. Border: change. Badge: warning. Hatch: removed. Symbol: kind of node.";
 const LABEL = "Keys and help (?)";
 
 /**
@@ -78,7 +78,7 @@ export function makeHelp({ h, guard, textButton }, store, { save }, root) {
       const row = (/** @type {string[]} */ [name, does]) =>
         h("li", {}, h("kbd", { text: name }), h("span", { text: does }));
       element.replaceChildren(
-        h("h2", { text: "Keys, while this view has focus" }),
+        h("h2", { text: state.options.main === true ? "Keys" : "Keys, while this view has focus" }),
         h("ul", {}, KEYS.map(row)),
         h("label", { class: "ce-label" }, letters, h("span", { text: "Enable letter keys (each also has a button)" })),
         h("p", { text: POINTER }),

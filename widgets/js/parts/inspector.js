@@ -1,5 +1,6 @@
 /** The details of the selected box, or of the step: beside the picture, or a drawer over it. */
 
+import { focusedIn } from "../shared/elements.js";
 import { list } from "../shared/reading.js";
 import { andMore, factsOf, factsOfStep } from "./facts.js";
 import { boxOf, inspectedBox, inspectorKind, isAsking, isCompact, isDrawer } from "./state.js";
@@ -97,6 +98,21 @@ export function makeInspector({ h, button, textButton }, store, { request, setVi
     request(name);
   }
 
+  /** Replace the content; the focus stays at its section. @param {any[]} content */
+  function replaceContent(content) {
+    const active = focusedIn(element);
+    const held = element.contains(active);
+    let part = active;
+    while (held && part !== element && part.parentNode !== element) part = part.parentNode;
+    const heading = held ? part.getAttribute("data-heading") : null;
+    const top = element.scrollTop;
+    element.replaceChildren(...content);
+    element.scrollTop = top;
+    if (!held || element.contains(active)) return;
+    const again = [...element.childNodes].find((child) => heading && child.getAttribute("data-heading") === heading);
+    (again ? again.firstChild : element).focus();
+  }
+
   function close() {
     store.set({ showSide: false });
     toggle.focus();
@@ -121,8 +137,7 @@ export function makeInspector({ h, button, textButton }, store, { request, setVi
       const shown = shownDetails();
       const many = state.selection.length > 1 && shown ? [selectedSection()] : [];
       const sections = [...many, ...(shown ? shown.sections : [])];
-      const top = element.scrollTop;
-      element.replaceChildren(
+      replaceContent([
         h(
           "h2",
           {},
@@ -132,8 +147,7 @@ export function makeInspector({ h, button, textButton }, store, { request, setVi
         ...(inspectedBox(state) ? sectionButtons(sections) : []),
         ...(shown ? sections.map(sectionElement) : [h("p", { text: "Select a box to see what it is." })]),
         ...(isCompact(state) ? [settings(closed)] : []),
-      );
-      element.scrollTop = top;
+      ]);
     },
   };
 }

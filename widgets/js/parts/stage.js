@@ -104,10 +104,10 @@ export function makeStage({ make, h }, { state }, { root, attach }) {
     look,
     viewport,
     hasFocus,
+    focusedBox,
     reads: /** @type {const} */ (["picture", "palette", "camera", ...MARKS]),
     /** @param {unknown} _ @param {Changed} changed */
     draw(_, changed) {
-      const held = changed.has("picture") ? focusedBox() : "";
       const redrawn = changed.has("picture") || changed.has("palette");
       if (changed.has("picture")) show();
       else if (changed.has("palette")) for (const { scene } of panes) scene.recolour();
@@ -115,14 +115,20 @@ export function makeStage({ make, h }, { state }, { root, attach }) {
         for (const { scene } of panes) scene.mark(marksOf(state));
       }
       if (redrawn || changed.has("camera")) look();
-      if (held && panes.length) panes[0].scene.focus(paneOf(held) ? held : state.focus);
     },
     /** Draw the movement to the picture at progress `t`. @param {number} t */
     frame(t) {
       for (const { scene } of panes) scene.frame(t);
     },
-    /** Put the focus on a box. @param {string} id */
-    focus: (id) => paneOf(id)?.scene.focus(id),
+    /** Whether a pane shows a box. @param {string} id */
+    has: (id) => Boolean(paneOf(id)),
+    /** Put the focus on a box, else on the first; on the view if there is none. @param {string} id @param {number} [first] */
+    focus(id, first = 0) {
+      const pane = panes[first]?.picture?.byId.has(id) ? panes[first] : paneOf(id) || panes[0];
+      const boxes = pane?.picture?.boxes || [];
+      if (boxes.length) pane.scene.focus(paneOf(id) ? id : boxes[0].id);
+      else root.focus();
+    },
     /** The pane with the focus, or else the first. @returns {Pane | undefined} */
     currentPane: () => panes.find((pane) => pane.element.contains(focusedIn(root))) || panes[0],
     panes: () => panes,
