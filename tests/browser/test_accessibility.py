@@ -187,15 +187,17 @@ def test_forced_colours_leave_outlines_signs_and_words(show: "Callable[..., Page
     assert not any(re.match("#", text) for text in texts)
 
 
-def test_letter_keys_act_only_while_the_view_has_the_focus(show: "Callable[..., Page]") -> None:
+def test_letter_keys_act_outside_of_fields_until_they_are_switched_off(show: "Callable[..., Page]") -> None:
     page = show("conflict")
-    page.evaluate("() => document.activeElement.blur()")
+    page.get_by_role("searchbox").focus()
     page.keyboard.press("d")
     assert trait(page, "view")["mode"] == "diff"
-    page.get_by_role("slider").focus()
+    page.evaluate("() => document.activeElement.blur()")
     page.keyboard.press("d")
     assert trait(page, "view")["mode"] == "after"
-    page.get_by_role("searchbox").focus()
+    page.keyboard.press("?")
+    page.get_by_role("checkbox", name="Enable letter keys").uncheck()
+    page.keyboard.press("Escape")
     page.keyboard.press("d")
     assert trait(page, "view")["mode"] == "after"
 
