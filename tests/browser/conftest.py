@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,7 +43,9 @@ HELLO = """async () => {
   await answered;
   for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame);
 }"""
-SHOWN = "() => document.documentElement.dataset.theme && !document.body.inert"
+SHOWN = """() => !document.body.inert && [...Bokeh.documents[0]._all_models.values()].some(
+  (model) => model.class_name === "BrowserHost" && model.data.ready
+)"""
 
 
 @dataclass
@@ -54,22 +57,28 @@ class Server:
     log: Path
 
 
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+@contextmanager
+def start_server(folder: Path, log: Path) -> "Iterator[tuple[Server, subprocess.Popen[bytes]]]":
+    """A dashboard in a process of its own, which ends with the context."""
     from explorer.app.dashboard.serving import free_port
 
-    folder = tmp_path_factory.mktemp("files")
-    log = tmp_path_factory.mktemp("log") / "server.log"
     port = free_port()
     command = [sys.executable, "-m", "explorer.app", "serve", "--no-show", f"--port={port}", f"--folder={folder}"]
     with log.open("w") as out:
         process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
     try:
         wait_for_server(process, port, log)
-        yield Server(f"http://127.0.0.1:{port}/", folder, log)
+        yield Server(f"http://127.0.0.1:{port}/", folder, log), process
     finally:
         process.terminate()
         process.wait(10)
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    log = tmp_path_factory.mktemp("log") / "server.log"
+    with start_server(tmp_path_factory.mktemp("files"), log) as (server, _):
+        yield server
 
 
 class Dashboard:

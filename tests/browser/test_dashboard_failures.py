@@ -1,11 +1,17 @@
-"""Errors while the dashboard is in use appear on the page, which remains usable."""
+"""Errors while the dashboard is in use appear on the page, which remains usable; a page that loads has its theme."""
 
 from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from explorer.templates import gallery
-from tests.browser.conftest import Dashboard, Server
+from tests.browser.conftest import Dashboard, Server, start_server
+from tests.chromium import WAIT_MS
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 pytestmark = pytest.mark.browser
 
@@ -34,3 +40,44 @@ def test_files_that_were_deleted_or_truncated_are_alerts_and_a_refusal_is_a_stat
     page.page.get_by_role("slider").first.focus()
     page.page.keyboard.press("End")
     page.wait_for_step(11)
+
+
+def test_a_stopped_server_is_told_and_the_picture_stays(browser: "Browser", tmp_path: Path) -> None:
+    context = browser.new_context()
+    with start_server(tmp_path, tmp_path / "server.log") as (server, process):
+        page = Dashboard(context.new_page())
+        page.load(f"{server.url}?step=3")
+        assert page.page.get_by_role("alert").count() == 0
+        process.terminate()
+        process.wait(WAIT_MS / 1000)
+        page.page.get_by_role("alert").filter(has_text="The server has stopped. The picture stays").wait_for(
+            timeout=2000
+        )
+        for name in ("First step", "Previous step", "Next step", "Last step", "Play"):
+            assert page.page.get_by_role("button", name=name).is_disabled()
+        page.page.keyboard.press("ArrowRight")
+        assert page.page.get_by_role("slider").first.get_attribute("aria-valuetext") == page.picture()["title"]
+        assert page.page.locator(".ce-box").count() > 10
+    context.close()
+
+
+def test_a_page_that_loads_has_the_chosen_theme_and_that_of_the_system(browser: "Browser", server: Server) -> None:
+    """A page whose models never arrive shows what is drawn before them."""
+    context = browser.new_context(color_scheme="dark")
+    page = Dashboard(context.new_page())
+    ground = "() => getComputedStyle(document.documentElement).backgroundColor"
+    page.page.route("**/*.js*", lambda route: route.abort())
+    page.page.goto(server.url)
+    assert page.page.evaluate(ground) == "rgb(18, 18, 18)"
+    page.page.unroute_all()
+    page.load(server.url)
+    page.page.locator(".ce-root[data-theme=dark]").wait_for()
+    page.press("Theme")
+    page.page.locator(".ce-root[data-theme=light]").wait_for()
+    page.page.route("**/*.js*", lambda route: route.abort())
+    page.page.reload()
+    assert page.page.evaluate(ground) == "rgb(255, 255, 255)"
+    page.page.unroute_all()
+    page.load(server.url)
+    page.page.locator(".ce-root[data-theme=light]").wait_for()
+    context.close()

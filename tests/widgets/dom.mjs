@@ -155,7 +155,8 @@ class Element {
 export function newDocument() {
   const document = { defaultView: null, activeElement: null, listeners: new Map() };
   const { addEventListener, removeEventListener } = Element.prototype;
-  Object.assign(document, { addEventListener, removeEventListener });
+  const dispatchEvent = (event) => document.listeners.get(event.type)?.forEach((callback) => callback(event));
+  Object.assign(document, { addEventListener, removeEventListener, dispatchEvent });
   document.createElement = (tag) => new Element(document, tag);
   document.createElementNS = (space, tag) => new Element(document, tag, space);
   document.documentElement = document.createElement("html");

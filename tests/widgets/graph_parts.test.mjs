@@ -23,6 +23,22 @@ test("during a question only the picture is shown, and no key steps", () => {
   close();
 });
 
+test("once the server has stopped, the last picture stays and no button or key leads to another", async () => {
+  const { document, model, root, press, close } = open({ options: { main: true } });
+  press("ArrowRight");
+  document.dispatchEvent(new Event("circuit-explorer-stopped"));
+  const slider = root.all((element) => element.getAttribute("type") === "range")[0];
+  assert.equal(slider.value, "0"); // the picture of step 2 never came
+  for (const name of ["First", "Previous", "Next", "Last", "Play"])
+    assert.equal(root.button(name).disabled, true, name);
+  assert.equal(slider.disabled, true);
+  for (const key of ["End", "d"]) press(key);
+  assert.equal(slider.value, "0");
+  assert.deepEqual(model.get("view"), {});
+  assert.equal(root.of("ce-wait")[0].hidden, true);
+  close();
+});
+
 test("the table has the same data, and says how many rows are hidden", () => {
   const rows = Array.from({ length: 1200 }, (_, index) => [`${index}`, ""]);
   const { root, close } = open({ picture: JSON.stringify(picture({ table: { columns: ["node", "change"], rows } })) });

@@ -27,11 +27,16 @@ function newWindow() {
   const entries = [""];
   const callbacks = [];
   const location = { search: "" };
+  const stored = new Map();
+  const lost = [];
   const write = (at) => (_, title, address) => entries.splice(at(), Infinity, (location.search = address));
   return {
     entries,
     callbacks,
     location,
+    localStorage: { getItem: (name) => stored.get(name) ?? null, setItem: (name, value) => stored.set(name, value) },
+    Bokeh: { documents: [{ on_event: (name, callback) => lost.push([name, callback]) }] },
+    lose: () => lost.forEach(([name, callback]) => name === "connection_lost" && callback()),
     history: { pushState: write(() => entries.length), replaceState: write(() => entries.length - 1) },
     addEventListener: (_, callback) => callbacks.push(callback),
     removeEventListener: (_, callback) => callbacks.splice(callbacks.indexOf(callback), 1),
@@ -43,14 +48,14 @@ function newWindow() {
 }
 
 /** The host in a page; `written` is what came to the clipboard, a refusing one throws. */
-function open(more = {}, refuses = false) {
+function open(more = {}, refuses = false, given = {}) {
   const document = newDocument();
   const written = [];
   const writeText = async (text) => {
     if (refuses) throw new Error("NotAllowedError");
     written.push(text);
   };
-  const window = { ...newWindow(), navigator: { clipboard: { writeText } } };
+  const window = { ...newWindow(), navigator: { clipboard: { writeText } }, ...given };
   document.defaultView = window;
   const el = document.createElement("div");
   const model = newModel({ flips: 0, copy: {}, copied: {}, ...more });
@@ -94,6 +99,41 @@ test("each flip changes the theme", async () => {
   await model.put({ flips: 2 });
   assert.equal(theme(), "dark");
   close();
+});
+
+test("the chosen theme is remembered and no longer follows the system; a browser that forbids it forgets it", async () => {
+  const { turn } = system(false);
+  const first = open();
+  await first.model.put({ flips: 1 });
+  turn(false);
+  assert.equal(first.theme(), "dark");
+  const { localStorage } = first.window;
+  first.close();
+  system(false);
+  const second = open({}, false, { localStorage });
+  assert.equal(second.theme(), "dark");
+  second.close();
+  system(false);
+  const forbidding = open({}, false, { localStorage: null });
+  await forbidding.model.put({ flips: 1 });
+  assert.equal(forbidding.theme(), "dark");
+  forbidding.close();
+});
+
+test("a lost connection is told once, with a button to reload, and to the views", () => {
+  const { document, window, el, close } = open();
+  let told = 0;
+  document.addEventListener("circuit-explorer-stopped", () => (told += 1));
+  window.location.reload = () => (told += 10);
+  window.lose();
+  window.lose();
+  assert.equal(told, 1);
+  assert.match(el.textContent, /The server has stopped\. The picture stays/);
+  assert.equal(el.childNodes[0].getAttribute("role"), "alert");
+  el.button("Reload").dispatch("click");
+  assert.equal(told, 11);
+  close();
+  assert.equal(el.childNodes.length, 0);
 });
 
 test("a text is copied, and the answer counts which one it was", async () => {

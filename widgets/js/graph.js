@@ -9,6 +9,7 @@
  * written: `request` ({name, n}: what a button asks Python to do). See ../README.md.
  */
 
+import { STOPPED } from "./shared/contract.js";
 import { setChildren } from "./shared/elements.js";
 import { makeStore } from "./shared/store.js";
 import { paletteFor, watchTheme } from "./shared/theme.js";
@@ -191,6 +192,9 @@ function render({ model, el }) {
   const retheme = guard(() => store.set({ palette: paletteFor(doc, state.options.theme) }));
   const readers = makeReaders(ui, store, model, { camera, loading, hint, settle });
   const closing = [onChangesTogether(model, readers), watchTheme(doc, retheme), keys.listenToPage(doc)];
+  const stop = guard(requesting.stop);
+  doc.addEventListener(STOPPED, stop);
+  closing.push(() => doc.removeEventListener(STOPPED, stop));
   if (typeof ResizeObserver === "function") {
     const watch = new ResizeObserver(guard(settle));
     watch.observe(root);

@@ -1,17 +1,28 @@
 /**
- * Browser features: the theme of the page and of the system, the clipboard, and the address with its history.
+ * Browser features: the theme of the page and of the system, the clipboard, the address with its history, and whether
+ * the server still answers.
  *
- * Sets the theme of the page as `data-theme`: the system's, until an increment of the trait `flips` toggles it.
+ * Sets the theme of the page as `data-theme`: the one chosen last, else the system's; an increment of the trait `flips`
+ * toggles it, which the browser remembers. When the connection to the server is lost, it says so in a banner, and tells
+ * the views of the page with the event `circuit-explorer-stopped` of the document.
  * Increments `hello` until `answer` arrives, then sets `ready`: from then on messages are delivered. Until then the
  * page is inert: a key pressed earlier would only move its slider. Reads `copy` ({text, n}): copies the text to the
  * clipboard and writes `copied` ({n, ok}). Reads and writes `address`, the query of the address: Back and Forward
  * set it. The first value replaces the current entry of the history, a later one adds an entry unless it `replaces`.
  */
 
+import { STOPPED } from "./shared/contract.js";
+import { maker } from "./shared/elements.js";
 import { asDict, text } from "./shared/reading.js";
 
 const HELLO_MS = 150;
 const MAX_HELLOS = 400;
+/** Where the browser remembers the theme; the head of the page reads it, too. */
+const THEME = "circuit-explorer-theme";
+const BANNER =
+  "position:fixed;z-index:1400;top:0;left:0;right:0;padding:10px 16px;display:flex;gap:12px;align-items:center;" +
+  "justify-content:center;font:14px system-ui,sans-serif;background:#8f1d1d;color:#fff";
+const BUTTON = "font:inherit;min-height:28px;padding:2px 12px;cursor:pointer";
 
 /** @param {import("./shared/contract.js").Context} context @returns {() => void} */
 function render({ model, el }) {
@@ -22,10 +33,18 @@ function render({ model, el }) {
     model.set(name, value);
     model.save_changes();
   };
-  /** @param {boolean} dark */
-  const theme = (dark) => doc.documentElement.setAttribute("data-theme", dark ? "dark" : "light");
-  const follow = () => theme(Boolean(media && media.matches));
-  const flip = () => theme(doc.documentElement.getAttribute("data-theme") !== "dark");
+  /** @param {string} name */
+  const theme = (name) => doc.documentElement.setAttribute("data-theme", name);
+  const follow = () => theme(chosenTheme(doc) || (media && media.matches ? "dark" : "light"));
+  const flip = () => {
+    const name = doc.documentElement.getAttribute("data-theme") === "dark" ? "light" : "dark";
+    theme(name);
+    try {
+      doc.defaultView.localStorage.setItem(THEME, name);
+    } catch {
+      // The browser forbids it: the choice ends with the page.
+    }
+  };
   const copy = async () => {
     const { text: words, n } = asDict(model.get("copy"));
     if (!n) return;
@@ -62,6 +81,11 @@ function render({ model, el }) {
     save("ready", true);
   };
   doc.body.inert = !model.get("answer");
+  let closed = false;
+  const lose = () => {
+    if (!closed && !el.firstChild) showStopped(doc, el);
+  };
+  for (const page of doc.defaultView.Bokeh?.documents ?? []) page.on_event("connection_lost", lose);
   model.on("change:answer", answered);
   if (media && media.addEventListener) media.addEventListener("change", follow);
   model.on("change:flips", flip);
@@ -69,6 +93,7 @@ function render({ model, el }) {
   model.on("change:address", show);
   doc.defaultView.addEventListener("popstate", read);
   return () => {
+    closed = true;
     opened();
     model.off("change:answer", answered);
     if (media && media.removeEventListener) media.removeEventListener("change", follow);
@@ -77,7 +102,27 @@ function render({ model, el }) {
     model.off("change:address", show);
     doc.defaultView.removeEventListener("popstate", read);
     doc.documentElement.removeAttribute("data-theme");
+    el.replaceChildren();
   };
+}
+
+/** The theme that the user has chosen, if any. @param {any} doc */
+function chosenTheme(doc) {
+  try {
+    return doc.defaultView.localStorage.getItem(THEME);
+  } catch {
+    return null;
+  }
+}
+
+/** Say that the server does not answer any more, to the user and to the views. @param {any} doc @param {any} el */
+function showStopped(doc, el) {
+  const { h } = maker(doc);
+  const words = "The server has stopped. The picture stays; start the server again and reload this page.";
+  const reload = () => doc.defaultView.location.reload();
+  const button = h("button", { type: "button", style: BUTTON, onclick: reload, text: "Reload" });
+  el.appendChild(h("div", { role: "alert", style: BANNER }, h("span", { text: words }), button));
+  doc.dispatchEvent(new Event(STOPPED));
 }
 
 export default { render };

@@ -1,5 +1,22 @@
 // Made from widgets/js/ by `npm run build` there: edit the sources, not this file.
 
+// shared/contract.js
+var VERSION = 1;
+var STOPPED = "circuit-explorer-stopped";
+function parseJson(what, json) {
+  try {
+    return typeof json === "string" ? JSON.parse(json) : json;
+  } catch (error) {
+    throw new Error(`${what} not JSON: ${errorText(error)}`);
+  }
+}
+function checkVersion(what, version) {
+  if (typeof version === "number" && version > VERSION) {
+    throw new Error(`${what} version ${version}; this drawing knows version ${VERSION}. Update the explorer.`);
+  }
+}
+var errorText = (error) => error instanceof Error ? error.message : String(error);
+
 // shared/elements.js
 var SVG = "http://www.w3.org/2000/svg";
 function maker(doc) {
@@ -617,6 +634,7 @@ var initialState = (palette) => ({
   playing: false,
   onlyChanging: true,
   query: "",
+  stopped: false,
   showTable: false,
   showAllRows: false,
   showHelp: false,
@@ -803,7 +821,8 @@ function makeFocusing(store, { root, stage, stepper }) {
       follows = state.selection.includes(box) || follows && state.selection.length > 0;
     if (!active) return;
     if (!box) {
-      if (isLost()) (stepper.element.contains(active) ? stepper.slider : stage).focus("");
+      const steps = stepper.element.contains(active) && !stepper.slider.disabled;
+      if (isLost()) (steps ? stepper.slider : stage).focus("");
       return;
     }
     const target = changed.has("picture") || changed.has("selection") ? successor(was) : box;
@@ -1348,22 +1367,6 @@ function makePointing({ guard }, store, { root, stage, camera, selecting, hint }
   return { attach };
 }
 
-// shared/contract.js
-var VERSION = 1;
-function parseJson(what, json) {
-  try {
-    return typeof json === "string" ? JSON.parse(json) : json;
-  } catch (error) {
-    throw new Error(`${what} not JSON: ${errorText(error)}`);
-  }
-}
-function checkVersion(what, version) {
-  if (typeof version === "number" && version > VERSION) {
-    throw new Error(`${what} version ${version}; this drawing knows version ${VERSION}. Update the explorer.`);
-  }
-}
-var errorText = (error) => error instanceof Error ? error.message : String(error);
-
 // picture/limits.js
 var MAX_SVG_BOXES = 1e3;
 var MAX_ROUTED_BOXES = 400;
@@ -1875,24 +1878,31 @@ function makeReaders({ doc, guard, timers, announce }, store, model, { camera, l
 // controls/requesting.js
 function makeRequesting(store, { save, request, setView }, loading, stepping) {
   const { state } = store;
+  function goBack() {
+    const { picture, steps } = state;
+    stepping.setPlaying(false);
+    if (!picture) return {};
+    const shown = { step: Math.min(steps.length - 1, picture.step), view: { ...state.view, mode: picture.mode } };
+    store.set(shown);
+    return shown;
+  }
   return {
     /** @param {string} mode */
     setMode(mode) {
       const allowed = list(state.options.modes);
-      if (allowed.length && !allowed.includes(mode)) return;
+      if (state.stopped || allowed.length && !allowed.includes(mode)) return;
       setView({ mode });
       loading.expect();
     },
-    /** Go back to the picture that is shown. */
+    /** Do not wait for the requested picture. */
     cancel() {
-      const { picture, steps } = state;
       request("cancel");
-      if (picture) {
-        const shown = { step: Math.min(steps.length - 1, picture.step), view: { ...state.view, mode: picture.mode } };
-        store.set(shown);
-        save(shown);
-      }
-      stepping.setPlaying(false);
+      save(goBack());
+    },
+    /** The host does not answer any more. */
+    stop() {
+      goBack();
+      store.set({ stopped: true });
     }
   };
 }
@@ -1921,7 +1931,7 @@ function makeStepping({ timers }, store, { save }, loading) {
   const { state } = store;
   function goTo(to, lazily = false) {
     const next = Math.min(state.steps.length - 1, Math.max(0, to));
-    if (next === state.step || next < 0 || state.options.stepper === false) return;
+    if (next === state.step || next < 0 || state.options.stepper === false || state.stopped) return;
     store.set({ step: next });
     if (lazily) timers.after("step", LAZY_MS, () => save({ step: state.step }));
     else {
@@ -3637,7 +3647,7 @@ function makeStepper({ make, h, button, guard }, store, { goTo, walk, setPlaying
     slider,
     reads: (
       /** @type {const} */
-      ["steps", "step", "playing", "options", "width"]
+      ["steps", "step", "playing", "stopped", "options", "width"]
     ),
     /** @param {unknown} _ @param {Changed} changed */
     draw(_, changed) {
@@ -3647,9 +3657,10 @@ function makeStepper({ make, h, button, guard }, store, { goTo, walk, setPlaying
       slider.max = String(last);
       slider.value = String(state.step);
       drawTitle();
-      for (const item of back) item.disabled = state.step <= 0;
-      for (const item of forward) item.disabled = state.step >= last;
-      play.disabled = state.steps.length < 2;
+      for (const item of back) item.disabled = state.stopped || state.step <= 0;
+      for (const item of forward) item.disabled = state.stopped || state.step >= last;
+      play.disabled = state.stopped || state.steps.length < 2;
+      slider.disabled = state.stopped;
       play.setAttribute("aria-pressed", String(state.playing));
       play.setAttribute("aria-label", state.playing ? PAUSE : PLAY);
       const word = h("span", { class: "ce-play-word", text: state.playing ? "Pause" : "Play" });
@@ -4073,6 +4084,9 @@ function render({ model, el }) {
   const retheme = guard(() => store.set({ palette: paletteFor(doc, state.options.theme) }));
   const readers = makeReaders(ui, store, model, { camera, loading, hint, settle });
   const closing = [onChangesTogether(model, readers), watchTheme(doc, retheme), keys.listenToPage(doc)];
+  const stop = guard(requesting.stop);
+  doc.addEventListener(STOPPED, stop);
+  closing.push(() => doc.removeEventListener(STOPPED, stop));
   if (typeof ResizeObserver === "function") {
     const watch = new ResizeObserver(guard(settle));
     watch.observe(root);

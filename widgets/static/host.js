@@ -1,5 +1,31 @@
 // Made from widgets/js/ by `npm run build` there: edit the sources, not this file.
 
+// shared/contract.js
+var STOPPED = "circuit-explorer-stopped";
+
+// shared/elements.js
+var SVG = "http://www.w3.org/2000/svg";
+function maker(doc) {
+  const fill = (element, attributes, children) => {
+    for (const [name, value] of Object.entries(attributes || {})) {
+      if (value == null || value === false) continue;
+      if (name === "text") element.textContent = value;
+      else if (typeof value === "function") element.addEventListener(name.slice(2), value);
+      else element.setAttribute(name, value === true ? "" : String(value));
+    }
+    for (const child of children.flat()) if (child) element.appendChild(child);
+    return element;
+  };
+  return {
+    doc,
+    /** @param {string} tag @param {Record<string, any>} [attributes] @param {any[]} children @returns {any} */
+    h: (tag, attributes = {}, ...children) => fill(doc.createElement(tag), attributes, children),
+    /** @param {string} tag @param {Record<string, any>} [attributes] @param {any[]} children @returns {any} */
+    s: (tag, attributes = {}, ...children) => fill(doc.createElementNS(SVG, tag), attributes, children)
+  };
+}
+var OWN = Math.random().toString(36).slice(2, 8);
+
 // shared/reading.js
 var text = (value, otherwise = "") => typeof value === "string" ? value : value == null ? otherwise : String(value);
 var record = (value) => value && typeof value === "object" && !Array.isArray(value) ? value : {};
@@ -12,6 +38,9 @@ function asDict(value) {
 // host.js
 var HELLO_MS = 150;
 var MAX_HELLOS = 400;
+var THEME = "circuit-explorer-theme";
+var BANNER = "position:fixed;z-index:1400;top:0;left:0;right:0;padding:10px 16px;display:flex;gap:12px;align-items:center;justify-content:center;font:14px system-ui,sans-serif;background:#8f1d1d;color:#fff";
+var BUTTON = "font:inherit;min-height:28px;padding:2px 12px;cursor:pointer";
 function render({ model, el }) {
   const doc = el.ownerDocument || document;
   const media = typeof matchMedia === "function" ? matchMedia("(prefers-color-scheme: dark)") : null;
@@ -19,9 +48,16 @@ function render({ model, el }) {
     model.set(name, value);
     model.save_changes();
   };
-  const theme = (dark) => doc.documentElement.setAttribute("data-theme", dark ? "dark" : "light");
-  const follow = () => theme(Boolean(media && media.matches));
-  const flip = () => theme(doc.documentElement.getAttribute("data-theme") !== "dark");
+  const theme = (name) => doc.documentElement.setAttribute("data-theme", name);
+  const follow = () => theme(chosenTheme(doc) || (media && media.matches ? "dark" : "light"));
+  const flip = () => {
+    const name = doc.documentElement.getAttribute("data-theme") === "dark" ? "light" : "dark";
+    theme(name);
+    try {
+      doc.defaultView.localStorage.setItem(THEME, name);
+    } catch {
+    }
+  };
   const copy = async () => {
     const { text: words, n } = asDict(model.get("copy"));
     if (!n) return;
@@ -56,6 +92,11 @@ function render({ model, el }) {
     save("ready", true);
   };
   doc.body.inert = !model.get("answer");
+  let closed = false;
+  const lose = () => {
+    if (!closed && !el.firstChild) showStopped(doc, el);
+  };
+  for (const page of doc.defaultView.Bokeh?.documents ?? []) page.on_event("connection_lost", lose);
   model.on("change:answer", answered);
   if (media && media.addEventListener) media.addEventListener("change", follow);
   model.on("change:flips", flip);
@@ -63,6 +104,7 @@ function render({ model, el }) {
   model.on("change:address", show);
   doc.defaultView.addEventListener("popstate", read);
   return () => {
+    closed = true;
     opened();
     model.off("change:answer", answered);
     if (media && media.removeEventListener) media.removeEventListener("change", follow);
@@ -71,7 +113,23 @@ function render({ model, el }) {
     model.off("change:address", show);
     doc.defaultView.removeEventListener("popstate", read);
     doc.documentElement.removeAttribute("data-theme");
+    el.replaceChildren();
   };
+}
+function chosenTheme(doc) {
+  try {
+    return doc.defaultView.localStorage.getItem(THEME);
+  } catch {
+    return null;
+  }
+}
+function showStopped(doc, el) {
+  const { h } = maker(doc);
+  const words = "The server has stopped. The picture stays; start the server again and reload this page.";
+  const reload = () => doc.defaultView.location.reload();
+  const button = h("button", { type: "button", style: BUTTON, onclick: reload, text: "Reload" });
+  el.appendChild(h("div", { role: "alert", style: BANNER }, h("span", { text: words }), button));
+  doc.dispatchEvent(new Event(STOPPED));
 }
 var host_default = { render };
 export {

@@ -21,6 +21,7 @@ from explorer.app.dashboard.panes.messages import Messages
 from explorer.app.dashboard.panes.tables import html_pane
 from explorer.app.dashboard.panes.tools import DRAWER_HEIGHT, Drawer
 from explorer.app.dashboard.panes.values import check_values
+from explorer.app.dashboard.start import page_template
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.library import Library
 from explorer.app.session.linking import GraphLink
@@ -308,6 +309,7 @@ def make_page(library: Library, default: ViewState | None = None) -> pmui.Page:
         theme_config=THEMES,
         busy_indicator=None,
         sx=HEADER_STYLE,
+        template=page_template(),
     )
     with edit_readonly(page):  # otherwise every action of a reader is sent to the pages of all readers, twice
         page.busy = False

@@ -75,7 +75,8 @@ export function makeFocusing(store, { root, stage, stepper }) {
       follows = state.selection.includes(box) || (follows && state.selection.length > 0);
     if (!active) return;
     if (!box) {
-      if (isLost()) (stepper.element.contains(active) ? stepper.slider : stage).focus("");
+      const steps = stepper.element.contains(active) && !stepper.slider.disabled;
+      if (isLost()) (steps ? stepper.slider : stage).focus("");
       return;
     }
     const target = changed.has("picture") || changed.has("selection") ? successor(was) : box;

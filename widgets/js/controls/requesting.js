@@ -8,24 +8,34 @@ import { list } from "../shared/reading.js";
  */
 export function makeRequesting(store, { save, request, setView }, loading, stepping) {
   const { state } = store;
+
+  /** Go back to the picture that is shown. @returns {Record<string, any>} what has changed */
+  function goBack() {
+    const { picture, steps } = state;
+    stepping.setPlaying(false);
+    if (!picture) return {};
+    const shown = { step: Math.min(steps.length - 1, picture.step), view: { ...state.view, mode: picture.mode } };
+    store.set(shown);
+    return shown;
+  }
+
   return {
     /** @param {string} mode */
     setMode(mode) {
       const allowed = list(state.options.modes);
-      if (allowed.length && !allowed.includes(mode)) return;
+      if (state.stopped || (allowed.length && !allowed.includes(mode))) return;
       setView({ mode });
       loading.expect();
     },
-    /** Go back to the picture that is shown. */
+    /** Do not wait for the requested picture. */
     cancel() {
-      const { picture, steps } = state;
       request("cancel");
-      if (picture) {
-        const shown = { step: Math.min(steps.length - 1, picture.step), view: { ...state.view, mode: picture.mode } };
-        store.set(shown);
-        save(shown);
-      }
-      stepping.setPlaying(false);
+      save(goBack());
+    },
+    /** The host does not answer any more. */
+    stop() {
+      goBack();
+      store.set({ stopped: true });
     },
   };
 }

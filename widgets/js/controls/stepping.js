@@ -14,7 +14,7 @@ export function makeStepping({ timers }, store, { save }, loading) {
   /** @param {number} to @param {boolean} [lazily] */
   function goTo(to, lazily = false) {
     const next = Math.min(state.steps.length - 1, Math.max(0, to));
-    if (next === state.step || next < 0 || state.options.stepper === false) return;
+    if (next === state.step || next < 0 || state.options.stepper === false || state.stopped) return;
     store.set({ step: next });
     if (lazily) timers.after("step", LAZY_MS, () => save({ step: state.step }));
     else {

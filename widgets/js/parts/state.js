@@ -16,11 +16,11 @@ import { text } from "../shared/reading.js";
  *   view: Record<string, any>, options: Record<string, any>,
  *   selection: string[], found: Set<string> | null, hull: string, hover: string, focus: string,
  *   palette: Palette, width: number, camera: Camera,
- *   playing: boolean, onlyChanging: boolean, query: string,
+ *   playing: boolean, onlyChanging: boolean, query: string, stopped: boolean,
  *   showTable: boolean, showAllRows: boolean, showHelp: boolean, showSide: boolean,
  * }} State
  * `found`: the boxes that match `query`; `hull`: the lit match; `hover`, `focus`: boxes; `width`: pixels of the view;
- * `showSide`: the inspector is open as a drawer, or closed beside the picture.
+ * `stopped`: the host does not answer any more; `showSide`: the inspector is open as a drawer, or closed beside the picture.
  * @typedef {ReturnType<typeof import("../shared/store.js").makeStore<State>>} Store
  * @typedef {ReadonlySet<keyof State>} Changed  the fields that have changed
  */
@@ -47,6 +47,7 @@ export const initialState = (palette) => ({
   playing: false,
   onlyChanging: true,
   query: "",
+  stopped: false,
   showTable: false,
   showAllRows: false,
   showHelp: false,

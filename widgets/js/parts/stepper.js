@@ -68,7 +68,7 @@ export function makeStepper({ make, h, button, guard }, store, { goTo, walk, set
     element,
     parts,
     slider,
-    reads: /** @type {const} */ (["steps", "step", "playing", "options", "width"]),
+    reads: /** @type {const} */ (["steps", "step", "playing", "stopped", "options", "width"]),
     /** @param {unknown} _ @param {Changed} changed */
     draw(_, changed) {
       const last = Math.max(0, state.steps.length - 1);
@@ -77,9 +77,10 @@ export function makeStepper({ make, h, button, guard }, store, { goTo, walk, set
       slider.max = String(last);
       slider.value = String(state.step);
       drawTitle();
-      for (const item of back) item.disabled = state.step <= 0;
-      for (const item of forward) item.disabled = state.step >= last;
-      play.disabled = state.steps.length < 2;
+      for (const item of back) item.disabled = state.stopped || state.step <= 0;
+      for (const item of forward) item.disabled = state.stopped || state.step >= last;
+      play.disabled = state.stopped || state.steps.length < 2;
+      slider.disabled = state.stopped;
       play.setAttribute("aria-pressed", String(state.playing));
       play.setAttribute("aria-label", state.playing ? PAUSE : PLAY);
       const word = h("span", { class: "ce-play-word", text: state.playing ? "Pause" : "Play" });

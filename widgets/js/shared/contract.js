@@ -9,6 +9,9 @@
 
 const VERSION = 1;
 
+/** The event of the document that tells the views of a page that its server has stopped. */
+export const STOPPED = "circuit-explorer-stopped";
+
 /**
  * Parse a trait that holds JSON; throws an Error with a message for the user if it is not JSON.
  * @param {string} what its name in messages: "The bars are"
