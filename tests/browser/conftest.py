@@ -43,6 +43,7 @@ HELLO = """async () => {
   await answered;
   for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame);
 }"""
+MENU = ".MuiMenu-list"
 SHOWN = """() => !document.body.inert && [...Bokeh.documents[0]._all_models.values()].some(
   (model) => model.class_name === "BrowserHost" && model.data.ready
 )"""
@@ -137,7 +138,7 @@ class Dashboard:
     def choose(self, label: str, option: str, number: int = 0) -> None:
         """Choose an option of a list."""
         self.page.get_by_role("combobox", name=re.compile(f"^{label}")).nth(number).click()
-        self.page.get_by_role("menuitem", name=option, exact=True).click()
+        self.page.locator(MENU).get_by_role("option", name=option, exact=True).click()
 
     def press(self, name: str) -> None:
         """Press the last button of a name, since tools are below."""

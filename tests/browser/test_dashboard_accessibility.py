@@ -7,7 +7,7 @@ import pytest
 
 from explorer.app.dashboard.panes.tools import TOOLS
 from tests.browser.axe import serious_violations, serious_violations_in, settled
-from tests.browser.conftest import Dashboard
+from tests.browser.conftest import MENU, Dashboard
 
 pytestmark = pytest.mark.browser
 
@@ -90,6 +90,26 @@ def test_the_page_and_its_tools_are_accessible_in_the_light_and_in_the_dark(
     for title in in_the_dark:
         drawer = open_tool(page, title)
         assert settled(lambda drawer=drawer: serious_violations_in(drawer, COLOURS), page.page) == [], title
+
+
+@pytest.mark.parametrize("titles", [("", "Pattern"), pytest.param(TITLES, marks=pytest.mark.fuzz)])
+def test_every_open_menu_is_accessible(dashboard: Open, titles: tuple[str, ...]) -> None:
+    page = dashboard("?step=3")
+    found: dict[str, list[str]] = {}
+    for title in titles:
+        place = open_tool(page, title) if title else page.page.locator("header")
+        place.locator(CONTROLS).first.wait_for()
+        fields = [
+            field for field in place.get_by_role("combobox").all() if field.get_attribute("aria-disabled") is None
+        ]
+        assert fields or title not in ("", "Pattern")
+        for number, field in enumerate(fields):
+            field.click()
+            page.page.locator(MENU).wait_for()
+            found[f"{title} {number}"] = settled(lambda: serious_violations(page.page), page.page)
+            page.page.keyboard.press("Escape")
+            page.page.locator(MENU).wait_for(state="detached")
+    assert {menu: problems for menu, problems in found.items() if problems} == {}
 
 
 def test_the_tree_of_steps_works_by_keyboard_and_is_filtered(dashboard: Open) -> None:

@@ -65,7 +65,7 @@ def test_a_page_that_loads_has_the_chosen_theme_and_that_of_the_system(browser: 
     """A page whose models never arrive shows what is drawn before them."""
     context = browser.new_context(color_scheme="dark")
     page = Dashboard(context.new_page())
-    ground = "() => getComputedStyle(document.documentElement).backgroundColor"
+    ground = "() => getComputedStyle(document.querySelector('#loader')).backgroundColor"  # it covers the page
     page.page.route("**/*.js*", lambda route: route.abort())
     page.page.goto(server.url)
     assert page.page.evaluate(ground) == "rgb(18, 18, 18)"

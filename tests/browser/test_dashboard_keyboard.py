@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.browser.conftest import Dashboard
+from tests.browser.conftest import MENU, Dashboard
 
 pytestmark = pytest.mark.browser
 
@@ -60,6 +60,6 @@ def test_fields_and_menus_keep_their_keys(dashboard: Open) -> None:
     page.page.get_by_role("combobox", name="Circuit").click()
     page.page.keyboard.press("Home")
     page.page.keyboard.press("Escape")
-    page.page.get_by_role("menuitem").first.wait_for(state="detached")
+    page.page.locator(MENU).wait_for(state="detached")
     assert page.trait("step") == 3
     assert page.trait("view")["mode"] == "diff"

@@ -46,6 +46,8 @@ COMPONENTS = {
             }
         }
     },
+    # Menus are the lists of selects: an option, not a menu item, belongs to a list box.
+    "MuiMenuItem": {"defaultProps": {"role": "option"}},
 }
 THEMES = {
     name: {

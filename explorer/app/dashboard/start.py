@@ -16,6 +16,9 @@ HEAD = """
 <style>
 html[data-theme] { color-scheme: light; background: #ffffff; color: #16191d; }
 html[data-theme=dark] { color-scheme: dark; background: #121212; color: #eceef1; }
+/* It covers the page, which starts in the light theme. */
+html[data-theme] #loader { background: inherit; }
+html[data-theme] body { background: inherit; }
 </style>
 """
 
