@@ -42,6 +42,29 @@ def test_files_that_were_deleted_or_truncated_are_alerts_and_a_refusal_is_a_stat
     page.wait_for_step(11)
 
 
+def test_uploads_that_are_empty_too_large_or_broken_are_refused_in_the_page(
+    dashboard: Callable[..., Dashboard], tmp_path: Path
+) -> None:
+    page = dashboard("?circuit=conflict")
+    page.tool("Files")
+    chooser = page.page.locator("input[type=file]")
+    told = page.page.get_by_role("alert")
+    for name, content, words in (
+        ("empty.json", b"", "it is empty"),
+        ("broken.json", b"{", "broken.json is not a circuit or trace file"),
+        ("large.json", b" " * (21 * 2**20), 'File "large.json" (21 MB) exceeds maximum file size of 20 MB'),
+        ("broken.json", b"{", "broken.json is not a circuit or trace file"),
+    ):
+        file = tmp_path / name
+        file.write_bytes(content)
+        if name == "large.json":
+            page.page.evaluate("() => { console.error = () => {} }")  # the browser's own report
+        page.until(words, lambda file=file: chooser.set_input_files(file))
+        told.filter(has_text=words).wait_for()
+    progress = page.page.get_by_role("status").filter(has_text="Reading")
+    page.wait(lambda: progress.count() == 0, "the end of the progress")
+
+
 def test_a_stopped_server_is_told_and_the_picture_stays(browser: "Browser", tmp_path: Path) -> None:
     context = browser.new_context()
     with start_server(tmp_path, tmp_path / "server.log") as (server, process):

@@ -11,9 +11,9 @@ from panel.viewable import Viewable
 from explorer.app.dashboard.panes.layout import button, column, line
 from explorer.app.dashboard.panes.tables import code_html, html_pane
 from explorer.app.dashboard.panes.tool import Tool
+from explorer.app.dashboard.panes.upload import Upload
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.images import picture_png
-from explorer.app.session.library import MAX_UPLOAD_BYTES
 from explorer.app.session.view_state import ViewState
 from explorer.views import recording, static_svg
 from widgets import page_html
@@ -27,14 +27,7 @@ class FilesTool(Tool):
     help = "Open a circuit or trace file; export the image, page, trace or code."
 
     def __init__(self, workspace: Workspace) -> None:
-        self.upload = pmui.FileInput(
-            label="Open a circuit or trace (.json, .json.gz)",
-            accept=".json,.gz",
-            max_file_size=MAX_UPLOAD_BYTES,
-            size="small",
-            variant="outlined",
-        )
-        self.upload.param.watch(workspace.guard(lambda _: self._on_upload()), "value")
+        self.upload = Upload(workspace.guard(self._on_upload), workspace.show_error)
         self.again = button(workspace, "Compile this trace again", self._again, "outlined")
         self.code = html_pane()
         self.copy = button(workspace, "Copy as Python", self._copy)
@@ -55,10 +48,8 @@ class FilesTool(Tool):
         self.again.disabled = session.opened.is_live
         self.code.object = code_html(self.workspace.python())
 
-    def _on_upload(self) -> None:
-        if not self.upload.value:
-            return
-        name, raw = Path(str(self.upload.filename or "upload.json")).name, self.upload.value
+    def _on_upload(self, path: str, raw: bytes) -> None:
+        name = Path(path).name
         library = self.workspace.library
         self.workspace.background.start(
             f"Reading {name}",

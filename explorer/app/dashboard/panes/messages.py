@@ -66,7 +66,9 @@ class Messages:
     def show_job(self, job: Job | None) -> None:
         """Show the running job and its progress; None: no job is running."""
         self.job.visible = job is not None
-        if job is not None:
+        if job is None:
+            self.progress.object = ""
+        else:
             progress = f"{job.title}: {job.text}" if job.text else f"{job.title} …"
             self.progress.object = f'<div role="status"><p>{escape(progress)}</p></div>'
             self.bar.param.update(
