@@ -86,6 +86,29 @@ def test_a_click_selects_and_shows_details(recorded: "Page") -> None:
     assert trait(page, "selection") == ["Sum"]
 
 
+def test_short_values_of_details_stay_in_one_line_next_to_their_names(recorded: "Page") -> None:
+    page = recorded
+    page.set_viewport_size({"width": 700, "height": 500})
+    rows = [["a name that is much longer than its value and wraps", "256", "64 B"], ["Near misses", "1,234"]]
+    rows.append(["long", "a value that is long enough to need more than one line of the list"])
+    details = json.dumps({"id": "Sum", "title": "Sum", "sections": [{"heading": "Numbers", "rows": rows, "lines": []}]})
+    change = "([name, value]) => { circuitExplorer.model.set(name, value); circuitExplorer.model.save_changes(); }"
+    page.evaluate(change, ["options", {"compact": True}])
+    page.get_by_role("button", name="Details").click()
+    page.click(".ce-box[data-id=Sum]")
+    page.evaluate(change, ["details", details])
+    page.locator(".ce-side dt", has_text="Near misses").wait_for()
+    lines = """parts => parts.map((part) => {
+      const range = document.createRange();
+      range.selectNodeContents(part);
+      return new Set([...range.getClientRects()].map((line) => line.top)).size;
+    })"""
+    assert page.eval_on_selector_all(".ce-side .ce-unbroken", lines) == [1, 1, 1]
+    tops = "rows => rows.map((row) => [...row.children].map((part) => part.getBoundingClientRect().top))"
+    assert all(name == value for name, value in page.eval_on_selector_all(".ce-rows > div", tops))
+    page.set_viewport_size({"width": 1280, "height": 800})
+
+
 def test_the_table_replaces_the_graph(recorded: "Page") -> None:
     page = recorded
     page.click("[aria-label^=Table]")

@@ -1030,6 +1030,7 @@ var SECTIONS = [
 ];
 var CODE = /^(code|python|copy as)/i;
 var MAX_NAMES = 12;
+var MAX_UNBROKEN = 16;
 function makeInspector({ h, button, textButton }, store, { request, setView }, settings) {
   const { state } = store;
   const closed = /* @__PURE__ */ new Set();
@@ -1052,17 +1053,21 @@ function makeInspector({ h, button, textButton }, store, { request, setView }, s
     const words = names.slice(0, MAX_NAMES).join(", ") + andMore(names.length - MAX_NAMES);
     return { heading: `${state.selection.length} boxes selected`, rows: [], lines: [words] };
   }
-  function sectionElement({ heading, rows, lines }) {
-    const cells = rows.flatMap(([name, ...values]) => [
-      h("dt", { text: name }),
-      h("dd", { text: values.filter(Boolean).join("  ·  ") })
+  function valueElement(values) {
+    const parts = values.filter(Boolean).flatMap((value, index) => [
+      index ? h("span", { text: "  ·  " }) : null,
+      h("span", { class: value.length <= MAX_UNBROKEN ? "ce-unbroken" : null, text: value })
     ]);
+    return h("dd", {}, parts);
+  }
+  function sectionElement({ heading, rows, lines }) {
+    const facts = rows.map(([name, ...values]) => h("div", {}, h("dt", { text: name }), valueElement(values)));
     const code = CODE.test(heading) && lines.length;
     const part = h(
       "details",
       { open: !closed.has(heading), "data-heading": heading },
       h("summary", { text: heading }),
-      cells.length ? h("dl", { class: "ce-rows" }, cells) : null,
+      facts.length ? h("dl", { class: "ce-rows" }, facts) : null,
       code ? h("pre", { text: lines.join("\n"), tabindex: "0" }) : lines.map((line) => h("p", { text: line }))
     );
     part.addEventListener("toggle", () => part.open ? closed.delete(heading) : closed.add(heading));
@@ -1155,8 +1160,10 @@ var STYLE = `
 .ce-side summary{cursor:pointer;font-weight:600;padding:4px 0;min-height:24px}
 .ce-side p{margin:4px 0;overflow-wrap:anywhere}
 .ce-side pre{margin:4px 0;padding:8px;font:12px/1.45 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;background:var(--ce-ground);color:inherit;border:1px solid var(--ce-line);border-radius:6px;overflow:auto;white-space:pre}
-.ce-rows{display:grid;grid-template-columns:minmax(80px,max-content) minmax(0,1fr);gap:2px 12px;margin:2px 0}
-.ce-rows dt{color:var(--ce-muted);font-weight:400;margin:0}
+.ce-rows{display:grid;grid-template-columns:fit-content(50%) minmax(0,1fr);gap:2px 12px;margin:2px 0}
+.ce-rows>div{display:grid;grid-template-columns:subgrid;grid-column:1/-1}
+.ce-rows dt{color:var(--ce-muted);font-weight:400;margin:0;overflow-wrap:anywhere}
+.ce-unbroken{white-space:nowrap}
 .ce-rows dd{margin:0;overflow-wrap:anywhere;font-variant-numeric:tabular-nums}
 .ce-settings{display:flex;flex-direction:column;gap:6px;align-items:flex-start;padding-bottom:6px}
 `;

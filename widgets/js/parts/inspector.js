@@ -18,6 +18,8 @@ export const SECTIONS = [
 ];
 const CODE = /^(code|python|copy as)/i;
 const MAX_NAMES = 12;
+/** Letters of a value that fit into the narrowest column. */
+const MAX_UNBROKEN = 16;
 
 /**
  * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
@@ -52,18 +54,26 @@ export function makeInspector({ h, button, textButton }, store, { request, setVi
     return { heading: `${state.selection.length} boxes selected`, rows: [], lines: [words] };
   }
 
+  /** The values of a fact; a short one stays in one line. @param {string[]} values */
+  function valueElement(values) {
+    const parts = values
+      .filter(Boolean)
+      .flatMap((value, index) => [
+        index ? h("span", { text: "  ·  " }) : null,
+        h("span", { class: value.length <= MAX_UNBROKEN ? "ce-unbroken" : null, text: value }),
+      ]);
+    return h("dd", {}, parts);
+  }
+
   /** @param {Section} section */
   function sectionElement({ heading, rows, lines }) {
-    const cells = rows.flatMap(([name, ...values]) => [
-      h("dt", { text: name }),
-      h("dd", { text: values.filter(Boolean).join("  ·  ") }),
-    ]);
+    const facts = rows.map(([name, ...values]) => h("div", {}, h("dt", { text: name }), valueElement(values)));
     const code = CODE.test(heading) && lines.length;
     const part = h(
       "details",
       { open: !closed.has(heading), "data-heading": heading },
       h("summary", { text: heading }),
-      cells.length ? h("dl", { class: "ce-rows" }, cells) : null,
+      facts.length ? h("dl", { class: "ce-rows" }, facts) : null,
       code ? h("pre", { text: lines.join("\n"), tabindex: "0" }) : lines.map((line) => h("p", { text: line })),
     );
     part.addEventListener("toggle", () => (part.open ? closed.delete(heading) : closed.add(heading)));
@@ -163,8 +173,10 @@ export const STYLE = `
 .ce-side summary{cursor:pointer;font-weight:600;padding:4px 0;min-height:24px}
 .ce-side p{margin:4px 0;overflow-wrap:anywhere}
 .ce-side pre{margin:4px 0;padding:8px;font:12px/1.45 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;background:var(--ce-ground);color:inherit;border:1px solid var(--ce-line);border-radius:6px;overflow:auto;white-space:pre}
-.ce-rows{display:grid;grid-template-columns:minmax(80px,max-content) minmax(0,1fr);gap:2px 12px;margin:2px 0}
-.ce-rows dt{color:var(--ce-muted);font-weight:400;margin:0}
+.ce-rows{display:grid;grid-template-columns:fit-content(50%) minmax(0,1fr);gap:2px 12px;margin:2px 0}
+.ce-rows>div{display:grid;grid-template-columns:subgrid;grid-column:1/-1}
+.ce-rows dt{color:var(--ce-muted);font-weight:400;margin:0;overflow-wrap:anywhere}
+.ce-unbroken{white-space:nowrap}
 .ce-rows dd{margin:0;overflow-wrap:anywhere;font-variant-numeric:tabular-nums}
 .ce-settings{display:flex;flex-direction:column;gap:6px;align-items:flex-start;padding-bottom:6px}
 `;
