@@ -147,7 +147,7 @@ class NearMisses(_Printable):
             times = "once" if count == 1 else f"{count} times"
             lines.append(f"  {times} at entry {entry + 1}, {kind.value}: for example {example.cause}")
         if self.not_kept:
-            lines.append(f"  {self.not_kept} more were not kept (limit per pattern and step)")
+            lines.append(f"  {self.not_kept:,} more were not kept (limit per pattern, step and reason)")
         return "\n".join(lines)
 
 
@@ -259,6 +259,7 @@ class StepCheck(_Printable):
 
     `max_difference` is absolute; `tolerance` is what the rules of this step allow: 0 if all are exact, rounding errors
     relative to the largest output for a rule that is exact in real arithmetic, any difference for a lossy one.
+    `from_original` is the largest difference from the outputs before the first step.
     `other_bits` counts the numbers that are not the same, bit by bit: 0 and -0 differ, NaN is the same as NaN. Exact
     rules allow none.
     """
@@ -269,6 +270,7 @@ class StepCheck(_Printable):
     exactness: str
     tolerance: float
     other_bits: int = 0
+    from_original: float = 0.0
 
     @property
     def ok(self) -> bool:

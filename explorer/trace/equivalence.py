@@ -1,6 +1,7 @@
 """Check that each step preserves the outputs, as exactly as its rules promise."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import inf, log, pi
 from typing import Any
 
@@ -42,6 +43,7 @@ def check_steps(
     """
     promises = {rule.name: rule.exactness for rule in rules}
     values: tuple[Any, ...] | None = source(x) if source is not None else None
+    original = values
     found: list[StepCheck] = []
     for step in steps:
         if step.error is not None:
@@ -52,26 +54,32 @@ def check_steps(
         if values is None or imported or step.changed or step.folds:
             values = step.snapshot.results(x)
             values = tuple(_principal(value, semiring) for value in values)
+        original = values if original is None else original
         if needs_rows and not any(value.numel() for value in values):
             raise ShapeError("check needs at least one row; x has none")
         # Folding reorders sums, so it is exact in real arithmetic only.
         done = [promises.get(rewrite.rule, "real") for rewrite in step.rewrites]
         done += ["real"] * (imported or bool(step.folds))
         weakest = max(done, key=EXACTNESS_ORDER.index, default="exact")
-        found.append(_check(step, weakest, values, values if before is None else before, semiring))
+        checked = _check(step, weakest, values, values if before is None else before, semiring)
+        total = checked.max_difference if before is original else _largest(values, original, semiring)[0]
+        found.append(replace(checked, from_original=total))
     return Answers(found)
 
 
 def _check(step: Step, exactness: str, values: tuple[Any, ...], before: tuple[Any, ...], semiring: str) -> StepCheck:
     """Compare the results after a step with those before it."""
-    pairs = [(value, wanted) for value, wanted in zip(values, before, strict=True) if value.numel()]
-    compared = [largest_difference(value, wanted, semiring) for value, wanted in pairs]
-    difference, rounding = max(
-        compared, key=lambda pair: (pair[0] != pair[0], pair[0] / pair[1]), default=(0.0, HALF_ROUNDING)
-    )
+    difference, rounding = _largest(values, before, semiring)
     tolerance = {"exact": 0.0, "real": rounding, "lossy": inf}[exactness]
-    other_bits = sum(_other_bits(value, wanted) for value, wanted in pairs)
+    other_bits = sum(_other_bits(value, wanted) for value, wanted in zip(values, before, strict=True))
     return StepCheck(step.index, step.path, difference, exactness, tolerance, other_bits)
+
+
+def _largest(values: tuple[Any, ...], wanted: tuple[Any, ...], semiring: str) -> tuple[float, float]:
+    """The worst difference of several tensors, and its tolerance; empty tensors have none."""
+    pairs = [(value, before) for value, before in zip(values, wanted, strict=True) if value.numel()]
+    compared = [largest_difference(value, before, semiring) for value, before in pairs]
+    return max(compared, key=lambda pair: (pair[0] != pair[0], pair[0] / pair[1]), default=(0.0, HALF_ROUNDING))
 
 
 def _principal(logarithm: Any, semiring: str) -> Any:

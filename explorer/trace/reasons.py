@@ -80,7 +80,7 @@ def reason_without_refusal(rule: RuleDescription, context: NodeContext, step: St
     fits = fits or wanted in _searched_types(rule, record)
     over = step.refusals_over.get(rule.pattern, 0)
     if fits and over:
-        return f"it was refused; the reason was not kept (limit {MAX_NEAR_MISSES} per pattern and step)"
+        return f"it was refused; the reason was not kept (limit {MAX_NEAR_MISSES} per pattern, step and reason)"
     if fits or over:
         return "it was not tried here, or its reason was not kept"
     if rule.kind == "parameter":

@@ -21,10 +21,13 @@ from explorer.trace.events import (
     StepStarted,
 )
 from explorer.trace.paths import StepPath
-from explorer.trace.refusal import Refusal
+from explorer.trace.refusal import Refusal, RefusalKind
 
 MAX_NEAR_MISSES = 2_000
-"""Maximum number of near misses kept for one pattern and step; more are counted."""
+"""Maximum number of near misses kept for one pattern, step and reason, so that a frequent reason hides no other one.
+
+More are counted.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +181,10 @@ class Recorder:
 
     def _keep(self, event: AttemptsRefused) -> None:
         for refusal in event.refusals:
-            kept = self._refusals.setdefault(refusal.pattern, [])
-            if len(kept) < MAX_NEAR_MISSES:
+            reason = (refusal.pattern, refusal.entry, refusal.kind, refusal.what)
+            count = self._reasons[reason] = self._reasons.get(reason, 0) + 1
+            if count <= MAX_NEAR_MISSES:
+                kept = self._refusals.setdefault(refusal.pattern, [])
                 kept.append(MatchRefused(refusal, event.parameter_path))
             else:
                 self._over[refusal.pattern] = self._over.get(refusal.pattern, 0) + 1
@@ -187,6 +192,7 @@ class Recorder:
     def _clear(self) -> None:
         self._matches: list[MatchFound] = []
         self._refusals: dict[str, list[MatchRefused]] = {}
+        self._reasons: dict[tuple[str, int, RefusalKind, str], int] = {}
         self._over: dict[str, int] = {}
         self._lost: list[MatchLost] = []
         self._rewrites: list[Rewritten] = []

@@ -21,6 +21,7 @@ from explorer.views.costs import (
     stat_change_bars as stat_change_bars,
 )
 from explorer.views.details import (
+    closest_pattern as closest_pattern,
     details as details,
     match_details as match_details,
     near_misses as near_misses,
@@ -64,7 +65,7 @@ from explorer.views.recording import (
     recording as recording,
 )
 from explorer.views.static_svg import static_svg as static_svg
-from explorer.views.steps import steps as steps
+from explorer.views.steps import hide_results as hide_results, steps as steps
 from explorer.views.timings import (
     SpeedUp as SpeedUp,
     check_fits as check_fits,

@@ -65,8 +65,11 @@ def cost_strip(
     here = (times or {}).get(step, {})
     for device in TIMES:
         rows.append([NAMES_OF_TIMES[device], _time_text(here.get(device), (missing or {}).get(device, "not measured"))])
-    difference = "not checked" if check is None else f"{check.difference} ({'ok' if check.ok else 'DIFFERS'})"
-    rows.append(["max |difference|", difference])
+    if check is None:
+        rows.append(["difference of the outputs", "not checked"])
+    else:
+        rows.append(["max |difference| from the original", f"{check.from_original:.3g}"])
+        rows.append(["from the step before", f"{check.difference} ({'ok' if check.ok else 'DIFFERS'})"])
     return {"heading": "Cost", "rows": rows, "lines": []}
 
 

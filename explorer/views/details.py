@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from explorer.errors import UnknownNameError
-from explorer.trace import Lineage, NodeRecord, Origin, ParameterRecord, RuleDescription
+from explorer.errors import CircuitError, UnknownNameError
+from explorer.trace import Lineage, NodeRecord, Origin, ParameterRecord, RuleDescription, Step, type_title
 from explorer.views.boxes import number_bytes, parameter_count
 from explorer.views.grouping import box_id, match_roles
 from explorer.views.index import TraceIndex, owner
@@ -32,6 +32,7 @@ def details(
     many = f" and {plural(len(ids) - 1, 'node')} like it" if len(ids) > 1 else ""
     lineage = index.trace.lineage(node)
     sections = [
+        *_rule_cards(index, at, ids),
         _node_section(state, ids, record),
         *(_parameter_section(name, parameter) for name, parameter in record.parameters.items()),
         _match_section(index, at, ids),
@@ -69,7 +70,8 @@ def match_details(index: TraceIndex, step: "int | str", number: int) -> DetailsV
         f"({c.strategy}: {c.reason})"
         for c in conflicts
     ]
-    sections: list[SectionView] = [_section("Match", rows), _section("Conflicts", [], lines)]
+    sections: list[SectionView] = [_rule_card(index, entry, match.rule), _section("Match", rows)]
+    sections.append(_section("Conflicts", [], lines))
     sections.append(_section("Code", _rule_rows(index.rules[match.rule])))
     return {
         "id": f"{entry.index}/match/{number}",
@@ -98,6 +100,19 @@ def why_not(index: TraceIndex, pattern: str, node: int, step: "int | str | None"
         "title": f"Why {'' if answer.applied else 'not '}{pattern} at node {node}?",
         "sections": [_section("Why not", rows, lines), *code],
     }
+
+
+def closest_pattern(index: TraceIndex, node: int, step: "int | str | None" = None) -> str | None:
+    """Return the pattern that got furthest at a node: applied, matched, or refused latest; None if none was tried."""
+    found: list[tuple[tuple[bool, bool, tuple[int, int]], str]] = []
+    for rule in index.trace.rules:
+        try:
+            answer = index.trace.why_not(rule.pattern, node, step)
+        except CircuitError:  # it was not tried at this node
+            continue
+        progress = answer.refusal.progress if answer.refusal is not None else (-1, -1)
+        found.append(((answer.applied, answer.matched, progress), rule.pattern))
+    return max(found, key=lambda pair: pair[0], default=(None, None))[1]
 
 
 def near_misses(index: TraceIndex, step: "int | str | None" = None) -> DetailsView:
@@ -230,6 +245,35 @@ def _lineage_section(index: TraceIndex, lineage: Lineage, count: int) -> Section
 def _origin(origin: Origin) -> str:
     change = f"{list_text(origin.before, 8)} → {list_text(origin.after, 8)}"
     return f"step {origin.step} ({origin.path.words}): {origin.how}: {change}"
+
+
+def _rule_cards(index: TraceIndex, step: int, ids: Sequence[int]) -> list[SectionView]:
+    """Introduce the rules that match the first node, or created it, at the step."""
+    entry = index.step(step)
+    matched = [match.rule for match in entry.matches if ids[0] in index.nodes_of(match)]
+    created = [rewrite.rule for rewrite in entry.applied if ids[0] in rewrite.added and not rewrite.parameter_path]
+    return [_rule_card(index, entry, rule) for rule in dict.fromkeys((*created, *matched))]
+
+
+def _rule_card(index: TraceIndex, step: Step, name: str) -> SectionView:
+    """Introduce a rule: its purpose in a sentence, what it looks for and makes, what it did in the step."""
+    rule = index.rules[name]
+    done = [rewrite for rewrite in step.applied if rewrite.rule == name]
+    matched = sum(match.rule == name for match in step.matches)
+    rows = [["meaning", rule.doc]] if rule.doc else []
+    looked_for = " over ".join(type_title(entry) for entry in rule.entries)
+    makes = ""
+    for rewrite in done[:1]:
+        if not rewrite.parameter_path:
+            state = index.state(step.index)
+            made = [node for node in rewrite.added or rewrite.became if _exists(state, node)]
+            makes = " → " + ", ".join(index.record(int(state.node[node])).title for node in made)
+    rows.append(["looks for → makes" if makes else "looks for", looked_for + makes])
+    rows.append(["in this step", f"{len(done):,} of {plural(matched, 'match', 'matches')} applied"])
+    saved = sum(len(rewrite.removed) - len(rewrite.added) for rewrite in done if not rewrite.parameter_path)
+    if saved > 0:
+        rows.append(["saved", plural(saved, index.noun)])
+    return _section(f"Rule {name}", rows)
 
 
 def _code_section(index: TraceIndex, step: int, ids: Sequence[int], lineage: Lineage) -> SectionView:

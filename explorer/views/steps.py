@@ -1,9 +1,9 @@
 """The steps of a trace, for the stepper and the tree of steps."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
-from explorer.trace import Step, StepCheck
+from explorer.trace import Step, StepCheck, parse_path
 from explorer.views.index import TraceIndex
 from explorer.views.messages import step_title
 from explorer.views.states import folds_of
@@ -60,3 +60,17 @@ def _counts(step: Step, layers: int, folds: int) -> tuple[int, int]:
         return layers, folds
     nodes = step.snapshot.graph.nodes.values()
     return len(nodes), sum(map(folds_of, nodes))
+
+
+def hide_results(shown: Sequence[StepView], after: int) -> list[StepView]:
+    """Return the steps without what those after a step did, for a question about them."""
+    hidden: list[StepView] = []
+    for step in shown[after + 1 :]:
+        known = step.copy()
+        known["title"] = f"Step {step['index']} of {len(shown) - 1}: {parse_path(step['path']).words}"
+        known["summary"], known["error"] = "hidden until the question is answered", ""
+        known["layers"], known["folds"] = shown[after]["layers"], shown[after]["folds"]
+        known["matches"] = known["near_misses"] = 0
+        known["seconds"], known["changed"], known["ok"] = 0.0, True, None
+        hidden.append(known)
+    return [*shown[: after + 1], *hidden]

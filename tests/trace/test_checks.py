@@ -17,6 +17,7 @@ from explorer.symbolic import (
     KroneckerParameter,
     TensorParameter,
 )
+from explorer.templates import gallery
 from explorer.trace.equivalence import check_steps
 from tests.levels.modes import float64
 
@@ -110,3 +111,16 @@ def test_likelihoods_are_compared_one_by_one_unless_terms_may_have_cancelled(one
     checks = replace(trace, steps=steps).check(torch.zeros(1, 1, dtype=torch.long))
     assert checks[1].exactness == "real"
     assert checks[1].ok == ok, checks
+
+
+def test_differences_are_measured_from_the_original_and_from_the_step_before():
+    trace = explorer.record(gallery.load_named("digits"))
+    x = torch.randint(17, (4, 64), generator=torch.Generator().manual_seed(0))
+    checks = trace.check(x)
+    for check in checks:
+        original, after = (trace.circuit_at(step)(x) for step in (0, check.step))
+        assert check.from_original == float((original - after).abs().max())
+    assert (checks[0].max_difference, checks[0].from_original) == (0.0, 0.0)
+    unchanged = checks[4]
+    assert not trace.steps[4].changed
+    assert (unchanged.max_difference, unchanged.from_original) == (0.0, checks[3].from_original)

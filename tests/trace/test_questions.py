@@ -366,3 +366,14 @@ def test_an_exact_step_preserves_every_bit(before, after, same):
     row = check_values([before, after], ["exact"])[-1]
     assert row.ok is same
     assert ("DIFFERS" in str(row)) is not same
+
+
+def test_a_frequent_reason_does_not_displace_the_others(monkeypatch):
+    monkeypatch.setattr(explorer.trace.steps, "MAX_NEAR_MISSES", 3)
+    kept = explorer.record(gallery.load_named("near-misses"))
+    monkeypatch.undo()
+    every = explorer.record(gallery.load_named("near-misses"))
+    for some, whole in zip(kept.near_misses(), every.near_misses(), strict=True):
+        assert set(some.reasons) == set(whole.reasons)
+        assert some.blocked == whole.blocked
+    assert any(misses.not_kept for misses in kept.near_misses())

@@ -62,7 +62,7 @@ def test_the_last_step_that_tried_the_pattern_answers(blackboard):
 def test_a_reason_over_the_limit_is_reported_as_not_kept(blackboard):
     trace = as_loaded(blackboard, {FUSE: {"refusals": (), "refusals_over": {"SumCollapse": 4}}})
     assert trace.why_not("SumCollapse", 7, FUSE).reason == (
-        "it was refused; the reason was not kept (limit 2000 per pattern and step)"
+        "it was refused; the reason was not kept (limit 2000 per pattern, step and reason)"
     )
     assert trace.why_not("SumCollapse", 0, FUSE).reason == "it was not tried here, or its reason was not kept"
 
@@ -135,5 +135,5 @@ def test_rewrites_of_a_step_that_failed_are_not_counted_as_applied():
     stats = {row.rule: (row.matched, row.applied) for row in trace.rule_stats()}
     assert (stats["Broken"], stats["Copy"]) == ((1, 0), (1, 0))
     (number,) = (match.number for match in trace.steps[-1].matches if match.rule == "Copy")
-    rows = dict(match_details(TraceIndex(trace), -1, number)["sections"][0]["rows"])
+    rows = dict(match_details(TraceIndex(trace), -1, number)["sections"][1]["rows"])
     assert rows["applied"] == "no"

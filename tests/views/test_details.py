@@ -24,6 +24,18 @@ def test_details_of_a_layer_that_was_fused():
         row[1] = re.sub(r"\.py:\d+$", ".py", row[1])  # the line of a rule is not this test's business
     assert sections == snapshot(
         {
+            "Rule SumCollapse": [
+                ["meaning", "Two sums in a row are one: W2 (W1 x) = (W2 W1) x."],
+                ["looks for → makes", "Sum over Sum → Sum"],
+                ["in this step", "2 of 2 matches applied"],
+                ["saved", "2 layers"],
+            ],
+            "Rule Candecomp": [
+                ["meaning", "A sum over a Hadamard product is one layer: a product, then a matrix."],
+                ["looks for → makes", "Sum over Hadamard → CPT"],
+                ["in this step", "1 of 3 matches applied"],
+                ["saved", "1 layer"],
+            ],
             "Node": [
                 ["id", "5"],
                 ["type", "TorchSumLayer"],

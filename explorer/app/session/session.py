@@ -21,6 +21,7 @@ from explorer.views import (
     cost_strip,
     counterparts,
     details,
+    hide_results,
     picture,
     steps,
 )
@@ -29,6 +30,8 @@ from widgets.schema import DetailsView, SectionView, StepView
 Listener = Callable[[frozenset[str]], None]
 KEPT_PICTURES = 24
 
+KNOWN_BEFORE = ("Node", "Numbers")
+"""The sections of the details of a box that say nothing about later steps."""
 EVENTS = frozenset({"trace", "step", "selection", "look", "times", "checks", "trial", "other"})
 """The names that listeners receive."""
 
@@ -51,6 +54,8 @@ class Session:
         self.state = self._possible(opened, state)
         self.findings = Findings()
         self.trial: PatternTrial | None = None
+        self.hidden_after: int | None = None
+        """While a question is asked: the results of later steps are hidden."""
         self._listeners: list[Listener] = []
         self._pictures: dict[tuple[object, ...], Picture] = {}
         self._drop_unknown_boxes()
@@ -87,7 +92,7 @@ class Session:
     def open(self, opened: Opened, state: ViewState) -> None:
         """Switch to a different trace. The measurements of the old one are dropped."""
         self._pictures.clear()
-        self.findings, self.trial = Findings(), None
+        self.findings, self.trial, self.hidden_after = Findings(), None, None
         self.opened, self.state = opened, self._possible(opened, state)
         self._drop_unknown_boxes()
         self._tell(*EVENTS)
@@ -152,6 +157,12 @@ class Session:
             self.trial = trial
             self._tell("trial")
 
+    def hide_after(self, step: int | None) -> None:
+        """Hide what happens after a step, until called with None."""
+        if step != self.hidden_after:
+            self.hidden_after = step
+            self._tell("checks")
+
     def compare_with(self, other: ViewState | None) -> None:
         """Set the view state of the trace to compare with; the host opens it."""
         self.state = replace(self.state, other=other)
@@ -202,7 +213,8 @@ class Session:
 
     def steps(self) -> list[StepView]:
         """The steps, for the stepper and the tree."""
-        return steps(self.index, self.findings.checks)
+        found = steps(self.index, self.findings.checks)
+        return found if self.hidden_after is None else hide_results(found, self.hidden_after)
 
     def details(self) -> DetailsView | None:
         """The details of the box that was selected last; None without a selection."""
@@ -211,6 +223,8 @@ class Session:
             return None
         box = self.selection[-1]
         found = details(self.index, self.step, boxes[box], times=self.findings.layer_times.get(self.step))
+        if self.hidden_after is not None:
+            found["sections"] = [section for section in found["sections"] if section["heading"] in KNOWN_BEFORE]
         return {**found, "id": box}
 
     def costs(self) -> SectionView:

@@ -62,7 +62,10 @@ PLACES = {
 def test_every_tool_opens_steps_and_closes_without_an_error(folder: Path, place: ViewState) -> None:
     made = Dashboard(Library(folder), place)
     last = len(made.workspace.session.opened.trace.steps) - 1
-    for tool in TOOLS:
+    level = made.workspace.session.opened.tensor.level
+    supported = [tool for tool in TOOLS if level in tool.supported_levels]
+    assert list(made.drawer.buttons.options.values()) == [tool.name for tool in supported]
+    for tool in supported:
         made.drawer.open(tool.name)
         assert errors_of(made) == ""
         assert (made.drawer.open_name, made.drawer.body.visible) == (tool.name, True)
@@ -241,3 +244,41 @@ def test_a_second_trace_is_shown_and_removed(workspace: Any) -> None:
     assert made.session.state.other.other is None
     made.show_other(None)
     assert (made.other, made.session.state.other) == (None, None)
+
+
+def test_why_not_begins_with_the_pattern_that_got_furthest_at_the_box() -> None:
+    made = Dashboard(Library(), ViewState(circuit="conflict", step=3))
+    made.drawer.open("why-not")
+    tool: Any = made.drawer._tools["why-not"]
+    made.workspace.session.select_nodes([5])
+    assert tool.pattern.value == "Candecomp"  # it matched, but lost the conflict
+    made.workspace.session.select_nodes([6])
+    assert tool.pattern.value == "SumCollapse"
+    assert "it matched and was applied" in tool.answer.object
+    tool.pattern.value = "Tucker"
+    made.workspace.session.select_nodes([5])
+    assert tool.pattern.value == "Tucker"  # the reader chose it
+
+
+def test_the_answer_of_a_question_is_nowhere_while_it_is_asked_and_the_view_is_restored() -> None:
+    made = Dashboard(Library(), ViewState(circuit="digits", step=8, look=DisplayOptions(mode="before")))
+    session = made.workspace.session
+    made.drawer.open("predict")
+    tool: Any = made.drawer._tools["predict"]
+    tool.choice.value = next(text for text in tool.choice.options if "fold" in text)
+    tool.begin.clicks += 1
+    assert session.step == 7
+    later = [json.dumps(step) for step in json.loads(made.steps.steps)[8:]]
+    assert later
+    assert all("became" not in step and "hidden until the question is answered" in step for step in later)
+    session.select([next(iter(session.boxes))])
+    found = session.details()
+    assert found is not None
+    assert {section["heading"] for section in found["sections"]} <= {"Node", "Numbers"}
+    tool.check.clicks += 1
+    tool.reveal.clicks += 1
+    assert (session.step, session.look.mode, session.hidden_after) == (8, "before", None)
+    assert "hidden until" not in made.steps.steps
+    tool.begin.clicks += 1
+    made.drawer.open("")
+    assert (session.step, session.look.mode, session.hidden_after) == (8, "before", None)

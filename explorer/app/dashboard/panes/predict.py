@@ -70,6 +70,7 @@ class PredictTool(Tool):
             self._look = session.look
         session.change_look(mode="plain", group_by=question.group_by, colour_by="kind", near_misses=None)
         session.go(question.after_step)
+        session.hide_after(question.after_step)
         self._asked = question
         session.select_nodes(question.nodes)
         options = list(question.choices)
@@ -121,4 +122,5 @@ class PredictTool(Tool):
 
     def _end(self) -> None:
         self._asked = self._look = None
+        self.workspace.session.hide_after(None)
         self.options.visible = self.number.visible = self.check.visible = self.reveal.visible = False

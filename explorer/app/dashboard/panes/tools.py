@@ -47,7 +47,7 @@ class Drawer:
         self.open_name = self._shown = ""
         self._tools: dict[str, Tool] = {}
         self.buttons = pmui.CheckButtonGroup(
-            options={tool.title: tool.name for tool in TOOLS},
+            options=self._supported(),
             size="small",
             sizing_mode="stretch_width",
             margin=(2, 8),
@@ -58,7 +58,8 @@ class Drawer:
         )
 
     def open(self, name: str) -> None:
-        """Open a tool by name; an empty name closes the drawer."""
+        """Open a tool by name; an empty name, or a tool that does not support the trace, closes the drawer."""
+        name = name if name in self._supported().values() else ""
         if name != self.open_name:
             self.on_change(frozenset({CLOSED}))
         self.open_name = name
@@ -72,20 +73,25 @@ class Drawer:
         self.on_open(bool(name))
 
     def on_change(self, names: frozenset[str]) -> None:
-        """Notify the open tool of changes."""
+        """Offer the tools that support the trace, and notify the open tool of changes."""
+        supported = self._supported()
+        if self.buttons.options != supported:
+            if self.open_name not in ("", *supported.values()):
+                self.open("")
+            self.buttons.options = supported
         tool = self._tools.get(self.open_name)
         if tool is None:
             return
+        if self._shown != tool.name:
+            self._shown = tool.name
+            self.body[:] = [html_pane(f"<p>{escape(tool.help)}</p>"), tool.view]
+            names = EVENTS | {OPENED}
+        self.workspace.guard(tool.on_change)(names)
+
+    def _supported(self) -> dict[str, str]:
+        """The titles and names of the tools that support the open trace."""
         level = self.workspace.session.opened.tensor.level
-        fits = level in tool.supported_levels
-        shown = f"{tool.name} {level}"
-        if self._shown != shown:
-            self._shown = shown
-            words = tool.help if fits else f"{tool.title} supports circuits; this trace is of the {level} level."
-            self.body[:] = [html_pane(f"<p>{escape(words)}</p>"), *([tool.view] if fits else [])]
-            names = EVENTS | {OPENED} if fits else names
-        if fits or CLOSED in names:
-            self.workspace.guard(tool.on_change)(names)
+        return {tool.title: tool.name for tool in TOOLS if level in tool.supported_levels}
 
     def _on_press(self, event: Event) -> None:
         """Open the tool of a button, or close it if it is open."""

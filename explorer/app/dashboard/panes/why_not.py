@@ -1,6 +1,7 @@
 """Why a pattern was not applied at a node, entry by entry, and where it nearly matched."""
 
 from html import escape
+from typing import Any
 
 import panel_material_ui as pmui
 from panel.viewable import Viewable
@@ -10,11 +11,14 @@ from explorer.app.dashboard.panes.tables import html_pane, section_html
 from explorer.app.dashboard.panes.tool import Tool
 from explorer.app.dashboard.workspace import Workspace
 from explorer.errors import CircuitError
-from explorer.views import near_misses, why_not
+from explorer.views import closest_pattern, near_misses, why_not
 
 
 class WhyNotTool(Tool):
-    """Choose a pattern and select a box: shows the matcher's checks, up to the first that fails."""
+    """Shows the matcher's checks at the selected box, up to the first that fails.
+
+    Until the reader chooses a pattern, it is the one that got furthest at the box.
+    """
 
     name = "why-not"
     title = "Why not"
@@ -27,6 +31,7 @@ class WhyNotTool(Tool):
         self.misses = html_pane()
         self.pattern.param.watch(workspace.guard(lambda _: self._on_select()), "value")
         self.show.param.watch(workspace.guard(lambda _: self._on_select()), "value")
+        self._is_chosen = self._filling = False
         super().__init__(workspace)
 
     def build(self) -> Viewable:
@@ -38,10 +43,14 @@ class WhyNotTool(Tool):
         if "trace" in names:
             patterns = [rule.pattern for rule in session.opened.trace.rules]
             kept = self.pattern.value if self.pattern.value in patterns else None
-            self.pattern.param.update(options=patterns, value=kept or self._likely(patterns))
+            self._is_chosen = False
+            self._fill(options=patterns, value=kept or self._likely(patterns))
         if "look" in names and session.look.near_misses is not None:
-            self.pattern.value = session.look.near_misses
-            self.show.value = True
+            self._fill(value=session.look.near_misses)
+            self.show.value = self._is_chosen = True
+        if session.selected_nodes and names & {"trace", "selection", "step"} and not self._is_chosen:
+            closest = closest_pattern(session.index, session.selected_nodes[0])
+            self._fill(value=closest or self.pattern.value)
         if names & {"trace", "step"}:
             found = near_misses(session.index, session.step)
             shown = "".join(section_html(section) for section in found["sections"])
@@ -54,7 +63,16 @@ class WhyNotTool(Tool):
         best = max(found, key=lambda misses: len(misses.refusals), default=None)
         return best.pattern if best is not None else next(iter(patterns), None)
 
+    def _fill(self, **values: Any) -> None:
+        """Set the pattern without asking for its near misses."""
+        self._filling = True
+        self.pattern.param.update(**values)
+        self._filling = False
+
     def _on_select(self) -> None:
+        if self._filling:
+            return
+        self._is_chosen = True
         self.workspace.session.change_look(near_misses=self.pattern.value if self.show.value else None)
         self._answer()
 
