@@ -7,7 +7,15 @@ from dataclasses import dataclass, field
 from urllib.parse import quote, unquote
 
 INDEX, QUIZ, ANSWERS, GLOSSARY = "index.html", "quiz.html", "quiz_answers.html", "glossary.html"
-TEXTS = {"quiz.md": QUIZ, "solutions/quiz.md": ANSWERS, "glossary.md": GLOSSARY, "README.md": INDEX}
+TEXTS = {
+    "quiz.md": QUIZ,
+    "solutions/quiz.md": ANSWERS,
+    "glossary.md": GLOSSARY,
+    "lecture.md": "lecture.html",
+    "worksheet.md": "worksheet.html",
+    "solutions/worksheet.md": "worksheet_answers.html",
+    "README.md": INDEX,
+}
 """The page of each file that is not a lesson, by its path in the folder of the lessons."""
 OUTSIDE = re.compile(r"^([a-z][a-z0-9+.-]*:|//|/)", re.IGNORECASE)
 TAKEN = "recording"

@@ -28,6 +28,13 @@ ABOUT = re.compile(r"^## .*\(lesson (\d+)\)", re.MULTILINE)
 
 GOAL = re.compile(r"^- ((?:.|\n(?!- |\n))+)", re.MULTILINE)
 FIGURE = re.compile(r'<div class="figure">.*?</div>', re.DOTALL)
+FURTHER = {
+    GLOSSARY: "Glossary",
+    "worksheet.html": "Worksheet",
+    "worksheet_answers.html": "Answers to the worksheet",
+    "lecture.html": "A lecture of 45 minutes",
+}
+"""Pages at the end of the list of lessons."""
 SECTION = re.compile(r'<h([23])(?: id="([^"]*)")?>(.*?)</h[23]>', re.DOTALL)
 """A heading of a converted lesson: its level, id and words."""
 MIN_CONTENTS = 2
@@ -97,7 +104,7 @@ def lesson_html(notebook: Mapping[str, Any], course: Course, at: int) -> str:
 
 
 def quiz_html(markdown: str, source: str, course: Course) -> str:
-    """Write the page of the quiz, its answers or the glossary; `source` is its path in the folder of the lessons.
+    """Write the page of the quiz, its answers or another text; `source` is its path in the folder of the lessons.
 
     Raises: FileFormatError for a formula that cannot be converted.
     """
@@ -130,13 +137,13 @@ def index_html(course: Course, sizes: Mapping[str, int], picture: str = "") -> s
             rows.append(_quiz_row(course.quiz, course.pages))
     if course.quiz and not course.quiz.after:
         rows.append(_quiz_row(course.quiz, course.pages))
-    glossary = f'<p><a href="{GLOSSARY}">Glossary</a></p>' if GLOSSARY in course.pages else ""
+    further = "".join(f'<a href="{page}">{words}</a>' for page, words in FURTHER.items() if page in course.pages)
     body = (
         f"<main><h1>Fusion and folding, by stepping</h1>{picture}<p>The lessons of Circuit Explorer as pages: you can "
         "step through their pictures and answer their questions without Python and without a network. To change the "
         "code and do the exercises, open the notebooks: <code>circuit-explorer lab</code>.</p>"
         '<table class="lessons"><tr><th scope="col">Lesson</th><th scope="col">Minutes to read</th>'
-        f'<th scope="col">Size</th></tr>{"".join(rows)}</table>{glossary}</main>'
+        f'<th scope="col">Size</th></tr>{"".join(rows)}</table><nav>{further}</nav></main>'
     )
     return _page_html("Circuit Explorer: lessons", body, "")
 

@@ -39,9 +39,10 @@ pre.stderr{background:var(--note)}
 table{border-collapse:collapse;margin:.6rem 0}
 .table{overflow-x:auto}
 th,td{text-align:left;padding:.2rem .9rem .2rem 0;border-bottom:1px solid var(--line);vertical-align:top}
-.lessons td+td,.lessons th+th{text-align:right;white-space:nowrap;padding:.2rem 0 .2rem .9rem;
+.lessons td+td{white-space:nowrap}
+.lessons td+td,.lessons th+th{text-align:right;padding:.2rem 0 .2rem .9rem;
 font-variant-numeric:tabular-nums}
-.goals{margin:.2rem 0 .4rem;padding-left:1.1rem;font-size:.92rem;color:var(--muted)}
+.goals{overflow-wrap:anywhere;margin:.2rem 0 .4rem;padding-left:1.1rem;font-size:.92rem;color:var(--muted)}
 .goals p{margin:0}
 dfn{font-style:inherit;text-decoration:underline dotted var(--muted);text-underline-offset:.2em;cursor:help;
 position:relative}

@@ -106,6 +106,7 @@ class TestBuilding:
         build_course(NOTEBOOKS, tmp_path)
         pages = {file.name for file in tmp_path.iterdir()}
         texts = {"index.html", "glossary.html", "quiz.html", "quiz_answers.html"}
+        texts |= {"lecture.html", "worksheet.html", "worksheet_answers.html"}
         assert pages == {f"{name}.html" for name in unrun} | texts
         assert broken_links(tmp_path) == []
         assert '<a href="quiz.html">' in (tmp_path / "05_folding.html").read_text(encoding="utf-8")
