@@ -15,6 +15,7 @@ from bokeh.document import Document
 from panel.util.parameters import edit_readonly
 
 from explorer.app.dashboard.background import Background, Job
+from explorer.app.dashboard.panes.compare import ComparedNames
 from explorer.app.dashboard.panes.costs import CostStrip
 from explorer.app.dashboard.panes.header import Header
 from explorer.app.dashboard.panes.messages import Messages
@@ -92,6 +93,7 @@ class Dashboard:
         self.graph = GraphPane(options={**_options(False), "main": True})
         self.graphs = pn.Row(self.graph, sizing_mode="stretch_width", margin=0)
         self.steps = StepsPane(options={"height": "calc(100vh - 84px)"})
+        self.compared = ComparedNames(self.workspace)
         self.costs = CostStrip(self.workspace)
         self.header = Header(self.workspace)
         self.drawer = Drawer(self.workspace, self._make_room)
@@ -130,6 +132,7 @@ class Dashboard:
         """Place the panes in a page."""
         main = pn.Column(
             self.messages.view,
+            self.compared.view,
             self.graphs,
             self.costs.view,
             self.drawer.buttons,
@@ -188,6 +191,7 @@ class Dashboard:
             self.graphs[:] = [self.graph, pane]
             self._step_together(self.workspace.session, other)
             self._unlisten = other.listen(partial(self._on_other_change, other))
+        self.compared.show()
         self._make_room(bool(self.drawer.open_name))
 
     def _on_other_change(self, other: Session, names: frozenset[str]) -> None:

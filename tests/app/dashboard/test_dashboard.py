@@ -4,6 +4,7 @@ import json
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from queue import Queue
 from typing import Any
@@ -282,3 +283,33 @@ def test_the_answer_of_a_question_is_nowhere_while_it_is_asked_and_the_view_is_r
     tool.begin.clicks += 1
     made.drawer.open("")
     assert (session.step, session.look.mode, session.hidden_after) == (8, "before", None)
+
+
+def test_both_sides_of_a_comparison_say_what_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    delivered: Queue[Callable[[], None]] = Queue()
+    monkeypatch.setattr(dashboard, "_deliver", lambda document, action: delivered.put(action))
+    made = Dashboard(Library(), ViewState(circuit="conflict", step=3))
+    made.drawer.open("compare")
+    tool: Any = made.drawer._tools["compare"]
+    assert not made.compared.view.visible
+
+    def compare(options: CompilerOptions) -> tuple[str, str, str]:
+        made.workspace.open_other(replace(made.workspace.session.state, options=options, again=True))
+        wait_for_work(made.workspace, delivered)
+        return str(made.compared.left.object), str(made.compared.right.object), tool.variant.value
+
+    assert compare(CompilerOptions(disable=("SumCollapse",))) == (
+        *("<h3>With SumCollapse</h3>", "<h3>Without SumCollapse</h3>"),
+        "without rule SumCollapse",
+    )
+    assert made.compared.view.visible
+    assert compare(CompilerOptions(strategy="first-match")) == (
+        *("<h3>Strategy largest-match</h3>", "<h3>Strategy first-match</h3>"),
+        "strategy first-match",
+    )
+    assert compare(CompilerOptions(seed=7, fold=False)) == (
+        *("<h3>With folding, seed 0</h3>", "<h3>Without folding, seed 7</h3>"),
+        "without folding, seed 7",
+    )
+    made.workspace.show_other(None)
+    assert not made.compared.view.visible

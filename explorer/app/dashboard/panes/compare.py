@@ -1,7 +1,9 @@
 """Two traces side by side: different options or circuits, with one selection that follows the lineage."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
+from html import escape
 
+import panel as pn
 import panel_material_ui as pmui
 from panel.viewable import Viewable
 
@@ -10,9 +12,15 @@ from explorer.app.dashboard.panes.tables import html_pane, lines_html, table_htm
 from explorer.app.dashboard.panes.tool import Tool
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.options import STRATEGIES
+from explorer.app.session.session import Session
 from explorer.app.session.view_state import ViewState
 from explorer.options import PRESETS, CompilerOptions
 from explorer.views import compare_table, first_difference_of_traces
+from explorer.views.words import list_text
+
+SAME = "the same options"
+WORDS = {"optimize": "optimization", "fold": "folding", "max_rounds": "at most this many rounds:"}
+"""The words of options that are not their names."""
 
 
 def variants(options: CompilerOptions, rules: tuple[str, ...]) -> dict[str, CompilerOptions]:
@@ -28,6 +36,51 @@ def variants(options: CompilerOptions, rules: tuple[str, ...]) -> dict[str, Comp
         if strategy != options.strategy:
             found[f"strategy {strategy}"] = replace(options, strategy=strategy)
     return found
+
+
+def side_names(session: Session, other: Session) -> tuple[str, str]:
+    """Names of two compared traces that say how they differ: `with SumCollapse` and `without SumCollapse`."""
+    mine, theirs = session.opened.options, other.opened.options
+    pairs: list[tuple[str, str]] = []
+    if session.opened.name != other.opened.name:
+        pairs.append((session.opened.name, other.opened.name))
+    for rule in dict.fromkeys((*mine.disable, *theirs.disable)):
+        if (rule in mine.disable) != (rule in theirs.disable):
+            here, there = ("without" if rule in options.disable else "with" for options in (mine, theirs))
+            pairs.append((f"{here} {rule}", f"{there} {rule}"))
+    for field in fields(CompilerOptions):
+        here, there = getattr(mine, field.name), getattr(theirs, field.name)
+        if field.name != "disable" and here != there:
+            pairs.append((_option_text(field.name, here), _option_text(field.name, there)))
+    if not pairs:
+        return "left", "right, with the same options"
+    return ", ".join(here for here, _ in pairs), ", ".join(there for _, there in pairs)
+
+
+def _option_text(name: str, value: object) -> str:
+    """An option in words: `with fold`, `preset handbook`, `skip SumCollapse@9`."""
+    if isinstance(value, bool):
+        return f"{'with' if value else 'without'} {WORDS.get(name, name)}"
+    text = list_text(value) if isinstance(value, tuple) else str(value)
+    return f"{WORDS.get(name, name)} {text or 'none'}"
+
+
+class ComparedNames:
+    """The headings above two compared graphs."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self.left, self.right = html_pane(), html_pane()
+        self.view = pn.Row(self.left, self.right, sizing_mode="stretch_width", margin=0, visible=False)
+
+    def show(self) -> None:
+        """Name both sides, or nothing if there is one."""
+        other = self.workspace.other
+        self.view.visible = other is not None
+        if other is not None:
+            names = side_names(self.workspace.session, other)
+            for pane, name in zip((self.left, self.right), names, strict=True):
+                pane.object = f"<h3>{escape(name[:1].upper() + name[1:])}</h3>"
 
 
 class CompareTool(Tool):
@@ -55,9 +108,11 @@ class CompareTool(Tool):
         session, other = self.workspace.session, self.workspace.other
         if "trace" in names:
             self._variants = variants(session.opened.options, tuple(rule.name for rule in session.opened.trace.rules))
-            self.variant.param.update(options=["the same options", *self._variants], value=self._variant_name())
+            self.variant.param.update(options=[SAME, *self._variants], value=self._variant_name())
             self.circuit.param.update(options=list(self.workspace.library.names()), value=session.state.circuit)
         self.stop.disabled = self.use.disabled = other is None
+        if other is not None and "other" in names:
+            self._show_compared(other)
         if not names & {"trace", "other", "step"}:
             return
         if other is None:
@@ -66,7 +121,19 @@ class CompareTool(Tool):
             return
         difference = first_difference_of_traces(session.index, other.index)
         self.words.object = lines_html(["No step differs." if difference is None else difference.text])
-        self.table.object = table_html(compare_table(session.index, other.index), "Left and right")
+        self.table.object = table_html(
+            compare_table(session.index, other.index), " / ".join(side_names(session, other))
+        )
+
+    def _show_compared(self, other: Session) -> None:
+        """Set the controls to the trace that is compared with."""
+        session = self.workspace.session
+        variants = {SAME: session.opened.options, **self._variants}
+        name = next((name for name, options in variants.items() if options == other.opened.options), None)
+        name = name or side_names(session, other)[1]
+        self._variants.setdefault(name, other.opened.options)
+        self.variant.param.update(options=list(dict.fromkeys((SAME, *self._variants))), value=name)
+        self.circuit.value = other.state.circuit
 
     def _variant_name(self) -> str:
         """The variant most likely to differ: without the most-applied rule, otherwise the first one."""
