@@ -242,6 +242,8 @@ def test_formulas_are_drawn_without_a_script(tiny: Path, shown: "Callable[..., P
     heights = page.eval_on_selector_all("math", "all => all.map((one) => one.getBoundingClientRect().height)")
     assert len(heights) == 2
     assert min(heights) > 10
+    assert page.evaluate("document.fonts.ready.then(() => document.fonts.check('16px \"Course Math\"'))")
+    assert page.evaluate("[...document.fonts].map((one) => one.status)") == ["loaded"]
 
 
 def test_a_small_screen_needs_no_scrolling_sideways(tiny: Path, page: "Page") -> None:

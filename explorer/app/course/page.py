@@ -18,7 +18,7 @@ from explorer.app.course.cells import Page, cells_html
 from explorer.app.course.glossary import Glossary
 from explorer.app.course.links import ANSWERS, GLOSSARY, INDEX, QUIZ
 from explorer.app.course.markdown import CODE_STYLE, TextOf, plain_text
-from explorer.app.course.style import FOLDS_SCRIPT, STYLE
+from explorer.app.course.style import FOLDS_SCRIPT, FONT_POLICY, STYLE, math_font_style
 from widgets.page import POLICY, views_html
 
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
@@ -192,15 +192,16 @@ def _contents_html(main: str) -> str:
 
 
 def _page_html(title: str, body: str, scripts: str) -> str:
+    font = math_font_style() if "<math" in body else ""
     return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{POLICY}">
+<meta http-equiv="Content-Security-Policy" content="{POLICY}{FONT_POLICY}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <link rel="icon" href="data:,">
 <title>{escape(title)}</title>
-<style>{STYLE}{CODE_STYLE}</style>
+<style>{font}{STYLE}{CODE_STYLE}</style>
 </head>
 <body>
 {body}

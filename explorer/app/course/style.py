@@ -1,4 +1,12 @@
-"""The style of the course's pages, and their one small script: folds that open together, and in print."""
+"""The style of the course's pages, the font of their formulas, and a small script that opens folds, also in print."""
+
+import base64
+from functools import cache
+from pathlib import Path
+
+MATH_FONT = Path(__file__).parent / "fonts" / "noto-sans-math.woff2"
+FONT_POLICY = "; font-src data:"
+"""Lets a page use the font that it contains."""
 
 STYLE = """
 :root{color-scheme:light dark;--bg:#fff;--fg:#16191d;--muted:#565d66;--line:#d5d9df;--soft:#f4f6f8;
@@ -48,7 +56,7 @@ dfn{font-style:inherit;text-decoration:underline dotted var(--muted);text-underl
 position:relative}
 dfn:focus::after{content:attr(title);position:absolute;left:0;top:1.6em;z-index:2;width:max-content;max-width:20rem;
 padding:.4rem .7rem;font:14px/1.45 system-ui,sans-serif;color:var(--bg);background:var(--fg);border-radius:6px}
-math{font-size:1.08em}
+math{font-family:"Course Math",math;font-size:1.04em}
 .whole{white-space:nowrap}
 .math.block{margin:.7rem 0;overflow-x:auto}
 img{max-width:100%}
@@ -87,3 +95,10 @@ addEventListener("beforeprint", () => {
 addEventListener("afterprint", () => { for (const one of closed) one.open = false; });
 """
 """Opens all folds for the button and for printing, and closes again what was closed before printing."""
+
+
+@cache
+def math_font_style() -> str:
+    """Return the CSS with the font of formulas, for a page that has some."""
+    data = base64.b64encode(MATH_FONT.read_bytes()).decode()
+    return f'@font-face{{font-family:"Course Math";src:url(data:font/woff2;base64,{data}) format("woff2")}}'

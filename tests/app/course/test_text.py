@@ -30,6 +30,13 @@ class TestText:
         assert "\\sum" not in made
         assert "It costs $5 and $ 6." in made
 
+    def test_a_page_with_formulas_contains_their_font(self) -> None:
+        page = page_of(text("# 0. Words\n\n$x^2$"))
+        assert "font-src data:" in page
+        assert page.count("@font-face") == 1
+        assert len(page) < 80_000
+        assert "@font-face" not in page_of(text("# 0. Words"))
+
     def test_no_line_breaks_between_a_formula_and_its_punctuation(self) -> None:
         made = markdown_html("rows ($F$), `$H$`")
         assert re.sub("<math.*</math>", "F", made) == (
