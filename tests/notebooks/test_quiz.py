@@ -107,6 +107,12 @@ class TestTheFiles:
     def test_an_answer_begins_with_what_is_asked_for(self) -> None:
         assert [number for number, text in ANSWERS.items() if "**" not in text] == []
 
+    @pytest.mark.parametrize("number", range(1, COUNT + 1))
+    def test_a_question_does_not_say_its_answer(self, number: int) -> None:
+        """A question that asks why something is so has said that it is so."""
+        words = " ".join(re.sub(r"```.*?```", "", QUESTIONS[number], flags=re.DOTALL).lower().split())
+        assert re.findall(r"\bwhy\b|\ball three\b|\brefused\b|does not|outweigh", words) == []
+
     def test_lines_are_short(self) -> None:
         for file in (NOTEBOOKS / "quiz.md", NOTEBOOKS / "solutions" / "quiz.md"):
             assert max(map(len, file.read_text(encoding="utf-8").splitlines())) <= 140
