@@ -3,7 +3,7 @@
 import importlib.util
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -12,7 +12,7 @@ import pytest
 from tests.needed import is_missing
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request
+    from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, ViewportSize
 
 HOW = "pip install playwright; apt-get install chromium (or set CHROMIUM to the path of a Chromium or Chrome)"
 FLAGS = (
@@ -24,6 +24,8 @@ FLAGS = (
     "--no-first-run",
 )
 ANIMATION_RATE = 50
+USUAL: "ViewportSize" = {"width": 1280, "height": 800}
+"""The size of the window, unless a test changes it."""
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -61,7 +63,7 @@ def _play_animations_quickly(page: "Page") -> None:
 @pytest.fixture(scope="session")
 def tab(browser: "Browser") -> "Page":
     """One tab for all tests: a new one takes more than twice as long to fetch and compile the scripts of a page."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    context = browser.new_context(viewport=USUAL)
     context.set_default_timeout(WAIT_MS)
     if factor := os.environ.get("SLOW_PAGES"):
         context.on("page", lambda page: _slow_down(page, float(factor)))
@@ -75,6 +77,13 @@ def page(browsing: "Page") -> "Iterator[Page]":
     """The tab in its initial state."""
     yield browsing
     browsing.goto("about:blank")
+
+
+@pytest.fixture
+def resize(tab: "Page") -> "Iterator[Callable[[int, int], None]]":
+    """Change the size of the window until the end of the test."""
+    yield lambda width, height: tab.set_viewport_size({"width": width, "height": height})
+    tab.set_viewport_size(USUAL)
 
 
 @pytest.fixture

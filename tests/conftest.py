@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests import quick_exports, quick_seeds
-from tests.chromium import browser, browsing, page, tab  # noqa: F401 (fixtures)
+from tests.chromium import browser, browsing, page, resize, tab  # noqa: F401 (fixtures)
 from tests.fuzzing import FUZZ_SEED, load_profile
 
 if TYPE_CHECKING:

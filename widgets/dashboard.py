@@ -12,6 +12,9 @@ from widgets.static import BARS, GRAPH, HOST, STEPS
 
 SET_BY_USER = ("step", "selection", "view", "request")
 
+UNBOUNDED = {"max-height": "none"}
+"""The style of what may be higher than the window; otherwise Panel cuts it, and what follows covers it."""
+
 
 class GraphPane(AnyWidgetComponent):
     """The graph of a step with its stepper. User actions change `step`, `selection`, `view` and `request`."""
@@ -30,7 +33,7 @@ class GraphPane(AnyWidgetComponent):
     request = param.Dict({})
 
     def __init__(self, **params: Any) -> None:
-        params.setdefault("sizing_mode", "stretch_width")
+        params = {"sizing_mode": "stretch_width", "styles": UNBOUNDED, **params}
         super().__init__(**params)
 
     def show_picture(self, picture: PictureView, coordinates: bytes, **others: Any) -> None:
@@ -97,6 +100,7 @@ class BrowserHost(AnyWidgetComponent):
     hello = param.Integer(0)
     answer = param.Integer(0)
     ready = param.Boolean(False, doc="Whether the page has loaded; messages sent earlier may be lost.")
+    width = param.Integer(0, doc="The width of the window in pixels; 0 until the page has loaded.")
     flips = param.Integer(0)
     copy = param.Dict({})
     copied = param.Dict({})

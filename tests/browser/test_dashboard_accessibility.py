@@ -92,6 +92,44 @@ def test_the_page_and_its_tools_are_accessible_in_the_light_and_in_the_dark(
         assert settled(lambda drawer=drawer: serious_violations_in(drawer, COLOURS), page.page) == [], title
 
 
+@pytest.mark.parametrize(("width", "height"), [(640, 400), (1024, 600), (320, 640)])
+def test_at_200_percent_on_a_projector_and_on_a_phone_the_graph_keeps_a_usable_height(
+    dashboard: Open, resize: "Callable[[int, int], None]", width: int, height: int
+) -> None:
+    page = dashboard("?step=3")
+    resize(width, height)
+    options = page.page.get_by_role("button", name="Options")
+    options.wait_for()  # the header has collapsed
+    page.wait(lambda: page.page.get_by_role("tree", name="Steps").is_visible() == (width > 900), "room for the graph")
+    stage = page.page.locator(".ce-view").bounding_box()
+    assert stage is not None
+    assert stage["height"] >= min(240, height / 2)
+    assert stage["width"] >= min(620, width - 10)
+    assert page.page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+
+    options.click()
+    for name in ("Level", "Semiring", "Pipeline", "Device"):
+        box = page.page.get_by_role("combobox", name=name).bounding_box()
+        assert box is not None
+        assert 0 <= box["x"] <= box["x"] + box["width"] <= width, name
+    options.click()
+    legend = page.page.locator("summary", has_text="Legend")
+    legend.scroll_into_view_if_needed()
+    assert not page.page.get_by_role("list", name="Legend").is_visible()
+    legend.click()
+    page.page.get_by_role("list", name="Legend").wait_for()
+    legend.click()
+    page.tool("Files")  # the page scrolls to it
+    page.see("Open a circuit or trace file")
+    page.tool("Files")
+    assert settled(lambda: serious_violations(page.page), page.page) == []
+
+    resize(1280, 800)
+    options.wait_for(state="detached")
+    page.page.get_by_role("combobox", name="Semiring").wait_for()
+    page.page.get_by_role("tree", name="Steps").wait_for()
+
+
 @pytest.mark.parametrize("titles", [("", "Pattern"), pytest.param(TITLES, marks=pytest.mark.fuzz)])
 def test_every_open_menu_is_accessible(dashboard: Open, titles: tuple[str, ...]) -> None:
     page = dashboard("?step=3")

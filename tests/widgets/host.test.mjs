@@ -26,6 +26,8 @@ function system(dark) {
 function newWindow() {
   const entries = [""];
   const callbacks = [];
+  const resizing = [];
+  const heard = (type) => (type === "resize" ? resizing : callbacks);
   const location = { search: "" };
   const stored = new Map();
   const lost = [];
@@ -38,8 +40,13 @@ function newWindow() {
     Bokeh: { documents: [{ on_event: (name, callback) => lost.push([name, callback]) }] },
     lose: () => lost.forEach(([name, callback]) => name === "connection_lost" && callback()),
     history: { pushState: write(() => entries.length), replaceState: write(() => entries.length - 1) },
-    addEventListener: (_, callback) => callbacks.push(callback),
-    removeEventListener: (_, callback) => callbacks.splice(callbacks.indexOf(callback), 1),
+    innerWidth: 1280,
+    addEventListener: (type, callback) => heard(type).push(callback),
+    removeEventListener: (type, callback) => heard(type).splice(heard(type).indexOf(callback), 1),
+    resize(width) {
+      this.innerWidth = width;
+      for (const callback of resizing) callback();
+    },
     go: (address) => {
       location.search = address;
       for (const callback of callbacks) callback();
@@ -118,6 +125,21 @@ test("the chosen theme is remembered and no longer follows the system; a browser
   await forbidding.model.put({ flips: 1 });
   assert.equal(forbidding.theme(), "dark");
   forbidding.close();
+});
+
+test("the width of the window is sent once messages are delivered, and when it has been resized", () => {
+  system(false);
+  mock.timers.enable({ apis: ["setTimeout", "setInterval"] });
+  const { window, model, close } = open({ hello: 0, answer: 0, width: 0 });
+  assert.equal(model.get("width"), 0);
+  model.put({ answer: 1 });
+  assert.equal(model.get("width"), 1280);
+  window.resize(700);
+  window.resize(640);
+  assert.equal(model.get("width"), 1280);
+  mock.timers.tick(150);
+  assert.equal(model.get("width"), 640);
+  close();
 });
 
 test("a lost connection is told once, with a button to reload, and to the views", () => {

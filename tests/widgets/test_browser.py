@@ -2,7 +2,7 @@
 
 import json
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -86,9 +86,11 @@ def test_a_click_selects_and_shows_details(recorded: "Page") -> None:
     assert trait(page, "selection") == ["Sum"]
 
 
-def test_short_values_of_details_stay_in_one_line_next_to_their_names(recorded: "Page") -> None:
+def test_short_values_of_details_stay_in_one_line_next_to_their_names(
+    recorded: "Page", resize: "Callable[[int, int], None]"
+) -> None:
     page = recorded
-    page.set_viewport_size({"width": 700, "height": 500})
+    resize(700, 500)
     rows = [["a name that is much longer than its value and wraps", "256", "64 B"], ["Near misses", "1,234"]]
     rows.append(["long", "a value that is long enough to need more than one line of the list"])
     details = json.dumps({"id": "Sum", "title": "Sum", "sections": [{"heading": "Numbers", "rows": rows, "lines": []}]})
@@ -106,7 +108,21 @@ def test_short_values_of_details_stay_in_one_line_next_to_their_names(recorded: 
     assert page.eval_on_selector_all(".ce-side .ce-unbroken", lines) == [1, 1, 1]
     tops = "rows => rows.map((row) => [...row.children].map((part) => part.getBoundingClientRect().top))"
     assert all(name == value for name, value in page.eval_on_selector_all(".ce-rows > div", tops))
-    page.set_viewport_size({"width": 1280, "height": 800})
+
+
+@pytest.mark.parametrize(("width", "height"), [(640, 400), (320, 640)])
+def test_in_a_small_window_the_graph_keeps_its_height_and_the_page_scrolls(
+    recorded: "Page", resize: "Callable[[int, int], None]", width: int, height: int
+) -> None:
+    page = recorded
+    resize(width, height)
+    page.locator("summary", has_text="Legend").wait_for()
+    stage = page.locator(".ce-view").bounding_box()
+    assert stage is not None
+    assert stage["height"] >= 180
+    page.get_by_role("button", name="Keys and help").scroll_into_view_if_needed()
+    page.locator(".ce-foot").scroll_into_view_if_needed()
+    assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_the_table_replaces_the_graph(recorded: "Page") -> None:

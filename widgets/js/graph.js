@@ -43,6 +43,9 @@ import { makeToolbar } from "./parts/toolbar.js";
 import { makeUi } from "./parts/ui.js";
 import { makeZoom } from "./parts/zoom.js";
 
+/** Minimum height of a window with room for a legend below the picture. */
+const ROOMY = 640;
+
 /**
  * Draws the view into `el`; returns a function that removes it.
  * @param {import("./shared/contract.js").Context} context @returns {() => void}
@@ -186,7 +189,8 @@ function render({ model, el }) {
 
   /** The size of the view has changed. While a host hides it, it has none: keep the last one. */
   function settle() {
-    store.set({ width: root.clientWidth || state.width });
+    const roomy = (doc.defaultView?.innerHeight ?? ROOMY) >= ROOMY;
+    store.set({ width: root.clientWidth || state.width, roomy });
     camera.settle();
   }
   const retheme = guard(() => store.set({ palette: paletteFor(doc, state.options.theme) }));

@@ -8,7 +8,7 @@
  * Increments `hello` until `answer` arrives, then sets `ready`: from then on messages are delivered. Until then the
  * page is inert: a key pressed earlier would only move its slider. Reads `copy` ({text, n}): copies the text to the
  * clipboard and writes `copied` ({n, ok}). Reads and writes `address`, the query of the address: Back and Forward
- * set it. The first value replaces the current entry of the history, a later one adds an entry unless it `replaces`.
+ * set it. Writes `width`, that of the window, once messages are delivered. The first value of the address replaces the current entry of the history, a later one adds an entry unless it `replaces`.
  */
 
 import { STOPPED } from "./shared/contract.js";
@@ -17,6 +17,8 @@ import { asDict, text } from "./shared/reading.js";
 
 const HELLO_MS = 150;
 const MAX_HELLOS = 400;
+/** After this time without a change of its size, a window has been resized. */
+const RESIZE_MS = 150;
 /** Where the browser remembers the theme; the head of the page reads it, too. */
 const THEME = "circuit-explorer-theme";
 const BANNER =
@@ -65,6 +67,13 @@ function render({ model, el }) {
   };
   const show = () => write(model.get("replaces") ? "replaceState" : "pushState");
   const read = () => save("address", location.search);
+  const measure = () => save("width", doc.defaultView.innerWidth);
+  const resize = () => {
+    clearTimeout(resized);
+    resized = setTimeout(measure, RESIZE_MS);
+  };
+  /** @type {any} */
+  let resized = 0;
   write("replaceState");
   follow();
   // While a page loads, messages can be lost in both directions: send hello until an answer arrives, then be ready.
@@ -78,6 +87,7 @@ function render({ model, el }) {
   }, HELLO_MS);
   const answered = () => {
     opened();
+    measure();
     save("ready", true);
   };
   doc.body.inert = !model.get("answer");
@@ -92,6 +102,7 @@ function render({ model, el }) {
   model.on("change:copy", copy);
   model.on("change:address", show);
   doc.defaultView.addEventListener("popstate", read);
+  doc.defaultView.addEventListener("resize", resize);
   return () => {
     closed = true;
     opened();
@@ -101,6 +112,8 @@ function render({ model, el }) {
     model.off("change:copy", copy);
     model.off("change:address", show);
     doc.defaultView.removeEventListener("popstate", read);
+    doc.defaultView.removeEventListener("resize", resize);
+    clearTimeout(resized);
     doc.documentElement.removeAttribute("data-theme");
     el.replaceChildren();
   };

@@ -615,7 +615,7 @@ function boxAt({ boxes }, camera, at, { width, height }) {
 }
 
 // parts/state.js
-var DRAWER_WIDTH = 760;
+var [DRAWER_WIDTH, NARROW2] = [760, 620];
 var initialState = (palette) => ({
   picture: null,
   steps: [],
@@ -630,6 +630,7 @@ var initialState = (palette) => ({
   focus: "",
   palette,
   width: 900,
+  roomy: true,
   camera: { k: 1, x: 0, y: 0 },
   playing: false,
   onlyChanging: true,
@@ -644,6 +645,7 @@ var isCompact = ({ options }) => options.compact === true;
 var isAsking = ({ options }) => options.asking === true;
 var inspectorKind = (state) => text(state.options.inspector, isCompact(state) ? "drawer" : "side");
 var isDrawer = (state) => inspectorKind(state) === "drawer" || state.width < DRAWER_WIDTH;
+var isNarrow = ({ width }) => width < NARROW2;
 var isAwaited = ({ picture, step, view }) => !picture || picture.step !== step || Boolean(view.mode && picture.mode !== view.mode);
 function picturesOf({ picture }) {
   if (!picture) return [];
@@ -1290,6 +1292,15 @@ function usesKeys(element) {
 // controls/pointing.js
 var DRAG = 4;
 var [WHEEL, PINCH] = [16e-4, 8e-3];
+function scrolls(element) {
+  const window = element.ownerDocument.defaultView;
+  for (let at = element.parentNode; at && window; at = at.host || at.parentNode) {
+    if (!(at.scrollHeight > at.clientHeight + 1)) continue;
+    const overflow = at.nodeType === 1 ? window.getComputedStyle(at).overflowY : "";
+    if (at === element.ownerDocument.documentElement || overflow === "auto" || overflow === "scroll") return true;
+  }
+  return false;
+}
 function makePointing({ guard }, store, { root, stage, camera, selecting, hint }) {
   const { state } = store;
   function pointIn(event, { element }) {
@@ -1321,7 +1332,7 @@ function makePointing({ guard }, store, { root, stage, camera, selecting, hint }
     if (state.hull) selecting.light("");
   }
   function wheel(event, pane) {
-    const zooms = event.ctrlKey || event.metaKey || state.options.main === true;
+    const zooms = event.ctrlKey || event.metaKey || state.options.main === true && !scrolls(root);
     if (!zooms && !root.contains(focusedIn(root))) return;
     event.preventDefault();
     camera.zoom(Math.exp(-event.deltaY * (event.ctrlKey ? PINCH : WHEEL)), pointIn(event, pane));
@@ -2057,7 +2068,6 @@ var STYLE5 = `
 `;
 
 // parts/frame.js
-var NARROW2 = 620;
 var [HEIGHT, COMPACT_HEIGHT] = [640, 420];
 var makeFrame = ({ state }, root) => ({
   reads: (
@@ -2069,12 +2079,12 @@ var makeFrame = ({ state }, root) => ({
     applyPalette(root, state.palette, "ce");
     const height = state.options.height ?? (compact ? COMPACT_HEIGHT : HEIGHT);
     root.style.setProperty("height", heightOf(height, `${HEIGHT}px`));
-    const forms = [compact && "ce-compact", isDrawer(state) && "ce-drawer", state.width < NARROW2 && "ce-narrow"];
+    const forms = [compact && "ce-compact", isDrawer(state) && "ce-drawer", isNarrow(state) && "ce-narrow"];
     root.setAttribute("class", classes("ce-root", ...forms));
   }
 });
 var STYLE6 = `
-.ce-root{--ce-radius:8px;box-sizing:border-box;position:relative;display:flex;flex-direction:column;width:100%;min-height:240px;overflow:hidden;
+.ce-root{--ce-radius:8px;box-sizing:border-box;position:relative;display:flex;flex-direction:column;width:100%;min-height:min-content;overflow:hidden;
   font:13px/1.4 ${FONT};color:var(--ce-fg);background:var(--ce-bg);border:1px solid var(--ce-line);border-radius:var(--ce-radius);text-align:left}
 .ce-root *{box-sizing:border-box}
 .ce-root [hidden]{display:none!important}
@@ -2095,7 +2105,7 @@ var STYLE6 = `
 .ce-label{display:inline-flex;min-height:24px;align-items:center;gap:5px;color:var(--ce-muted);white-space:nowrap}
 .ce-label select{color:var(--ce-fg)}
 .ce-grow{flex:1 1 auto}
-.ce-main{position:relative;display:flex;flex:1 1 auto;min-height:0;background:var(--ce-ground)}
+.ce-main{position:relative;display:flex;flex:1 0 clamp(180px,50vh,240px);min-height:0;background:var(--ce-ground)}
 .ce-float{position:absolute;display:flex;gap:4px}
 `;
 var SYSTEM_STYLE = `
@@ -2382,16 +2392,22 @@ function scaleItem({ h, s }, scale) {
   return h("li", {}, h("span", { text: scale[0].text }), bar, high ? h("span", { text: high }) : null);
 }
 function makeLegend({ make, h }, { state }) {
-  const element = h("ul", { class: "ce-legend", "aria-label": "Legend" });
+  const items = h("ul", { class: "ce-legend", "aria-label": "Legend" });
+  const folded = h("details", {}, h("summary", { text: "Legend" }));
+  const element = h("div", { class: "ce-legends" });
   return {
     element,
     reads: (
       /** @type {const} */
-      ["picture", "palette", "options"]
+      ["picture", "palette", "options", "width", "roomy"]
     ),
     draw() {
-      element.replaceChildren(...legendItems(make, state));
-      element.hidden = isCompact(state) || state.options.legend === false || !element.childNodes.length;
+      items.replaceChildren(...legendItems(make, state));
+      const folds = !state.roomy || isNarrow(state);
+      if (folds) folded.appendChild(items);
+      setChildren(element, [folds ? folded : items]);
+      element.setAttribute("class", classes("ce-legends", folds && "ce-folded"));
+      element.hidden = isCompact(state) || state.options.legend === false || !items.childNodes.length;
     }
   };
 }
@@ -2400,6 +2416,10 @@ var STYLE9 = `
 .ce-legend li{display:inline-flex;align-items:center;gap:6px;margin:0;padding:0}
 .ce-legend svg{flex:none}
 .ce-side .ce-legend{flex-direction:column;align-items:flex-start;padding:0;border:0}
+.ce-legends{position:relative;flex:none}
+.ce-folded{border-top:1px solid var(--ce-line);background:var(--ce-panel)}
+.ce-folded summary{cursor:pointer;font-weight:600;min-height:26px;padding:3px 12px}
+.ce-folded .ce-legend{position:absolute;left:0;right:0;bottom:100%;z-index:4;max-height:180px;overflow:auto;box-shadow:0 -2px 10px var(--ce-shade)}
 `;
 
 // parts/loading.js
@@ -3691,7 +3711,8 @@ var STYLE14 = `
 .ce-step-title{flex:0 1 auto;min-width:0;max-width:52%;overflow:hidden;text-overflow:ellipsis;white-space:nowrap;font-weight:600}
 .ce-ok{display:inline-flex;align-items:center;gap:4px;padding:1px 8px;border-radius:10px;border:1px solid currentColor;font-size:12px;font-weight:600;white-space:nowrap}
 .ce-ok.ce-good{color:var(--ce-free)}.ce-ok.ce-bad{color:var(--ce-error)}
-.ce-narrow .ce-step-title{max-width:38%}
+.ce-narrow .ce-bar.ce-steps{flex-wrap:wrap}
+.ce-narrow .ce-step-title{flex:1 1 12em;max-width:100%}
 .ce-narrow .ce-play-word{display:none}
 `;
 
@@ -3961,6 +3982,7 @@ function makeUi(doc) {
 }
 
 // graph.js
+var ROOMY = 640;
 function render({ model, el }) {
   const ui = makeUi(el.ownerDocument || document);
   const { doc, h, guard, timers } = ui;
@@ -4085,7 +4107,8 @@ function render({ model, el }) {
     focusing.after
   );
   function settle() {
-    store.set({ width: root.clientWidth || state.width });
+    const roomy = (doc.defaultView?.innerHeight ?? ROOMY) >= ROOMY;
+    store.set({ width: root.clientWidth || state.width, roomy });
     camera.settle();
   }
   const retheme = guard(() => store.set({ palette: paletteFor(doc, state.options.theme) }));

@@ -38,6 +38,7 @@ function asDict(value) {
 // host.js
 var HELLO_MS = 150;
 var MAX_HELLOS = 400;
+var RESIZE_MS = 150;
 var THEME = "circuit-explorer-theme";
 var BANNER = "position:fixed;z-index:1400;top:0;left:0;right:0;padding:10px 16px;display:flex;gap:12px;align-items:center;justify-content:center;font:14px system-ui,sans-serif;background:#8f1d1d;color:#fff";
 var BUTTON = "font:inherit;min-height:28px;padding:2px 12px;cursor:pointer";
@@ -77,6 +78,12 @@ function render({ model, el }) {
   };
   const show = () => write(model.get("replaces") ? "replaceState" : "pushState");
   const read = () => save("address", location.search);
+  const measure = () => save("width", doc.defaultView.innerWidth);
+  const resize = () => {
+    clearTimeout(resized);
+    resized = setTimeout(measure, RESIZE_MS);
+  };
+  let resized = 0;
   write("replaceState");
   follow();
   const opened = () => {
@@ -89,6 +96,7 @@ function render({ model, el }) {
   }, HELLO_MS);
   const answered = () => {
     opened();
+    measure();
     save("ready", true);
   };
   doc.body.inert = !model.get("answer");
@@ -103,6 +111,7 @@ function render({ model, el }) {
   model.on("change:copy", copy);
   model.on("change:address", show);
   doc.defaultView.addEventListener("popstate", read);
+  doc.defaultView.addEventListener("resize", resize);
   return () => {
     closed = true;
     opened();
@@ -112,6 +121,8 @@ function render({ model, el }) {
     model.off("change:copy", copy);
     model.off("change:address", show);
     doc.defaultView.removeEventListener("popstate", read);
+    doc.defaultView.removeEventListener("resize", resize);
+    clearTimeout(resized);
     doc.documentElement.removeAttribute("data-theme");
     el.replaceChildren();
   };

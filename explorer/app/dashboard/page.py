@@ -17,12 +17,12 @@ from panel.util.parameters import edit_readonly
 from explorer.app.dashboard.background import Background, Job
 from explorer.app.dashboard.panes.compare import ComparedNames
 from explorer.app.dashboard.panes.costs import CostStrip
-from explorer.app.dashboard.panes.header import Header
+from explorer.app.dashboard.panes.header import CIRCUIT_WIDTH, Header
 from explorer.app.dashboard.panes.messages import Messages
 from explorer.app.dashboard.panes.tables import html_pane
 from explorer.app.dashboard.panes.tools import DRAWER_HEIGHT, Drawer
 from explorer.app.dashboard.panes.values import check_values
-from explorer.app.dashboard.start import page_template
+from explorer.app.dashboard.theme import HEADER_STYLE, THEMES, page_template
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.library import Library
 from explorer.app.session.linking import GraphLink
@@ -31,49 +31,15 @@ from explorer.app.session.session import Session
 from explorer.app.session.view_state import MAX_ROUNDS, ViewState, trace_of, view_state_of_query
 from explorer.errors import CircuitError
 from explorer.views import RUN_MORE, counterparts
-from widgets.dashboard import BrowserHost, GraphPane, StepsPane
+from widgets.dashboard import UNBOUNDED, BrowserHost, GraphPane, StepsPane
 
 TITLE = "Circuit Explorer"
-COMPONENTS = {
-    "MuiButton": {"styleOverrides": {"root": {"textTransform": "none"}, "sizeSmall": {"fontSize": 13}}},
-    "MuiToggleButton": {
-        "styleOverrides": {
-            "root": {
-                "textTransform": "none",
-                "color": "inherit",
-                "padding": "4px 12px",
-                "minHeight": 32,
-                "fontSize": 13,
-            }
-        }
-    },
-    # Menus are the lists of selects: an option, not a menu item, belongs to a list box.
-    "MuiMenuItem": {"defaultProps": {"role": "option"}},
-}
-THEMES = {
-    name: {
-        "typography": {"fontSize": 13, "button": {"fontSize": 13}},
-        "palette": {"primary": {"main": main, "contrastText": text}},
-        "components": COMPONENTS,
-    }
-    for name, main, text in (("light", "#0a5fb4", "#ffffff"), ("dark", "#7cc0ff", "#14171c"))
-}
-# With these two class names a Page does not restyle the controls in its header.
-HEADER_STYLE = {
-    ".MuiAppBar-root": {
-        "bgcolor": "primary.contrastText",
-        "color": "primary.main",
-        "boxShadow": "none",
-        "borderBottom": "1px solid",
-        "borderColor": "divider",
-    },
-    ".MuiAppBar-root .title": {"color": "text.primary", "fontSize": "1.05rem", "whiteSpace": "nowrap"},
-    ".MuiAppBar-root a": {"minHeight": 24},
-    # A Page reads `busy_indicator=None` as its default, a bar without a name that is always visible.
-    ".MuiAppBar-root > .MuiLinearProgress-root": {"display": "none"},
-}
 CHROME_HEIGHT = 162
 """Pixels of the page outside of the graph: header, the graph's own bars, cost strip, buttons of the tools."""
+
+
+HEADER_WIDTH, SIDEBAR_WIDTH = 1100, 900
+"""Minimum widths of a window with room for all options in its header, and for the steps next to the graph."""
 
 
 class Dashboard:
@@ -91,7 +57,7 @@ class Dashboard:
         self.browser = BrowserHost()
         self.workspace.copy = self.browser.put_on_clipboard
         self.graph = GraphPane(options={**_options(False), "main": True})
-        self.graphs = pn.Row(self.graph, sizing_mode="stretch_width", margin=0)
+        self.graphs = pn.Row(self.graph, sizing_mode="stretch_width", margin=0, styles=UNBOUNDED)
         self.steps = StepsPane(options={"height": "calc(100vh - 84px)"})
         self.compared = ComparedNames(self.workspace)
         self.costs = CostStrip(self.workspace)
@@ -111,6 +77,9 @@ class Dashboard:
         self.theme = pmui.Button(
             label="Theme", size="small", variant="text", on_click=lambda _: self.browser.flip_theme()
         )
+        self.more = pmui.Toggle(label="Options", size="small", variant="outlined")
+        self.options = pn.FlexBox(visible=False, sizing_mode="stretch_width", margin=(4, 8))
+        self.more.param.watch(lambda event: self.options.param.update(visible=event.new), "value")
         self.browser.param.watch(lambda event: self._on_copy(event.new), "copied")
         go = self.workspace.guard(lambda event: self._is_writing or self._on_address(event.new))
         self.browser.param.watch(go, "address")
@@ -132,6 +101,7 @@ class Dashboard:
         """Place the panes in a page."""
         main = pn.Column(
             self.messages.view,
+            self.options,
             self.compared.view,
             self.graphs,
             self.costs.view,
@@ -140,8 +110,22 @@ class Dashboard:
             self.browser,
             sizing_mode="stretch_width",
             margin=0,
+            styles=UNBOUNDED,
         )
         page.param.update(header=[*self.header.items, self.theme], sidebar=[self.steps], main=[main])
+        self.browser.param.watch(lambda event: self._arrange(page, event.old, event.new), "width")
+
+    def _arrange(self, page: pmui.Page, old: int, new: int) -> None:
+        """In a narrow window, move the options from the header to a row that a button opens, and close the steps."""
+        circuit, *others = self.header.items
+        self.header.circuit.width = min(CIRCUIT_WIDTH, max(110, new - 210))
+        if (new < HEADER_WIDTH) != (0 < old < HEADER_WIDTH):
+            is_narrow = new < HEADER_WIDTH
+            page.header = [circuit, self.more] if is_narrow else [*self.header.items, self.theme]
+            self.options[:] = [*others, self.theme] if is_narrow else []
+            self.more.value = False
+        if (new < SIDEBAR_WIDTH) != (0 < old < SIDEBAR_WIDTH):
+            page.sidebar_open = new >= SIDEBAR_WIDTH
 
     def close(self) -> None:
         """Cancel the work of a closed page."""

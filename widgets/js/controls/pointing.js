@@ -14,6 +14,17 @@ const DRAG = 4;
 /** Zoom per unit of the wheel, and of a pinch. */
 const [WHEEL, PINCH] = [0.0016, 0.008];
 
+/** Whether the wheel can scroll something around an element. @param {any} element */
+function scrolls(element) {
+  const window = element.ownerDocument.defaultView;
+  for (let at = element.parentNode; at && window; at = at.host || at.parentNode) {
+    if (!(at.scrollHeight > at.clientHeight + 1)) continue;
+    const overflow = at.nodeType === 1 ? window.getComputedStyle(at).overflowY : "";
+    if (at === element.ownerDocument.documentElement || overflow === "auto" || overflow === "scroll") return true;
+  }
+  return false;
+}
+
 /**
  * @param {import("../parts/ui.js").Ui} ui @param {import("../parts/state.js").Store} store
  * @param {{root: any, stage: import("../parts/stage.js").Stage, camera: import("./camera.js").CameraControl,
@@ -60,12 +71,12 @@ export function makePointing({ guard }, store, { root, stage, camera, selecting,
   }
 
   /**
-   * The wheel scrolls the page until the user has clicked into the view, unless the view is the main content of the
-   * page; pinching and Ctrl always zoom.
+   * The wheel scrolls the page until the user has clicked into the view; it zooms at once if the view is the main
+   * content of a page that need not scroll. Pinching and Ctrl always zoom.
    * @param {any} event @param {Pane} pane
    */
   function wheel(event, pane) {
-    const zooms = event.ctrlKey || event.metaKey || state.options.main === true;
+    const zooms = event.ctrlKey || event.metaKey || (state.options.main === true && !scrolls(root));
     if (!zooms && !root.contains(focusedIn(root))) return;
     event.preventDefault();
     camera.zoom(Math.exp(-event.deltaY * (event.ctrlKey ? PINCH : WHEEL)), pointIn(event, pane));

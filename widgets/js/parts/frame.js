@@ -3,10 +3,8 @@
 import { classes } from "../shared/elements.js";
 import { FONT } from "../shared/measuring.js";
 import { applyPalette, heightOf } from "../shared/theme.js";
-import { isCompact, isDrawer } from "./state.js";
+import { isCompact, isDrawer, isNarrow } from "./state.js";
 
-/** Below this width the parts have less room. */
-const NARROW = 620;
 const [HEIGHT, COMPACT_HEIGHT] = [640, 420];
 
 /** @param {import("./state.js").Store} store @param {any} root */
@@ -17,13 +15,13 @@ export const makeFrame = ({ state }, root) => ({
     applyPalette(root, state.palette, "ce");
     const height = state.options.height ?? (compact ? COMPACT_HEIGHT : HEIGHT);
     root.style.setProperty("height", heightOf(height, `${HEIGHT}px`));
-    const forms = [compact && "ce-compact", isDrawer(state) && "ce-drawer", state.width < NARROW && "ce-narrow"];
+    const forms = [compact && "ce-compact", isDrawer(state) && "ce-drawer", isNarrow(state) && "ce-narrow"];
     root.setAttribute("class", classes("ce-root", ...forms));
   },
 });
 
 export const STYLE = `
-.ce-root{--ce-radius:8px;box-sizing:border-box;position:relative;display:flex;flex-direction:column;width:100%;min-height:240px;overflow:hidden;
+.ce-root{--ce-radius:8px;box-sizing:border-box;position:relative;display:flex;flex-direction:column;width:100%;min-height:min-content;overflow:hidden;
   font:13px/1.4 ${FONT};color:var(--ce-fg);background:var(--ce-bg);border:1px solid var(--ce-line);border-radius:var(--ce-radius);text-align:left}
 .ce-root *{box-sizing:border-box}
 .ce-root [hidden]{display:none!important}
@@ -44,7 +42,7 @@ export const STYLE = `
 .ce-label{display:inline-flex;min-height:24px;align-items:center;gap:5px;color:var(--ce-muted);white-space:nowrap}
 .ce-label select{color:var(--ce-fg)}
 .ce-grow{flex:1 1 auto}
-.ce-main{position:relative;display:flex;flex:1 1 auto;min-height:0;background:var(--ce-ground)}
+.ce-main{position:relative;display:flex;flex:1 0 clamp(180px,50vh,240px);min-height:0;background:var(--ce-ground)}
 .ce-float{position:absolute;display:flex;gap:4px}
 `;
 

@@ -1,8 +1,8 @@
 /** The legend: the roles that occur in the picture, and the scale of its values. */
 
-import { uniqueName } from "../shared/elements.js";
+import { classes, setChildren, uniqueName } from "../shared/elements.js";
 import { heat } from "../shared/theme.js";
-import { isCompact } from "./state.js";
+import { isCompact, isNarrow } from "./state.js";
 import { swatch } from "./swatches.js";
 
 /**
@@ -40,15 +40,24 @@ function scaleItem({ h, s }, scale) {
   return h("li", {}, h("span", { text: scale[0].text }), bar, high ? h("span", { text: high }) : null);
 }
 
-/** @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store */
+/**
+ * Below the picture; where there is little room, behind a button over it.
+ * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
+ */
 export function makeLegend({ make, h }, { state }) {
-  const element = h("ul", { class: "ce-legend", "aria-label": "Legend" });
+  const items = h("ul", { class: "ce-legend", "aria-label": "Legend" });
+  const folded = h("details", {}, h("summary", { text: "Legend" }));
+  const element = h("div", { class: "ce-legends" });
   return {
     element,
-    reads: /** @type {const} */ (["picture", "palette", "options"]),
+    reads: /** @type {const} */ (["picture", "palette", "options", "width", "roomy"]),
     draw() {
-      element.replaceChildren(...legendItems(make, state));
-      element.hidden = isCompact(state) || state.options.legend === false || !element.childNodes.length;
+      items.replaceChildren(...legendItems(make, state));
+      const folds = !state.roomy || isNarrow(state);
+      if (folds) folded.appendChild(items);
+      setChildren(element, [folds ? folded : items]);
+      element.setAttribute("class", classes("ce-legends", folds && "ce-folded"));
+      element.hidden = isCompact(state) || state.options.legend === false || !items.childNodes.length;
     },
   };
 }
@@ -58,4 +67,8 @@ export const STYLE = `
 .ce-legend li{display:inline-flex;align-items:center;gap:6px;margin:0;padding:0}
 .ce-legend svg{flex:none}
 .ce-side .ce-legend{flex-direction:column;align-items:flex-start;padding:0;border:0}
+.ce-legends{position:relative;flex:none}
+.ce-folded{border-top:1px solid var(--ce-line);background:var(--ce-panel)}
+.ce-folded summary{cursor:pointer;font-weight:600;min-height:26px;padding:3px 12px}
+.ce-folded .ce-legend{position:absolute;left:0;right:0;bottom:100%;z-index:4;max-height:180px;overflow:auto;box-shadow:0 -2px 10px var(--ce-shade)}
 `;

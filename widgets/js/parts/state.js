@@ -15,18 +15,19 @@ import { text } from "../shared/reading.js";
  *   picture: Picture | null, steps: Step[], step: number, details: Details | null,
  *   view: Record<string, any>, options: Record<string, any>,
  *   selection: string[], found: Set<string> | null, hull: string, hover: string, focus: string,
- *   palette: Palette, width: number, camera: Camera,
+ *   palette: Palette, width: number, roomy: boolean, camera: Camera,
  *   playing: boolean, onlyChanging: boolean, query: string, stopped: boolean,
  *   showTable: boolean, showAllRows: boolean, showHelp: boolean, showSide: boolean,
  * }} State
  * `found`: the boxes that match `query`; `hull`: the lit match; `hover`, `focus`: boxes; `width`: pixels of the view;
+ * `roomy`: the window is high enough for a legend below the picture;
  * `stopped`: the host does not answer any more; `showSide`: the inspector is open as a drawer, or closed beside the picture.
  * @typedef {ReturnType<typeof import("../shared/store.js").makeStore<State>>} Store
  * @typedef {ReadonlySet<keyof State>} Changed  the fields that have changed
  */
 
-/** Below this width the inspector is a drawer. */
-const DRAWER_WIDTH = 760;
+/** Below this width the inspector is a drawer; below the other one, all parts have less room. */
+const [DRAWER_WIDTH, NARROW] = [760, 620];
 
 /** @param {Palette} palette @returns {State} */
 export const initialState = (palette) => ({
@@ -43,6 +44,7 @@ export const initialState = (palette) => ({
   focus: "",
   palette,
   width: 900,
+  roomy: true,
   camera: { k: 1, x: 0, y: 0 },
   playing: false,
   onlyChanging: true,
@@ -68,6 +70,9 @@ export const inspectorKind = (state) => text(state.options.inspector, isCompact(
 
 /** @param {Readonly<State>} state */
 export const isDrawer = (state) => inspectorKind(state) === "drawer" || state.width < DRAWER_WIDTH;
+
+/** @param {Readonly<State>} state */
+export const isNarrow = ({ width }) => width < NARROW;
 
 /** Whether the picture of the requested step and mode has not arrived yet. @param {Readonly<State>} state */
 export const isAwaited = ({ picture, step, view }) =>

@@ -105,6 +105,7 @@ export const STYLE = `
 .ce-step-title{flex:0 1 auto;min-width:0;max-width:52%;overflow:hidden;text-overflow:ellipsis;white-space:nowrap;font-weight:600}
 .ce-ok{display:inline-flex;align-items:center;gap:4px;padding:1px 8px;border-radius:10px;border:1px solid currentColor;font-size:12px;font-weight:600;white-space:nowrap}
 .ce-ok.ce-good{color:var(--ce-free)}.ce-ok.ce-bad{color:var(--ce-error)}
-.ce-narrow .ce-step-title{max-width:38%}
+.ce-narrow .ce-bar.ce-steps{flex-wrap:wrap}
+.ce-narrow .ce-step-title{flex:1 1 12em;max-width:100%}
 .ce-narrow .ce-play-word{display:none}
 `;

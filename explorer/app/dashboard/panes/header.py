@@ -15,13 +15,15 @@ from explorer.timings import CPU, CUDA
 
 DEVICES = {"CPU": (CPU,), "CUDA": (CUDA,), "CPU and CUDA": (CPU, CUDA)}
 
+CIRCUIT_WIDTH = 180
+
 
 class Header:
     """Selects the circuit and options to open; follows the session."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
-        self.circuit = pmui.Select(label="Circuit", options=[], size="small", width=180, searchable=False)
+        self.circuit = pmui.Select(label="Circuit", options=[], size="small", width=CIRCUIT_WIDTH, searchable=False)
         self.semiring = pmui.Select(
             label="Semiring", options=[semiring.name for semiring in SEMIRINGS], size="small", width=150
         )

@@ -1,0 +1,70 @@
+"""The look of the page: its themes, its header, and its head, which sets the theme before anything is drawn."""
+
+from jinja2 import Template
+from panel.io.resources import BASE_TEMPLATE
+
+COMPONENTS = {
+    "MuiButton": {"styleOverrides": {"root": {"textTransform": "none"}, "sizeSmall": {"fontSize": 13}}},
+    "MuiToggleButton": {
+        "styleOverrides": {
+            "root": {
+                "textTransform": "none",
+                "color": "inherit",
+                "padding": "4px 12px",
+                "minHeight": 32,
+                "fontSize": 13,
+            }
+        }
+    },
+    # Menus are the lists of selects: an option, not a menu item, belongs to a list box.
+    "MuiMenuItem": {"defaultProps": {"role": "option"}},
+}
+THEMES = {
+    name: {
+        "typography": {"fontSize": 13, "button": {"fontSize": 13}},
+        "palette": {"primary": {"main": main, "contrastText": text}},
+        "components": COMPONENTS,
+    }
+    for name, main, text in (("light", "#0a5fb4", "#ffffff"), ("dark", "#7cc0ff", "#14171c"))
+}
+# With these two class names a Page does not restyle the controls in its header.
+HEADER_STYLE = {
+    ".MuiAppBar-root": {
+        "bgcolor": "primary.contrastText",
+        "color": "primary.main",
+        "boxShadow": "none",
+        "borderBottom": "1px solid",
+        "borderColor": "divider",
+    },
+    ".MuiAppBar-root .title": {"color": "text.primary", "fontSize": "1.05rem", "whiteSpace": "nowrap"},
+    ".MuiAppBar-root a": {"minHeight": 24},
+    ".MuiAppBar-root .MuiToolbar-root > .MuiBox-root": {"overflowX": "auto", "paddingTop": "8px"},
+    "@media (max-width: 700px)": {".MuiAppBar-root a:has(.title)": {"display": "none !important"}},
+    # A Page reads `busy_indicator=None` as its default, a bar without a name that is always visible.
+    ".MuiAppBar-root > .MuiLinearProgress-root": {"display": "none"},
+}
+
+# `host.js` stores the choice of the reader, under this name, and follows the system until there is one.
+HEAD = """
+<script>
+{
+  let chosen = null;
+  try { chosen = localStorage.getItem("circuit-explorer-theme"); } catch { /* storage is forbidden */ }
+  const dark = chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  document.documentElement.dataset.theme = dark ? "dark" : "light";
+}
+</script>
+<style>
+html[data-theme] { color-scheme: light; background: #ffffff; color: #16191d; }
+html[data-theme=dark] { color-scheme: dark; background: #121212; color: #eceef1; }
+/* It covers the page, which starts in the light theme. */
+html[data-theme] #loader { background: inherit; }
+html[data-theme] body { background: inherit; }
+</style>
+"""
+
+
+def page_template() -> Template:
+    """Return the template of a page with this head."""
+    text = f"{{% extends base_template %}}{{% block postamble %}}{HEAD}{{{{ super() }}}}{{% endblock %}}"
+    return BASE_TEMPLATE.environment.from_string(text, globals={"base_template": BASE_TEMPLATE})
