@@ -154,6 +154,8 @@ def grade_3(answer: Any) -> Feedback:
     _, more = _operations(answer["more"])
     least = min(_operations_by_formula(rows, columns) for rows in _divisors() for columns in _divisors())
     counts = f"fewest: {before:,} operations become {fewest:,}; more: {before:,} become {more:,}."
+    if fewest > before > more:
+        return Feedback(False, f"{counts} The two keys are swapped.")
     if fewest > least:
         return Feedback(False, f"{counts} The first can be smaller: which sizes are in both terms of the formula?")
     if more <= before:

@@ -91,7 +91,7 @@ GOOD = {"fewest": ((1, 256), (256, 1)), "more": ((256, 1), (1, 256))}
     [
         (GOOD | {"fewest": ((16, 16), (16, 16))}, "The first can be smaller"),
         (GOOD | {"more": ((16, 16), (16, 16))}, "must need more than the large matrix"),
-        ({"fewest": GOOD["more"], "more": GOOD["fewest"]}, "The first can be smaller"),
+        ({"fewest": GOOD["more"], "more": GOOD["fewest"]}, "The two keys are swapped"),
         (GOOD | {"more": ((16, 16), (16, 8))}, "more: the Kronecker product of these is 256 x 128"),
         (GOOD | {"fewest": (16, 16)}, "fewest: expected shapes"),
         (GOOD | {"fewest": None}, "fewest: expected shapes"),
