@@ -16,7 +16,8 @@ Change = Literal["kept", "added", "removed", "changed"]
 Mode = Literal["diff", "before", "after", "side", "plain"]
 """`plain` is the state after, without any sign of what was done: the picture for a question about the next step."""
 ColourBy = Literal["change", "kind", "time", "memory", "fold"]
-GroupBy = Literal["fold", "none", "scope"]
+GroupBy = Literal["plates", "fold", "none", "scope"]
+"""`plates`: nodes of one level and fold key are a plate with a cell for each; the others are boxes of a graph."""
 HullKind = Literal["match", "winner", "lost", "near-miss"]
 NodeKind = Literal["input", "sum", "product", "fused", "operator", "leaf"]
 
@@ -27,6 +28,34 @@ class BadgeView(TypedDict):
     sign: str
     text: str
     tone: Literal["info", "warning", "error"]
+
+
+class PlateView(TypedDict):
+    """What is drawn in a box that is a plate: a cell for each layer, or for each slice of a folded layer.
+
+    The box is the area of the cells; the title is above it, the other words are below.
+    """
+
+    cells: list[int]
+    """The layer of each cell, also after it became a slice; -1 if it was folded before the trace."""
+    places: list[int]
+    """Column, row, width and height of each cell, in units; the corner of the box is (0, 0)."""
+    unit: list[float]
+    """Width and height of a unit in pixels."""
+    gap: float
+    """Pixels between two cells: each is a call. 0: they are slices, and the plate is one call."""
+    room: float
+    """Width for the words in pixels."""
+    calls: str
+    """`64 calls`; `64 → 1 call` if the step folded it."""
+    news: str
+    """What the step rewrote: `was Hadamard + Sum`; empty if nothing."""
+    reads: str
+    """How a folded layer reads its inputs: `gather, copies 64 KiB`; empty for others."""
+    shape: str
+    """The shapes of its parameters: `64×16×17`."""
+    marks: NotRequired[dict[str, list[int]]]
+    """Cells by what happened to them: `matched`, `lost`, `near-miss`, `new`."""
 
 
 class NodeView(TypedDict):
@@ -55,6 +84,8 @@ class NodeView(TypedDict):
     badges: list[BadgeView]
     came_from: NotRequired[list[str]]
     """Ids of the boxes of the step before that became this one: it grows out of their positions."""
+    plate: NotRequired[PlateView]
+    """Only in the grouping `plates`."""
 
 
 class EdgeView(TypedDict):
@@ -72,6 +103,8 @@ class EdgeView(TypedDict):
     label: str
     points: NotRequired[list[list[float]]]
     """Waypoints ([x, y]); without them the drawing code routes the edge around boxes."""
+    pairs: NotRequired[list[int]]
+    """Between plates: which cell is read by which, as numbers of cells (source, target, source, target, ...)."""
 
 
 class HullView(TypedDict):
@@ -87,7 +120,7 @@ class HullView(TypedDict):
 class LegendItem(TypedDict):
     """One entry of the legend: each visual channel has one meaning, and every colour comes with a sign."""
 
-    channel: Literal["fill", "border", "badge", "hull", "shape", "edge"]
+    channel: Literal["fill", "border", "badge", "hull", "shape", "edge", "cell", "line", "mark"]
     role: str
     """Name of a colour role or shape of the drawing code (`added`, `near-miss`, `sum`, `category-3`, `scale`)."""
     sign: str
@@ -137,8 +170,36 @@ class PictureView(TypedDict):
     hulls: list[HullView]
     legend: list[LegendItem]
     table: TableView
+    origins: NotRequired[list[list[int]]]
+    """For each cell that the step made: its layer, then the layers that it replaces; they move into it."""
+    matches: NotRequired[list[HullView]]
+    """The matches, around plates of the step before; shown before they are rewritten."""
     other: NotRequired["PictureView"]
     """Only in mode `side`: this picture is the state before, and `other` the state after."""
+
+
+class SmallPlateView(TypedDict):
+    """A plate in the small drawing of a frame."""
+
+    kind: NodeKind
+    at: list[int]
+    """Left, top, width and height in percent of the drawing's width."""
+    calls: int
+
+
+class FrameView(TypedDict):
+    """One frame of the film: a step that changed something."""
+
+    step: int
+    label: str
+    calls: int
+    """How many layers, or operators, are called after the step."""
+    sentence: str
+    """What the step did and what it bought."""
+    plates: NotRequired[list[SmallPlateView]]
+    """A small drawing, for circuits that are not too large."""
+    times: NotRequired[dict[str, float]]
+    """Measured milliseconds by device."""
 
 
 class StepView(TypedDict):
@@ -163,17 +224,8 @@ class StepView(TypedDict):
     matches: int
     near_misses: int
     seconds: float
-
-
-class FrameView(TypedDict):
-    """One frame of the film: a step that changed something."""
-
-    step: int
-    label: str
-    calls: int
-    """How many layers, or operators, are called after the step."""
-    sentence: str
-    """What the step did and what it bought."""
+    frame: NotRequired[FrameView]
+    """Its frame in the film, if it has one."""
 
 
 class SectionView(TypedDict):

@@ -6,9 +6,10 @@ from math import prod
 import numpy as np
 
 from explorer.trace import NodeRecord
-from explorer.views.grouping import Box, node_scopes
+from explorer.views.box import Box
 from explorer.views.index import TraceIndex, cached
 from explorer.views.layout import Grid
+from explorer.views.scopes import node_scopes
 from explorer.views.states import State
 from explorer.views.words import list_text, plural
 from widgets.schema import NodeKind

@@ -8,8 +8,8 @@ import numpy as np
 from explorer.errors import CircuitError
 from explorer.trace import Step
 from explorer.views.costs import STATS
-from explorer.views.grouping import node_scopes
 from explorer.views.index import TraceIndex, cached, owner
+from explorer.views.scopes import node_scopes
 from explorer.views.states import State, scopes_of
 from explorer.views.words import list_text, plural
 from widgets.schema import TableView

@@ -7,8 +7,9 @@ import numpy as np
 
 from explorer.errors import CircuitError, UnknownNameError
 from explorer.trace import Lineage, NodeRecord, Origin, ParameterRecord, RuleDescription, Step, type_title
+from explorer.views.box import box_id
 from explorer.views.boxes import number_bytes, parameter_count
-from explorer.views.grouping import box_id, match_roles
+from explorer.views.changes import match_roles
 from explorer.views.index import TraceIndex, owner
 from explorer.views.states import State
 from explorer.views.words import bytes_text, list_text, plural, time_text

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from explorer.views.grouping import Boxes, ShownMode, boxes_of
+from explorer.views.box import Boxes, ShownMode
+from explorer.views.grouping import boxes_of
 from explorer.views.index import TraceIndex, cached
 from explorer.views.states import IntArray, State
 from explorer.views.words import bytes_text

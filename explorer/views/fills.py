@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from math import log
 
 from explorer.trace import NodeRecord
+from explorer.views.box import Box
 from explorer.views.boxes import bytes_of_box
-from explorer.views.grouping import Box
 from explorer.views.index import TraceIndex
 from explorer.views.words import bytes_text, list_text, plural, time_text
 from widgets.schema import ColourBy, LegendItem

@@ -1,30 +1,40 @@
-"""The film of a compilation: one frame per step that changed something, with its calls, and a sentence on each step."""
+"""The film of a compilation: one frame per step that changed something, with its calls and its sentence."""
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping
 
-from explorer.trace import Folded, Rewritten, Step
-from explorer.views.index import TraceIndex, cached
-from explorer.views.messages import message_of
-from explorer.views.words import list_text, plural
+from explorer.timings import Timing
+from explorer.trace import Step
+from explorer.views.costs import Measurements
+from explorer.views.index import TraceIndex
+from explorer.views.plates.drawing import small_plates
+from explorer.views.sentences import calls_of, sentence_of
 from widgets.schema import FrameView
 
-MAX_PHRASES = 4
-"""Beyond it, a sentence counts the rewrites of each rule."""
+MAX_DRAWN = 10_000
+"""Larger circuits have no small drawings, which would take seconds."""
 
 
-def film(index: TraceIndex) -> list[FrameView]:
-    """Return a frame for the first step, and one for each that changed something or failed, in order."""
-    return [
-        {
-            "step": step.index,
-            "label": step.at.words,
-            "calls": calls_of(index, step.index),
-            "sentence": sentence_of(index, step.index),
-        }
-        for step in index.trace.steps
-        if _is_shown(step)
-    ]
+def film(index: TraceIndex, times: Measurements | None = None) -> list[FrameView]:
+    """Return a frame for the first step, and one for each that changed something or failed, in order.
+
+    `times` are the measured times after steps.
+    """
+    return [_frame(index, step, (times or {}).get(step.index, {})) for step in index.trace.steps if _is_shown(step)]
+
+
+def _frame(index: TraceIndex, step: Step, times: Mapping[str, Timing]) -> FrameView:
+    frame: FrameView = {
+        "step": step.index,
+        "label": step.at.words,
+        "calls": calls_of(index, step.index),
+        "sentence": sentence_of(index, step.index),
+    }
+    if index.trace.level.has_circuit and index.size <= MAX_DRAWN:
+        frame["plates"] = small_plates(index, step.index)
+    medians = {device: one.estimate.median for device, one in times.items() if one.estimate is not None}
+    if medians:
+        frame["times"] = medians
+    return frame
 
 
 def _is_shown(step: Step) -> bool:
@@ -32,92 +42,3 @@ def _is_shown(step: Step) -> bool:
     if step.index == 0 or step.error is not None:
         return True
     return any(len(group.members) > 1 for group in step.folds) if step.folds else step.changed
-
-
-@cached
-def calls_of(index: TraceIndex, step: int) -> int:
-    """Return how many layers, or operators, PyTorch calls after a step."""
-    trace = index.trace
-    if step and trace.steps[step].folds:
-        return calls_of(index, step - 1) - sum(len(group.members) - 1 for group in trace.steps[step].folds)
-    return trace.stats(step)[trace.level.count_stat]
-
-
-def sentence_of(index: TraceIndex, step: int) -> str:
-    """Say what a step did and what it bought."""
-    entry = index.step(step)
-    if entry.error is not None:
-        return message_of(index, step)
-    if step == 0:
-        noun = index.trace.level.noun
-        return f"{plural(calls_of(index, 0), noun)} {index.trace.level.begins}, each a call: {_kinds(index)}."
-    if entry.folds:
-        done = _folds_text(entry.folds, index)
-    elif entry.rewrites:
-        done = "; ".join(_rewrites_text(index, entry))
-    else:
-        return message_of(index, step)
-    before, after = calls_of(index, step - 1), calls_of(index, step)
-    bought = f"{plural(before, 'call')} → {after:,}" if before != after else f"still {plural(after, 'call')}"
-    limits = [limit.message for limit in entry.limits]
-    return " ".join([f"{done}: {bought}.", *limits])
-
-
-def _kinds(index: TraceIndex) -> str:
-    """Count the titles of the first step, the most frequent first."""
-    graph = index.trace.graph_at(0)
-    counts = Counter(record.title for record in graph.nodes.values())
-    return list_text([f"{count:,} {title}" for title, count in counts.most_common()], 6)
-
-
-def _folds_text(folds: Sequence[Folded], index: TraceIndex) -> str:
-    groups = [group for group in folds if len(group.members) > 1]
-    alone = len(folds) - len(groups)
-    parts: list[str] = []
-    if len(groups) == 1:
-        (group,) = groups
-        title = index.record(index.table.number(index.trace.steps[-1].snapshot.graph.nodes[group.node])).title
-        parts.append(f"{len(group.members):,} equal {title} layers of level {group.level} become one")
-    elif groups:
-        layers = sum(len(group.members) for group in groups)
-        parts.append(f"{layers:,} layers of level {groups[0].level} become {len(groups)}")
-    if alone:
-        parts.append(f"{plural(alone, 'layer')} of level {folds[0].level} {'has' if alone == 1 else 'have'} no equal")
-    return "; ".join(parts)
-
-
-def _rewrites_text(index: TraceIndex, step: Step) -> list[str]:
-    """Return a phrase for each rule and what it replaced, in order of first appearance."""
-    groups: dict[tuple[str, str, str], list[Rewritten]] = {}
-    for rewrite in step.rewrites:
-        groups.setdefault((rewrite.rule, *_titles(index, step, rewrite)), []).append(rewrite)
-    found = [_phrase(*group, len(rewrites)) for group, rewrites in groups.items()]
-    if len(found) > MAX_PHRASES:
-        rules = Counter(rewrite.rule for rewrite in step.rewrites)
-        found = [f"{rule} {count:,} times" if count > 1 else f"{rule} once" for rule, count in rules.items()]
-    lost = [f"{plural(len(step.lost), 'match', 'matches')} lost a conflict"] if step.lost else []
-    return found[:MAX_PHRASES] + ([f"{len(found) - MAX_PHRASES} more rules"] if len(found) > MAX_PHRASES else []) + lost
-
-
-def _phrase(rule: str, old: str, new: str, count: int) -> str:
-    times = f" {count:,} times" if count > 1 else ""
-    if not old:
-        return f"{rule}{times}"
-    verb = f"becomes {new}" if new and new != old else "is rewritten" if new else "is removed"
-    return f"{old} {verb}{times} ({rule})"
-
-
-def _titles(index: TraceIndex, step: Step, rewrite: Rewritten) -> tuple[str, str]:
-    """Return the titles of what a rewrite removed, inputs first, and of what it added."""
-    if rewrite.parameter_path:
-        return "", ""
-    before, after = index.before(step.index), index.state(step.index)
-    old = [index.record(int(before.node[node])).title for node in reversed(rewrite.removed) if before.present[node]]
-    new = [index.record(int(after.node[node])).title for node in rewrite.added if after.present[node]]
-    return _series(old), _series(new)
-
-
-def _series(titles: Sequence[str]) -> str:
-    """Join titles: `Hadamard + Sum`, `3 × Sum + Kronecker`."""
-    counts = Counter(titles)
-    return " + ".join(title if count == 1 else f"{count} × {title}" for title, count in counts.items())

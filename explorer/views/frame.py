@@ -29,8 +29,9 @@ def frames_of(picture: Picture) -> list[Frame]:
     rows: list[Place] = [(row[0], row[1], row[2], row[3]) for row in picture.coordinates.astype(float).tolist()]
     for view in (picture.view, *([picture.view["other"]] if "other" in picture.view else [])):
         own, rows = rows[: len(view["nodes"])], rows[len(view["nodes"]) :]
-        left = max(0.0, min((x - w / 2 for x, _, w, _ in own), default=0.0) - MARGIN)
-        top = max(0.0, min((y - h / 2 for _, y, _, h in own), default=0.0) - MARGIN)
+        whole = view["group_by"] == "plates"  # these have words above and below
+        left = 0.0 if whole else max(0.0, min((x - w / 2 for x, _, w, _ in own), default=0.0) - MARGIN)
+        top = 0.0 if whole else max(0.0, min((y - h / 2 for _, y, _, h in own), default=0.0) - MARGIN)
         places = [(x - left, y - top, w, h) for x, y, w, h in own]
         width, height = max(view["width"] - left, MIN_WIDTH), max(view["height"] - top, MIN_HEIGHT)
         frames.append(Frame(view, places, width, height))

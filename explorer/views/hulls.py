@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from explorer.trace import MatchLost, MatchRefused, Refusal
-from explorer.views.grouping import Boxes, ShownMode, boxes_of
+from explorer.views.box import Boxes, ShownMode
+from explorer.views.grouping import boxes_of
 from explorer.views.index import TraceIndex, owner
 from explorer.views.trials import PatternTrial
 from explorer.views.words import ordinal, plural

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from explorer.trace import Refusal, Step, tries
-from explorer.views.grouping import ADDED, CHANGED, MAX_DRAWN_BOXES, REMOVED, Box, ShownMode, node_changes
+from explorer.views.box import Box, ShownMode
+from explorer.views.changes import ADDED, CHANGED, REMOVED, node_changes
+from explorer.views.grouping import MAX_DRAWN_BOXES
 from explorer.views.index import TraceIndex
 from explorer.views.trials import closest
 from explorer.views.words import ordinal, plural

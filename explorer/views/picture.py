@@ -7,16 +7,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.errors import check_name
+from explorer.views.box import Box, ShownMode, is_shown
 from explorer.views.boxes import detail_of, folds_of_box, forms_of, kind_of_box, state_of_box, title_of
 from explorer.views.edges import edge_view, edges_of
 from explorer.views.fills import Forms, fill_legend, fills_of, log_scale
-from explorer.views.grouping import Box, ShownMode, boxes_of, drawn_grouping, is_shown
+from explorer.views.grouping import boxes_of, drawn_grouping
 from explorer.views.hulls import hulls_of
 from explorer.views.index import TraceIndex
 from explorer.views.layout import MARGIN
 from explorer.views.messages import actions_of, caption_of, message_of, note_of, step_title
 from explorer.views.places import grid_of, places_of
 from explorer.views.plain import plain_view
+from explorer.views.plates.drawing import add_cells, origins_of_cells, plate_view, rects_of, size_of
+from explorer.views.plates.legend import plates_legend
 from explorer.views.roles import OUTPUT
 from explorer.views.tables import table_of
 from explorer.views.trials import PatternTrial
@@ -38,7 +41,7 @@ MODES: tuple[Mode, ...] = ("diff", "before", "after", "side")
 """The modes that users can choose."""
 ALL_MODES: tuple[Mode, ...] = (*MODES, "plain")
 COLOURS: tuple[ColourBy, ...] = ("change", "kind", "time", "memory", "fold")
-GROUPINGS: tuple[GroupBy, ...] = ("fold", "none", "scope")
+GROUPINGS: tuple[GroupBy, ...] = ("plates", "fold", "none", "scope")
 
 CHANGE_SIGNS = {
     "added": ("+", "created by this step"),
@@ -123,13 +126,22 @@ class _Painter:
 
     def paint(self, shown_mode: ShownMode, mode: Mode) -> Picture:
         index, step = self.index, self.step
+        if self.group_by == "plates" and shown_mode == "diff":
+            shown_mode = self._state_of_plates()
         everything = boxes_of(index, step, self.group_by)
         boxes = [box for box in everything.boxes if is_shown(box, shown_mode)]
         hulls = hulls_of(index, step, self.group_by, shown_mode, self.near_misses, self.trial)
         edges = [edge_view(edge, everything) for edge in edges_of(index, step, self.group_by, shown_mode)]
         nodes, legend = self._nodes(boxes, hulls, shown_mode)
-        coordinates = self._coordinates(boxes)
+        coordinates = self._coordinates(boxes, shown_mode)
         width, height = (coordinates[:, :2] + coordinates[:, 2:] / 2).max(axis=0).tolist() if boxes else (0.0, 0.0)
+        at = max(step - 1, 0) if shown_mode == "before" else step
+        if self.group_by == "plates":
+            width, height = size_of(index, at)
+            add_cells(index, at, edges)
+            for node in nodes:
+                marked = mode != "after"
+                node["plate"] = plate_view(index, step, node["id"], at=at, near_misses=self.near_misses, marked=marked)
         view: PictureView = {
             "version": VERSION,
             "step": step,
@@ -146,12 +158,35 @@ class _Painter:
             "nodes": nodes,
             "edges": edges,
             "hulls": hulls,
-            "legend": [*legend, *_legend(nodes, edges, hulls, self.trial is not None, index.noun)],
+            "legend": [*legend, *self._legend(nodes, edges, hulls)],
             "table": table_of(nodes, edges, hulls),
         }
+        if self.group_by == "plates" and mode == "diff":
+            view["origins"] = origins_of_cells(index, step)
+            view["matches"] = hulls_of(index, step, self.group_by, "before")
         return Picture(view, coordinates)
 
-    def _coordinates(self, boxes: Sequence[Box]) -> NDArray[np.float32]:
+    def _state_of_plates(self) -> ShownMode:
+        """What plates show as the difference: the state after, or before it if that has what is asked for.
+
+        The difference itself is shown as movement.
+        """
+        looks_before = self.near_misses is not None or (self.trial is not None and not self.trial.after)
+        return "before" if looks_before else "after"
+
+    def _legend(
+        self, nodes: Sequence[NodeView], edges: Sequence[EdgeView], hulls: Sequence[HullView]
+    ) -> list[LegendItem]:
+        items = _legend(nodes, edges, hulls, self.trial is not None, self.index.noun)
+        if self.group_by != "plates":
+            return items
+        shared = [item for item in items if item["channel"] == "hull" or item["sign"] in BADGE_TEXTS]
+        return [*plates_legend(nodes, edges, self.colour_by not in ("change", "kind")), *shared]
+
+    def _coordinates(self, boxes: Sequence[Box], mode: ShownMode) -> NDArray[np.float32]:
+        if self.group_by == "plates":
+            at = max(self.step - 1, 0) if mode == "before" else self.step
+            return np.array(rects_of(self.index, at, [box.id for box in boxes]), np.float32).reshape(-1, 4)
         grid = grid_of(self.index)
         points = places_of(self.index, self.step, self.group_by).points
         rows = [(*points[box.id], grid.width, grid.height) for box in boxes]
@@ -166,7 +201,6 @@ class _Painter:
         ]
         fills = fills_of(index, step, with_forms, self.colour_by, self.times)
         badges = self._badges(boxes, hulls)
-        came_from = places_of(index, step, self.group_by).came_from
         tried = {name for hull in hulls if hull["kind"] == "match" for name in hull["nodes"]}
         nodes: list[NodeView] = []
         for (box, forms), fill, place in zip(with_forms, fills, log_scale(fills), strict=True):
@@ -189,8 +223,10 @@ class _Painter:
                     "badges": badges.get(box.id, []),
                 }
             )
-            if box.id in came_from:
-                nodes[-1]["came_from"] = list(came_from[box.id])
+            if self.group_by != "plates":
+                came_from = places_of(index, step, self.group_by).came_from
+                if box.id in came_from:
+                    nodes[-1]["came_from"] = list(came_from[box.id])
         return nodes, fill_legend(fills, self.colour_by)
 
     def _badges(self, boxes: Sequence[Box], hulls: Sequence[HullView]) -> dict[str, list[BadgeView]]:

@@ -13,7 +13,8 @@ from typing import Literal
 
 import numpy as np
 
-from explorer.views.grouping import Box, Boxes, boxes_of
+from explorer.views.box import Box, Boxes
+from explorer.views.grouping import boxes_of
 from explorer.views.index import TraceIndex, cached
 from explorer.views.layout import GAP, MARGIN, WIDE_ROW_GAP, Grid, layout
 from explorer.views.states import IntArray, State

@@ -20,7 +20,7 @@ def recording(
     *,
     modes: Sequence[Mode] = ("diff",),
     colour_by: ColourBy = "change",
-    group_by: GroupBy = "fold",
+    group_by: GroupBy = "plates",
     checks: Mapping[int, StepCheck] | None = None,
 ) -> RecordingView:
     """Record every step in these modes; keys are `step/mode` and, for details, `step/box`."""

@@ -13,6 +13,7 @@ from xml.sax.saxutils import escape, quoteattr
 from explorer.views.frame import frames_of
 from explorer.views.lines import Line, is_straight, lines
 from explorer.views.picture import Picture
+from explorer.views.plates.svg import STYLE as PLATES_STYLE, plate_swatch, plates_elements
 from explorer.views.roles import HULL_PADS, KIND_SIGNS, SIGNS, corner_radius
 from explorer.views.routes import Place, Point
 from explorer.views.tables import edge_text
@@ -76,6 +77,7 @@ STYLE = (
         f".x-hull.x-{kind}{{stroke:var(--{hull.line});stroke-width:{hull.width:g}{_dash(hull.dash)}}}\n"
         for kind, hull in HULLS.items()
     )
+    + PLATES_STYLE
 )
 
 DEFINITIONS = """<defs>
@@ -171,6 +173,8 @@ def _distinct(items: Sequence[LegendItem]) -> list[LegendItem]:
 
 
 def _drawing(view: PictureView, places: Sequence[Place]) -> list[str]:
+    if view["group_by"] == "plates":
+        return plates_elements(view, places)
     place = {node["id"]: at for node, at in zip(view["nodes"], places, strict=True)}
     letters = {item["role"]: item["sign"] for item in view["legend"] if item["channel"] == "fill"}
     position = {node["id"]: i for i, node in enumerate(view["nodes"])}
@@ -291,6 +295,8 @@ def _legend_item(item: LegendItem, x: float, y: float) -> list[str]:
 
 def _swatch(item: LegendItem, x: float, y: float) -> str:
     channel, role = item["channel"], item["role"]
+    if channel in ("cell", "line", "mark"):
+        return plate_swatch(item, x, y)
     sign = item["sign"] or KIND_SIGNS.get(role, "") if channel != "shape" else KIND_SIGNS.get(role, item["sign"])
     style = ""
     if role.startswith("category-"):

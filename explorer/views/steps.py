@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
 from explorer.trace import Step, StepCheck, parse_path
+from explorer.views.costs import Measurements
+from explorer.views.film import film
 from explorer.views.index import TraceIndex
 from explorer.views.messages import step_title
 from explorer.views.states import folds_of
@@ -16,8 +18,11 @@ class Counted(TypedDict, total=False):
     counted: str
 
 
-def steps(index: TraceIndex, checks: Mapping[int, StepCheck] | None = None) -> list[StepView]:
-    """Return all steps; `checks` maps steps to the results of `trace.check()`."""
+def steps(
+    index: TraceIndex, checks: Mapping[int, StepCheck] | None = None, times: Measurements | None = None
+) -> list[StepView]:
+    """Return all steps; `checks` maps steps to the results of `trace.check()`, `times` to measured times."""
+    frames = {frame["step"]: frame for frame in film(index, times)}
     found: list[StepView] = []
     layers = folds = 0
     counted: Counted = {} if index.noun == "layer" else {"counted": f"{index.noun}s".capitalize()}
@@ -43,6 +48,8 @@ def steps(index: TraceIndex, checks: Mapping[int, StepCheck] | None = None) -> l
                 "seconds": step.seconds,
             }
         )
+        if step.index in frames:
+            found[-1]["frame"] = frames[step.index]
     return found
 
 

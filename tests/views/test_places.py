@@ -9,13 +9,17 @@ from inline_snapshot import snapshot
 
 import explorer
 from explorer.templates import gallery
-from explorer.views import GROUPINGS, TraceIndex, picture
+from explorer.views import TraceIndex, picture
 from explorer.views.layout import MARGIN, Grid, dot_layout, layered_layout, layout
 from explorer.views.places import grid_of, places_of
 from tests.fuzzing import examples
 from tests.views.showing import SMALL, every_step, index_of
 
 GRID = Grid(160.0)
+
+
+BOXED = ("fold", "none", "scope")
+"""The groupings that are drawn as boxes of one size; for plates see `plates/`."""
 
 
 def overlaps(points, grid):
@@ -26,7 +30,7 @@ def overlaps(points, grid):
 
 
 @pytest.mark.parametrize("name", SMALL)
-@pytest.mark.parametrize("group_by", GROUPINGS)
+@pytest.mark.parametrize("group_by", BOXED)
 def test_boxes_never_overlap_and_are_inside_the_picture(name, group_by):
     index = index_of(name)
     for step in every_step(name):
@@ -44,7 +48,7 @@ def test_boxes_never_overlap_and_are_inside_the_picture(name, group_by):
 def test_a_box_that_survives_a_step_keeps_its_position(name):
     index = index_of(name)
     changing = [step.index for step in index.trace.steps if step.changed or step.index == 0]
-    for group_by in ("fold",) if name == "mnist" else GROUPINGS:
+    for group_by in ("fold",) if name == "mnist" else BOXED:
         for chain in (list(every_step(name)), changing):
             for one, other in pairwise(chain):
                 old, new = (places_of(index, step, group_by).points for step in (one, other))

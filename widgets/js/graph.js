@@ -23,6 +23,7 @@ import { makeRequesting } from "./controls/requesting.js";
 import { makeSaving } from "./controls/saving.js";
 import { makeSelecting } from "./controls/selecting.js";
 import { makeStepping } from "./controls/stepping.js";
+import { makeFilm } from "./parts/film.js";
 import { makeFoot } from "./parts/foot.js";
 import { makeFrame } from "./parts/frame.js";
 import { makeHelp } from "./parts/help.js";
@@ -39,6 +40,7 @@ import { makeStepper } from "./parts/stepper.js";
 import { makeStrip } from "./parts/strip.js";
 import { STYLE } from "./parts/style.js";
 import { makeTable } from "./parts/table.js";
+import { makeTimeline } from "./parts/timeline.js";
 import { makeToolbar } from "./parts/toolbar.js";
 import { makeUi } from "./parts/ui.js";
 import { makeZoom } from "./parts/zoom.js";
@@ -78,6 +80,8 @@ function render({ model, el }) {
 
   // The parts of the page.
   const stepper = makeStepper(ui, store, stepping);
+  const film = makeFilm(ui, store, stepping);
+  const timeline = makeTimeline(ui, store);
   const toolbar = makeToolbar(ui, store, saving, requesting.setMode);
   const search = makeSearch(ui, store, selecting);
   const strip = makeStrip(ui, store, saving);
@@ -120,10 +124,12 @@ function render({ model, el }) {
   const main = h("div", { class: "ce-main" }, area, inspector.element, help.element);
   root.replaceChildren(
     stepper.element,
+    film.element,
     toolbar.element,
     strip.element,
     ui.wrong,
     main,
+    timeline.element,
     legend.element,
     foot.element,
     ui.live,
@@ -172,6 +178,8 @@ function render({ model, el }) {
     makeFrame(store, root),
     arrangement,
     stepper,
+    film,
+    timeline,
     toolbar,
     stage,
     search,

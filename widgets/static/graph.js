@@ -137,7 +137,16 @@ var theme_default = {
       badFill: "#fdeee4",
       faster: "#5e3c99",
       slower: "#b35806",
-      noise: "#858c96"
+      noise: "#858c96",
+      input: "#86b2dc",
+      sum: "#55b09c",
+      product: "#e2bd63",
+      fused: "#9f8bd6",
+      operator: "#b3bac4",
+      leaf: "#c6ccd4",
+      onCell: "#10151c",
+      viewLine: "#2b7de0",
+      copyLine: "#cf5a1f"
     },
     categories: [
       "#cfe3f5",
@@ -206,7 +215,16 @@ var theme_default = {
       badFill: "#3a2113",
       faster: "#b2abd2",
       slower: "#f1a340",
-      noise: "#7d8792"
+      noise: "#7d8792",
+      input: "#5f8fc0",
+      sum: "#3c9a86",
+      product: "#b98f36",
+      fused: "#8571c4",
+      operator: "#717b87",
+      leaf: "#7d8794",
+      onCell: "#0b0f14",
+      viewLine: "#6aaeff",
+      copyLine: "#ff945c"
     },
     categories: [
       "#1f4b73",
@@ -275,7 +293,16 @@ var theme_default = {
       badFill: "Canvas",
       faster: "Highlight",
       slower: "CanvasText",
-      noise: "GrayText"
+      noise: "GrayText",
+      input: "Canvas",
+      sum: "Canvas",
+      product: "Canvas",
+      fused: "Canvas",
+      operator: "Canvas",
+      leaf: "Canvas",
+      onCell: "CanvasText",
+      viewLine: "CanvasText",
+      copyLine: "CanvasText"
     },
     categories: [],
     series: ["CanvasText"]
@@ -369,8 +396,8 @@ var TABLES = { light: theme_default.light, dark: theme_default.dark, forced: the
 var palettes = /* @__PURE__ */ new Map();
 function paletteOf(theme, forced) {
   const key = `${theme} ${forced}`;
-  const known2 = palettes.get(key);
-  if (known2) return known2;
+  const known3 = palettes.get(key);
+  if (known3) return known3;
   const made = { theme, forced, ...TABLES[forced ? "forced" : theme] };
   palettes.set(key, made);
   return made;
@@ -457,9 +484,9 @@ function saveTraits(model, changes) {
   model.save_changes();
 }
 function onChanges(model, readers) {
-  const known2 = Object.entries(readers);
-  for (const [name, read] of known2) model.on(`change:${name}`, read);
-  return () => known2.forEach(([name, read]) => model.off(`change:${name}`, read));
+  const known3 = Object.entries(readers);
+  for (const [name, read] of known3) model.on(`change:${name}`, read);
+  return () => known3.forEach(([name, read]) => model.off(`change:${name}`, read));
 }
 function onChangesTogether(model, readers) {
   const changed = /* @__PURE__ */ new Set();
@@ -543,6 +570,7 @@ var MARGIN = 24;
 var [NARROW, ZOOM_WIDTH] = [640, 44];
 var [MIN_SCALE, MAX_FIT] = [5e-3, 1.2];
 var LEGIBLE = 0.4;
+var LEGIBLE_PLATES = 0.45;
 var [MANY, MANY_SCALE] = [80, 0.12];
 function showing(rect, { width, height, panes, inset }) {
   const right = width * panes < NARROW ? ZOOM_WIDTH : 0;
@@ -571,6 +599,7 @@ function extentOf(pictures) {
 var whole = (pictures, viewport) => showing(extentOf(pictures), viewport);
 function automatic(pictures, viewport, asking) {
   const all = whole(pictures, viewport);
+  if (pictures[0]?.groupBy === "plates") return legible(all, pictures, viewport);
   if (!pictures.length || all.k >= LEGIBLE) return all;
   const [picture] = pictures;
   const many = picture.boxes.length > MANY;
@@ -585,6 +614,12 @@ function automatic(pictures, viewport, asking) {
   const x = left ? rect.l + width / k / 2 : (rect.l + rect.r) / 2;
   const y = rect.b - rect.t > height / k ? rect.b - height / k / 2 : (rect.t + rect.b) / 2;
   return { k, x: within(x, width / k / 2, seen.l, seen.r), y: within(y, height / k / 2, seen.t, seen.b) };
+}
+function legible(all, pictures, { width, height, inset }) {
+  if (all.k >= LEGIBLE_PLATES) return all;
+  const { l, t, r } = extentOf(pictures);
+  const k = Math.max(all.k, Math.min(LEGIBLE_PLATES, width / (r - l + 28)));
+  return { k, x: (l + r) / 2, y: t + (height - inset) / 2 / k - (inset + 10) / k };
 }
 var within = (middle, half, from, to) => 2 * half >= to - from + 28 ? (from + to) / 2 : Math.min(to + 14 - half, Math.max(from + half - 14, middle));
 function revealing(box, camera, { width, height }) {
@@ -604,8 +639,12 @@ function zoomedTo(camera, k, at, { width, height }) {
   const [dx, dy] = [at.x - width / 2, at.y - height / 2];
   return { k, x: camera.x + dx / camera.k - dx / k, y: camera.y + dy / camera.k - dy / k };
 }
-function boxAt({ boxes }, camera, at, { width, height }) {
-  const [x, y] = [camera.x + (at.x - width / 2) / camera.k, camera.y + (at.y - height / 2) / camera.k];
+var pointOf = (camera, at, { width, height }) => ({
+  x: camera.x + (at.x - width / 2) / camera.k,
+  y: camera.y + (at.y - height / 2) / camera.k
+});
+function boxAt({ boxes }, camera, at, viewport) {
+  const { x, y } = pointOf(camera, at, viewport);
   const slack = Math.min(12, 2 / camera.k);
   for (let index = boxes.length - 1; index >= 0; index -= 1) {
     const box = boxes[index];
@@ -628,6 +667,7 @@ var initialState = (palette) => ({
   hull: "",
   hover: "",
   focus: "",
+  cell: -1,
   palette,
   width: 900,
   roomy: true,
@@ -655,16 +695,16 @@ var boxOf = ({ picture }, id) => picture && id ? picture.byId.get(id) || (pictur
 var inspectedBox = (state) => boxOf(state, state.selection[state.selection.length - 1] || "");
 var captionOf = (state) => state.picture && !isAsking(state) ? state.picture.caption : "";
 var messageOf = (state) => state.picture && !isAsking(state) ? state.picture.message : "";
-var marksOf = ({ selection, found, hull, hover, focus }) => ({
+var marksOf = ({ selection, found, hull, hover, focus, cell }) => ({
   selected: new Set(selection),
   found,
   hull,
   hover,
-  focus
+  focus,
+  cell
 });
 
 // controls/camera.js
-var MOVE_MS = 320;
 var SAVE_MS = 400;
 var [MIN_ZOOM, MAX_ZOOM] = [0.01, 4];
 var FOCUS_PAD = 60;
@@ -721,15 +761,16 @@ function makeCamera({ guard, timers }, store, { setView }, stage, root) {
     const still = !before || !state.picture || state.options.animate === false || matchesMedia("(prefers-reduced-motion: reduce)");
     const at = (t) => {
       stage.frame(t);
-      store.set({ camera: t >= 1 ? target : between(start, target, ease(t)) });
+      store.set({ camera: t >= 1 ? target : between(start, target, ease(stage.progress(t))) });
     };
     if (still) {
       at(1);
       return;
     }
+    const lasts = stage.lasts();
     const began = clock();
     const next = guard(() => {
-      const t = Math.min(1, (clock() - began) / MOVE_MS);
+      const t = Math.min(1, (clock() - began) / lasts);
       at(t);
       moving = t < 1 ? frameOf(next) : 0;
       root.setAttribute("data-moving", String(t < 1));
@@ -737,7 +778,7 @@ function makeCamera({ guard, timers }, store, { setView }, stage, root) {
     at(0);
     root.setAttribute("data-moving", "true");
     moving = frameOf(next);
-    timers.after("arrive", MOVE_MS + 200, () => {
+    timers.after("arrive", lasts + 200, () => {
       if (!moving) return;
       stop();
       at(1);
@@ -913,7 +954,7 @@ var HULL_NAMED = {
 };
 var MODE_WORDS = { diff: "Diff", before: "Before", after: "After", side: "Side by side" };
 var COLOUR_WORDS = { change: "change", kind: "kind", time: "time", memory: "memory", fold: "fold" };
-var GROUP_WORDS = { fold: "level + fold key", none: "none", scope: "scope" };
+var GROUP_WORDS = { plates: "plates", fold: "level + fold key", none: "none", scope: "scope" };
 function wordsOf(box) {
   const inset = box.kind === "input" || box.kind === "leaf" ? 6 : 0;
   const left = -box.w / 2 + 30 + inset;
@@ -1289,6 +1330,84 @@ function usesKeys(element) {
   return FIELDS.includes(text(element.tagName).toLowerCase()) && !PRESSED.includes(element.getAttribute("type"));
 }
 
+// picture/fills.js
+function fillOf(box, picture, palette) {
+  const { roles } = palette;
+  const hatch = box.change === "removed" ? "removed" : "";
+  if (palette.forced) return { fill: roles.box, ink: roles.fg, hatch };
+  if (box.fill !== null) {
+    const fill = heat(box.fill);
+    return { fill, ink: luminance(fill) > 0.18 ? "#000000" : "#ffffff", hatch };
+  }
+  if (["time", "memory", "fold"].includes(picture.colourBy) && box.category === null) {
+    return { fill: roles.box, ink: roles.fg, hatch: hatch || "missing" };
+  }
+  if (box.category !== null && picture.colourBy !== "change") {
+    return { fill: palette.categories[Math.abs(box.category) % palette.categories.length], ink: roles.fg, hatch };
+  }
+  if (picture.colourBy === "change") {
+    if (box.matched) return { fill: roles.matchedFill, ink: roles.fg, hatch };
+    if (box.change !== "kept") return { fill: roles[`${box.change}Fill`], ink: roles.fg, hatch };
+  }
+  return { fill: roles.box, ink: roles.fg, hatch };
+}
+function borderOf(box, palette, picture) {
+  const { roles } = palette;
+  if (box.change === "kept") {
+    const matched = box.matched && picture.colourBy === "change";
+    if (box.fill !== null) return { stroke: roles.fg, width: 1, dash: (
+      /** @type {number[]} */
+      []
+    ) };
+    return {
+      stroke: matched ? roles.matchedLine : roles.kept,
+      width: matched ? 1.8 : 1.2,
+      dash: (
+        /** @type {number[]} */
+        []
+      )
+    };
+  }
+  return { stroke: roles[box.change], width: 2, dash: CHANGES[box.change].dash };
+}
+function lineOf(edge, palette) {
+  const width = Math.min(4, 1.2 + 0.35 * Math.log2(Math.max(1, edge.count)));
+  return {
+    stroke: edge.change === "kept" ? palette.roles.edge : palette.roles[edge.change],
+    width: edge.change === "kept" ? width : width + 0.6,
+    dash: CHANGES[edge.change].edgeDash
+  };
+}
+function hullStyle(kind, { roles }) {
+  const { line, fill, width, dash, hatch } = HULLS[kind] || HULLS.match;
+  return { stroke: roles[line], fill: roles[fill], dash, width, hatch };
+}
+
+// plates/cells.js
+function cellsOf(box) {
+  const plate = box.plate;
+  if (!plate) return [];
+  const [left, top] = [box.x - box.w / 2, box.y - box.h / 2];
+  const { cells, places, unit, gap } = plate;
+  return cells.map((layer, index) => {
+    const [column, row, width, height] = places.slice(4 * index, 4 * index + 4);
+    const area = {
+      x: left + column * unit[0] + gap / 2,
+      y: top + row * unit[1] + gap / 2,
+      w: width * unit[0] - gap,
+      h: height * unit[1] - gap
+    };
+    return { layer, box, index, area, closed: gap === 0 };
+  });
+}
+var allCells = (picture) => picture.boxes.flatMap(cellsOf);
+var cellAt = (box, x, y) => cellsOf(box).find(({ area }) => x >= area.x && x <= area.x + area.w && y >= area.y && y <= area.y + area.h) || null;
+function colourOf(box, picture, palette) {
+  const plain = picture.colourBy === "change" || picture.colourBy === "kind";
+  if (plain) return { fill: palette.roles[box.kind] || palette.roles.operator, ink: palette.roles.onCell, hatch: "" };
+  return fillOf({ ...box, change: "kept" }, picture, palette);
+}
+
 // controls/pointing.js
 var DRAG = 4;
 var [WHEEL, PINCH] = [16e-4, 8e-3];
@@ -1310,12 +1429,14 @@ function makePointing({ guard }, store, { root, stage, camera, selecting, hint }
   const hit = (at, { picture }) => picture && boxAt(picture, state.camera, at, stage.viewport());
   function hover(at, pane) {
     const box = hit(at, pane);
-    store.set({ hover: box ? box.id : "" });
+    const point = pointOf(state.camera, at, stage.viewport());
+    const cell = box?.plate ? cellAt(box, point.x, point.y) : null;
+    store.set({ hover: box ? box.id : "", cell: cell ? cell.index : -1 });
     if (box) hint.show(box, at, pane.element);
     else hint.hide();
   }
   function leave() {
-    store.set({ hover: "" });
+    store.set({ hover: "", cell: -1 });
     hint.hide();
   }
   function click(event, pane) {
@@ -1445,15 +1566,15 @@ function spread(edges) {
 function detour(edge, rows, lanes) {
   const [from, to] = edge.points;
   const [top, bottom] = [Math.min(from.y, to.y), Math.max(from.y, to.y)];
-  const between2 = rows.filter((row) => row.t - 1 > top && row.b + 1 < bottom);
-  if (!between2.length) return;
+  const between3 = rows.filter((row) => row.t - 1 > top && row.b + 1 < bottom);
+  if (!between3.length) return;
   const down = to.y > from.y;
-  if (!down) between2.reverse();
-  const lane = straightLane(between2, from, to);
+  if (!down) between3.reverse();
+  const lane = straightLane(between3, from, to);
   const bends = [];
   const own = [];
   let last = from.x;
-  for (const row of between2) {
+  for (const row of between3) {
     const [t, b] = [row.t - 4 - STACK[0], row.b + 4];
     const x = apart(row, passage(row.boxes, bends.length ? last : lane ?? last), lanes);
     own.push({ x, t: t - 30, b: b + 30 });
@@ -1472,12 +1593,12 @@ function overNeighbours(boxes, edges) {
     if (edge.run !== "h" || edge.bends.length) continue;
     const [l, r] = [Math.min(source.x, target.x), Math.max(source.x, target.x)];
     const [t, b] = [Math.min(source.y, target.y), Math.max(source.y, target.y)];
-    const between2 = boxes.filter(
+    const between3 = boxes.filter(
       (box) => box !== source && box !== target && box.x > l && box.x < r && box.y + box.h / 2 > t && box.y - box.h / 2 < b
     );
-    if (!between2.length) continue;
+    if (!between3.length) continue;
     const way = Math.sign(target.x - source.x);
-    const tops = [source, target, ...between2].map((box) => box.y - box.h / 2 - rise(box));
+    const tops = [source, target, ...between3].map((box) => box.y - box.h / 2 - rise(box));
     const [over, end] = [Math.min(...tops) - 18, target.x - way * target.w / 4];
     edge.run = "v";
     edge.points = [
@@ -1572,7 +1693,7 @@ function build(raw, floats, start) {
   const legend = list(raw.legend).map((item) => readLegendItem(record(item)));
   const right = boxes.reduce((most, box) => Math.max(most, box.x + box.w / 2 + MARGIN2), 0);
   const bottom = boxes.reduce((most, box) => Math.max(most, box.y + box.h / 2 + MARGIN2), 0);
-  route(boxes, edges);
+  if (text(raw.group_by) !== "plates") route(boxes, edges);
   return {
     step: number(raw.step),
     mode: text(raw.mode, "diff"),
@@ -1596,7 +1717,26 @@ function build(raw, floats, start) {
       label: text(record(action).label),
       beside: text(record(action).beside, raw.message ? "message" : "note")
     })),
+    origins: list(raw.origins).map(numbers),
+    matches: list(raw.matches).map((match) => ({ ...readHull(record(match)), nodes: texts(record(match).nodes) })),
     other: null
+  };
+}
+var numbers = (value) => list(value).map((item) => number(item));
+function readPlate(value) {
+  if (!value || typeof value !== "object") return null;
+  const { calls, news, reads, shape } = value;
+  return {
+    cells: numbers(value.cells),
+    places: numbers(value.places),
+    unit: numbers(value.unit),
+    gap: number(value.gap),
+    room: number(value.room, 80),
+    marks: Object.fromEntries(Object.entries(record(value.marks)).map(([mark, cells]) => [mark, numbers(cells)])),
+    calls: text(calls),
+    news: text(news),
+    reads: text(reads),
+    shape: text(shape)
   };
 }
 function readBoxes(nodes, floats, start) {
@@ -1635,7 +1775,8 @@ var readBox = (node) => ({
     tone: text(record(badge).tone, "info")
   })),
   cameFrom: texts(node.came_from),
-  numbered: ""
+  numbered: "",
+  plate: readPlate(node.plate)
 });
 var changeOf = ({ change }) => Object.hasOwn(CHANGES, text(change)) ? change : "kept";
 function readEdge(edge, byId) {
@@ -1650,6 +1791,7 @@ function readEdge(edge, byId) {
     read: text(edge.read),
     copied: number(edge.copied_bytes),
     label: text(edge.label),
+    pairs: numbers(edge.pairs),
     bends: bends.map(([x, y]) => ({ x: number(x), y: number(y) })),
     points: [],
     run: "v"
@@ -1657,14 +1799,17 @@ function readEdge(edge, byId) {
 }
 function readHulls(hulls, byId) {
   const all = list(hulls).map((hull, index) => ({
-    id: text(record(hull).id, String(index)),
-    kind: text(record(hull).kind, "match"),
-    boxes: texts(record(hull).nodes).flatMap((id) => byId.get(id) ?? []),
-    label: text(record(hull).label),
-    reason: text(record(hull).reason)
+    ...readHull(record(hull), index),
+    boxes: texts(record(hull).nodes).flatMap((id) => byId.get(id) ?? [])
   }));
   return all.filter((hull) => hull.boxes.length);
 }
+var readHull = (hull, index = 0) => ({
+  id: text(hull.id, String(index)),
+  kind: text(hull.kind, "match"),
+  label: text(hull.label),
+  reason: text(hull.reason)
+});
 var readLegendItem = ({ channel, role, sign, text: words }) => ({
   channel: text(channel),
   role: text(role),
@@ -1695,8 +1840,24 @@ function readSteps(value) {
     matches: number(record(step).matches),
     counted: text(record(step).counted),
     nearMisses: number(record(step).near_misses),
-    seconds: number(record(step).seconds)
+    seconds: number(record(step).seconds),
+    frame: readFrame(record(step).frame, index)
   }));
+}
+function readFrame(value, step) {
+  if (!value || typeof value !== "object") return null;
+  return {
+    step,
+    label: text(value.label),
+    calls: number(value.calls),
+    sentence: text(value.sentence),
+    times: Object.fromEntries(Object.entries(record(value.times)).map(([device, ms]) => [device, number(ms)])),
+    plates: list(value.plates).map((plate) => ({
+      kind: text(record(plate).kind, "operator"),
+      at: list(record(plate).at).map((part) => number(part)),
+      calls: number(record(plate).calls, 1)
+    }))
+  };
 }
 function readDetails(value) {
   const raw = asDict(value);
@@ -1808,6 +1969,7 @@ function makeSelecting({ announce }, store, { save, setView }, { root, stage, ca
     /** Light the next match. @param {number} way */
     turn(way) {
       const hulls = state.picture ? state.picture.hulls : [];
+      if (!hulls.length && state.picture?.matches.length) setView({ mode: "before" });
       if (!hulls.length) return;
       const at = hulls.findIndex((hull) => hull.id === state.hull);
       const next = at < 0 ? way > 0 ? 0 : hulls.length - 1 : (at + way + hulls.length) % hulls.length;
@@ -1980,6 +2142,122 @@ function makeStepping({ timers }, store, { save }, loading) {
   return { goTo, walk, setPlaying };
 }
 
+// plates/small.js
+var [WIDTH, MAX_HEIGHT] = [86, 36];
+var [PART, MAX_PARTS] = [2.4, 8];
+function smallPlates({ s }, plates, { roles }) {
+  const right = Math.max(...plates.map(({ at }) => at[0] + at[2]));
+  const bottom = Math.max(...plates.map(({ at }) => at[1] + at[3]));
+  const [left, top] = [Math.min(...plates.map(({ at }) => at[0])), Math.min(...plates.map(({ at }) => at[1]))];
+  const height = Math.min(MAX_HEIGHT, WIDTH * (bottom - top) / Math.max(1, right - left));
+  const view = `${left - 1} ${top - 1} ${right - left + 2} ${bottom - top + 2}`;
+  return s(
+    "svg",
+    { viewBox: view, width: WIDTH, height: Math.max(10, height), "aria-hidden": "true" },
+    plates.map((plate) => s("path", { d: pathOf(plate), fill: roles[plate.kind] || roles.operator })),
+    plates.filter(({ calls }) => calls === 1).map(
+      ({ at: [x, y, w, h] }) => s("rect", { x, y, width: w, height: h, fill: "none", stroke: roles.fg, "stroke-width": 0.9 })
+    )
+  );
+}
+function pathOf({ at: [x, y, w, h], calls }) {
+  const parts = calls === 1 ? 1 : Math.min(MAX_PARTS, Math.ceil(Math.sqrt(calls)));
+  const [across, down] = [w, h].map((size) => Math.max(1, Math.min(parts, Math.floor(size / PART))));
+  const gap = calls === 1 ? 0 : 0.7;
+  const [width, height] = [w / across - gap, h / down - gap];
+  let d = "";
+  for (let i = 0; i < across * down; i += 1) {
+    const [left, top] = [x + i % across * w / across, y + Math.floor(i / across) * h / down];
+    d += `M${left.toFixed(2)} ${top.toFixed(2)}h${width.toFixed(2)}v${height.toFixed(2)}h${(-width).toFixed(2)}z`;
+  }
+  return d;
+}
+
+// parts/film.js
+var timeWords = (ms) => ms >= 1 ? `${ms.toPrecision(3)} ms` : `${(1e3 * ms).toPrecision(3)} µs`;
+function makeFilm({ make, guard }, { state }, { goTo }) {
+  const { h } = make;
+  const frames = h("div", {
+    class: "ce-frames",
+    role: "group",
+    "aria-label": "Film: the steps that changed something"
+  });
+  const sentence = h("p", { class: "ce-sentence" });
+  const element = h("div", { class: "ce-film", hidden: true }, frames, sentence);
+  let buttons = /* @__PURE__ */ new Map();
+  function drawFrames() {
+    const shown = state.steps.filter((step) => step.frame);
+    const most = Math.max(1, ...shown.map((step) => step.frame?.calls || 0));
+    const longest = Math.max(0, ...shown.flatMap((step) => Object.values(step.frame?.times || {})));
+    buttons = new Map(shown.map((step) => [step.index, frameButton(step, most, longest)]));
+    frames.replaceChildren(...buttons.values());
+  }
+  function frameButton(step, most, longest) {
+    const frame = (
+      /** @type {NonNullable<Step["frame"]>} */
+      step.frame
+    );
+    const times = Object.entries(frame.times);
+    const bars = times.length ? times.map(([device, ms]) => bar(`ce-bar-of-${device}`, ms / longest)) : [bar("ce-bar-of-calls", frame.calls / most)];
+    const measured = times.map(([device, ms]) => `${device.toUpperCase()} ${timeWords(ms)}`).join(", ");
+    const noun = frame.calls === 1 ? "call" : "calls";
+    const words = times.length ? timeWords(times[0][1]) : frame.label;
+    return h(
+      "button",
+      {
+        type: "button",
+        class: `ce-frame${step.error || step.ok === false ? " ce-wrong" : ""}`,
+        title: [frame.label, frame.sentence, measured].filter(Boolean).join("\n"),
+        "data-step": step.index,
+        onclick: guard(() => goTo(step.index))
+      },
+      frame.plates.length ? smallPlates(make, frame.plates, state.palette) : null,
+      h("b", { text: frame.calls.toLocaleString("en-US") }, h("span", { class: "ce-said", text: ` ${noun} after` })),
+      h("span", { text: words }),
+      ...bars
+    );
+  }
+  const bar = (name, share) => h("i", { class: name, style: `width:${(100 * Math.min(1, share)).toFixed(1)}%` });
+  return {
+    element,
+    reads: (
+      /** @type {const} */
+      ["steps", "step", "options", "palette"]
+    ),
+    /** @param {unknown} _ @param {Changed} changed */
+    draw(_, changed) {
+      if (changed.has("steps") || changed.has("palette")) drawFrames();
+      const { step, steps, options } = state;
+      element.hidden = buttons.size < 2 || options.stepper === false || options.film === false || isAsking(state);
+      if (element.hidden) return;
+      for (const [index, button2] of buttons) {
+        if (index === step) button2.setAttribute("aria-current", "step");
+        else button2.removeAttribute("aria-current");
+      }
+      const current = steps[step];
+      sentence.textContent = current ? current.frame?.sentence || current.summary : "";
+      const button = buttons.get(step);
+      if (button && frames.scrollTo) frames.scrollTo({ left: button.offsetLeft - frames.clientWidth / 2 });
+    }
+  };
+}
+var STYLE4 = `
+.ce-film{flex:none;padding:6px 10px 4px;border-bottom:1px solid var(--ce-line);background:var(--ce-panel)}
+.ce-frames{display:flex;gap:6px;overflow-x:auto;padding:3px;scrollbar-width:thin}
+.ce-root button.ce-frame{flex:0 0 auto;display:grid;grid-template-columns:auto auto;align-items:center;justify-items:start;gap:0 8px;height:auto;min-width:92px;max-width:190px;padding:4px 8px 5px;text-align:left;line-height:1.25;border-color:var(--ce-line)}
+.ce-root button.ce-frame[aria-current]{border-color:var(--ce-accent);box-shadow:0 0 0 1.5px var(--ce-accent);background:var(--ce-soft)}
+.ce-frame svg{grid-row:1/3;display:block}
+.ce-frame b{font-size:16px;font-variant-numeric:tabular-nums}
+.ce-frame span{font-size:12px;color:var(--ce-muted);max-width:104px;overflow:hidden;text-overflow:ellipsis}
+.ce-frame i{grid-column:1/3;height:4px;margin-top:2px;border-radius:2px;background:var(--ce-kept);min-width:2px}
+.ce-frame i.ce-bar-of-cpu{background:var(--ce-viewLine)}.ce-frame i.ce-bar-of-cuda{background:var(--ce-copyLine)}
+.ce-frame.ce-wrong b::after{content:" ✕";color:var(--ce-error)}
+.ce-sentence{margin:4px 3px 2px;font-size:14px;min-height:1.4em}
+.ce-compact .ce-frame svg{display:none}
+.ce-compact .ce-film{padding:3px 8px 2px}
+.ce-compact button.ce-frame{min-width:74px}
+`;
+
 // parts/strip.js
 function actionButtons({ textButton }, { picture, options }, beside2, request) {
   const actions = picture && options.actions !== false ? picture.actions : [];
@@ -2020,7 +2298,7 @@ ${error}`)) : h("span", { hidden: true })
     }
   };
 }
-var STYLE4 = `
+var STYLE5 = `
 .ce-strip{display:flex;flex-wrap:wrap;align-items:center;gap:6px 10px;padding:6px 12px;border-bottom:1px solid var(--ce-line);background:var(--ce-soft)}
 .ce-strip.ce-wrong{border-left:4px solid var(--ce-error)}
 .ce-strip p{margin:0;flex:1 1 240px;overflow-wrap:anywhere;white-space:pre-wrap}
@@ -2054,7 +2332,7 @@ function makeFoot(ui, { state }, { request }, pager) {
     }
   };
 }
-var STYLE5 = `
+var STYLE6 = `
 .ce-foot{display:flex;flex:none;flex-wrap:wrap;align-items:center;gap:2px 16px;padding:4px 12px;border-top:1px solid var(--ce-line);background:var(--ce-panel);min-height:32px}
 .ce-caption{font-weight:600;flex:1 1 auto;min-width:0}
 .ce-note{color:var(--ce-muted);font-size:12.5px}
@@ -2083,7 +2361,7 @@ var makeFrame = ({ state }, root) => ({
     root.setAttribute("class", classes("ce-root", ...forms));
   }
 });
-var STYLE6 = `
+var STYLE7 = `
 .ce-root{--ce-radius:8px;box-sizing:border-box;position:relative;display:flex;flex-direction:column;width:100%;min-height:min-content;overflow:hidden;
   font:13px/1.4 ${FONT};color:var(--ce-fg);background:var(--ce-bg);border:1px solid var(--ce-line);border-radius:var(--ce-radius);text-align:left}
 .ce-root *{box-sizing:border-box}
@@ -2193,7 +2471,7 @@ function makeHelp({ h, guard, textButton }, store, { save }, root) {
     }
   };
 }
-var STYLE7 = `
+var STYLE8 = `
 .ce-help{position:absolute;inset:0;z-index:5;overflow:auto;background:var(--ce-panel);padding:12px 16px}
 .ce-help h2{margin:0 0 8px;font-size:14px}
 .ce-help ul{columns:2 300px;column-gap:28px;margin:0 0 10px;padding:0;list-style:none}
@@ -2231,64 +2509,11 @@ function makeHint({ h }, area) {
     }
   };
 }
-var STYLE8 = `
+var STYLE9 = `
 .ce-hint{position:absolute;z-index:3;max-width:300px;padding:6px 9px;border-radius:6px;border:1px solid var(--ce-control);background:var(--ce-panel);color:var(--ce-fg);box-shadow:0 3px 12px var(--ce-shade);pointer-events:none;font-size:12px}
 .ce-hint b{display:block;font-size:12.5px;overflow-wrap:anywhere}
 .ce-hint span{display:block;color:var(--ce-muted);overflow-wrap:anywhere}
 `;
-
-// picture/fills.js
-function fillOf(box, picture, palette) {
-  const { roles } = palette;
-  const hatch = box.change === "removed" ? "removed" : "";
-  if (palette.forced) return { fill: roles.box, ink: roles.fg, hatch };
-  if (box.fill !== null) {
-    const fill = heat(box.fill);
-    return { fill, ink: luminance(fill) > 0.18 ? "#000000" : "#ffffff", hatch };
-  }
-  if (["time", "memory", "fold"].includes(picture.colourBy) && box.category === null) {
-    return { fill: roles.box, ink: roles.fg, hatch: hatch || "missing" };
-  }
-  if (box.category !== null && picture.colourBy !== "change") {
-    return { fill: palette.categories[Math.abs(box.category) % palette.categories.length], ink: roles.fg, hatch };
-  }
-  if (picture.colourBy === "change") {
-    if (box.matched) return { fill: roles.matchedFill, ink: roles.fg, hatch };
-    if (box.change !== "kept") return { fill: roles[`${box.change}Fill`], ink: roles.fg, hatch };
-  }
-  return { fill: roles.box, ink: roles.fg, hatch };
-}
-function borderOf(box, palette, picture) {
-  const { roles } = palette;
-  if (box.change === "kept") {
-    const matched = box.matched && picture.colourBy === "change";
-    if (box.fill !== null) return { stroke: roles.fg, width: 1, dash: (
-      /** @type {number[]} */
-      []
-    ) };
-    return {
-      stroke: matched ? roles.matchedLine : roles.kept,
-      width: matched ? 1.8 : 1.2,
-      dash: (
-        /** @type {number[]} */
-        []
-      )
-    };
-  }
-  return { stroke: roles[box.change], width: 2, dash: CHANGES[box.change].dash };
-}
-function lineOf(edge, palette) {
-  const width = Math.min(4, 1.2 + 0.35 * Math.log2(Math.max(1, edge.count)));
-  return {
-    stroke: edge.change === "kept" ? palette.roles.edge : palette.roles[edge.change],
-    width: edge.change === "kept" ? width : width + 0.6,
-    dash: CHANGES[edge.change].edgeDash
-  };
-}
-function hullStyle(kind, { roles }) {
-  const { line, fill, width, dash, hatch } = HULLS[kind] || HULLS.match;
-  return { stroke: roles[line], fill: roles[fill], dash, width, hatch };
-}
 
 // parts/swatches.js
 var BOX = { x: 1.5, y: 1.5, width: 23, height: 13, rx: 3 };
@@ -2306,6 +2531,9 @@ function swatchParts(s, item, palette) {
   const box = (look) => s("rect", { ...BOX, ...look });
   const mark = (text2, fill) => s("text", { ...MARK, fill, ...BOLD, text: text2 });
   const category = /^category-(\d+)$/.exec(role);
+  if (channel === "cell") return cellParts(s, role, roles);
+  if (channel === "line") return [s("path", { d: "M1 8h24", stroke: roles[role], "stroke-width": 2.2 })];
+  if (channel === "mark") return markParts(s, role, roles);
   if (channel === "shape" || isKind(role)) return kindParts(s, role, roles);
   if (channel === "hull") {
     const style = hullStyle(role, palette);
@@ -2346,6 +2574,21 @@ function kindParts(s, kind, roles) {
   const outline2 = { d: boxPath(kind, 23, 13), transform: "translate(13 8)", fill: roles.box, stroke: roles.kept };
   const pen2 = { fill: "none", stroke: roles.fg, "stroke-width": 2, "stroke-linecap": "round" };
   return [s("path", outline2), s("path", { d: symbolOf(kind), transform: "translate(7.8 2.8) scale(.65)", ...pen2 })];
+}
+function cellParts(s, role, roles) {
+  const stroke = roles.kept;
+  if (role !== "apart" && role !== "folded")
+    return [s("rect", { ...BOX, fill: roles[role] || roles.operator, stroke })];
+  const width = role === "apart" ? 6 : 8;
+  const cells = [1, 9, 17].map((x) => s("rect", { x, y: 2, width, height: 12, fill: roles.operator, stroke }));
+  const frame = s("rect", { x: 1, y: 2, width: 24, height: 12, fill: "none", stroke: roles.fg, "stroke-width": 2 });
+  return role === "apart" ? cells : [...cells, frame];
+}
+function markParts(s, role, roles) {
+  const stroke = { lost: roles.lost, "near-miss": roles.nearMiss }[role] || roles.fg;
+  const dash = role === "near-miss" ? "3 3" : null;
+  const cross = role === "lost" ? "M7 2l12 12M19 2L7 14" : "";
+  return [s("path", { d: `M7 2h12v12H7z${cross}`, fill: "none", stroke, "stroke-width": 2, "stroke-dasharray": dash })];
 }
 function edgeParts(s, change, roles) {
   const stroke = change === "kept" ? roles.edge : roles[change];
@@ -2411,7 +2654,7 @@ function makeLegend({ make, h }, { state }) {
     }
   };
 }
-var STYLE9 = `
+var STYLE10 = `
 .ce-legend{display:flex;flex-wrap:wrap;align-items:center;gap:3px 14px;padding:5px 12px;margin:0;border-top:1px solid var(--ce-line);background:var(--ce-panel);font-size:12px;list-style:none}
 .ce-legend li{display:inline-flex;align-items:center;gap:6px;margin:0;padding:0}
 .ce-legend svg{flex:none}
@@ -2460,7 +2703,7 @@ function makeLoading({ h, textButton, timers, announce }, { state }, { root, can
     }
   };
 }
-var STYLE10 = `
+var STYLE11 = `
 .ce-busy .ce-stage{opacity:.45}
 .ce-progress{position:absolute;left:0;right:0;top:0;height:3px;overflow:hidden;z-index:4}
 .ce-progress::before{content:"";position:absolute;inset:0;width:35%;background:var(--ce-accent);animation:ce-run 1.1s infinite ease-in-out}
@@ -2469,14 +2712,14 @@ var STYLE10 = `
 `;
 
 // parts/minimap.js
-var [WIDTH, HEIGHT2, EDGE] = [300, 200, 4];
+var [WIDTH2, HEIGHT2, EDGE] = [300, 200, 4];
 var MIN_STAGE = 300;
 var ZOOMED = 1.08;
 function makeMinimap({ h, guard }, { state }, stage, camera) {
-  const element = h("canvas", { class: "ce-map", width: WIDTH, height: HEIGHT2, "aria-hidden": "true", hidden: true });
+  const element = h("canvas", { class: "ce-map", width: WIDTH2, height: HEIGHT2, "aria-hidden": "true", hidden: true });
   const pen2 = typeof element.getContext === "function" ? element.getContext("2d") : null;
   let scale = null;
-  function colourOf(box, picture, selected) {
+  function colourOf2(box, picture, selected) {
     const { roles } = state.palette;
     if (box.change !== "kept") return roles[box.change];
     if (selected.has(box.id)) return roles.accent;
@@ -2484,14 +2727,14 @@ function makeMinimap({ h, guard }, { state }, stage, camera) {
     return fill === roles.box ? roles.kept : fill;
   }
   function paint(picture) {
-    const k = Math.min((WIDTH - 2 * EDGE) / picture.width, (HEIGHT2 - 2 * EDGE) / picture.height);
-    const [ox, oy] = [(WIDTH - k * picture.width) / 2, (HEIGHT2 - k * picture.height) / 2];
+    const k = Math.min((WIDTH2 - 2 * EDGE) / picture.width, (HEIGHT2 - 2 * EDGE) / picture.height);
+    const [ox, oy] = [(WIDTH2 - k * picture.width) / 2, (HEIGHT2 - k * picture.height) / 2];
     scale = { k, ox, oy };
     const selected = new Set(state.selection);
-    pen2.clearRect(0, 0, WIDTH, HEIGHT2);
+    pen2.clearRect(0, 0, WIDTH2, HEIGHT2);
     for (const box of picture.boxes) {
       const [x, y] = [ox + k * (box.x - box.w / 2), oy + k * (box.y - box.h / 2)];
-      pen2.fillStyle = colourOf(box, picture, selected);
+      pen2.fillStyle = colourOf2(box, picture, selected);
       pen2.fillRect(x, y, Math.max(2, k * box.w), Math.max(2, k * box.h));
     }
     const { width, height } = stage.viewport();
@@ -2503,7 +2746,7 @@ function makeMinimap({ h, guard }, { state }, stage, camera) {
   function jump(event) {
     const rect = element.getBoundingClientRect();
     if (!scale || !rect.width) return;
-    const x = ((event.clientX - rect.left) * WIDTH / rect.width - scale.ox) / scale.k;
+    const x = ((event.clientX - rect.left) * WIDTH2 / rect.width - scale.ox) / scale.k;
     const y = ((event.clientY - rect.top) * HEIGHT2 / rect.height - scale.oy) / scale.k;
     camera.moveTo({ k: state.camera.k, x, y });
   }
@@ -2529,7 +2772,7 @@ function makeMinimap({ h, guard }, { state }, stage, camera) {
     )
   };
 }
-var STYLE11 = `
+var STYLE12 = `
 .ce-map{position:absolute;right:10px;bottom:10px;width:150px;height:100px;border:1px solid var(--ce-line);border-radius:6px;background:var(--ce-panel);box-shadow:0 1px 4px var(--ce-shade);cursor:pointer}
 `;
 
@@ -2592,31 +2835,10 @@ function makePager({ h, button }, { state }, turn) {
     words: () => words.textContent
   };
 }
-var STYLE12 = `
+var STYLE13 = `
 .ce-pager{display:flex;gap:4px;align-items:center;flex:0 1 auto;min-width:0;max-width:min(100%,460px)}
 .ce-pager span{overflow:hidden;text-overflow:ellipsis;white-space:nowrap;padding:0 6px}
 `;
-
-// picture/motion.js
-function startOf(box, from) {
-  const was = from.get(box.id);
-  if (was) return { at: was, grown: true };
-  const origins = (
-    /** @type {Point[]} */
-    box.cameFrom.map((id) => from.get(id)).filter(Boolean)
-  );
-  if (!origins.length) return { at: { x: box.x, y: box.y }, grown: false };
-  const sum = origins.reduce((total, at) => ({ x: total.x + at.x, y: total.y + at.y }), { x: 0, y: 0 });
-  return { at: { x: sum.x / origins.length, y: sum.y / origins.length }, grown: false };
-}
-function moved(edge, a, b) {
-  const last = edge.points.length - 1;
-  return edge.points.map((point, index) => ({
-    ...point,
-    x: point.x + a.x + (b.x - a.x) * index / last,
-    y: point.y + a.y + (b.y - a.y) * index / last
-  }));
-}
 
 // picture/curves.js
 function curve(points, run) {
@@ -2833,6 +3055,509 @@ function layLabels(picture, taken) {
   return labels;
 }
 
+// plates/labels.js
+var [TITLE, LINE, MIN] = [14, 12.5, 12];
+var [ABOVE, ABOVE_DEEP] = [7, 15];
+var [THREE, TWO] = [0.66, 0.5];
+function labelElement({ s }, box) {
+  const ring = s("rect", { class: "ce-ring", rx: 6 });
+  const area = { x: box.x - box.w / 2, y: box.y - box.h / 2, width: box.w, height: box.h };
+  const face = s("rect", { class: "ce-plate-face", ...area });
+  const texts2 = ["ce-plate-title", "ce-plate-calls", "ce-plate-line", "ce-plate-line"].map(
+    (name2) => s("text", { class: name2 })
+  );
+  const attributes = { role: "option", "aria-selected": "false", tabindex: "-1", "data-id": box.id };
+  const look = s("g", { "aria-hidden": "true" }, ring, face, texts2);
+  const name = s("text", { class: "ce-name", text: describeBox(box) });
+  const group = s("g", { class: "ce-box ce-plate", ...attributes }, name, look);
+  return { box, group, ring, texts: texts2 };
+}
+function layLabel({ box, ring, texts: texts2 }, k) {
+  const plate = box.plate;
+  if (!plate) return;
+  const [size, small] = [Math.max(TITLE, MIN / k), Math.max(LINE, MIN / k)];
+  const [left, top] = [box.x - box.w / 2, box.y - box.h / 2];
+  const above = plate.gap === 0 ? ABOVE_DEEP : ABOVE;
+  const below = [plate.calls, plate.news || plate.shape, plate.news ? plate.shape : plate.reads];
+  const shown = below.filter(Boolean).slice(0, k < TWO ? 1 : k < THREE ? 2 : 3);
+  const height = size + above + box.h + 12 + shown.length * small * 1.25;
+  for (const [name, value] of [
+    ["x", left - 6],
+    ["y", top - above - size],
+    ["width", box.w + 12],
+    ["height", height]
+  ]) {
+    ring.setAttribute(name, value);
+  }
+  const words = [box.title, ...shown];
+  texts2.forEach((text2, at) => {
+    const font = at < 1 ? size : small;
+    text2.textContent = words[at] === void 0 ? "" : clip(words[at], font, plate.room, at < 2);
+    text2.setAttribute("x", box.x);
+    text2.setAttribute("y", at < 1 ? top - above : top + box.h + 4 + small + (at - 1) * small * 1.25);
+    text2.setAttribute("font-size", font.toFixed(2));
+    text2.setAttribute("class", classOf(at, plate.news && at === 2));
+  });
+}
+var classOf = (at, isNews) => at === 0 ? "ce-plate-title" : at === 1 ? "ce-plate-calls" : isNews ? "ce-plate-news" : "ce-plate-line";
+var STYLE14 = `
+.ce-stage text.ce-plate-title,.ce-stage text.ce-plate-calls,.ce-stage text.ce-plate-line,.ce-stage text.ce-plate-news{dominant-baseline:auto;text-anchor:middle;fill:var(--ce-fg);paint-order:stroke;stroke:var(--ce-ground);stroke-width:3px;stroke-linejoin:round}
+.ce-plate-title,.ce-plate-calls{font-weight:600}
+.ce-stage text.ce-plate-line{fill:var(--ce-muted)}
+.ce-stage text.ce-plate-news{font-style:italic}
+.ce-plate-face{fill:transparent;pointer-events:all}
+.ce-plate .ce-ring{vector-effect:non-scaling-stroke}
+`;
+
+// plates/movement.js
+function around2(areas) {
+  const x = Math.min(...areas.map((area) => area.x));
+  const y = Math.min(...areas.map((area) => area.y));
+  const right = Math.max(...areas.map((area) => area.x + area.w));
+  const bottom = Math.max(...areas.map((area) => area.y + area.h));
+  return { x, y, w: right - x, h: bottom - y };
+}
+function relatives(origins) {
+  const found = /* @__PURE__ */ new Map();
+  const add = (one, other) => found.set(one, [...found.get(one) || [], other]);
+  for (const [made, ...replaced] of origins) {
+    for (const old of replaced) {
+      add(made, old);
+      add(old, made);
+    }
+  }
+  return found;
+}
+function movement(cells, before, origins) {
+  const was = new Map(before.flatMap(({ cell, area }) => cell.layer < 0 ? [] : [[cell.layer, area]]));
+  const is = new Map(cells.flatMap((cell) => cell.layer < 0 ? [] : [[cell.layer, cell.area]]));
+  const kin = relatives(origins);
+  const placesOf = (layer, places) => (kin.get(layer) || []).flatMap((other) => places.get(other) ?? []);
+  const moving = cells.map((cell) => {
+    const known3 = was.get(cell.layer);
+    if (known3) return { cell, from: known3, fades: false };
+    const parents = placesOf(cell.layer, was);
+    return { cell, from: parents.length ? around2(parents) : cell.area, fades: true };
+  });
+  const leaving = before.flatMap(({ cell, area }) => {
+    if (is.has(cell.layer)) return [];
+    const heirs = placesOf(cell.layer, is);
+    return heirs.length ? [{ cell: { ...cell, area }, to: around2(heirs) }] : [];
+  });
+  return { moving, leaving };
+}
+var between2 = (a, b, e) => ({
+  x: a.x + (b.x - a.x) * e,
+  y: a.y + (b.y - a.y) * e,
+  w: a.w + (b.w - a.w) * e,
+  h: a.h + (b.h - a.h) * e
+});
+
+// plates/relatives.js
+var nameOf = (box, index) => `${box} ${index}`;
+function relativesOf(picture, box, index) {
+  const [down, up] = neighbours(picture);
+  const plate = picture.byId.get(box)?.plate;
+  const count = plate ? plate.cells.length : 0;
+  const start = index >= 0 ? [nameOf(box, index)] : Array.from({ length: count }, (_, at) => nameOf(box, at));
+  const found = new Set(start);
+  for (const next of [down, up]) {
+    const queue = [...start];
+    for (let name = queue.pop(); name !== void 0; name = queue.pop()) {
+      for (const other of next.get(name) || []) {
+        if (found.has(other)) continue;
+        found.add(other);
+        queue.push(other);
+      }
+    }
+  }
+  return found;
+}
+var known2 = /* @__PURE__ */ new WeakMap();
+function neighbours(picture) {
+  const before = known2.get(picture);
+  if (before) return before;
+  const maps = [/* @__PURE__ */ new Map(), /* @__PURE__ */ new Map()];
+  const add = (map, one, other) => {
+    const others = map.get(one);
+    if (others) others.push(other);
+    else map.set(one, [other]);
+  };
+  for (const { source, target, pairs } of picture.edges) {
+    for (let at = 0; at + 1 < pairs.length; at += 2) {
+      const [from, to] = [nameOf(source.id, pairs[at]), nameOf(target.id, pairs[at + 1])];
+      add(maps[0], to, from);
+      add(maps[1], from, to);
+    }
+  }
+  known2.set(picture, maps);
+  return maps;
+}
+
+// plates/paint.js
+var [ROUND, PARTED, NUMBERED] = [9, 4, 27];
+var MAX_LINES = 6e3;
+var [DEEP, DEEPER] = [4, 8];
+var FAINT = 0.16;
+function paintDepth({ pen: pen2, picture, palette }, box, alpha) {
+  const { fill } = colourOf(box, picture, palette);
+  for (const by of [DEEPER, DEEP]) {
+    pen2.globalAlpha = 0.38 * alpha;
+    pen2.fillStyle = fill;
+    pen2.fillRect(box.x - box.w / 2 + by, box.y - box.h / 2 - by, box.w, box.h);
+    pen2.globalAlpha = 0.6 * alpha;
+    pen2.strokeStyle = palette.roles.fg;
+    pen2.lineWidth = 1;
+    pen2.strokeRect(box.x - box.w / 2 + by, box.y - box.h / 2 - by, box.w, box.h);
+  }
+  pen2.globalAlpha = 1;
+}
+function paintFrame({ pen: pen2, palette }, box, alpha) {
+  pen2.globalAlpha = alpha;
+  pen2.strokeStyle = palette.roles.fg;
+  pen2.lineWidth = 2.2;
+  pen2.strokeRect(box.x - box.w / 2, box.y - box.h / 2, box.w, box.h);
+  pen2.globalAlpha = 1;
+}
+function paintCells(canvas, box, cells) {
+  const { pen: pen2, picture, palette, k, lit } = canvas;
+  const { fill, ink, hatch } = colourOf(box, picture, palette);
+  const forced = palette.forced;
+  for (const { cell, area, alpha } of cells) {
+    const side = k * Math.min(area.w, area.h);
+    pen2.globalAlpha = lit && !lit.has(nameOf(box.id, cell.index)) ? alpha * FAINT : alpha;
+    pen2.fillStyle = fill;
+    pen2.beginPath();
+    if (!cell.closed && side > ROUND)
+      pen2.roundRect(area.x, area.y, area.w, area.h, Math.min(4, area.w / 5, area.h / 5));
+    else pen2.rect(area.x, area.y, area.w, area.h);
+    pen2.fill();
+    const outlined = forced || hatch || !cell.closed;
+    if (outlined ? side > PARTED : side > 2 * PARTED) {
+      pen2.strokeStyle = outlined ? palette.roles.kept : palette.roles.ground;
+      pen2.lineWidth = outlined ? 0.8 : 1;
+      pen2.stroke();
+    }
+    if (side > NUMBERED && cell.layer >= 0) paintNumber(canvas, cell, area, ink);
+  }
+  pen2.globalAlpha = 1;
+}
+function paintNumber({ pen: pen2, k }, cell, area, ink) {
+  pen2.font = `${12 / k}px ${FONT}`;
+  pen2.textAlign = "center";
+  pen2.textBaseline = "middle";
+  pen2.fillStyle = ink;
+  pen2.fillText(String(cell.layer), area.x + area.w / 2, area.y + area.h / 2);
+}
+function paintMarks({ pen: pen2, palette, k }, box, cells) {
+  const { roles } = palette;
+  const plate = box.plate;
+  for (const [mark, indices] of plate ? Object.entries(plate.marks) : []) {
+    const chosen = new Set(indices);
+    pen2.beginPath();
+    for (const { cell, area } of cells) {
+      if (!chosen.has(cell.index)) continue;
+      pen2.rect(area.x - 1, area.y - 1, area.w + 2, area.h + 2);
+      if (mark !== "lost") continue;
+      pen2.moveTo(area.x, area.y);
+      pen2.lineTo(area.x + area.w, area.y + area.h);
+      pen2.moveTo(area.x + area.w, area.y);
+      pen2.lineTo(area.x, area.y + area.h);
+    }
+    pen2.strokeStyle = { lost: roles.lost, "near-miss": roles.nearMiss }[mark] || roles.fg;
+    pen2.lineWidth = Math.max(mark === "near-miss" ? 2.4 : 1.8, 1.2 / k);
+    pen2.setLineDash(mark === "near-miss" ? [3, 3] : []);
+    pen2.stroke();
+    pen2.setLineDash([]);
+  }
+}
+function paintLines({ pen: pen2, picture, palette, k, lit }, areas) {
+  const { edges } = picture;
+  const many = edges.reduce((sum, edge) => sum + edge.pairs.length / 2, 0) > MAX_LINES;
+  for (const edge of edges) {
+    const { source, target, pairs } = edge;
+    const around3 = edge.bends.length > 1;
+    pen2.beginPath();
+    if (around3 || !pairs.length || many && !lit) {
+      const touched = !lit || edgeIsLit(edge, lit);
+      if (!touched) continue;
+      if (around3) polyline(pen2, edge.bends);
+      else curve2(pen2, areaOf(source), areaOf(target));
+      pen2.lineWidth = Math.min(5, 1.4 + 0.5 * Math.log2(Math.max(1, edge.count)));
+    } else {
+      for (let at = 0; at + 1 < pairs.length; at += 2) {
+        const [one, other] = [nameOf(source.id, pairs[at]), nameOf(target.id, pairs[at + 1])];
+        if (lit && !(lit.has(one) && lit.has(other))) continue;
+        const [from, to] = [areas.get(one), areas.get(other)];
+        if (from && to) curve2(pen2, from, to);
+      }
+      pen2.lineWidth = Math.max(lit ? 1.8 : 1.1, 0.8 / k);
+    }
+    pen2.strokeStyle = edge.read ? edge.copied ? palette.roles.copyLine : palette.roles.viewLine : palette.roles.edge;
+    pen2.globalAlpha = lit ? 1 : edge.read ? 0.75 : 0.5;
+    pen2.stroke();
+  }
+  pen2.globalAlpha = 1;
+}
+function edgeIsLit({ source, target, pairs }, lit) {
+  for (let at = 0; at + 1 < pairs.length; at += 2) {
+    if (lit.has(nameOf(source.id, pairs[at])) && lit.has(nameOf(target.id, pairs[at + 1]))) return true;
+  }
+  return false;
+}
+var areaOf = ({ x, y, w, h }) => ({ x: x - w / 2, y: y - h / 2, w, h });
+function curve2(pen2, a, b) {
+  const [x1, y1, x2, y2] = [a.x + a.w, a.y + a.h / 2, b.x, b.y + b.h / 2];
+  const bend = Math.max(12, Math.abs(x2 - x1) / 2);
+  pen2.moveTo(x1, y1);
+  pen2.bezierCurveTo(x1 + bend, y1, x2 - bend, y2, x2, y2);
+}
+function polyline(pen2, points) {
+  pen2.moveTo(points[0].x, points[0].y);
+  for (let at = 1; at + 1 < points.length; at += 1) {
+    pen2.arcTo(points[at].x, points[at].y, points[at + 1].x, points[at + 1].y, 5);
+  }
+  const last = points[points.length - 1];
+  pen2.lineTo(last.x, last.y);
+}
+
+// scenes/svg_lines.js
+function edgeElement({ s }, edge, palette, label) {
+  const style = lineOf(edge, palette);
+  const stroke = { stroke: style.stroke, "stroke-width": style.width, "stroke-dasharray": dashes(style.dash) };
+  const line = s("path", { class: "ce-line", ...stroke });
+  const head2 = s("path", { class: "ce-tip", fill: style.stroke });
+  const pill = label ? labelElement2(s, edge, palette.roles, label) : null;
+  const group = s("g", { class: `ce-edge ce-is-${edge.change}` }, line, head2, pill);
+  return { edge, line, head: head2, label: pill, group };
+}
+function labelElement2(s, edge, roles, { words, at }) {
+  const [fill, ink] = edge.copied > 0 ? [roles.copyFill, roles.copy] : [roles.freeFill, roles.free];
+  const look = edge.read ? { rx: 4, fill, stroke: ink, "stroke-dasharray": edge.copied > 0 ? null : "2 2" } : { rx: 8, fill: roles.ground, stroke: roles.line };
+  const text2 = { x: (at.r - at.l) / 2, y: 8.5, fill: edge.read ? ink : roles.muted, text: words };
+  return s(
+    "g",
+    { class: `ce-edge-label${edge.read ? "" : " ce-plain"}`, transform: `translate(${at.l} ${at.t})` },
+    s("rect", { width: at.r - at.l, height: 16, ...look }),
+    s("text", text2)
+  );
+}
+function hullElement({ s }, { hull, d, tag }, palette, hatchUrl) {
+  const style = hullStyle(hull.kind, palette);
+  const line = { stroke: style.stroke, "stroke-width": style.width, "stroke-dasharray": dashes(style.dash) };
+  const group = s(
+    "g",
+    { class: `ce-hull ce-hull-${hull.kind}`, "data-hull": hull.id },
+    s("path", { d, fill: style.fill, class: "ce-tint" }),
+    style.hatch ? s("path", { d, fill: hatchUrl("lost"), class: "ce-lost-hatch" }) : null,
+    s("path", { d, fill: "none", ...line, "stroke-linecap": "round" })
+  );
+  if (!tag) return { hull, group, tag: null };
+  const place = { "data-hull": hull.id, transform: `translate(${tag.at.l} ${tag.at.t})` };
+  const element = s(
+    "g",
+    { class: `ce-tag ce-tag-${hull.kind}`, ...place },
+    s("rect", { width: tag.at.r - tag.at.l, height: 18, rx: 9, stroke: style.stroke }),
+    s("text", { class: "ce-tag-sign", x: 10, y: 9.5, fill: style.stroke, text: tag.sign }),
+    s("text", { x: 18, y: 9.5, text: tag.words })
+  );
+  return { hull, group, tag: element };
+}
+
+// scenes/plates.js
+var [HOLD_MS, MERGE_MS] = [750, 560];
+function docked(before, shown) {
+  if (shown.step <= before.step) return [];
+  return shown.matches.flatMap(({ nodes, ...match }) => {
+    const boxes = nodes.flatMap((id) => before.byId.get(id) ?? []);
+    return boxes.length === nodes.length ? [{ ...match, boxes }] : [];
+  });
+}
+function byBox(cells) {
+  const found = /* @__PURE__ */ new Map();
+  for (const shown of cells) {
+    const own = found.get(shown.cell.box);
+    if (own) own.push(shown);
+    else found.set(shown.cell.box, [shown]);
+  }
+  return found;
+}
+function platesScene(make, palette) {
+  const { h, s } = make;
+  const name = uniqueName("ce");
+  const canvas = h("canvas", { class: "ce-canvas", "aria-hidden": "true" });
+  const pen2 = typeof canvas.getContext === "function" ? canvas.getContext("2d") : null;
+  const defs = s("defs");
+  const labelLayer = s("g", { class: "ce-boxes", role: "presentation" });
+  const [hullLayer, tagLayer] = ["ce-hulls", "ce-tags"].map((layer) => s("g", { class: layer, "aria-hidden": "true" }));
+  const world = s("g", { role: "presentation" }, hullLayer, labelLayer, tagLayer);
+  const overlay = s("svg", { class: "ce-stage", role: "listbox", "aria-multiselectable": "true" }, defs, world);
+  const stage = h("div", { class: "ce-stage ce-plates" }, canvas, overlay);
+  let picture = null;
+  let labels = [];
+  let hulls = [];
+  let plan = { moving: [], leaving: [] };
+  let hold = 0;
+  let former = /* @__PURE__ */ new Set();
+  let marks = { selected: /* @__PURE__ */ new Set(), found: null, hull: "", hover: "", focus: "", cell: -1 };
+  let camera = { k: 1, x: 0, y: 0 };
+  let [width, height, t] = [0, 0, 1];
+  let docking = null;
+  let waiting = 0;
+  let closed = false;
+  const later = () => {
+    if (!waiting && !closed) waiting = frameOf(paint);
+  };
+  const state = () => ({ pen: pen2, palette: palette(), k: camera.k });
+  const progress = () => ease(Math.max(0, t - hold) / (1 - hold));
+  function shownCells() {
+    const e = progress();
+    return plan.moving.map(({ cell, from, fades }) => ({
+      cell,
+      area: t >= 1 ? cell.area : between2(from, cell.area, e),
+      alpha: fades && t < 1 ? e : 1
+    }));
+  }
+  function begin() {
+    const sharp = globalThis.devicePixelRatio || 1;
+    const { k, x, y } = camera;
+    if (canvas.width !== Math.round(width * sharp)) canvas.width = Math.round(width * sharp);
+    if (canvas.height !== Math.round(height * sharp)) canvas.height = Math.round(height * sharp);
+    pen2.setTransform(1, 0, 0, 1, 0, 0);
+    pen2.clearRect(0, 0, canvas.width, canvas.height);
+    pen2.setTransform(sharp * k, 0, 0, sharp * k, sharp * (width / 2 - k * x), sharp * (height / 2 - k * y));
+  }
+  function paint() {
+    waiting = 0;
+    if (!pen2 || !picture || closed) return;
+    begin();
+    const shown = picture;
+    const lit = t >= 1 && marks.hover ? relativesOf(shown, marks.hover, marks.cell) : null;
+    const ink = { ...state(), picture: shown, lit };
+    const cells = shownCells();
+    paintLines(ink, new Map(cells.map(({ cell, area }) => [nameOf(cell.box.id, cell.index), area])));
+    const e = progress();
+    for (const { cell, to } of t < 1 ? plan.leaving : []) {
+      const area = between2(cell.area, to, e);
+      paintCells({ ...ink, lit: null }, cell.box, [{ cell, area, alpha: 1 - e }]);
+    }
+    for (const [box, own] of byBox(cells)) {
+      const isOne = box.plate?.gap === 0;
+      const alpha = former.has(box.id) ? 1 : e;
+      if (isOne) paintDepth(ink, box, alpha);
+      paintCells(ink, box, own);
+      if (isOne) paintFrame(ink, box, alpha);
+      if (t >= 1) paintMarks(ink, box, own);
+    }
+  }
+  function drawHulls(shown) {
+    const laid = layHulls(shown);
+    hulls = laid.map((item) => hullElement(make, item, palette(), (hatch) => `url(#${name}-${hatch})`));
+    hullLayer.replaceChildren(...hulls.map(({ group }) => group));
+    tagLayer.replaceChildren(...hulls.map(({ tag }) => tag).filter(Boolean));
+  }
+  return {
+    stage,
+    list: overlay,
+    recolour() {
+      if (picture) drawHulls(picture);
+      later();
+    },
+    show(shown) {
+      const before = picture ? shownCells() : [];
+      const docks = picture ? docked(picture, shown) : [];
+      const origins = [...picture?.origins || [], ...shown.origins];
+      former = new Set(picture?.boxes.map((box) => box.id));
+      picture = shown;
+      plan = movement(allCells(shown), before, origins);
+      labels = shown.boxes.map((box) => labelElement(make, box));
+      labelLayer.replaceChildren(...labels.map(({ group }) => group));
+      hold = docks.length ? HOLD_MS / (HOLD_MS + MERGE_MS) : 0;
+      docking = docks.length ? { ...shown, hulls: docks } : null;
+      drawHulls(docking || shown);
+      for (const label of labels) layLabel(label, camera.k);
+      t = 1;
+      later();
+      return hold ? HOLD_MS + MERGE_MS : MERGE_MS;
+    },
+    frame(at) {
+      t = at;
+      if (docking && picture && t > hold) {
+        docking = null;
+        drawHulls(picture);
+      }
+      const seen = short(t >= 1 ? 1 : progress() ** 2);
+      labelLayer.setAttribute("opacity", seen);
+      for (const layer of [hullLayer, tagLayer]) layer.setAttribute("opacity", docking ? "1" : seen);
+      later();
+    },
+    progress: (at) => Math.max(0, at - hold) / (1 - hold),
+    look(next, w, h2) {
+      const scaled = next.k !== camera.k;
+      camera = next;
+      [width, height] = [w, h2];
+      overlay.setAttribute("width", w);
+      overlay.setAttribute("height", h2);
+      const { k, x, y } = camera;
+      const corner = `${short(w / 2 - k * x)} ${short(h2 / 2 - k * y)}`;
+      world.setAttribute("transform", `translate(${corner}) scale(${Math.round(k * 1e4) / 1e4})`);
+      if (scaled) for (const label of labels) layLabel(label, k);
+      later();
+    },
+    mark(next) {
+      marks = next;
+      const { selected, found, hull, hover, focus } = next;
+      const lit = picture && hull ? picture.hulls.find((item) => item.id === hull) : null;
+      const members = lit ? new Set(lit.boxes.map((box) => box.id)) : null;
+      const stop = picture?.byId.has(focus) ? focus : picture?.boxes[0]?.id;
+      for (const { box, group } of labels) {
+        const dim = members && !members.has(box.id) || found && !found.has(box.id);
+        const on = selected.has(box.id);
+        const own = [on && "ce-selected", dim && "ce-dim", found?.has(box.id) && "ce-found"];
+        group.setAttribute("class", classes("ce-box ce-plate", box.id === hover && "ce-hover", ...own));
+        group.setAttribute("aria-selected", String(on));
+        group.setAttribute("tabindex", box.id === stop ? "0" : "-1");
+      }
+      for (const { hull: item, group, tag } of hulls) {
+        const own = [item === lit && "ce-lit", lit && item !== lit && "ce-dim"];
+        group.setAttribute("class", classes("ce-hull", `ce-hull-${item.kind}`, ...own));
+        if (tag) tag.setAttribute("class", classes("ce-tag", `ce-tag-${item.kind}`, ...own));
+      }
+      later();
+    },
+    focus(id) {
+      labels.find(({ box }) => box.id === id)?.group.focus({ preventScroll: true });
+    },
+    places: () => new Map(picture?.boxes.map((box) => [box.id, { x: box.x, y: box.y }])),
+    close() {
+      closed = true;
+      if (waiting) unframe(waiting);
+      stage.remove();
+    }
+  };
+}
+
+// picture/motion.js
+function startOf(box, from) {
+  const was = from.get(box.id);
+  if (was) return { at: was, grown: true };
+  const origins = (
+    /** @type {Point[]} */
+    box.cameFrom.map((id) => from.get(id)).filter(Boolean)
+  );
+  if (!origins.length) return { at: { x: box.x, y: box.y }, grown: false };
+  const sum = origins.reduce((total, at) => ({ x: total.x + at.x, y: total.y + at.y }), { x: 0, y: 0 });
+  return { at: { x: sum.x / origins.length, y: sum.y / origins.length }, grown: false };
+}
+function moved(edge, a, b) {
+  const last = edge.points.length - 1;
+  return edge.points.map((point, index) => ({
+    ...point,
+    x: point.x + a.x + (b.x - a.x) * index / last,
+    y: point.y + a.y + (b.y - a.y) * index / last
+  }));
+}
+
 // scenes/brush.js
 function makeBrush(make, pen2) {
   const paths = /* @__PURE__ */ new Map();
@@ -2842,8 +3567,8 @@ function makeBrush(make, pen2) {
     /** The outline of a box. @param {string} kind @param {number} w @param {number} h */
     outline(kind, w, h) {
       const key = `${kind} ${w} ${h}`;
-      const known2 = paths.get(key);
-      if (known2) return known2;
+      const known3 = paths.get(key);
+      if (known3) return known3;
       const path = new Path2D(boxPath(kind, w, h));
       paths.set(key, path);
       return path;
@@ -3137,7 +3862,7 @@ function canvasScene(make, palette) {
   let now = /* @__PURE__ */ new Map();
   let [width, height, t] = [0, 0, 1];
   let camera = { k: 1, x: 0, y: 0 };
-  let marks = { selected: /* @__PURE__ */ new Set(), found: null, hull: "", hover: "", focus: "" };
+  let marks = { selected: /* @__PURE__ */ new Set(), found: null, hull: "", hover: "", focus: "", cell: -1 };
   let hulls = [];
   let waiting = 0;
   let closed = false;
@@ -3191,6 +3916,7 @@ function canvasScene(make, palette) {
   }
   return {
     stage,
+    list: stage,
     recolour() {
       brush.recolour();
       later();
@@ -3312,49 +4038,6 @@ function signElements(s, box, picture, roles) {
   return [...tags, pillElement, ...badges];
 }
 
-// scenes/svg_lines.js
-function edgeElement({ s }, edge, palette, label) {
-  const style = lineOf(edge, palette);
-  const stroke = { stroke: style.stroke, "stroke-width": style.width, "stroke-dasharray": dashes(style.dash) };
-  const line = s("path", { class: "ce-line", ...stroke });
-  const head2 = s("path", { class: "ce-tip", fill: style.stroke });
-  const pill = label ? labelElement(s, edge, palette.roles, label) : null;
-  const group = s("g", { class: `ce-edge ce-is-${edge.change}` }, line, head2, pill);
-  return { edge, line, head: head2, label: pill, group };
-}
-function labelElement(s, edge, roles, { words, at }) {
-  const [fill, ink] = edge.copied > 0 ? [roles.copyFill, roles.copy] : [roles.freeFill, roles.free];
-  const look = edge.read ? { rx: 4, fill, stroke: ink, "stroke-dasharray": edge.copied > 0 ? null : "2 2" } : { rx: 8, fill: roles.ground, stroke: roles.line };
-  const text2 = { x: (at.r - at.l) / 2, y: 8.5, fill: edge.read ? ink : roles.muted, text: words };
-  return s(
-    "g",
-    { class: `ce-edge-label${edge.read ? "" : " ce-plain"}`, transform: `translate(${at.l} ${at.t})` },
-    s("rect", { width: at.r - at.l, height: 16, ...look }),
-    s("text", text2)
-  );
-}
-function hullElement({ s }, { hull, d, tag }, palette, hatchUrl) {
-  const style = hullStyle(hull.kind, palette);
-  const line = { stroke: style.stroke, "stroke-width": style.width, "stroke-dasharray": dashes(style.dash) };
-  const group = s(
-    "g",
-    { class: `ce-hull ce-hull-${hull.kind}`, "data-hull": hull.id },
-    s("path", { d, fill: style.fill, class: "ce-tint" }),
-    style.hatch ? s("path", { d, fill: hatchUrl("lost"), class: "ce-lost-hatch" }) : null,
-    s("path", { d, fill: "none", ...line, "stroke-linecap": "round" })
-  );
-  if (!tag) return { hull, group, tag: null };
-  const place = { "data-hull": hull.id, transform: `translate(${tag.at.l} ${tag.at.t})` };
-  const element = s(
-    "g",
-    { class: `ce-tag ce-tag-${hull.kind}`, ...place },
-    s("rect", { width: tag.at.r - tag.at.l, height: 18, rx: 9, stroke: style.stroke }),
-    s("text", { class: "ce-tag-sign", x: 10, y: 9.5, fill: style.stroke, text: tag.sign }),
-    s("text", { x: 18, y: 9.5, text: tag.words })
-  );
-  return { hull, group, tag: element };
-}
-
 // scenes/svg.js
 var [FAR, FARTHEST] = [0.62, 0.36];
 function svgScene(make, palette) {
@@ -3447,6 +4130,7 @@ function svgScene(make, palette) {
   recolour();
   return {
     stage,
+    list: stage,
     recolour,
     show(shown, from) {
       picture = shown;
@@ -3502,27 +4186,32 @@ function svgScene(make, palette) {
 
 // parts/stage.js
 var INSET = 34;
+var MOVE_MS = 320;
 var MARKS = (
   /** @type {const} */
-  ["selection", "found", "hull", "hover", "focus"]
+  ["selection", "found", "hull", "hover", "focus", "cell"]
 );
+var SCENES = { plates: platesScene, canvas: canvasScene, svg: svgScene };
 function makeStage({ make, h }, { state }, { root, attach }) {
   const element = h("div", { class: "ce-views" });
   const emptyWords = h("span", { text: "Nothing to show yet." });
   const empty = h("div", { class: "ce-empty" }, emptyWords);
   let panes = [];
+  let lasts = MOVE_MS;
   const size = { width: 800, height: 320 };
-  function newPane(canvas) {
-    const scene = (canvas ? canvasScene : svgScene)(make, () => state.palette);
+  function newPane(kind) {
+    const scene = SCENES[kind](make, () => state.palette);
     const title = h("div", { class: "ce-view-title" });
-    const pane = { scene, element: h("div", { class: "ce-view" }, scene.stage, title), title, picture: null, canvas };
+    const pane = { scene, element: h("div", { class: "ce-view" }, scene.stage, title), title, picture: null, kind };
     attach(pane);
     return pane;
   }
   function matchPanes(shown) {
     const limit = number(state.options.svg_limit, MAX_SVG_BOXES);
-    const kinds = shown.map((picture) => picture.boxes.length > limit);
-    if (panes.length === shown.length && panes.every((pane, index) => pane.canvas === kinds[index])) return;
+    const kinds = shown.map(
+      ({ boxes, groupBy }) => groupBy === "plates" ? "plates" : boxes.length > limit ? "canvas" : "svg"
+    );
+    if (panes.length === shown.length && panes.every((pane, index) => pane.kind === kinds[index])) return;
     for (const pane of panes) pane.scene.close();
     panes = kinds.map(newPane);
     element.replaceChildren(...panes.map((pane) => pane.element));
@@ -3539,8 +4228,8 @@ function makeStage({ make, h }, { state }, { root, attach }) {
       pane.title.hidden = shown.length < 2;
       pane.title.textContent = twins || !title ? index ? "After" : "Before" : title;
       const words = [title, note].filter(Boolean).join(". ");
-      pane.scene.stage.setAttribute("aria-label", `Graph, ${boxes.length} boxes. ${words}`);
-      pane.scene.show(picture2, from[index] || from[0] || /* @__PURE__ */ new Map());
+      pane.scene.list.setAttribute("aria-label", `Graph, ${boxes.length} boxes. ${words}`);
+      lasts = pane.scene.show(picture2, from[index] || from[0] || /* @__PURE__ */ new Map()) || MOVE_MS;
     });
     const { picture } = state;
     empty.hidden = Boolean(picture && picture.boxes.length);
@@ -3590,6 +4279,10 @@ function makeStage({ make, h }, { state }, { root, attach }) {
     frame(t) {
       for (const { scene } of panes) scene.frame(t);
     },
+    /** How long the movement to the picture takes, in milliseconds. */
+    lasts: () => lasts,
+    /** How far it is at `t`. @param {number} t */
+    progress: (t) => panes[0]?.scene.progress?.(t) ?? t,
     /** Whether a pane shows a box. @param {string} id */
     has: (id) => Boolean(paneOf(id)),
     /** Put the focus on a box, else on the first; on the view if there is none. @param {string} id @param {number} [first] */
@@ -3607,7 +4300,7 @@ function makeStage({ make, h }, { state }, { root, attach }) {
     }
   };
 }
-var STYLE13 = `
+var STYLE15 = `
 .ce-views{position:relative;display:flex;flex:1 1 auto;min-width:0;min-height:0}
 .ce-view{position:relative;flex:1 1 0;min-width:0;min-height:0;overflow:hidden;cursor:grab;touch-action:none}
 .ce-view+.ce-view{border-left:2px solid var(--ce-line)}
@@ -3697,7 +4390,7 @@ function makeStepper({ make, h, button, guard }, store, { goTo, walk, setPlaying
     }
   };
 }
-var STYLE14 = `
+var STYLE16 = `
 .ce-bar.ce-steps{flex-wrap:nowrap}
 .ce-slider{position:relative;flex:1 1 160px;min-width:90px;height:28px}
 .ce-slider input{-webkit-appearance:none;appearance:none;position:absolute;inset:0;width:100%;height:28px;margin:0;padding:0;background:transparent;cursor:pointer}
@@ -3717,7 +4410,7 @@ var STYLE14 = `
 `;
 
 // shared/failures.js
-var STYLE15 = `
+var STYLE17 = `
 .ce-fatal{padding:14px 16px;border-left:4px solid var(--ce-error);margin:10px;background:var(--ce-panel);overflow-wrap:anywhere}
 .ce-fatal b{display:block}
 `;
@@ -3743,7 +4436,7 @@ function makeFailures({ h }, announce) {
 }
 
 // scenes/style.js
-var STYLE16 = `
+var STYLE18 = `
 .ce-root g.ce-box:focus-visible{outline:none}
 .ce-tip{pointer-events:none}
 .ce-stage text{font-family:inherit;dominant-baseline:central;user-select:none;-webkit-user-select:none}
@@ -3845,7 +4538,7 @@ function makeTable({ h, button, textButton }, store) {
     }
   };
 }
-var STYLE17 = `
+var STYLE19 = `
 .ce-table{position:absolute;inset:0;z-index:2;overflow:auto;background:var(--ce-bg);padding:0 10px 10px}
 .ce-table table{border-collapse:collapse;width:100%;font-size:12.5px;font-variant-numeric:tabular-nums;margin:0;color:inherit}
 .ce-table caption{text-align:left;padding:8px 0;color:var(--ce-muted);caption-side:top}
@@ -3853,6 +4546,74 @@ var STYLE17 = `
 .ce-table td{border-bottom:1px solid var(--ce-line);padding:4px 10px;text-align:left;vertical-align:top;overflow-wrap:break-word;max-width:420px}
 .ce-table td.ce-long{min-width:210px}
 .ce-table tbody tr:nth-child(even){background:var(--ce-ground)}
+`;
+
+// parts/timeline.js
+var WIDTH3 = 1e3;
+var HEIGHT3 = 14;
+var MIN_CALL = 2.5;
+function makeTimeline({ make }, { state }) {
+  const { h, s } = make;
+  const rows = h("div", { class: "ce-runs" });
+  const element = h("div", { class: "ce-timeline", role: "group", "aria-label": "Time line", hidden: true }, rows);
+  function framesShown() {
+    const frames = state.steps.slice(0, state.step + 1).flatMap((step) => step.frame ?? []);
+    const current = frames[frames.length - 1];
+    if (!current) return [];
+    return current.step === state.step && frames.length > 1 ? frames.slice(-2) : [current];
+  }
+  function row(frame, label, whole2) {
+    const measured = frame.times.cpu !== void 0;
+    const length = WIDTH3 * lengthOf(frame) / whole2;
+    const call = length / Math.max(1, frame.calls);
+    const gap = call > MIN_CALL ? Math.min(2, call / 4) : 0;
+    let x = 0;
+    const blocks = frame.plates.map(({ kind, calls }) => {
+      let d = "";
+      if (gap)
+        for (let i = 0; i < calls; i += 1)
+          d += `M${(x + i * call).toFixed(2)} 0h${(call - gap).toFixed(2)}v${HEIGHT3}H${(x + i * call).toFixed(2)}z`;
+      else d = `M${x.toFixed(2)} 0h${(calls * call).toFixed(2)}v${HEIGHT3}H${x.toFixed(2)}z`;
+      x += calls * call;
+      return s("path", { d, fill: state.palette.roles[kind] || state.palette.roles.operator });
+    });
+    const words = `${frame.calls.toLocaleString("en-US")} ${frame.calls === 1 ? "call" : "calls"}`;
+    const time = measured ? `, ${frame.times.cpu.toPrecision(3)} ms on the CPU` : "";
+    const view = {
+      viewBox: `0 0 ${WIDTH3} ${HEIGHT3}`,
+      preserveAspectRatio: "none",
+      class: "ce-run",
+      "aria-hidden": "true"
+    };
+    return [
+      h("span", { class: "ce-run-name", text: label }),
+      s("svg", view, blocks),
+      h("span", { text: words + time })
+    ];
+  }
+  return {
+    element,
+    reads: (
+      /** @type {const} */
+      ["steps", "step", "options", "palette"]
+    ),
+    draw() {
+      const shown = framesShown();
+      const drawn = shown.length > 0 && shown.every((frame) => frame.plates.length);
+      element.hidden = !drawn || state.options.film === false || state.options.stepper === false || isAsking(state);
+      if (element.hidden) return;
+      const whole2 = Math.max(...shown.map(lengthOf));
+      const labels = shown.length > 1 ? ["before", "after"] : ["runs"];
+      rows.replaceChildren(...shown.flatMap((frame, at) => row(frame, labels[at], whole2)));
+    }
+  };
+}
+var lengthOf = (frame) => frame.times.cpu ?? frame.calls;
+var STYLE20 = `
+.ce-timeline{flex:none;padding:5px 12px;border-top:1px solid var(--ce-line);background:var(--ce-panel)}
+.ce-runs{display:grid;grid-template-columns:auto 1fr auto;gap:3px 10px;align-items:center;font-size:12.5px}
+.ce-run{display:block;width:100%;height:14px}
+.ce-run-name{color:var(--ce-muted)}
 `;
 
 // parts/toolbar.js
@@ -3867,7 +4628,8 @@ function makeToolbar({ h, guard }, { state }, { setView }, setMode) {
         select.setAttribute("data-names", names.join(" "));
         select.replaceChildren(...names.map((value) => h("option", { value, text: words[value] || value })));
       }
-      select.value = text(state.view[name], names[0]);
+      const wanted = text(state.view[name], names[0]);
+      select.value = names.includes(wanted) ? wanted : names[0];
     };
     return { element: element2, draw };
   }
@@ -3918,7 +4680,7 @@ function makeToolbar({ h, guard }, { state }, { setView }, setMode) {
     }
   };
 }
-var STYLE18 = `
+var STYLE21 = `
 .ce-segments button{border-radius:0;margin-left:-1px}
 .ce-segments button:first-child{border-radius:6px 0 0 6px;margin-left:0}
 .ce-segments button:last-child{border-radius:0 6px 6px 0}
@@ -3927,25 +4689,28 @@ var STYLE18 = `
 `;
 
 // parts/style.js
-var STYLE19 = [
-  STYLE6,
-  STYLE18,
-  STYLE3,
-  STYLE14,
-  STYLE4,
-  STYLE13,
-  STYLE2,
-  STYLE12,
-  STYLE11,
-  STYLE8,
-  STYLE10,
-  STYLE,
-  STYLE17,
+var STYLE22 = [
   STYLE7,
-  STYLE9,
+  STYLE21,
+  STYLE3,
+  STYLE16,
+  STYLE4,
+  STYLE20,
   STYLE5,
   STYLE15,
-  STYLE16,
+  STYLE2,
+  STYLE13,
+  STYLE12,
+  STYLE9,
+  STYLE11,
+  STYLE,
+  STYLE19,
+  STYLE8,
+  STYLE10,
+  STYLE6,
+  STYLE17,
+  STYLE18,
+  STYLE14,
   SYSTEM_STYLE
 ].join("");
 
@@ -4007,6 +4772,8 @@ function render({ model, el }) {
   const selecting = makeSelecting(ui, store, saving, { root, stage, camera, lit: () => pager.words() });
   const pointing = makePointing(ui, store, { root, stage, camera, selecting, hint });
   const stepper = makeStepper(ui, store, stepping);
+  const film = makeFilm(ui, store, stepping);
+  const timeline = makeTimeline(ui, store);
   const toolbar = makeToolbar(ui, store, saving, requesting.setMode);
   const search = makeSearch(ui, store, selecting);
   const strip = makeStrip(ui, store, saving);
@@ -4047,10 +4814,12 @@ function render({ model, el }) {
   const main = h("div", { class: "ce-main" }, area, inspector.element, help.element);
   root.replaceChildren(
     stepper.element,
+    film.element,
     toolbar.element,
     strip.element,
     ui.wrong,
     main,
+    timeline.element,
     legend.element,
     foot.element,
     ui.live
@@ -4092,6 +4861,8 @@ function render({ model, el }) {
     makeFrame(store, root),
     arrangement,
     stepper,
+    film,
+    timeline,
     toolbar,
     stage,
     search,
@@ -4123,7 +4894,7 @@ function render({ model, el }) {
     watch.observe(area);
     closing.push(() => watch.disconnect());
   }
-  const sheet = h("style", { text: STYLE19 });
+  const sheet = h("style", { text: STYLE22 });
   el.appendChild(sheet);
   el.appendChild(root);
   store.draw();

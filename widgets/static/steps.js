@@ -105,7 +105,16 @@ var theme_default = {
       badFill: "#fdeee4",
       faster: "#5e3c99",
       slower: "#b35806",
-      noise: "#858c96"
+      noise: "#858c96",
+      input: "#86b2dc",
+      sum: "#55b09c",
+      product: "#e2bd63",
+      fused: "#9f8bd6",
+      operator: "#b3bac4",
+      leaf: "#c6ccd4",
+      onCell: "#10151c",
+      viewLine: "#2b7de0",
+      copyLine: "#cf5a1f"
     },
     categories: [
       "#cfe3f5",
@@ -174,7 +183,16 @@ var theme_default = {
       badFill: "#3a2113",
       faster: "#b2abd2",
       slower: "#f1a340",
-      noise: "#7d8792"
+      noise: "#7d8792",
+      input: "#5f8fc0",
+      sum: "#3c9a86",
+      product: "#b98f36",
+      fused: "#8571c4",
+      operator: "#717b87",
+      leaf: "#7d8794",
+      onCell: "#0b0f14",
+      viewLine: "#6aaeff",
+      copyLine: "#ff945c"
     },
     categories: [
       "#1f4b73",
@@ -243,7 +261,16 @@ var theme_default = {
       badFill: "Canvas",
       faster: "Highlight",
       slower: "CanvasText",
-      noise: "GrayText"
+      noise: "GrayText",
+      input: "Canvas",
+      sum: "Canvas",
+      product: "Canvas",
+      fused: "Canvas",
+      operator: "Canvas",
+      leaf: "Canvas",
+      onCell: "CanvasText",
+      viewLine: "CanvasText",
+      copyLine: "CanvasText"
     },
     categories: [],
     series: ["CanvasText"]

@@ -48,6 +48,8 @@ class TraceWidget(GraphWidget):
         session = self.session
         details = match_details(session.index, step, match)
         session.go(step)
+        if session.picture().view["group_by"] == "plates":
+            session.change_look(mode="before")  # the state with the layers of the match
         found = session.index.step(step).matches[match]
         session.select_nodes(session.index.nodes_of(found))
         self.view = {**dict(self.view), "hull": self._hull_of(found)}

@@ -32,7 +32,7 @@ class DisplayOptions:
 
     mode: Mode = "diff"
     colour_by: ColourBy = "change"
-    group_by: GroupBy = "fold"
+    group_by: GroupBy = "plates"
     near_misses: str | None = None
     everything: bool = False
 

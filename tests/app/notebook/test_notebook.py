@@ -79,7 +79,7 @@ class TestATrace:
         assert show(conflict, selection=[box]).selected_nodes == (0, 1, 2, 3)
 
     def test_another_view_is_drawn_when_the_trait_changes(self, conflict: Trace) -> None:
-        widget = show(conflict, step=3)
+        widget = show(conflict, step=3, group_by="fold")
         before = len(boxes(widget))
         widget.view = {**dict(widget.view), "mode": "after"}
         assert json.loads(str(widget.picture))["mode"] == "after"

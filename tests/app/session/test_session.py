@@ -50,7 +50,7 @@ def test_going_to_a_step_notifies_of_the_step_and_a_changed_selection(digits: Op
     assert (session.step, events.only()) == (3, {"step"})
     session.go(3)
     assert events == []
-    session.select([node_box(session, 0)])
+    session.select([node_box(session, 170)])
     assert events.only() == {"selection"}
     session.go(-1)
     assert session.step == len(digits.trace.steps) - 1

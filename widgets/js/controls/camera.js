@@ -14,7 +14,6 @@ import { boxOf, isAsking, picturesOf } from "../parts/state.js";
  * @typedef {import("../picture/types.js").Point} Point
  */
 
-const MOVE_MS = 320;
 /** After the last movement the view is saved. */
 const SAVE_MS = 400;
 const [MIN_ZOOM, MAX_ZOOM] = [0.01, 4];
@@ -97,15 +96,16 @@ export function makeCamera({ guard, timers }, store, { setView }, stage, root) {
     /** @param {number} t */
     const at = (t) => {
       stage.frame(t);
-      store.set({ camera: t >= 1 ? target : between(start, target, ease(t)) });
+      store.set({ camera: t >= 1 ? target : between(start, target, ease(stage.progress(t))) });
     };
     if (still) {
       at(1);
       return;
     }
+    const lasts = stage.lasts();
     const began = clock();
     const next = guard(() => {
-      const t = Math.min(1, (clock() - began) / MOVE_MS);
+      const t = Math.min(1, (clock() - began) / lasts);
       at(t);
       moving = t < 1 ? frameOf(next) : 0;
       root.setAttribute("data-moving", String(t < 1));
@@ -114,7 +114,7 @@ export function makeCamera({ guard, timers }, store, { setView }, stage, root) {
     root.setAttribute("data-moving", "true");
     moving = frameOf(next);
     // A page in the background paints no frames: finish without them.
-    timers.after("arrive", MOVE_MS + 200, () => {
+    timers.after("arrive", lasts + 200, () => {
       if (!moving) return;
       stop();
       at(1);

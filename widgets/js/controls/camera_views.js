@@ -18,6 +18,8 @@ const [NARROW, ZOOM_WIDTH] = [640, 44];
 const [MIN_SCALE, MAX_FIT] = [0.005, 1.2];
 /** Above this scale all of a picture is legible. */
 const LEGIBLE = 0.4;
+/** Below this scale plates are scrolled, not shrunk. */
+const LEGIBLE_PLATES = 0.45;
 /** Of more boxes than this the whole is of interest, down to this scale. */
 const [MANY, MANY_SCALE] = [80, 0.12];
 
@@ -61,6 +63,7 @@ export const whole = (pictures, viewport) => showing(extentOf(pictures), viewpor
  */
 export function automatic(pictures, viewport, asking) {
   const all = whole(pictures, viewport);
+  if (pictures[0]?.groupBy === "plates") return legible(all, pictures, viewport);
   if (!pictures.length || all.k >= LEGIBLE) return all;
   const [picture] = pictures;
   const many = picture.boxes.length > MANY;
@@ -76,6 +79,17 @@ export function automatic(pictures, viewport, asking) {
   const x = left ? rect.l + width / k / 2 : (rect.l + rect.r) / 2;
   const y = rect.b - rect.t > height / k ? rect.b - height / k / 2 : (rect.t + rect.b) / 2;
   return { k, x: within(x, width / k / 2, seen.l, seen.r), y: within(y, height / k / 2, seen.t, seen.b) };
+}
+
+/**
+ * Plates: all of them, or, where they would be too small, the first lines at a legible size.
+ * @param {Camera} all @param {Picture[]} pictures @param {Viewport} viewport @returns {Camera}
+ */
+function legible(all, pictures, { width, height, inset }) {
+  if (all.k >= LEGIBLE_PLATES) return all;
+  const { l, t, r } = extentOf(pictures);
+  const k = Math.max(all.k, Math.min(LEGIBLE_PLATES, width / (r - l + 28)));
+  return { k, x: (l + r) / 2, y: t + (height - inset) / 2 / k - (inset + 10) / k };
 }
 
 /**
@@ -119,12 +133,21 @@ export function zoomedTo(camera, k, at, { width, height }) {
 }
 
 /**
+ * A point of the viewport in the picture.
+ * @param {Camera} camera @param {{x: number, y: number}} at @param {Viewport} viewport
+ */
+export const pointOf = (camera, at, { width, height }) => ({
+  x: camera.x + (at.x - width / 2) / camera.k,
+  y: camera.y + (at.y - height / 2) / camera.k,
+});
+
+/**
  * The box at a point of the viewport.
  * @param {Picture} picture @param {Camera} camera @param {{x: number, y: number}} at @param {Viewport} viewport
  * @returns {Box | null}
  */
-export function boxAt({ boxes }, camera, at, { width, height }) {
-  const [x, y] = [camera.x + (at.x - width / 2) / camera.k, camera.y + (at.y - height / 2) / camera.k];
+export function boxAt({ boxes }, camera, at, viewport) {
+  const { x, y } = pointOf(camera, at, viewport);
   const slack = Math.min(12, 2 / camera.k);
   for (let index = boxes.length - 1; index >= 0; index -= 1) {
     const box = boxes[index];

@@ -1,7 +1,8 @@
 /** The pointer on a pane: hovering, dragging, clicking, and the wheel. */
 
 import { focusedIn } from "../shared/elements.js";
-import { boxAt } from "./camera_views.js";
+import { cellAt } from "../plates/cells.js";
+import { boxAt, pointOf } from "./camera_views.js";
 
 /**
  * @typedef {import("../picture/types.js").Camera} Camera
@@ -45,13 +46,15 @@ export function makePointing({ guard }, store, { root, stage, camera, selecting,
   /** @param {Point} at @param {Pane} pane */
   function hover(at, pane) {
     const box = hit(at, pane);
-    store.set({ hover: box ? box.id : "" });
+    const point = pointOf(state.camera, at, stage.viewport());
+    const cell = box?.plate ? cellAt(box, point.x, point.y) : null;
+    store.set({ hover: box ? box.id : "", cell: cell ? cell.index : -1 });
     if (box) hint.show(box, at, pane.element);
     else hint.hide();
   }
 
   function leave() {
-    store.set({ hover: "" });
+    store.set({ hover: "", cell: -1 });
     hint.hide();
   }
 

@@ -54,6 +54,8 @@ export function makeSelecting({ announce }, store, { save, setView }, { root, st
     /** Light the next match. @param {number} way */
     turn(way) {
       const hulls = state.picture ? state.picture.hulls : [];
+      // What plates show as the difference is the state after: matches are on the state before.
+      if (!hulls.length && state.picture?.matches.length) setView({ mode: "before" });
       if (!hulls.length) return;
       const at = hulls.findIndex((hull) => hull.id === state.hull);
       const next = at < 0 ? (way > 0 ? 0 : hulls.length - 1) : (at + way + hulls.length) % hulls.length;

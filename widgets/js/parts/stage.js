@@ -3,6 +3,7 @@
 import { number } from "../shared/reading.js";
 import { focusedIn } from "../shared/elements.js";
 import { MAX_SVG_BOXES } from "../picture/limits.js";
+import { platesScene } from "../scenes/plates.js";
 import { canvasScene } from "../scenes/canvas.js";
 import { svgScene } from "../scenes/svg.js";
 import { isCompact, marksOf, picturesOf } from "./state.js";
@@ -11,12 +12,16 @@ import { isCompact, marksOf, picturesOf } from "./state.js";
  * @typedef {import("../picture/types.js").Picture} Picture
  * @typedef {import("../picture/types.js").Scene} Scene
  * @typedef {import("./state.js").Changed} Changed
- * @typedef {{scene: Scene, element: any, title: any, picture: Picture | null, canvas: boolean}} Pane
+ * @typedef {{scene: Scene, element: any, title: any, picture: Picture | null, kind: keyof typeof SCENES}} Pane
  */
 
 /** Height of the titles and buttons at the top of a pane. */
 const INSET = 34;
-const MARKS = /** @type {const} */ (["selection", "found", "hull", "hover", "focus"]);
+/** How long boxes move. */
+const MOVE_MS = 320;
+const MARKS = /** @type {const} */ (["selection", "found", "hull", "hover", "focus", "cell"]);
+/** How pictures are drawn. */
+const SCENES = { plates: platesScene, canvas: canvasScene, svg: svgScene };
 
 /**
  * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
@@ -29,14 +34,15 @@ export function makeStage({ make, h }, { state }, { root, attach }) {
   /** @type {Pane[]} */
   let panes = [];
   /** While a host hides the view (scrolled out of a notebook) it has no size: keep the last one. */
+  let lasts = MOVE_MS;
   const size = { width: 800, height: 320 };
 
-  /** @param {boolean} canvas @returns {Pane} */
-  function newPane(canvas) {
-    const scene = (canvas ? canvasScene : svgScene)(make, () => state.palette);
+  /** @param {keyof typeof SCENES} kind @returns {Pane} */
+  function newPane(kind) {
+    const scene = SCENES[kind](make, () => state.palette);
     const title = h("div", { class: "ce-view-title" });
     /** @type {Pane} */
-    const pane = { scene, element: h("div", { class: "ce-view" }, scene.stage, title), title, picture: null, canvas };
+    const pane = { scene, element: h("div", { class: "ce-view" }, scene.stage, title), title, picture: null, kind };
     attach(pane);
     return pane;
   }
@@ -44,8 +50,10 @@ export function makeStage({ make, h }, { state }, { root, attach }) {
   /** @param {Picture[]} shown */
   function matchPanes(shown) {
     const limit = number(state.options.svg_limit, MAX_SVG_BOXES);
-    const kinds = shown.map((picture) => picture.boxes.length > limit);
-    if (panes.length === shown.length && panes.every((pane, index) => pane.canvas === kinds[index])) return;
+    const kinds = shown.map(({ boxes, groupBy }) =>
+      groupBy === "plates" ? "plates" : boxes.length > limit ? "canvas" : "svg",
+    );
+    if (panes.length === shown.length && panes.every((pane, index) => pane.kind === kinds[index])) return;
     for (const pane of panes) pane.scene.close();
     panes = kinds.map(newPane);
     element.replaceChildren(...panes.map((pane) => pane.element));
@@ -63,8 +71,8 @@ export function makeStage({ make, h }, { state }, { root, attach }) {
       pane.title.hidden = shown.length < 2;
       pane.title.textContent = twins || !title ? (index ? "After" : "Before") : title;
       const words = [title, note].filter(Boolean).join(". ");
-      pane.scene.stage.setAttribute("aria-label", `Graph, ${boxes.length} boxes. ${words}`);
-      pane.scene.show(picture, from[index] || from[0] || new Map());
+      pane.scene.list.setAttribute("aria-label", `Graph, ${boxes.length} boxes. ${words}`);
+      lasts = pane.scene.show(picture, from[index] || from[0] || new Map()) || MOVE_MS;
     });
     const { picture } = state;
     empty.hidden = Boolean(picture && picture.boxes.length);
@@ -120,6 +128,10 @@ export function makeStage({ make, h }, { state }, { root, attach }) {
     frame(t) {
       for (const { scene } of panes) scene.frame(t);
     },
+    /** How long the movement to the picture takes, in milliseconds. */
+    lasts: () => lasts,
+    /** How far it is at `t`. @param {number} t */
+    progress: (t) => panes[0]?.scene.progress?.(t) ?? t,
     /** Whether a pane shows a box. @param {string} id */
     has: (id) => Boolean(paneOf(id)),
     /** Put the focus on a box, else on the first; on the view if there is none. @param {string} id @param {number} [first] */

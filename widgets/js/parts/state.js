@@ -14,14 +14,14 @@ import { text } from "../shared/reading.js";
  * @typedef {{
  *   picture: Picture | null, steps: Step[], step: number, details: Details | null,
  *   view: Record<string, any>, options: Record<string, any>,
- *   selection: string[], found: Set<string> | null, hull: string, hover: string, focus: string,
+ *   selection: string[], found: Set<string> | null, hull: string, hover: string, focus: string, cell: number,
  *   palette: Palette, width: number, roomy: boolean, camera: Camera,
  *   playing: boolean, onlyChanging: boolean, query: string, stopped: boolean,
  *   showTable: boolean, showAllRows: boolean, showHelp: boolean, showSide: boolean,
  * }} State
- * `found`: the boxes that match `query`; `hull`: the lit match; `hover`, `focus`: boxes; `width`: pixels of the view;
- * `roomy`: the window is high enough for a legend below the picture;
- * `stopped`: the host does not answer any more; `showSide`: the inspector is open as a drawer, or closed beside the picture.
+ * `found`: the boxes that match `query`; `hull`: the lit match; `hover`, `focus`: boxes; `cell`: the cell at the pointer;
+ * `width`: pixels of the view; `roomy`: the window is high enough for a legend below the picture; `stopped`: the host does
+ * not answer any more; `showSide`: the inspector is open as a drawer, or closed beside the picture.
  * @typedef {ReturnType<typeof import("../shared/store.js").makeStore<State>>} Store
  * @typedef {ReadonlySet<keyof State>} Changed  the fields that have changed
  */
@@ -42,6 +42,7 @@ export const initialState = (palette) => ({
   hull: "",
   hover: "",
   focus: "",
+  cell: -1,
   palette,
   width: 900,
   roomy: true,
@@ -98,10 +99,11 @@ export const captionOf = (state) => (state.picture && !isAsking(state) ? state.p
 export const messageOf = (state) => (state.picture && !isAsking(state) ? state.picture.message : "");
 
 /** What is emphasized in the scenes. @param {Readonly<State>} state @returns {Marks} */
-export const marksOf = ({ selection, found, hull, hover, focus }) => ({
+export const marksOf = ({ selection, found, hull, hover, focus, cell }) => ({
   selected: new Set(selection),
   found,
   hull,
   hover,
   focus,
+  cell,
 });

@@ -1,7 +1,9 @@
 /** The style of a view of pictures: that of its parts. Every class has a prefix, because Jupyter has no shadow root. */
 
+import { STYLE as PLATES } from "../plates/labels.js";
 import { STYLE as FAILURES } from "../shared/failures.js";
 import { STYLE as SCENES } from "../scenes/style.js";
+import { STYLE as FILM } from "./film.js";
 import { STYLE as FOOT } from "./foot.js";
 import { STYLE as FRAME, SYSTEM_STYLE } from "./frame.js";
 import { STYLE as HELP } from "./help.js";
@@ -16,6 +18,7 @@ import { STYLE as STAGE } from "./stage.js";
 import { STYLE as STEPPER } from "./stepper.js";
 import { STYLE as STRIP } from "./strip.js";
 import { STYLE as TABLE } from "./table.js";
+import { STYLE as TIMELINE } from "./timeline.js";
 import { STYLE as TOOLBAR } from "./toolbar.js";
 import { STYLE as ZOOM } from "./zoom.js";
 
@@ -24,6 +27,8 @@ export const STYLE = [
   TOOLBAR,
   SEARCH,
   STEPPER,
+  FILM,
+  TIMELINE,
   STRIP,
   STAGE,
   ZOOM,
@@ -38,5 +43,6 @@ export const STYLE = [
   FOOT,
   FAILURES,
   SCENES,
+  PLATES,
   SYSTEM_STYLE,
 ].join("");

@@ -35,6 +35,9 @@ function swatchParts(s, item, palette) {
   const mark = (text, fill) => s("text", { ...MARK, fill, ...BOLD, text });
   const category = /^category-(\d+)$/.exec(role);
 
+  if (channel === "cell") return cellParts(s, role, roles);
+  if (channel === "line") return [s("path", { d: "M1 8h24", stroke: roles[role], "stroke-width": 2.2 })];
+  if (channel === "mark") return markParts(s, role, roles);
   if (channel === "shape" || isKind(role)) return kindParts(s, role, roles);
   if (channel === "hull") {
     const style = hullStyle(role, palette);
@@ -80,6 +83,28 @@ function kindParts(s, kind, roles) {
   const outline = { d: boxPath(kind, 23, 13), transform: "translate(13 8)", fill: roles.box, stroke: roles.kept };
   const pen = { fill: "none", stroke: roles.fg, "stroke-width": 2, "stroke-linecap": "round" };
   return [s("path", outline), s("path", { d: symbolOf(kind), transform: "translate(7.8 2.8) scale(.65)", ...pen })];
+}
+
+/**
+ * The cell of a kind of layer; three that are apart, or closed up.
+ * @param {Make["s"]} s @param {string} role @param {Record<string, string>} roles
+ */
+function cellParts(s, role, roles) {
+  const stroke = roles.kept;
+  if (role !== "apart" && role !== "folded")
+    return [s("rect", { ...BOX, fill: roles[role] || roles.operator, stroke })];
+  const width = role === "apart" ? 6 : 8;
+  const cells = [1, 9, 17].map((x) => s("rect", { x, y: 2, width, height: 12, fill: roles.operator, stroke }));
+  const frame = s("rect", { x: 1, y: 2, width: 24, height: 12, fill: "none", stroke: roles.fg, "stroke-width": 2 });
+  return role === "apart" ? cells : [...cells, frame];
+}
+
+/** The mark of a cell. @param {Make["s"]} s @param {string} role @param {Record<string, string>} roles */
+function markParts(s, role, roles) {
+  const stroke = { lost: roles.lost, "near-miss": roles.nearMiss }[role] || roles.fg;
+  const dash = role === "near-miss" ? "3 3" : null;
+  const cross = role === "lost" ? "M7 2l12 12M19 2L7 14" : "";
+  return [s("path", { d: `M7 2h12v12H7z${cross}`, fill: "none", stroke, "stroke-width": 2, "stroke-dasharray": dash })];
 }
 
 /** An edge that was changed. @param {Make["s"]} s @param {string} change @param {Record<string, string>} roles */

@@ -24,7 +24,8 @@ export function makeToolbar({ h, guard }, { state }, { setView }, setMode) {
         select.setAttribute("data-names", names.join(" "));
         select.replaceChildren(...names.map((value) => h("option", { value, text: words[value] || value })));
       }
-      select.value = text(state.view[name], names[0]);
+      const wanted = text(state.view[name], names[0]);
+      select.value = names.includes(wanted) ? wanted : names[0];
     };
     return { element, draw };
   }

@@ -59,7 +59,7 @@ function build(raw, floats, start) {
   const legend = list(raw.legend).map((item) => readLegendItem(record(item)));
   const right = boxes.reduce((most, box) => Math.max(most, box.x + box.w / 2 + MARGIN), 0);
   const bottom = boxes.reduce((most, box) => Math.max(most, box.y + box.h / 2 + MARGIN), 0);
-  route(boxes, edges);
+  if (text(raw.group_by) !== "plates") route(boxes, edges);
   return {
     step: number(raw.step),
     mode: text(raw.mode, "diff"),
@@ -83,7 +83,30 @@ function build(raw, floats, start) {
       label: text(record(action).label),
       beside: text(record(action).beside, raw.message ? "message" : "note"),
     })),
+    origins: list(raw.origins).map(numbers),
+    matches: list(raw.matches).map((match) => ({ ...readHull(record(match)), nodes: texts(record(match).nodes) })),
     other: null,
+  };
+}
+
+/** @param {any} value */
+const numbers = (value) => list(value).map((item) => number(item));
+
+/** @param {any} value @returns {import("./types.js").Plate | null} */
+function readPlate(value) {
+  if (!value || typeof value !== "object") return null;
+  const { calls, news, reads, shape } = value;
+  return {
+    cells: numbers(value.cells),
+    places: numbers(value.places),
+    unit: numbers(value.unit),
+    gap: number(value.gap),
+    room: number(value.room, 80),
+    marks: Object.fromEntries(Object.entries(record(value.marks)).map(([mark, cells]) => [mark, numbers(cells)])),
+    calls: text(calls),
+    news: text(news),
+    reads: text(reads),
+    shape: text(shape),
   };
 }
 
@@ -131,6 +154,7 @@ const readBox = (node) => ({
   })),
   cameFrom: texts(node.came_from),
   numbered: "",
+  plate: readPlate(node.plate),
 });
 
 /** A change that is not known is none. @param {any} part @returns {string} */
@@ -152,6 +176,7 @@ function readEdge(edge, byId) {
     read: text(edge.read),
     copied: number(edge.copied_bytes),
     label: text(edge.label),
+    pairs: numbers(edge.pairs),
     bends: bends.map(([x, y]) => ({ x: number(x), y: number(y) })),
     points: [],
     run: "v",
@@ -161,14 +186,19 @@ function readEdge(edge, byId) {
 /** @param {any} hulls @param {Map<string, Box>} byId @returns {Hull[]} */
 function readHulls(hulls, byId) {
   const all = list(hulls).map((hull, index) => ({
-    id: text(record(hull).id, String(index)),
-    kind: text(record(hull).kind, "match"),
+    ...readHull(record(hull), index),
     boxes: texts(record(hull).nodes).flatMap((id) => byId.get(id) ?? []),
-    label: text(record(hull).label),
-    reason: text(record(hull).reason),
   }));
   return all.filter((hull) => hull.boxes.length);
 }
+
+/** @param {Record<string, any>} hull @param {number} [index] */
+const readHull = (hull, index = 0) => ({
+  id: text(hull.id, String(index)),
+  kind: text(hull.kind, "match"),
+  label: text(hull.label),
+  reason: text(hull.reason),
+});
 
 /** @param {Record<string, any>} item @returns {LegendItem} */
 const readLegendItem = ({ channel, role, sign, text: words }) => ({

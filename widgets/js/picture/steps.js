@@ -23,7 +23,25 @@ export function readSteps(value) {
     counted: text(record(step).counted),
     nearMisses: number(record(step).near_misses),
     seconds: number(record(step).seconds),
+    frame: readFrame(record(step).frame, index),
   }));
+}
+
+/** @param {any} value @param {number} step @returns {import("./types.js").Frame | null} */
+function readFrame(value, step) {
+  if (!value || typeof value !== "object") return null;
+  return {
+    step,
+    label: text(value.label),
+    calls: number(value.calls),
+    sentence: text(value.sentence),
+    times: Object.fromEntries(Object.entries(record(value.times)).map(([device, ms]) => [device, number(ms)])),
+    plates: list(value.plates).map((plate) => ({
+      kind: text(record(plate).kind, "operator"),
+      at: list(record(plate).at).map((part) => number(part)),
+      calls: number(record(plate).calls, 1),
+    })),
+  };
 }
 
 /** @param {any} value @returns {Details | null} */

@@ -2,22 +2,28 @@
 
 /**
  * @typedef {{sign: string, text: string, tone: string}} Badge
+ * @typedef {{cells: number[], places: number[], unit: number[], gap: number, room: number, calls: string, news: string, reads: string,
+ *   shape: string, marks: Record<string, number[]>}} Plate
  * @typedef {{id: string, ids: number[], title: string, detail: string, kind: string, level: number, count: number,
  *   folds: number, change: string, fill: number | null, fillText: string, category: number | null, matched: boolean,
- *   badges: Badge[], cameFrom: string[], numbered: string, x: number, y: number, w: number, h: number}} Box
+ *   badges: Badge[], cameFrom: string[], numbered: string, plate: Plate | null, x: number, y: number, w: number, h: number}} Box
  * @typedef {{source: Box, target: Box, change: string, count: number, read: string, copied: number, label: string,
- *   bends: Point[], points: Point[], run: "v" | "h"}} Edge
+ *   pairs: number[], bends: Point[], points: Point[], run: "v" | "h"}} Edge
  * @typedef {{id: string, kind: string, boxes: Box[], label: string, reason: string}} Hull
+ * @typedef {{id: string, kind: string, nodes: string[], label: string, reason: string}} Match  on the picture before
  * @typedef {{channel: string, role: string, sign: string, text: string}} LegendItem
  * @typedef {{columns: string[], rows: string[][]}} Table
  * @typedef {{name: string, label: string, beside: string}} Action
  * @typedef
  * {{step: number, mode: string, colourBy: string, groupBy: string, title: string, caption: string, note: string,
  *   message: string, width: number, height: number, boxes: Box[], byId: Map<string, Box>, edges: Edge[], hulls: Hull[],
- *   legend: LegendItem[], signs: Map<number, string>, table: Table, actions: Action[], other: Picture | null}} Picture
+ *   legend: LegendItem[], signs: Map<number, string>, table: Table, actions: Action[], origins: number[][], matches: Match[],
+ *   other: Picture | null}} Picture
  * @typedef {{index: number, path: string, title: string, summary: string, changed: boolean, ok: boolean | null,
  * error: string, layers: number, counted: string, folds: number, matches: number, nearMisses: number, seconds:
- * number}} Step
+ * number, frame: Frame | null}} Step
+ * @typedef {{step: number, label: string, calls: number, sentence: string, times: Record<string, number>,
+ *   plates: import("../plates/small.js").SmallPlate[]}} Frame
  * @typedef {{heading: string, rows: string[][], lines: string[]}} Section
  * @typedef {{id: string, title: string, sections: Section[]}} Details
  *
@@ -25,10 +31,12 @@
  * @typedef {{l: number, t: number, r: number, b: number}} Rect
  * @typedef {{k: number, x: number, y: number}} Camera  scale, and the point of the picture at the centre of the
  * viewport
- * @typedef {{selected: Set<string>, found: Set<string> | null, hull: string, hover: string, focus: string}} Marks
- * @typedef {{stage: any, show(picture: Picture, from: Map<string, Point>): void, frame(t: number): void,
+ * @typedef {{selected: Set<string>, found: Set<string> | null, hull: string, hover: string, focus: string,
+ *   cell: number}} Marks  `cell`: position of the cell at the pointer in the box `hover`, or -1
+ * @typedef {{stage: any, list: any, show(picture: Picture, from: Map<string, Point>): number | void, frame(t: number): void, progress?(t: number): number,
  *   look(camera: Camera, width: number, height: number): void, mark(marks: Marks): void, recolour(): void,
- *   focus(id: string): void, places(): Map<string, Point>, close(): void}} Scene
+ *   focus(id: string): void, places(): Map<string, Point>, close(): void}} Scene  `list`: the list box; `show` returns how many milliseconds it
+ *   moves; `progress` how far the movement is at `t`, for the camera
  */
 
 export {};

@@ -25,7 +25,7 @@ export const MODE_WORDS = { diff: "Diff", before: "Before", after: "After", side
 /** @type {Record<string, string>} */
 export const COLOUR_WORDS = { change: "change", kind: "kind", time: "time", memory: "memory", fold: "fold" };
 /** @type {Record<string, string>} */
-export const GROUP_WORDS = { fold: "level + fold key", none: "none", scope: "scope" };
+export const GROUP_WORDS = { plates: "plates", fold: "level + fold key", none: "none", scope: "scope" };
 
 /**
  * The texts in a box and their positions; if there is no room for the title, there is still room for its number.

@@ -131,6 +131,7 @@ export function svgScene(make, palette) {
   recolour();
   return {
     stage,
+    list: stage,
     recolour,
     show(shown, from) {
       picture = shown;

@@ -1,0 +1,137 @@
+"""Plates as plain data: where they are, their cells, and which cell reads which."""
+
+from collections.abc import Mapping, Sequence
+
+from explorer.views.changes import APPLIED, LOST, match_roles
+from explorer.views.hulls import near_miss_nodes
+from explorer.views.index import TraceIndex, cached
+from explorer.views.plates.cells import UNKNOWN, Plate, plates_of
+from explorer.views.plates.layout import MARGIN, Placed, Stage, place_plates
+from explorer.views.plates.words import calls_text, label_width, news_text, reads_text, rewrites_by_layer, shape_text
+from widgets.schema import EdgeView, PlateView, SmallPlateView
+
+MAX_GAP = 5.0
+"""The largest gap between the cells of separate layers, in pixels."""
+MAX_PAIRS = 20_000
+"""Beyond it, only the plates are connected, not their cells."""
+TURN = 10.0
+"""Distance of an arrow that goes to the next line from the plates that it leaves and enters."""
+
+
+@cached
+def stage_of(index: TraceIndex, step: int) -> Stage:
+    """Return where the plates are after a step."""
+    return place_plates(plates_of(index, step), label_width)
+
+
+def placed_at(index: TraceIndex, step: int) -> Mapping[str, Placed]:
+    """Return the plates after a step by the ids of their boxes."""
+    return {placed.plate.id: placed for placed in stage_of(index, step).placed}
+
+
+def rects_of(index: TraceIndex, step: int, names: Sequence[str]) -> list[list[float]]:
+    """Return x and y of the centre, width and height of the boxes of plates."""
+    placed = placed_at(index, step)
+    return [
+        [one.left + one.shape.width / 2, one.top + one.shape.height / 2, one.shape.width, one.shape.height]
+        for one in map(placed.__getitem__, names)
+    ]
+
+
+def size_of(index: TraceIndex, step: int) -> tuple[float, float]:
+    """Return the size of the drawing, without the margin on the right and below."""
+    stage = stage_of(index, step)
+    return stage.width - MARGIN, stage.height - MARGIN
+
+
+def plate_view(index: TraceIndex, step: int, name: str, *, at: int, near_misses: str | None, marked: bool) -> PlateView:
+    """Return the inside of a plate as it is after the step `at`: `step`, or the one before.
+
+    If `marked`, with what the step does to its cells; those where the pattern `near_misses` failed are marked, too.
+    """
+    placed = placed_at(index, at)[name]
+    plate, shape = placed.plate, placed.shape
+    narrow = min(min(width * shape.unit[0], height * shape.unit[1]) for _, _, width, height in shape.places)
+    view: PlateView = {
+        "cells": [cell.layer for cell in plate.cells],
+        "places": [number for place in shape.places for number in place],
+        "unit": list(shape.unit),
+        "gap": 0.0 if plate.node is not None else min(MAX_GAP, narrow / 4),
+        "room": placed.room,
+        "calls": calls_text(index, step if marked and at == step else 0, plate),
+        "news": news_text(index, step, plate) if marked and at == step else "",
+        "reads": reads_text(index, plate),
+        "shape": shape_text(plate),
+    }
+    marks = _marks(index, step, plate, at, near_misses) if marked else {}
+    if marks:
+        view["marks"] = marks
+    return view
+
+
+def _marks(index: TraceIndex, step: int, plate: Plate, at: int, pattern: str | None) -> dict[str, list[int]]:
+    """Return the cells of each kind of mark."""
+    found: dict[str, set[int]] = {}
+    roles = match_roles(index, step)
+    made = rewrites_by_layer(index, step)
+    for cell in plate.cells if plate.node is None else ():
+        if cell.layer in made and at == step:
+            found.setdefault("new", set()).add(cell.layer)
+        elif roles[cell.layer] & APPLIED and at < step:
+            found.setdefault("matched", set()).add(cell.layer)
+        elif roles[cell.layer] & LOST:
+            found.setdefault("lost", set()).add(cell.layer)
+    if pattern is not None:
+        found["near-miss"] = _missed_layers(index, step, pattern)
+    positions = {cell.layer: i for i, cell in enumerate(plate.cells) if cell.layer != UNKNOWN}
+    marks = {mark: sorted(positions[layer] for layer in layers & positions.keys()) for mark, layers in found.items()}
+    return {mark: cells for mark, cells in marks.items() if cells}
+
+
+@cached
+def _missed_layers(index: TraceIndex, step: int, pattern: str) -> set[int]:
+    """Return the layers at which attempts of a pattern failed."""
+    missed = [miss for miss in index.step(step).refusals if miss.refusal.pattern == pattern]
+    return {layer for miss in missed for layer in near_miss_nodes(index, step, miss)}
+
+
+def origins_of_cells(index: TraceIndex, step: int) -> list[list[int]]:
+    """Return each layer that the step made, followed by those that it replaces."""
+    return [[layer, *rewrite.removed] for layer, rewrite in sorted(rewrites_by_layer(index, step).items())]
+
+
+def add_cells(index: TraceIndex, at: int, edges: Sequence[EdgeView]) -> None:
+    """Add to arrows between plates which cell reads which, and the way to a plate on another line."""
+    plates, stage = plates_of(index, at), stage_of(index, at)
+    position = {plate.id: i for i, plate in enumerate(plates.plates)}
+    total = sum(map(len, plates.reads.values()))
+    for edge in edges:
+        source, target = position[edge["source"]], position[edge["target"]]
+        if total <= MAX_PAIRS:
+            edge["pairs"] = [number for pair in plates.reads.get((source, target), ()) for number in pair]
+        if stage.line_of[source] != stage.line_of[target]:
+            edge["points"] = _around(stage, source, target)
+
+
+def _around(stage: Stage, source: int, target: int) -> list[list[float]]:
+    """Return the way from a plate to one on another line: down behind the first line, and along the gap."""
+    one, other = stage.placed[source], stage.placed[target]
+    right, left = one.left + one.shape.width, other.left
+    level = stage.tops[stage.line_of[target]] - TURN / 2
+    start, end = one.top + one.shape.height / 2, other.top + other.shape.height / 2
+    out, back = right + TURN, left - TURN
+    return [[right, start], [out, start], [out, level], [back, level], [back, end], [left, end]]
+
+
+def small_plates(index: TraceIndex, step: int) -> list[SmallPlateView]:
+    """Return the plates after a step for a small drawing."""
+    stage = stage_of(index, step)
+    percent = 100 / stage.width
+    return [
+        {
+            "kind": one.plate.record.kind,
+            "at": [round(part * percent) for part in (one.left, one.top, one.shape.width, one.shape.height)],
+            "calls": one.plate.num_calls,
+        }
+        for one in stage.placed
+    ]

@@ -1,0 +1,204 @@
+"""Where plates and their cells are drawn: levels from left to right, wrapped like lines of text; never scaled down."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from math import ceil, sqrt
+
+from explorer.views.plates.cells import Cell, Plate, Plates
+from explorer.views.plates.geometry import Grid
+
+PAGE = (1200.0, 480.0)
+"""Plates are wrapped so that they fill a page of this shape best."""
+MAX_LINES = 8
+SIDE = 168.0
+"""The longer side of an image: all images of a picture have one scale, so that regions can be compared."""
+MARGIN, LEVEL_GAP, PLATE_GAP, LINE_GAP = 24.0, 52.0, 10.0, 14.0
+ABOVE, BELOW = 24.0, 54.0
+"""Room for the title above a plate, and for the lines of text below it."""
+CELL, MIN_CELL = 28.0, 2.5
+"""The side of a cell that is not drawn at its variables, and that of one among very many."""
+COLUMN = 6
+"""Up to this many such cells are in one column, next to the inputs of a product."""
+MIN_ROW, MAX_LANES = 5.0, 8
+"""The least height of a variable on a line; the most cells next to each other at one variable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A plate with its corner and the width for its words, in pixels, and its cells."""
+
+    plate: Plate
+    left: float
+    top: float
+    room: float
+    shape: "Shape"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The cells of a plate as column, row, width and height in units; its size in units; the pixels of a unit."""
+
+    places: tuple[tuple[int, int, int, int], ...]
+    units: tuple[int, int]
+    unit: tuple[float, float]
+
+    @property
+    def width(self) -> float:
+        """Pixels from the left of the first to the right of the last column."""
+        return self.units[0] * self.unit[0]
+
+    @property
+    def height(self) -> float:
+        """Pixels from the top of the first to the bottom of the last row."""
+        return self.units[1] * self.unit[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """All plates of a step, with their line, and the size of the drawing in pixels."""
+
+    placed: tuple[Placed, ...]
+    line_of: tuple[int, ...]
+    tops: tuple[float, ...]
+    """The upper edge of each line."""
+    width: float
+    height: float
+
+
+Labels = Callable[[Plate], float]
+"""The width of the longest label of a plate."""
+
+
+def place_plates(plates: Plates, label_width: Labels) -> Stage:
+    """Place the plates of a step on the number of lines with which they are largest on the page."""
+    columns = [
+        _column([(plate, shape_of(plate, plates.grid)) for plate in of_level], label_width)
+        for _, of_level in groupby(plates.plates, key=lambda plate: plate.level)
+    ]
+    stages = (_stage(_lines(columns, number)) for number in range(1, min(MAX_LINES, max(len(columns), 1)) + 1))
+    return max(stages, key=lambda stage: min(PAGE[0] / stage.width, PAGE[1] / stage.height))
+
+
+def _lines(columns: "Sequence[_Column]", number: int) -> "list[list[_Column]]":
+    """Wrap levels into lines of about equal width."""
+    total = sum(column.width + LEVEL_GAP for column in columns)
+    lines: list[list[_Column]] = [[]]
+    used = 0.0
+    for column in columns:
+        middle = used + (column.width + LEVEL_GAP) / 2
+        if lines[-1] and middle > len(lines) * total / number:
+            lines.append([])
+        used += column.width + LEVEL_GAP
+        lines[-1].append(column)
+    return lines
+
+
+def _stage(lines: "Sequence[Sequence[_Column]]") -> Stage:
+    placed: list[Placed] = []
+    line_of: list[int] = []
+    tops: list[float] = []
+    right, top = 0.0, MARGIN
+    for number, line in enumerate(lines):
+        tops.append(top)
+        height = max((column.height for column in line), default=0.0)
+        left = MARGIN
+        for column in line:
+            placed += column.place(left, top, height)
+            line_of += [number] * len(column.parts)
+            left += column.width + LEVEL_GAP
+        right = max(right, left - LEVEL_GAP)
+        top += height + LINE_GAP
+    return Stage(tuple(placed), tuple(line_of), tuple(tops), right + MARGIN, top - LINE_GAP + MARGIN)
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """The plates of one level, one below the other."""
+
+    parts: Sequence[tuple[Plate, Shape]]
+    width: float
+    height: float
+
+    def place(self, left: float, top: float, height: float) -> list[Placed]:
+        """Place the plates in the middle of a line."""
+        y = top + (height - self.height) / 2
+        found: list[Placed] = []
+        for plate, shape in self.parts:
+            y += ABOVE
+            found.append(Placed(plate, left + (self.width - shape.width) / 2, y, self.width + LEVEL_GAP - 10, shape))
+            y += shape.height + BELOW + PLATE_GAP
+        return found
+
+
+def _column(parts: Sequence[tuple[Plate, Shape]], label_width: Labels) -> _Column:
+    width = max(max(shape.width, label_width(plate)) for plate, shape in parts)
+    height = sum(shape.height + ABOVE + BELOW + PLATE_GAP for _, shape in parts) - PLATE_GAP
+    return _Column(parts, width, height)
+
+
+# ---------------------------------------------------------------------- one plate
+
+
+def shape_of(plate: Plate, grid: Grid | None) -> Shape:
+    """Return where the cells of a plate are: at their variables, or else in rows."""
+    shape = None
+    if grid is not None:
+        shape = _mosaic(plate.cells, grid) if grid.height > 1 else _line(plate.cells, grid)
+    return shape or _rows(len(plate.cells))
+
+
+def _rows(count: int) -> Shape:
+    """Place cells in rows, in the order of slices."""
+    columns = 1 if count <= COLUMN else ceil(sqrt(count))
+    rows = ceil(count / columns)
+    unit = max(MIN_CELL, min(CELL, SIDE / max(columns, rows)))
+    return Shape(tuple((i % columns, i // columns, 1, 1) for i in range(count)), (columns, rows), (unit, unit))
+
+
+def _mosaic(cells: Sequence[Cell], grid: Grid) -> Shape | None:
+    """Place cells on their regions of the image, channels that have cells of their own side by side.
+
+    None if a cell has no region or two overlap.
+    """
+    starts = sorted({cell.region.first_channel for cell in cells if cell.region is not None})
+    panel = grid.width + 1
+    areas = [(r.right - r.left) * (r.bottom - r.top) for r in (cell.region for cell in cells) if r is not None]
+    if sum(areas) > grid.width * grid.height * len(starts):
+        return None
+    taken: set[tuple[int, int]] = set()
+    places: list[tuple[int, int, int, int]] = []
+    for cell in cells:
+        region = cell.region
+        if region is None:
+            return None
+        left = starts.index(region.first_channel) * panel + region.left
+        place = (left, region.top, region.right - region.left, region.bottom - region.top)
+        pixels = {(x, y) for x in range(left, left + place[2]) for y in range(region.top, region.bottom)}
+        if taken & pixels:
+            return None
+        taken |= pixels
+        places.append(place)
+    pixel = SIDE / max(grid.width, grid.height)
+    return Shape(tuple(places), (len(starts) * panel - 1, grid.height), (pixel, pixel))
+
+
+def _line(cells: Sequence[Cell], grid: Grid) -> Shape | None:
+    """Place cells at their variables, from top to bottom, those that overlap side by side.
+
+    None if a cell has no region, or there is no room.
+    """
+    row = min(CELL, SIDE / grid.width)
+    if row < MIN_ROW:
+        return None
+    ends: list[int] = []
+    places: dict[int, tuple[int, int, int, int]] = {}
+    for i, region in sorted(enumerate(cell.region for cell in cells), key=lambda one: one[1].left if one[1] else 0):
+        if region is None:
+            return None
+        lane = next((lane for lane, end in enumerate(ends) if end <= region.left), len(ends))
+        ends[lane : lane + 1] = [region.right]
+        places[i] = (lane, region.left, 1, region.right - region.left)
+    if len(ends) > MAX_LANES:
+        return None
+    return Shape(tuple(places[i] for i in range(len(cells))), (len(ends), grid.width), (CELL, row))

@@ -1,0 +1,41 @@
+"""The legend of plates: what cells, frames, lines and marks mean, as far as they occur."""
+
+from collections.abc import Iterable, Sequence
+
+from widgets.schema import EdgeView, LegendItem, NodeView
+
+KINDS = {
+    "input": "input layer",
+    "sum": "sum",
+    "product": "product",
+    "fused": "fused layer",
+    "operator": "other node",
+    "leaf": "leaf",
+}
+MARKS = {
+    "matched": "part of a match",
+    "new": "made by this step",
+    "lost": "lost a conflict",
+    "near-miss": "near miss",
+}
+
+
+def plates_legend(nodes: Sequence[NodeView], edges: Sequence[EdgeView], coloured: bool) -> list[LegendItem]:
+    """Return the legend of a picture; `coloured` says whether cells have the colours of something but their kind."""
+    plates = [node["plate"] for node in nodes if "plate" in node]
+    kinds = {node["kind"] for node in nodes}
+    marks = {mark for plate in plates for mark in plate.get("marks", {})}
+    items = [] if coloured else _items("cell", ((kind, text) for kind, text in KINDS.items() if kind in kinds))
+    if any(plate["gap"] for plate in plates):
+        items += _items("cell", [("apart", "apart: each is a call")])
+    if any(not plate["gap"] for plate in plates):
+        items += _items("cell", [("folded", "closed up: slices of one call")])
+    if any(edge["read"] and not edge["copied_bytes"] for edge in edges):
+        items += _items("line", [("viewLine", "read as a view, nothing is copied")])
+    if any(edge["copied_bytes"] for edge in edges):
+        items += _items("line", [("copyLine", "read by copying")])
+    return items + _items("mark", ((mark, text) for mark, text in MARKS.items() if mark in marks))
+
+
+def _items(channel: str, texts: Iterable[tuple[str, str]]) -> list[LegendItem]:
+    return [{"channel": channel, "role": role, "sign": "", "text": text} for role, text in texts]  # pyright: ignore[reportReturnType]

@@ -1,0 +1,71 @@
+"""What is written at a plate."""
+
+from explorer.trace import Rewritten
+from explorer.views.changes import CHANGED, node_changes
+from explorer.views.index import TraceIndex, cached
+from explorer.views.plates.cells import Plate, plates_of
+from explorer.views.sentences import titles_of
+from explorer.views.words import bytes_text, plural
+
+CHARACTER = 7.8
+"""Estimated width of a character of a title, in pixels."""
+MAX_LABEL = 130.0
+"""Longer labels are cut off."""
+
+
+def label_width(plate: Plate) -> float:
+    """Return how wide the title and the number of calls are, in pixels."""
+    return min(MAX_LABEL, CHARACTER * max(len(plate.record.title), len("→ 1 call") + len(str(len(plate.cells)))))
+
+
+def calls_text(index: TraceIndex, step: int, plate: Plate) -> str:
+    """Return how often PyTorch calls a layer for the plate: `64 calls`, or `64 → 1 call` if this step folded it."""
+    if plate.node is not None and step and index.folded_at[plate.node] == step and len(plate.cells) > 1:
+        return f"{len(plate.cells):,} → 1 call"
+    return plural(plate.num_calls, "call")
+
+
+def reads_text(index: TraceIndex, plate: Plate) -> str:
+    """Return how a folded layer reads its inputs: `view, no copy`, `gather, copies 64 KiB`."""
+    read = index.reads.get(plate.node) if plate.node is not None else None
+    if read is None:
+        return ""
+    return f"{read.kind}, copies {bytes_text(read.copied_bytes)}" if read.copied_bytes else f"{read.kind}, no copy"
+
+
+def shape_text(plate: Plate) -> str:
+    """Return the shapes of the parameters: `64×16×17`, or with their names if there are several."""
+    folds = (plate.record.num_folds,) if plate.record.num_folds > 1 else ()
+    parameters = plate.record.parameters.items()
+    shapes = {name: "×".join(map(str, (*folds, *parameter.shape))) for name, parameter in parameters}
+    return ", ".join(shapes.values() if len(shapes) == 1 else [f"{name} {shape}" for name, shape in shapes.items()])
+
+
+def news_text(index: TraceIndex, step: int, plate: Plate) -> str:
+    """Return what a rewriting step did to a plate: `was Hadamard + Sum`; empty if nothing."""
+    if plate.node is not None:
+        return ""
+    rewrite = next((made for layer in plate.ids if (made := rewrites_by_layer(index, step).get(layer))), None)
+    if rewrite is not None:
+        old, _ = titles_of(index, index.step(step), rewrite)
+        return f"was {old}" if old and old != plate.record.title else rewrite.rule
+    if step and (node_changes(index, step)[list(plate.ids)] == CHANGED).any():
+        return "parameters rewritten"
+    lost = _lost_cells(index, step, plate)
+    return f"{lost} of {lost + len(plate.cells)} replaced" if lost else ""
+
+
+@cached
+def rewrites_by_layer(index: TraceIndex, step: int) -> dict[int, Rewritten]:
+    """Return the rewrite that made each layer in a step."""
+    rewrites = index.step(step).applied
+    return {layer: rewrite for rewrite in rewrites if not rewrite.parameter_path for layer in rewrite.added}
+
+
+def _lost_cells(index: TraceIndex, step: int, plate: Plate) -> int:
+    """Return how many cells a plate has lost."""
+    if not step or plate.id in {other.id for other in plates_of(index, step - 1).plates}:
+        return 0
+    layers = set(plate.ids)
+    before = [other for other in plates_of(index, step - 1).plates if layers < set(other.ids)]
+    return len(before[0].cells) - len(plate.cells) if before else 0

@@ -1,0 +1,101 @@
+/** The film: a frame for each step that changed something, and the sentence of the step below it. */
+
+import { isAsking } from "./state.js";
+import { smallPlates } from "../plates/small.js";
+
+/** @typedef {import("./state.js").Changed} Changed */
+/** @typedef {import("../picture/types.js").Step} Step */
+
+/** @param {number} ms */
+const timeWords = (ms) => (ms >= 1 ? `${ms.toPrecision(3)} ms` : `${(1000 * ms).toPrecision(3)} µs`);
+
+/**
+ * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
+ * @param {import("../controls/stepping.js").Stepping} stepping
+ */
+export function makeFilm({ make, guard }, { state }, { goTo }) {
+  const { h } = make;
+  const frames = h("div", {
+    class: "ce-frames",
+    role: "group",
+    "aria-label": "Film: the steps that changed something",
+  });
+  const sentence = h("p", { class: "ce-sentence" });
+  const element = h("div", { class: "ce-film", hidden: true }, frames, sentence);
+  /** @type {Map<number, any>} */
+  let buttons = new Map();
+
+  function drawFrames() {
+    const shown = state.steps.filter((step) => step.frame);
+    const most = Math.max(1, ...shown.map((step) => step.frame?.calls || 0));
+    const longest = Math.max(0, ...shown.flatMap((step) => Object.values(step.frame?.times || {})));
+    buttons = new Map(shown.map((step) => [step.index, frameButton(step, most, longest)]));
+    frames.replaceChildren(...buttons.values());
+  }
+
+  /** @param {Step} step @param {number} most @param {number} longest */
+  function frameButton(step, most, longest) {
+    const frame = /** @type {NonNullable<Step["frame"]>} */ (step.frame);
+    const times = Object.entries(frame.times);
+    const bars = times.length
+      ? times.map(([device, ms]) => bar(`ce-bar-of-${device}`, ms / longest))
+      : [bar("ce-bar-of-calls", frame.calls / most)];
+    const measured = times.map(([device, ms]) => `${device.toUpperCase()} ${timeWords(ms)}`).join(", ");
+    const noun = frame.calls === 1 ? "call" : "calls";
+    const words = times.length ? timeWords(times[0][1]) : frame.label;
+    return h(
+      "button",
+      {
+        type: "button",
+        class: `ce-frame${step.error || step.ok === false ? " ce-wrong" : ""}`,
+        title: [frame.label, frame.sentence, measured].filter(Boolean).join("\n"),
+        "data-step": step.index,
+        onclick: guard(() => goTo(step.index)),
+      },
+      frame.plates.length ? smallPlates(make, frame.plates, state.palette) : null,
+      h("b", { text: frame.calls.toLocaleString("en-US") }, h("span", { class: "ce-said", text: ` ${noun} after` })),
+      h("span", { text: words }),
+      ...bars,
+    );
+  }
+
+  /** @param {string} name @param {number} share */
+  const bar = (name, share) => h("i", { class: name, style: `width:${(100 * Math.min(1, share)).toFixed(1)}%` });
+
+  return {
+    element,
+    reads: /** @type {const} */ (["steps", "step", "options", "palette"]),
+    /** @param {unknown} _ @param {Changed} changed */
+    draw(_, changed) {
+      if (changed.has("steps") || changed.has("palette")) drawFrames();
+      const { step, steps, options } = state;
+      element.hidden = buttons.size < 2 || options.stepper === false || options.film === false || isAsking(state);
+      if (element.hidden) return;
+      for (const [index, button] of buttons) {
+        if (index === step) button.setAttribute("aria-current", "step");
+        else button.removeAttribute("aria-current");
+      }
+      const current = steps[step];
+      sentence.textContent = current ? current.frame?.sentence || current.summary : "";
+      const button = buttons.get(step);
+      if (button && frames.scrollTo) frames.scrollTo({ left: button.offsetLeft - frames.clientWidth / 2 });
+    },
+  };
+}
+
+export const STYLE = `
+.ce-film{flex:none;padding:6px 10px 4px;border-bottom:1px solid var(--ce-line);background:var(--ce-panel)}
+.ce-frames{display:flex;gap:6px;overflow-x:auto;padding:3px;scrollbar-width:thin}
+.ce-root button.ce-frame{flex:0 0 auto;display:grid;grid-template-columns:auto auto;align-items:center;justify-items:start;gap:0 8px;height:auto;min-width:92px;max-width:190px;padding:4px 8px 5px;text-align:left;line-height:1.25;border-color:var(--ce-line)}
+.ce-root button.ce-frame[aria-current]{border-color:var(--ce-accent);box-shadow:0 0 0 1.5px var(--ce-accent);background:var(--ce-soft)}
+.ce-frame svg{grid-row:1/3;display:block}
+.ce-frame b{font-size:16px;font-variant-numeric:tabular-nums}
+.ce-frame span{font-size:12px;color:var(--ce-muted);max-width:104px;overflow:hidden;text-overflow:ellipsis}
+.ce-frame i{grid-column:1/3;height:4px;margin-top:2px;border-radius:2px;background:var(--ce-kept);min-width:2px}
+.ce-frame i.ce-bar-of-cpu{background:var(--ce-viewLine)}.ce-frame i.ce-bar-of-cuda{background:var(--ce-copyLine)}
+.ce-frame.ce-wrong b::after{content:" ✕";color:var(--ce-error)}
+.ce-sentence{margin:4px 3px 2px;font-size:14px;min-height:1.4em}
+.ce-compact .ce-frame svg{display:none}
+.ce-compact .ce-film{padding:3px 8px 2px}
+.ce-compact button.ce-frame{min-width:74px}
+`;

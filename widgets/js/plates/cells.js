@@ -1,0 +1,46 @@
+/** Where the cells of plates are, and what colour they have. */
+
+import { fillOf } from "../picture/fills.js";
+
+/**
+ * @typedef {import("../picture/types.js").Box} Box
+ * @typedef {import("../picture/types.js").Picture} Picture
+ * @typedef {import("../shared/theme.js").Palette} Palette
+ * @typedef {{x: number, y: number, w: number, h: number}} Area  x, y: the corner
+ * @typedef {{layer: number, box: Box, index: number, area: Area, closed: boolean}} Cell
+ */
+
+/** The cells of a box in order. @param {Box} box @returns {Cell[]} */
+export function cellsOf(box) {
+  const plate = box.plate;
+  if (!plate) return [];
+  const [left, top] = [box.x - box.w / 2, box.y - box.h / 2];
+  const { cells, places, unit, gap } = plate;
+  return cells.map((layer, index) => {
+    const [column, row, width, height] = places.slice(4 * index, 4 * index + 4);
+    const area = {
+      x: left + column * unit[0] + gap / 2,
+      y: top + row * unit[1] + gap / 2,
+      w: width * unit[0] - gap,
+      h: height * unit[1] - gap,
+    };
+    return { layer, box, index, area, closed: gap === 0 };
+  });
+}
+
+/** All cells of a picture, plate by plate. @param {Picture} picture */
+export const allCells = (picture) => picture.boxes.flatMap(cellsOf);
+
+/** The cell at a point of the picture. @param {Box} box @param {number} x @param {number} y */
+export const cellAt = (box, x, y) =>
+  cellsOf(box).find(({ area }) => x >= area.x && x <= area.x + area.w && y >= area.y && y <= area.y + area.h) || null;
+
+/**
+ * The colour of the cells of a box: their kind, unless the picture is coloured by a value.
+ * @param {Box} box @param {Picture} picture @param {Palette} palette
+ */
+export function colourOf(box, picture, palette) {
+  const plain = picture.colourBy === "change" || picture.colourBy === "kind";
+  if (plain) return { fill: palette.roles[box.kind] || palette.roles.operator, ink: palette.roles.onCell, hatch: "" };
+  return fillOf({ ...box, change: "kept" }, picture, palette);
+}

@@ -1,0 +1,171 @@
+/** Cells and the lines between them on a canvas. */
+
+import { FONT } from "../shared/measuring.js";
+import { colourOf } from "./cells.js";
+import { nameOf } from "./relatives.js";
+
+/**
+ * @typedef {import("../picture/types.js").Box} Box
+ * @typedef {import("../picture/types.js").Edge} Edge
+ * @typedef {import("../picture/types.js").Picture} Picture
+ * @typedef {import("../shared/theme.js").Palette} Palette
+ * @typedef {import("./cells.js").Area} Area
+ * @typedef {import("./cells.js").Cell} Cell
+ * @typedef {{cell: Cell, area: Area, alpha: number}} Shown
+ * @typedef {{pen: any, picture: Picture, palette: Palette, k: number, lit: Set<string> | null}} Canvas
+ */
+
+/** Cells smaller than this on the screen, in pixels, have no corners, gaps between slices or numbers. */
+const [ROUND, PARTED, NUMBERED] = [9, 4, 27];
+/** Beyond this number only the lines of lit cells are drawn. */
+const MAX_LINES = 6000;
+const [DEEP, DEEPER] = [4, 8];
+const FAINT = 0.16;
+
+/** The sheets behind a folded layer. @param {Canvas} canvas @param {Box} box @param {number} alpha */
+export function paintDepth({ pen, picture, palette }, box, alpha) {
+  const { fill } = colourOf(box, picture, palette);
+  for (const by of [DEEPER, DEEP]) {
+    pen.globalAlpha = 0.38 * alpha;
+    pen.fillStyle = fill;
+    pen.fillRect(box.x - box.w / 2 + by, box.y - box.h / 2 - by, box.w, box.h);
+    pen.globalAlpha = 0.6 * alpha;
+    pen.strokeStyle = palette.roles.fg;
+    pen.lineWidth = 1;
+    pen.strokeRect(box.x - box.w / 2 + by, box.y - box.h / 2 - by, box.w, box.h);
+  }
+  pen.globalAlpha = 1;
+}
+
+/** The frame of a folded layer. @param {Canvas} canvas @param {Box} box @param {number} alpha */
+export function paintFrame({ pen, palette }, box, alpha) {
+  pen.globalAlpha = alpha;
+  pen.strokeStyle = palette.roles.fg;
+  pen.lineWidth = 2.2;
+  pen.strokeRect(box.x - box.w / 2, box.y - box.h / 2, box.w, box.h);
+  pen.globalAlpha = 1;
+}
+
+/** Cells of one box. @param {Canvas} canvas @param {Box} box @param {Shown[]} cells */
+export function paintCells(canvas, box, cells) {
+  const { pen, picture, palette, k, lit } = canvas;
+  const { fill, ink, hatch } = colourOf(box, picture, palette);
+  const forced = palette.forced;
+  for (const { cell, area, alpha } of cells) {
+    const side = k * Math.min(area.w, area.h);
+    pen.globalAlpha = lit && !lit.has(nameOf(box.id, cell.index)) ? alpha * FAINT : alpha;
+    pen.fillStyle = fill;
+    pen.beginPath();
+    if (!cell.closed && side > ROUND)
+      pen.roundRect(area.x, area.y, area.w, area.h, Math.min(4, area.w / 5, area.h / 5));
+    else pen.rect(area.x, area.y, area.w, area.h);
+    pen.fill();
+    const outlined = forced || hatch || !cell.closed;
+    if (outlined ? side > PARTED : side > 2 * PARTED) {
+      pen.strokeStyle = outlined ? palette.roles.kept : palette.roles.ground;
+      pen.lineWidth = outlined ? 0.8 : 1;
+      pen.stroke();
+    }
+    if (side > NUMBERED && cell.layer >= 0) paintNumber(canvas, cell, area, ink);
+  }
+  pen.globalAlpha = 1;
+}
+
+/** @param {Canvas} canvas @param {Cell} cell @param {Area} area @param {string} ink */
+function paintNumber({ pen, k }, cell, area, ink) {
+  pen.font = `${12 / k}px ${FONT}`;
+  pen.textAlign = "center";
+  pen.textBaseline = "middle";
+  pen.fillStyle = ink;
+  pen.fillText(String(cell.layer), area.x + area.w / 2, area.y + area.h / 2);
+}
+
+/**
+ * The marks of cells: outlined if matched or made by the step, crossed out if they lost a conflict, dotted if a pattern
+ * nearly matched.
+ * @param {Canvas} canvas @param {Box} box @param {Shown[]} cells
+ */
+export function paintMarks({ pen, palette, k }, box, cells) {
+  const { roles } = palette;
+  const plate = box.plate;
+  for (const [mark, indices] of plate ? Object.entries(plate.marks) : []) {
+    const chosen = new Set(indices);
+    pen.beginPath();
+    for (const { cell, area } of cells) {
+      if (!chosen.has(cell.index)) continue;
+      pen.rect(area.x - 1, area.y - 1, area.w + 2, area.h + 2);
+      if (mark !== "lost") continue;
+      pen.moveTo(area.x, area.y);
+      pen.lineTo(area.x + area.w, area.y + area.h);
+      pen.moveTo(area.x + area.w, area.y);
+      pen.lineTo(area.x, area.y + area.h);
+    }
+    pen.strokeStyle = { lost: roles.lost, "near-miss": roles.nearMiss }[mark] || roles.fg;
+    pen.lineWidth = Math.max(mark === "near-miss" ? 2.4 : 1.8, 1.2 / k);
+    pen.setLineDash(mark === "near-miss" ? [3, 3] : []);
+    pen.stroke();
+    pen.setLineDash([]);
+  }
+}
+
+/**
+ * The lines from each cell to those that read it.
+ * @param {Canvas} canvas @param {Map<string, Area>} areas of the cells by name
+ */
+export function paintLines({ pen, picture, palette, k, lit }, areas) {
+  const { edges } = picture;
+  const many = edges.reduce((sum, edge) => sum + edge.pairs.length / 2, 0) > MAX_LINES;
+  for (const edge of edges) {
+    const { source, target, pairs } = edge;
+    const around = edge.bends.length > 1;
+    pen.beginPath();
+    if (around || !pairs.length || (many && !lit)) {
+      const touched = !lit || edgeIsLit(edge, lit);
+      if (!touched) continue;
+      if (around) polyline(pen, edge.bends);
+      else curve(pen, areaOf(source), areaOf(target));
+      pen.lineWidth = Math.min(5, 1.4 + 0.5 * Math.log2(Math.max(1, edge.count)));
+    } else {
+      for (let at = 0; at + 1 < pairs.length; at += 2) {
+        const [one, other] = [nameOf(source.id, pairs[at]), nameOf(target.id, pairs[at + 1])];
+        if (lit && !(lit.has(one) && lit.has(other))) continue;
+        const [from, to] = [areas.get(one), areas.get(other)];
+        if (from && to) curve(pen, from, to);
+      }
+      pen.lineWidth = Math.max(lit ? 1.8 : 1.1, 0.8 / k);
+    }
+    pen.strokeStyle = edge.read ? (edge.copied ? palette.roles.copyLine : palette.roles.viewLine) : palette.roles.edge;
+    pen.globalAlpha = lit ? 1 : edge.read ? 0.75 : 0.5;
+    pen.stroke();
+  }
+  pen.globalAlpha = 1;
+}
+
+/** Whether a lit cell reads another through an edge. @param {Edge} edge @param {Set<string>} lit */
+function edgeIsLit({ source, target, pairs }, lit) {
+  for (let at = 0; at + 1 < pairs.length; at += 2) {
+    if (lit.has(nameOf(source.id, pairs[at])) && lit.has(nameOf(target.id, pairs[at + 1]))) return true;
+  }
+  return false;
+}
+
+/** @param {Box} box @returns {Area} */
+const areaOf = ({ x, y, w, h }) => ({ x: x - w / 2, y: y - h / 2, w, h });
+
+/** From the right side of one area to the left side of another. @param {any} pen @param {Area} a @param {Area} b */
+function curve(pen, a, b) {
+  const [x1, y1, x2, y2] = [a.x + a.w, a.y + a.h / 2, b.x, b.y + b.h / 2];
+  const bend = Math.max(12, Math.abs(x2 - x1) / 2);
+  pen.moveTo(x1, y1);
+  pen.bezierCurveTo(x1 + bend, y1, x2 - bend, y2, x2, y2);
+}
+
+/** Straight lines with round corners. @param {any} pen @param {{x: number, y: number}[]} points */
+function polyline(pen, points) {
+  pen.moveTo(points[0].x, points[0].y);
+  for (let at = 1; at + 1 < points.length; at += 1) {
+    pen.arcTo(points[at].x, points[at].y, points[at + 1].x, points[at + 1].y, 5);
+  }
+  const last = points[points.length - 1];
+  pen.lineTo(last.x, last.y);
+}

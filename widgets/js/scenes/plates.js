@@ -1,0 +1,227 @@
+/** A picture of plates: cells and lines on a canvas, words and outlines as SVG elements above it. */
+
+import { classes, uniqueName } from "../shared/elements.js";
+import { ease, frameOf, unframe } from "../shared/timing.js";
+import { short } from "../picture/shapes.js";
+import { layHulls } from "../picture/tags.js";
+import { allCells } from "../plates/cells.js";
+import { labelElement, layLabel } from "../plates/labels.js";
+import { between, movement } from "../plates/movement.js";
+import { paintCells, paintDepth, paintFrame, paintLines, paintMarks } from "../plates/paint.js";
+import { nameOf, relativesOf } from "../plates/relatives.js";
+import { hullElement } from "./svg_lines.js";
+
+/**
+ * @typedef {import("../shared/elements.js").Make} Make
+ * @typedef {import("../shared/theme.js").Palette} Palette
+ * @typedef {import("../picture/types.js").Camera} Camera
+ * @typedef {import("../picture/types.js").Marks} Marks
+ * @typedef {import("../picture/types.js").Picture} Picture
+ * @typedef {import("../picture/types.js").Scene} Scene
+ * @typedef {import("../plates/paint.js").Shown} Shown
+ */
+
+/** How long matches are outlined before they are rewritten, and how long cells move. */
+const [HOLD_MS, MERGE_MS] = [750, 560];
+
+/**
+ * The matches of a step on the plates of the picture before it, if that is what is drawn.
+ * @param {Picture} before @param {Picture} shown
+ */
+function docked(before, shown) {
+  if (shown.step <= before.step) return [];
+  return shown.matches.flatMap(({ nodes, ...match }) => {
+    const boxes = nodes.flatMap((id) => before.byId.get(id) ?? []);
+    return boxes.length === nodes.length ? [{ ...match, boxes }] : [];
+  });
+}
+
+/** The cells of each box. @param {Shown[]} cells */
+function byBox(cells) {
+  /** @type {Map<import("../picture/types.js").Box, Shown[]>} */
+  const found = new Map();
+  for (const shown of cells) {
+    const own = found.get(shown.cell.box);
+    if (own) own.push(shown);
+    else found.set(shown.cell.box, [shown]);
+  }
+  return found;
+}
+
+/**
+ * Each plate is an option of a list box, so that screen readers and the keyboard can reach it.
+ * @param {Make} make @param {() => Palette} palette @returns {Scene}
+ */
+export function platesScene(make, palette) {
+  const { h, s } = make;
+  const name = uniqueName("ce");
+  const canvas = h("canvas", { class: "ce-canvas", "aria-hidden": "true" });
+  const pen = typeof canvas.getContext === "function" ? canvas.getContext("2d") : null;
+  const defs = s("defs");
+  const labelLayer = s("g", { class: "ce-boxes", role: "presentation" });
+  const [hullLayer, tagLayer] = ["ce-hulls", "ce-tags"].map((layer) => s("g", { class: layer, "aria-hidden": "true" }));
+  const world = s("g", { role: "presentation" }, hullLayer, labelLayer, tagLayer);
+  const overlay = s("svg", { class: "ce-stage", role: "listbox", "aria-multiselectable": "true" }, defs, world);
+  const stage = h("div", { class: "ce-stage ce-plates" }, canvas, overlay);
+  /** @type {Picture | null} */
+  let picture = null;
+  /** @type {import("../plates/labels.js").Label[]} */
+  let labels = [];
+  /** @type {import("./svg_lines.js").DrawnHull[]} */
+  let hulls = [];
+  /** @type {ReturnType<typeof movement>} */
+  let plan = { moving: [], leaving: [] };
+  /** The share of the movement in which matches are shown before they are rewritten. */
+  let hold = 0;
+  /** The ids of the boxes that were drawn before. @type {Set<string>} */
+  let former = new Set();
+  /** @type {Marks} */
+  let marks = { selected: new Set(), found: null, hull: "", hover: "", focus: "", cell: -1 };
+  /** @type {Camera} */
+  let camera = { k: 1, x: 0, y: 0 };
+  let [width, height, t] = [0, 0, 1];
+  /** The picture with the matches on the plates before the step, while they are shown. @type {Picture | null} */
+  let docking = null;
+  let waiting = 0;
+  let closed = false;
+
+  const later = () => {
+    if (!waiting && !closed) waiting = frameOf(paint);
+  };
+  const state = () => ({ pen, palette: palette(), k: camera.k });
+
+  /** How far cells have moved, from 0 to 1. */
+  const progress = () => ease(Math.max(0, t - hold) / (1 - hold));
+
+  /** The cells as they are drawn now. @returns {Shown[]} */
+  function shownCells() {
+    const e = progress();
+    return plan.moving.map(({ cell, from, fades }) => ({
+      cell,
+      area: t >= 1 ? cell.area : between(from, cell.area, e),
+      alpha: fades && t < 1 ? e : 1,
+    }));
+  }
+
+  function begin() {
+    const sharp = globalThis.devicePixelRatio || 1;
+    const { k, x, y } = camera;
+    if (canvas.width !== Math.round(width * sharp)) canvas.width = Math.round(width * sharp);
+    if (canvas.height !== Math.round(height * sharp)) canvas.height = Math.round(height * sharp);
+    pen.setTransform(1, 0, 0, 1, 0, 0);
+    pen.clearRect(0, 0, canvas.width, canvas.height);
+    pen.setTransform(sharp * k, 0, 0, sharp * k, sharp * (width / 2 - k * x), sharp * (height / 2 - k * y));
+  }
+
+  function paint() {
+    waiting = 0;
+    if (!pen || !picture || closed) return;
+    begin();
+    const shown = picture;
+    const lit = t >= 1 && marks.hover ? relativesOf(shown, marks.hover, marks.cell) : null;
+    const ink = { ...state(), picture: shown, lit };
+    const cells = shownCells();
+    paintLines(ink, new Map(cells.map(({ cell, area }) => [nameOf(cell.box.id, cell.index), area])));
+    const e = progress();
+    for (const { cell, to } of t < 1 ? plan.leaving : []) {
+      const area = between(cell.area, to, e);
+      paintCells({ ...ink, lit: null }, cell.box, [{ cell, area, alpha: 1 - e }]);
+    }
+    for (const [box, own] of byBox(cells)) {
+      const isOne = box.plate?.gap === 0;
+      const alpha = former.has(box.id) ? 1 : e;
+      if (isOne) paintDepth(ink, box, alpha);
+      paintCells(ink, box, own);
+      if (isOne) paintFrame(ink, box, alpha);
+      if (t >= 1) paintMarks(ink, box, own);
+    }
+  }
+
+  /** @param {Picture} shown */
+  function drawHulls(shown) {
+    const laid = layHulls(shown);
+    hulls = laid.map((item) => hullElement(make, item, palette(), (hatch) => `url(#${name}-${hatch})`));
+    hullLayer.replaceChildren(...hulls.map(({ group }) => group));
+    tagLayer.replaceChildren(...hulls.map(({ tag }) => tag).filter(Boolean));
+  }
+
+  return {
+    stage,
+    list: overlay,
+    recolour() {
+      if (picture) drawHulls(picture);
+      later();
+    },
+    show(shown) {
+      const before = picture ? shownCells() : [];
+      const docks = picture ? docked(picture, shown) : [];
+      const origins = [...(picture?.origins || []), ...shown.origins];
+      former = new Set(picture?.boxes.map((box) => box.id));
+      picture = shown;
+      plan = movement(allCells(shown), before, origins);
+      labels = shown.boxes.map((box) => labelElement(make, box));
+      labelLayer.replaceChildren(...labels.map(({ group }) => group));
+      hold = docks.length ? HOLD_MS / (HOLD_MS + MERGE_MS) : 0;
+      docking = docks.length ? { ...shown, hulls: docks } : null;
+      drawHulls(docking || shown);
+      for (const label of labels) layLabel(label, camera.k);
+      t = 1;
+      later();
+      return hold ? HOLD_MS + MERGE_MS : MERGE_MS;
+    },
+    frame(at) {
+      t = at;
+      if (docking && picture && t > hold) {
+        docking = null;
+        drawHulls(picture);
+      }
+      const seen = short(t >= 1 ? 1 : progress() ** 2);
+      labelLayer.setAttribute("opacity", seen);
+      for (const layer of [hullLayer, tagLayer]) layer.setAttribute("opacity", docking ? "1" : seen);
+      later();
+    },
+    progress: (at) => Math.max(0, at - hold) / (1 - hold),
+    look(next, w, h) {
+      const scaled = next.k !== camera.k;
+      camera = next;
+      [width, height] = [w, h];
+      overlay.setAttribute("width", w);
+      overlay.setAttribute("height", h);
+      const { k, x, y } = camera;
+      const corner = `${short(w / 2 - k * x)} ${short(h / 2 - k * y)}`;
+      world.setAttribute("transform", `translate(${corner}) scale(${Math.round(k * 1e4) / 1e4})`);
+      if (scaled) for (const label of labels) layLabel(label, k);
+      later();
+    },
+    mark(next) {
+      marks = next;
+      const { selected, found, hull, hover, focus } = next;
+      const lit = picture && hull ? picture.hulls.find((item) => item.id === hull) : null;
+      const members = lit ? new Set(lit.boxes.map((box) => box.id)) : null;
+      const stop = picture?.byId.has(focus) ? focus : picture?.boxes[0]?.id;
+      for (const { box, group } of labels) {
+        const dim = (members && !members.has(box.id)) || (found && !found.has(box.id));
+        const on = selected.has(box.id);
+        const own = [on && "ce-selected", dim && "ce-dim", found?.has(box.id) && "ce-found"];
+        group.setAttribute("class", classes("ce-box ce-plate", box.id === hover && "ce-hover", ...own));
+        group.setAttribute("aria-selected", String(on));
+        group.setAttribute("tabindex", box.id === stop ? "0" : "-1");
+      }
+      for (const { hull: item, group, tag } of hulls) {
+        const own = [item === lit && "ce-lit", lit && item !== lit && "ce-dim"];
+        group.setAttribute("class", classes("ce-hull", `ce-hull-${item.kind}`, ...own));
+        if (tag) tag.setAttribute("class", classes("ce-tag", `ce-tag-${item.kind}`, ...own));
+      }
+      later();
+    },
+    focus(id) {
+      labels.find(({ box }) => box.id === id)?.group.focus({ preventScroll: true });
+    },
+    places: () => new Map(picture?.boxes.map((box) => [box.id, { x: box.x, y: box.y }])),
+    close() {
+      closed = true;
+      if (waiting) unframe(waiting);
+      stage.remove();
+    },
+  };
+}
