@@ -14,6 +14,7 @@ from explorer.views import TraceIndex, picture, recording
 from tests.browser.axe import serious_violations
 from tests.chromium import WAIT_MS
 from widgets import page_html
+from widgets.schema import GroupBy
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -36,13 +37,13 @@ def index_of(name: str) -> TraceIndex:
 
 
 @cache
-def html_of(name: str) -> str:
-    return page_html(recording(index_of(name), name, modes=("diff", "before", "after")))
+def html_of(name: str, group_by: GroupBy) -> str:
+    return page_html(recording(index_of(name), name, modes=("diff", "before", "after"), group_by=group_by))
 
 
 @pytest.fixture
 def show(page: "Page", tmp_path: Path) -> "Callable[..., Page]":
-    return lambda name, step=0, **media: opened(page, tmp_path, name, step, **media)
+    return lambda name, step=0, group_by="fold", **media: opened(page, tmp_path, name, step, group_by, **media)
 
 
 @pytest.fixture
@@ -56,11 +57,11 @@ def stopped(browser: "Browser", tmp_path: Path) -> "Iterator[Callable[..., Page]
     context.close()
 
 
-def opened(page: "Page", folder: Path, name: str, step: int = 0, **media: Any) -> "Page":
-    """Open the exported page of a circuit at a step."""
+def opened(page: "Page", folder: Path, name: str, step: int = 0, group_by: GroupBy = "fold", **media: Any) -> "Page":
+    """Open the exported page of a circuit at a step, as a graph or as plates."""
     page.emulate_media(**media)
     file = folder / f"{name}.html"
-    file.write_text(html_of(name), encoding="utf-8")
+    file.write_text(html_of(name, group_by), encoding="utf-8")
     page.goto(f"{file.as_uri()}#step={step}&mode=diff")
     page.wait_for_selector(".ce-box")
     return page
@@ -79,8 +80,9 @@ def trait(page: "Page", name: str) -> Any:
         pytest.param("digits", "dark", marks=pytest.mark.fuzz),
     ],
 )
-def test_axe_finds_nothing_serious(show: "Callable[..., Page]", name: str, scheme: str) -> None:
-    page = show(name, FUSE, color_scheme=scheme)
+@pytest.mark.parametrize("group_by", ["plates", pytest.param("fold", marks=pytest.mark.fuzz)])
+def test_axe_finds_nothing_serious(show: "Callable[..., Page]", name: str, scheme: str, group_by: GroupBy) -> None:
+    page = show(name, FUSE, group_by, color_scheme=scheme)
     page.wait_for_selector(f".ce-root[data-theme={scheme}]")
     assert serious_violations(page) == []
     page.click(".ce-box >> nth=0")

@@ -27,7 +27,7 @@ def test_the_keyboard_steps_to_the_first_fuse_and_a_link_reopens_it_as_displayed
     page.page.keyboard.press("ArrowRight")
     picture = page.wait_for_step(3)
     assert picture["title"] == "Step 3 of 11: fuse, round 1, 85 of 85 matches"
-    matched = [hull["label"] for hull in picture["hulls"] if hull["kind"] == "match" and "Candecomp" in hull["label"]]
+    matched = [hull["label"] for hull in picture["matches"] if "Candecomp" in hull["label"]]
     assert matched == ["Candecomp: 16 matches", "Candecomp: 4 matches", "Candecomp"]
     page.wait(lambda: page.trait("step", "StepsPane") == 3, "the step in the tree")
     page.wait(lambda: "step=3" in page.page.url, "the link of the step")
@@ -36,6 +36,7 @@ def test_the_keyboard_steps_to_the_first_fuse_and_a_link_reopens_it_as_displayed
     page.wait(lambda: page.picture()["mode"] == "side", "two pictures")
     picture = page.picture()
     assert {node["change"] for node in picture["nodes"]} >= {"kept", "removed"}
+    assert {node["plate"]["gap"] > 0 for node in picture["nodes"]} == {True}
     assert {node["change"] for node in picture["other"]["nodes"]} >= {"kept", "added"}
     assert page.page.locator(".ce-view").count() == 2
     page.wait(lambda: "mode=side" in page.page.url, "the link of the mode")
@@ -112,7 +113,7 @@ def test_the_levels_of_folding_show_their_groups_and_tables_and_ask_about_them(d
     page.page.locator(".bad").first.wait_for(timeout=WAIT_MS)
     page.press("Show the step")
     page.wait_for_step(8)
-    assert page.picture()["group_by"] == "fold"
+    assert page.picture()["group_by"] == "plates"
 
 
 def test_another_strategy_and_a_step_switched_off_compile_the_circuit_again(dashboard: Open) -> None:
@@ -187,7 +188,7 @@ def bars_of(page: Dashboard) -> list[dict[str, Any]]:
 
 
 def test_two_traces_are_compared_with_one_selection(dashboard: Open) -> None:
-    page = dashboard("?step=3&vs.circuit=digits&vs.disable=CategoricalLogSoftmax", fresh=True)
+    page = dashboard("?step=3&group_by=fold&vs.circuit=digits&vs.disable=CategoricalLogSoftmax", fresh=True)
     page.wait(lambda: page.page.locator(".ce-root").count() == 2, "two graphs")
     page.wait(lambda: page.trait("step", number=1) == 3, "the same step in both")
     page.tool("Compare")

@@ -3068,7 +3068,7 @@ function labelElement({ s }, box) {
   );
   const attributes = { role: "option", "aria-selected": "false", tabindex: "-1", "data-id": box.id };
   const look = s("g", { "aria-hidden": "true" }, ring, face, texts2);
-  const name = s("text", { class: "ce-name", text: describeBox(box) });
+  const name = s("text", { class: "ce-name", x: box.x, y: box.y, text: describeBox(box) });
   const group = s("g", { class: "ce-box ce-plate", ...attributes }, name, look);
   return { box, group, ring, texts: texts2 };
 }

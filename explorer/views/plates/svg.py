@@ -11,7 +11,7 @@ MAX_LINES = 6_000
 """Beyond this number plates are connected, not cells."""
 TITLE, LINE = 14.0, 12.5
 ABOVE, ABOVE_SHEETS = 7.0, 15.0
-CHARACTER = 7.2
+CHARACTER = 6.6
 """Estimated width of a character, in pixels."""
 SHEETS = (8.0, 4.0)
 MIN_NUMBERED, MIN_PARTED = 27.0, 8.0

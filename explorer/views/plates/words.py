@@ -9,13 +9,14 @@ from explorer.views.words import bytes_text, plural
 
 CHARACTER = 7.8
 """Estimated width of a character of a title, in pixels."""
-MAX_LABEL = 130.0
-"""Longer labels are cut off."""
+MIN_LABEL, MAX_LABEL = 78.0, 130.0
+"""Room for `was Hadamard + Sum` with the gap to the next plate; longer labels are cut off."""
 
 
 def label_width(plate: Plate) -> float:
     """Return how wide the title and the number of calls are, in pixels."""
-    return min(MAX_LABEL, CHARACTER * max(len(plate.record.title), len("→ 1 call") + len(str(len(plate.cells)))))
+    characters = max(len(plate.record.title), len(f"{len(plate.cells):,} → 1 call"))
+    return min(MAX_LABEL, max(MIN_LABEL, CHARACTER * characters))
 
 
 def calls_text(index: TraceIndex, step: int, plate: Plate) -> str:

@@ -1,0 +1,172 @@
+"""Plates, film and time line in a real page: folding closes cells up, fusing shows its matches first."""
+
+import json
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import explorer
+from explorer.templates import gallery
+from explorer.views import TraceIndex, recording
+from tests.chromium import WAIT_MS
+from widgets import page_html
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.browser
+
+FUSE, FOLD = 3, 8
+HOLDING_MS, MOVED_MS = 400, 3_000
+"""While the matches are outlined; after all has moved."""
+
+
+@cache
+def html_of(name: str) -> str:
+    index = TraceIndex(explorer.record(gallery.load_named(name)))
+    return page_html(recording(index, name, modes=("diff", "before", "after")))
+
+
+Opener = Callable[..., "Page"]
+
+
+@pytest.fixture
+def digits(browser: "Browser", tmp_path: Path) -> "Iterator[Opener]":
+    """Open the exported page at a step; time passes only while a test says so."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    context.set_default_timeout(WAIT_MS)
+    context.clock.install(time=0)
+    context.clock.pause_at(1000)
+
+    def show(step: int, **media: Any) -> "Page":
+        file = tmp_path / "digits.html"
+        file.write_text(html_of("digits"), encoding="utf-8")
+        page = context.new_page()
+        page.emulate_media(**media)
+        page.goto(f"{file.as_uri()}#step={step}")
+        page.wait_for_selector(".ce-plate")
+        page.clock.run_for(MOVED_MS)
+        return page
+
+    yield show
+    context.close()
+
+
+def go(page: "Page", step: int, passing_ms: int = MOVED_MS) -> None:
+    page.evaluate("step => { circuitExplorer.model.set('step', step); circuitExplorer.model.save_changes(); }", step)
+    page.clock.run_for(passing_ms)
+
+
+def words(page: "Page", selector: str) -> list[str]:
+    return page.eval_on_selector_all(selector, "all => all.map((one) => one.textContent)")
+
+
+def ink(page: "Page", plate: int) -> dict[str, int]:
+    """How often the commonest colours are on the canvas in the area of a plate."""
+    return page.evaluate(
+        """(number) => {
+          const canvas = document.querySelector("canvas.ce-canvas");
+          const face = document.querySelectorAll(".ce-plate-face")[number].getBoundingClientRect();
+          const at = canvas.getBoundingClientRect();
+          const k = canvas.width / at.width;
+          const [x, y] = [Math.round(k * (face.left - at.left)), Math.round(k * (face.top - at.top))];
+          const [width, height] = [Math.round(k * face.width), Math.round(k * face.height)];
+          const { data } = canvas.getContext("2d").getImageData(x, y, width, height);
+          const counts = {};
+          for (let i = 0; i < data.length; i += 4) {
+            const colour = [data[i], data[i + 1], data[i + 2], data[i + 3]].join(" ");
+            counts[colour] = (counts[colour] || 0) + 1;
+          }
+          return counts;
+        }""",
+        plate,
+    )
+
+
+def share_of_ground(counts: dict[str, int]) -> float:
+    """How much of an area nothing is drawn on: what lies between cells."""
+    return counts.get("0 0 0 0", 0) / sum(counts.values())
+
+
+def test_folding_closes_the_cells_up(digits: Opener) -> None:
+    page = digits(FOLD - 1)
+    assert words(page, ".ce-plate-calls")[:3] == ["64 → 1 call", "64 calls", "16 calls"]
+    assert share_of_ground(ink(page, 1)) > 0.2
+    go(page, FOLD)
+    assert words(page, ".ce-plate-calls")[:3] == ["1 call", "64 → 1 call", "16 calls"]
+    assert share_of_ground(ink(page, 1)) < 0.01
+    go(page, FOLD - 1)
+    assert share_of_ground(ink(page, 1)) > 0.2
+
+
+def test_cells_are_on_their_way_while_time_passes_and_at_once_if_motion_is_reduced(digits: Opener) -> None:
+    pictures: dict[str, list[dict[str, int]]] = {}
+    for motion in ("no-preference", "reduce"):
+        page = digits(FOLD - 1, reduced_motion=motion)
+        before = ink(page, 1)
+        go(page, FOLD, passing_ms=250)
+        halfway = ink(page, 1)
+        page.clock.run_for(MOVED_MS)
+        pictures[motion] = [before, halfway, ink(page, 1)]
+    before, halfway, after = pictures["no-preference"]
+    assert before != halfway != after
+    assert pictures["reduce"][1] == pictures["reduce"][2]
+
+
+def test_matches_are_outlined_before_they_are_rewritten(digits: Opener) -> None:
+    page = digits(0)
+    go(page, FUSE, passing_ms=HOLDING_MS)
+    tags = words(page, ".ce-tag text:not(.ce-tag-sign)")
+    assert "Candecomp: 16 matches" in tags
+    page.clock.run_for(MOVED_MS)
+    assert words(page, ".ce-tag") == []
+    assert words(page, ".ce-plate-news")[1:] == ["was Hadamard + Sum"] * 3
+
+
+def test_the_film_is_the_stepper_and_the_sentence_says_what_a_step_bought(digits: Opener) -> None:
+    page = digits(0)
+    assert words(page, ".ce-frame b") == [f"{calls} calls after" for calls in (170, 149, 86, 23, 8, 5)]
+    page.locator(".ce-frame").nth(3).click()
+    page.clock.run_for(MOVED_MS)
+    assert page.evaluate("circuitExplorer.model.get('step')") == FOLD
+    assert words(page, ".ce-frame[aria-current=step] b") == ["23 calls after"]
+    assert words(page, ".ce-sentence") == ["64 equal Sum layers of level 1 become one: 86 calls → 23."]
+
+
+def test_the_time_line_has_a_row_before_and_one_after_the_step(digits: Opener) -> None:
+    page = digits(FOLD)
+    assert words(page, ".ce-runs span") == ["before", "86 calls", "after", "23 calls"]
+    ends = page.eval_on_selector_all(
+        ".ce-run path:last-child", "paths => paths.map((path) => path.getBBox()).map((b) => b.x + b.width)"
+    )
+    assert ends[0] == pytest.approx(1000, abs=3)
+    assert ends[1] == pytest.approx(1000 * 23 / 86, abs=3)
+
+
+def test_a_cell_below_the_pointer_lights_up_its_relatives(digits: Opener) -> None:
+    page = digits(3)
+    face = page.locator(".ce-plate-face").nth(4).bounding_box()
+    assert face is not None
+    before = ink(page, 0)
+    inputs = page.locator(".ce-plate-face").nth(1).bounding_box()
+    assert inputs is not None
+    page.mouse.move(inputs["x"] + 6, inputs["y"] + 6)  # the first sum
+    page.clock.run_for(100)
+    after = ink(page, 0)
+    common = max(before, key=lambda colour: before[colour] if colour != "0 0 0 0" else 0)
+    assert after.get(common, 0) < before[common] / 8  # one of 64 inputs is lit
+    assert after.get(common, 0) > 0
+
+
+def test_a_plate_is_selected_by_click_and_keyboard_and_a_key_shows_the_matches(digits: Opener) -> None:
+    page = digits(FUSE)
+    page.locator(".ce-plate").nth(2).click()
+    selected = json.loads(page.evaluate("JSON.stringify(circuitExplorer.model.get('selection'))"))
+    assert selected == [page.locator(".ce-plate").nth(2).get_attribute("data-id")]
+    page.keyboard.press("]")
+    page.clock.run_for(MOVED_MS)
+    assert page.evaluate("circuitExplorer.model.get('view').mode") == "before"
+    assert "Candecomp: 16 matches" in words(page, ".ce-tag text:not(.ce-tag-sign)")

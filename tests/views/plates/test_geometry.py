@@ -1,0 +1,46 @@
+"""Which grid the variables of a circuit are on, inferred from the scopes of its layers."""
+
+import numpy as np
+import pytest
+
+from explorer.views.plates.cells import grid_of
+from explorer.views.plates.geometry import Grid, Region, infer_grid
+from tests.views.showing import index_of
+
+
+def scopes(*lists):
+    return [np.array(one) for one in lists]
+
+
+def test_rectangles_of_pixels_are_an_image_and_intervals_are_a_line():
+    assert infer_grid(scopes([0, 1, 4, 5], [2, 3, 6, 7]), 16) == Grid(1, 4, 4)
+    assert infer_grid(scopes([0, 1], [2, 3], [0, 1, 2, 3]), 6) == Grid(1, 1, 6)
+    assert infer_grid(scopes([0, 1, 6, 7]), 24) == Grid(1, 4, 6)
+
+
+def test_channels_are_images_of_the_same_region():
+    both = scopes([0, 1, 4, 5, 16, 17, 20, 21], [0, 1, 4, 5])
+    grid = infer_grid(both, 32)
+    assert grid is not None
+    assert grid == Grid(2, 4, 4)
+    assert grid.region(both[0]) == Region(0, 2, 0, 0, 2, 2)
+    assert grid.region(both[1]) == Region(0, 1, 0, 0, 2, 2)
+
+
+def test_scopes_that_no_grid_makes_rectangles_have_none():
+    assert infer_grid(scopes([0, 5, 9], [1, 2]), 11) is None
+    assert infer_grid(scopes([0], [0, 1, 2]), 3) is None  # one variable and all variables say nothing
+
+
+@pytest.mark.parametrize(
+    ("name", "grid"),
+    [
+        ("digits", Grid(1, 8, 8)),
+        ("hmm", Grid(1, 1, 12)),
+        ("blackboard", None),
+        ("sum-chain", None),
+        ("mnist", Grid(1, 28, 28)),
+    ],
+)
+def test_the_gallery(name, grid):
+    assert grid_of(index_of(name)) == grid

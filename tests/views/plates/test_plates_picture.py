@@ -1,0 +1,130 @@
+"""The picture of plates as data: words, marks, lines between cells, what moves into what; and its SVG string."""
+
+import re
+
+import pytest
+from inline_snapshot import snapshot
+
+from explorer.views import picture
+from explorer.views.static_svg import static_svg
+from tests.views.showing import SMALL, every_step, index_of
+from widgets.schema import Mode
+
+
+def plates(name, step, mode: Mode = "diff", near_misses=None):
+    return picture(index_of(name), step, mode, group_by="plates", near_misses=near_misses).view
+
+
+def insides(view):
+    return [node["plate"] for node in view["nodes"] if "plate" in node]
+
+
+def words_of(view):
+    return [
+        [node["title"], *filter(None, (plate[part] for part in ("calls", "news", "shape", "reads")))]
+        for node, plate in zip(view["nodes"], insides(view), strict=True)
+    ]
+
+
+def test_folding_says_how_many_calls_became_one_and_how_the_layer_reads():
+    assert words_of(plates("digits", 8)) == snapshot(
+        [
+            ["Categorical", "1 call", "64×16×17"],
+            ["Sum", "64 → 1 call", "64×16×16", "gather, copies 4 KiB"],
+            ["CPT", "16 calls", "16×16"],
+            ["CPT", "4 calls", "16×16"],
+            ["CPT", "1 call", "1×16"],
+        ]
+    )
+    assert words_of(plates("digits", 8, "after"))[1][1] == "1 call"
+    assert words_of(plates("digits", 8, "before"))[1][1] == "64 calls"
+
+
+def test_fusing_says_what_the_new_layers_were():
+    assert words_of(plates("conflict", 3)) == snapshot(
+        [
+            ["Categorical", "4 calls", "CategoricalLogSoftmax", "4×2"],
+            ["Hadamard", "2 calls"],
+            ["Sum", "2 calls", "was 2 × Sum", "4×4"],
+            ["CPT", "1 call", "was Hadamard + Sum", "1×4"],
+        ]
+    )
+
+
+def test_the_gap_tells_separate_calls_from_slices():
+    assert [plate["gap"] > 0 for plate in insides(plates("digits", 8))] == [False, False, True, True, True]
+
+
+def test_matches_lie_on_the_plates_before_the_step_and_new_cells_come_from_what_they_replace():
+    view = plates("conflict", 3)
+    before = {node["id"] for node in plates("conflict", 3, "before")["nodes"]}
+    assert {name for match in view.get("matches", []) for name in match["nodes"]} <= before
+    assert {match["kind"] for match in view.get("matches", [])} == {"match", "winner", "lost"}
+    rewrites = index_of("conflict").step(3).applied
+    assert view.get("origins") == sorted([r.added[0], *r.removed] for r in rewrites if not r.parameter_path)
+    assert plates("digits", 8).get("origins") == []  # the cells of a fold stay
+
+
+def test_cells_are_marked_by_their_part_in_the_step():
+    before = insides(plates("conflict", 3, "before"))
+    assert before[0].get("marks") == {"matched": [0, 1, 2, 3]}
+    after = [plate.get("marks", {}) for plate in insides(plates("conflict", 3))]
+    assert after == [{"new": [0, 1, 2, 3]}, {"lost": [0, 1]}, {"new": [0, 1]}, {"new": [0]}]
+    misses = plates("digits", 3, near_misses="SumCollapse")
+    assert any("near-miss" in plate.get("marks", {}) for plate in insides(misses))
+    assert any(hull["kind"] == "near-miss" for hull in misses["hulls"])
+
+
+def test_a_question_shows_no_mark_and_no_news():
+    view = plates("conflict", 3, "plain")
+    assert not any("marks" in plate or plate["news"] for plate in insides(view))
+    assert "matches" not in view
+    assert not [item for item in view["legend"] if item["channel"] == "mark"]
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_lines_between_cells_are_the_edges_between_their_plates(name):
+    index = index_of(name)
+    for step in every_step(name):
+        view = plates(name, step)
+        sizes = {node["id"]: len(node["plate"]["cells"]) for node in view["nodes"] if "plate" in node}
+        for edge in view["edges"]:
+            pairs = edge.get("pairs")
+            assert pairs
+            assert max(pairs[::2]) < sizes[edge["source"]]
+            assert max(pairs[1::2]) < sizes[edge["target"]]
+            if not index.trace.steps[step].folds:
+                assert len(pairs) // 2 == edge["count"]
+
+
+def test_the_legend_names_what_occurs():
+    texts = {(item["channel"], item["role"]) for item in plates("digits", 8)["legend"]}
+    assert texts == {
+        ("cell", "input"),
+        ("cell", "sum"),
+        ("cell", "fused"),
+        ("cell", "apart"),
+        ("cell", "folded"),
+        ("line", "copyLine"),
+    }
+
+
+# ---------------------------------------------------------------------- as SVG
+
+
+@pytest.mark.parametrize("mode", ["diff", "before", "side"])
+def test_the_svg_has_a_rectangle_for_each_cell_and_the_words(mode: Mode):
+    drawn = picture(index_of("conflict"), 3, mode, group_by="plates")
+    svg = static_svg(drawn)
+    views = [drawn.view, *([drawn.view["other"]] if "other" in drawn.view else [])]
+    cells = sum(len(plate["cells"]) for view in views for plate in insides(view))
+    legend = len(re.findall('class="x-cell"[^>]*fill:var\\(--operator\\)', svg))
+    kinds = sum(item["channel"] == "cell" and item["role"] not in ("apart", "folded") for item in views[0]["legend"])
+    assert svg.count('class="x-cell"') == cells + legend + kinds
+    assert ">was Hadamard + Sum<" in svg if mode == "diff" else ">Hadamard<" in svg
+
+
+def test_a_folded_layer_has_a_frame_and_sheets_in_the_svg():
+    svg = static_svg(picture(index_of("digits"), 10, group_by="plates"))
+    assert svg.count('class="x-sheet"') == 2 * 4  # the root is no fold
+    assert svg.count('class="x-slice"') + svg.count('class="x-cell"') >= 64 + 64 + 16 + 4 + 1
