@@ -14,11 +14,12 @@ from explorer.views.layout import MARGIN, Grid, dot_layout, layered_layout, layo
 from explorer.views.places import grid_of, places_of
 from tests.fuzzing import examples
 from tests.views.showing import SMALL, every_step, index_of
+from widgets.schema import GroupBy
 
 GRID = Grid(160.0)
 
 
-BOXED = ("fold", "none", "scope")
+BOXED: tuple[GroupBy, ...] = ("fold", "none", "scope")
 """The groupings that are drawn as boxes of one size; for plates see `plates/`."""
 
 

@@ -154,4 +154,5 @@ def question() -> QuestionView:
         "asking": {"step": 0, "mode": "diff", "colour_by": "change", "group_by": "fold", "selection": ["Sum"]},
         "revealing": {"step": 1, "mode": "diff", "colour_by": "change", "group_by": "fold", "selection": ["CPT"]},
         "number": {"noun": "Layers", "answer": 4, "right": "Right: 4 layers.", "wrong": "No: 4 layers are left."},
+        "hint": "Count the boxes.",
     }

@@ -143,9 +143,7 @@ def _locate_fold_level(trace: Trace, level: int, step: "int | str | None") -> in
 def _select(session: Session, selection: "Sequence[str | int]") -> None:
     """Select boxes by their ids, or those that represent nodes. Raises: UnknownNameError."""
     boxes = [box for box in selection if isinstance(box, str)]
-    wanted = {node for node in selection if not isinstance(node, str)}
-    if not wanted <= {node for held in session.boxes.values() for node in held} and session.look.mode == "diff":
-        _look_before(session)
+    session.reveal([node for node in selection if not isinstance(node, str)])
     for node in selection:
         if not isinstance(node, str):
             holding = [box for box, held in session.boxes.items() if node in held]
@@ -190,9 +188,3 @@ def _show_bars(bars: BarsView) -> "BarsWidget":
     from widgets.jupyter import BarsWidget
 
     return BarsWidget(bars, make_fallback=lambda: bars_fallback(bars))
-
-
-def _look_before(session: Session) -> None:
-    """Show plates as they were before the step, which has removed some layers."""
-    if session.picture().view["group_by"] == "plates":
-        session.change_look(mode="before")

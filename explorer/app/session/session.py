@@ -130,7 +130,15 @@ class Session:
 
     def select_nodes(self, nodes: Sequence[int]) -> None:
         """Select the boxes that represent some nodes."""
+        self.reveal(nodes)
         self.select(self._boxes_of(nodes))
+
+    def reveal(self, nodes: Sequence[int]) -> None:
+        """Show plates as they were before the step, if it has removed some of these nodes."""
+        shown = {node for held in self.boxes.values() for node in held}
+        is_after = self.look.mode == "diff" and self.picture().view["group_by"] == "plates"
+        if is_after and not shown.issuperset(nodes):
+            self.change_look(mode="before")
 
     def change_look(self, **changes: Any) -> None:
         """Change how the step is displayed: `mode`, `colour_by`, `group_by`, `near_misses`, `everything`.

@@ -79,7 +79,7 @@ def test_cells_of_a_chain_are_along_its_variables():
     inputs = stage.placed[0]
     nodes = index_of("hmm").trace.graph_at(0).nodes
     scopes = [nodes[cell.layer].scope or () for cell in inputs.plate.cells]
-    rows = {scope[0][0]: place for scope, place in zip(scopes, inputs.shape.places, strict=True)}
+    rows = {scope[0][0]: place for scope, place in zip(scopes, inputs.shape.places, strict=True) if scope}
     assert rows == {variable: (0, variable, 1, 1) for variable in range(12)}
     heights = [one.shape.places[0][3] for one in stage.placed if one.plate.record.title == "Hadamard"]
     assert heights == list(range(2, 13))  # each product has one variable more

@@ -49,7 +49,7 @@ export function makeFilm({ make, guard }, { state }, { goTo }) {
         type: "button",
         class: `ce-frame${step.error || step.ok === false ? " ce-wrong" : ""}`,
         title: [frame.label, frame.sentence, measured].filter(Boolean).join("\n"),
-        "data-step": step.index,
+        "data-frame": step.index,
         onclick: guard(() => goTo(step.index)),
       },
       frame.plates.length ? smallPlates(make, frame.plates, state.palette) : null,
