@@ -37,6 +37,7 @@ from explorer.views.index import TraceIndex as TraceIndex
 from explorer.views.layer_timings import (
     layer_heat as layer_heat,
     layer_table as layer_table,
+    layer_times_at as layer_times_at,
     layers_note as layers_note,
 )
 from explorer.views.messages import RUN_MORE as RUN_MORE, SHOW_ALL as SHOW_ALL, SHOW_MISSES as SHOW_MISSES

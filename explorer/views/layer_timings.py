@@ -16,6 +16,22 @@ def layer_heat(run: Run, device: str = CPU) -> dict[int, float]:
     return {t.node: t.estimate.median for t in timings if t.node is not None and t.estimate is not None}
 
 
+def layer_times_at(index: TraceIndex, step: int, measured: Mapping[int, Mapping[int, float]]) -> dict[int, float]:
+    """Return milliseconds by layer id at a step, from layers measured at some steps, nearest first.
+
+    A layer keeps its time at every step at which it has the same inputs and settings.
+    """
+    state, inputs = index.state(step), index.step(step).snapshot.graph.inputs
+    found: dict[int, float] = {}
+    for known in sorted(measured, key=lambda other: (abs(other - step), other)):
+        there, inputs_there = index.state(known), index.step(known).snapshot.graph.inputs
+        for node, milliseconds in measured[known].items():
+            is_here = node not in found and node in inputs and inputs.get(node) == inputs_there.get(node)
+            if is_here and index.same(int(state.node[node]), int(there.node[node])):
+                found[node] = milliseconds
+    return found
+
+
 def layer_table(index: TraceIndex, run: Run, device: str = CPU, limit: int = 10) -> TableView:
     """Return the slowest layers, the rest together, the sum, and the whole forward pass for comparison.
 

@@ -24,6 +24,7 @@ from explorer.app.dashboard.panes.tools import DRAWER_HEIGHT, Drawer
 from explorer.app.dashboard.panes.values import check_values
 from explorer.app.dashboard.theme import HEADER_STYLE, THEMES, page_template
 from explorer.app.dashboard.workspace import Workspace
+from explorer.app.session.heap import release_heap_soon
 from explorer.app.session.library import Library
 from explorer.app.session.linking import GraphLink
 from explorer.app.session.opening import Opened, open_state
@@ -36,6 +37,9 @@ from widgets.dashboard import UNBOUNDED, BrowserHost, GraphPane, StepsPane
 TITLE = "Circuit Explorer"
 CHROME_HEIGHT = 162
 """Pixels of the page outside of the graph: header, the graph's own bars, cost strip, buttons of the tools."""
+
+HEADING_HEIGHT = 36
+"""Pixels of the headings above two compared graphs."""
 
 
 HEADER_WIDTH, SIDEBAR_WIDTH = 1100, 900
@@ -128,9 +132,13 @@ class Dashboard:
             page.sidebar_open = new >= SIDEBAR_WIDTH
 
     def close(self) -> None:
-        """Cancel the work of a closed page."""
+        """Cancel the work of a closed page, and free its traces."""
         self.workspace.background.cancel()
         self.workspace.quiet_background.cancel()
+        for session in (self.workspace.session, self.workspace.other):
+            if session is not None:
+                session.close()
+        release_heap_soon()
 
     # ------------------------------------------------------------------ session -> panes
 
@@ -267,7 +275,7 @@ class Dashboard:
 
 
 def _options(drawer: bool, narrow: bool = False) -> dict[str, Any]:
-    taken = f"{CHROME_HEIGHT}px" + (f" - {DRAWER_HEIGHT}" if drawer else "")
+    taken = f"{CHROME_HEIGHT + narrow * HEADING_HEIGHT}px" + (f" - {DRAWER_HEIGHT}" if drawer else "")
     return {
         "height": f"max(220px, calc(100vh - {taken}))",
         "legend": not drawer,

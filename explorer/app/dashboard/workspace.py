@@ -41,6 +41,8 @@ class Workspace:
         self.clear_message: Callable[[], None] = lambda: None
         self.copy: Callable[[str], None] = lambda text: None
         self.open_tool: Callable[[str], None] = lambda name: None
+        self.is_timing_due = False
+        """Whether the Time tool starts a measurement when it opens."""
         self._opening: Job | None = None
 
     def guard(self, action: Callable[..., Any]) -> Callable[..., None]:
@@ -54,6 +56,11 @@ class Workspace:
                 self.show_error(error)
 
         return wrapper
+
+    def time_everything(self) -> None:
+        """Open the Time tool and let it measure every step and its layers."""
+        self.is_timing_due = True
+        self.open_tool("time")
 
     def show_error(self, error: Exception) -> None:
         """Show an error to the reader; an internal error is logged as well."""

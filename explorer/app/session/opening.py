@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from weakref import WeakValueDictionary
 
 from explorer.app.session.heap import settle_heap
 from explorer.app.session.library import Library
@@ -9,13 +10,14 @@ from explorer.app.session.options import TENSOR_LEVEL, TensorOptions
 from explorer.app.session.pattern_form import PatternForm
 from explorer.app.session.pattern_use import apply_form
 from explorer.app.session.tensor_opening import tensor_trace
-from explorer.app.session.view_state import ViewState
+from explorer.app.session.view_state import ViewState, trace_of
 from explorer.compiler import TorchCompiler, options_of, record, rerun
 from explorer.errors import CircuitError
 from explorer.files import json_of_bytes
 from explorer.optimize import preset_rules
 from explorer.options import CompilerOptions
 from explorer.symbolic import Circuit, circuit_from_json
+from explorer.templates import gallery
 from explorer.trace import Listener, Trace
 from explorer.views import TraceIndex
 
@@ -43,12 +45,21 @@ class Opened:
         return self.trace.is_live
 
 
+_SHARED: WeakValueDictionary[ViewState, Opened] = WeakValueDictionary()
+"""The traces of the gallery that are open in some session."""
+
+
 def open_state(library: Library, state: ViewState, listener: Listener | None = None) -> Opened:
     """Open what a link names; `listener` receives every event of a compilation and ends it by raising.
 
     A compilation that fails returns the trace up to the failure. Raises: the errors of opening, building and
-    compiling if there is no step to show.
+    compiling if there is no step to show. Sessions that have the same trace of the gallery open share it; the
+    second one compiles nothing.
     """
+    place = trace_of(replace(state, other=None))
+    shared = _SHARED.get(place) if state.circuit in gallery.names() else None
+    if shared is not None:
+        return shared
     listeners = () if listener is None else (listener,)
     opened = _open(library, state, listeners)
     for form, replacement in forms_of(state):
@@ -56,6 +67,8 @@ def open_state(library: Library, state: ViewState, listener: Listener | None = N
         opened = Opened(opened.name, trace, opened.options)
     if len(opened.trace.steps[0].snapshot.graph) >= LARGE:
         settle_heap()
+    if state.circuit in gallery.names() and not opened.error:
+        _SHARED[place] = opened
     return opened
 
 

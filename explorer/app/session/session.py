@@ -22,6 +22,7 @@ from explorer.views import (
     counterparts,
     details,
     hide_results,
+    layer_times_at,
     picture,
     steps,
 )
@@ -86,6 +87,15 @@ class Session:
         """Notify a listener of changes; returns the function that unsubscribes it."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
+
+    def close(self) -> None:
+        """Drop the trace, which may be large; the session cannot be used afterwards.
+
+        Call it when the host ends: the host's own objects may live on, and with them their session.
+        """
+        self._listeners.clear()
+        self._pictures.clear()
+        del self.opened
 
     # ------------------------------------------------------------------ actions
 
@@ -193,6 +203,12 @@ class Session:
             self._pictures[key] = self._draw()
         return self._pictures[key]
 
+    @property
+    def layer_times(self) -> Mapping[int, float] | None:
+        """Milliseconds by layer at the step, of layers that were measured at any step; None if none was."""
+        measured = self.findings.layer_times
+        return layer_times_at(self.index, self.step, measured) if measured else None
+
     def _draw(self) -> Picture:
         return picture(
             self.index,
@@ -201,7 +217,7 @@ class Session:
             self.look.colour_by,
             self.look.group_by,
             near_misses=self.look.near_misses,
-            times=self.findings.layer_times.get(self.step),
+            times=self.layer_times,
             trial=self.trial,
             everything=self.look.everything,
         )
@@ -230,7 +246,7 @@ class Session:
         if not self.selection or self.selection[-1] not in boxes:
             return None
         box = self.selection[-1]
-        found = details(self.index, self.step, boxes[box], times=self.findings.layer_times.get(self.step))
+        found = details(self.index, self.step, boxes[box], times=self.layer_times)
         if self.hidden_after is not None:
             found["sections"] = [section for section in found["sections"] if section["heading"] in KNOWN_BEFORE]
         return {**found, "id": box}

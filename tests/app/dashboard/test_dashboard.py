@@ -1,7 +1,10 @@
 """The dashboard without a browser: every tool opens on every kind of trace, and errors are shown in the page."""
 
+import gc
 import json
 import logging
+import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -313,3 +316,19 @@ def test_both_sides_of_a_comparison_say_what_they_are(monkeypatch: pytest.Monkey
     )
     made.workspace.show_other(None)
     assert not made.compared.view.visible
+
+
+@pytest.mark.filterwarnings("ignore:Both 'variant' and 'button_style'")  # as above
+def test_a_closed_page_keeps_no_trace() -> None:
+    place = ViewState(circuit="conflict", options=CompilerOptions(seed=5))
+    made = Dashboard(Library(), place)
+    for tool in TOOLS:
+        made.drawer.open(tool.name)
+        made.workspace.session.go(3)
+    made.drawer.open("")
+    while made.workspace.quiet_background.job or made.workspace.background.job:
+        threading.Event().wait(0.01)
+    trace = weakref.ref(made.workspace.session.opened.trace)
+    made.close()
+    gc.collect()
+    assert trace() is None

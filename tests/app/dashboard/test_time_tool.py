@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from queue import Empty, Queue
 from typing import Any
 
@@ -12,14 +13,17 @@ pytest.importorskip("panel_material_ui", reason="needs panel: pip install 'circu
 
 from explorer.app.dashboard import background
 from explorer.app.dashboard.panes import timing
-from explorer.app.dashboard.panes.timing import LAYERS, MODES, STEPS, SWEEP, WATERFALL, TimeTool
+from explorer.app.dashboard.panes.timing import LAYERS, MODES, STEPS, SWEEP, WATERFALL, WHAT, TimeTool
+from explorer.app.dashboard.panes.tool import OPENED
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.library import Library
 from explorer.app.session.opening import open_state
 from explorer.app.session.options import TENSOR_LEVEL, TensorOptions
 from explorer.app.session.session import Session
 from explorer.app.session.view_state import ViewState
-from explorer.bench import interleave, measurement_run
+from explorer.bench import RecordedFile, interleave, measurement_run
+from explorer.timings import LAYER, Run, Setup, Timing, estimate
+from explorer.views import layer_times_at
 
 
 class Reader:
@@ -106,3 +110,72 @@ def test_a_tensor_graph_offers_only_step_times(reader: Reader) -> None:
     assert reader.tool.batch.disabled
     seen = reader.measure(STEPS, lambda: reader.tool.facts.object != "")
     assert seen[-1]["table"]["columns"][1] == "operators"
+
+
+def test_one_click_times_every_step_and_its_layers(reader: Reader) -> None:
+    session = reader.workspace.session
+    session.go(3)
+    reader.tool.seconds.value = 400
+    reader.workspace.open_tool = lambda name: reader.tool.on_change(frozenset({"trace", OPENED}))
+    reader.workspace.time_everything()
+    while not reader.tool.facts.object:
+        reader.waiting.get(timeout=30)()
+    assert not reader.workspace.is_timing_due
+    assert set(session.findings.times) == {step.index for step in session.opened.trace.steps}
+    assert set(session.findings.layer_times) == {0, 3, 6, 10, 11}
+    for step in (0, 3, 12):
+        session.go(step)
+        assert session.layer_times is not None
+        assert set(session.layer_times) == set(session.index.step(step).snapshot.graph.nodes)
+    assert all(name != "CPU" or "not measured" not in value for name, value in session.costs()["rows"])
+
+
+def test_layers_keep_their_time_while_inputs_and_settings_are_the_same() -> None:
+    index = open_state(Library(), ViewState(circuit="near-misses")).index
+    graphs = [index.step(step).snapshot.graph for step in (2, 3)]
+    measured = {2: {node: float(node + 1) for node in graphs[0].nodes}}
+    kept = layer_times_at(index, 3, measured)
+    same = {node for node in graphs[1].nodes if graphs[0].inputs.get(node) == graphs[1].inputs[node]}
+    assert set(kept) == same
+    assert 0 < len(same) < len(graphs[1].nodes)
+    assert layer_times_at(index, 3, {**measured, 3: {min(same): 0.5}})[min(same)] == 0.5
+
+
+def recorded(session: Session, *devices: str) -> tuple[Run, ...]:
+    """Recorded runs of all subjects with times on some devices."""
+    found = estimate([0.001 * i for i in range(1, 8)])
+    setup = Setup("2026-01-01", 1, "", "", 0.1, 10.0, 0, {}, {}, "")
+
+    def run(subject: str, whats: list[tuple[str, dict[str, Any]]]) -> Run:
+        timings = [Timing(what, device, 16, found, reached=True, **more) for device in devices for what, more in whats]
+        return Run(subject, "forward", session.opened.name, {}, tuple(timings), setup)
+
+    steps = [(session.index.step(step).path, {"step": step}) for step in (0, 3, 12)]
+    layers = [(LAYER, {"step": 12, "node": node}) for node in session.index.step(12).snapshot.graph.nodes]
+    sweep = [(f"batch {size}", {"step": 12}) for size in (1, 4)]
+    return (
+        run(STEPS, steps),
+        run(LAYERS, [("whole forward", {"step": 12}), ("sum of layers", {"step": 12}), *layers]),
+        run(SWEEP, sweep),
+        run(MODES, [("as written", {}), ("folded", {})]),
+    )
+
+
+def test_a_recorded_run_is_shown_as_a_measurement_is(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = reader.workspace.session
+    file = RecordedFile(Path("other machine.timing.json"), recorded(session, "cpu", "cuda"))
+    monkeypatch.setattr(timing, "recorded_runs", lambda: (file,))
+    reader.tool.on_change(frozenset({"trace"}))
+    reader.tool.recorded.value = file.path.name
+    rows = {name: value for name, value in session.costs()["rows"]}
+    assert (rows["CPU"], rows["CUDA"]) == ("4 ms ± 3 ms", "4 ms ± 3 ms")
+    session.go(12)
+    assert session.layer_times == dict.fromkeys(session.index.step(12).snapshot.graph.nodes, 4.0)
+    session.change_look(colour_by="time")
+    assert all(node["fill_text"] == "4 ms" for node in session.picture().view["nodes"] if node["change"] != "removed")
+    titles = {}
+    for what in WHAT.values():
+        reader.tool.what.value = what
+        titles[what] = json.loads(reader.tool.bars.bars)["title"] if what != LAYERS else reader.tool.words.object
+    assert len(set(titles.values())) == len(WHAT) - 1, titles  # with their layers, the steps have the same bars
+    assert "The layers one by one take 4 ms" in titles[LAYERS]
