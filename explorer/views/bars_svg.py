@@ -1,4 +1,4 @@
-"""Bars as an SVG string in light colours, for images."""
+"""Bars, or dots on a logarithmic axis, as an SVG string in light colours, for images."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -43,23 +43,34 @@ def _label(bars: BarsView, bar: BarView) -> str:
 
 
 def _row(bars: BarsView, bar: BarView, value: float, y: float, at: Callable[[float], float]) -> list[str]:
-    """Draw a bar from zero, its whiskers, and its value to the right of both."""
+    """Draw a bar from zero, or a dot on a logarithmic axis, its interval, and its value to the right of both."""
     series = bars["series"].index(bar["series"]) if bar["series"] in bars["series"] else 0
     colour, text = SERIES[series % len(SERIES)], f"{value:,.4g}"
     if "tone" in bar:
         tone = TONES[bar["tone"]]
         colour, text = LIGHT[bar["tone"]], f"{tone.sign} {text}, {tone.words}"
     left, right = sorted((at(0.0), at(value)))
-    parts = [f'<rect x="{left:g}" y="{y - 7:g}" width="{max(right - left, 1):g}" height="14" rx="2" fill="{colour}"/>']
+    rect = f'<rect x="{left:g}" y="{y - 7:g}" width="{max(right - left, 1):g}" height="14" rx="2" fill="{colour}"/>'
+    dot = _dot(at(value), y, series, colour)
+    interval: list[str] = []
     if bar["low"] is not None and bar["high"] is not None:
         low, high = at(bar["low"]), at(bar["high"])
         path = f"M{low:g} {y:g}H{high:g}M{low:g} {y - 4:g}v8M{high:g} {y - 4:g}v8"
-        parts += [
+        interval = [
             f'<path d="{path}" stroke="{shade}" stroke-width="{weight}"/>'
             for shade, weight in ((LIGHT["bg"], 3.6), (LIGHT["fg"], 1.4))
         ]
         right = max(right, high)
-    return [*parts, _text(right + 6, y + 4, text)]
+    mark = [*interval, dot] if bars["log"] else [rect, *interval]
+    return [*mark, _text(right + (10 if bars["log"] else 6), y + 4, text)]
+
+
+def _dot(x: float, y: float, series: int, colour: str) -> str:
+    """A circle, or a diamond in every second series."""
+    style = f'fill="{colour}" stroke="{LIGHT["bg"]}"'
+    if series % 2:
+        return f'<path d="M{x:g} {y - 6:g}l6 6l-6 6l-6 -6z" {style}/>'
+    return f'<circle cx="{x:g}" cy="{y:g}" r="5" {style}/>'
 
 
 def _axis(bars: BarsView, start: float) -> Callable[[float], float]:

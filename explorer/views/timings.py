@@ -29,7 +29,7 @@ from explorer.views.index import TraceIndex
 from explorer.views.words import bytes_text, plural, time_text
 from widgets.schema import BarsView, BarView, SectionView, TableView
 
-WHISKERS = "Bars are medians, whiskers their 95 % confidence intervals."
+INTERVALS = "Dots are medians, lines their 95 % confidence intervals."
 NAMES_OF_KINDS = {"forward": "Forward pass", TRAINING: "Training step"}
 UNMEASURED = "not measured"
 Tone = Literal["faster", "slower", "noise"]
@@ -316,7 +316,7 @@ def _estimate_text(timing: Timing | None, why: str) -> str:
 def _note(run: Run) -> str:
     vague = any(not timing.reached for timing in run.timings if timing.estimate is not None and timing.node is None)
     without = [f"No times on {device_text(device)}: {why}." for device, why in run.missing.items()]
-    return " ".join([WHISKERS, *(["Some are wider than requested."] if vague else []), *without])
+    return " ".join([INTERVALS, *(["Some are wider than requested."] if vague else []), *without])
 
 
 def _requested_devices(run: Run) -> list[str]:

@@ -142,7 +142,7 @@ def test_bars_of_steps_have_whiskers_a_reason_and_a_table():
         ]
     )
     assert bars["note"] == (
-        "Bars are medians, whiskers their 95 % confidence intervals. No times on CUDA: no CUDA device."
+        "Dots are medians, lines their 95 % confidence intervals. No times on CUDA: no CUDA device."
     )
     assert bars["table"] == snapshot(
         {
@@ -203,7 +203,7 @@ def test_the_crossover_or_why_there_is_none():
     cpu = {1: 1.0, 4: 4.0, 64: 64.0}
     crossing = sweep(cpu, {1: 8.0, 4: 8.0, 64: 8.0})
     assert crossover_text(crossing) == "Crossover: from a batch of about 8 on, CUDA is faster."
-    assert sweep_bars(crossing)["note"].startswith("Crossover: from a batch of about 8 on, CUDA is faster. Bars are")
+    assert sweep_bars(crossing)["note"].startswith("Crossover: from a batch of about 8 on, CUDA is faster. Dots are")
     assert [row[-1] for row in sweep_bars(crossing)["table"]["rows"]] == [
         "8x slower (7.24 to 8.84)",
         "2x slower (1.81 to 2.21)",

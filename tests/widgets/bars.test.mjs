@@ -77,6 +77,27 @@ test("a malformed value shows its error, a good one is drawn afterwards; an empt
   close();
 });
 
+test("a value on a logarithmic axis is a dot on its interval, in a linear one a bar from zero", () => {
+  const log = open(JSON.stringify(bars()));
+  assert.deepEqual(
+    log.el.of("ceb-bar").map((mark) => mark.tagName),
+    ["circle", "circle"],
+  );
+  log.close();
+  const linear = open(JSON.stringify(bars({ log: false })));
+  assert.deepEqual(
+    linear.el.of("ceb-bar").map((mark) => mark.tagName),
+    ["rect", "rect"],
+  );
+  linear.close();
+  const two = open(JSON.stringify(bars({ bars: [bar("plain", 1), bar("plain", 2, { series: "CUDA" })] })));
+  assert.deepEqual(
+    two.el.of("ceb-bar").map((mark) => mark.tagName),
+    ["circle", "path"],
+  );
+  two.close();
+});
+
 test("a logarithmic axis covers all values, without zero", () => {
   const axis = axisOf(readBars(JSON.stringify(bars({ bars: [bar("a", 0.003), bar("b", 740)] }))));
   assert.ok(axis.low <= 0.003 && axis.high >= 740);

@@ -521,7 +521,7 @@ function chartOf(make, all, palette, width, name) {
   const counts = tonesOf(all).map(
     (tone) => `${all.bars.filter((bar) => bar.tone === tone).length} ${TONES[tone].words}`
   );
-  const summary = `${all.title}: ${all.bars.length} bars in ${unit}${counts.length ? `; ${counts.join(", ")}` : ""}.`;
+  const summary = `${all.title}: ${all.bars.length} ${axisOf(all).log ? "dots" : "bars"} in ${unit}${counts.length ? `; ${counts.join(", ")}` : ""}.`;
   return s(
     "svg",
     { width: full, height: bottom + 20, role: "img", "aria-label": `${summary} The table has the same values.` },
@@ -570,11 +570,13 @@ function rowMaker({ s }, all, { roles }, columns, textures) {
     const { low, high } = bar;
     const whisker = low !== null && high !== null && (!axis.log || low > 0) ? [axis.at(low), axis.at(high)] : null;
     const end = whisker ? Math.max(to, whisker[1]) : to;
-    return [
-      s("rect", { class: "ceb-bar", ...size, fill: look.fill, stroke: look.colour }),
-      whisker && whiskerParts(left + room * whisker[0], left + room * whisker[1]),
-      s("text", { x: left + room * end + 7, text: valueWords(bar, all.unit) })
-    ].flat();
+    const interval = whisker ? whiskerParts(left + room * whisker[0], left + room * whisker[1]) : [];
+    const mark = axis.log ? [...interval, dotOf(left + room * axis.at(value), all.series.indexOf(bar.series), look)] : [s("rect", { class: "ceb-bar", ...size, fill: look.fill, stroke: look.colour }), ...interval];
+    return [...mark, s("text", { x: left + room * end + 7, text: valueWords(bar, all.unit) })];
+  };
+  const dotOf = (x, series, { colour }) => {
+    const style = { class: "ceb-bar ceb-dot", fill: colour, stroke: roles.bg, "stroke-width": 1 };
+    return series % 2 > 0 ? s("path", { ...style, d: `M${x} -6.5L${x + 6.5} 0L${x} 6.5L${x - 6.5} 0Z` }) : s("circle", { ...style, cx: x, cy: 0, r: 5.5 });
   };
   const whiskerParts = (a, b) => {
     const line = { class: "ceb-whisker", d: `M${a} 0H${b}M${a} -5V5M${b} -5V5`, fill: "none" };
