@@ -1,12 +1,14 @@
 """The views as Jupyter widgets: traits set in Python are drawn, and user actions change the same traits."""
 
 import base64
+import html
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import anywidget
 import traitlets
+from IPython.display import publish_display_data
 
 from widgets.encode import Png, picture_traits, to_json
 from widgets.schema import HEIGHT, BarsView, DetailsView, PictureView, QuestionView, StepView
@@ -47,7 +49,46 @@ def bundle_with(bundle: Any, text: str, make_fallback: MakeFallback | None) -> M
     return {**data, "text/plain": fallback.text, "image/png": image}, {**metadata, "image/png": size}
 
 
-class _Widget(anywidget.AnyWidget):
+# JupyterLab shows an error in place of a widget whose kernel is gone, although the output has an image as well. So a
+# second output holds the image. Its style shows it there while the first output has no live view, and hides the error.
+# Other hosts never show it.
+LIVE = ":has(.ce-root,.ceb-root,.ceq-root)"
+SAVED_STYLE = f"""
+.jp-OutputArea-child:not({LIVE}):has(+ .jp-OutputArea-child .ce-saved){{display:none}}
+.jp-OutputArea-child{LIVE} + .jp-OutputArea-child:has(.ce-saved){{display:none}}
+.jp-OutputArea-child .ce-saved{{display:block!important;max-width:100%;height:auto}}
+"""
+
+
+def saved_html(bundle: MimeBundle) -> str:
+    """Return the second output of a widget that has an image, for a saved notebook in JupyterLab; else nothing."""
+    data, metadata = bundle
+    if "image/png" not in data:
+        return ""
+    size = metadata["image/png"]
+    attributes = f'width="{size["width"]}" height="{size["height"]}" alt="{html.escape(size["alt"])}"'
+    source = f"data:image/png;base64,{data['image/png']}"
+    return f'<style>{SAVED_STYLE}</style><img class="ce-saved" style="display:none" {attributes} src="{source}">'
+
+
+class SavedPicture:
+    """A mixin for widgets whose picture stays in a saved notebook: they are displayed as two outputs."""
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> MimeBundle | None:
+        """Return the widget with its fallback."""
+        raise NotImplementedError
+
+    def _ipython_display_(self) -> None:
+        """Display the widget and, hidden, its picture."""
+        bundle = self._repr_mimebundle_()
+        data, metadata = bundle or ({"text/plain": repr(self)}, {})
+        publish_display_data(data, metadata)
+        saved = saved_html((data, metadata))
+        if saved:
+            publish_display_data({"text/html": saved})
+
+
+class _Widget(SavedPicture, anywidget.AnyWidget):
     """Base class of the widgets: options, a short repr, an image for where widgets are not displayed."""
 
     options = traitlets.Dict().tag(sync=True)
@@ -67,7 +108,8 @@ class _Widget(anywidget.AnyWidget):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> MimeBundle | None:
         """Return the widget with a PNG (for GitHub, nbviewer, untrusted notebooks) and plain text."""
-        return bundle_with(super()._repr_mimebundle_(**kwargs), repr(self), self.make_fallback)
+        widget = anywidget.AnyWidget._repr_mimebundle_(self, **kwargs)
+        return bundle_with(widget, repr(self), self.make_fallback)
 
 
 class GraphWidget(_Widget):

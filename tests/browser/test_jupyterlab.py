@@ -18,11 +18,12 @@ from urllib.request import HTTPCookieProcessor, build_opener, urlopen
 import pytest
 
 from tests.browser.conftest import WAIT_MS
+from tests.chromium import USUAL
 from tests.needed import is_missing
 from tests.serving import wait_for_server
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 pytestmark = pytest.mark.browser
 
@@ -178,6 +179,52 @@ def test_a_lesson_runs_and_answers_steps_and_clicks_reach_python(page: "Page", l
     page.locator(".ce-root[data-theme=dark]:visible").first.wait_for()
     ground = root.evaluate("root => getComputedStyle(root).backgroundColor")
     assert ground == "rgb(20, 23, 28)"
+
+
+def test_a_saved_notebook_shows_its_pictures_without_a_kernel_and_with_a_new_one(browser: "Browser", lab: Lab) -> None:
+    context = browser.new_context(viewport=USUAL)  # one whose errors are not looked at: JupyterLab reports lost widgets
+    page = context.new_page()
+    (lab.folder / "state.json").unlink(missing_ok=True)
+    open_and_run(page, lab.address)
+    Watch(page, lab.folder / "state.json").when(lambda now: True)
+    saved = page.locator(".jp-Notebook .ce-saved")
+    views = page.locator(".ce-root:visible")
+    views.last.scroll_into_view_if_needed()
+    views.last.locator(".ce-box").first.wait_for()
+    assert saved.locator("visible=true").count() == 0  # while the widget lives
+    page.keyboard.press("Control+s")
+    page.wait_for_function("() => !document.querySelector('.jp-mod-dirty')")
+    notebook = json.loads((lab.folder / LESSON.name).read_text(encoding="utf-8"))
+    assert sum("ce-saved" in json.dumps(cell.get("outputs", "")) for cell in notebook["cells"]) >= 2
+    assert "widgets" not in notebook["metadata"]
+
+    for kernel in ("No Kernel", "Python 3 (ipykernel)"):
+        reopen(page, lab.address, kernel)
+        last = saved.last
+        last.scroll_into_view_if_needed()
+        last.locator("visible=true").wait_for()
+        assert last.evaluate("image => image.complete && image.naturalWidth > 300")
+        assert "Step 3 of 11" in (last.get_attribute("alt") or "")
+        page.wait_for_timeout(3000)  # the widget manager gives up after two seconds
+        assert last.is_visible()
+        for words in ("model not found", "Loading widget"):
+            assert page.get_by_text(words).locator("visible=true").count() == 0
+    context.close()
+
+
+def reopen(page: "Page", address: str, kernel: str) -> None:
+    """End the kernels of the lab and open the saved lesson without a kernel, or with a new one."""
+    page.goto("about:blank")
+    server, _, token = address.partition("/lab?token=")
+    for kind in ("sessions", "kernels"):
+        for running in page.request.get(f"{server}/api/{kind}?token={token}").json():
+            page.request.delete(f"{server}/api/{kind}/{running['id']}?token={token}")
+    page.goto(address.replace("/lab?", f"/lab/tree/{LESSON.name}?reset&"))
+    page.get_by_text("| Idle").first.wait_for(timeout=WAIT_MS)
+    if kernel == "No Kernel":
+        page.get_by_role("menuitem", name="Kernel", exact=True).click()
+        page.get_by_text("Shut Down Kernel", exact=True).click()
+        page.get_by_text("No Kernel").first.wait_for(timeout=WAIT_MS)
 
 
 class Watch:

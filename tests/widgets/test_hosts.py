@@ -80,6 +80,25 @@ class TestJupyter:
         assert metadata["image/png"] == {"width": 300, "height": 200, "alt": "Sum reads Hadamard"}
         assert "application/vnd.jupyter.widget-view+json" in data
 
+    def test_a_second_output_holds_the_image_for_a_saved_notebook_in_jupyterlab(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        import widgets.jupyter as host
+
+        outputs: list[dict[str, str]] = []
+        monkeypatch.setattr(host, "publish_display_data", lambda data, metadata=None: outputs.append(data))
+        fallback = host.Fallback(lambda: Png(b"PNG", 300, 200), 'reads "a" < b', "the table")
+        host.GraphWidget(make_fallback=lambda: fallback)._ipython_display_()
+        widget, saved = outputs
+        assert set(widget) == {"application/vnd.jupyter.widget-view+json", "text/plain", "image/png"}
+        assert list(saved) == ["text/html"]
+        assert 'alt="reads &quot;a&quot; &lt; b" src="data:image/png;base64,UE5H"' in saved["text/html"]
+        assert 'width="300" height="200"' in saved["text/html"]
+
+        outputs.clear()
+        host.GraphWidget()._ipython_display_()
+        assert [set(data) for data in outputs] == [{"application/vnd.jupyter.widget-view+json", "text/plain"}]
+
     def test_the_traits_of_a_question_are_synced(self) -> None:
         from widgets.jupyter import QuestionWidget
 

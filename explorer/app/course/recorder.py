@@ -25,6 +25,11 @@ RECORDINGS_MIME = "application/vnd.circuit-explorer.recordings+json"
 """The recordings of all displayed traces, in the order of their numbers."""
 
 
+def _leave_to_bundle(widget: object) -> None:
+    """Do not display a widget; IPython continues with its bundle."""
+    raise NotImplementedError
+
+
 class CourseRecorder:
     """Collects the displayed pictures of each trace and draws them at the end, once per trace."""
 
@@ -47,6 +52,7 @@ class CourseRecorder:
             BarsWidget: lambda widget: {"kind": "bars", "bars": widget.view},
         }
         for kind, view in views.items():
+            display.ipython_display_formatter.for_type(kind, _leave_to_bundle)
             display.mimebundle_formatter.for_type(kind, self._with_view(view))
 
     def end(self) -> None:

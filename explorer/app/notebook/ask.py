@@ -14,7 +14,7 @@ from explorer.app.session.session import Session
 from explorer.errors import DataTypeError
 from explorer.trace import Trace
 from explorer.views import Answer, Question, QuestionKind, Verdict, check, question_about, question_view
-from widgets.jupyter import Fallback, QuestionWidget, bundle_with
+from widgets.jupyter import Fallback, QuestionWidget, SavedPicture, bundle_with
 from widgets.schema import HEIGHT, GraphOptions, QuestionView
 
 
@@ -52,7 +52,7 @@ def ask(
     return AskWidget(TraceWidget(Session(opened, state), height), question)
 
 
-class AskWidget(ipywidgets.VBox):
+class AskWidget(SavedPicture, ipywidgets.VBox):
     """A picture with a question below it. `revealed` switches between the question and the step.
 
     `graph` is the picture, `panel` the question with its controls; `view` contains the feedback to all answers.
@@ -107,7 +107,8 @@ class AskWidget(ipywidgets.VBox):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """The widget, with a PNG and text as fallback."""
-        return bundle_with(super()._repr_mimebundle_(**kwargs), repr(self), self._fallback)
+        widget = ipywidgets.VBox._repr_mimebundle_(self, **kwargs)
+        return bundle_with(widget, repr(self), self._fallback)
 
     def _fallback(self) -> Fallback:
         found = picture_fallback(self.graph.session.picture())

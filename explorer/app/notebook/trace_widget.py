@@ -11,7 +11,7 @@ from explorer.app.session.linking import GraphHost, GraphLink
 from explorer.app.session.session import Session
 from explorer.trace import MatchFound, Trace
 from explorer.views import fold_level, match_details
-from widgets.jupyter import Fallback, GraphWidget, bundle_with
+from widgets.jupyter import Fallback, GraphWidget, SavedPicture, bundle_with
 from widgets.schema import FoldGroupView, FoldLevelView, TableView
 
 MAX_SLICES = 12
@@ -74,7 +74,7 @@ class TraceWidget(GraphWidget):
         return f"step={self.step} of {last}, selection={chosen}" + (f"; {self.note}" if self.note else "")
 
 
-class FoldLevelWidget(ipywidgets.VBox):
+class FoldLevelWidget(SavedPicture, ipywidgets.VBox):
     """A trace to step through, with the fold level of the step below it: groups, keys, (F, H) index tables.
 
     `step`, `selection` and `view` are those of `graph`, the drawing.
@@ -119,7 +119,8 @@ class FoldLevelWidget(ipywidgets.VBox):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """The widget, with a PNG and text as fallback."""
-        return bundle_with(super()._repr_mimebundle_(**kwargs), repr(self), self._fallback)
+        widget = ipywidgets.VBox._repr_mimebundle_(self, **kwargs)
+        return bundle_with(widget, repr(self), self._fallback)
 
     def _fallback(self) -> Fallback:
         return picture_fallback(self.session.picture(), self.fold_level)

@@ -22,7 +22,7 @@ from PIL import Image
 
 from explorer.app.notebook.fallback import bars_fallback, fold_text, picture_fallback
 from explorer.app.notebook.trace_widget import FoldLevelWidget, TraceWidget
-from widgets.jupyter import BarsWidget
+from widgets.jupyter import BarsWidget, saved_html
 
 
 @pytest.fixture(scope="module")
@@ -235,11 +235,16 @@ class TestWhatIsSaved:
         from nbconvert import HTMLExporter
 
         data, metadata = bundle(show(conflict, step=12))
-        output = nbformat.v4.new_output("execute_result", data, metadata=metadata, execution_count=1)
-        cell = nbformat.v4.new_code_cell("explorer.show(trace)", outputs=[output], execution_count=1)
+        saved = {"text/html": saved_html((data, metadata))}
+        outputs = [
+            nbformat.v4.new_output("display_data", data, metadata=metadata),
+            nbformat.v4.new_output("display_data", saved),
+        ]
+        cell = nbformat.v4.new_code_cell("explorer.show(trace)", outputs=outputs, execution_count=1)
         page, _ = HTMLExporter(template_name="classic").from_notebook_node(nbformat.v4.new_notebook(cells=[cell]))
         assert f'src="data:image/png;base64,{data["image/png"][:200]}' in page
-        assert 'alt="Step 12 of 12: fold, level 2' in page
+        assert page.count('alt="Step 12 of 12: fold, level 2') == 2
+        assert page.count('style="display:none" width=') == 1  # only JupyterLab shows it
 
     def test_a_fold_level_saves_its_groups_as_text(self, digits: Trace) -> None:
         data, _ = bundle(explorer.show(digits, fold_level=2))
