@@ -61,7 +61,7 @@ def line_chart(
     drawing.text(LEFT, TOP + 12, y_title, at="start", small=True)
     for name, level in levels.items():
         drawing.line([(LEFT, y_axis.at(level)), (WIDTH - RIGHT, y_axis.at(level))], LINE, width=1.4)
-        drawing.text(WIDTH - RIGHT, y_axis.at(level) - 6, f"{name}: {level:.3g}", at="end", colour=MUTED, small=True)
+        drawing.text(LEFT + 6, y_axis.at(level) - 6, f"{name}: {level:.3g}", colour=MUTED, small=True)
     right = WIDTH - RIGHT
     for (name, curve), colour in reversed(list(zip(curves.items(), COLOURS, strict=False))):
         drawing.line([(x_axis.at(point[0]), y_axis.at(point[1])) for point in curve], colour, width=2)
