@@ -64,6 +64,15 @@ class TestTheNotebook:
                 assert not names_used(tree) - known - names_defined(tree), cell.source
                 known |= names_defined(tree)
 
+    def test_a_number_of_layers_is_not_asked_after_a_film_that_shows_it(self, file: Path) -> None:
+        """The film above a picture of a trace has the number of layers after each step."""
+        shown: list[str] = []
+        for cell in cells_of(file):
+            if cell.cell_type == "code":
+                asked = re.findall(r'explorer\.ask\(\s*(\w+),\s*"layers-left"', cell.source)
+                assert not set(asked) & set(shown), cell.source
+                shown += re.findall(r"explorer\.show\(\s*(\w+)[,)]", cell.source)
+
     def test_the_code_of_questions_and_assertions_is_hidden(self, file: Path) -> None:
         cells = cells_of(file)
         claims = claims_at(cells)
