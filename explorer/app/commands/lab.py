@@ -3,10 +3,13 @@
 import json
 import os
 import secrets
+import signal
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import FrameType
 from typing import Annotated
 
 import typer
@@ -25,6 +28,9 @@ QUIET = (
 """Extensions that fetch news, newer versions or lists of extensions; disabled, so that no request leaves."""
 PAGE = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}
 """Settings that disable the question whether to fetch news."""
+
+ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+"""Signals that end the command: Ctrl-C, an end requested by another program, a closed terminal."""
 
 
 def lab(
@@ -49,9 +55,30 @@ def lab(
     print_text(f"JupyterLab on {folder}: http://{ADDRESS}:{chosen}/lab?token={token}\nCtrl-C ends it.")
     with TemporaryDirectory() as settings:
         own = lab_environment(Path(settings), token)
-        ended = subprocess.run(lab_command(folder, chosen, show), env={**os.environ, **own}, check=False)
-    if ended.returncode:
-        raise typer.Exit(ended.returncode)
+        code = run_until_told(lab_command(folder, chosen, show), {**os.environ, **own})
+    if code:
+        raise typer.Exit(code)
+
+
+def run_until_told(command: Sequence[str], env: Mapping[str, str]) -> int:
+    """Run a command until it ends, or until this process is told to end; return the exit code for this process.
+
+    The command never outlives this process, and never hears Ctrl-C itself: while it starts, it would print a traceback.
+    """
+    told: list[int] = []
+    with subprocess.Popen(command, env=env, start_new_session=True) as child:
+
+        def end(number: int, _frame: FrameType | None) -> None:
+            told.append(number)
+            child.terminate()
+
+        previous = {number: signal.signal(number, end) for number in ENDING}
+        try:
+            code = child.wait()
+        finally:
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+    return 128 + told[0] if told else code
 
 
 def notebooks_folder() -> tuple[Path, bool]:

@@ -237,17 +237,25 @@ class Dashboard:
             except CircuitError:
                 self._write_link()
                 raise
-            if trace_of(state) != trace_of(session.state) or (other is None) != (state.other is None):
+            if trace_of(replace(state, other=None)) != trace_of(replace(session.state, other=None)):
                 self.workspace.open(state)
                 return
-            self._following = True
+            self.workspace.stop_opening()
             self.messages.clear()
+            shown = state.other
+            keeps_other = other is not None and shown is not None and trace_of(shown) == trace_of(other.state)
+            self._following = True
             try:
                 session.show(state)
-                if other is not None and state.other is not None:
-                    other.show(state.other)
+                if keeps_other and other is not None and shown is not None:
+                    other.show(shown)
             finally:
                 self._following = False
+            if shown is None:
+                self.workspace.show_other(None)
+            elif not keeps_other:
+                self.workspace.open_other(shown)
+            return
         self.workspace.stop_opening()
 
     def _show_job(self, job: Job | None) -> None:

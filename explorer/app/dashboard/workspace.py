@@ -108,7 +108,7 @@ class Workspace:
             if state.other is not None:
                 self.open_other(state.other)
 
-        self._start_opening(state, on_open)
+        self._start_opening(state, on_open, self.show_error)
 
     def recompile(self, options: CompilerOptions) -> None:
         """Compile the same circuit with different options; the step and the display are kept where possible."""
@@ -119,12 +119,18 @@ class Workspace:
         """Open the trace to compare with."""
         plain = replace(state, other=None)
 
-        self._start_opening(plain, lambda opened: self.show_other(Session(opened, plain)))
+        def on_error(error: Exception) -> None:
+            self.show_other(None)
+            self.show_error(error)
 
-    def _start_opening(self, state: ViewState, on_open: Callable[[Opened], None]) -> None:
+        self._start_opening(plain, lambda opened: self.show_other(Session(opened, plain)), on_error)
+
+    def _start_opening(
+        self, state: ViewState, on_open: Callable[[Opened], None], on_error: Callable[[Exception], None]
+    ) -> None:
         title = f"Opening {state.circuit}"
         self._opening = self.background.start(
-            title, lambda job: open_state(self.library, state, job.on_event), on_open, self.show_error
+            title, lambda job: open_state(self.library, state, job.on_event), on_open, on_error
         )
 
     def stop_opening(self) -> None:

@@ -2,7 +2,10 @@
 
 import importlib.util
 import json
+import os
+import signal
 import socket
+import subprocess
 import sys
 from pathlib import Path
 
@@ -10,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from explorer.app.cli import app
-from explorer.app.commands.lab import lab_command, lab_environment, notebooks_folder
+from explorer.app.commands.lab import lab_command, lab_environment, notebooks_folder, run_until_told
 
 ROOT = Path(__file__).parents[3]
 
@@ -54,6 +57,33 @@ def test_a_port_in_use_is_refused() -> None:
         ended = CliRunner().invoke(app, ["lab", "--no-show", "--port", str(other.getsockname()[1])])
     assert ended.exit_code == 2
     assert "choose another port with --port" in ended.output
+
+
+SLEEPER = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
+RUN = f"""
+import os, sys
+from explorer.app.commands.lab import run_until_told
+
+sys.exit(run_until_told([sys.executable, "-c", {SLEEPER!r}], os.environ))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_what_it_starts_ends_with_it_and_without_a_traceback(number: signal.Signals) -> None:
+    command = [sys.executable, "-c", RUN]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        child = int(process.stdout.readline())
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert errors == ""
+    with pytest.raises(ProcessLookupError):
+        os.kill(child, 0)
+
+
+def test_the_exit_code_of_the_command_is_returned() -> None:
+    assert run_until_told([sys.executable, "-c", "raise SystemExit(3)"], os.environ) == 3
 
 
 def test_the_folder_is_that_of_the_checkout() -> None:

@@ -148,9 +148,11 @@ def test_an_action_in_either_trace_of_a_comparison_is_one_entry(opened: Callable
     assert list(page.session.findings.checks) == [6]
 
 
-def test_back_from_and_to_a_comparison(opened: Callable[[str], Page]) -> None:
+def test_back_from_and_to_a_comparison_opens_the_other_trace_only(opened: Callable[[str], Page]) -> None:
     page = opened(f"{CONFLICT}&vs.circuit=conflict&vs.fold=no")
+    trace = page.session.opened
     page.back(CONFLICT)
+    assert page.made.workspace.background.job is None
     assert page.work() == []
     assert (page.made.workspace.other, page.session.state.other) == (None, None)
     page.back(f"{CONFLICT}&vs.circuit=conflict&vs.optimize=no")
@@ -158,3 +160,13 @@ def test_back_from_and_to_a_comparison(opened: Callable[[str], Page]) -> None:
     other = page.made.workspace.other
     assert other is not None
     assert other.opened.options == CompilerOptions(optimize=False)
+    assert page.session.opened is trace
+
+
+def test_a_trace_to_compare_with_that_cannot_be_opened_leaves_the_address(opened: Callable[[str], Page]) -> None:
+    page = opened(f"{CONFLICT}&vs.circuit=nope")
+    assert "no circuit or trace named" in str(page.made.messages.text.object)
+    assert page.session.state.other is None
+    page.back(f"{CONFLICT}&vs.circuit=nope")
+    assert page.work() == [(CONFLICT, True)]
+    assert "no circuit or trace named" in str(page.made.messages.text.object)
