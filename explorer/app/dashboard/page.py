@@ -221,9 +221,16 @@ class Dashboard:
             self._deliver(self._show_link)
 
     def _show_link(self) -> None:
-        """Add an entry to the history; replace one to which the browser went, if it could not be opened as it is."""
-        self._is_link_due, replaces = False, self.browser.address != self._address
-        self._address = f"?{self.workspace.session.state.query()}"
+        """Add an entry to the history; replace one to which the browser went, if it could not be opened as it is.
+
+        Until it is known whether the trace to compare with can be opened, nothing is written.
+        """
+        self._is_link_due = False
+        state = self.workspace.session.state
+        if state.other is not None and self.workspace.other is None:
+            return
+        replaces = self.browser.address != self._address
+        self._address = f"?{state.query()}"
         self._is_writing = True
         self.browser.show_address(self._address, replaces=replaces)
         self._is_writing = False
@@ -262,6 +269,8 @@ class Dashboard:
         self.messages.show_job(job)
         if job is None:  # it may have been cancelled: controls and address show the open trace, not the chosen one
             self.header.on_change(frozenset({"trace"}))
+            if self.workspace.other is None and self.workspace.session.state.other is not None:
+                self.workspace.show_other(None)
             self._write_link()
 
     # ------------------------------------------------------------------ actions of the reader

@@ -163,6 +163,15 @@ def test_back_from_and_to_a_comparison_opens_the_other_trace_only(opened: Callab
     assert page.session.opened is trace
 
 
+def test_a_comparison_that_is_cancelled_while_it_opens_leaves_the_address(opened: Callable[[str], Page]) -> None:
+    page = opened(CONFLICT)
+    page.back(f"{CONFLICT}&vs.circuit=mnist")
+    page.made.workspace.background.cancel()
+    assert page.work() == [(CONFLICT, True)]
+    page.session.go(3)
+    assert page.work() == [(f"{CONFLICT}&step=3", False)]
+
+
 def test_a_trace_to_compare_with_that_cannot_be_opened_leaves_the_address(opened: Callable[[str], Page]) -> None:
     page = opened(f"{CONFLICT}&vs.circuit=nope")
     assert "no circuit or trace named" in str(page.made.messages.text.object)
