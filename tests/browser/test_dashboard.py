@@ -123,7 +123,7 @@ def test_another_strategy_and_a_step_switched_off_compile_the_circuit_again(dash
     page.choose("Strategy", "first-match")
     page.press("Use it")
     page.wait(lambda: "strategy=first-match" in page.page.url, "the trace of the other strategy")
-    page.see("first-match: the other was found first")
+    page.see("was found first, so it wins")
 
     page.tool("Pipeline")
     page.press("Disable this step")

@@ -17,7 +17,7 @@ def changing(page: Dashboard) -> list[str]:
     return [step["path"] for step in json.loads(page.trait("steps")) if step["changed"]]
 
 
-def test_the_level_is_chosen_stepped_through_and_asked_about_and_tools_about_circuits_say_so(dashboard: Open) -> None:
+def test_the_level_is_chosen_stepped_through_and_asked_about_without_the_tools_of_circuits(dashboard: Open) -> None:
     page = dashboard("?circuit=conflict")
     page.choose("Level", "tensor")
     page.wait(lambda: "level=tensor" in page.page.url, "the link of the level")
@@ -41,11 +41,13 @@ def test_the_level_is_chosen_stepped_through_and_asked_about_and_tools_about_cir
     page.page.locator(f".ce-box[data-id='{asked}']").first.click()
     page.see(f"is {kinds[asked]}; drop_same_shape is tried at")
 
-    page.tool("Folds")
-    page.see("Folds supports circuits; this trace is of the tensor level.")
+    folds = page.page.get_by_role("button", name="Folds", exact=True)
+    assert folds.count() == 0, "only circuits are folded"
     page.choose("Level", "compiled")
-    page.see("Which layers were folded")
     page.wait(lambda: "level=tensor" not in page.page.url, "the link of the circuit")
+    page.wait(lambda: folds.count() == 1, "the tool of circuits")
+    page.tool("Folds")
+    page.see("Which layers were folded")
 
 
 def test_the_pipeline_is_saved_edited_run_and_kept_in_the_link(dashboard: Open) -> None:
