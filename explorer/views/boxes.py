@@ -11,11 +11,16 @@ from explorer.views.index import TraceIndex, cached
 from explorer.views.layout import Grid
 from explorer.views.scopes import node_scopes
 from explorer.views.states import State
-from explorer.views.words import list_text, plural
+from explorer.views.words import list_text, plural, scope_text
 from widgets.schema import NodeKind
 
 DETAIL_CHARACTER, SIDES = 6.9, 18.0
 """Width of a character of the detail, and total margin on both sides."""
+
+MAX_TITLE = 18
+"""Maximum number of characters of a title with the variables of a layer."""
+MAX_NAMED = 2_000
+"""Layers have their variables in their titles up to this many layers; finding them takes time for each."""
 
 
 def state_of_box(index: TraceIndex, step: int, box: Box) -> State:
@@ -37,18 +42,29 @@ def kind_of_box(forms: Sequence[tuple[NodeRecord, int]]) -> NodeKind:
     return kinds.pop() if len(kinds) == 1 else "operator"
 
 
-def title_of(index: TraceIndex, state: State, box: Box, forms: Sequence[tuple[NodeRecord, int]]) -> str:
-    """Return the type of the nodes; for several types, the number of variables in their scopes."""
+def title_of(
+    index: TraceIndex, state: State, box: Box, forms: Sequence[tuple[NodeRecord, int]], *, with_scope: bool
+) -> str:
+    """Return the type of the nodes, `with_scope` a single layer's with its variables: `Categorical x0`, `Sum {0..3}`.
+
+    For several types, return the number of variables in their scopes.
+    """
     titles = {record.title for record, _ in forms}
     if len(titles) == 1:
-        return titles.pop()
+        title = titles.pop()
+        if not with_scope or len(box.ids) > 1 or forms[0][0].num_folds > 1 or not index.trace.level.has_circuit:
+            return title
+        if int(np.count_nonzero(state.present)) > MAX_NAMED:
+            return title
+        named = f"{title} {scope_text(node_scopes(index, state)[box.ids[0]])}"
+        return named if len(named) <= MAX_TITLE else title
     variables = {node_scopes(index, state)[node].bit_count() for node in box.ids}
     return plural(variables.pop(), "variable") if len(variables) == 1 else plural(len(box.ids), "node")
 
 
 def detail_of(box: Box, forms: Sequence[tuple[NodeRecord, int]], grid: Grid) -> str:
     """Return id, units and parameter shapes, as much as fits into a box; the inspector shows them all."""
-    name = f"%{box.ids[0]} " if len(box.ids) == 1 else ""
+    name = f"#{box.ids[0]} " if len(box.ids) == 1 else ""
     if len(forms) > 1:
         types: dict[str, int] = {}
         for record, count in forms:

@@ -44,7 +44,7 @@ def details(
     ]
     return {
         "id": f"{at}/{box_id(np.array(ids, np.int32))}",
-        "title": f"{record.title} %{node}{many}",
+        "title": f"{record.title} #{node}{many}",
         "sections": [section for section in sections if section["rows"] or section["lines"]],
     }
 
@@ -89,7 +89,7 @@ def why_not(index: TraceIndex, pattern: str, node: int, step: "int | str | None"
     answer = index.trace.why_not(pattern, node, step)
     rule = next((rule for rule in index.trace.rules if rule.pattern == answer.pattern), None)
     rows = [["pattern", answer.pattern]]
-    rows += [[index.trace.level.entries, " over ".join(rule.entries)]] if rule is not None else []
+    rows += [[index.trace.level.entries, " over ".join(map(type_title, rule.entries))]] if rule is not None else []
     rows.append(["answer", answer.reason])
     lines = [str(check) for check in answer.checks]
     if not lines:
@@ -150,7 +150,7 @@ def _node_section(state: State, ids: Sequence[int], record: NodeRecord) -> Secti
     node = ids[0]
     reads = state.edges[state.edges[:, 1] == node, 0].tolist()
     users = state.edges[state.edges[:, 0] == node, 1].tolist()
-    rows = [["id", str(node)], ["type", record.type], ["kind", record.kind], ["level", str(state.level[node])]]
+    rows = [["id", str(node)], ["type", _type_text(record)], ["kind", record.kind], ["level", str(state.level[node])]]
     if len(ids) > 1:
         rows.append(["nodes in this box", list_text(ids)])
     if record.num_folds > 1:
@@ -171,6 +171,11 @@ def _node_section(state: State, ids: Sequence[int], record: NodeRecord) -> Secti
     if node in state.outputs:
         rows.append(["output", "yes"])
     return _section("Node", rows)
+
+
+def _type_text(record: NodeRecord) -> str:
+    """Return the title of a node, with its class if that is another word: `Sum (TorchSumLayer)`."""
+    return record.title if record.title == record.type else f"{record.title} ({record.type})"
 
 
 def _shape(shape: Iterable[Any]) -> str:
@@ -240,7 +245,7 @@ def _lineage_section(index: TraceIndex, lineage: Lineage, count: int) -> Section
     lines = [f"created in {_origin(origin)}" for origin in lineage.made_by]
     lines += [f"changed in {_origin(origin)}" for origin in lineage.parameter_changes]
     lines += [f"replaced in {_origin(origin)}" for origin in lineage.became]
-    return _section(f"Lineage of %{lineage.node}" if count > 1 else "Lineage", rows, lines)
+    return _section(f"Lineage of #{lineage.node}" if count > 1 else "Lineage", rows, lines)
 
 
 def _origin(origin: Origin) -> str:

@@ -209,7 +209,7 @@ class _Painter:
                 {
                     "id": box.id,
                     "ids": list(box.ids),
-                    "title": title_of(index, state, box, forms),
+                    "title": title_of(index, state, box, forms, with_scope=self.group_by != "plates"),
                     "detail": detail_of(box, forms, grid_of(index)),
                     "kind": kind_of_box(forms),
                     "level": box.level_before if mode == "before" else box.level,

@@ -58,3 +58,17 @@ def ordinal(number: int) -> str:
     if number % 100 in (11, 12, 13):
         return f"{number}th"
     return f"{number}{({1: 'st', 2: 'nd', 3: 'rd'}).get(number % 10, 'th')}"
+
+
+def scope_text(variables: int) -> str:
+    """Return the variables of a scope, which is given as bits.
+
+    >>> scope_text(0b1), scope_text(0b1111), scope_text(0b101), scope_text(0)
+    ('x0', '{0..3}', '{0,2}', '{}')
+    """
+    found = [variable for variable in range(variables.bit_length()) if variables >> variable & 1]
+    if len(found) == 1:
+        return f"x{found[0]}"
+    if len(found) > 2 and found[-1] - found[0] == len(found) - 1:
+        return f"{{{found[0]}..{found[-1]}}}"
+    return f"{{{','.join(map(str, found))}}}"

@@ -90,7 +90,7 @@ class TestPictures:
         side = picture(conflict, 3, "side")
         svg = static_svg(side, fit=True)
         assert set(texts(svg)) == set(texts(static_svg(side)))
-        assert {"Before", "After", "match that lost a conflict", "Σ∏ CPT", side.view["title"]} <= set(texts(svg))
+        assert {"Before", "After", "match that lost a conflict", "Σ∏ CPT {0..3}", side.view["title"]} <= set(texts(svg))
         assert "var(" not in svg
 
     def test_a_large_picture_is_scaled_to_fit_with_a_note(self) -> None:

@@ -38,7 +38,7 @@ def test_details_of_a_layer_that_was_fused():
             ],
             "Node": [
                 ["id", "5"],
-                ["type", "TorchSumLayer"],
+                ["type", "Sum (TorchSumLayer)"],
                 ["kind", "sum"],
                 ["level", "2"],
                 ["in (F, H, B, I)", "(1, 1, B, 4)"],
@@ -94,7 +94,7 @@ def test_details_of_a_group_cover_all_its_nodes():
     box = next(node for node in picture(index, 0).view["nodes"] if node["count"] == 64)
     view = details(index, 0, box["ids"])
     assert view["id"] == f"0/{box['id']}"
-    assert view["title"] == snapshot("Categorical %0 and 63 nodes like it")
+    assert view["title"] == snapshot("Categorical #0 and 63 nodes like it")
     nodes = "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 ... (64 in all)"
     assert ["nodes in this box", nodes] in section(view, "Node")["rows"]
 

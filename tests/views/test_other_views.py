@@ -70,7 +70,7 @@ def test_why_not_shows_the_questions_of_the_matcher():
             "heading": "Why not",
             "rows": [
                 ["pattern", "SumCollapse"],
-                ["expected layers", "TorchSumLayer over TorchSumLayer"],
+                ["expected layers", "Sum over Sum"],
                 ["answer", "node 5 is a TorchHadamardLayer, not a TorchSumLayer"],
             ],
             "lines": [

@@ -18,10 +18,10 @@ Step 3 of 10: fuse, round 1, 4 of 4 matches | 4 layers created, 8 removed | 13 l
 g0x5-4c6b0437: input Categorical (1 variable → 2, probs 2×2) 5 layers level 0 kept
 g5x2-08a98ed1: product Hadamard (2×2 → 2) 2 layers level 1 removed matched
 g7x2-aa53fe9f: sum Sum (2 → 2, weight 2×2) 2 layers level 2 removed matched
-n9: product Hadamard (%9 2×2 → 2) level 3 removed matched
-n10: sum Sum (%10 2 → 2, weight 2×2) level 4 removed matched
-n11: product Hadamard (%11 2×2 → 2) level 5 removed matched
-n12: sum Sum (%12 2 → 1, weight 1×2) level 6 removed matched
+n9: product Hadamard {0..3} (#9 2×2 → 2) level 3 removed matched
+n10: sum Sum {0..3} (#10 2 → 2, weight 2×2) level 4 removed matched
+n11: product Hadamard {0..4} (#11 2×2 → 2) level 5 removed matched
+n12: sum Sum {0..4} (#12 2 → 1, weight 1×2) level 6 removed matched
 g0x5-4c6b0437 -> g5x2-08a98ed1: 4 removed
 g5x2-08a98ed1 -> g7x2-aa53fe9f: 2 removed
 g7x2-aa53fe9f -> n9: 2 removed
@@ -37,8 +37,8 @@ match Candecomp: n12, n11\
 Step 3 of 10: fuse, round 1, 4 of 4 matches | 4 layers created, 8 removed | 9 layers. Showing 4 groups.
 g0x5-4c6b0437: input Categorical (1 variable → 2, probs 2×2) 5 layers level 0 kept
 g13x2-1ef8bd8b: fused CPT (2×2 → 2, weight 2×2) 2 layers level 1 added
-n15: fused CPT (%15 2×2 → 2, weight 2×2) level 2 added
-n16: fused CPT (%16 2×2 → 1, weight 1×2) level 3 added
+n15: fused CPT {0..3} (#15 2×2 → 2, weight 2×2) level 2 added
+n16: fused CPT {0..4} (#16 2×2 → 1, weight 1×2) level 3 added
 g0x5-4c6b0437 -> g13x2-1ef8bd8b: 4 added
 g13x2-1ef8bd8b -> n15: 2 added
 g0x5-4c6b0437 -> n16: 1 added
@@ -63,16 +63,16 @@ def test_one_box_per_node():
     index = index_of("blackboard")
     assert picture_text(picture(index, 7, group_by="none").view) == snapshot("""\
 Step 7 of 10: fold, level 0, 5 layers became 1 | 5 layers folded into 1 | 5 layers and 5 removed.
-n0: input Categorical (%0 1 variable → 2) level 0 removed
-n1: input Categorical (%1 1 variable → 2) level 0 removed
-n2: input Categorical (%2 1 variable → 2) level 0 removed
-n3: input Categorical (%3 1 variable → 2) level 0 removed
-n4: input Categorical (%4 1 variable → 2) level 0 removed
-n17: input Categorical x5 (%17 1 variable → 2) level 0 added
-n13: fused CPT (%13 2×2 → 2, weight 2×2) level 1 kept
-n14: fused CPT (%14 2×2 → 2, weight 2×2) level 1 kept
-n15: fused CPT (%15 2×2 → 2, weight 2×2) level 2 kept
-n16: fused CPT (%16 2×2 → 1, weight 1×2) level 3 kept
+n0: input Categorical x0 (#0 1 variable → 2) level 0 removed
+n1: input Categorical x1 (#1 1 variable → 2) level 0 removed
+n2: input Categorical x2 (#2 1 variable → 2) level 0 removed
+n3: input Categorical x3 (#3 1 variable → 2) level 0 removed
+n4: input Categorical x4 (#4 1 variable → 2) level 0 removed
+n17: input Categorical x5 (#17 1 variable → 2) level 0 added
+n13: fused CPT {0..4} (#13 2×2 → 2, weight 2×2) level 1 kept
+n14: fused CPT {0..4} (#14 2×2 → 2, weight 2×2) level 1 kept
+n15: fused CPT {0..4} (#15 2×2 → 2, weight 2×2) level 2 kept
+n16: fused CPT {0..4} (#16 2×2 → 1, weight 1×2) level 3 kept
 n0 -> n13: 1 removed
 n2 -> n13: 1 removed
 n17 -> n13: 1 added
@@ -91,11 +91,11 @@ def test_one_box_per_scope():
     index = index_of("blackboard")
     assert picture_text(picture(index, 0, group_by="scope").view) == snapshot("""\
 Step 0 of 10: compile | 13 layers compiled | 13 layers. Showing 9 groups.
-n0: input Categorical (%0 1 variable → 2) level 0 kept
-n1: input Categorical (%1 1 variable → 2) level 0 kept
-n2: input Categorical (%2 1 variable → 2) level 0 kept
-n3: input Categorical (%3 1 variable → 2) level 0 kept
-n4: input Categorical (%4 1 variable → 2) level 0 kept
+n0: input Categorical x0 (#0 1 variable → 2) level 0 kept
+n1: input Categorical x1 (#1 1 variable → 2) level 0 kept
+n2: input Categorical x2 (#2 1 variable → 2) level 0 kept
+n3: input Categorical x3 (#3 1 variable → 2) level 0 kept
+n4: input Categorical x4 (#4 1 variable → 2) level 0 kept
 g5x2-b015e9b4: operator 2 variables (1 Hadamard, 1 Sum) 2 layers level 2 kept
 g6x2-66f9fe01: operator 2 variables (1 Hadamard, 1 Sum) 2 layers level 2 kept
 g9x2-15d02426: operator 4 variables (1 Hadamard, 1 Sum) 2 layers level 4 kept

@@ -77,8 +77,8 @@ def test_new_boxes_of_a_narrow_picture_are_in_the_row_of_those_they_replace():
     made = picture(index_of("digits"), 3)
     assert rows_of(made.view, made.coordinates) == snapshot(
         [
-            ["Sum removed", "CPT added"],
-            ["Hadamard removed"],
+            ["Sum {0..63} removed", "CPT {0..63} added"],
+            ["Hadamard {0..63} removed"],
             ["Sum removed", "CPT added"],
             ["Hadamard removed"],
             ["Sum removed", "CPT added"],
@@ -89,7 +89,7 @@ def test_new_boxes_of_a_narrow_picture_are_in_the_row_of_those_they_replace():
     )
     second = picture(index_of("conflict"), 6)
     assert rows_of(second.view, second.coordinates) == snapshot(
-        [["CPT kept"], ["CPT added", "Sum removed"], ["Hadamard removed"], ["Categorical kept"]]
+        [["CPT {0..3} kept"], ["CPT added", "Sum removed"], ["Hadamard removed"], ["Categorical kept"]]
     )
 
 

@@ -74,7 +74,7 @@ class TestATrace:
         box = next(name for name, title in boxes(widget).items() if title == "Categorical")
         widget.selection = [box]
         assert widget.selected_nodes == (0, 1, 2, 3)
-        assert json.loads(str(widget.details))["title"] == "Categorical %0 and 3 nodes like it"
+        assert json.loads(str(widget.details))["title"] == "Categorical #0 and 3 nodes like it"
         assert show(conflict, selection=[10]).selected_nodes == (10,)
         assert show(conflict, selection=[box]).selected_nodes == (0, 1, 2, 3)
 

@@ -42,7 +42,7 @@ function nodeRows(box, picture) {
     ["Kind", box.kind],
     ["Level", String(box.level)],
     box.count > 1 && ["Stands for", `${box.count} nodes`],
-    box.folds > 1 && ["Folds", `F = ${box.folds}`],
+    box.folds > 1 && ["Slices", `F = ${box.folds}`],
     box.change !== "kept" && ["In this step", CHANGE_WORDS[box.change]],
     box.matched && ["Match", "a pattern matched here"],
     box.fillText && [COLOUR_WORDS[picture.colourBy] || "Value", box.fillText],
@@ -80,7 +80,7 @@ export function factsOfStep(step) {
     ? [[step.counted, grouped(step.layers)]]
     : [
         ["Layers", grouped(step.layers)],
-        ["Folds", grouped(step.folds)],
+        ["Slices", grouped(step.folds)],
       ];
   const same = step.ok === null ? "not checked" : step.ok ? "checked, they agree" : "checked, they DIFFER";
   const rows = [
@@ -88,7 +88,7 @@ export function factsOfStep(step) {
     ...sizes,
     ["Matches", grouped(step.matches)],
     ["Near misses", grouped(step.nearMisses)],
-    ["Time", step.seconds ? timeText(step.seconds) : "not recorded"],
+    ["Compiled in", step.seconds ? timeText(step.seconds) : "not recorded"],
     ["Same values", same],
   ];
   const lines = [step.summary, step.error, "Select a box to see what it is."].filter(Boolean);
