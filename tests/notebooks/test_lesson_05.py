@@ -99,7 +99,7 @@ def test_feedback_on_wrong_groups(answer: Any, expected: str) -> None:
     assert expected in feedback.text
 
 
-@pytest.mark.parametrize("trace", ["near", "mixed", "waiting"])
+@pytest.mark.parametrize("trace", ["by_level", "mixed", "waiting"])
 def test_what_folds_together_is_asked_before_it_is_shown(trace: str) -> None:
     cells = json.loads((NOTEBOOKS / "05_folding.ipynb").read_text(encoding="utf-8"))["cells"]
     code = "".join(line for cell in cells if cell["cell_type"] == "code" for line in (*cell["source"], "\n"))
