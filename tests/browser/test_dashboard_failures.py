@@ -39,7 +39,7 @@ def test_files_that_were_deleted_or_truncated_are_alerts_and_a_refusal_is_a_stat
     page.page.get_by_role("status").filter(has_text="cannot be disabled").wait_for()
     page.page.get_by_role("slider").first.focus()
     page.page.keyboard.press("End")
-    page.wait_for_step(11)
+    page.wait_for_step(10)
 
 
 def test_uploads_that_are_empty_too_large_or_broken_are_refused_in_the_page(

@@ -38,7 +38,7 @@ def test_keys_work_on_a_fresh_page_and_after_the_focused_box_is_rewritten(dashbo
     page.wait_for_step(8)
     page.wait(lambda: page.page.evaluate(FOCUSED).startswith("g234x16-"), "the focus on the 16 layers")
     keys.press("End")
-    page.wait_for_step(11)
+    page.wait_for_step(10)
 
 
 def test_w_opens_a_tool_and_the_keys_still_work(dashboard: Open) -> None:

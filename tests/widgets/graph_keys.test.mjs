@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import { describeHull } from "../../widgets/js/picture/words.js";
 import { open } from "./graph.mjs";
-import { fused, picture, places } from "./samples.mjs";
+import { fused, picture, places, step } from "./samples.mjs";
 
 test("a click selects, a click with Shift adds, Escape clears, and Python is notified", () => {
   const { box, press, model, close, root } = open();
@@ -195,5 +195,21 @@ test("side by side draws two pictures and selects in both", async () => {
   assert.equal(root.of("ce-view").length, 2);
   await model.put({ selection: ["input"] });
   assert.equal(root.of("ce-selected").length, 2);
+  close();
+});
+
+test("the last change is the end: nothing that changed nothing comes after it, unless any step is asked for", () => {
+  const steps = [true, true, false, false].map((changed, index) => step(index, { changed }));
+  const { press, model, close } = open({ steps: JSON.stringify(steps) });
+  press("End");
+  assert.equal(model.get("step"), 1);
+  press("ArrowRight");
+  assert.equal(model.get("step"), 1);
+  press("End");
+  assert.equal(model.get("step"), 3, "asked for again, the very last one");
+  press("ArrowLeft");
+  assert.equal(model.get("step"), 1);
+  press("ArrowRight", undefined, { shiftKey: true });
+  assert.equal(model.get("step"), 2);
   close();
 });

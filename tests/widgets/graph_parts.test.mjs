@@ -157,3 +157,31 @@ test("the theme follows the option, or else the page", async () => {
   assert.equal(root.getAttribute("data-theme"), "light");
   close();
 });
+
+test("a search filters the table, and says so if no box has the words", () => {
+  const { root, close } = open();
+  root.button("Table").dispatch("click");
+  const ids = () =>
+    root
+      .of("ce-table")[0]
+      .all((cell) => cell.tagName === "tr")
+      .map((row) => row.childNodes[0].textContent);
+  const all = ids().length;
+  const search = root.all((element) => element.getAttribute("type") === "search")[0];
+  search.value = "sum";
+  search.dispatch("input");
+  assert.ok(ids().length < all, "fewer rows");
+  assert.ok(
+    ids()
+      .slice(1)
+      .every((id) => id.includes("sum")),
+    `${ids()}`,
+  );
+  search.value = "nothing like it";
+  search.dispatch("input");
+  assert.match(root.of("ce-count")[0].textContent, /No box of this step contains “nothing like it”\./);
+  search.value = "";
+  search.dispatch("input");
+  assert.equal(ids().length, all);
+  close();
+});

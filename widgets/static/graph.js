@@ -1282,7 +1282,8 @@ function makeKeys({ announce, guard }, store, page) {
     const [vertical, way] = [key === "ArrowUp" || key === "ArrowDown", key === "ArrowUp" ? 1 : -1];
     if (key === "ArrowLeft" || key === "ArrowRight") {
       stepping.walk(key === "ArrowLeft" ? -1 : 1, shiftKey || !state.onlyChanging);
-    } else if (key === "Home" || key === "End") stepping.goTo(key === "Home" ? 0 : state.steps.length - 1);
+    } else if (key === "Home") stepping.goTo(0);
+    else if (key === "End") stepping.goToEnd();
     else if (key === "Escape") escape();
     else if (key === " " && !pressing) {
       if (graph) camera.fit();
@@ -1924,7 +1925,8 @@ function makeSearch({ h, guard }, store, { goTo }) {
     ),
     draw() {
       const { found } = state;
-      count.textContent = found ? found.size ? `${found.size} found` : "none" : "";
+      const nothing = `No box of this step contains “${state.query.trim()}”.`;
+      count.textContent = found ? found.size ? `${found.size} found` : nothing : "";
     }
   };
 }
@@ -2120,26 +2122,31 @@ function makeStepping({ timers }, store, { save }, loading) {
     }
     loading.expect();
   }
-  function walk(way, any = !state.onlyChanging) {
+  function nextOf(way, any = !state.onlyChanging) {
     const { steps } = state;
     let next = state.step + way;
     while (!any && steps[next] && !steps[next].changed && !steps[next].error) next += way;
-    if (!steps[next]) next = way > 0 ? steps.length - 1 : 0;
-    goTo(next);
+    return steps[next] ? next : state.step;
+  }
+  const walk = (way, any) => goTo(nextOf(way, any));
+  function goToEnd() {
+    const { steps } = state;
+    const last = Math.max(0, ...steps.map((step, at) => step.changed || step.error ? at : 0));
+    goTo(state.onlyChanging && last > state.step ? last : steps.length - 1);
   }
   function setPlaying(on) {
     timers.cancel("play");
     store.set({ playing: on });
-    if (on && state.step >= state.steps.length - 1) goTo(0);
+    if (on && nextOf(1) === state.step) goTo(0);
     if (on) timers.after("play", PLAY_MS / 2, tick);
   }
   function tick() {
     if (!state.playing) return;
     if (state.picture && state.picture.step === state.step) walk(1);
-    if (state.step >= state.steps.length - 1) setPlaying(false);
+    if (nextOf(1) === state.step) setPlaying(false);
     else timers.after("play", PLAY_MS, tick);
   }
-  return { goTo, walk, setPlaying };
+  return { goTo, goToEnd, walk, setPlaying };
 }
 
 // plates/small.js
@@ -4314,7 +4321,7 @@ var STYLE15 = `
 // parts/stepper.js
 var [PLAY, PAUSE] = ["Play (Space on the stepper)", "Pause"];
 var ONLY_WIDTH = 900;
-function makeStepper({ make, h, button, guard }, store, { goTo, walk, setPlaying }) {
+function makeStepper({ make, h, button, guard }, store, { goTo, goToEnd, walk, setPlaying }) {
   const { state } = store;
   const slide = guard(() => goTo(Number(slider.value), true));
   const range = { type: "range", min: "0", max: "0", step: "1", value: "0", "aria-label": "Step" };
@@ -4326,7 +4333,7 @@ function makeStepper({ make, h, button, guard }, store, { goTo, walk, setPlaying
   ];
   const forward = [
     button("Next step (Right; any step: Shift + Right)", "next", () => walk(1), SOLID),
-    button("Last step (End)", "last", () => goTo(state.steps.length - 1), SOLID)
+    button("Last step (End)", "last", () => goToEnd(), SOLID)
   ];
   const play = button(PLAY, "play", () => setPlaying(!state.playing), { ...SOLID, "aria-pressed": "false" });
   const setOnly = guard(() => store.set({ onlyChanging: check.checked }));
@@ -4489,8 +4496,9 @@ var STYLE18 = `
 // parts/table.js
 var MAX_ROWS = 1e3;
 var LONG = 26;
-function tableElement(h, { table, title, note }, all) {
-  const rows = all ? table.rows : table.rows.slice(0, MAX_ROWS);
+var rowsOf2 = ({ table }, found) => found ? table.rows.filter(([id]) => found.has(id)) : table.rows;
+function tableElement(h, { table, title, note }, known3, all) {
+  const rows = all ? known3 : known3.slice(0, MAX_ROWS);
   const cell = (words) => h("td", { class: words.length > LONG ? "ce-long" : null, text: words });
   const heads = table.columns.map((column) => h("th", { scope: "col", text: column }));
   const caption = [title, note].filter(Boolean).join(". ") || "The picture as a table";
@@ -4518,10 +4526,10 @@ function makeTable({ h, button, textButton }, store) {
     toggle,
     reads: (
       /** @type {const} */
-      ["picture", "showTable", "showAllRows"]
+      ["picture", "showTable", "showAllRows", "found"]
     ),
     draw() {
-      const { picture, showTable, showAllRows } = state;
+      const { picture, showTable, showAllRows, found } = state;
       toggle.setAttribute("aria-pressed", String(showTable));
       element.hidden = !showTable || !picture;
       if (!showTable || !picture) {
@@ -4529,10 +4537,10 @@ function makeTable({ h, button, textButton }, store) {
         return;
       }
       const pictures = picture.other ? [picture, picture.other] : [picture];
-      const most = Math.max(...pictures.map(({ table }) => table.rows.length));
+      const most = Math.max(...pictures.map((shown) => rowsOf2(shown, found).length));
       const more = `Show all ${most.toLocaleString("en")} rows`;
       element.replaceChildren(
-        ...pictures.map((shown) => tableElement(h, shown, showAllRows)),
+        ...pictures.map((shown) => tableElement(h, shown, rowsOf2(shown, found), showAllRows)),
         ...most > MAX_ROWS && !showAllRows ? [textButton(more, () => store.set({ showAllRows: true }))] : []
       );
     }

@@ -90,7 +90,8 @@ export function makeKeys({ announce, guard }, store, page) {
     const [vertical, way] = [key === "ArrowUp" || key === "ArrowDown", key === "ArrowUp" ? 1 : -1];
     if (key === "ArrowLeft" || key === "ArrowRight") {
       stepping.walk(key === "ArrowLeft" ? -1 : 1, shiftKey || !state.onlyChanging);
-    } else if (key === "Home" || key === "End") stepping.goTo(key === "Home" ? 0 : state.steps.length - 1);
+    } else if (key === "Home") stepping.goTo(0);
+    else if (key === "End") stepping.goToEnd();
     else if (key === "Escape") escape();
     else if (key === " " && !pressing) {
       if (graph) camera.fit();

@@ -24,30 +24,42 @@ export function makeStepping({ timers }, store, { save }, loading) {
     loading.expect();
   }
 
-  /** To the next step that changes something or failed, or to any. @param {number} way @param {boolean} [any] */
-  function walk(way, any = !state.onlyChanging) {
+  /**
+   * The next step that changes something or failed, or any; this one if there is none.
+   * @param {number} way @param {boolean} [any]
+   */
+  function nextOf(way, any = !state.onlyChanging) {
     const { steps } = state;
     let next = state.step + way;
     while (!any && steps[next] && !steps[next].changed && !steps[next].error) next += way;
-    if (!steps[next]) next = way > 0 ? steps.length - 1 : 0;
-    goTo(next);
+    return steps[next] ? next : state.step;
+  }
+
+  /** @param {number} way @param {boolean} [any] */
+  const walk = (way, any) => goTo(nextOf(way, any));
+
+  /** To the last step that changes something or failed, or to the very last. */
+  function goToEnd() {
+    const { steps } = state;
+    const last = Math.max(0, ...steps.map((step, at) => (step.changed || step.error ? at : 0)));
+    goTo(state.onlyChanging && last > state.step ? last : steps.length - 1);
   }
 
   /** @param {boolean} on */
   function setPlaying(on) {
     timers.cancel("play");
     store.set({ playing: on });
-    if (on && state.step >= state.steps.length - 1) goTo(0);
+    if (on && nextOf(1) === state.step) goTo(0);
     if (on) timers.after("play", PLAY_MS / 2, tick);
   }
 
   function tick() {
     if (!state.playing) return;
     if (state.picture && state.picture.step === state.step) walk(1);
-    if (state.step >= state.steps.length - 1) setPlaying(false);
+    if (nextOf(1) === state.step) setPlaying(false);
     else timers.after("play", PLAY_MS, tick);
   }
 
-  return { goTo, walk, setPlaying };
+  return { goTo, goToEnd, walk, setPlaying };
 }
 /** @typedef {ReturnType<typeof makeStepping>} Stepping */

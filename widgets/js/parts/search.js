@@ -67,7 +67,8 @@ export function makeSearch({ h, guard }, store, { goTo }) {
     reads: /** @type {const} */ (["found"]),
     draw() {
       const { found } = state;
-      count.textContent = found ? (found.size ? `${found.size} found` : "none") : "";
+      const nothing = `No box of this step contains “${state.query.trim()}”.`;
+      count.textContent = found ? (found.size ? `${found.size} found` : nothing) : "";
     },
   };
 }

@@ -13,7 +13,7 @@ const ONLY_WIDTH = 900;
  * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
  * @param {import("../controls/stepping.js").Stepping} stepping
  */
-export function makeStepper({ make, h, button, guard }, store, { goTo, walk, setPlaying }) {
+export function makeStepper({ make, h, button, guard }, store, { goTo, goToEnd, walk, setPlaying }) {
   const { state } = store;
   const slide = guard(() => goTo(Number(slider.value), true));
   const range = { type: "range", min: "0", max: "0", step: "1", value: "0", "aria-label": "Step" };
@@ -25,7 +25,7 @@ export function makeStepper({ make, h, button, guard }, store, { goTo, walk, set
   ];
   const forward = [
     button("Next step (Right; any step: Shift + Right)", "next", () => walk(1), SOLID),
-    button("Last step (End)", "last", () => goTo(state.steps.length - 1), SOLID),
+    button("Last step (End)", "last", () => goToEnd(), SOLID),
   ];
   const play = button(PLAY, "play", () => setPlaying(!state.playing), { ...SOLID, "aria-pressed": "false" });
   const setOnly = guard(() => store.set({ onlyChanging: check.checked }));

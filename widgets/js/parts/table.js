@@ -7,9 +7,15 @@ const MAX_ROWS = 1000;
 /** Cells with more letters get a minimum width. */
 const LONG = 26;
 
-/** @param {import("./ui.js").Ui["h"]} h @param {Picture} picture @param {boolean} all */
-function tableElement(h, { table, title, note }, all) {
-  const rows = all ? table.rows : table.rows.slice(0, MAX_ROWS);
+/**
+ * The rows of the boxes that the search found; all without a search. The first cell of a row is the id of its box.
+ * @param {Picture} picture @param {Set<string> | null} found
+ */
+const rowsOf = ({ table }, found) => (found ? table.rows.filter(([id]) => found.has(id)) : table.rows);
+
+/** @param {import("./ui.js").Ui["h"]} h @param {Picture} picture @param {string[][]} known @param {boolean} all */
+function tableElement(h, { table, title, note }, known, all) {
+  const rows = all ? known : known.slice(0, MAX_ROWS);
   const cell = (/** @type {string} */ words) => h("td", { class: words.length > LONG ? "ce-long" : null, text: words });
   const heads = table.columns.map((column) => h("th", { scope: "col", text: column }));
   const caption = [title, note].filter(Boolean).join(". ") || "The picture as a table";
@@ -37,9 +43,9 @@ export function makeTable({ h, button, textButton }, store) {
   return {
     element,
     toggle,
-    reads: /** @type {const} */ (["picture", "showTable", "showAllRows"]),
+    reads: /** @type {const} */ (["picture", "showTable", "showAllRows", "found"]),
     draw() {
-      const { picture, showTable, showAllRows } = state;
+      const { picture, showTable, showAllRows, found } = state;
       toggle.setAttribute("aria-pressed", String(showTable));
       element.hidden = !showTable || !picture;
       if (!showTable || !picture) {
@@ -47,10 +53,10 @@ export function makeTable({ h, button, textButton }, store) {
         return;
       }
       const pictures = picture.other ? [picture, picture.other] : [picture];
-      const most = Math.max(...pictures.map(({ table }) => table.rows.length));
+      const most = Math.max(...pictures.map((shown) => rowsOf(shown, found).length));
       const more = `Show all ${most.toLocaleString("en")} rows`;
       element.replaceChildren(
-        ...pictures.map((shown) => tableElement(h, shown, showAllRows)),
+        ...pictures.map((shown) => tableElement(h, shown, rowsOf(shown, found), showAllRows)),
         ...(most > MAX_ROWS && !showAllRows ? [textButton(more, () => store.set({ showAllRows: true }))] : []),
       );
     },
