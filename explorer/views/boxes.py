@@ -52,9 +52,8 @@ def title_of(
     titles = {record.title for record, _ in forms}
     if len(titles) == 1:
         title = titles.pop()
-        if not with_scope or len(box.ids) > 1 or forms[0][0].num_folds > 1 or not index.trace.level.has_circuit:
-            return title
-        if int(np.count_nonzero(state.present)) > MAX_NAMED:
+        is_one = len(box.ids) == 1 and folds_of_box(box, forms) == 1 and index.trace.level.has_circuit
+        if not (with_scope and is_one) or int(np.count_nonzero(state.present)) > MAX_NAMED:
             return title
         named = f"{title} {scope_text(node_scopes(index, state)[box.ids[0]])}"
         return named if len(named) <= MAX_TITLE else title
