@@ -43,7 +43,10 @@ def html_of(name: str, group_by: GroupBy) -> str:
 
 @pytest.fixture
 def show(page: "Page", tmp_path: Path) -> "Callable[..., Page]":
-    return lambda name, step=0, group_by="fold", **media: opened(page, tmp_path, name, step, group_by, **media)
+    def shown(name: str, step: int = 0, group_by: GroupBy = "fold", **media: Any) -> "Page":
+        return opened(page, tmp_path, name, step, group_by, **media)
+
+    return shown
 
 
 @pytest.fixture
