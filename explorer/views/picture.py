@@ -15,11 +15,13 @@ from explorer.views.grouping import boxes_of, drawn_grouping
 from explorer.views.hulls import hulls_of
 from explorer.views.index import TraceIndex
 from explorer.views.layout import MARGIN
-from explorer.views.messages import actions_of, caption_of, message_of, note_of, step_title
+from explorer.views.messages import SHOW_ALL, actions_of, caption_of, message_of, note_of, step_title
 from explorer.views.places import grid_of, places_of
 from explorer.views.plain import plain_view
+from explorer.views.plates.cells import plates_of
 from explorer.views.plates.drawing import add_cells, origins_of_cells, plate_view, rects_of, size_of
 from explorer.views.plates.legend import plates_legend
+from explorer.views.plates.words import note_of_plates
 from explorer.views.roles import OUTPUT
 from explorer.views.tables import table_of
 from explorer.views.trials import PatternTrial
@@ -161,6 +163,9 @@ class _Painter:
             "legend": [*legend, *self._legend(nodes, edges, hulls)],
             "table": table_of(nodes, edges, hulls),
         }
+        if self.group_by == "plates":
+            view["note"] = note_of_plates(plates_of(index, at))
+            view["actions"] = [action for action in view.get("actions", []) if action["name"] != SHOW_ALL]
         if self.group_by == "plates" and mode == "diff":
             view["origins"] = origins_of_cells(index, step)
             view["matches"] = hulls_of(index, step, self.group_by, "before")

@@ -130,8 +130,7 @@ function render({ model, el }) {
     ui.wrong,
     main,
     timeline.element,
-    legend.element,
-    foot.element,
+    h("div", { class: "ce-bottom" }, legend.element, foot.element),
     ui.live,
   );
 

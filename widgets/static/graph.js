@@ -598,7 +598,8 @@ function extentOf(pictures) {
 }
 var whole = (pictures, viewport) => showing(extentOf(pictures), viewport);
 function automatic(pictures, viewport, asking) {
-  const all = whole(pictures, viewport);
+  const room = pictures[0]?.groupBy === "plates" ? { ...viewport, width: viewport.width - ZOOM_WIDTH } : viewport;
+  const all = aside(whole(pictures, room), viewport, room);
   if (pictures[0]?.groupBy === "plates") return legible(all, pictures, viewport);
   if (!pictures.length || all.k >= LEGIBLE) return all;
   const [picture] = pictures;
@@ -615,6 +616,7 @@ function automatic(pictures, viewport, asking) {
   const y = rect.b - rect.t > height / k ? rect.b - height / k / 2 : (rect.t + rect.b) / 2;
   return { k, x: within(x, width / k / 2, seen.l, seen.r), y: within(y, height / k / 2, seen.t, seen.b) };
 }
+var aside = ({ k, x, y }, all, part) => ({ k, x: x + (all.width - part.width) / 2 / k, y });
 function legible(all, pictures, { width, height, inset }) {
   if (all.k >= LEGIBLE_PLATES) return all;
   const { l, t, r } = extentOf(pictures);
@@ -686,6 +688,7 @@ var isAsking = ({ options }) => options.asking === true;
 var inspectorKind = (state) => text(state.options.inspector, isCompact(state) ? "drawer" : "side");
 var isDrawer = (state) => inspectorKind(state) === "drawer" || state.width < DRAWER_WIDTH;
 var isNarrow = ({ width }) => width < NARROW2;
+var isUnselected = ({ picture, selection }) => picture?.groupBy === "plates" && !selection.length;
 var isAwaited = ({ picture, step, view }) => !picture || picture.step !== step || Boolean(view.mode && picture.mode !== view.mode);
 function picturesOf({ picture }) {
   if (!picture) return [];
@@ -1168,7 +1171,7 @@ function makeInspector({ h, button, textButton }, store, { request, setView }, s
     ),
     draw() {
       const kind = inspectorKind(state);
-      const open = kind !== "none" && (isDrawer(state) ? state.showSide : !state.showSide);
+      const open = kind !== "none" && (isDrawer(state) || isUnselected(state) ? state.showSide : !state.showSide);
       toggle.hidden = kind === "none";
       toggle.setAttribute("aria-expanded", String(open));
       element.hidden = !open;
@@ -1942,6 +1945,7 @@ function makeSelecting({ announce }, store, { save, setView }, { root, stage, ca
   function select(ids) {
     if (isSame(ids, state.selection)) return;
     camera.forgetFocus();
+    if (!ids.length !== !state.selection.length && !isDrawer(state)) store.set({ showSide: false });
     store.set({ selection: ids });
     save({ selection: ids });
   }
@@ -2340,6 +2344,8 @@ function makeFoot(ui, { state }, { request }, pager) {
   };
 }
 var STYLE6 = `
+.ce-bottom{display:flex;flex:none;flex-wrap:wrap;background:var(--ce-panel)}
+.ce-bottom>.ce-legends{flex:10 1 480px}.ce-bottom>.ce-foot{flex:1 1 auto}
 .ce-foot{display:flex;flex:none;flex-wrap:wrap;align-items:center;gap:2px 16px;padding:4px 12px;border-top:1px solid var(--ce-line);background:var(--ce-panel);min-height:32px}
 .ce-caption{font-weight:600;flex:1 1 auto;min-width:0}
 .ce-note{color:var(--ce-muted);font-size:12.5px}
@@ -4828,8 +4834,7 @@ function render({ model, el }) {
     ui.wrong,
     main,
     timeline.element,
-    legend.element,
-    foot.element,
+    h("div", { class: "ce-bottom" }, legend.element, foot.element),
     ui.live
   );
   const arrangement = {

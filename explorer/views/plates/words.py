@@ -3,7 +3,7 @@
 from explorer.trace import Rewritten
 from explorer.views.changes import CHANGED, node_changes
 from explorer.views.index import TraceIndex, cached
-from explorer.views.plates.cells import Plate, plates_of
+from explorer.views.plates.cells import Plate, Plates, plates_of
 from explorer.views.sentences import titles_of
 from explorer.views.words import bytes_text, plural
 
@@ -32,6 +32,13 @@ def reads_text(index: TraceIndex, plate: Plate) -> str:
     if read is None:
         return ""
     return f"{read.kind}, copies {bytes_text(read.copied_bytes)}" if read.copied_bytes else f"{read.kind}, no copy"
+
+
+def note_of_plates(plates: Plates) -> str:
+    """Return how much is shown, as in `149 layers in 5 plates: 23 calls`."""
+    cells = sum(len(plate.cells) for plate in plates.plates)
+    calls = sum(plate.num_calls for plate in plates.plates)
+    return f"{plural(cells, 'layer')} in {plural(len(plates.plates), 'plate')}: {plural(calls, 'call')}."
 
 
 def shape_text(plate: Plate) -> str:

@@ -62,7 +62,8 @@ export const whole = (pictures, viewport) => showing(extentOf(pictures), viewpor
  * @param {Picture[]} pictures @param {Viewport} viewport @param {boolean} asking @returns {Camera}
  */
 export function automatic(pictures, viewport, asking) {
-  const all = whole(pictures, viewport);
+  const room = pictures[0]?.groupBy === "plates" ? { ...viewport, width: viewport.width - ZOOM_WIDTH } : viewport;
+  const all = aside(whole(pictures, room), viewport, room);
   if (pictures[0]?.groupBy === "plates") return legible(all, pictures, viewport);
   if (!pictures.length || all.k >= LEGIBLE) return all;
   const [picture] = pictures;
@@ -80,6 +81,12 @@ export function automatic(pictures, viewport, asking) {
   const y = rect.b - rect.t > height / k ? rect.b - height / k / 2 : (rect.t + rect.b) / 2;
   return { k, x: within(x, width / k / 2, seen.l, seen.r), y: within(y, height / k / 2, seen.t, seen.b) };
 }
+
+/**
+ * A camera for a narrower view, with what it shows at the left of the whole.
+ * @param {Camera} camera @param {Viewport} all @param {Viewport} part @returns {Camera}
+ */
+const aside = ({ k, x, y }, all, part) => ({ k, x: x + (all.width - part.width) / 2 / k, y });
 
 /**
  * Plates: all of them, or, where they would be too small, the first lines at a legible size.

@@ -1,7 +1,7 @@
 /** Selecting boxes, and lighting one match after the other. */
 
 import { focusedIn } from "../shared/elements.js";
-import { boxOf } from "../parts/state.js";
+import { boxOf, isDrawer } from "../parts/state.js";
 
 /** @param {readonly string[]} a @param {readonly string[]} b */
 export const isSame = (a, b) => a.length === b.length && a.every((item, index) => item === b[index]);
@@ -20,6 +20,7 @@ export function makeSelecting({ announce }, store, { save, setView }, { root, st
   function select(ids) {
     if (isSame(ids, state.selection)) return;
     camera.forgetFocus();
+    if (!ids.length !== !state.selection.length && !isDrawer(state)) store.set({ showSide: false });
     store.set({ selection: ids });
     save({ selection: ids });
   }

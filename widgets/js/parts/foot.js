@@ -39,6 +39,8 @@ export function makeFoot(ui, { state }, { request }, pager) {
 }
 
 export const STYLE = `
+.ce-bottom{display:flex;flex:none;flex-wrap:wrap;background:var(--ce-panel)}
+.ce-bottom>.ce-legends{flex:10 1 480px}.ce-bottom>.ce-foot{flex:1 1 auto}
 .ce-foot{display:flex;flex:none;flex-wrap:wrap;align-items:center;gap:2px 16px;padding:4px 12px;border-top:1px solid var(--ce-line);background:var(--ce-panel);min-height:32px}
 .ce-caption{font-weight:600;flex:1 1 auto;min-width:0}
 .ce-note{color:var(--ce-muted);font-size:12.5px}

@@ -3,7 +3,7 @@
 import { focusedIn } from "../shared/elements.js";
 import { list } from "../shared/reading.js";
 import { andMore, factsOf, factsOfStep } from "./facts.js";
-import { boxOf, inspectedBox, inspectorKind, isAsking, isCompact, isDrawer } from "./state.js";
+import { boxOf, inspectedBox, inspectorKind, isAsking, isCompact, isDrawer, isUnselected } from "./state.js";
 
 /**
  * @typedef {import("../picture/types.js").Details} Details
@@ -136,7 +136,7 @@ export function makeInspector({ h, button, textButton }, store, { request, setVi
     reads: /** @type {const} */ (["picture", "steps", "selection", "details", "options", "palette", "showSide"]),
     draw() {
       const kind = inspectorKind(state);
-      const open = kind !== "none" && (isDrawer(state) ? state.showSide : !state.showSide);
+      const open = kind !== "none" && (isDrawer(state) || isUnselected(state) ? state.showSide : !state.showSide);
       toggle.hidden = kind === "none";
       toggle.setAttribute("aria-expanded", String(open));
       element.hidden = !open;
