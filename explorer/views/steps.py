@@ -83,6 +83,7 @@ def hide_results(shown: Sequence[StepView], after: int) -> list[StepView]:
     hidden: list[StepView] = []
     for step in shown[after + 1 :]:
         known = step.copy()
+        known.pop("frame", None)
         known["title"] = f"Step {step['index']} of {len(shown) - 1}: {parse_path(step['path']).words}"
         known["summary"], known["error"] = "hidden until the question is answered", ""
         known["layers"], known["folds"] = shown[after]["layers"], shown[after]["folds"]

@@ -274,6 +274,7 @@ def test_the_answer_of_a_question_is_nowhere_while_it_is_asked_and_the_view_is_r
     assert session.step == 7
     later = [json.dumps(step) for step in json.loads(made.steps.steps)[8:]]
     assert later
+    assert all('"frame"' not in step for step in later), "the film would tell the answer"
     assert all("became" not in step and "hidden until the question is answered" in step for step in later)
     session.select([next(iter(session.boxes))])
     found = session.details()
