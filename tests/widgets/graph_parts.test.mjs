@@ -185,3 +185,17 @@ test("a search filters the table, and says so if no box has the words", () => {
   assert.equal(ids().length, all);
   close();
 });
+
+test("the note next to the pointer names the line under it: its ends, its read, what is copied", async () => {
+  const { model, root, close } = open({ options: { animate: false } });
+  await model.put({ step: 2, picture: JSON.stringify(fused()), coordinates: places(2) });
+  await model.put({ view: { zoom: { k: 1, x: 200, y: 200 } } }); // the middle of the line is that of the pane
+  const pane = root.of("ce-view")[0];
+  const [x, y] = [pane.clientWidth / 2, pane.clientHeight / 2];
+  const hint = root.of("ce-hint")[0];
+  pane.dispatch("pointermove", { clientX: x, clientY: y });
+  const shown = [hint.hidden, hint.textContent];
+  pane.dispatch("pointermove", { clientX: x + 60, clientY: y });
+  assert.deepEqual([...shown, hint.hidden], [false, "cpt reads inputgather 4 KiB copied per exampleadded", true]);
+  close();
+});

@@ -988,6 +988,12 @@ function describeBox(box) {
   parts.push(box.matched ? "matched" : "", box.fillText, ...box.badges.map((badge) => badge.text));
   return parts.filter(Boolean).join(", ");
 }
+function edgeFacts({ source, target, change, count, copied, label }) {
+  const read = copied && label ? `${label} copied per example` : label;
+  const many = count > 1 ? `${count} edges` : "";
+  const state = [many, change === "kept" ? "" : CHANGE_WORDS[change]].filter(Boolean).join(" · ");
+  return [`${target.title} reads ${source.title}`, read, state].filter(Boolean);
+}
 function nameHull(hull) {
   const name = hull.label || hull.id;
   const named = HULL_NAMED[hull.kind];
@@ -1334,6 +1340,25 @@ function usesKeys(element) {
   return FIELDS.includes(text(element.tagName).toLowerCase()) && !PRESSED.includes(element.getAttribute("type"));
 }
 
+// picture/near.js
+function distance(p, a, b) {
+  const [dx, dy] = [b.x - a.x, b.y - a.y];
+  const along2 = ((p.x - a.x) * dx + (p.y - a.y) * dy) / (dx * dx + dy * dy || 1);
+  const t = Math.min(1, Math.max(0, along2));
+  return Math.hypot(p.x - a.x - t * dx, p.y - a.y - t * dy);
+}
+function edgeAt({ edges }, at, reach) {
+  let nearest = null;
+  let least = reach;
+  for (const edge of edges) {
+    for (let index = 1; index < edge.points.length; index += 1) {
+      const far = distance(at, edge.points[index - 1], edge.points[index]);
+      if (far <= least) [nearest, least] = [edge, far];
+    }
+  }
+  return nearest;
+}
+
 // picture/fills.js
 function fillOf(box, picture, palette) {
   const { roles } = palette;
@@ -1414,6 +1439,7 @@ function colourOf(box, picture, palette) {
 
 // controls/pointing.js
 var DRAG = 4;
+var REACH = 5;
 var [WHEEL, PINCH] = [16e-4, 8e-3];
 function scrolls(element) {
   const window = element.ownerDocument.defaultView;
@@ -1436,7 +1462,9 @@ function makePointing({ guard }, store, { root, stage, camera, selecting, hint }
     const point = pointOf(state.camera, at, stage.viewport());
     const cell = box?.plate ? cellAt(box, point.x, point.y) : null;
     store.set({ hover: box ? box.id : "", cell: cell ? cell.index : -1 });
+    const edge = !box && pane.picture ? edgeAt(pane.picture, point, REACH / state.camera.k) : null;
     if (box) hint.show(box, at, pane.element);
+    else if (edge) hint.showEdge(edge, at, pane.element);
     else hint.hide();
   }
   function leave() {
@@ -2500,7 +2528,18 @@ function makeHint({ h }, area) {
     const many = box.folds > 1 ? `F = ${box.folds}` : box.count > 1 ? `${box.count} layers` : "";
     const change = box.change === "kept" ? "" : box.change;
     const state = [many, `level ${box.level}`, change, box.matched ? "matched" : ""].filter(Boolean).join(" · ");
-    return [box.detail, state, box.fillText, ...box.badges.map((badge) => `${badge.sign} ${badge.text}`)];
+    const badges = box.badges.map((badge) => `${badge.sign} ${badge.text}`);
+    return [box.title, box.detail, state, box.fillText, ...badges].filter(Boolean);
+  }
+  function show([title, ...facts], at, pane) {
+    element.hidden = false;
+    element.replaceChildren(h("b", { text: title }), ...facts.map((words) => h("span", { text: words })));
+    const [width, height] = [area.clientWidth || 800, area.clientHeight || 320];
+    const left = at.x + (pane.offsetLeft || 0);
+    const above = at.y > height / 2;
+    element.style.setProperty("left", `${Math.max(4, Math.min(left + 14, width - ROOM))}px`);
+    element.style.setProperty("top", above ? "auto" : `${at.y + 18}px`);
+    element.style.setProperty("bottom", above ? `${height - at.y + 12}px` : "auto");
   }
   return {
     element,
@@ -2509,17 +2548,9 @@ function makeHint({ h }, area) {
       element.hidden = true;
     },
     /** @param {Box} box @param {Point} at in its pane @param {any} pane */
-    show(box, at, pane) {
-      element.hidden = false;
-      const facts = factsOf2(box).filter(Boolean);
-      element.replaceChildren(h("b", { text: box.title }), ...facts.map((words) => h("span", { text: words })));
-      const [width, height] = [area.clientWidth || 800, area.clientHeight || 320];
-      const left = at.x + (pane.offsetLeft || 0);
-      const above = at.y > height / 2;
-      element.style.setProperty("left", `${Math.max(4, Math.min(left + 14, width - ROOM))}px`);
-      element.style.setProperty("top", above ? "auto" : `${at.y + 18}px`);
-      element.style.setProperty("bottom", above ? `${height - at.y + 12}px` : "auto");
-    }
+    show: (box, at, pane) => show(factsOf2(box), at, pane),
+    /** @param {Edge} edge @param {Point} at in its pane @param {any} pane */
+    showEdge: (edge, at, pane) => show(edgeFacts(edge), at, pane)
   };
 }
 var STYLE9 = `

@@ -1,6 +1,7 @@
 /** The pointer on a pane: hovering, dragging, clicking, and the wheel. */
 
 import { focusedIn } from "../shared/elements.js";
+import { edgeAt } from "../picture/near.js";
 import { cellAt } from "../plates/cells.js";
 import { boxAt, pointOf } from "./camera_views.js";
 
@@ -12,6 +13,8 @@ import { boxAt, pointOf } from "./camera_views.js";
 
 /** A pointer that moves less than this is a click. */
 const DRAG = 4;
+/** Pixels between the pointer and a line that it names. */
+const REACH = 5;
 /** Zoom per unit of the wheel, and of a pinch. */
 const [WHEEL, PINCH] = [0.0016, 0.008];
 
@@ -49,7 +52,9 @@ export function makePointing({ guard }, store, { root, stage, camera, selecting,
     const point = pointOf(state.camera, at, stage.viewport());
     const cell = box?.plate ? cellAt(box, point.x, point.y) : null;
     store.set({ hover: box ? box.id : "", cell: cell ? cell.index : -1 });
+    const edge = !box && pane.picture ? edgeAt(pane.picture, point, REACH / state.camera.k) : null;
     if (box) hint.show(box, at, pane.element);
+    else if (edge) hint.showEdge(edge, at, pane.element);
     else hint.hide();
   }
 

@@ -1,7 +1,10 @@
-/** The note next to the pointer: the facts of the box under it. */
+/** The note next to the pointer: the facts of the box or of the line under it. */
+
+import { edgeFacts } from "../picture/words.js";
 
 /**
  * @typedef {import("../picture/types.js").Box} Box
+ * @typedef {import("../picture/types.js").Edge} Edge
  * @typedef {import("../picture/types.js").Point} Point
  */
 
@@ -17,7 +20,20 @@ export function makeHint({ h }, area) {
     const many = box.folds > 1 ? `F = ${box.folds}` : box.count > 1 ? `${box.count} layers` : "";
     const change = box.change === "kept" ? "" : box.change;
     const state = [many, `level ${box.level}`, change, box.matched ? "matched" : ""].filter(Boolean).join(" · ");
-    return [box.detail, state, box.fillText, ...box.badges.map((badge) => `${badge.sign} ${badge.text}`)];
+    const badges = box.badges.map((badge) => `${badge.sign} ${badge.text}`);
+    return [box.title, box.detail, state, box.fillText, ...badges].filter(Boolean);
+  }
+
+  /** @param {string[]} facts @param {Point} at in its pane @param {any} pane */
+  function show([title, ...facts], at, pane) {
+    element.hidden = false;
+    element.replaceChildren(h("b", { text: title }), ...facts.map((words) => h("span", { text: words })));
+    const [width, height] = [area.clientWidth || 800, area.clientHeight || 320];
+    const left = at.x + (pane.offsetLeft || 0);
+    const above = at.y > height / 2;
+    element.style.setProperty("left", `${Math.max(4, Math.min(left + 14, width - ROOM))}px`);
+    element.style.setProperty("top", above ? "auto" : `${at.y + 18}px`);
+    element.style.setProperty("bottom", above ? `${height - at.y + 12}px` : "auto");
   }
 
   return {
@@ -27,17 +43,9 @@ export function makeHint({ h }, area) {
       element.hidden = true;
     },
     /** @param {Box} box @param {Point} at in its pane @param {any} pane */
-    show(box, at, pane) {
-      element.hidden = false;
-      const facts = factsOf(box).filter(Boolean);
-      element.replaceChildren(h("b", { text: box.title }), ...facts.map((words) => h("span", { text: words })));
-      const [width, height] = [area.clientWidth || 800, area.clientHeight || 320];
-      const left = at.x + (pane.offsetLeft || 0);
-      const above = at.y > height / 2;
-      element.style.setProperty("left", `${Math.max(4, Math.min(left + 14, width - ROOM))}px`);
-      element.style.setProperty("top", above ? "auto" : `${at.y + 18}px`);
-      element.style.setProperty("bottom", above ? `${height - at.y + 12}px` : "auto");
-    },
+    show: (box, at, pane) => show(factsOf(box), at, pane),
+    /** @param {Edge} edge @param {Point} at in its pane @param {any} pane */
+    showEdge: (edge, at, pane) => show(edgeFacts(edge), at, pane),
   };
 }
 /** @typedef {ReturnType<typeof makeHint>} Hint */

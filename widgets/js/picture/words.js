@@ -4,6 +4,7 @@ import { clip, textWidth } from "../shared/measuring.js";
 
 /**
  * @typedef {import("./types.js").Box} Box
+ * @typedef {import("./types.js").Edge} Edge
  * @typedef {import("./types.js").Hull} Hull
  */
 
@@ -68,6 +69,14 @@ export function describeBox(box) {
   ];
   parts.push(box.matched ? "matched" : "", box.fillText, ...box.badges.map((badge) => badge.text));
   return parts.filter(Boolean).join(", ");
+}
+
+/** What a line says: its ends, how the output is read and what that copies, whether it is new. @param {Edge} edge */
+export function edgeFacts({ source, target, change, count, copied, label }) {
+  const read = copied && label ? `${label} copied per example` : label;
+  const many = count > 1 ? `${count} edges` : "";
+  const state = [many, change === "kept" ? "" : CHANGE_WORDS[change]].filter(Boolean).join(" · ");
+  return [`${target.title} reads ${source.title}`, read, state].filter(Boolean);
 }
 
 /** The name of a match with its kind, unless the name or the reason already tells the kind. @param {Hull} hull */
