@@ -3039,9 +3039,10 @@ function rounded2(corners, radius) {
 }
 
 // picture/tags.js
-function layHulls(picture) {
+function layHulls(picture, words = []) {
   const depth = /* @__PURE__ */ new Map();
   const taken = picture.boxes.length <= MAX_ROUTED_BOXES ? picture.boxes.map((box) => around(box, 1)) : [];
+  taken.push(...words);
   const tags = picture.hulls.length <= MAX_HULLS;
   const signs = new Map(picture.legend.filter((item) => item.channel === "hull").map((item) => [item.role, item.sign]));
   return picture.hulls.map((hull) => {
@@ -3058,8 +3059,8 @@ function layHulls(picture) {
     };
     const top = rects.reduce((best, rect) => rect.t < best.t ? rect : best);
     const low = rects.reduce((best, rect) => rect.b > best.b ? rect : best);
-    const words = clip(hull.label || HULL_WORDS[hull.kind] || hull.kind, 11, 260);
-    const width = 24 + textWidth(words, 11);
+    const words2 = clip(hull.label || HULL_WORDS[hull.kind] || hull.kind, 11, 260);
+    const width = 24 + textWidth(words2, 11);
     const places = [
       [top.l + 2, all.t - 10],
       [top.r - width - 2, all.t - 10],
@@ -3072,7 +3073,7 @@ function layHulls(picture) {
     ].map(([l, t]) => ({ l, t, r: l + width, b: t + 18 }));
     const at = places.find((place) => !taken.some((rect) => meets(rect, place))) || places[0];
     taken.push(at);
-    return { hull, d, tag: { at, words, sign: signs.get(hull.kind) || HULLS[hull.kind]?.sign || "•" } };
+    return { hull, d, tag: { at, words: words2, sign: signs.get(hull.kind) || HULLS[hull.kind]?.sign || "•" } };
   });
 }
 function layLabels(picture, taken) {
@@ -3102,6 +3103,7 @@ function layLabels(picture, taken) {
 // plates/labels.js
 var [TITLE, LINE, MIN] = [14, 12.5, 12];
 var [ABOVE, ABOVE_DEEP] = [7, 15];
+var MARGIN3 = 30;
 var [THREE, TWO] = [0.66, 0.5];
 function labelElement({ s }, box) {
   const ring = s("rect", { class: "ce-ring", rx: 6 });
@@ -3116,6 +3118,11 @@ function labelElement({ s }, box) {
   const group = s("g", { class: "ce-box ce-plate", ...attributes }, name, look);
   return { box, group, ring, texts: texts2 };
 }
+var titleRect = ({ x, y, w, h, plate }) => {
+  const half = Math.max(w, (plate?.room || 0) - MARGIN3) / 2;
+  const bottom = y - h / 2 - (plate?.gap === 0 ? ABOVE_DEEP : ABOVE) + 3;
+  return { l: x - half, r: x + half, t: bottom - TITLE - 3, b: bottom };
+};
 function layLabel({ box, ring, texts: texts2 }, k) {
   const plate = box.plate;
   if (!plate) return;
@@ -3149,6 +3156,7 @@ var STYLE14 = `
 .ce-plate-title,.ce-plate-calls{font-weight:600}
 .ce-stage text.ce-plate-line{fill:var(--ce-muted)}
 .ce-stage text.ce-plate-news{font-style:italic}
+.ce-plates .ce-hull .ce-tint,.ce-plates .ce-hull.ce-lit .ce-tint{opacity:.1}
 .ce-plate-face{fill:transparent;pointer-events:all}
 .ce-plate .ce-ring{vector-effect:non-scaling-stroke}
 `;
@@ -3396,8 +3404,9 @@ function hullElement({ s }, { hull, d, tag }, palette, hatchUrl) {
     style.hatch ? s("path", { d, fill: hatchUrl("lost"), class: "ce-lost-hatch" }) : null,
     s("path", { d, fill: "none", ...line, "stroke-linecap": "round" })
   );
-  if (!tag) return { hull, group, tag: null };
-  const place = { "data-hull": hull.id, transform: `translate(${tag.at.l} ${tag.at.t})` };
+  const corner = tag ? `translate(${tag.at.l} ${tag.at.t})` : "";
+  if (!tag) return { hull, group, tag: null, place: corner };
+  const place = { "data-hull": hull.id, transform: corner };
   const element = s(
     "g",
     { class: `ce-tag ce-tag-${hull.kind}`, ...place },
@@ -3405,11 +3414,12 @@ function hullElement({ s }, { hull, d, tag }, palette, hatchUrl) {
     s("text", { class: "ce-tag-sign", x: 10, y: 9.5, fill: style.stroke, text: tag.sign }),
     s("text", { x: 18, y: 9.5, text: tag.words })
   );
-  return { hull, group, tag: element };
+  return { hull, group, tag: element, place: corner };
 }
 
 // scenes/plates.js
 var [HOLD_MS, MERGE_MS] = [750, 560];
+var [TAG, MIN_TAG] = [11, 12];
 function docked(before, shown) {
   if (shown.step <= before.step) return [];
   return shown.matches.flatMap(({ nodes, ...match }) => {
@@ -3495,10 +3505,15 @@ function platesScene(make, palette) {
     }
   }
   function drawHulls(shown) {
-    const laid = layHulls(shown);
+    const laid = layHulls(shown, (picture || shown).boxes.map(titleRect));
     hulls = laid.map((item) => hullElement(make, item, palette(), (hatch) => `url(#${name}-${hatch})`));
     hullLayer.replaceChildren(...hulls.map(({ group }) => group));
     tagLayer.replaceChildren(...hulls.map(({ tag }) => tag).filter(Boolean));
+    layTags();
+  }
+  function layTags() {
+    const size = Math.max(1, MIN_TAG / (TAG * camera.k));
+    for (const { tag, place } of hulls) tag?.setAttribute("transform", `${place} scale(${short(size)})`);
   }
   return {
     stage,
@@ -3546,6 +3561,7 @@ function platesScene(make, palette) {
       const corner = `${short(w / 2 - k * x)} ${short(h2 / 2 - k * y)}`;
       world.setAttribute("transform", `translate(${corner}) scale(${Math.round(k * 1e4) / 1e4})`);
       if (scaled) for (const label of labels) layLabel(label, k);
+      if (scaled) layTags();
       later();
     },
     mark(next) {

@@ -75,7 +75,7 @@ class GraphLink:
         session, host = self.session, self.host
         self._is_notifying = True
         try:
-            if names & {"trace", "checks"}:
+            if names & {"trace", "checks", "times"}:
                 host.show_steps(session.steps(), session.step)
             if names & {"trace", "step", "look", "times", "trial"}:
                 found = session.picture()

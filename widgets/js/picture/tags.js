@@ -19,13 +19,14 @@ import { HULL_WORDS, pillOf } from "./words.js";
 
 /**
  * Hulls as drawn: the outline, and a tag at a corner clear of boxes and of other tags.
- * @param {Picture} picture @returns {LaidHull[]}
+ * @param {Picture} picture @param {Rect[]} [words] what tags must not cover, either @returns {LaidHull[]}
  */
-export function layHulls(picture) {
+export function layHulls(picture, words = []) {
   /** @type {Map<string, number>} */
   const depth = new Map();
   /** @type {Rect[]} */
   const taken = picture.boxes.length <= MAX_ROUTED_BOXES ? picture.boxes.map((box) => around(box, 1)) : [];
+  taken.push(...words);
   const tags = picture.hulls.length <= MAX_HULLS;
   const signs = new Map(picture.legend.filter((item) => item.channel === "hull").map((item) => [item.role, item.sign]));
   return picture.hulls.map((hull) => {

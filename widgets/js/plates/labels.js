@@ -12,6 +12,8 @@ import { describeBox } from "../picture/words.js";
 const [TITLE, LINE, MIN] = [14, 12.5, 12];
 /** Distance of the title from a separate plate, and from the sheets of a folded one. */
 const [ABOVE, ABOVE_DEEP] = [7, 15];
+/** The words of two plates are at least this far apart. */
+const MARGIN = 30;
 /** Below these scales the third and the second line are dropped. */
 const [THREE, TWO] = [0.66, 0.5];
 
@@ -33,6 +35,13 @@ export function labelElement({ s }, box) {
   return { box, group, ring, texts };
 }
 /** @typedef {ReturnType<typeof labelElement>} Label */
+
+/** Where the title of a plate is. @param {Box} box @returns {import("../picture/types.js").Rect} */
+export const titleRect = ({ x, y, w, h, plate }) => {
+  const half = Math.max(w, (plate?.room || 0) - MARGIN) / 2;
+  const bottom = y - h / 2 - (plate?.gap === 0 ? ABOVE_DEEP : ABOVE) + 3;
+  return { l: x - half, r: x + half, t: bottom - TITLE - 3, b: bottom };
+};
 
 /** Lay out the words for a scale. @param {Label} label @param {number} k */
 export function layLabel({ box, ring, texts }, k) {
@@ -72,6 +81,7 @@ export const STYLE = `
 .ce-plate-title,.ce-plate-calls{font-weight:600}
 .ce-stage text.ce-plate-line{fill:var(--ce-muted)}
 .ce-stage text.ce-plate-news{font-style:italic}
+.ce-plates .ce-hull .ce-tint,.ce-plates .ce-hull.ce-lit .ce-tint{opacity:.1}
 .ce-plate-face{fill:transparent;pointer-events:all}
 .ce-plate .ce-ring{vector-effect:non-scaling-stroke}
 `;

@@ -5,7 +5,7 @@ import { ease, frameOf, unframe } from "../shared/timing.js";
 import { short } from "../picture/shapes.js";
 import { layHulls } from "../picture/tags.js";
 import { allCells } from "../plates/cells.js";
-import { labelElement, layLabel } from "../plates/labels.js";
+import { labelElement, layLabel, titleRect } from "../plates/labels.js";
 import { between, movement } from "../plates/movement.js";
 import { paintCells, paintDepth, paintFrame, paintLines, paintMarks } from "../plates/paint.js";
 import { nameOf, relativesOf } from "../plates/relatives.js";
@@ -23,6 +23,8 @@ import { hullElement } from "./svg_lines.js";
 
 /** How long matches are outlined before they are rewritten, and how long cells move. */
 const [HOLD_MS, MERGE_MS] = [750, 560];
+/** Size of the words of a tag in the picture, and the least on the screen. */
+const [TAG, MIN_TAG] = [11, 12];
 
 /**
  * The matches of a step on the plates of the picture before it, if that is what is drawn.
@@ -139,10 +141,17 @@ export function platesScene(make, palette) {
 
   /** @param {Picture} shown */
   function drawHulls(shown) {
-    const laid = layHulls(shown);
+    const laid = layHulls(shown, (picture || shown).boxes.map(titleRect));
     hulls = laid.map((item) => hullElement(make, item, palette(), (hatch) => `url(#${name}-${hatch})`));
     hullLayer.replaceChildren(...hulls.map(({ group }) => group));
     tagLayer.replaceChildren(...hulls.map(({ tag }) => tag).filter(Boolean));
+    layTags();
+  }
+
+  /** Tags are as large on the screen as the words of plates. */
+  function layTags() {
+    const size = Math.max(1, MIN_TAG / (TAG * camera.k));
+    for (const { tag, place } of hulls) tag?.setAttribute("transform", `${place} scale(${short(size)})`);
   }
 
   return {
@@ -191,6 +200,7 @@ export function platesScene(make, palette) {
       const corner = `${short(w / 2 - k * x)} ${short(h / 2 - k * y)}`;
       world.setAttribute("transform", `translate(${corner}) scale(${Math.round(k * 1e4) / 1e4})`);
       if (scaled) for (const label of labels) layLabel(label, k);
+      if (scaled) layTags();
       later();
     },
     mark(next) {
