@@ -174,8 +174,8 @@ def _node_section(state: State, ids: Sequence[int], record: NodeRecord) -> Secti
 
 
 def _type_text(record: NodeRecord) -> str:
-    """Return the title of a node, with its class if that is another word: `Sum (TorchSumLayer)`."""
-    return record.title if record.title == record.type else f"{record.title} ({record.type})"
+    """Return the type of an operator, or the title of a layer with its class: `Sum (TorchSumLayer)`."""
+    return record.type if "results" in record.config else f"{record.title} ({record.type})"
 
 
 def _shape(shape: Iterable[Any]) -> str:

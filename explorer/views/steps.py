@@ -63,7 +63,7 @@ def _names(step: Step) -> list[str]:
 def _rules_text(index: TraceIndex, step: Step) -> str:
     """Return the rule of a step at the tensor level, whose passes take many steps: `: canonical_sum`."""
     rules = list(dict.fromkeys(rewrite.rule for rewrite in step.applied))
-    if index.trace.level.has_circuit or not rules:
+    if index.trace.level.has_circuit or not rules or rules == [step.at.labels[-1]]:
         return ""
     return f": {rules[0]}" + (f" and {plural(len(rules) - 1, 'other')}" if len(rules) > 1 else "")
 
