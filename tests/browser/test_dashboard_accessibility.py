@@ -150,8 +150,11 @@ def test_every_open_menu_is_accessible(dashboard: Open, titles: tuple[str, ...])
     assert {menu: problems for menu, problems in found.items() if problems} == {}
 
 
-def test_the_tree_of_steps_works_by_keyboard_and_is_filtered(dashboard: Open) -> None:
+def test_the_tree_of_steps_works_by_keyboard_and_is_filtered(
+    dashboard: Open, resize: "Callable[[int, int], None]"
+) -> None:
     page = dashboard()
+    resize(1600, 800)  # then it is beside the graph
     search = page.page.get_by_role("searchbox", name="Filter steps")
     search.focus()
     page.page.keyboard.press("Tab")
