@@ -185,6 +185,8 @@ class SmallPlateView(TypedDict):
     at: list[int]
     """Left, top, width and height in percent of the drawing's width."""
     calls: int
+    ms: NotRequired[float]
+    """Measured milliseconds of its calls."""
 
 
 class FrameView(TypedDict):

@@ -10,19 +10,27 @@ from explorer.views.plates.drawing import small_plates
 from explorer.views.sentences import calls_of, sentence_of
 from widgets.schema import FrameView
 
+LayerTimes = Mapping[int, Mapping[int, float]]
+"""Milliseconds of layers, by step and layer."""
 MAX_DRAWN = 10_000
 """Larger circuits have no small drawings, which would take seconds."""
 
 
-def film(index: TraceIndex, times: Measurements | None = None) -> list[FrameView]:
+def film(
+    index: TraceIndex, times: Measurements | None = None, layer_times: LayerTimes | None = None
+) -> list[FrameView]:
     """Return a frame for the first step, and one for each that changed something or failed, in order.
 
-    `times` are the measured times after steps.
+    `times` are the measured times after steps, `layer_times` the milliseconds of their layers.
     """
-    return [_frame(index, step, (times or {}).get(step.index, {})) for step in index.trace.steps if _is_shown(step)]
+    return [
+        _frame(index, step, (times or {}).get(step.index, {}), (layer_times or {}).get(step.index, {}))
+        for step in index.trace.steps
+        if _is_shown(step)
+    ]
 
 
-def _frame(index: TraceIndex, step: Step, times: Mapping[str, Timing]) -> FrameView:
+def _frame(index: TraceIndex, step: Step, times: Mapping[str, Timing], layers: Mapping[int, float]) -> FrameView:
     frame: FrameView = {
         "step": step.index,
         "label": step.at.words,
@@ -30,7 +38,7 @@ def _frame(index: TraceIndex, step: Step, times: Mapping[str, Timing]) -> FrameV
         "sentence": sentence_of(index, step.index),
     }
     if index.trace.level.has_circuit and index.size <= MAX_DRAWN:
-        frame["plates"] = small_plates(index, step.index)
+        frame["plates"] = small_plates(index, step.index, layers)
     medians = {device: one.estimate.median for device, one in times.items() if one.estimate is not None}
     if medians:
         frame["times"] = medians

@@ -5,7 +5,7 @@ from typing import TypedDict
 
 from explorer.trace import Step, StepCheck, parse_path
 from explorer.views.costs import Measurements
-from explorer.views.film import film
+from explorer.views.film import LayerTimes, film
 from explorer.views.index import TraceIndex
 from explorer.views.messages import step_title
 from explorer.views.states import folds_of
@@ -20,10 +20,13 @@ class Counted(TypedDict, total=False):
 
 
 def steps(
-    index: TraceIndex, checks: Mapping[int, StepCheck] | None = None, times: Measurements | None = None
+    index: TraceIndex,
+    checks: Mapping[int, StepCheck] | None = None,
+    times: Measurements | None = None,
+    layer_times: LayerTimes | None = None,
 ) -> list[StepView]:
     """Return all steps; `checks` maps steps to the results of `trace.check()`, `times` to measured times."""
-    frames = {frame["step"]: frame for frame in film(index, times)}
+    frames = {frame["step"]: frame for frame in film(index, times, layer_times)}
     found: list[StepView] = []
     layers = folds = 0
     counted: Counted = {} if index.noun == "layer" else {"counted": f"{index.noun}s".capitalize()}

@@ -1887,7 +1887,8 @@ function readFrame(value, step) {
     plates: list(value.plates).map((plate) => ({
       kind: text(record(plate).kind, "operator"),
       at: list(record(plate).at).map((part) => number(part)),
-      calls: number(record(plate).calls, 1)
+      calls: number(record(plate).calls, 1),
+      ms: typeof record(plate).ms === "number" ? plate.ms : null
     }))
   };
 }
@@ -2240,7 +2241,7 @@ function makeFilm({ make, guard }, { state }, { goTo }) {
     const bars = times.length ? times.map(([device, ms]) => bar(`ce-bar-of-${device}`, ms / longest)) : [bar("ce-bar-of-calls", frame.calls / most)];
     const measured = times.map(([device, ms]) => `${device.toUpperCase()} ${timeWords(ms)}`).join(", ");
     const noun = frame.calls === 1 ? "call" : "calls";
-    const words = times.length ? timeWords(times[0][1]) : frame.label;
+    const time = times.length ? h("em", { text: timeWords(times[0][1]) }) : null;
     return h(
       "button",
       {
@@ -2251,8 +2252,13 @@ function makeFilm({ make, guard }, { state }, { goTo }) {
         onclick: guard(() => goTo(step.index))
       },
       frame.plates.length ? smallPlates(make, frame.plates, state.palette) : null,
-      h("b", { text: frame.calls.toLocaleString("en-US") }, h("span", { class: "ce-said", text: ` ${noun} after` })),
-      h("span", { text: words }),
+      h(
+        "b",
+        { text: frame.calls.toLocaleString("en-US") },
+        h("span", { class: "ce-said", text: ` ${noun} after` }),
+        time
+      ),
+      h("span", { text: frame.label }),
       ...bars
     );
   }
@@ -2287,6 +2293,7 @@ var STYLE4 = `
 .ce-root button.ce-frame[aria-current]{border-color:var(--ce-accent);box-shadow:0 0 0 1.5px var(--ce-accent);background:var(--ce-soft)}
 .ce-frame svg{grid-row:1/3;display:block}
 .ce-frame b{font-size:16px;font-variant-numeric:tabular-nums}
+.ce-frame em{margin-left:8px;font-size:12px;font-style:normal;font-weight:400}
 .ce-frame span{font-size:12px;color:var(--ce-muted);max-width:104px;overflow:hidden;text-overflow:ellipsis}
 .ce-frame i{grid-column:1/3;height:4px;margin-top:2px;border-radius:2px;background:var(--ce-kept);min-width:2px}
 .ce-frame i.ce-bar-of-cpu{background:var(--ce-viewLine)}.ce-frame i.ce-bar-of-cuda{background:var(--ce-copyLine)}
@@ -3102,7 +3109,7 @@ function layLabels(picture, taken) {
 
 // plates/labels.js
 var [TITLE, LINE, MIN] = [14, 12.5, 12];
-var [ABOVE, ABOVE_DEEP] = [7, 15];
+var [ABOVE, ABOVE_DEEP, BELOW] = [13, 18, 10];
 var MARGIN3 = 30;
 var [THREE, TWO] = [0.66, 0.5];
 function labelElement({ s }, box) {
@@ -3145,7 +3152,7 @@ function layLabel({ box, ring, texts: texts2 }, k) {
     const font = at < 1 ? size : small;
     text2.textContent = words[at] === void 0 ? "" : clip(words[at], font, plate.room, at < 2);
     text2.setAttribute("x", box.x);
-    text2.setAttribute("y", at < 1 ? top - above : top + box.h + 4 + small + (at - 1) * small * 1.25);
+    text2.setAttribute("y", at < 1 ? top - above : top + box.h + BELOW + small + (at - 1) * small * 1.25);
     text2.setAttribute("font-size", font.toFixed(2));
     text2.setAttribute("class", classOf(at, plate.news && at === 2));
   });
@@ -3251,6 +3258,7 @@ var [ROUND, PARTED, NUMBERED] = [9, 4, 27];
 var MAX_LINES = 6e3;
 var [DEEP, DEEPER] = [4, 8];
 var FAINT = 0.16;
+var MAX_CROSS = 12;
 function paintDepth({ pen: pen2, picture, palette }, box, alpha) {
   const { fill } = colourOf(box, picture, palette);
   for (const by of [DEEPER, DEEP]) {
@@ -3311,10 +3319,11 @@ function paintMarks({ pen: pen2, palette, k }, box, cells) {
       if (!chosen.has(cell.index)) continue;
       pen2.rect(area.x - 1, area.y - 1, area.w + 2, area.h + 2);
       if (mark !== "lost") continue;
-      pen2.moveTo(area.x, area.y);
-      pen2.lineTo(area.x + area.w, area.y + area.h);
-      pen2.moveTo(area.x + area.w, area.y);
-      pen2.lineTo(area.x, area.y + area.h);
+      const [side, right] = [Math.min(MAX_CROSS, area.w / 2, area.h / 2), area.x + area.w];
+      pen2.moveTo(right - side, area.y);
+      pen2.lineTo(right, area.y + side);
+      pen2.moveTo(right, area.y);
+      pen2.lineTo(right - side, area.y + side);
     }
     pen2.strokeStyle = { lost: roles.lost, "near-miss": roles.nearMiss }[mark] || roles.fg;
     pen2.lineWidth = Math.max(mark === "near-miss" ? 2.4 : 1.8, 1.2 / k);
@@ -4624,22 +4633,15 @@ function makeTimeline({ make }, { state }) {
     return current.step === state.step && frames.length > 1 ? frames.slice(-2) : [current];
   }
   function row(frame, label, whole2) {
-    const measured = frame.times.cpu !== void 0;
-    const length = WIDTH3 * lengthOf(frame) / whole2;
-    const call = length / Math.max(1, frame.calls);
-    const gap = call > MIN_CALL ? Math.min(2, call / 4) : 0;
     let x = 0;
-    const blocks = frame.plates.map(({ kind, calls }) => {
-      let d = "";
-      if (gap)
-        for (let i = 0; i < calls; i += 1)
-          d += `M${(x + i * call).toFixed(2)} 0h${(call - gap).toFixed(2)}v${HEIGHT3}H${(x + i * call).toFixed(2)}z`;
-      else d = `M${x.toFixed(2)} 0h${(calls * call).toFixed(2)}v${HEIGHT3}H${x.toFixed(2)}z`;
-      x += calls * call;
+    const blocks = partsOf(frame).flatMap(({ kind, calls, length }) => {
+      const size = WIDTH3 * length / whole2;
+      const d = blocksPath(x, size, calls);
+      x += size;
       return s("path", { d, fill: state.palette.roles[kind] || state.palette.roles.operator });
     });
     const words = `${frame.calls.toLocaleString("en-US")} ${frame.calls === 1 ? "call" : "calls"}`;
-    const time = measured ? `, ${frame.times.cpu.toPrecision(3)} ms on the CPU` : "";
+    const time = frame.times.cpu === void 0 ? "" : `, ${frame.times.cpu.toPrecision(3)} ms on the CPU`;
     const view = {
       viewBox: `0 0 ${WIDTH3} ${HEIGHT3}`,
       preserveAspectRatio: "none",
@@ -4670,6 +4672,24 @@ function makeTimeline({ make }, { state }) {
   };
 }
 var lengthOf = (frame) => frame.times.cpu ?? frame.calls;
+function partsOf(frame) {
+  const whole2 = frame.times.cpu;
+  if (whole2 === void 0) return frame.plates.map(({ kind, calls }) => ({ kind, calls, length: calls }));
+  const sum = frame.plates.reduce((total, { ms }) => total + (ms ?? NaN), 0);
+  if (!(sum > 0)) return [{ kind: "operator", calls: 1, length: whole2 }];
+  return frame.plates.map(({ kind, calls, ms }) => ({ kind, calls, length: (ms ?? 0) * whole2 / sum }));
+}
+function blocksPath(x, size, calls) {
+  const call = size / Math.max(1, calls);
+  if (call <= MIN_CALL) return `M${x.toFixed(2)} 0h${size.toFixed(2)}v${HEIGHT3}H${x.toFixed(2)}z`;
+  const width = call - Math.min(2, call / 4);
+  let d = "";
+  for (let i = 0; i < calls; i += 1) {
+    const left = (x + i * call).toFixed(2);
+    d += `M${left} 0h${width.toFixed(2)}v${HEIGHT3}H${left}z`;
+  }
+  return d;
+}
 var STYLE20 = `
 .ce-timeline{flex:none;padding:5px 12px;border-top:1px solid var(--ce-line);background:var(--ce-panel)}
 .ce-runs{display:grid;grid-template-columns:auto 1fr auto;gap:3px 10px;align-items:center;font-size:12.5px}

@@ -237,7 +237,7 @@ class Session:
 
     def steps(self) -> list[StepView]:
         """The steps, for the stepper and the tree."""
-        found = steps(self.index, self.findings.checks, self.findings.times)
+        found = steps(self.index, self.findings.checks, self.findings.times, self.findings.layer_times)
         return found if self.hidden_after is None else hide_results(found, self.hidden_after)
 
     def details(self) -> DetailsView | None:

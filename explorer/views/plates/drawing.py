@@ -123,11 +123,11 @@ def _around(stage: Stage, source: int, target: int) -> list[list[float]]:
     return [[right, start], [out, start], [out, level], [back, level], [back, end], [left, end]]
 
 
-def small_plates(index: TraceIndex, step: int) -> list[SmallPlateView]:
-    """Return the plates after a step for a small drawing."""
+def small_plates(index: TraceIndex, step: int, times: Mapping[int, float]) -> list[SmallPlateView]:
+    """Return the plates after a step for a small drawing; `times` are the milliseconds of its layers, if measured."""
     stage = stage_of(index, step)
     percent = 100 / stage.width
-    return [
+    found: list[SmallPlateView] = [
         {
             "kind": one.plate.record.kind,
             "at": [round(part * percent) for part in (one.left, one.top, one.shape.width, one.shape.height)],
@@ -135,3 +135,7 @@ def small_plates(index: TraceIndex, step: int) -> list[SmallPlateView]:
         }
         for one in stage.placed
     ]
+    for view, one in zip(found, stage.placed, strict=True):
+        if all(node in times for node in one.plate.ids):
+            view["ms"] = sum(times[node] for node in one.plate.ids)
+    return found

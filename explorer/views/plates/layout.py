@@ -14,7 +14,7 @@ MAX_LINES = 8
 SIDE = 168.0
 """The longer side of an image: all images of a picture have one scale, so that regions can be compared."""
 MARGIN, LEVEL_GAP, PLATE_GAP, LINE_GAP = 24.0, 52.0, 10.0, 14.0
-ABOVE, BELOW = 24.0, 54.0
+ABOVE, BELOW = 30.0, 60.0
 """Room for the title above a plate, and for the lines of text below it."""
 CELL, MIN_CELL = 28.0, 2.5
 """The side of a cell that is not drawn at its variables, and that of one among very many."""

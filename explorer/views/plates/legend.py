@@ -30,6 +30,8 @@ def plates_legend(nodes: Sequence[NodeView], edges: Sequence[EdgeView], coloured
         items += _items("cell", [("apart", "apart: each is a call")])
     if any(not plate["gap"] for plate in plates):
         items += _items("cell", [("folded", "closed up: slices of one call")])
+    if any(edge["read"] is None for edge in edges):
+        items += _items("line", [("edge", "read by a separate call")])
     if any(edge["read"] and not edge["copied_bytes"] for edge in edges):
         items += _items("line", [("viewLine", "read as a view, nothing is copied")])
     if any(edge["copied_bytes"] for edge in edges):

@@ -10,13 +10,14 @@ from widgets.theme import LIGHT, heat
 MAX_LINES = 6_000
 """Beyond this number plates are connected, not cells."""
 TITLE, LINE = 14.0, 12.5
-ABOVE, ABOVE_SHEETS = 7.0, 15.0
+ABOVE, ABOVE_SHEETS, BELOW = 13.0, 18.0, 10.0
 CHARACTER = 6.6
 """Estimated width of a character, in pixels."""
 SHEETS = (8.0, 4.0)
 MIN_NUMBERED, MIN_PARTED = 27.0, 8.0
 """Cells smaller than this have no number, and as slices no lines between them."""
 HULL_PAD = 10.0
+MAX_CROSS = 12.0
 
 STYLE = """.x-cell{stroke:var(--kept);stroke-width:.8}
 .x-slice{stroke:var(--ground);stroke-width:1}
@@ -105,7 +106,7 @@ def _plate(
     parts += [_rect("x-frame", rect)] if is_one else []
     for mark, chosen in plate.get("marks", {}).items():
         parts += [_mark(mark, cells[i]) for i in chosen]
-    middle, bottom = left + width / 2, top + height + 4
+    middle, bottom = left + width / 2, top + height + BELOW
     below = [plate["calls"], plate["news"] or plate["shape"], plate["shape"] if plate["news"] else plate["reads"]]
     kinds = ("x-calls", "x-news" if plate["news"] else "x-line", "x-line")
     parts.append(_words("x-plate", middle, top - (ABOVE_SHEETS if is_one else ABOVE), node["title"], plate["room"]))
@@ -139,7 +140,8 @@ def _mark(mark: str, cell: Rect) -> str:
     right, bottom = left + width, top + height
     path = f"M{left - 1:.5g} {top - 1:.5g}H{right + 1:.5g}V{bottom + 1:.5g}H{left - 1:.5g}Z"
     if mark == "lost":
-        path += f"M{left:.5g} {top:.5g}L{right:.5g} {bottom:.5g}M{right:.5g} {top:.5g}L{left:.5g} {bottom:.5g}"
+        side = min(MAX_CROSS, width / 2, height / 2)
+        path += f"M{right - side:.5g} {top:.5g}l{side:.3g} {side:.3g}m0 {-side:.3g}l{-side:.3g} {side:.3g}"
     return f'<path class="x-mark x-{mark}" d="{path}"/>'
 
 
@@ -164,7 +166,7 @@ def plate_swatch(item: LegendItem, x: float, y: float) -> str:
     """Return the sign of an entry of the legend at the left end of its line of text."""
     role, top = item["role"], y - 11
     if item["channel"] == "line":
-        kind = "x-view-line" if role == "viewLine" else "x-copy-line"
+        kind = {"viewLine": "x-view-line", "copyLine": "x-copy-line"}.get(role, "")
         return f'<path class="x-read {kind}" style="stroke-width:2" d="M{x:g} {top + 7:g}h34"/>'
     if item["channel"] == "mark":
         return _mark(role, (x + 2, top, 13, 13))

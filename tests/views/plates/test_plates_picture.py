@@ -105,6 +105,7 @@ def test_the_legend_names_what_occurs():
         ("cell", "fused"),
         ("cell", "apart"),
         ("cell", "folded"),
+        ("line", "edge"),
         ("line", "copyLine"),
     }
 

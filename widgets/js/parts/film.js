@@ -42,7 +42,7 @@ export function makeFilm({ make, guard }, { state }, { goTo }) {
       : [bar("ce-bar-of-calls", frame.calls / most)];
     const measured = times.map(([device, ms]) => `${device.toUpperCase()} ${timeWords(ms)}`).join(", ");
     const noun = frame.calls === 1 ? "call" : "calls";
-    const words = times.length ? timeWords(times[0][1]) : frame.label;
+    const time = times.length ? h("em", { text: timeWords(times[0][1]) }) : null;
     return h(
       "button",
       {
@@ -53,8 +53,13 @@ export function makeFilm({ make, guard }, { state }, { goTo }) {
         onclick: guard(() => goTo(step.index)),
       },
       frame.plates.length ? smallPlates(make, frame.plates, state.palette) : null,
-      h("b", { text: frame.calls.toLocaleString("en-US") }, h("span", { class: "ce-said", text: ` ${noun} after` })),
-      h("span", { text: words }),
+      h(
+        "b",
+        { text: frame.calls.toLocaleString("en-US") },
+        h("span", { class: "ce-said", text: ` ${noun} after` }),
+        time,
+      ),
+      h("span", { text: frame.label }),
       ...bars,
     );
   }
@@ -90,6 +95,7 @@ export const STYLE = `
 .ce-root button.ce-frame[aria-current]{border-color:var(--ce-accent);box-shadow:0 0 0 1.5px var(--ce-accent);background:var(--ce-soft)}
 .ce-frame svg{grid-row:1/3;display:block}
 .ce-frame b{font-size:16px;font-variant-numeric:tabular-nums}
+.ce-frame em{margin-left:8px;font-size:12px;font-style:normal;font-weight:400}
 .ce-frame span{font-size:12px;color:var(--ce-muted);max-width:104px;overflow:hidden;text-overflow:ellipsis}
 .ce-frame i{grid-column:1/3;height:4px;margin-top:2px;border-radius:2px;background:var(--ce-kept);min-width:2px}
 .ce-frame i.ce-bar-of-cpu{background:var(--ce-viewLine)}.ce-frame i.ce-bar-of-cuda{background:var(--ce-copyLine)}

@@ -28,22 +28,15 @@ export function makeTimeline({ make }, { state }) {
 
   /** @param {Frame} frame @param {string} label @param {number} whole length of the longest row */
   function row(frame, label, whole) {
-    const measured = frame.times.cpu !== undefined;
-    const length = (WIDTH * lengthOf(frame)) / whole;
-    const call = length / Math.max(1, frame.calls);
-    const gap = call > MIN_CALL ? Math.min(2, call / 4) : 0;
     let x = 0;
-    const blocks = frame.plates.map(({ kind, calls }) => {
-      let d = "";
-      if (gap)
-        for (let i = 0; i < calls; i += 1)
-          d += `M${(x + i * call).toFixed(2)} 0h${(call - gap).toFixed(2)}v${HEIGHT}H${(x + i * call).toFixed(2)}z`;
-      else d = `M${x.toFixed(2)} 0h${(calls * call).toFixed(2)}v${HEIGHT}H${x.toFixed(2)}z`;
-      x += calls * call;
+    const blocks = partsOf(frame).flatMap(({ kind, calls, length }) => {
+      const size = (WIDTH * length) / whole;
+      const d = blocksPath(x, size, calls);
+      x += size;
       return s("path", { d, fill: state.palette.roles[kind] || state.palette.roles.operator });
     });
     const words = `${frame.calls.toLocaleString("en-US")} ${frame.calls === 1 ? "call" : "calls"}`;
-    const time = measured ? `, ${frame.times.cpu.toPrecision(3)} ms on the CPU` : "";
+    const time = frame.times.cpu === undefined ? "" : `, ${frame.times.cpu.toPrecision(3)} ms on the CPU`;
     const view = {
       viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
       preserveAspectRatio: "none",
@@ -74,6 +67,32 @@ export function makeTimeline({ make }, { state }) {
 
 /** How long a frame runs: measured, or else one for each call. @param {Frame} frame */
 const lengthOf = (frame) => frame.times.cpu ?? frame.calls;
+
+/**
+ * The plates in the order in which they run, with their lengths: their measured times if all are known; not told apart if
+ * only the whole was measured; or else one for each call.
+ * @param {Frame} frame @returns {{kind: string, calls: number, length: number}[]}
+ */
+function partsOf(frame) {
+  const whole = frame.times.cpu;
+  if (whole === undefined) return frame.plates.map(({ kind, calls }) => ({ kind, calls, length: calls }));
+  const sum = frame.plates.reduce((total, { ms }) => total + (ms ?? NaN), 0);
+  if (!(sum > 0)) return [{ kind: "operator", calls: 1, length: whole }];
+  return frame.plates.map(({ kind, calls, ms }) => ({ kind, calls, length: ((ms ?? 0) * whole) / sum }));
+}
+
+/** Calls one after the other. @param {number} x @param {number} size @param {number} calls */
+function blocksPath(x, size, calls) {
+  const call = size / Math.max(1, calls);
+  if (call <= MIN_CALL) return `M${x.toFixed(2)} 0h${size.toFixed(2)}v${HEIGHT}H${x.toFixed(2)}z`;
+  const width = call - Math.min(2, call / 4);
+  let d = "";
+  for (let i = 0; i < calls; i += 1) {
+    const left = (x + i * call).toFixed(2);
+    d += `M${left} 0h${width.toFixed(2)}v${HEIGHT}H${left}z`;
+  }
+  return d;
+}
 
 export const STYLE = `
 .ce-timeline{flex:none;padding:5px 12px;border-top:1px solid var(--ce-line);background:var(--ce-panel)}

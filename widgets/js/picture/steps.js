@@ -40,6 +40,7 @@ function readFrame(value, step) {
       kind: text(record(plate).kind, "operator"),
       at: list(record(plate).at).map((part) => number(part)),
       calls: number(record(plate).calls, 1),
+      ms: typeof record(plate).ms === "number" ? plate.ms : null,
     })),
   };
 }

@@ -10,8 +10,8 @@ import { describeBox } from "../picture/words.js";
 
 /** Sizes of the title and of the lines below, in pixels of the picture; on the screen they are never below `MIN`. */
 const [TITLE, LINE, MIN] = [14, 12.5, 12];
-/** Distance of the title from a separate plate, and from the sheets of a folded one. */
-const [ABOVE, ABOVE_DEEP] = [7, 15];
+/** Distance of the title from a separate plate, and from the sheets of a folded one; of the lines below from the cells. */
+const [ABOVE, ABOVE_DEEP, BELOW] = [13, 18, 10];
 /** The words of two plates are at least this far apart. */
 const MARGIN = 30;
 /** Below these scales the third and the second line are dropped. */
@@ -66,7 +66,7 @@ export function layLabel({ box, ring, texts }, k) {
     const font = at < 1 ? size : small;
     text.textContent = words[at] === undefined ? "" : clip(words[at], font, plate.room, at < 2);
     text.setAttribute("x", box.x);
-    text.setAttribute("y", at < 1 ? top - above : top + box.h + 4 + small + (at - 1) * small * 1.25);
+    text.setAttribute("y", at < 1 ? top - above : top + box.h + BELOW + small + (at - 1) * small * 1.25);
     text.setAttribute("font-size", font.toFixed(2));
     text.setAttribute("class", classOf(at, plate.news && at === 2));
   });

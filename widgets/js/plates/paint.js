@@ -21,6 +21,8 @@ const [ROUND, PARTED, NUMBERED] = [9, 4, 27];
 const MAX_LINES = 6000;
 const [DEEP, DEEPER] = [4, 8];
 const FAINT = 0.16;
+/** Size of the cross in the corner of a cell that lost a conflict. */
+const MAX_CROSS = 12;
 
 /** The sheets behind a folded layer. @param {Canvas} canvas @param {Box} box @param {number} alpha */
 export function paintDepth({ pen, picture, palette }, box, alpha) {
@@ -95,10 +97,11 @@ export function paintMarks({ pen, palette, k }, box, cells) {
       if (!chosen.has(cell.index)) continue;
       pen.rect(area.x - 1, area.y - 1, area.w + 2, area.h + 2);
       if (mark !== "lost") continue;
-      pen.moveTo(area.x, area.y);
-      pen.lineTo(area.x + area.w, area.y + area.h);
-      pen.moveTo(area.x + area.w, area.y);
-      pen.lineTo(area.x, area.y + area.h);
+      const [side, right] = [Math.min(MAX_CROSS, area.w / 2, area.h / 2), area.x + area.w];
+      pen.moveTo(right - side, area.y);
+      pen.lineTo(right, area.y + side);
+      pen.moveTo(right, area.y);
+      pen.lineTo(right - side, area.y + side);
     }
     pen.strokeStyle = { lost: roles.lost, "near-miss": roles.nearMiss }[mark] || roles.fg;
     pen.lineWidth = Math.max(mark === "near-miss" ? 2.4 : 1.8, 1.2 / k);
