@@ -63,7 +63,7 @@ def _play_animations_quickly(page: "Page") -> None:
 @pytest.fixture(scope="session")
 def tab(browser: "Browser") -> "Page":
     """One tab for all tests: a new one takes more than twice as long to fetch and compile the scripts of a page."""
-    context = browser.new_context(viewport=USUAL)
+    context = browser.new_context(viewport=USUAL, reduced_motion="reduce")  # tests of movement have their own tab
     context.set_default_timeout(WAIT_MS)
     if factor := os.environ.get("SLOW_PAGES"):
         context.on("page", lambda page: _slow_down(page, float(factor)))

@@ -394,6 +394,8 @@ class GraphOptions(TypedDict, total=False):
     groups: list[GroupBy]
     stepper: bool
     """False: the step is fixed."""
+    film: bool
+    """False: no film, no sentence and no time line, which tell what later steps do."""
     toolbar: bool
     legend: bool
     actions: bool

@@ -67,7 +67,7 @@ def _maybe(test: Test) -> Test:
 
 def _list_of(test: Test) -> Test:
     def test_list(value: Any) -> None:
-        if type(value) is not list:
+        if type(value) not in (list, tuple):
             raise _WrongDataError(value, "a list")
         for position, item in enumerate(value):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
             _test_at(f"[{position}]", item, test)
@@ -80,7 +80,7 @@ def _row(*tests: Test, optional: int = 0) -> Test:
     counts = range(len(tests) - optional, len(tests) + 1)
 
     def test_row(value: Any) -> None:
-        if type(value) is not list or len(value) not in counts:  # pyright: ignore[reportUnknownArgumentType]
+        if type(value) not in (list, tuple) or len(value) not in counts:  # pyright: ignore[reportUnknownArgumentType]
             raise _WrongDataError(value, f"a list of {len(tests)} values")
         for position, (item, test) in enumerate(zip(value, tests, strict=False)):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
             _test_at(f"[{position}]", item, test)

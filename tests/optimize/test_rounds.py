@@ -279,7 +279,7 @@ def test_the_lowest_cost_counts_the_operations_of_parameter_rules():
             compiler.compile(b.build(b.sum(*inputs(b, 1, units=2), num_units=1, weight=weight)))
         won[strategy] = list(watcher.applied())
     assert won == {"first-match": ["Dear"], "lowest-cost": ["Cheap"]}
-    assert only(watcher.lost).reason == "the other changes the cost by -2, this one by +2"
+    assert only(watcher.lost).reason == "Cheap changes the cost by -2, the other by +2, so it wins"
 
 
 # ---- presets and rules by name

@@ -764,7 +764,9 @@ function makeCamera({ guard, timers }, store, { setView }, stage, root) {
     const still = !before || !state.picture || state.options.animate === false || matchesMedia("(prefers-reduced-motion: reduce)");
     const at = (t) => {
       stage.frame(t);
-      store.set({ camera: t >= 1 ? target : between(start, target, ease(stage.progress(t))) });
+      store.set({
+        camera: t >= 1 ? auto ? automaticView() : target : between(start, target, ease(stage.progress(t)))
+      });
     };
     if (still) {
       at(1);

@@ -96,7 +96,10 @@ export function makeCamera({ guard, timers }, store, { setView }, stage, root) {
     /** @param {number} t */
     const at = (t) => {
       stage.frame(t);
-      store.set({ camera: t >= 1 ? target : between(start, target, ease(stage.progress(t))) });
+      // The stage may have another size by now.
+      store.set({
+        camera: t >= 1 ? (auto ? automaticView() : target) : between(start, target, ease(stage.progress(t))),
+      });
     };
     if (still) {
       at(1);
