@@ -3497,7 +3497,8 @@ function platesScene(make, palette) {
     if (!pen2 || !picture || closed) return;
     begin();
     const shown = picture;
-    const lit = t >= 1 && marks.hover ? relativesOf(shown, marks.hover, marks.cell) : null;
+    const known3 = shown.edges.every(({ pairs }) => pairs.length);
+    const lit = known3 && t >= 1 && marks.hover ? relativesOf(shown, marks.hover, marks.cell) : null;
     const ink = { ...state(), picture: shown, lit };
     const cells = shownCells();
     paintLines(ink, new Map(cells.map(({ cell, area }) => [nameOf(cell.box.id, cell.index), area])));
@@ -4634,9 +4635,9 @@ function makeTimeline({ make }, { state }) {
     if (!current) return [];
     return current.step === state.step && frames.length > 1 ? frames.slice(-2) : [current];
   }
-  function row(frame, label, whole2) {
+  function row(frame, label, whole2, timed) {
     let x = 0;
-    const blocks = partsOf(frame).flatMap(({ kind, calls, length }) => {
+    const blocks = partsOf(frame, timed).flatMap(({ kind, calls, length }) => {
       const size = WIDTH3 * length / whole2;
       const d = blocksPath(x, size, calls);
       x += size;
@@ -4667,16 +4668,17 @@ function makeTimeline({ make }, { state }) {
       const drawn = shown.length > 0 && shown.every((frame) => frame.plates.length);
       element.hidden = !drawn || state.options.film === false || state.options.stepper === false || isAsking(state);
       if (element.hidden) return;
-      const whole2 = Math.max(...shown.map(lengthOf));
+      const timed = shown.every((frame) => frame.times.cpu !== void 0);
+      const whole2 = Math.max(...shown.map((frame) => lengthOf(frame, timed)));
       const labels = shown.length > 1 ? ["before", "after"] : ["runs"];
-      rows.replaceChildren(...shown.flatMap((frame, at) => row(frame, labels[at], whole2)));
+      rows.replaceChildren(...shown.flatMap((frame, at) => row(frame, labels[at], whole2, timed)));
     }
   };
 }
-var lengthOf = (frame) => frame.times.cpu ?? frame.calls;
-function partsOf(frame) {
+var lengthOf = (frame, timed) => timed ? frame.times.cpu : frame.calls;
+function partsOf(frame, timed) {
   const whole2 = frame.times.cpu;
-  if (whole2 === void 0) return frame.plates.map(({ kind, calls }) => ({ kind, calls, length: calls }));
+  if (!timed) return frame.plates.map(({ kind, calls }) => ({ kind, calls, length: calls }));
   const sum = frame.plates.reduce((total, { ms }) => total + (ms ?? NaN), 0);
   if (!(sum > 0)) return [{ kind: "operator", calls: 1, length: whole2 }];
   return frame.plates.map(({ kind, calls, ms }) => ({ kind, calls, length: (ms ?? 0) * whole2 / sum }));

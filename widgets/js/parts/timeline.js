@@ -26,10 +26,10 @@ export function makeTimeline({ make }, { state }) {
     return current.step === state.step && frames.length > 1 ? frames.slice(-2) : [current];
   }
 
-  /** @param {Frame} frame @param {string} label @param {number} whole length of the longest row */
-  function row(frame, label, whole) {
+  /** @param {Frame} frame @param {string} label @param {number} whole length of the longest row @param {boolean} timed */
+  function row(frame, label, whole, timed) {
     let x = 0;
-    const blocks = partsOf(frame).flatMap(({ kind, calls, length }) => {
+    const blocks = partsOf(frame, timed).flatMap(({ kind, calls, length }) => {
       const size = (WIDTH * length) / whole;
       const d = blocksPath(x, size, calls);
       x += size;
@@ -58,24 +58,25 @@ export function makeTimeline({ make }, { state }) {
       const drawn = shown.length > 0 && shown.every((frame) => frame.plates.length);
       element.hidden = !drawn || state.options.film === false || state.options.stepper === false || isAsking(state);
       if (element.hidden) return;
-      const whole = Math.max(...shown.map(lengthOf));
+      const timed = shown.every((frame) => frame.times.cpu !== undefined); // rows are compared: one unit for both
+      const whole = Math.max(...shown.map((frame) => lengthOf(frame, timed)));
       const labels = shown.length > 1 ? ["before", "after"] : ["runs"];
-      rows.replaceChildren(...shown.flatMap((frame, at) => row(frame, labels[at], whole)));
+      rows.replaceChildren(...shown.flatMap((frame, at) => row(frame, labels[at], whole, timed)));
     },
   };
 }
 
-/** How long a frame runs: measured, or else one for each call. @param {Frame} frame */
-const lengthOf = (frame) => frame.times.cpu ?? frame.calls;
+/** How long a frame runs: measured, or else one for each call. @param {Frame} frame @param {boolean} timed */
+const lengthOf = (frame, timed) => (timed ? frame.times.cpu : frame.calls);
 
 /**
  * The plates in the order in which they run, with their lengths: their measured times if all are known; not told apart if
  * only the whole was measured; or else one for each call.
- * @param {Frame} frame @returns {{kind: string, calls: number, length: number}[]}
+ * @param {Frame} frame @param {boolean} timed @returns {{kind: string, calls: number, length: number}[]}
  */
-function partsOf(frame) {
+function partsOf(frame, timed) {
   const whole = frame.times.cpu;
-  if (whole === undefined) return frame.plates.map(({ kind, calls }) => ({ kind, calls, length: calls }));
+  if (!timed) return frame.plates.map(({ kind, calls }) => ({ kind, calls, length: calls }));
   const sum = frame.plates.reduce((total, { ms }) => total + (ms ?? NaN), 0);
   if (!(sum > 0)) return [{ kind: "operator", calls: 1, length: whole }];
   return frame.plates.map(({ kind, calls, ms }) => ({ kind, calls, length: ((ms ?? 0) * whole) / sum }));

@@ -120,7 +120,9 @@ export function platesScene(make, palette) {
     if (!pen || !picture || closed) return;
     begin();
     const shown = picture;
-    const lit = t >= 1 && marks.hover ? relativesOf(shown, marks.hover, marks.cell) : null;
+    // Where reads of cells are not known (too many, or folded before the trace), nothing may look unrelated.
+    const known = shown.edges.every(({ pairs }) => pairs.length);
+    const lit = known && t >= 1 && marks.hover ? relativesOf(shown, marks.hover, marks.cell) : null;
     const ink = { ...state(), picture: shown, lit };
     const cells = shownCells();
     paintLines(ink, new Map(cells.map(({ cell, area }) => [nameOf(cell.box.id, cell.index), area])));
