@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from explorer.timings import Timing
+from explorer.timings import CPU, Timing
 from explorer.trace import Step
 from explorer.views.costs import Measurements
 from explorer.views.index import TraceIndex
@@ -38,7 +38,8 @@ def _frame(index: TraceIndex, step: Step, times: Mapping[str, Timing], layers: M
         "sentence": sentence_of(index, step.index),
     }
     if index.trace.level.has_circuit and index.size <= MAX_DRAWN:
-        frame["plates"] = small_plates(index, step.index, layers)
+        on_cpu = set(times) <= {CPU}  # otherwise the layers were measured on the other device
+        frame["plates"] = small_plates(index, step.index, layers if on_cpu else {})
     medians = {device: one.estimate.median for device, one in times.items() if one.estimate is not None}
     if medians:
         frame["times"] = medians

@@ -8,6 +8,7 @@ from inline_snapshot import snapshot
 
 import explorer
 from explorer.templates import gallery
+from explorer.timings import Estimate, Timing
 from explorer.views import TraceIndex, calls_of, film, sentence_of
 from tests.views.showing import SMALL, every_step, index_of
 
@@ -80,3 +81,16 @@ def test_a_loaded_trace_has_the_same_film(tmp_path):
     trace.save(tmp_path / "digits.trace.json")
     loaded = TraceIndex(explorer.Trace.load(tmp_path / "digits.trace.json"))
     assert film(loaded) == film(TraceIndex(trace))
+
+
+def test_frames_have_the_times_of_steps_and_plates_those_of_layers_of_the_same_device():
+    index = index_of("conflict")
+    layers = {0: dict.fromkeys(range(12), 0.25)}
+    one = Estimate(3.0, 2.9, 3.1, 2.9, 3.1, 20, 0.96)
+    measured = {device: Timing("compile", device, 256, one) for device in ("cpu", "cuda")}
+    frame = film(index, {0: {"cpu": measured["cpu"]}}, layers)[0]
+    assert frame.get("times") == {"cpu": 3.0}
+    assert sum(plate.get("ms", 0.0) for plate in frame.get("plates", [])) == pytest.approx(12 * 0.25)
+    both = film(index, {0: measured}, layers)[0]
+    assert not any("ms" in plate for plate in both.get("plates", []))
+    assert "times" not in film(index)[0]
