@@ -4,7 +4,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,28 +57,23 @@ class Server:
     log: Path
 
 
-@contextmanager
-def start_server(folder: Path, log: Path) -> "Iterator[tuple[Server, subprocess.Popen[bytes]]]":
-    """A dashboard in a process of its own, which ends with the context."""
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A dashboard in a process of its own."""
     from explorer.app.dashboard.serving import free_port
 
     port = free_port()
+    folder = tmp_path_factory.mktemp("files")
+    log = tmp_path_factory.mktemp("log") / "server.log"
     command = [sys.executable, "-m", "explorer.app", "serve", "--no-show", f"--port={port}", f"--folder={folder}"]
     with log.open("w") as out:
         process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
     try:
         wait_for_server(process, port, log)
-        yield Server(f"http://127.0.0.1:{port}/", folder, log), process
+        yield Server(f"http://127.0.0.1:{port}/", folder, log)
     finally:
         process.terminate()
         process.wait(10)
-
-
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    log = tmp_path_factory.mktemp("log") / "server.log"
-    with start_server(tmp_path_factory.mktemp("files"), log) as (server, _):
-        yield server
 
 
 class Dashboard:
@@ -103,8 +97,12 @@ class Dashboard:
         before, after = (trace_of(replace(state, other=None)) for state in states)  # a comparison keeps its left trace
         self.page.evaluate(GO, [query, before == after])
         self.wait(lambda: self.trait("steps") != "[]", "the steps of the trace")
-        self.page.evaluate(HELLO)
+        self.settle()
         self.wait(lambda: self.page.locator("[data-moving=true]").count() == 0, "the boxes in their places")
+
+    def settle(self) -> None:
+        """Wait until what Python has sent so far is drawn."""
+        self.page.evaluate(HELLO)
 
     def trait(self, name: str, kind: str = "GraphPane", number: int = 0) -> Any:
         """A trait of a drawing, which Python and the browser share."""
@@ -133,8 +131,9 @@ class Dashboard:
         return self.picture()
 
     def tool(self, title: str) -> None:
-        """Open a tool of the drawer."""
+        """Open a tool of the drawer, or close it."""
         self.page.get_by_role("button", name=title, exact=True).first.click()
+        self.settle()  # a field that is about to be replaced would lose what a test puts into it
 
     def choose(self, label: str, option: str, number: int = 0) -> None:
         """Choose an option of a list."""

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from explorer.templates import gallery
-from tests.browser.conftest import Dashboard, Server, start_server
-from tests.chromium import WAIT_MS
+from tests.browser.conftest import Dashboard, Server
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page, WebSocketRoute
 
 pytestmark = pytest.mark.browser
 
@@ -65,24 +64,27 @@ def test_uploads_that_are_empty_too_large_or_broken_are_refused_in_the_page(
     page.wait(lambda: progress.count() == 0, "the end of the progress")
 
 
-def test_a_stopped_server_is_told_and_the_picture_stays(browser: "Browser", tmp_path: Path) -> None:
-    context = browser.new_context()
-    with start_server(tmp_path, tmp_path / "server.log") as (server, process):
-        page = Dashboard(context.new_page())
-        page.load(f"{server.url}?step=3")
-        assert page.page.get_by_role("alert").count() == 0
-        boxes = page.page.locator(".ce-box").count()
-        process.terminate()
-        process.wait(WAIT_MS / 1000)
-        page.page.get_by_role("alert").filter(has_text="The server has stopped. The picture stays").wait_for(
-            timeout=2000
-        )
-        for name in ("First step", "Previous step", "Next step", "Last step", "Play"):
-            assert page.page.get_by_role("button", name=name).is_disabled()
-        page.page.keyboard.press("ArrowRight")
-        assert page.page.get_by_role("slider").first.get_attribute("aria-valuetext") == page.picture()["title"]
-        assert page.page.locator(".ce-box").count() == boxes
-    context.close()
+def test_a_stopped_server_is_told_and_the_picture_stays(browsing: "Page", server: Server) -> None:
+    """The page loses its connection, as it does when the process ends."""
+    connections: list[WebSocketRoute] = []
+
+    def connect(connection: "WebSocketRoute") -> None:
+        connection.connect_to_server()
+        connections.append(connection)
+
+    page = browsing.context.new_page()
+    page.route_web_socket("**/ws*", connect)
+    shown = Dashboard(page)
+    shown.load(f"{server.url}?step=3")
+    assert page.get_by_role("alert").count() == 0
+    boxes = page.locator(".ce-box").count()
+    connections[0].close()
+    page.get_by_role("alert").filter(has_text="The server has stopped. The picture stays").wait_for(timeout=2000)
+    for name in ("First step", "Previous step", "Next step", "Last step", "Play"):
+        assert page.get_by_role("button", name=name).is_disabled()
+    page.keyboard.press("ArrowRight")
+    assert page.get_by_role("slider").first.get_attribute("aria-valuetext") == shown.picture()["title"]
+    assert page.locator(".ce-box").count() == boxes
 
 
 def test_a_page_that_loads_has_the_chosen_theme_and_that_of_the_system(browser: "Browser", server: Server) -> None:
