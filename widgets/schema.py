@@ -238,12 +238,55 @@ class SectionView(TypedDict):
     lines: list[str]
 
 
+class StripView(TypedDict):
+    """Slices in the order in which they are in memory, drawn as a strip."""
+
+    title: str
+    """`64 slices of Sum #171`."""
+    kind: NodeKind
+    count: int
+    prefix: str
+    """The name of a slice is `prefix`, its number, `suffix`: `#171[3]`, `#12`, `x5`."""
+    suffix: str
+    numbers: list[int]
+    """The number of each; empty if they are counted from 0."""
+    apart: bool
+    """Whether each is a tensor of its own."""
+
+
+class MemoryView(TypedDict):
+    """How a plate reads its inputs: the index table (F, H) as lines between strips."""
+
+    sentence: str
+    line: Literal["viewLine", "copyLine", "edge"]
+    """The colour role of the lines: read in place, copied, or separate calls."""
+    sources: list[StripView]
+    """What it reads, one strip after the other."""
+    own: StripView
+    arity: int
+    reads: list[int]
+    """For each own slice its `arity` inputs: positions in the strips of `sources`, counted through."""
+    copy: str
+    """Words at the copied slices; empty if nothing is copied."""
+    cut: str
+    """How much is drawn if that is not everything: `The first 512 of 3,136 slices are drawn.`"""
+
+
+class CloseupView(TypedDict):
+    """The close-up of the selected plate, below the picture."""
+
+    title: str
+    memory: MemoryView
+
+
 class DetailsView(TypedDict):
     """What the inspector shows of the selection."""
 
     id: str
     title: str
     sections: list[SectionView]
+    closeup: NotRequired[CloseupView]
+    """Only of a plate."""
 
 
 class FoldGroupView(TypedDict):

@@ -10,6 +10,7 @@ from explorer.trace import Lineage, NodeRecord, Origin, ParameterRecord, RuleDes
 from explorer.views.box import box_id
 from explorer.views.boxes import number_bytes, parameter_count
 from explorer.views.changes import match_roles
+from explorer.views.closeup import closeup
 from explorer.views.index import TraceIndex, owner
 from explorer.views.states import State
 from explorer.views.words import bytes_text, list_text, plural, time_text
@@ -42,11 +43,13 @@ def details(
         _code_section(index, at, ids, lineage),
         _numbers_section(index, record, ids, times or {}),
     ]
-    return {
+    found: DetailsView = {
         "id": f"{at}/{box_id(np.array(ids, np.int32))}",
         "title": f"{record.title} #{node}{many}",
         "sections": [section for section in sections if section["rows"] or section["lines"]],
     }
+    shown = closeup(index, at, ids)
+    return found if shown is None else {**found, "closeup": shown}
 
 
 def match_details(index: TraceIndex, step: "int | str", number: int) -> DetailsView:

@@ -14,6 +14,7 @@ import { setChildren } from "./shared/elements.js";
 import { makeStore } from "./shared/store.js";
 import { paletteFor, watchTheme } from "./shared/theme.js";
 import { onChangesTogether } from "./shared/traits.js";
+import { makeCloseup } from "./closeup/panel.js";
 import { makeCamera } from "./controls/camera.js";
 import { makeFocusing } from "./controls/focusing.js";
 import { makeKeys } from "./controls/keys.js";
@@ -82,6 +83,7 @@ function render({ model, el }) {
   const stepper = makeStepper(ui, store, stepping);
   const film = makeFilm(ui, store, stepping);
   const timeline = makeTimeline(ui, store);
+  const closeup = makeCloseup(ui, store);
   const toolbar = makeToolbar(ui, store, saving, requesting.setMode);
   const search = makeSearch(ui, store, selecting);
   const strip = makeStrip(ui, store, saving);
@@ -129,6 +131,7 @@ function render({ model, el }) {
     strip.element,
     ui.wrong,
     main,
+    closeup.element,
     timeline.element,
     h("div", { class: "ce-bottom" }, legend.element, foot.element),
     ui.live,
@@ -187,6 +190,7 @@ function render({ model, el }) {
     foot,
     pager,
     inspector,
+    closeup,
     table,
     help,
     map,

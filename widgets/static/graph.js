@@ -21,11 +21,11 @@ var errorText = (error) => error instanceof Error ? error.message : String(error
 var SVG = "http://www.w3.org/2000/svg";
 function maker(doc) {
   const fill = (element, attributes, children) => {
-    for (const [name, value] of Object.entries(attributes || {})) {
+    for (const [name2, value] of Object.entries(attributes || {})) {
       if (value == null || value === false) continue;
-      if (name === "text") element.textContent = value;
-      else if (typeof value === "function") element.addEventListener(name.slice(2), value);
-      else element.setAttribute(name, value === true ? "" : String(value));
+      if (name2 === "text") element.textContent = value;
+      else if (typeof value === "function") element.addEventListener(name2.slice(2), value);
+      else element.setAttribute(name2, value === true ? "" : String(value));
     }
     for (const child of children.flat()) if (child) element.appendChild(child);
     return element;
@@ -69,9 +69,9 @@ function makeStore(state) {
         /** @type {(keyof State)[]} */
         Object.keys(changes)
       );
-      const changed = new Set(names.filter((name) => changes[name] !== state[name]));
+      const changed = new Set(names.filter((name2) => changes[name2] !== state[name2]));
       Object.assign(state, changes);
-      for (const part of parts) if (part.reads.some((name) => changed.has(name))) part.draw(state, changed);
+      for (const part of parts) if (part.reads.some((name2) => changed.has(name2))) part.draw(state, changed);
     },
     /** Draw all parts. */
     draw() {
@@ -414,8 +414,8 @@ function hostTheme(doc) {
     if (!element || !element.getAttribute) continue;
     const lab = element.getAttribute("data-jp-theme-light");
     if (lab) return lab === "true" ? "light" : "dark";
-    for (const name of ["data-theme", "data-mui-color-scheme", "data-bs-theme", "data-vscode-theme-kind", "theme"]) {
-      const value = element.getAttribute(name) || "";
+    for (const name2 of ["data-theme", "data-mui-color-scheme", "data-bs-theme", "data-vscode-theme-kind", "theme"]) {
+      const value = element.getAttribute(name2) || "";
       if (/dark/.test(value)) return "dark";
       if (/light/.test(value)) return "light";
     }
@@ -477,31 +477,31 @@ function luminance(hex) {
 
 // shared/traits.js
 function saveTraits(model, changes) {
-  for (const [name, value] of Object.entries(changes)) {
-    const was = model.get(name);
-    model.set(name, typeof was === "string" && typeof value === "object" ? JSON.stringify(value) : value);
+  for (const [name2, value] of Object.entries(changes)) {
+    const was = model.get(name2);
+    model.set(name2, typeof was === "string" && typeof value === "object" ? JSON.stringify(value) : value);
   }
   model.save_changes();
 }
 function onChanges(model, readers) {
   const known3 = Object.entries(readers);
-  for (const [name, read] of known3) model.on(`change:${name}`, read);
-  return () => known3.forEach(([name, read]) => model.off(`change:${name}`, read));
+  for (const [name2, read] of known3) model.on(`change:${name2}`, read);
+  return () => known3.forEach(([name2, read]) => model.off(`change:${name2}`, read));
 }
 function onChangesTogether(model, readers) {
   const changed = /* @__PURE__ */ new Set();
   let alive = true;
   const read = () => {
-    const due = new Set(Object.keys(readers).flatMap((name) => changed.has(name) ? [readers[name]] : []));
+    const due = new Set(Object.keys(readers).flatMap((name2) => changed.has(name2) ? [readers[name2]] : []));
     changed.clear();
     if (alive) for (const reader of due) reader();
   };
-  const notes = Object.keys(readers).map((name) => {
+  const notes = Object.keys(readers).map((name2) => {
     const note = () => {
       if (!changed.size) Promise.resolve().then(read);
-      changed.add(name);
+      changed.add(name2);
     };
-    return [name, note];
+    return [name2, note];
   });
   const stop = onChanges(model, Object.fromEntries(notes));
   return () => {
@@ -509,6 +509,376 @@ function onChangesTogether(model, readers) {
     stop();
   };
 }
+
+// parts/state.js
+var [DRAWER_WIDTH, NARROW] = [760, 620];
+var initialState = (palette) => ({
+  picture: null,
+  steps: [],
+  step: 0,
+  details: null,
+  view: {},
+  options: {},
+  selection: [],
+  found: null,
+  hull: "",
+  hover: "",
+  focus: "",
+  cell: -1,
+  slice: -1,
+  palette,
+  width: 900,
+  roomy: true,
+  camera: { k: 1, x: 0, y: 0 },
+  playing: false,
+  onlyChanging: true,
+  query: "",
+  stopped: false,
+  showTable: false,
+  showAllRows: false,
+  showHelp: false,
+  showSide: false,
+  closeup: "memory",
+  showCloseup: true
+});
+var isCompact = ({ options }) => options.compact === true;
+var isAsking = ({ options }) => options.asking === true;
+var inspectorKind = (state) => text(state.options.inspector, isCompact(state) ? "drawer" : "side");
+var isDrawer = (state) => inspectorKind(state) === "drawer" || state.width < DRAWER_WIDTH;
+var isNarrow = ({ width }) => width < NARROW;
+var isUnselected = ({ picture, selection }) => picture?.groupBy === "plates" && !selection.length;
+var isAwaited = ({ picture, step, view }) => !picture || picture.step !== step || Boolean(view.mode && picture.mode !== view.mode);
+function picturesOf({ picture }) {
+  if (!picture) return [];
+  return picture.mode === "side" && picture.other ? [picture, picture.other] : [picture];
+}
+var boxOf = ({ picture }, id) => picture && id ? picture.byId.get(id) || (picture.other ? picture.other.byId.get(id) : void 0) : void 0;
+var inspectedBox = (state) => boxOf(state, state.selection[state.selection.length - 1] || "");
+var captionOf = (state) => state.picture && !isAsking(state) ? state.picture.caption : "";
+var messageOf = (state) => state.picture && !isAsking(state) ? state.picture.message : "";
+var marksOf = ({ selection, found, hull, hover, focus, cell }) => ({
+  selected: new Set(selection),
+  found,
+  hull,
+  hover,
+  focus,
+  cell
+});
+
+// shared/measuring.js
+var FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, "Noto Sans", sans-serif';
+var MAX_KNOWN = 2e4;
+var pen = null;
+var known = /* @__PURE__ */ new Map();
+function prepareMeasuring(doc) {
+  if (pen) return;
+  const canvas = doc.createElement("canvas");
+  pen = typeof canvas.getContext === "function" ? canvas.getContext("2d") : null;
+}
+function textWidth(words, size, bold = false) {
+  const key = `${bold ? "b" : ""}${size} ${words}`;
+  const before = known.get(key);
+  if (before !== void 0) return before;
+  if (known.size > MAX_KNOWN) known.clear();
+  let width = words.length * size * (bold ? 0.6 : 0.56);
+  if (pen) {
+    pen.font = `${bold ? "600 " : ""}${size}px ${FONT}`;
+    width = pen.measureText(words).width;
+  }
+  known.set(key, width);
+  return width;
+}
+function clip(words, size, room, bold = false) {
+  if (textWidth(words, size, bold) <= room) return words;
+  let [low, high] = [0, words.length];
+  while (low < high) {
+    const middle = low + high + 1 >> 1;
+    if (textWidth(`${words.slice(0, middle)}…`, size, bold) <= room) low = middle;
+    else high = middle - 1;
+  }
+  return low ? `${words.slice(0, low).trimEnd()}…` : "";
+}
+
+// closeup/strips.js
+var [STRIP, COPY, LINES] = [22, 14, 52];
+var TITLE = 20;
+var [WIDEST, APART] = [40, 14];
+var nameOf = ({ prefix, suffix, numbers: numbers3 }, at) => `${prefix}${numbers3[at] ?? at}${suffix}`;
+function sourceName({ sources }, at) {
+  let left = at;
+  for (const strip of sources) {
+    if (left < strip.count) return nameOf(strip, left);
+    left -= strip.count;
+  }
+  return "";
+}
+var readsOf = ({ reads, arity }, slice) => reads.slice(slice * arity, (slice + 1) * arity);
+function layStrips(memory, width) {
+  const { sources, own, arity, copy } = memory;
+  const total = sources.reduce((sum, { count }) => sum + count, 0);
+  const room = width - APART * Math.max(0, sources.length - 1);
+  const span = Math.max(1, own.count * Math.max(1, arity));
+  const unit = Math.min(WIDEST, room / Math.max(1, total));
+  const each = Math.min(WIDEST, width / span, Math.max(unit, unit * total / span));
+  let x = 0;
+  let y = TITLE;
+  const rows = sources.map((strip) => {
+    const row = { strip, x, y, unit, gap: gapOf(strip, unit) };
+    x += strip.count * unit + APART;
+    return row;
+  });
+  if (sources.length) y += STRIP + LINES;
+  const copies = copy ? { x: 0, y, unit: each, count: memory.reads.length } : null;
+  if (copies) y += COPY + LINES / 2;
+  const wide = each * Math.max(1, arity);
+  return { rows, copy: copies, own: { strip: own, x: 0, y, unit: wide, gap: gapOf(own, wide) }, height: y + STRIP + 2 };
+}
+var gapOf = (strip, unit) => strip.apart ? Math.min(4, unit / 4) : 0;
+function middleOf({ rows }, at) {
+  let left = at;
+  for (const { strip, x, unit } of rows) {
+    if (left < strip.count) return x + (left + 0.5) * unit;
+    left -= strip.count;
+  }
+  return 0;
+}
+function linesPath({ reads, arity }, laid, first, end) {
+  const step = laid.own.unit / Math.max(1, arity);
+  const target = laid.copy ? laid.copy.y : laid.own.y;
+  let d = "";
+  for (let at = first * arity; at < Math.min(end * arity, reads.length); at += 1) {
+    const from = middleOf(laid, reads[at]);
+    d += line(from, laid.rows[0].y + STRIP, laid.own.x + (at + 0.5) * step, target);
+  }
+  return d;
+}
+function line(x1, y1, x2, y2) {
+  const [a, b, middle] = [x1.toFixed(1), x2.toFixed(1), ((y1 + y2) / 2).toFixed(1)];
+  return a === b ? `M${a} ${y1}V${y2}` : `M${a} ${y1}C${a} ${middle} ${b} ${middle} ${b} ${y2}`;
+}
+function slicesPath({ strip, x, y, unit, gap }, height) {
+  if (unit < 2.5) return `M${x} ${y}h${(strip.count * unit).toFixed(1)}v${height}H${x}z`;
+  let d = "";
+  for (let at = 0; at < strip.count; at += 1) {
+    const left = (x + at * unit + gap / 2).toFixed(1);
+    d += `M${left} ${y}h${(unit - gap).toFixed(1)}v${height}H${left}z`;
+  }
+  return d;
+}
+
+// closeup/memory.js
+var [NAMES, NUMBERED] = [76, 17];
+var MANY_LINES = 200;
+var MAX_ROWS = 300;
+var [TITLE_SIZE, MIN_TITLE] = [12, 60];
+function memoryDrawing({ h, s }, memory, { roles }, width, hover) {
+  const laid = layStrips(memory, Math.max(120, width - NAMES));
+  const { rows, copy, own } = laid;
+  const faint = memory.reads.length > MANY_LINES ? 0.45 : 0.9;
+  const colour = roles[memory.line] || roles.edge;
+  const lines = rows.length ? linesPath(memory, laid, 0, own.strip.count) : "";
+  const lit = s("path", { fill: "none", stroke: roles.fg, "stroke-width": 2.4 });
+  const frame = s("rect", { y: own.y - 1.5, height: STRIP + 3, fill: "none", stroke: roles.fg, "stroke-width": 2.4 });
+  frame.setAttribute("visibility", "hidden");
+  const svg = s(
+    "svg",
+    { class: "ce-strips", width, height: laid.height, role: "img", "aria-label": memory.sentence },
+    s(
+      "g",
+      { transform: `translate(${NAMES} 0)` },
+      rows.flatMap((row) => [titleElement(s, row, roles), ...stripElements(s, row, roles)]),
+      s("path", { d: lines, fill: "none", stroke: colour, "stroke-width": 1.3, opacity: faint, class: "ce-reads" }),
+      copy ? copyElements(s, laid, roles) : [],
+      stripElements(s, own, roles),
+      lit,
+      frame
+    ),
+    [
+      rows.length ? name(s, rows[0].y, STRIP, "in memory", roles.muted) : null,
+      copy ? name(s, copy.y, COPY, "copy", roles.copyLine) : null,
+      name(s, own.y, STRIP, own.strip.apart ? "outputs" : "slices", roles.muted)
+    ]
+  );
+  const words = h("p", { class: "ce-closeup-words" });
+  const sentence = [own.strip.title, memory.copy, memory.cut].filter(Boolean).join(" · ");
+  function sliceAt(event) {
+    const at = Math.floor((event.clientX - svg.getBoundingClientRect().left - NAMES) / own.unit);
+    return at >= 0 && at < own.strip.count ? at : -1;
+  }
+  svg.addEventListener("pointermove", (event) => hover(sliceAt(event)));
+  svg.addEventListener("pointerleave", () => hover(-1));
+  function light(slice) {
+    const on = slice >= 0 && slice < own.strip.count;
+    lit.setAttribute("d", on && rows.length ? linesPath(memory, laid, slice, slice + 1) : "");
+    frame.setAttribute("visibility", on ? "visible" : "hidden");
+    frame.setAttribute("x", String(own.x + slice * own.unit));
+    frame.setAttribute("width", String(Math.max(1, own.unit)));
+    const inputs = on ? readsOf(memory, slice).map((at) => sourceName(memory, at)) : [];
+    words.textContent = on ? `${nameOf(own.strip, slice)} reads ${inputs.join(", ")}` : sentence;
+  }
+  light(-1);
+  return { element: h("div", {}, svg, words), light };
+}
+var name = (s, y, height, text2, fill) => s("text", { x: NAMES - 10, y: y + height / 2, "text-anchor": "end", "dominant-baseline": "central", fill, text: text2 });
+function titleElement(s, { strip, x, y, unit }, roles) {
+  const room = Math.max(strip.count * unit, MIN_TITLE);
+  return s("text", { x, y: y - 6, fill: roles.muted, text: clip(strip.title, TITLE_SIZE, room) });
+}
+function stripElements(s, row, roles) {
+  const { strip, x, y, unit } = row;
+  const line2 = strip.apart ? roles.kept : roles.ground;
+  const look = { fill: roles[strip.kind] || roles.operator, stroke: line2, "stroke-width": unit > 6 ? 1 : 0 };
+  const parts = [s("path", { d: slicesPath(row, STRIP), ...look })];
+  if (!strip.apart) {
+    const size = { x, y, width: strip.count * unit, height: STRIP };
+    parts.push(s("rect", { ...size, fill: "none", stroke: roles.fg, "stroke-width": 1.6 }));
+  }
+  if (unit >= NUMBERED) {
+    for (let at = 0; at < strip.count; at += 1) {
+      const middle = { x: x + (at + 0.5) * unit, y: y + STRIP / 2, "text-anchor": "middle" };
+      const text2 = String(strip.numbers[at] ?? at);
+      parts.push(s("text", { ...middle, "dominant-baseline": "central", fill: roles.onCell, text: text2 }));
+    }
+  }
+  return parts;
+}
+function copyElements(s, { copy, own }, roles) {
+  if (!copy) return [];
+  const { x, y, unit, count } = copy;
+  const shape = { count, apart: false };
+  const strip = { strip: (
+    /** @type {any} */
+    shape
+  ), x, y, unit, gap: 0 };
+  const width = unit > 5 ? 1.2 : 0;
+  const look = { fill: roles.copyFill, stroke: roles.copyLine, "stroke-width": width };
+  let down = "";
+  for (let at = 0; unit > 3 && at < count; at += 1) {
+    down += `M${(x + (at + 0.5) * unit).toFixed(1)} ${y + COPY}V${own.y}`;
+  }
+  return [
+    s("path", { d: down, stroke: roles.edge, "stroke-width": 1, opacity: 0.6 }),
+    s("path", { d: slicesPath(strip, COPY), ...look }),
+    s("rect", { x, y, width: unit * count, height: COPY, fill: "none", stroke: roles.copyLine, "stroke-width": 1.6 })
+  ];
+}
+function memoryTable(h, memory) {
+  const { arity, reads, own } = memory;
+  const inputs = Array.from({ length: arity }, (_, at) => arity > 1 ? `input ${at + 1}` : "input");
+  const count = Math.min(MAX_ROWS, arity ? Math.floor(reads.length / arity) : own.count);
+  const rows = Array.from({ length: count }, (_, slice) => [
+    nameOf(own, slice),
+    ...readsOf(memory, slice).map((at) => sourceName(memory, at))
+  ]);
+  const head2 = [own.apart ? "layer" : "slice", ...inputs].map((text2) => h("th", { scope: "col", text: text2 }));
+  return h(
+    "div",
+    { class: "ce-closeup-table", tabindex: "0", role: "region", "aria-label": "Index table" },
+    h(
+      "table",
+      {},
+      h("thead", {}, h("tr", {}, head2)),
+      h(
+        "tbody",
+        {},
+        rows.map(
+          (row) => h(
+            "tr",
+            {},
+            row.map((text2) => h("td", { text: text2 }))
+          )
+        )
+      )
+    ),
+    count < own.count ? h("p", { text: `The first ${count} of ${own.count.toLocaleString("en-US")} slices.` }) : null
+  );
+}
+
+// closeup/panel.js
+var MARGIN = 26;
+function makeCloseup({ make, h, button, textButton, guard }, store) {
+  const { state } = store;
+  const title = h("h2");
+  const choices = h("div", { class: "ce-group", role: "group", "aria-label": "Parts of the close-up" });
+  const sentence = h("p", { class: "ce-closeup-sentence" });
+  const body = h("div", { class: "ce-closeup-body" });
+  const toggle = button("Show the close-up", "panel", () => store.set({ showCloseup: !state.showCloseup }), {});
+  const bar = h("div", { class: "ce-closeup-bar" }, title, choices, sentence, toggle);
+  const element = h("section", { class: "ce-closeup", "aria-label": "Close-up", hidden: true }, bar, body);
+  let drawing = null;
+  function shown() {
+    const { details, selection, options } = state;
+    if (isAsking(state) || options.closeup === false || !details?.closeup) return null;
+    return details.id && selection.includes(details.id) ? details.closeup : null;
+  }
+  function hover(slice) {
+    const box = inspectedBox(state);
+    if (box) store.set({ hover: slice < 0 ? "" : box.id, cell: slice });
+  }
+  const lit = () => {
+    const box = inspectedBox(state)?.id;
+    return state.hover && state.hover === box && state.cell >= 0 ? state.cell : state.slice;
+  };
+  function drawParts(closeup) {
+    const { memory } = closeup;
+    drawing = null;
+    if (!memory) return;
+    const width = (element.clientWidth || state.width) - MARGIN;
+    sentence.textContent = memory.sentence;
+    if (state.closeup === "table") body.replaceChildren(memoryTable(h, memory));
+    else {
+      drawing = memoryDrawing(make, memory, state.palette, width, guard(hover));
+      drawing.light(lit());
+      body.replaceChildren(drawing.element);
+    }
+  }
+  const choice = (name2, words) => textButton(words, () => store.set({ closeup: name2, showCloseup: true }), {
+    "aria-pressed": String(state.showCloseup && state.closeup === name2)
+  });
+  return {
+    element,
+    reads: (
+      /** @type {const} */
+      [
+        "details",
+        "selection",
+        "options",
+        "palette",
+        "width",
+        "hover",
+        "cell",
+        "slice",
+        "closeup",
+        "showCloseup"
+      ]
+    ),
+    /** @param {unknown} _ @param {Changed} changed */
+    draw(_, changed) {
+      const closeup = shown();
+      const pointed = [...changed].every((name2) => name2 === "hover" || name2 === "cell" || name2 === "slice");
+      if (pointed && drawing) return drawing.light(lit());
+      if (pointed) return void 0;
+      element.hidden = !closeup;
+      if (!closeup) return void 0;
+      title.textContent = closeup.title;
+      toggle.setAttribute("aria-expanded", String(state.showCloseup));
+      body.hidden = sentence.hidden = !state.showCloseup;
+      choices.replaceChildren(choice("memory", "Memory"), choice("table", "Index table"));
+      return drawParts(closeup);
+    }
+  };
+}
+var STYLE = `
+.ce-closeup{flex:none;max-height:46vh;overflow:auto;padding:6px 12px 8px;border-top:2px solid var(--ce-accent);background:var(--ce-panel)}
+.ce-closeup-bar{display:flex;flex-wrap:wrap;align-items:center;gap:4px 12px}
+.ce-closeup h2{font-size:14px;font-weight:650;margin:0;color:inherit}
+.ce-closeup-sentence{flex:1;min-width:200px;margin:0;font-size:13px}
+.ce-strips{display:block;font:12px system-ui,sans-serif}
+.ce-closeup-words{margin:4px 0 0;min-height:1.4em;font-size:13px;overflow-wrap:anywhere}
+.ce-closeup-table{max-height:200px;overflow:auto;margin-top:6px}
+.ce-closeup-table table{border-collapse:collapse;font-size:12.5px;font-variant-numeric:tabular-nums}
+.ce-closeup-table :is(th,td){text-align:left;padding:2px 16px 2px 0;border-bottom:1px solid var(--ce-line)}
+`;
 
 // picture/shapes.js
 var short = (value) => String(Math.round(value * 10) / 10);
@@ -550,30 +920,30 @@ var clock = () => typeof performance === "object" ? performance.now() : Date.now
 var ease = (t) => t < 0.5 ? 4 * t * t * t : 1 - (2 - 2 * t) ** 3 / 2;
 function makeTimers(guard) {
   const running = /* @__PURE__ */ new Map();
-  const cancel = (name) => clearTimeout(running.get(name));
+  const cancel = (name2) => clearTimeout(running.get(name2));
   return {
     cancel,
     /**
      * @param {string} name @param {number} ms @param {() => void} action
      * @param {string} [trait] what is to blame if it fails
      */
-    after(name, ms, action, trait) {
-      cancel(name);
-      running.set(name, setTimeout(guard(action, trait), ms));
+    after(name2, ms, action, trait) {
+      cancel(name2);
+      running.set(name2, setTimeout(guard(action, trait), ms));
     },
     close: () => [...running.keys()].forEach(cancel)
   };
 }
 
 // controls/camera_views.js
-var MARGIN = 24;
-var [NARROW, ZOOM_WIDTH] = [640, 44];
+var MARGIN2 = 24;
+var [NARROW2, ZOOM_WIDTH] = [640, 44];
 var [MIN_SCALE, MAX_FIT] = [5e-3, 1.2];
 var LEGIBLE = 0.4;
 var LEGIBLE_PLATES = 0.45;
 var [MANY, MANY_SCALE] = [80, 0.12];
 function showing(rect, { width, height, panes, inset }) {
-  const right = width * panes < NARROW ? ZOOM_WIDTH : 0;
+  const right = width * panes < NARROW2 ? ZOOM_WIDTH : 0;
   const across = (width - right - 28) / Math.max(1, rect.r - rect.l);
   const down = (height - inset - 20) / Math.max(1, rect.b - rect.t);
   const k = Math.max(MIN_SCALE, Math.min(across, down, MAX_FIT));
@@ -594,7 +964,7 @@ function extentOf(pictures) {
   if (!boxes.length) return { l: 0, t: 0, r, b };
   const l = boxes.reduce((least, box) => Math.min(least, box.x - box.w / 2), Infinity);
   const t = boxes.reduce((least, box) => Math.min(least, box.y - box.h / 2), Infinity);
-  return { l: Math.max(0, l - MARGIN), t: Math.max(0, t - MARGIN), r, b };
+  return { l: Math.max(0, l - MARGIN2), t: Math.max(0, t - MARGIN2), r, b };
 }
 var whole = (pictures, viewport) => showing(extentOf(pictures), viewport);
 function automatic(pictures, viewport, asking) {
@@ -654,58 +1024,6 @@ function boxAt({ boxes }, camera, at, viewport) {
   }
   return null;
 }
-
-// parts/state.js
-var [DRAWER_WIDTH, NARROW2] = [760, 620];
-var initialState = (palette) => ({
-  picture: null,
-  steps: [],
-  step: 0,
-  details: null,
-  view: {},
-  options: {},
-  selection: [],
-  found: null,
-  hull: "",
-  hover: "",
-  focus: "",
-  cell: -1,
-  palette,
-  width: 900,
-  roomy: true,
-  camera: { k: 1, x: 0, y: 0 },
-  playing: false,
-  onlyChanging: true,
-  query: "",
-  stopped: false,
-  showTable: false,
-  showAllRows: false,
-  showHelp: false,
-  showSide: false
-});
-var isCompact = ({ options }) => options.compact === true;
-var isAsking = ({ options }) => options.asking === true;
-var inspectorKind = (state) => text(state.options.inspector, isCompact(state) ? "drawer" : "side");
-var isDrawer = (state) => inspectorKind(state) === "drawer" || state.width < DRAWER_WIDTH;
-var isNarrow = ({ width }) => width < NARROW2;
-var isUnselected = ({ picture, selection }) => picture?.groupBy === "plates" && !selection.length;
-var isAwaited = ({ picture, step, view }) => !picture || picture.step !== step || Boolean(view.mode && picture.mode !== view.mode);
-function picturesOf({ picture }) {
-  if (!picture) return [];
-  return picture.mode === "side" && picture.other ? [picture, picture.other] : [picture];
-}
-var boxOf = ({ picture }, id) => picture && id ? picture.byId.get(id) || (picture.other ? picture.other.byId.get(id) : void 0) : void 0;
-var inspectedBox = (state) => boxOf(state, state.selection[state.selection.length - 1] || "");
-var captionOf = (state) => state.picture && !isAsking(state) ? state.picture.caption : "";
-var messageOf = (state) => state.picture && !isAsking(state) ? state.picture.message : "";
-var marksOf = ({ selection, found, hull, hover, focus, cell }) => ({
-  selected: new Set(selection),
-  found,
-  hull,
-  hover,
-  focus,
-  cell
-});
 
 // controls/camera.js
 var SAVE_MS = 400;
@@ -913,40 +1231,6 @@ function beside(picture, id, way) {
   return order[order.indexOf(box) + (way === "previous" ? -1 : 1)];
 }
 
-// shared/measuring.js
-var FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, "Noto Sans", sans-serif';
-var MAX_KNOWN = 2e4;
-var pen = null;
-var known = /* @__PURE__ */ new Map();
-function prepareMeasuring(doc) {
-  if (pen) return;
-  const canvas = doc.createElement("canvas");
-  pen = typeof canvas.getContext === "function" ? canvas.getContext("2d") : null;
-}
-function textWidth(words, size, bold = false) {
-  const key = `${bold ? "b" : ""}${size} ${words}`;
-  const before = known.get(key);
-  if (before !== void 0) return before;
-  if (known.size > MAX_KNOWN) known.clear();
-  let width = words.length * size * (bold ? 0.6 : 0.56);
-  if (pen) {
-    pen.font = `${bold ? "600 " : ""}${size}px ${FONT}`;
-    width = pen.measureText(words).width;
-  }
-  known.set(key, width);
-  return width;
-}
-function clip(words, size, room, bold = false) {
-  if (textWidth(words, size, bold) <= room) return words;
-  let [low, high] = [0, words.length];
-  while (low < high) {
-    const middle = low + high + 1 >> 1;
-    if (textWidth(`${words.slice(0, middle)}…`, size, bold) <= room) low = middle;
-    else high = middle - 1;
-  }
-  return low ? `${words.slice(0, low).trimEnd()}…` : "";
-}
-
 // picture/words.js
 var CHANGE_WORDS = { kept: "kept", added: "added", removed: "removed", changed: "changed" };
 var HULL_WORDS = { match: "match", winner: "winner", lost: "lost", "near-miss": "near miss" };
@@ -997,9 +1281,9 @@ function edgeFacts({ source, target, change, count, copied, label }) {
   return [`${target.title} reads ${source.title}`, read, state].filter(Boolean);
 }
 function nameHull(hull) {
-  const name = hull.label || hull.id;
+  const name2 = hull.label || hull.id;
   const named = HULL_NAMED[hull.kind];
-  return named && named.test(`${name} ${hull.reason}`) ? name : `${name}, ${HULL_WORDS[hull.kind] || hull.kind}`;
+  return named && named.test(`${name2} ${hull.reason}`) ? name2 : `${name2}, ${HULL_WORDS[hull.kind] || hull.kind}`;
 }
 function describeHull(hull) {
   const { reason } = hull;
@@ -1025,7 +1309,8 @@ function factsOf(box, picture) {
   return {
     id: box.id,
     title: box.title,
-    sections: sections.filter(({ heading, rows }) => heading === "Node" || rows.length)
+    sections: sections.filter(({ heading, rows }) => heading === "Node" || rows.length),
+    closeup: null
   };
 }
 function nodeRows(box, picture) {
@@ -1073,7 +1358,7 @@ function factsOfStep(step) {
     ["Same values", same]
   ];
   const lines = [step.summary, step.error, "Select a box to see what it is."].filter(Boolean);
-  return { id: "", title: step.title, sections: [{ heading: "Step", rows, lines }] };
+  return { id: "", title: step.title, sections: [{ heading: "Step", rows, lines }], closeup: null };
 }
 
 // parts/inspector.js
@@ -1115,14 +1400,14 @@ function makeInspector({ h, button, textButton }, store, { request, setView }, s
     return h("dd", {}, parts);
   }
   function sectionElement({ heading, rows, lines }) {
-    const facts = rows.map(([name, ...values]) => h("div", {}, h("dt", { text: name }), valueElement(values)));
+    const facts = rows.map(([name2, ...values]) => h("div", {}, h("dt", { text: name2 }), valueElement(values)));
     const code = CODE.test(heading) && lines.length;
     const part = h(
       "details",
       { open: !closed.has(heading), "data-heading": heading },
       h("summary", { text: heading }),
       facts.length ? h("dl", { class: "ce-rows" }, facts) : null,
-      code ? h("pre", { text: lines.join("\n"), tabindex: "0" }) : lines.map((line) => h("p", { text: line }))
+      code ? h("pre", { text: lines.join("\n"), tabindex: "0" }) : lines.map((line2) => h("p", { text: line2 }))
     );
     part.addEventListener("toggle", () => part.open ? closed.delete(heading) : closed.add(heading));
     return part;
@@ -1130,17 +1415,17 @@ function makeInspector({ h, button, textButton }, store, { request, setView }, s
   function sectionButtons(sections) {
     const answered = list(state.options.requests);
     const offered = SECTIONS.filter(
-      ({ name, heading }) => answered.includes(name) || sections.some((section) => heading.test(section.heading))
+      ({ name: name2, heading }) => answered.includes(name2) || sections.some((section) => heading.test(section.heading))
     );
     const buttons = offered.map(
-      ({ name, words, key }) => textButton(words, () => openSection(name), { title: `${words} (${key})` })
+      ({ name: name2, words, key }) => textButton(words, () => openSection(name2), { title: `${words} (${key})` })
     );
     return buttons.length ? [h("div", { class: "ce-group ce-goto" }, buttons)] : [];
   }
-  function openSection(name) {
-    const section = SECTIONS.find((item) => item.name === name);
+  function openSection(name2) {
+    const section = SECTIONS.find((item) => item.name === name2);
     if (!section) return;
-    setView({ tab: name });
+    setView({ tab: name2 });
     if (isDrawer(state)) store.set({ showSide: true });
     for (const child of element.childNodes) {
       if (!child.getAttribute || !section.heading.test(child.getAttribute("data-heading") || "")) continue;
@@ -1149,7 +1434,7 @@ function makeInspector({ h, button, textButton }, store, { request, setView }, s
       if (child.firstChild && child.firstChild.focus) child.firstChild.focus();
       return;
     }
-    request(name);
+    request(name2);
   }
   function replaceContent(content) {
     const active = focusedIn(element);
@@ -1204,7 +1489,7 @@ function makeInspector({ h, button, textButton }, store, { request, setView }, s
     }
   };
 }
-var STYLE = `
+var STYLE2 = `
 .ce-side{flex:0 0 300px;min-width:0;overflow:auto;border-left:1px solid var(--ce-line);background:var(--ce-panel);padding:10px 12px 16px}
 .ce-drawer .ce-side{position:absolute;right:0;top:0;bottom:0;width:min(320px,92%);z-index:3;box-shadow:-4px 0 18px var(--ce-shade)}
 .ce-side h2{display:flex;align-items:center;gap:6px;font-size:14px;line-height:1.3;margin:0 0 6px;font-weight:650;overflow-wrap:anywhere;color:inherit}
@@ -1234,7 +1519,7 @@ var makeZoom = ({ h, button }, { zoom, fit, focusOrFit }) => ({
     button("Focus on the selection (f)", "focus", focusOrFit)
   )
 });
-var STYLE2 = `
+var STYLE3 = `
 .ce-zoom{right:10px;top:8px;flex-direction:column}
 `;
 
@@ -1287,7 +1572,7 @@ function makeKeys({ announce, guard }, store, page) {
     "?": () => help.open(),
     ",": (graph) => graph && moveFocus("previous"),
     ".": (graph) => graph && moveFocus("next"),
-    ...Object.fromEntries(SECTIONS.map(({ key, name }) => [key, () => inspector.openSection(name)]))
+    ...Object.fromEntries(SECTIONS.map(({ key, name: name2 }) => [key, () => inspector.openSection(name2)]))
   };
   function act({ key, shiftKey, target }, graph, pressing) {
     const [vertical, way] = [key === "ArrowUp" || key === "ArrowDown", key === "ArrowUp" ? 1 : -1];
@@ -1410,8 +1695,8 @@ function lineOf(edge, palette) {
   };
 }
 function hullStyle(kind, { roles }) {
-  const { line, fill, width, dash, hatch } = HULLS[kind] || HULLS.match;
-  return { stroke: roles[line], fill: roles[fill], dash, width, hatch };
+  const { line: line2, fill, width, dash, hatch } = HULLS[kind] || HULLS.match;
+  return { stroke: roles[line2], fill: roles[fill], dash, width, hatch };
 }
 
 // plates/cells.js
@@ -1528,7 +1813,10 @@ function makePointing({ guard }, store, { root, stage, camera, selecting, hint }
       if (!drag) leave();
     });
     on("click", (event) => {
-      if (!dragged) click(event, pane);
+      if (!dragged) {
+        click(event, pane);
+        store.set({ slice: state.cell });
+      }
       dragged = false;
     });
     on("wheel", (event) => wheel(event, pane), { passive: false });
@@ -1696,7 +1984,7 @@ function passage(boxes, wish) {
 }
 
 // picture/reading.js
-var MARGIN2 = 24;
+var MARGIN3 = 24;
 var MIN_SIZE = 8;
 var readTable = (value) => ({
   columns: texts(record(value).columns),
@@ -1725,8 +2013,8 @@ function build(raw, floats, start) {
   const lost = all.length - edges.length;
   const lostWords = lost ? ` ${lost} ${lost === 1 ? "arrow leads" : "arrows lead"} outside the picture.` : "";
   const legend = list(raw.legend).map((item) => readLegendItem(record(item)));
-  const right = boxes.reduce((most, box) => Math.max(most, box.x + box.w / 2 + MARGIN2), 0);
-  const bottom = boxes.reduce((most, box) => Math.max(most, box.y + box.h / 2 + MARGIN2), 0);
+  const right = boxes.reduce((most, box) => Math.max(most, box.x + box.w / 2 + MARGIN3), 0);
+  const bottom = boxes.reduce((most, box) => Math.max(most, box.y + box.h / 2 + MARGIN3), 0);
   if (text(raw.group_by) !== "plates") route(boxes, edges);
   return {
     step: number(raw.step),
@@ -1859,6 +2147,34 @@ function signsOfCategories(legend) {
   return signs;
 }
 
+// closeup/reading.js
+function readCloseup(value) {
+  if (!value || typeof value !== "object") return null;
+  return { title: text(value.title), memory: value.memory ? readMemory(record(value.memory)) : null };
+}
+var numbers2 = (value) => list(value).map((item) => number(item));
+function readMemory(value) {
+  return {
+    sentence: text(value.sentence),
+    line: text(value.line, "edge"),
+    sources: list(value.sources).map((strip) => readStrip(record(strip))),
+    own: readStrip(record(value.own)),
+    arity: number(value.arity),
+    reads: numbers2(value.reads),
+    copy: text(value.copy),
+    cut: text(value.cut)
+  };
+}
+var readStrip = (value) => ({
+  title: text(value.title),
+  kind: text(value.kind, "operator"),
+  count: number(value.count),
+  prefix: text(value.prefix),
+  suffix: text(value.suffix),
+  numbers: numbers2(value.numbers),
+  apart: value.apart === true
+});
+
 // picture/steps.js
 function readSteps(value) {
   return asList(value).map((step, index) => ({
@@ -1904,7 +2220,8 @@ function readDetails(value) {
       heading: text(record(section).heading),
       rows: list(record(section).rows).map(texts),
       lines: texts(record(section).lines)
-    }))
+    })),
+    closeup: readCloseup(raw.closeup)
   };
 }
 
@@ -1964,7 +2281,7 @@ function makeSearch({ h, guard }, store, { goTo }) {
     }
   };
 }
-var STYLE3 = `
+var STYLE4 = `
 .ce-root input[type=search]{width:132px;cursor:text}
 .ce-count{color:var(--ce-muted);min-width:4.2em;font-variant-numeric:tabular-nums}
 `;
@@ -1977,7 +2294,7 @@ function makeSelecting({ announce }, store, { save, setView }, { root, stage, ca
     if (isSame(ids, state.selection)) return;
     camera.forgetFocus();
     if (!ids.length !== !state.selection.length && !isDrawer(state)) store.set({ showSide: false });
-    store.set({ selection: ids });
+    store.set({ selection: ids, slice: -1 });
     save({ selection: ids });
   }
   function choose(id, add) {
@@ -2131,7 +2448,7 @@ function makeSaving(model, store) {
     /** Save traits. @param {Record<string, any>} changes */
     save: (changes) => saveTraits(model, changes),
     /** Ask the host to do something. @param {string} name */
-    request: (name) => saveTraits(model, { request: { name, n: requests += 1 } }),
+    request: (name2) => saveTraits(model, { request: { name: name2, n: requests += 1 } }),
     /** Change keys of the view; the others are preserved. @param {Record<string, any>} changes */
     setView(changes) {
       const view = { ...store.state.view, ...changes };
@@ -2264,7 +2581,7 @@ function makeFilm({ make, guard }, { state }, { goTo }) {
       ...bars
     );
   }
-  const bar = (name, share) => h("i", { class: name, style: `width:${(100 * Math.min(1, share)).toFixed(1)}%` });
+  const bar = (name2, share) => h("i", { class: name2, style: `width:${(100 * Math.min(1, share)).toFixed(1)}%` });
   return {
     element,
     reads: (
@@ -2288,7 +2605,7 @@ function makeFilm({ make, guard }, { state }, { goTo }) {
     }
   };
 }
-var STYLE4 = `
+var STYLE5 = `
 .ce-film{flex:none;padding:6px 10px 4px;border-bottom:1px solid var(--ce-line);background:var(--ce-panel)}
 .ce-frames{display:flex;gap:6px;overflow-x:auto;padding:3px;scrollbar-width:thin}
 .ce-root button.ce-frame{flex:0 0 auto;display:grid;grid-template-columns:auto auto;align-items:center;justify-items:start;gap:0 8px;height:auto;min-width:92px;max-width:190px;padding:4px 8px 5px;text-align:left;line-height:1.25;border-color:var(--ce-line)}
@@ -2346,7 +2663,7 @@ ${error}`)) : h("span", { hidden: true })
     }
   };
 }
-var STYLE5 = `
+var STYLE6 = `
 .ce-strip{display:flex;flex-wrap:wrap;align-items:center;gap:6px 10px;padding:6px 12px;border-bottom:1px solid var(--ce-line);background:var(--ce-soft)}
 .ce-strip.ce-wrong{border-left:4px solid var(--ce-error)}
 .ce-strip p{margin:0;flex:1 1 240px;overflow-wrap:anywhere;white-space:pre-wrap}
@@ -2380,7 +2697,7 @@ function makeFoot(ui, { state }, { request }, pager) {
     }
   };
 }
-var STYLE6 = `
+var STYLE7 = `
 .ce-bottom{display:flex;flex:none;flex-wrap:wrap;background:var(--ce-panel)}
 .ce-bottom>.ce-legends{flex:10 1 480px}.ce-bottom>.ce-foot{flex:1 1 auto}
 .ce-foot{display:flex;flex:none;flex-wrap:wrap;align-items:center;gap:2px 16px;padding:4px 12px;border-top:1px solid var(--ce-line);background:var(--ce-panel);min-height:32px}
@@ -2411,7 +2728,7 @@ var makeFrame = ({ state }, root) => ({
     root.setAttribute("class", classes("ce-root", ...forms));
   }
 });
-var STYLE7 = `
+var STYLE8 = `
 .ce-root{--ce-radius:8px;box-sizing:border-box;position:relative;display:flex;flex-direction:column;width:100%;min-height:min-content;overflow:hidden;
   font:13px/1.4 ${FONT};color:var(--ce-fg);background:var(--ce-bg);border:1px solid var(--ce-line);border-radius:var(--ce-radius);text-align:left}
 .ce-root *{box-sizing:border-box}
@@ -2510,7 +2827,7 @@ function makeHelp({ h, guard, textButton }, store, { save }, root) {
       if (!state.showHelp) return;
       const checked = state.options.letter_keys !== false;
       const letters = h("input", { type: "checkbox", checked, onchange: guard(setLetters) });
-      const row = ([name, does]) => h("li", {}, h("kbd", { text: name }), h("span", { text: does }));
+      const row = ([name2, does]) => h("li", {}, h("kbd", { text: name2 }), h("span", { text: does }));
       element.replaceChildren(
         h("h2", { text: state.options.main === true ? "Keys" : "Keys, while this view has focus" }),
         h("ul", {}, KEYS.map(row)),
@@ -2521,7 +2838,7 @@ function makeHelp({ h, guard, textButton }, store, { save }, root) {
     }
   };
 }
-var STYLE8 = `
+var STYLE9 = `
 .ce-help{position:absolute;inset:0;z-index:5;overflow:auto;background:var(--ce-panel);padding:12px 16px}
 .ce-help h2{margin:0 0 8px;font-size:14px}
 .ce-help ul{columns:2 300px;column-gap:28px;margin:0 0 10px;padding:0;list-style:none}
@@ -2562,7 +2879,7 @@ function makeHint({ h }, area) {
     showEdge: (edge, at, pane) => show(edgeFacts(edge), at, pane)
   };
 }
-var STYLE9 = `
+var STYLE10 = `
 .ce-hint{position:absolute;z-index:3;max-width:300px;padding:6px 9px;border-radius:6px;border:1px solid var(--ce-control);background:var(--ce-panel);color:var(--ce-fg);box-shadow:0 3px 12px var(--ce-shade);pointer-events:none;font-size:12px}
 .ce-hint b{display:block;font-size:12.5px;overflow-wrap:anywhere}
 .ce-hint span{display:block;color:var(--ce-muted);overflow-wrap:anywhere}
@@ -2590,9 +2907,9 @@ function swatchParts(s, item, palette) {
   if (channel === "shape" || isKind(role)) return kindParts(s, role, roles);
   if (channel === "hull") {
     const style = hullStyle(role, palette);
-    const line = { stroke: style.stroke, "stroke-width": style.width, "stroke-dasharray": dashes(style.dash) };
+    const line2 = { stroke: style.stroke, "stroke-width": style.width, "stroke-dasharray": dashes(style.dash) };
     const tint = box({ rx: 6, fill: style.fill, "fill-opacity": 0.3 });
-    return [tint, box({ rx: 6, fill: "none", ...line }), mark(sign || HULLS[role]?.sign || "", roles.fg)];
+    return [tint, box({ rx: 6, fill: "none", ...line2 }), mark(sign || HULLS[role]?.sign || "", roles.fg)];
   }
   if (category) {
     const fill = categories[Number(category[1]) % Math.max(1, categories.length)] || roles.box;
@@ -2645,8 +2962,8 @@ function markParts(s, role, roles) {
 }
 function edgeParts(s, change, roles) {
   const stroke = change === "kept" ? roles.edge : roles[change];
-  const line = { d: "M1 8h18", stroke, "stroke-width": 2, "stroke-dasharray": EDGE_DASHES[change] };
-  return [s("path", line), s("path", { d: "M25 8l-7-4v8z", fill: stroke })];
+  const line2 = { d: "M1 8h18", stroke, "stroke-width": 2, "stroke-dasharray": EDGE_DASHES[change] };
+  return [s("path", line2), s("path", { d: "M25 8l-7-4v8z", fill: stroke })];
 }
 function changeParts(s, { role, sign }, roles) {
   const kept = role === "kept";
@@ -2707,7 +3024,7 @@ function makeLegend({ make, h }, { state }) {
     }
   };
 }
-var STYLE10 = `
+var STYLE11 = `
 .ce-legend{display:flex;flex-wrap:wrap;align-items:center;gap:3px 14px;padding:5px 12px;margin:0;border-top:1px solid var(--ce-line);background:var(--ce-panel);font-size:12px;list-style:none}
 .ce-legend li{display:inline-flex;align-items:center;gap:6px;margin:0;padding:0}
 .ce-legend svg{flex:none}
@@ -2756,7 +3073,7 @@ function makeLoading({ h, textButton, timers, announce }, { state }, { root, can
     }
   };
 }
-var STYLE11 = `
+var STYLE12 = `
 .ce-busy .ce-stage{opacity:.45}
 .ce-progress{position:absolute;left:0;right:0;top:0;height:3px;overflow:hidden;z-index:4}
 .ce-progress::before{content:"";position:absolute;inset:0;width:35%;background:var(--ce-accent);animation:ce-run 1.1s infinite ease-in-out}
@@ -2825,7 +3142,7 @@ function makeMinimap({ h, guard }, { state }, stage, camera) {
     )
   };
 }
-var STYLE12 = `
+var STYLE13 = `
 .ce-map{position:absolute;right:10px;bottom:10px;width:150px;height:100px;border:1px solid var(--ce-line);border-radius:6px;background:var(--ce-panel);box-shadow:0 1px 4px var(--ce-shade);cursor:pointer}
 `;
 
@@ -2845,10 +3162,10 @@ var ICONS = {
   panel: "M2.5 3h11v10h-11zM9.5 3v10",
   focus: "M8 1.5v3M8 11.5v3M1.5 8h3M11.5 8h3M8 5.5a2.5 2.5 0 1 0 .01 0z"
 };
-var icon = ({ s }, name) => s(
+var icon = ({ s }, name2) => s(
   "svg",
   { viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true", class: "ce-icon" },
-  s("path", { d: ICONS[name] })
+  s("path", { d: ICONS[name2] })
 );
 var SOLID = { class: "ce-solid-icon" };
 
@@ -2857,8 +3174,8 @@ function countHulls(hulls) {
   const counts = /* @__PURE__ */ new Map();
   for (const { kind } of hulls) counts.set(kind, (counts.get(kind) || 0) + 1);
   const words = [...counts].map(([kind, count]) => {
-    const name = count === 1 ? HULL_WORDS[kind] : HULL_PLURALS[kind];
-    return `${count} ${name || kind}`;
+    const name2 = count === 1 ? HULL_WORDS[kind] : HULL_PLURALS[kind];
+    return `${count} ${name2 || kind}`;
   });
   return words.join(", ");
 }
@@ -2888,7 +3205,7 @@ function makePager({ h, button }, { state }, turn) {
     words: () => words.textContent
   };
 }
-var STYLE13 = `
+var STYLE14 = `
 .ce-pager{display:flex;gap:4px;align-items:center;flex:0 1 auto;min-width:0;max-width:min(100%,460px)}
 .ce-pager span{overflow:hidden;text-overflow:ellipsis;white-space:nowrap;padding:0 6px}
 `;
@@ -3110,44 +3427,44 @@ function layLabels(picture, taken) {
 }
 
 // plates/labels.js
-var [TITLE, LINE, MIN] = [14, 12.5, 12];
+var [TITLE2, LINE, MIN] = [14, 12.5, 12];
 var [ABOVE, ABOVE_DEEP, BELOW] = [13, 18, 10];
-var MARGIN3 = 30;
+var MARGIN4 = 30;
 var [THREE, TWO] = [0.66, 0.5];
 function labelElement({ s }, box) {
   const ring = s("rect", { class: "ce-ring", rx: 6 });
   const area = { x: box.x - box.w / 2, y: box.y - box.h / 2, width: box.w, height: box.h };
   const face = s("rect", { class: "ce-plate-face", ...area });
   const texts2 = ["ce-plate-title", "ce-plate-calls", "ce-plate-line", "ce-plate-line"].map(
-    (name2) => s("text", { class: name2 })
+    (name3) => s("text", { class: name3 })
   );
   const attributes = { role: "option", "aria-selected": "false", tabindex: "-1", "data-id": box.id };
   const look = s("g", { "aria-hidden": "true" }, ring, face, texts2);
-  const name = s("text", { class: "ce-name", x: box.x, y: box.y, text: describeBox(box) });
-  const group = s("g", { class: "ce-box ce-plate", ...attributes }, name, look);
+  const name2 = s("text", { class: "ce-name", x: box.x, y: box.y, text: describeBox(box) });
+  const group = s("g", { class: "ce-box ce-plate", ...attributes }, name2, look);
   return { box, group, ring, texts: texts2 };
 }
 var titleRect = ({ x, y, w, h, plate }) => {
-  const half = Math.max(w, (plate?.room || 0) - MARGIN3) / 2;
+  const half = Math.max(w, (plate?.room || 0) - MARGIN4) / 2;
   const bottom = y - h / 2 - (plate?.gap === 0 ? ABOVE_DEEP : ABOVE) + 3;
-  return { l: x - half, r: x + half, t: bottom - TITLE - 3, b: bottom };
+  return { l: x - half, r: x + half, t: bottom - TITLE2 - 3, b: bottom };
 };
 function layLabel({ box, ring, texts: texts2 }, k) {
   const plate = box.plate;
   if (!plate) return;
-  const [size, small] = [Math.max(TITLE, MIN / k), Math.max(LINE, MIN / k)];
+  const [size, small] = [Math.max(TITLE2, MIN / k), Math.max(LINE, MIN / k)];
   const [left, top] = [box.x - box.w / 2, box.y - box.h / 2];
   const above = plate.gap === 0 ? ABOVE_DEEP : ABOVE;
   const below = [plate.calls, plate.news || plate.shape, plate.news ? plate.shape : plate.reads];
   const shown = below.filter(Boolean).slice(0, k < TWO ? 1 : k < THREE ? 2 : 3);
   const height = size + above + box.h + 12 + shown.length * small * 1.25;
-  for (const [name, value] of [
+  for (const [name2, value] of [
     ["x", left - 6],
     ["y", top - above - size],
     ["width", box.w + 12],
     ["height", height]
   ]) {
-    ring.setAttribute(name, value);
+    ring.setAttribute(name2, value);
   }
   const words = [box.title, ...shown];
   texts2.forEach((text2, at) => {
@@ -3160,7 +3477,7 @@ function layLabel({ box, ring, texts: texts2 }, k) {
   });
 }
 var classOf = (at, isNews) => at === 0 ? "ce-plate-title" : at === 1 ? "ce-plate-calls" : isNews ? "ce-plate-news" : "ce-plate-line";
-var STYLE14 = `
+var STYLE15 = `
 .ce-stage text.ce-plate-title,.ce-stage text.ce-plate-calls,.ce-stage text.ce-plate-line,.ce-stage text.ce-plate-news{dominant-baseline:auto;text-anchor:middle;fill:var(--ce-fg);paint-order:stroke;stroke:var(--ce-ground);stroke-width:3px;stroke-linejoin:round}
 .ce-plate-title,.ce-plate-calls{font-weight:600}
 .ce-stage text.ce-plate-line{fill:var(--ce-muted)}
@@ -3215,17 +3532,17 @@ var between2 = (a, b, e) => ({
 });
 
 // plates/relatives.js
-var nameOf = (box, index) => `${box} ${index}`;
+var nameOf2 = (box, index) => `${box} ${index}`;
 function relativesOf(picture, box, index) {
   const [down, up] = neighbours(picture);
   const plate = picture.byId.get(box)?.plate;
   const count = plate ? plate.cells.length : 0;
-  const start = index >= 0 ? [nameOf(box, index)] : Array.from({ length: count }, (_, at) => nameOf(box, at));
+  const start = index >= 0 ? [nameOf2(box, index)] : Array.from({ length: count }, (_, at) => nameOf2(box, at));
   const found = new Set(start);
   for (const next of [down, up]) {
     const queue = [...start];
-    for (let name = queue.pop(); name !== void 0; name = queue.pop()) {
-      for (const other of next.get(name) || []) {
+    for (let name2 = queue.pop(); name2 !== void 0; name2 = queue.pop()) {
+      for (const other of next.get(name2) || []) {
         if (found.has(other)) continue;
         found.add(other);
         queue.push(other);
@@ -3246,7 +3563,7 @@ function neighbours(picture) {
   };
   for (const { source, target, pairs } of picture.edges) {
     for (let at = 0; at + 1 < pairs.length; at += 2) {
-      const [from, to] = [nameOf(source.id, pairs[at]), nameOf(target.id, pairs[at + 1])];
+      const [from, to] = [nameOf2(source.id, pairs[at]), nameOf2(target.id, pairs[at + 1])];
       add(maps[0], to, from);
       add(maps[1], from, to);
     }
@@ -3256,7 +3573,7 @@ function neighbours(picture) {
 }
 
 // plates/paint.js
-var [ROUND, PARTED, NUMBERED] = [9, 4, 27];
+var [ROUND, PARTED, NUMBERED2] = [9, 4, 27];
 var MAX_LINES = 6e3;
 var [DEEP, DEEPER] = [4, 8];
 var FAINT = 0.16;
@@ -3287,7 +3604,7 @@ function paintCells(canvas, box, cells) {
   const forced = palette.forced;
   for (const { cell, area, alpha } of cells) {
     const side = k * Math.min(area.w, area.h);
-    pen2.globalAlpha = lit && !lit.has(nameOf(box.id, cell.index)) ? alpha * FAINT : alpha;
+    pen2.globalAlpha = lit && !lit.has(nameOf2(box.id, cell.index)) ? alpha * FAINT : alpha;
     pen2.fillStyle = fill;
     pen2.beginPath();
     if (!cell.closed && side > ROUND)
@@ -3300,7 +3617,7 @@ function paintCells(canvas, box, cells) {
       pen2.lineWidth = outlined ? 0.8 : 1;
       pen2.stroke();
     }
-    if (side > NUMBERED && cell.layer >= 0) paintNumber(canvas, cell, area, ink);
+    if (side > NUMBERED2 && cell.layer >= 0) paintNumber(canvas, cell, area, ink);
   }
   pen2.globalAlpha = 1;
 }
@@ -3349,7 +3666,7 @@ function paintLines({ pen: pen2, picture, palette, k, lit }, areas) {
       pen2.lineWidth = Math.min(5, 1.4 + 0.5 * Math.log2(Math.max(1, edge.count)));
     } else {
       for (let at = 0; at + 1 < pairs.length; at += 2) {
-        const [one, other] = [nameOf(source.id, pairs[at]), nameOf(target.id, pairs[at + 1])];
+        const [one, other] = [nameOf2(source.id, pairs[at]), nameOf2(target.id, pairs[at + 1])];
         if (lit && !(lit.has(one) && lit.has(other))) continue;
         const [from, to] = [areas.get(one), areas.get(other)];
         if (from && to) curve2(pen2, from, to);
@@ -3364,7 +3681,7 @@ function paintLines({ pen: pen2, picture, palette, k, lit }, areas) {
 }
 function edgeIsLit({ source, target, pairs }, lit) {
   for (let at = 0; at + 1 < pairs.length; at += 2) {
-    if (lit.has(nameOf(source.id, pairs[at])) && lit.has(nameOf(target.id, pairs[at + 1]))) return true;
+    if (lit.has(nameOf2(source.id, pairs[at])) && lit.has(nameOf2(target.id, pairs[at + 1]))) return true;
   }
   return false;
 }
@@ -3388,11 +3705,11 @@ function polyline(pen2, points) {
 function edgeElement({ s }, edge, palette, label) {
   const style = lineOf(edge, palette);
   const stroke = { stroke: style.stroke, "stroke-width": style.width, "stroke-dasharray": dashes(style.dash) };
-  const line = s("path", { class: "ce-line", ...stroke });
+  const line2 = s("path", { class: "ce-line", ...stroke });
   const head2 = s("path", { class: "ce-tip", fill: style.stroke });
   const pill = label ? labelElement2(s, edge, palette.roles, label) : null;
-  const group = s("g", { class: `ce-edge ce-is-${edge.change}` }, line, head2, pill);
-  return { edge, line, head: head2, label: pill, group };
+  const group = s("g", { class: `ce-edge ce-is-${edge.change}` }, line2, head2, pill);
+  return { edge, line: line2, head: head2, label: pill, group };
 }
 function labelElement2(s, edge, roles, { words, at }) {
   const [fill, ink] = edge.copied > 0 ? [roles.copyFill, roles.copy] : [roles.freeFill, roles.free];
@@ -3407,13 +3724,13 @@ function labelElement2(s, edge, roles, { words, at }) {
 }
 function hullElement({ s }, { hull, d, tag }, palette, hatchUrl) {
   const style = hullStyle(hull.kind, palette);
-  const line = { stroke: style.stroke, "stroke-width": style.width, "stroke-dasharray": dashes(style.dash) };
+  const line2 = { stroke: style.stroke, "stroke-width": style.width, "stroke-dasharray": dashes(style.dash) };
   const group = s(
     "g",
     { class: `ce-hull ce-hull-${hull.kind}`, "data-hull": hull.id },
     s("path", { d, fill: style.fill, class: "ce-tint" }),
     style.hatch ? s("path", { d, fill: hatchUrl("lost"), class: "ce-lost-hatch" }) : null,
-    s("path", { d, fill: "none", ...line, "stroke-linecap": "round" })
+    s("path", { d, fill: "none", ...line2, "stroke-linecap": "round" })
   );
   const corner = tag ? `translate(${tag.at.l} ${tag.at.t})` : "";
   if (!tag) return { hull, group, tag: null, place: corner };
@@ -3449,7 +3766,7 @@ function byBox(cells) {
 }
 function platesScene(make, palette) {
   const { h, s } = make;
-  const name = uniqueName("ce");
+  const name2 = uniqueName("ce");
   const canvas = h("canvas", { class: "ce-canvas", "aria-hidden": "true" });
   const pen2 = typeof canvas.getContext === "function" ? canvas.getContext("2d") : null;
   const defs = s("defs");
@@ -3501,7 +3818,7 @@ function platesScene(make, palette) {
     const lit = known3 && t >= 1 && marks.hover ? relativesOf(shown, marks.hover, marks.cell) : null;
     const ink = { ...state(), picture: shown, lit };
     const cells = shownCells();
-    paintLines(ink, new Map(cells.map(({ cell, area }) => [nameOf(cell.box.id, cell.index), area])));
+    paintLines(ink, new Map(cells.map(({ cell, area }) => [nameOf2(cell.box.id, cell.index), area])));
     const e = progress();
     for (const { cell, to } of t < 1 ? plan.leaving : []) {
       const area = between2(cell.area, to, e);
@@ -3518,7 +3835,7 @@ function platesScene(make, palette) {
   }
   function drawHulls(shown) {
     const laid = layHulls(shown, (picture || shown).boxes.map(titleRect));
-    hulls = laid.map((item) => hullElement(make, item, palette(), (hatch) => `url(#${name}-${hatch})`));
+    hulls = laid.map((item) => hullElement(make, item, palette(), (hatch) => `url(#${name2}-${hatch})`));
     hullLayer.replaceChildren(...hulls.map(({ group }) => group));
     tagLayer.replaceChildren(...hulls.map(({ tag }) => tag).filter(Boolean));
     layTags();
@@ -3922,11 +4239,11 @@ var [LEGIBLE2, MAX_WORDED] = [0.45, 1500];
 var TAGGED = 0.3;
 function canvasScene(make, palette) {
   const { h } = make;
-  const name = uniqueName("ce");
+  const name2 = uniqueName("ce");
   const canvas = h("canvas", { class: "ce-canvas", "aria-hidden": "true" });
-  const option = h("div", { role: "option", id: `${name}-option`, "aria-selected": "false", class: "ce-said" });
+  const option = h("div", { role: "option", id: `${name2}-option`, "aria-selected": "false", class: "ce-said" });
   const listbox = { role: "listbox", tabindex: "0", "aria-multiselectable": "true" };
-  const stage = h("div", { class: "ce-stage", ...listbox, "aria-activedescendant": `${name}-option` }, canvas, option);
+  const stage = h("div", { class: "ce-stage", ...listbox, "aria-activedescendant": `${name2}-option` }, canvas, option);
   const pen2 = typeof canvas.getContext === "function" ? canvas.getContext("2d") : null;
   const brush = makeBrush(make, pen2);
   let picture = null;
@@ -4050,8 +4367,8 @@ function boxElement({ s }, box, picture, palette, hatchUrl) {
     signElements(s, box, picture, palette.roles)
   );
   const attributes = { role: "option", "aria-selected": "false", tabindex: "-1", "data-id": box.id };
-  const name = s("text", { class: "ce-name", text: describeBox(box) });
-  return s("g", { class: `ce-box ce-${box.kind} ce-is-${box.change}`, ...attributes }, name, look);
+  const name2 = s("text", { class: "ce-name", text: describeBox(box) });
+  return s("g", { class: `ce-box ce-${box.kind} ce-is-${box.change}`, ...attributes }, name2, look);
 }
 var haloOf = (fill, hatch) => hatch ? `stroke:${fill};stroke-width:4px;paint-order:stroke;stroke-linejoin:round` : "";
 function symbolElements(s, box, fill, ink, hatch) {
@@ -4114,7 +4431,7 @@ function signElements(s, box, picture, roles) {
 var [FAR, FARTHEST] = [0.62, 0.36];
 function svgScene(make, palette) {
   const { s } = make;
-  const name = uniqueName("ce");
+  const name2 = uniqueName("ce");
   const defs = s("defs");
   const [hullLayer, edgeLayer, tagLayer] = ["ce-hulls", "ce-edges", "ce-tags"].map(
     (layer) => s("g", { class: layer, "aria-hidden": "true" })
@@ -4130,7 +4447,7 @@ function svgScene(make, palette) {
   const hatch = (id, stroke, ground, turn, gap) => s(
     "pattern",
     {
-      id: `${name}-${id}`,
+      id: `${name2}-${id}`,
       width: gap,
       height: gap,
       patternUnits: "userSpaceOnUse",
@@ -4148,7 +4465,7 @@ function svgScene(make, palette) {
     );
     if (picture) redraw(picture);
   }
-  const hatchUrl = (hatch2) => `url(#${name}-${hatch2})`;
+  const hatchUrl = (hatch2) => `url(#${name2}-${hatch2})`;
   function redraw(shown) {
     const colours = palette();
     const laid = layHulls(shown);
@@ -4181,7 +4498,7 @@ function svgScene(make, palette) {
       if (grown || t >= 1) group.removeAttribute("opacity");
       else group.setAttribute("opacity", short(e));
     }
-    for (const { edge, line, head: tip, label } of lines) {
+    for (const { edge, line: line2, head: tip, label } of lines) {
       const [a, b] = [edge.source, edge.target].map((box) => {
         const item = (
           /** @type {{now: Point}} */
@@ -4193,7 +4510,7 @@ function svgScene(make, palette) {
       if (label) label.setAttribute("visibility", away ? "hidden" : "visible");
       if (!all && !away && t < 1) continue;
       const points = away ? moved(edge, a, b) : edge.points;
-      line.setAttribute("d", curve(points, edge.run));
+      line2.setAttribute("d", curve(points, edge.run));
       tip.setAttribute("d", head(points, edge.run));
     }
     hullLayer.setAttribute("opacity", short(t >= 1 ? 1 : e * e));
@@ -4342,7 +4659,7 @@ function makeStage({ make, h }, { state }, { root, attach }) {
       const redrawn = changed.has("picture") || changed.has("palette");
       if (changed.has("picture")) show();
       else if (changed.has("palette")) for (const { scene } of panes) scene.recolour();
-      if (redrawn || MARKS.some((name) => changed.has(name))) {
+      if (redrawn || MARKS.some((name2) => changed.has(name2))) {
         for (const { scene } of panes) scene.mark(marksOf(state));
       }
       if (redrawn || changed.has("camera")) look();
@@ -4372,7 +4689,7 @@ function makeStage({ make, h }, { state }, { root, attach }) {
     }
   };
 }
-var STYLE15 = `
+var STYLE16 = `
 .ce-views{position:relative;display:flex;flex:1 1 auto;min-width:0;min-height:0}
 .ce-view{position:relative;flex:1 1 0;min-width:0;min-height:0;overflow:hidden;cursor:grab;touch-action:none}
 .ce-view+.ce-view{border-left:2px solid var(--ce-line)}
@@ -4462,7 +4779,7 @@ function makeStepper({ make, h, button, guard }, store, { goTo, goToEnd, walk, s
     }
   };
 }
-var STYLE16 = `
+var STYLE17 = `
 .ce-bar.ce-steps{flex-wrap:nowrap}
 .ce-slider{position:relative;flex:1 1 160px;min-width:90px;height:28px}
 .ce-slider input{-webkit-appearance:none;appearance:none;position:absolute;inset:0;width:100%;height:28px;margin:0;padding:0;background:transparent;cursor:pointer}
@@ -4482,7 +4799,7 @@ var STYLE16 = `
 `;
 
 // shared/failures.js
-var STYLE17 = `
+var STYLE18 = `
 .ce-fatal{padding:14px 16px;border-left:4px solid var(--ce-error);margin:10px;background:var(--ce-panel);overflow-wrap:anywhere}
 .ce-fatal b{display:block}
 `;
@@ -4492,15 +4809,15 @@ function makeFailures({ h }, announce) {
   function draw() {
     const words = [...failures.values()];
     element.hidden = !words.length;
-    element.replaceChildren(h("b", { text: "Cannot draw this." }), ...words.map((line) => h("div", { text: line })));
+    element.replaceChildren(h("b", { text: "Cannot draw this." }), ...words.map((line2) => h("div", { text: line2 })));
     if (words.length) announce(words.join(" "));
   }
-  const guard = (action, name = "act") => (...args) => {
+  const guard = (action, name2 = "act") => (...args) => {
     try {
       action(...args);
-      if (failures.delete(name)) draw();
+      if (failures.delete(name2)) draw();
     } catch (error) {
-      failures.set(name, errorText(error));
+      failures.set(name2, errorText(error));
       draw();
     }
   };
@@ -4508,7 +4825,7 @@ function makeFailures({ h }, announce) {
 }
 
 // scenes/style.js
-var STYLE18 = `
+var STYLE19 = `
 .ce-root g.ce-box:focus-visible{outline:none}
 .ce-tip{pointer-events:none}
 .ce-stage text{font-family:inherit;dominant-baseline:central;user-select:none;-webkit-user-select:none}
@@ -4559,11 +4876,11 @@ var STYLE18 = `
 `;
 
 // parts/table.js
-var MAX_ROWS = 1e3;
+var MAX_ROWS2 = 1e3;
 var LONG = 26;
 var rowsOf2 = ({ table }, found) => found ? table.rows.filter(([id]) => found.has(id)) : table.rows;
 function tableElement(h, { table, title, note }, known3, all) {
-  const rows = all ? known3 : known3.slice(0, MAX_ROWS);
+  const rows = all ? known3 : known3.slice(0, MAX_ROWS2);
   const cell = (words) => h("td", { class: words.length > LONG ? "ce-long" : null, text: words });
   const heads = table.columns.map((column) => h("th", { scope: "col", text: column }));
   const caption = [title, note].filter(Boolean).join(". ") || "The picture as a table";
@@ -4606,12 +4923,12 @@ function makeTable({ h, button, textButton }, store) {
       const more = `Show all ${most.toLocaleString("en")} rows`;
       element.replaceChildren(
         ...pictures.map((shown) => tableElement(h, shown, rowsOf2(shown, found), showAllRows)),
-        ...most > MAX_ROWS && !showAllRows ? [textButton(more, () => store.set({ showAllRows: true }))] : []
+        ...most > MAX_ROWS2 && !showAllRows ? [textButton(more, () => store.set({ showAllRows: true }))] : []
       );
     }
   };
 }
-var STYLE19 = `
+var STYLE20 = `
 .ce-table{position:absolute;inset:0;z-index:2;overflow:auto;background:var(--ce-bg);padding:0 10px 10px}
 .ce-table table{border-collapse:collapse;width:100%;font-size:12.5px;font-variant-numeric:tabular-nums;margin:0;color:inherit}
 .ce-table caption{text-align:left;padding:8px 0;color:var(--ce-muted);caption-side:top}
@@ -4694,7 +5011,7 @@ function blocksPath(x, size, calls) {
   }
   return d;
 }
-var STYLE20 = `
+var STYLE21 = `
 .ce-timeline{flex:none;padding:5px 12px;border-top:1px solid var(--ce-line);background:var(--ce-panel)}
 .ce-runs{display:grid;grid-template-columns:auto 1fr auto;gap:3px 10px;align-items:center;font-size:12.5px}
 .ce-run{display:block;width:100%;height:14px}
@@ -4703,8 +5020,8 @@ var STYLE20 = `
 
 // parts/toolbar.js
 function makeToolbar({ h, guard }, { state }, { setView }, setMode) {
-  function chooser(name, label, option, words) {
-    const select = h("select", { onchange: guard(() => setView({ [name]: select.value })) });
+  function chooser(name2, label, option, words) {
+    const select = h("select", { onchange: guard(() => setView({ [name2]: select.value })) });
     const element2 = h("label", { class: "ce-label" }, h("span", { text: label }), select);
     const draw = () => {
       const names = choices(option, words);
@@ -4713,7 +5030,7 @@ function makeToolbar({ h, guard }, { state }, { setView }, setMode) {
         select.setAttribute("data-names", names.join(" "));
         select.replaceChildren(...names.map((value) => h("option", { value, text: words[value] || value })));
       }
-      const wanted = text(state.view[name], names[0]);
+      const wanted = text(state.view[name2], names[0]);
       select.value = names.includes(wanted) ? wanted : names[0];
     };
     return { element: element2, draw };
@@ -4765,7 +5082,7 @@ function makeToolbar({ h, guard }, { state }, { setView }, setMode) {
     }
   };
 }
-var STYLE21 = `
+var STYLE22 = `
 .ce-segments button{border-radius:0;margin-left:-1px}
 .ce-segments button:first-child{border-radius:6px 0 0 6px;margin-left:0}
 .ce-segments button:last-child{border-radius:0 6px 6px 0}
@@ -4774,28 +5091,29 @@ var STYLE21 = `
 `;
 
 // parts/style.js
-var STYLE22 = [
-  STYLE7,
-  STYLE21,
-  STYLE3,
-  STYLE16,
+var STYLE23 = [
+  STYLE8,
+  STYLE22,
   STYLE4,
-  STYLE20,
+  STYLE17,
   STYLE5,
-  STYLE15,
-  STYLE2,
+  STYLE21,
+  STYLE6,
+  STYLE16,
+  STYLE3,
+  STYLE14,
   STYLE13,
+  STYLE10,
   STYLE12,
+  STYLE2,
+  STYLE20,
   STYLE9,
   STYLE11,
-  STYLE,
-  STYLE19,
-  STYLE8,
-  STYLE10,
-  STYLE6,
-  STYLE17,
+  STYLE7,
   STYLE18,
-  STYLE14,
+  STYLE19,
+  STYLE15,
+  STYLE,
   SYSTEM_STYLE
 ].join("");
 
@@ -4859,6 +5177,7 @@ function render({ model, el }) {
   const stepper = makeStepper(ui, store, stepping);
   const film = makeFilm(ui, store, stepping);
   const timeline = makeTimeline(ui, store);
+  const closeup = makeCloseup(ui, store);
   const toolbar = makeToolbar(ui, store, saving, requesting.setMode);
   const search = makeSearch(ui, store, selecting);
   const strip = makeStrip(ui, store, saving);
@@ -4904,6 +5223,7 @@ function render({ model, el }) {
     strip.element,
     ui.wrong,
     main,
+    closeup.element,
     timeline.element,
     h("div", { class: "ce-bottom" }, legend.element, foot.element),
     ui.live
@@ -4955,6 +5275,7 @@ function render({ model, el }) {
     foot,
     pager,
     inspector,
+    closeup,
     table,
     help,
     map,
@@ -4978,7 +5299,7 @@ function render({ model, el }) {
     watch.observe(area);
     closing.push(() => watch.disconnect());
   }
-  const sheet = h("style", { text: STYLE22 });
+  const sheet = h("style", { text: STYLE23 });
   el.appendChild(sheet);
   el.appendChild(root);
   store.draw();

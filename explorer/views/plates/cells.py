@@ -88,7 +88,7 @@ def plates_of(index: TraceIndex, step: int) -> Plates:
 
     Folding keeps the layers as cells, so the plates before and after a fold level have the same cells.
     """
-    state, layers = index.state(step), index.state(_last_unfolded(index, step))
+    state, layers = index.state(step), index.state(last_unfolded(index, step))
     cells = cells_of_layers(index, layers)
     plates = [
         Plate(level, index.record(int(state.node[node])), tuple(map(cells.__getitem__, members)), node)
@@ -112,7 +112,7 @@ def plates_of(index: TraceIndex, step: int) -> Plates:
     return Plates(tuple(plates), grid_of(index), layers)
 
 
-def _last_unfolded(index: TraceIndex, step: int) -> int:
+def last_unfolded(index: TraceIndex, step: int) -> int:
     """Return the step whose layers the cells are: the last one before folding, which comes after all rewriting."""
     steps = index.trace.steps
     while step > 0 and (steps[step].folds or not steps[step].changed):
@@ -122,7 +122,7 @@ def _last_unfolded(index: TraceIndex, step: int) -> int:
 
 def _slices(index: TraceIndex, step: int) -> dict[int, tuple[int, Sequence[int]]]:
     """Return the level and the layers of each folded layer, in the order of its slices."""
-    first = _last_unfolded(index, step) + 1
+    first = last_unfolded(index, step) + 1
     folds = [group for entry in index.trace.steps[first : step + 1] for group in entry.folds]
     return {group.node: (group.level, group.members) for group in folds if group.members != (group.node,)}
 
@@ -130,10 +130,15 @@ def _slices(index: TraceIndex, step: int) -> dict[int, tuple[int, Sequence[int]]
 @cached
 def grid_of(index: TraceIndex) -> Grid | None:
     """Return the grid of the variables of a trace, which is the same at every step."""
-    scopes = scopes_of_layers(index, index.state(0))
-    num_variables = 1 + max((int(scope[-1]) for scope in scopes.values() if len(scope)), default=-1)
-    distinct = {scope.tobytes(): scope for scope in scopes.values()}
-    return infer_grid(list(distinct.values()), num_variables)
+    distinct = {scope.tobytes(): scope for scope in scopes_of_layers(index, index.state(0)).values()}
+    return infer_grid(list(distinct.values()), num_variables_of(index))
+
+
+@cached
+def num_variables_of(index: TraceIndex) -> int:
+    """Return the number of variables of the circuit."""
+    scopes = scopes_of_layers(index, index.state(0)).values()
+    return 1 + max((int(scope[-1]) for scope in scopes if len(scope)), default=-1)
 
 
 @cached

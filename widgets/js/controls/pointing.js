@@ -131,7 +131,10 @@ export function makePointing({ guard }, store, { root, stage, camera, selecting,
       if (!drag) leave();
     });
     on("click", (event) => {
-      if (!dragged) click(event, pane);
+      if (!dragged) {
+        click(event, pane);
+        store.set({ slice: state.cell });
+      }
       dragged = false;
     });
     on("wheel", (event) => wheel(event, pane), { passive: false });

@@ -21,7 +21,7 @@ export function makeSelecting({ announce }, store, { save, setView }, { root, st
     if (isSame(ids, state.selection)) return;
     camera.forgetFocus();
     if (!ids.length !== !state.selection.length && !isDrawer(state)) store.set({ showSide: false });
-    store.set({ selection: ids });
+    store.set({ selection: ids, slice: -1 });
     save({ selection: ids });
   }
 

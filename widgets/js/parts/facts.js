@@ -31,6 +31,7 @@ export function factsOf(box, picture) {
     id: box.id,
     title: box.title,
     sections: sections.filter(({ heading, rows }) => heading === "Node" || rows.length),
+    closeup: null,
   };
 }
 
@@ -92,5 +93,5 @@ export function factsOfStep(step) {
     ["Same values", same],
   ];
   const lines = [step.summary, step.error, "Select a box to see what it is."].filter(Boolean);
-  return { id: "", title: step.title, sections: [{ heading: "Step", rows, lines }] };
+  return { id: "", title: step.title, sections: [{ heading: "Step", rows, lines }], closeup: null };
 }

@@ -18,10 +18,12 @@ import { text } from "../shared/reading.js";
  *   palette: Palette, width: number, roomy: boolean, camera: Camera,
  *   playing: boolean, onlyChanging: boolean, query: string, stopped: boolean,
  *   showTable: boolean, showAllRows: boolean, showHelp: boolean, showSide: boolean,
+ *   slice: number, closeup: string, showCloseup: boolean,
  * }} State
  * `found`: the boxes that match `query`; `hull`: the lit match; `hover`, `focus`: boxes; `cell`: the cell at the pointer;
  * `width`: pixels of the view; `roomy`: the window is high enough for a legend below the picture; `stopped`: the host does
- * not answer any more; `showSide`: the inspector is open as a drawer, or closed beside the picture.
+ * not answer any more; `showSide`: the inspector is open as a drawer, or closed beside the picture; `slice`: the cell that was
+ * clicked, or -1; `closeup`: the part of the close-up that is shown.
  * @typedef {ReturnType<typeof import("../shared/store.js").makeStore<State>>} Store
  * @typedef {ReadonlySet<keyof State>} Changed  the fields that have changed
  */
@@ -43,6 +45,7 @@ export const initialState = (palette) => ({
   hover: "",
   focus: "",
   cell: -1,
+  slice: -1,
   palette,
   width: 900,
   roomy: true,
@@ -55,6 +58,8 @@ export const initialState = (palette) => ({
   showAllRows: false,
   showHelp: false,
   showSide: false,
+  closeup: "memory",
+  showCloseup: true,
 });
 
 /** The compact form, for notebooks. @param {Readonly<State>} state */

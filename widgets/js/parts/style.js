@@ -1,5 +1,6 @@
 /** The style of a view of pictures: that of its parts. Every class has a prefix, because Jupyter has no shadow root. */
 
+import { STYLE as CLOSEUP } from "../closeup/panel.js";
 import { STYLE as PLATES } from "../plates/labels.js";
 import { STYLE as FAILURES } from "../shared/failures.js";
 import { STYLE as SCENES } from "../scenes/style.js";
@@ -44,5 +45,6 @@ export const STYLE = [
   FAILURES,
   SCENES,
   PLATES,
+  CLOSEUP,
   SYSTEM_STYLE,
 ].join("");

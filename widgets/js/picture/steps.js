@@ -1,5 +1,6 @@
 /** The steps and the details of a box, from their JSON strings. */
 
+import { readCloseup } from "../closeup/reading.js";
 import { asDict, asList, list, number, record, text, texts } from "../shared/reading.js";
 
 /**
@@ -57,5 +58,6 @@ export function readDetails(value) {
       rows: list(record(section).rows).map(texts),
       lines: texts(record(section).lines),
     })),
+    closeup: readCloseup(raw.closeup),
   };
 }

@@ -25,7 +25,7 @@
  * @typedef {{step: number, label: string, calls: number, sentence: string, times: Record<string, number>,
  *   plates: import("../plates/small.js").SmallPlate[]}} Frame
  * @typedef {{heading: string, rows: string[][], lines: string[]}} Section
- * @typedef {{id: string, title: string, sections: Section[]}} Details
+ * @typedef {{id: string, title: string, sections: Section[], closeup: import("../closeup/reading.js").Closeup | null}} Details
  *
  * @typedef {{x: number, y: number, side?: boolean}} Point  `side`: the edge leaves or enters the side of its box here
  * @typedef {{l: number, t: number, r: number, b: number}} Rect

@@ -1,0 +1,32 @@
+"""The close-up of a plate, from its parts."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from explorer.views.box import box_id
+from explorer.views.closeup.memory import memory_view
+from explorer.views.index import TraceIndex
+from explorer.views.plates.cells import Plate, plates_of
+from explorer.views.words import plural
+from widgets.schema import CloseupView
+
+
+def closeup(index: TraceIndex, step: int, ids: Sequence[int]) -> CloseupView | None:
+    """Return the close-up of the plate that consists of these nodes, after a step or before it; None if none does."""
+    if not index.trace.level.has_circuit:
+        return None
+    name = box_id(np.array(ids, np.int32))
+    for at in (step, step - 1)[: 1 + (step > 0)]:
+        for plate in plates_of(index, at).plates:
+            if plate.id == name:
+                return {"title": title_of(plate), "memory": memory_view(index, at, plate)}
+    return None
+
+
+def title_of(plate: Plate) -> str:
+    """Return the name of a plate: `Sum #171, 64 slices`, `Sum, 64 layers`."""
+    title, count = plate.record.title, len(plate.cells)
+    if plate.node is not None:
+        return f"{title} #{plate.node}, {plural(count, 'slice')}"
+    return f"{title} #{plate.ids[0]}" if count == 1 else f"{title}, {plural(count)}"
