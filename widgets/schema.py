@@ -117,6 +117,19 @@ class HullView(TypedDict):
     reason: str
 
 
+class LinkView(TypedDict):
+    """A dotted line between two plates whose layers were nearly folded together."""
+
+    source: str
+    target: str
+    points: list[list[float]]
+    """Its corners ([x, y])."""
+    lines: list[str]
+    """The reason, in lines."""
+    at: NotRequired[list[float]]
+    """Middle of the upper edge of the reason; without it, there is room only when the link is selected."""
+
+
 class LegendItem(TypedDict):
     """One entry of the legend: each visual channel has one meaning, and every colour comes with a sign."""
 
@@ -172,6 +185,8 @@ class PictureView(TypedDict):
     table: TableView
     origins: NotRequired[list[list[int]]]
     """For each cell that the step made: its layer, then the layers that it replaces; they move into it."""
+    links: NotRequired[list[LinkView]]
+    """Missed folds between plates."""
     matches: NotRequired[list[HullView]]
     """The matches, around plates of the step before; shown before they are rewritten."""
     other: NotRequired["PictureView"]

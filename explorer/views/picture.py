@@ -19,8 +19,9 @@ from explorer.views.messages import SHOW_ALL, actions_of, caption_of, message_of
 from explorer.views.places import grid_of, places_of
 from explorer.views.plain import plain_view
 from explorer.views.plates.cells import plates_of
-from explorer.views.plates.drawing import add_cells, origins_of_cells, plate_view, rects_of, size_of
-from explorer.views.plates.legend import plates_legend
+from explorer.views.plates.drawing import add_cells, origins_of_cells, plate_view, rects_of, size_of, stage_of
+from explorer.views.plates.legend import link_legend, plates_legend
+from explorer.views.plates.links import link_views, missed_links
 from explorer.views.plates.words import note_of_plates
 from explorer.views.roles import OUTPUT
 from explorer.views.tables import table_of
@@ -64,7 +65,8 @@ KIND_SIGNS = {
     "operator": ("", "other node"),
     "leaf": ("", "leaf"),
 }
-BADGE_TEXTS = {"✕": "lost a conflict", "?": "near miss", "≠": "nearly folded with another", OUTPUT: "output"}
+MISSED_FOLD = "≠"
+BADGE_TEXTS = {"✕": "lost a conflict", "?": "near miss", MISSED_FOLD: "nearly folded with another", OUTPUT: "output"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,6 +167,8 @@ class _Painter:
         }
         if self.group_by == "plates":
             view["note"] = note_of_plates(plates_of(index, at))
+            view["links"] = list(link_views(missed_links(index, at), stage_of(index, at)))
+            view["legend"] += link_legend(view["links"])
             view["actions"] = [action for action in view.get("actions", []) if action["name"] != SHOW_ALL]
         if self.group_by == "plates" and mode == "diff":
             view["origins"] = origins_of_cells(index, step)
@@ -185,7 +189,8 @@ class _Painter:
         items = _legend(nodes, edges, hulls, self.trial is not None, self.index.noun)
         if self.group_by != "plates":
             return items
-        shared = [item for item in items if item["channel"] == "hull" or item["sign"] in BADGE_TEXTS]
+        signs = BADGE_TEXTS.keys() - {MISSED_FOLD}  # links show missed folds
+        shared = [item for item in items if item["channel"] == "hull" or item["sign"] in signs]
         return [*plates_legend(nodes, edges, self.colour_by not in ("change", "kind")), *shared]
 
     def _coordinates(self, boxes: Sequence[Box], mode: ShownMode) -> NDArray[np.float32]:
@@ -262,7 +267,7 @@ class _Painter:
                     other = miss.nodes[1 - miss.nodes.index(node)]
                     missed.setdefault(single[node], []).append(f"Not folded together with node {other}: {miss.reason}")
         for name, lines in missed.items():
-            found.setdefault(name, []).append({"sign": "≠", "text": "; ".join(lines), "tone": "info"})
+            found.setdefault(name, []).append({"sign": MISSED_FOLD, "text": "; ".join(lines), "tone": "info"})
         return found
 
 
@@ -290,7 +295,7 @@ def _legend(
     hull_signs = {HULL_SIGNS[kind][0] for kind in hull_kinds}
     for sign, text in BADGE_TEXTS.items():
         if sign in signs - hull_signs:
-            add("badge", "info" if sign in ("≠", OUTPUT) else "warning", sign, text)
+            add("badge", "info" if sign in (MISSED_FOLD, OUTPUT) else "warning", sign, text)
     for kind, (sign, text) in KIND_SIGNS.items():
         if kind in kinds:
             add("shape", kind, sign, text)

@@ -6,7 +6,7 @@ from widgets.schema import EdgeView, LegendItem, NodeView, PictureView
 
 TELLING_CHANNELS = ("border", "hull", "mark")
 """Channels of the legend that show what a step did."""
-TELLING_ROLES = ("matched", "info", "warning")
+TELLING_ROLES = ("matched", "info", "warning", "nearMiss")
 """Signs of matches, conflicts, near misses and missed folds."""
 
 
@@ -28,6 +28,7 @@ def plain_view(after: PictureView) -> PictureView:
         "nodes": nodes,
         "edges": edges,
         "hulls": [],
+        "links": [],
         "legend": legend,
         "table": table_of(nodes, edges, []),
     }

@@ -3,8 +3,11 @@ import { test } from "node:test";
 
 import { readPicture } from "../../widgets/js/picture/reading.js";
 import { allCells, cellAt, cellsOf } from "../../widgets/js/plates/cells.js";
+import { layLink, linkElement } from "../../widgets/js/plates/links.js";
 import { between, movement } from "../../widgets/js/plates/movement.js";
 import { nameOf, relativesOf } from "../../widgets/js/plates/relatives.js";
+import { maker } from "../../widgets/js/shared/elements.js";
+import { newDocument } from "./dom.mjs";
 
 const plate = (cells, places, gap) => ({
   cells,
@@ -57,6 +60,39 @@ test("a cell lies in its plate, with half the gap on each side, and is found by 
   );
   assert.equal(cellAt(boxes[1], 115, 5)?.layer, 4);
   assert.equal(cellAt(boxes[1], 110, 5), null);
+});
+
+test("the reason of a missed fold is in its room, or else shown only where the link is lit", () => {
+  const link = {
+    source: "a",
+    target: "b",
+    points: [
+      [0, 0],
+      [0, 20],
+      [100, 20],
+      [100, 0],
+    ],
+    lines: ["so", "it is"],
+  };
+  const { links } = read(a, b, { links: [link, { ...link, at: [50, 40] }, { ...link, target: "gone" }] });
+  assert.deepEqual(
+    links.map(({ source, target, lines, at }) => [source.id, target.id, lines, at]),
+    [
+      ["a", "b", ["so", "it is"], null],
+      ["a", "b", ["so", "it is"], { x: 50, y: 40 }],
+    ],
+  );
+  const [narrow, roomy] = links.map((one) => linkElement(maker(newDocument()), one));
+  const seen = (drawn, k, lit) => {
+    layLink(drawn, k, lit);
+    return drawn.texts.map((text) => text.getAttribute("visibility"));
+  };
+  assert.deepEqual(seen(narrow, 1, false), ["hidden", "hidden"]);
+  assert.deepEqual(seen(narrow, 1, true), ["visible", "visible"]);
+  assert.deepEqual(seen(roomy, 1, false), ["visible", "visible"]);
+  assert.deepEqual(seen(roomy, 0.3, false), ["hidden", "hidden"]);
+  assert.equal(roomy.texts[0].getAttribute("x"), "50");
+  assert.equal(narrow.texts[0].getAttribute("x"), "50");
 });
 
 test("folding moves the cells of the layers together", () => {

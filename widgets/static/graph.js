@@ -2041,8 +2041,16 @@ function build(raw, floats, start) {
     })),
     origins: list(raw.origins).map(numbers),
     matches: list(raw.matches).map((match) => ({ ...readHull(record(match)), nodes: texts(record(match).nodes) })),
+    links: list(raw.links).flatMap((link) => readLink(record(link), byId) ?? []),
     other: null
   };
+}
+var pointOf2 = ([x, y]) => ({ x: number(x), y: number(y) });
+function readLink(link, byId) {
+  const [source, target] = [byId.get(text(link.source)), byId.get(text(link.target))];
+  const points = list(link.points).filter(Array.isArray).map(pointOf2);
+  if (!source || !target || points.length < 2) return null;
+  return { source, target, points, lines: texts(link.lines), at: Array.isArray(link.at) ? pointOf2(link.at) : null };
 }
 var numbers = (value) => list(value).map((item) => number(item));
 function readPlate(value) {
@@ -2114,7 +2122,7 @@ function readEdge(edge, byId) {
     copied: number(edge.copied_bytes),
     label: text(edge.label),
     pairs: numbers(edge.pairs),
-    bends: bends.map(([x, y]) => ({ x: number(x), y: number(y) })),
+    bends: bends.map(pointOf2),
     points: [],
     run: "v"
   };
@@ -2902,7 +2910,7 @@ function swatchParts(s, item, palette) {
   const mark = (text2, fill) => s("text", { ...MARK, fill, ...BOLD, text: text2 });
   const category = /^category-(\d+)$/.exec(role);
   if (channel === "cell") return cellParts(s, role, roles);
-  if (channel === "line") return [s("path", { d: "M1 8h24", stroke: roles[role], "stroke-width": 2.2 })];
+  if (channel === "line") return [lineOf2(s, role, roles)];
   if (channel === "mark") return markParts(s, role, roles);
   if (channel === "shape" || isKind(role)) return kindParts(s, role, roles);
   if (channel === "hull") {
@@ -2939,6 +2947,10 @@ function swatchParts(s, item, palette) {
   const ink = tone && roles[inkOn(role)] || roles.fg;
   const badge = box({ x: 4, width: 18, rx: 5, fill: tone ? roles[role] : roles.box, stroke: roles.kept });
   return [badge, mark(clip(sign, SIGN_SIZE, SIGN_ROOM, true), ink)];
+}
+function lineOf2(s, role, roles) {
+  const dotted = role === "nearMiss" ? { "stroke-dasharray": "2 4", "stroke-linecap": "round" } : {};
+  return s("path", { d: "M1 8h24", stroke: roles[role], "stroke-width": 2.2, ...dotted });
 }
 function kindParts(s, kind, roles) {
   const outline2 = { d: boxPath(kind, 23, 13), transform: "translate(13 8)", fill: roles.box, stroke: roles.kept };
@@ -3487,6 +3499,44 @@ var STYLE15 = `
 .ce-plate .ce-ring{vector-effect:non-scaling-stroke}
 `;
 
+// plates/links.js
+var [SIZE, MIN2, LINE2] = [12, 12, 1.25];
+var WORDED = 0.6;
+function linkElement({ s }, link) {
+  const d = `M${link.points.map(({ x, y }) => `${x} ${y}`).join("L")}`;
+  const texts2 = link.lines.map((line2) => s("text", { class: "ce-reason", text: line2 }));
+  const group = s(
+    "g",
+    { class: "ce-link" },
+    ["ce-link-line", "ce-link-reach"].map((name2) => s("path", { d, class: name2 })),
+    texts2
+  );
+  return { link, group, texts: texts2 };
+}
+function reasonPoint({ at, points }) {
+  const [one, other] = [points[1], points[points.length - 2]];
+  return at || { x: (one.x + other.x) / 2, y: (one.y + other.y) / 2 };
+}
+function layLink({ link, group, texts: texts2 }, k, lit) {
+  const { x, y } = reasonPoint(link);
+  const size = Math.max(SIZE, MIN2 / k);
+  const shown = lit || Boolean(link.at) && k >= WORDED;
+  group.setAttribute("class", `ce-link${lit ? " ce-lit" : ""}`);
+  texts2.forEach((text2, line2) => {
+    text2.setAttribute("visibility", shown ? "visible" : "hidden");
+    text2.setAttribute("font-size", size.toFixed(2));
+    text2.setAttribute("x", x);
+    text2.setAttribute("y", y + LINE2 * size * (line2 + 0.75));
+  });
+}
+var STYLE16 = `
+.ce-link-line{fill:none;stroke:var(--ce-nearMiss);stroke-width:2px;stroke-dasharray:2 5;stroke-linecap:round;vector-effect:non-scaling-stroke}
+.ce-link-reach{fill:none;stroke:transparent;stroke-width:14px;pointer-events:stroke;vector-effect:non-scaling-stroke}
+.ce-stage .ce-link:hover text.ce-reason{visibility:visible}
+.ce-link.ce-lit .ce-link-line,.ce-link:hover .ce-link-line{stroke-width:3.5px}
+.ce-stage text.ce-reason{dominant-baseline:auto;text-anchor:middle;font-style:italic;fill:var(--ce-fg);paint-order:stroke;stroke:var(--ce-ground);stroke-width:4px;stroke-linejoin:round}
+`;
+
 // plates/movement.js
 function around2(areas) {
   const x = Math.min(...areas.map((area) => area.x));
@@ -3772,11 +3822,13 @@ function platesScene(make, palette) {
   const defs = s("defs");
   const labelLayer = s("g", { class: "ce-boxes", role: "presentation" });
   const [hullLayer, tagLayer] = ["ce-hulls", "ce-tags"].map((layer) => s("g", { class: layer, "aria-hidden": "true" }));
-  const world = s("g", { role: "presentation" }, hullLayer, labelLayer, tagLayer);
+  const linkLayer = s("g", { "aria-hidden": "true" });
+  const world = s("g", { role: "presentation" }, linkLayer, hullLayer, labelLayer, tagLayer);
   const overlay = s("svg", { class: "ce-stage", role: "listbox", "aria-multiselectable": "true" }, defs, world);
   const stage = h("div", { class: "ce-stage ce-plates" }, canvas, overlay);
   let picture = null;
   let labels = [];
+  let links = [];
   let hulls = [];
   let plan = { moving: [], leaving: [] };
   let hold = 0;
@@ -3844,6 +3896,12 @@ function platesScene(make, palette) {
     const size = Math.max(1, MIN_TAG / (TAG * camera.k));
     for (const { tag, place } of hulls) tag?.setAttribute("transform", `${place} scale(${short(size)})`);
   }
+  function layLinks() {
+    for (const drawn of links) {
+      const ends = [drawn.link.source.id, drawn.link.target.id];
+      layLink(drawn, camera.k, ends.includes(marks.hover) || ends.some((id) => marks.selected.has(id)));
+    }
+  }
   return {
     stage,
     list: overlay,
@@ -3860,6 +3918,9 @@ function platesScene(make, palette) {
       plan = movement(allCells(shown), before, origins);
       labels = shown.boxes.map((box) => labelElement(make, box));
       labelLayer.replaceChildren(...labels.map(({ group }) => group));
+      links = shown.links.map((link) => linkElement(make, link));
+      linkLayer.replaceChildren(...links.map(({ group }) => group));
+      layLinks();
       hold = docks.length ? HOLD_MS / (HOLD_MS + MERGE_MS) : 0;
       docking = docks.length ? { ...shown, hulls: docks } : null;
       drawHulls(docking || shown);
@@ -3876,6 +3937,7 @@ function platesScene(make, palette) {
       }
       const seen = short(t >= 1 ? 1 : progress() ** 2);
       labelLayer.setAttribute("opacity", seen);
+      linkLayer.setAttribute("opacity", seen);
       for (const layer of [hullLayer, tagLayer]) layer.setAttribute("opacity", docking ? "1" : seen);
       later();
     },
@@ -3891,6 +3953,7 @@ function platesScene(make, palette) {
       world.setAttribute("transform", `translate(${corner}) scale(${Math.round(k * 1e4) / 1e4})`);
       if (scaled) for (const label of labels) layLabel(label, k);
       if (scaled) layTags();
+      if (scaled) layLinks();
       later();
     },
     mark(next) {
@@ -3912,6 +3975,7 @@ function platesScene(make, palette) {
         group.setAttribute("class", classes("ce-hull", `ce-hull-${item.kind}`, ...own));
         if (tag) tag.setAttribute("class", classes("ce-tag", `ce-tag-${item.kind}`, ...own));
       }
+      layLinks();
       later();
     },
     focus(id) {
@@ -4689,7 +4753,7 @@ function makeStage({ make, h }, { state }, { root, attach }) {
     }
   };
 }
-var STYLE16 = `
+var STYLE17 = `
 .ce-views{position:relative;display:flex;flex:1 1 auto;min-width:0;min-height:0}
 .ce-view{position:relative;flex:1 1 0;min-width:0;min-height:0;overflow:hidden;cursor:grab;touch-action:none}
 .ce-view+.ce-view{border-left:2px solid var(--ce-line)}
@@ -4779,7 +4843,7 @@ function makeStepper({ make, h, button, guard }, store, { goTo, goToEnd, walk, s
     }
   };
 }
-var STYLE17 = `
+var STYLE18 = `
 .ce-bar.ce-steps{flex-wrap:nowrap}
 .ce-slider{position:relative;flex:1 1 160px;min-width:90px;height:28px}
 .ce-slider input{-webkit-appearance:none;appearance:none;position:absolute;inset:0;width:100%;height:28px;margin:0;padding:0;background:transparent;cursor:pointer}
@@ -4799,7 +4863,7 @@ var STYLE17 = `
 `;
 
 // shared/failures.js
-var STYLE18 = `
+var STYLE19 = `
 .ce-fatal{padding:14px 16px;border-left:4px solid var(--ce-error);margin:10px;background:var(--ce-panel);overflow-wrap:anywhere}
 .ce-fatal b{display:block}
 `;
@@ -4825,7 +4889,7 @@ function makeFailures({ h }, announce) {
 }
 
 // scenes/style.js
-var STYLE19 = `
+var STYLE20 = `
 .ce-root g.ce-box:focus-visible{outline:none}
 .ce-tip{pointer-events:none}
 .ce-stage text{font-family:inherit;dominant-baseline:central;user-select:none;-webkit-user-select:none}
@@ -4928,7 +4992,7 @@ function makeTable({ h, button, textButton }, store) {
     }
   };
 }
-var STYLE20 = `
+var STYLE21 = `
 .ce-table{position:absolute;inset:0;z-index:2;overflow:auto;background:var(--ce-bg);padding:0 10px 10px}
 .ce-table table{border-collapse:collapse;width:100%;font-size:12.5px;font-variant-numeric:tabular-nums;margin:0;color:inherit}
 .ce-table caption{text-align:left;padding:8px 0;color:var(--ce-muted);caption-side:top}
@@ -5011,7 +5075,7 @@ function blocksPath(x, size, calls) {
   }
   return d;
 }
-var STYLE21 = `
+var STYLE22 = `
 .ce-timeline{flex:none;padding:5px 12px;border-top:1px solid var(--ce-line);background:var(--ce-panel)}
 .ce-runs{display:grid;grid-template-columns:auto 1fr auto;gap:3px 10px;align-items:center;font-size:12.5px}
 .ce-run{display:block;width:100%;height:14px}
@@ -5082,7 +5146,7 @@ function makeToolbar({ h, guard }, { state }, { setView }, setMode) {
     }
   };
 }
-var STYLE22 = `
+var STYLE23 = `
 .ce-segments button{border-radius:0;margin-left:-1px}
 .ce-segments button:first-child{border-radius:6px 0 0 6px;margin-left:0}
 .ce-segments button:last-child{border-radius:0 6px 6px 0}
@@ -5091,29 +5155,30 @@ var STYLE22 = `
 `;
 
 // parts/style.js
-var STYLE23 = [
+var STYLE24 = [
   STYLE8,
-  STYLE22,
+  STYLE23,
   STYLE4,
-  STYLE17,
+  STYLE18,
   STYLE5,
-  STYLE21,
+  STYLE22,
   STYLE6,
-  STYLE16,
+  STYLE17,
   STYLE3,
   STYLE14,
   STYLE13,
   STYLE10,
   STYLE12,
   STYLE2,
-  STYLE20,
+  STYLE21,
   STYLE9,
   STYLE11,
   STYLE7,
-  STYLE18,
   STYLE19,
+  STYLE20,
   STYLE15,
   STYLE,
+  STYLE16,
   SYSTEM_STYLE
 ].join("");
 
@@ -5299,7 +5364,7 @@ function render({ model, el }) {
     watch.observe(area);
     closing.push(() => watch.disconnect());
   }
-  const sheet = h("style", { text: STYLE23 });
+  const sheet = h("style", { text: STYLE24 });
   el.appendChild(sheet);
   el.appendChild(root);
   store.draw();

@@ -7,6 +7,7 @@ from explorer.views.hulls import near_miss_nodes
 from explorer.views.index import TraceIndex, cached
 from explorer.views.plates.cells import UNKNOWN, Plate, plates_of
 from explorer.views.plates.layout import MARGIN, Placed, Stage, place_plates
+from explorer.views.plates.links import missed_links
 from explorer.views.plates.words import calls_text, label_width, news_text, reads_text, rewrites_by_layer, shape_text
 from widgets.schema import EdgeView, PlateView, SmallPlateView
 
@@ -21,7 +22,8 @@ TURN = 10.0
 @cached
 def stage_of(index: TraceIndex, step: int) -> Stage:
     """Return where the plates are after a step."""
-    return place_plates(plates_of(index, step), label_width)
+    rooms = {(link.first.id, link.second.id): link.room for link in missed_links(index, step)}
+    return place_plates(plates_of(index, step), label_width, rooms)
 
 
 def placed_at(index: TraceIndex, step: int) -> Mapping[str, Placed]:

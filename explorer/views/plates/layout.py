@@ -1,8 +1,8 @@
 """Where plates and their cells are drawn: levels from left to right, wrapped like lines of text; never scaled down."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 from math import ceil, sqrt
 
 from explorer.views.plates.cells import Cell, Plate, Plates
@@ -70,10 +70,14 @@ Labels = Callable[[Plate], float]
 """The width of the longest label of a plate."""
 
 
-def place_plates(plates: Plates, label_width: Labels) -> Stage:
+Rooms = Mapping[tuple[str, str], float]
+"""Additional pixels between two neighbours of a level, by the ids of their boxes."""
+
+
+def place_plates(plates: Plates, label_width: Labels, rooms: Rooms) -> Stage:
     """Place the plates of a step on the number of lines with which they are largest on the page."""
     columns = [
-        _column([(plate, shape_of(plate, plates.grid)) for plate in of_level], label_width)
+        _column([(plate, shape_of(plate, plates.grid)) for plate in of_level], label_width, rooms)
         for _, of_level in groupby(plates.plates, key=lambda plate: plate.level)
     ]
     stages = (_stage(_lines(columns, number)) for number in range(1, min(MAX_LINES, max(len(columns), 1)) + 1))
@@ -117,6 +121,8 @@ class _Column:
     """The plates of one level, one below the other."""
 
     parts: Sequence[tuple[Plate, Shape]]
+    gaps: Sequence[float]
+    """The gap below each plate."""
     width: float
     height: float
 
@@ -124,17 +130,19 @@ class _Column:
         """Place the plates in the middle of a line."""
         y = top + (height - self.height) / 2
         found: list[Placed] = []
-        for plate, shape in self.parts:
+        for (plate, shape), gap in zip(self.parts, self.gaps, strict=True):
             y += ABOVE
             found.append(Placed(plate, left + (self.width - shape.width) / 2, y, self.width + LEVEL_GAP - 10, shape))
-            y += shape.height + BELOW + PLATE_GAP
+            y += shape.height + BELOW + gap
         return found
 
 
-def _column(parts: Sequence[tuple[Plate, Shape]], label_width: Labels) -> _Column:
+def _column(parts: Sequence[tuple[Plate, Shape]], label_width: Labels, rooms: Rooms) -> _Column:
     width = max(max(shape.width, label_width(plate)) for plate, shape in parts)
-    height = sum(shape.height + ABOVE + BELOW + PLATE_GAP for _, shape in parts) - PLATE_GAP
-    return _Column(parts, width, height)
+    ids = [plate.id for plate, _ in parts]
+    gaps = [*(PLATE_GAP + rooms.get(neighbours, 0.0) for neighbours in pairwise(ids)), 0.0]
+    height = sum(shape.height + ABOVE + BELOW for _, shape in parts) + sum(gaps)
+    return _Column(parts, gaps, width, height)
 
 
 # ---------------------------------------------------------------------- one plate

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from widgets.schema import EdgeView, LegendItem, NodeView
+from widgets.schema import EdgeView, LegendItem, LinkView, NodeView
 
 KINDS = {
     "input": "input layer",
@@ -37,6 +37,11 @@ def plates_legend(nodes: Sequence[NodeView], edges: Sequence[EdgeView], coloured
     if any(edge["copied_bytes"] for edge in edges):
         items += _items("line", [("copyLine", "read by copying")])
     return items + _items("mark", ((mark, text) for mark, text in MARKS.items() if mark in marks))
+
+
+def link_legend(links: Sequence[LinkView]) -> list[LegendItem]:
+    """Return the entry of the legend for missed folds, if there are any."""
+    return _items("line", [("nearMiss", "nearly folded together")] if links else [])
 
 
 def _items(channel: str, texts: Iterable[tuple[str, str]]) -> list[LegendItem]:

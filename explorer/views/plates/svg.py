@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from html import escape
 
+from explorer.views.plates.svg_links import STYLE as LINK_STYLE, link_elements
 from explorer.views.routes import Place
 from widgets.schema import EdgeView, HullView, LegendItem, NodeView, PictureView, PlateView
 from widgets.theme import LIGHT, heat
@@ -19,7 +20,8 @@ MIN_NUMBERED, MIN_PARTED = 27.0, 8.0
 HULL_PAD = 10.0
 MAX_CROSS = 12.0
 
-STYLE = """.x-cell{stroke:var(--kept);stroke-width:.8}
+STYLE = (
+    """.x-cell{stroke:var(--kept);stroke-width:.8}
 .x-slice{stroke:var(--ground);stroke-width:1}
 .x-sheet{stroke:var(--fg);fill-opacity:.38;stroke-opacity:.6}
 .x-frame{fill:none;stroke:var(--fg);stroke-width:2.2}
@@ -35,6 +37,8 @@ STYLE = """.x-cell{stroke:var(--kept);stroke-width:.8}
 .x-view text.x-line{font-size:12.5px;fill:var(--muted)}
 .x-view text.x-news{font-size:12.5px;font-style:italic}
 """
+    + LINK_STYLE
+)
 
 Rect = tuple[float, float, float, float]
 """Left, top, width, height."""
@@ -48,6 +52,7 @@ def plates_elements(view: PictureView, places: Sequence[Place]) -> list[str]:
     return [
         *(_lines(edge, rects, cells, count <= MAX_LINES) for edge in view["edges"]),
         *(_plate(node, node["plate"], rects, cells, view) for node in view["nodes"] if "plate" in node),
+        *link_elements(view.get("links", [])),
         *(_hull(hull, [rects[name] for name in hull["nodes"]]) for hull in view["hulls"] if hull["nodes"]),
     ]
 
@@ -166,7 +171,7 @@ def plate_swatch(item: LegendItem, x: float, y: float) -> str:
     """Return the sign of an entry of the legend at the left end of its line of text."""
     role, top = item["role"], y - 11
     if item["channel"] == "line":
-        kind = {"viewLine": "x-view-line", "copyLine": "x-copy-line"}.get(role, "")
+        kind = {"viewLine": "x-view-line", "copyLine": "x-copy-line", "nearMiss": "x-missed"}.get(role, "")
         return f'<path class="x-read {kind}" style="stroke-width:2" d="M{x:g} {top + 7:g}h34"/>'
     if item["channel"] == "mark":
         return _mark(role, (x + 2, top, 13, 13))

@@ -6,6 +6,9 @@ import pytest
 from inline_snapshot import snapshot
 
 from explorer.views import picture
+from explorer.views.plates.drawing import stage_of
+from explorer.views.plates.layout import ABOVE, BELOW
+from explorer.views.plates.links import LINE
 from explorer.views.static_svg import static_svg
 from tests.views.showing import SMALL, every_step, index_of
 from widgets.schema import Mode
@@ -110,7 +113,39 @@ def test_the_legend_names_what_occurs():
     }
 
 
+def test_missed_folds_are_links_with_their_reason_once_folding_has_begun():
+    assert [(link["source"], link["target"], link["lines"]) for link in plates("kronecker", 7).get("links", [])] == (
+        snapshot(
+            [
+                ("n6", "n8", ["Not folded", "together:", "weight.shape is", "16×16 above and", "64×64 below."]),
+                ("n7", "n9", ["Not folded", "together:", "weight.shape is", "16×16 above and 4×4", "below."]),
+            ]
+        )
+    )
+    assert plates("kronecker", 3).get("links") == []
+    assert plates("kronecker", 7, "plain").get("links") == []
+    assert plates("kronecker", 7, "before").get("links") == []
+    for step in (7, 10):
+        view = plates("kronecker", step)
+        assert [item["text"] for item in view["legend"]].count("nearly folded together") == 1
+        assert {link["source"] for link in view.get("links", [])} < {node["id"] for node in view["nodes"]}
+
+
+def test_a_plate_above_another_one_leaves_room_for_the_reason_between_them():
+    upper, lower = (one for one in stage_of(index_of("kronecker"), 7).placed if one.plate.level == 1)
+    (link, _) = plates("kronecker", 7).get("links", [])
+    top = link.get("at", [])[1]
+    assert upper.top + upper.shape.height + BELOW < top
+    assert top + LINE * len(link["lines"]) < lower.top - ABOVE
+
+
 # ---------------------------------------------------------------------- as SVG
+
+
+def test_the_svg_has_the_links_and_their_reasons():
+    svg = static_svg(picture(index_of("kronecker"), 7, group_by="plates"))
+    assert svg.count('x-missed"') == 2 + 1  # and in the legend
+    assert ">weight.shape is<" in svg
 
 
 @pytest.mark.parametrize("mode", ["diff", "before", "side"])

@@ -2,6 +2,7 @@
 
 import { STYLE as CLOSEUP } from "../closeup/panel.js";
 import { STYLE as PLATES } from "../plates/labels.js";
+import { STYLE as LINKS } from "../plates/links.js";
 import { STYLE as FAILURES } from "../shared/failures.js";
 import { STYLE as SCENES } from "../scenes/style.js";
 import { STYLE as FILM } from "./film.js";
@@ -46,5 +47,6 @@ export const STYLE = [
   SCENES,
   PLATES,
   CLOSEUP,
+  LINKS,
   SYSTEM_STYLE,
 ].join("");

@@ -36,7 +36,7 @@ function swatchParts(s, item, palette) {
   const category = /^category-(\d+)$/.exec(role);
 
   if (channel === "cell") return cellParts(s, role, roles);
-  if (channel === "line") return [s("path", { d: "M1 8h24", stroke: roles[role], "stroke-width": 2.2 })];
+  if (channel === "line") return [lineOf(s, role, roles)];
   if (channel === "mark") return markParts(s, role, roles);
   if (channel === "shape" || isKind(role)) return kindParts(s, role, roles);
   if (channel === "hull") {
@@ -73,6 +73,12 @@ function swatchParts(s, item, palette) {
   const ink = (tone && roles[inkOn(role)]) || roles.fg;
   const badge = box({ x: 4, width: 18, rx: 5, fill: tone ? roles[role] : roles.box, stroke: roles.kept });
   return [badge, mark(clip(sign, SIGN_SIZE, SIGN_ROOM, true), ink)];
+}
+
+/** A line; that of a missed fold is dotted. @param {Make["s"]} s @param {string} role @param {Record<string, string>} roles */
+function lineOf(s, role, roles) {
+  const dotted = role === "nearMiss" ? { "stroke-dasharray": "2 4", "stroke-linecap": "round" } : {};
+  return s("path", { d: "M1 8h24", stroke: roles[role], "stroke-width": 2.2, ...dotted });
 }
 
 /**

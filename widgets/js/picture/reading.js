@@ -85,8 +85,20 @@ function build(raw, floats, start) {
     })),
     origins: list(raw.origins).map(numbers),
     matches: list(raw.matches).map((match) => ({ ...readHull(record(match)), nodes: texts(record(match).nodes) })),
+    links: list(raw.links).flatMap((link) => readLink(record(link), byId) ?? []),
     other: null,
   };
+}
+
+/** @param {any} pair @returns {import("./types.js").Point} */
+const pointOf = ([x, y]) => ({ x: number(x), y: number(y) });
+
+/** @param {Record<string, any>} link @param {Map<string, Box>} byId @returns {import("./types.js").Link | null} */
+function readLink(link, byId) {
+  const [source, target] = [byId.get(text(link.source)), byId.get(text(link.target))];
+  const points = list(link.points).filter(Array.isArray).map(pointOf);
+  if (!source || !target || points.length < 2) return null;
+  return { source, target, points, lines: texts(link.lines), at: Array.isArray(link.at) ? pointOf(link.at) : null };
 }
 
 /** @param {any} value */
@@ -177,7 +189,7 @@ function readEdge(edge, byId) {
     copied: number(edge.copied_bytes),
     label: text(edge.label),
     pairs: numbers(edge.pairs),
-    bends: bends.map(([x, y]) => ({ x: number(x), y: number(y) })),
+    bends: bends.map(pointOf),
     points: [],
     run: "v",
   };

@@ -11,13 +11,14 @@
  *   pairs: number[], bends: Point[], points: Point[], run: "v" | "h"}} Edge
  * @typedef {{id: string, kind: string, boxes: Box[], label: string, reason: string}} Hull
  * @typedef {{id: string, kind: string, nodes: string[], label: string, reason: string}} Match  on the picture before
+ * @typedef {{source: Box, target: Box, points: Point[], lines: string[], at: Point | null}} Link  a missed fold
  * @typedef {{channel: string, role: string, sign: string, text: string}} LegendItem
  * @typedef {{columns: string[], rows: string[][]}} Table
  * @typedef {{name: string, label: string, beside: string}} Action
  * @typedef
  * {{step: number, mode: string, colourBy: string, groupBy: string, title: string, caption: string, note: string,
  *   message: string, width: number, height: number, boxes: Box[], byId: Map<string, Box>, edges: Edge[], hulls: Hull[],
- *   legend: LegendItem[], signs: Map<number, string>, table: Table, actions: Action[], origins: number[][], matches: Match[],
+ *   legend: LegendItem[], signs: Map<number, string>, table: Table, actions: Action[], origins: number[][], matches: Match[], links: Link[],
  *   other: Picture | null}} Picture
  * @typedef {{index: number, path: string, title: string, summary: string, changed: boolean, ok: boolean | null,
  * error: string, layers: number, counted: string, folds: number, matches: number, nearMisses: number, seconds:

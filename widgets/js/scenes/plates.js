@@ -6,6 +6,7 @@ import { short } from "../picture/shapes.js";
 import { layHulls } from "../picture/tags.js";
 import { allCells } from "../plates/cells.js";
 import { labelElement, layLabel, titleRect } from "../plates/labels.js";
+import { layLink, linkElement } from "../plates/links.js";
 import { between, movement } from "../plates/movement.js";
 import { paintCells, paintDepth, paintFrame, paintLines, paintMarks } from "../plates/paint.js";
 import { nameOf, relativesOf } from "../plates/relatives.js";
@@ -62,13 +63,16 @@ export function platesScene(make, palette) {
   const defs = s("defs");
   const labelLayer = s("g", { class: "ce-boxes", role: "presentation" });
   const [hullLayer, tagLayer] = ["ce-hulls", "ce-tags"].map((layer) => s("g", { class: layer, "aria-hidden": "true" }));
-  const world = s("g", { role: "presentation" }, hullLayer, labelLayer, tagLayer);
+  const linkLayer = s("g", { "aria-hidden": "true" });
+  const world = s("g", { role: "presentation" }, linkLayer, hullLayer, labelLayer, tagLayer);
   const overlay = s("svg", { class: "ce-stage", role: "listbox", "aria-multiselectable": "true" }, defs, world);
   const stage = h("div", { class: "ce-stage ce-plates" }, canvas, overlay);
   /** @type {Picture | null} */
   let picture = null;
   /** @type {import("../plates/labels.js").Label[]} */
   let labels = [];
+  /** @type {import("../plates/links.js").DrawnLink[]} */
+  let links = [];
   /** @type {import("./svg_lines.js").DrawnHull[]} */
   let hulls = [];
   /** @type {ReturnType<typeof movement>} */
@@ -156,6 +160,14 @@ export function platesScene(make, palette) {
     for (const { tag, place } of hulls) tag?.setAttribute("transform", `${place} scale(${short(size)})`);
   }
 
+  /** Links are lit if one of their plates is at the pointer or selected. */
+  function layLinks() {
+    for (const drawn of links) {
+      const ends = [drawn.link.source.id, drawn.link.target.id];
+      layLink(drawn, camera.k, ends.includes(marks.hover) || ends.some((id) => marks.selected.has(id)));
+    }
+  }
+
   return {
     stage,
     list: overlay,
@@ -172,6 +184,9 @@ export function platesScene(make, palette) {
       plan = movement(allCells(shown), before, origins);
       labels = shown.boxes.map((box) => labelElement(make, box));
       labelLayer.replaceChildren(...labels.map(({ group }) => group));
+      links = shown.links.map((link) => linkElement(make, link));
+      linkLayer.replaceChildren(...links.map(({ group }) => group));
+      layLinks();
       hold = docks.length ? HOLD_MS / (HOLD_MS + MERGE_MS) : 0;
       docking = docks.length ? { ...shown, hulls: docks } : null;
       drawHulls(docking || shown);
@@ -188,6 +203,7 @@ export function platesScene(make, palette) {
       }
       const seen = short(t >= 1 ? 1 : progress() ** 2);
       labelLayer.setAttribute("opacity", seen);
+      linkLayer.setAttribute("opacity", seen);
       for (const layer of [hullLayer, tagLayer]) layer.setAttribute("opacity", docking ? "1" : seen);
       later();
     },
@@ -203,6 +219,7 @@ export function platesScene(make, palette) {
       world.setAttribute("transform", `translate(${corner}) scale(${Math.round(k * 1e4) / 1e4})`);
       if (scaled) for (const label of labels) layLabel(label, k);
       if (scaled) layTags();
+      if (scaled) layLinks();
       later();
     },
     mark(next) {
@@ -224,6 +241,7 @@ export function platesScene(make, palette) {
         group.setAttribute("class", classes("ce-hull", `ce-hull-${item.kind}`, ...own));
         if (tag) tag.setAttribute("class", classes("ce-tag", `ce-tag-${item.kind}`, ...own));
       }
+      layLinks();
       later();
     },
     focus(id) {

@@ -1,0 +1,120 @@
+"""Missed folds as links: two plates whose layers were nearly folded together, with the reason in words."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+
+from explorer.trace import MissedFold
+from explorer.views.index import TraceIndex, cached
+from explorer.views.plates.cells import Plate, plates_of
+from explorer.views.plates.layout import ABOVE, BELOW, LINE_GAP, MARGIN, Placed, Stage
+from widgets.schema import LinkView
+
+CHARACTERS, LINE = 19, 15.0
+"""Maximum length of a line of the reason, in characters, and its height, in pixels."""
+ROOM = 14.0
+"""Room around the reason, in pixels."""
+REACH, TURN = 10.0, 18.0
+"""Distance of the ends of a link from its plates, and of its corners."""
+
+
+SHAPE = re.compile(r"\(\d+(, \d+)+\)")
+LANE, LANES = 3.0, 4
+"""Distance of links that are below the same line of plates; at most this many are told apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class MissedLink:
+    """Two plates that folding left apart; `first` is above or to the left of `second`."""
+
+    first: Plate
+    second: Plate
+    reason: str
+
+    @property
+    def lines(self) -> list[str]:
+        """The reason in lines."""
+        return wrap(self.reason, CHARACTERS)
+
+    @property
+    def room(self) -> float:
+        """Pixels that the reason needs between the two plates."""
+        return ROOM + LINE * len(self.lines)
+
+
+@cached
+def missed_links(index: TraceIndex, step: int) -> tuple[MissedLink, ...]:
+    """Return the plates after a step that folding leaves apart although they come close; none before it begins."""
+    if not any(entry.folds for entry in index.trace.steps[: step + 1]):
+        return ()
+    plates = plates_of(index, step).plates
+    position = {frozenset(cell.layer for cell in plate.cells): i for i, plate in enumerate(plates)}
+    members = {group.node: frozenset(group.members) for group in index.groups} if index.missed_folds else {}
+    found: list[MissedLink] = []
+    for miss in index.missed_folds:
+        if not all(members[node] in position for node in miss.nodes):
+            continue
+        ends = [position[members[node]] for node in miss.nodes]
+        first, second = plates[min(ends)], plates[max(ends)]
+        found.append(MissedLink(first, second, _reason(miss, first, second, is_swapped=ends[0] > ends[1])))
+    return tuple(found)
+
+
+def _reason(miss: MissedFold, first: Plate, second: Plate, *, is_swapped: bool) -> str:
+    """Return why two plates were not folded together, as a sentence."""
+    if miss.differences:
+        fields = [(name, *((there, here) if is_swapped else (here, there))) for name, here, there in miss.differences]
+        why = "; ".join(f"{name} is {_short(above)} above and {_short(below)} below" for name, above, below in fields)
+    elif first.level != second.level:
+        why = f"their keys are equal, but their levels are {first.level} and {second.level}"
+    else:
+        why = f"their keys are equal, but level {first.level} was switched off"
+    return f"Not folded together: {why}."
+
+
+def _short(value: str) -> str:
+    """Return a shape as it is written at a plate: `16×16`."""
+    return value[1:-1].replace(", ", "×") if SHAPE.fullmatch(value) else value
+
+
+def link_views(links: Sequence[MissedLink], stage: Stage) -> Iterator[LinkView]:
+    """Return the links of a drawing: their way and, if the plates are one below the other, the place of the reason."""
+    number = {one.plate.id: i for i, one in enumerate(stage.placed)}
+    for lane, link in enumerate(links):
+        ends = number[link.first.id], number[link.second.id]
+        first, second = stage.placed[ends[0]], stage.placed[ends[1]]
+        is_beside = link.first.level == link.second.level
+        view: LinkView = {
+            "source": link.first.id,
+            "target": link.second.id,
+            "lines": link.lines,
+            "points": _beside(first, second) if is_beside else _around(stage, *ends, lane),
+        }
+        if is_beside:
+            view["at"] = [first.left + first.shape.width / 2, first.top + first.shape.height + BELOW + ROOM / 2]
+        yield view
+
+
+def _beside(first: Placed, second: Placed) -> list[list[float]]:
+    """Return the way along the right sides of two plates of a level."""
+    ends = [(one.left + one.shape.width + REACH, one.top + one.shape.height / 2) for one in (first, second)]
+    corner = max(x for x, _ in ends) + TURN - REACH
+    return [[*ends[0]], [corner, ends[0][1]], [corner, ends[1][1]], [*ends[1]]]
+
+
+def _around(stage: Stage, first: int, second: int, lane: int) -> list[list[float]]:
+    """Return the way below the line of the first plate; links in several lanes do not cover each other."""
+    one, other = stage.placed[first], stage.placed[second]
+    start, end = (placed.left + placed.shape.width / 2 for placed in (one, other))
+    level = _bottom(stage, stage.line_of[first]) + LANE * (1 + lane % LANES)
+    down = [[start, one.top + one.shape.height + BELOW], [start, level]]
+    if stage.line_of[first] == stage.line_of[second]:
+        return [*down, [end, level], [end, other.top + other.shape.height + BELOW]]
+    return [*down, [end, level], [end, other.top - ABOVE]]
+
+
+def _bottom(stage: Stage, line: int) -> float:
+    """Return the lower edge of a line of plates."""
+    is_last = line + 1 == len(stage.tops)
+    return stage.height - MARGIN if is_last else stage.tops[line + 1] - LINE_GAP

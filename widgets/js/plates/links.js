@@ -1,0 +1,53 @@
+/** Missed folds: dotted lines between plates, and the reason in words, as SVG elements. */
+
+/**
+ * @typedef {import("../shared/elements.js").Make} Make
+ * @typedef {import("../picture/types.js").Link} Link
+ * @typedef {{link: Link, group: any, texts: any[]}} DrawnLink
+ */
+
+/** Size of the words in the picture, the least on the screen, and the height of a line as a part of it. */
+const [SIZE, MIN, LINE] = [12, 12, 1.25];
+/** Below this scale the words are shown only at a lit link. */
+const WORDED = 0.6;
+
+/** @param {Make} make @param {Link} link @returns {DrawnLink} */
+export function linkElement({ s }, link) {
+  const d = `M${link.points.map(({ x, y }) => `${x} ${y}`).join("L")}`;
+  const texts = link.lines.map((line) => s("text", { class: "ce-reason", text: line }));
+  const group = s(
+    "g",
+    { class: "ce-link" },
+    ["ce-link-line", "ce-link-reach"].map((name) => s("path", { d, class: name })),
+    texts,
+  );
+  return { link, group, texts };
+}
+
+/** Where the reason is: in the room that it has, or else at the middle of the line. @param {Link} link */
+function reasonPoint({ at, points }) {
+  const [one, other] = [points[1], points[points.length - 2]];
+  return at || { x: (one.x + other.x) / 2, y: (one.y + other.y) / 2 };
+}
+
+/** Lay out the words for a scale; `lit`: the pointer or the selection is at the link. @param {DrawnLink} drawn @param {number} k @param {boolean} lit */
+export function layLink({ link, group, texts }, k, lit) {
+  const { x, y } = reasonPoint(link);
+  const size = Math.max(SIZE, MIN / k);
+  const shown = lit || (Boolean(link.at) && k >= WORDED);
+  group.setAttribute("class", `ce-link${lit ? " ce-lit" : ""}`);
+  texts.forEach((text, line) => {
+    text.setAttribute("visibility", shown ? "visible" : "hidden");
+    text.setAttribute("font-size", size.toFixed(2));
+    text.setAttribute("x", x);
+    text.setAttribute("y", y + LINE * size * (line + 0.75));
+  });
+}
+
+export const STYLE = `
+.ce-link-line{fill:none;stroke:var(--ce-nearMiss);stroke-width:2px;stroke-dasharray:2 5;stroke-linecap:round;vector-effect:non-scaling-stroke}
+.ce-link-reach{fill:none;stroke:transparent;stroke-width:14px;pointer-events:stroke;vector-effect:non-scaling-stroke}
+.ce-stage .ce-link:hover text.ce-reason{visibility:visible}
+.ce-link.ce-lit .ce-link-line,.ce-link:hover .ce-link-line{stroke-width:3.5px}
+.ce-stage text.ce-reason{dominant-baseline:auto;text-anchor:middle;font-style:italic;fill:var(--ce-fg);paint-order:stroke;stroke:var(--ce-ground);stroke-width:4px;stroke-linejoin:round}
+`;
