@@ -20,12 +20,11 @@ check_python() {
     stop "Python 3.11 or later is needed; '$python' is $("$python" -V 2>&1). Choose another: make explore PYTHON=python3.12"
 }
 
-# Dependencies that pip does not install: graphviz's `dot` for the layout, the system's Chromium and Node.js for the browser
-# tests, and venv, which Debian packages separately.
+# Dependencies that pip does not install: the system's Chromium and Node.js for the browser tests, and venv, which Debian
+# packages separately.
 has_chromium() { command -v chromium || command -v chromium-browser || command -v google-chrome; }
 system_packages() {
   local missing=()
-  command -v dot >/dev/null || missing+=(graphviz)
   if [[ ",$extras," == *,test,* ]]; then
     has_chromium >/dev/null || missing+=(chromium)
     command -v node >/dev/null || missing+=(nodejs)

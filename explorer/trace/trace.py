@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from explorer.errors import CircuitError
 from explorer.graph import Graph
@@ -24,6 +24,7 @@ from explorer.trace.answers import (
 from explorer.trace.equivalence import check_steps
 from explorer.trace.events import RuleDescription
 from explorer.trace.folds import Folds
+from explorer.trace.graphviz_export import graphviz_of
 from explorer.trace.ladder import Level, level_of
 from explorer.trace.lineage import Lineages
 from explorer.trace.missed_folds import missed_folds
@@ -33,6 +34,9 @@ from explorer.trace.rules import conflicts, near_misses, rule_interactions, rule
 from explorer.trace.steps import Step, find_step
 from explorer.trace.text import steps_text
 from explorer.trace.why_not import WhyNots
+
+if TYPE_CHECKING:
+    from graphviz import Digraph  # pyright: ignore[reportMissingTypeStubs]
 
 Explainer = Callable[["Trace", int, str, int], tuple[tuple[Check, ...], Refusal | None]]
 """Runs the matcher again at a node: (trace, step, pattern, node) -> (its questions, the refusal or None)."""
@@ -109,6 +113,14 @@ class Trace:
     def circuit_at(self, step: "int | str | Step") -> Any:
         """The executable circuit after a step, with the present values. Raises: CircuitError for a loaded trace."""
         return self.step(step).snapshot.circuit()
+
+    def to_graphviz(self, step: "int | str | Step" = -1) -> "Digraph":
+        """The graph after a step, by default the last, as a `graphviz.Digraph`.
+
+        Its `source` is text for Graphviz; drawing it (`render`, or as the result of a notebook cell) needs `dot`.
+        """
+        found = self.step(step)
+        return graphviz_of(self.graph_at(found), found.path)
 
     def stats(self, step: "int | str | Step") -> Mapping[str, int]:
         """Counts after a step: layers, folds, parameters, FLOPs, bytes; for one example."""

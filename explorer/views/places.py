@@ -16,6 +16,7 @@ import numpy as np
 from explorer.views.box import Box, Boxes
 from explorer.views.grouping import boxes_of
 from explorer.views.index import TraceIndex, cached
+from explorer.views.layered import pull_up
 from explorer.views.layout import GAP, MARGIN, WIDE_ROW_GAP, Grid, layout
 from explorer.views.states import IntArray, State
 from widgets.schema import GroupBy
@@ -55,7 +56,7 @@ def grid_of(index: TraceIndex) -> Grid:
 def floor_grid(index: TraceIndex, group_by: GroupBy) -> Grid:
     """Return the sizes and gaps of a grouping: rows are further apart if the first picture is wide."""
     boxes = boxes_of(index, 0, group_by)
-    ranks = _ranks(boxes, box_edges(boxes.after, index.state(0)))
+    ranks = _ranks(index, boxes, box_edges(boxes.after, index.state(0)))
     widest = int(np.unique(ranks, return_counts=True)[1].max(initial=0))
     grid = grid_of(index)
     return grid if widest <= NARROW_COLUMNS else replace(grid, row_gap=WIDE_ROW_GAP)
@@ -75,7 +76,7 @@ def places_of(index: TraceIndex, step: int, group_by: GroupBy) -> Places:
         boxes = boxes_of(index, at, group_by)
         came_from: dict[str, tuple[str, ...]] = {}
         if at == 0:
-            points = first_places(boxes, index.state(0), grid)
+            points = first_places(index, boxes, grid)
         else:
             before = _Before(index, at, group_by)
             points = next_places(boxes, before, known, grid)
@@ -93,10 +94,10 @@ def origins_of(index: TraceIndex, step: int) -> Mapping[int, tuple[int, ...]]:
     return found | {group.node: group.members for group in entry.folds if group.members != (group.node,)}
 
 
-def first_places(boxes: Boxes, state: State, grid: Grid) -> dict[str, Point]:
+def first_places(index: TraceIndex, boxes: Boxes, grid: Grid) -> dict[str, Point]:
     """Return the positions of the first step."""
-    edges = box_edges(boxes.after, state)
-    levels = _ranks(boxes, edges)
+    edges = box_edges(boxes.after, index.state(0))
+    levels = _ranks(index, boxes, edges)
     points = layout(levels, edges, grid).tolist()
     return {box.id: (x, y) for box, (x, y) in zip(boxes.boxes, points, strict=True)}
 
@@ -108,8 +109,16 @@ def box_edges(box_of_node: IntArray, state: State) -> IntArray:
     return np.unique(pairs, axis=0).astype(np.int32).reshape(-1, 2)
 
 
-def _ranks(boxes: Boxes, edges: IntArray) -> IntArray:
-    """Return the row of each box: its level, or, if boxes span several levels, the longest distance between boxes."""
+def _ranks(index: TraceIndex, boxes: Boxes, edges: IntArray) -> IntArray:
+    """Return the row of each box: its level, or, if boxes span several levels, the longest distance between boxes.
+
+    Parameters of a tensor graph are next to the operators that read them; the inputs of a circuit share a row.
+    """
+    ranks = _longest_distances(boxes, edges)
+    return ranks if index.trace.level.has_circuit else pull_up(ranks, edges)
+
+
+def _longest_distances(boxes: Boxes, edges: IntArray) -> IntArray:
     levels = np.array([box.level for box in boxes.boxes], np.int32)
     if not len(edges) or (levels[edges[:, 0]] < levels[edges[:, 1]]).all():
         return levels

@@ -9,9 +9,11 @@ from explorer.app.commands.console import check_writable, notes, results
 
 if TYPE_CHECKING:
     from explorer.trace import Trace
+    from widgets.schema import ColourBy, Mode
 
 PICTURES = (".svg", ".png")
 """The formats of pictures, by the ending of the file's name."""
+ENGINES = ("own", "dot")
 Source = Annotated[str, typer.Argument(metavar="TRACE|NAME", help="a trace file, or a circuit to compile")]
 
 
@@ -37,25 +39,51 @@ def svg(
     step: Annotated[str, typer.Option(metavar="N|PATH", help="the step: by number (-1 is the last) or by path")] = "-1",
     mode: Annotated[str, typer.Option(help="diff, before, after or side")] = "diff",
     colour_by: Annotated[str, typer.Option(help="change, kind, memory or fold")] = "change",
+    engine: Annotated[str, typer.Option(help="own, or dot: the graph after the step, drawn by Graphviz")] = "own",
 ) -> None:
     """Write a step of a trace as a picture, SVG or PNG by the ending of the file's name."""
-    from explorer.app.images import picture_png
-    from explorer.errors import FileFormatError, unknown_name
-    from explorer.views import COLOURS, MODES, TraceIndex, picture, static_svg
+    from explorer.errors import FileFormatError, check_name, unknown_name
+    from explorer.views import COLOURS, MODES
 
     if mode not in MODES:
         raise unknown_name("mode", mode, list(MODES))
     if colour_by not in COLOURS:
         raise unknown_name("colouring", colour_by, list(COLOURS))
+    check_name("engine", engine, ENGINES)
     ending = out.suffix.lower()
     if ending not in PICTURES:
         raise FileFormatError(f"cannot write {out}: a picture is one of {', '.join(PICTURES)}, by the name of the file")
     check_writable(out)
     trace = _trace(source)
     index = trace.step(int(step) if step.lstrip("-").isdigit() else step).index
-    drawn = picture(TraceIndex(trace), index, mode, colour_by)
-    out.write_bytes(picture_png(drawn).data if ending == ".png" else static_svg(drawn).encode())
+    if engine == "dot":
+        out.write_bytes(_drawn_by_dot(trace, index, ending[1:]))
+    else:
+        out.write_bytes(_drawn(trace, index, mode, colour_by, ending))
     results().print(f"Wrote {out}: step {index}, {trace.step(index).path}.", markup=False)
+
+
+def _drawn(trace: "Trace", step: int, mode: "Mode", colour_by: "ColourBy", ending: str) -> bytes:
+    from explorer.app.images import picture_png
+    from explorer.views import TraceIndex, picture, static_svg
+
+    drawn = picture(TraceIndex(trace), step, mode, colour_by)
+    return picture_png(drawn).data if ending == ".png" else static_svg(drawn).encode()
+
+
+def _drawn_by_dot(trace: "Trace", step: int, file_format: str) -> bytes:
+    """Draw the graph after a step by Graphviz. Raises: MissingPackageError if `dot` is not installed."""
+    import graphviz  # pyright: ignore[reportMissingTypeStubs]
+
+    from explorer.errors import MissingPackageError
+
+    try:
+        return trace.to_graphviz(step).pipe(file_format)
+    except graphviz.ExecutableNotFound as error:
+        raise MissingPackageError(
+            "the engine 'dot' needs Graphviz, which is not installed; install it (apt install graphviz, "
+            "brew install graphviz or conda install graphviz), or use --engine own"
+        ) from error
 
 
 def _trace(source: str) -> "Trace":
