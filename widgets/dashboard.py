@@ -31,6 +31,7 @@ class GraphPane(AnyWidgetComponent):
     details = param.String("")
     options = param.Dict({})
     request = param.Dict({})
+    progress = param.Dict({})
 
     def __init__(self, **params: Any) -> None:
         params = {"sizing_mode": "stretch_width", "styles": UNBOUNDED, **params}

@@ -30,6 +30,17 @@ class BadgeView(TypedDict):
     tone: Literal["info", "warning", "error"]
 
 
+class HalfBarView(TypedDict):
+    """The measured time of the calls of a plate in one lane."""
+
+    lane: str
+    """`cpu`, `cuda`, or those of a recorded run: `recorded-cpu`, `recorded-cuda`."""
+    share: float
+    """Of the longest time in the picture: 0 to 1."""
+    text: str
+    """The time with its interval."""
+
+
 class PlateView(TypedDict):
     """What is drawn in a box that is a plate: a cell for each layer, or for each slice of a folded layer.
 
@@ -56,6 +67,8 @@ class PlateView(TypedDict):
     """The shapes of its parameters: `64×16×17`."""
     marks: NotRequired[dict[str, list[int]]]
     """Cells by what happened to them: `matched`, `lost`, `near-miss`, `new`."""
+    times: NotRequired[list[HalfBarView]]
+    """Only if the calls of the plate were measured."""
 
 
 class NodeView(TypedDict):
@@ -133,7 +146,7 @@ class LinkView(TypedDict):
 class LegendItem(TypedDict):
     """One entry of the legend: each visual channel has one meaning, and every colour comes with a sign."""
 
-    channel: Literal["fill", "border", "badge", "hull", "shape", "edge", "cell", "line", "mark"]
+    channel: Literal["fill", "border", "badge", "hull", "shape", "edge", "cell", "line", "mark", "bar"]
     role: str
     """Name of a colour role or shape of the drawing code (`added`, `near-miss`, `sum`, `category-3`, `scale`)."""
     sign: str
@@ -200,8 +213,8 @@ class SmallPlateView(TypedDict):
     at: list[int]
     """Left, top, width and height in percent of the drawing's width."""
     calls: int
-    ms: NotRequired[float]
-    """Measured milliseconds of its calls."""
+    ms: NotRequired[dict[str, float]]
+    """Measured milliseconds of its calls, by lane."""
 
 
 class FrameView(TypedDict):
@@ -216,7 +229,9 @@ class FrameView(TypedDict):
     plates: NotRequired[list[SmallPlateView]]
     """A small drawing, for circuits that are not too large."""
     times: NotRequired[dict[str, float]]
-    """Measured milliseconds by device."""
+    """Measured milliseconds by lane."""
+    missing: NotRequired[dict[str, str]]
+    """Why devices of this machine have no times, if others have."""
 
 
 class StepView(TypedDict):

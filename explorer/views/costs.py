@@ -11,11 +11,12 @@ from explorer.timings import Timing
 from explorer.trace import Step, StepCheck
 from explorer.views.bars import bar, bars_view
 from explorer.views.index import TraceIndex
+from explorer.views.lanes import LANES, in_order
 from explorer.views.words import bytes_text, time_text
 from widgets.schema import BarsView, SectionView
 
 Measurements = Mapping[int, Mapping[str, Timing]]
-"""The measured times of the states after steps, by device."""
+"""The measured times of the states after steps, by lane."""
 
 
 def _number(value: float) -> str:
@@ -50,7 +51,7 @@ def cost_strip(
     check: StepCheck | None = None,
     missing: Mapping[str, str] | None = None,
 ) -> SectionView:
-    """Return the statistics after a step with their changes, times, and the difference of the outputs.
+    """Return the statistics after a step with their changes, times by lane, and the difference of the outputs.
 
     `missing` maps devices to the reason why they have no time.
     """
@@ -63,8 +64,8 @@ def cost_strip(
             sign = "+" if change > 0 else "−"
             rows.append([title, text(stats[name]) + (f" ({sign}{text(abs(change))})" if change else "")])
     here = (times or {}).get(step, {})
-    for device in TIMES:
-        rows.append([NAMES_OF_TIMES[device], _time_text(here.get(device), (missing or {}).get(device, "not measured"))])
+    for lane in (*TIMES, *(lane for lane in in_order(here) if lane not in TIMES)):
+        rows.append([LANES[lane], _time_text(here.get(lane), (missing or {}).get(lane, "not measured"))])
     if check is None:
         rows.append(["difference of the outputs", "not checked"])
     else:

@@ -2,35 +2,39 @@
 
 from collections.abc import Mapping
 
-from explorer.timings import CPU, Timing
+from explorer.timings import Timing
 from explorer.trace import Step
 from explorer.views.costs import Measurements
 from explorer.views.index import TraceIndex
+from explorer.views.lanes import LayerTimes, in_order
 from explorer.views.plates.drawing import small_plates
 from explorer.views.sentences import calls_of, sentence_of
 from widgets.schema import FrameView
 
-LayerTimes = Mapping[int, Mapping[int, float]]
-"""Milliseconds of layers, by step and layer."""
 MAX_DRAWN = 10_000
 """Larger circuits have no small drawings, which would take seconds."""
 
 
 def film(
-    index: TraceIndex, times: Measurements | None = None, layer_times: LayerTimes | None = None
+    index: TraceIndex,
+    times: Measurements | None = None,
+    layer_times: LayerTimes | None = None,
+    missing: Mapping[str, str] | None = None,
 ) -> list[FrameView]:
     """Return a frame for the first step, and one for each that changed something or failed, in order.
 
-    `times` are the measured times after steps, `layer_times` the milliseconds of their layers.
+    `times` are the measured times after steps, `layer_times` those of layers; `missing` says why a device has none.
     """
     return [
-        _frame(index, step, (times or {}).get(step.index, {}), (layer_times or {}).get(step.index, {}))
+        _frame(index, step, (times or {}).get(step.index, {}), layer_times or {}, missing or {})
         for step in index.trace.steps
         if _is_shown(step)
     ]
 
 
-def _frame(index: TraceIndex, step: Step, times: Mapping[str, Timing], layers: Mapping[int, float]) -> FrameView:
+def _frame(
+    index: TraceIndex, step: Step, times: Mapping[str, Timing], layers: LayerTimes, missing: Mapping[str, str]
+) -> FrameView:
     frame: FrameView = {
         "step": step.index,
         "label": step.at.words,
@@ -38,11 +42,11 @@ def _frame(index: TraceIndex, step: Step, times: Mapping[str, Timing], layers: M
         "sentence": sentence_of(index, step.index),
     }
     if index.trace.level.has_circuit and index.size <= MAX_DRAWN:
-        on_cpu = set(times) <= {CPU}  # otherwise the layers were measured on the other device
-        frame["plates"] = small_plates(index, step.index, layers if on_cpu else {})
-    medians = {device: one.estimate.median for device, one in times.items() if one.estimate is not None}
+        frame["plates"] = small_plates(index, step.index, layers)
+    medians = {lane: one.estimate.median for lane in in_order(times) if (one := times[lane]).estimate is not None}
     if medians:
         frame["times"] = medians
+        frame["missing"] = {device: why for device, why in missing.items() if device not in medians}
     return frame
 
 

@@ -1,35 +1,53 @@
 """Views of the measured times of single layers: a heat map, the slowest ones, and their sum."""
 
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 from explorer.errors import CircuitError
-from explorer.timings import CPU, LAYER, READ, SUM, WHOLE, Run, Timing
+from explorer.timings import CPU, LAYER, READ, SUM, WHOLE, Estimate, Run, Timing
 from explorer.views.index import TraceIndex
+from explorer.views.lanes import LayerTimes, main_lane
 from explorer.views.timings import check_fits, device_text, share_text
 from explorer.views.words import plural, time_text
 from widgets.schema import TableView
 
+Time = TypeVar("Time")
+"""Milliseconds, or an estimate of them."""
+
 
 def layer_heat(run: Run, device: str = CPU) -> dict[int, float]:
     """Return milliseconds by layer id, for `picture(times=...)` and `details(times=...)`."""
+    return {node: found.median for node, found in layer_estimates(run, device).items()}
+
+
+def layer_estimates(run: Run, device: str) -> dict[int, Estimate]:
+    """Return the time of each layer of a run by its id."""
     timings = [timing for timing in run.on(device) if timing.what == LAYER]
-    return {t.node: t.estimate.median for t in timings if t.node is not None and t.estimate is not None}
+    return {t.node: t.estimate for t in timings if t.node is not None and t.estimate is not None}
 
 
-def layer_times_at(index: TraceIndex, step: int, measured: Mapping[int, Mapping[int, float]]) -> dict[int, float]:
-    """Return milliseconds by layer id at a step, from layers measured at some steps, nearest first.
+def layer_times_at(index: TraceIndex, step: int, measured: Mapping[int, Mapping[int, Time]]) -> dict[int, Time]:
+    """Return the time of each layer at a step, from layers measured at some steps, nearest first.
 
     A layer keeps its time at every step at which it has the same inputs and settings.
     """
     state, inputs = index.state(step), index.step(step).snapshot.graph.inputs
-    found: dict[int, float] = {}
+    found: dict[int, Time] = {}
     for known in sorted(measured, key=lambda other: (abs(other - step), other)):
         there, inputs_there = index.state(known), index.step(known).snapshot.graph.inputs
-        for node, milliseconds in measured[known].items():
+        for node, time in measured[known].items():
             is_here = node not in found and node in inputs and inputs.get(node) == inputs_there.get(node)
             if is_here and index.same(int(state.node[node]), int(there.node[node])):
-                found[node] = milliseconds
+                found[node] = time
     return found
+
+
+def heat_at(index: TraceIndex, step: int, measured: LayerTimes) -> dict[int, float] | None:
+    """Return milliseconds by layer id at a step, of one lane; None if no layer was measured."""
+    lane = main_lane(measured)
+    if lane is None:
+        return None
+    return {node: found.median for node, found in layer_times_at(index, step, measured[lane]).items()}
 
 
 def layer_table(index: TraceIndex, run: Run, device: str = CPU, limit: int = 10) -> TableView:

@@ -14,6 +14,7 @@ from explorer.views.fills import Forms, fill_legend, fills_of, log_scale
 from explorer.views.grouping import boxes_of, drawn_grouping
 from explorer.views.hulls import hulls_of
 from explorer.views.index import TraceIndex
+from explorer.views.lanes import LayerTimes
 from explorer.views.layout import MARGIN
 from explorer.views.messages import SHOW_ALL, actions_of, caption_of, message_of, note_of, step_title
 from explorer.views.places import grid_of, places_of
@@ -22,6 +23,7 @@ from explorer.views.plates.cells import plates_of
 from explorer.views.plates.drawing import add_cells, origins_of_cells, plate_view, rects_of, size_of, stage_of
 from explorer.views.plates.legend import link_legend, plates_legend
 from explorer.views.plates.links import link_views, missed_links
+from explorer.views.plates.times import half_bars, legend_of_times, plate_times
 from explorer.views.plates.words import note_of_plates
 from explorer.views.roles import OUTPUT
 from explorer.views.tables import table_of
@@ -86,15 +88,16 @@ def picture(
     *,
     near_misses: str | None = None,
     times: Mapping[int, float] | None = None,
+    layer_times: LayerTimes | None = None,
     trial: PatternTrial | None = None,
     everything: bool = False,
 ) -> Picture:
     """Return the picture of a step.
 
     `near_misses` names a pattern whose near misses get hulls and badges; `times` maps node ids to milliseconds, for
-    `colour_by="time"`; a `trial` replaces the step's matches, hulls and message by those of a trial pattern. A
-    grouping of more than 2,000 boxes is drawn by level and fold key, with a note and the action `show-all`, unless
-    `everything` is set.
+    `colour_by="time"`; `layer_times` are drawn as half bars of plates; a `trial` replaces the step's matches, hulls
+    and message by those of a trial pattern. A grouping of more than 2,000 boxes is drawn by level and fold key, with a
+    note and the action `show-all`, unless `everything` is set.
     Raises: UnknownNameError for an unknown step, mode, colouring, grouping or pattern.
     """
     choices = (("mode", mode, ALL_MODES), ("colouring", colour_by, COLOURS), ("grouping", group_by, GROUPINGS))
@@ -102,7 +105,7 @@ def picture(
         check_name(kind, name, known)
     at = index.step(step).index
     drawn = group_by if everything else drawn_grouping(index, at, group_by)
-    painter = _Painter(index, at, colour_by, drawn, near_misses, times, trial)
+    painter = _Painter(index, at, colour_by, drawn, near_misses, times, layer_times or {}, trial)
     if mode == "plain":
         after = painter.paint("after", "after")
         return Picture(plain_view(after.view), after.coordinates)
@@ -126,6 +129,7 @@ class _Painter:
     group_by: GroupBy
     near_misses: str | None
     times: Mapping[int, float] | None
+    layer_times: LayerTimes
     trial: PatternTrial | None
 
     def paint(self, shown_mode: ShownMode, mode: Mode) -> Picture:
@@ -146,6 +150,7 @@ class _Painter:
             for node in nodes:
                 marked = mode != "after"
                 node["plate"] = plate_view(index, step, node["id"], at=at, near_misses=self.near_misses, marked=marked)
+            legend += self._add_times(nodes, at)
         view: PictureView = {
             "version": VERSION,
             "step": step,
@@ -174,6 +179,16 @@ class _Painter:
             view["origins"] = origins_of_cells(index, step)
             view["matches"] = hulls_of(index, step, self.group_by, "before")
         return Picture(view, coordinates)
+
+    def _add_times(self, nodes: Sequence[NodeView], at: int) -> list[LegendItem]:
+        """Add the half bars of plates whose calls were measured, and return their legend."""
+        plates = {plate.id: plate for plate in plates_of(self.index, at).plates}
+        times = plate_times(self.index, at, list(plates.values()), self.layer_times)
+        for node in nodes:
+            bars = half_bars(plates[node["id"]], times)
+            if bars and "plate" in node:
+                node["plate"]["times"] = bars
+        return legend_of_times(times)
 
     def _state_of_plates(self) -> ShownMode:
         """What plates show as the difference: the state after, or before it if that has what is asked for.

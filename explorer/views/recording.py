@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from explorer.trace import StepCheck
 from explorer.views.details import details
 from explorer.views.index import TraceIndex
+from explorer.views.lanes import LayerTimes
+from explorer.views.layer_timings import heat_at
 from explorer.views.picture import picture
 from explorer.views.steps import steps
 from widgets.schema import VERSION, ColourBy, GroupBy, Mode, RecordingView
@@ -49,16 +51,16 @@ def add_looks(
     looks: Iterable[PictureKey],
     *,
     near_misses: str | None = None,
-    times: Mapping[int, Mapping[int, float]] | None = None,
+    layer_times: LayerTimes | None = None,
 ) -> None:
     """Add pictures to a recording, under the keys `step/mode/colour_by/group_by`; existing ones are skipped.
 
-    `near_misses` names the pattern whose near misses are drawn; `times` maps steps and layers to milliseconds.
+    `near_misses` names the pattern whose near misses are drawn; `layer_times` are the times of layers.
     """
     for look in looks:
         key = "/".join(map(str, look))
         if key not in recorded["pictures"]:
-            _add(recorded, index, key, look, near_misses, times or {})
+            _add(recorded, index, key, look, near_misses, layer_times or {})
 
 
 def _add(
@@ -67,14 +69,17 @@ def _add(
     key: str,
     look: PictureKey,
     near_misses: str | None,
-    times: Mapping[int, Mapping[int, float]],
+    layer_times: LayerTimes,
 ) -> None:
     step, mode, colour_by, group_by = look
-    drawn = picture(index, step, mode, colour_by, group_by, near_misses=near_misses, times=times.get(step))
+    times = heat_at(index, step, layer_times)
+    drawn = picture(
+        index, step, mode, colour_by, group_by, near_misses=near_misses, times=times, layer_times=layer_times
+    )
     recorded["pictures"][key] = drawn.view
     recorded["coordinates"][key] = base64.b64encode(drawn.coordinates.astype("<f4").tobytes()).decode()
     shown = [*drawn.view["nodes"], *(drawn.view["other"]["nodes"] if "other" in drawn.view else ())]
     for node in shown:
         name = f"{step}/{node['id']}"
         if name not in recorded["details"]:
-            recorded["details"][name] = details(index, step, node["ids"], times=times.get(step))
+            recorded["details"][name] = details(index, step, node["ids"], times=times)

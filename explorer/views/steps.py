@@ -5,8 +5,9 @@ from typing import TypedDict
 
 from explorer.trace import Step, StepCheck, parse_path
 from explorer.views.costs import Measurements
-from explorer.views.film import LayerTimes, film
+from explorer.views.film import film
 from explorer.views.index import TraceIndex
+from explorer.views.lanes import LayerTimes
 from explorer.views.messages import step_title
 from explorer.views.states import folds_of
 from explorer.views.words import plural
@@ -24,9 +25,10 @@ def steps(
     checks: Mapping[int, StepCheck] | None = None,
     times: Measurements | None = None,
     layer_times: LayerTimes | None = None,
+    missing: Mapping[str, str] | None = None,
 ) -> list[StepView]:
-    """Return all steps; `checks` maps steps to the results of `trace.check()`, `times` to measured times."""
-    frames = {frame["step"]: frame for frame in film(index, times, layer_times)}
+    """Return all steps; `checks` maps steps to the results of `trace.check()`, the others are those of `film()`."""
+    frames = {frame["step"]: frame for frame in film(index, times, layer_times, missing)}
     found: list[StepView] = []
     layers = folds = 0
     counted: Counted = {} if index.noun == "layer" else {"counted": f"{index.noun}s".capitalize()}

@@ -8,7 +8,7 @@ from inline_snapshot import snapshot
 
 import explorer
 from explorer.templates import gallery
-from explorer.timings import Estimate, Timing
+from explorer.timings import Estimate, Timing, estimate
 from explorer.views import TraceIndex, calls_of, film, sentence_of
 from tests.views.showing import SMALL, every_step, index_of
 
@@ -83,14 +83,16 @@ def test_a_loaded_trace_has_the_same_film(tmp_path):
     assert film(loaded) == film(TraceIndex(trace))
 
 
-def test_frames_have_the_times_of_steps_and_plates_those_of_layers_of_the_same_device():
+def test_frames_have_the_times_of_steps_and_plates_those_of_their_layers_by_lane():
     index = index_of("conflict")
-    layers = {0: dict.fromkeys(range(12), 0.25)}
+    layers = {"cpu": {0: dict.fromkeys(range(12), estimate([0.00025]))}}
     one = Estimate(3.0, 2.9, 3.1, 2.9, 3.1, 20, 0.96)
-    measured = {device: Timing("compile", device, 256, one) for device in ("cpu", "cuda")}
-    frame = film(index, {0: {"cpu": measured["cpu"]}}, layers)[0]
-    assert frame.get("times") == {"cpu": 3.0}
-    assert sum(plate.get("ms", 0.0) for plate in frame.get("plates", [])) == pytest.approx(12 * 0.25)
-    both = film(index, {0: measured}, layers)[0]
-    assert not any("ms" in plate for plate in both.get("plates", []))
+    measured = {lane: Timing("compile", lane, 256, one) for lane in ("cpu", "recorded-cuda")}
+    missing = {"cuda": "no CUDA device"}
+    frame = film(index, {0: measured}, layers, missing)[0]
+    assert frame.get("times") == {"cpu": 3.0, "recorded-cuda": 3.0}
+    assert frame.get("missing") == missing
+    plates = [plate.get("ms", {}) for plate in frame.get("plates", [])]
+    assert sum(ms["cpu"] for ms in plates) == pytest.approx(12 * 0.25)
+    assert not any("recorded-cuda" in ms for ms in plates)  # times of another device do not divide it
     assert "times" not in film(index)[0]

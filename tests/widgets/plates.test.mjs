@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { rowsOf } from "../../widgets/js/parts/timeline.js";
+import { describeBox } from "../../widgets/js/picture/words.js";
+import { barsElement, layBars } from "../../widgets/js/plates/bars.js";
+import { platesScene } from "../../widgets/js/scenes/plates.js";
+import { maker } from "../../widgets/js/shared/elements.js";
+import { paletteFor } from "../../widgets/js/shared/theme.js";
+import { newDocument } from "./dom.mjs";
 import { readPicture } from "../../widgets/js/picture/reading.js";
 import { allCells, cellAt, cellsOf } from "../../widgets/js/plates/cells.js";
 import { layLink, linkElement } from "../../widgets/js/plates/links.js";
@@ -151,4 +158,97 @@ test("a cell lights up all that it depends on and all that depends on it", () =>
   assert.deepEqual([...relativesOf(picture, "a", 0)].sort(), [nameOf("a", 0), nameOf("b", 1)]);
   assert.deepEqual([...relativesOf(picture, "b", 1)].sort(), [nameOf("a", 0), nameOf("b", 1)]);
   assert.equal(relativesOf(picture, "b", -1).size, 4);
+});
+
+const frame = (calls, times, plates = [{ kind: "sum", at: [0, 0, 9, 9], calls, ms: {} }]) => ({
+  step: 0,
+  label: "",
+  calls,
+  sentence: "",
+  times,
+  missing: {},
+  plates,
+});
+
+test("the rows of the time line are in one unit: times of a device only if each row has one", () => {
+  const lengths = (...frames) => rowsOf(frames).map(({ name, lane, length }) => [name, lane, length]);
+  const [many, few] = [frame(170, { cpu: 9, cuda: 4 }), frame(8, { cpu: 2, cuda: 1 })];
+  assert.deepEqual(lengths(frame(170, {}), frame(8, {})), [
+    ["before", "", 170],
+    ["after", "", 8],
+  ]);
+  assert.deepEqual(lengths(many, frame(8, {})), [
+    ["before", "", 170],
+    ["after", "", 8],
+  ]);
+  assert.deepEqual(lengths(many, few), [
+    ["CPU before", "cpu", 9],
+    ["CPU after", "cpu", 2],
+    ["CUDA before", "cuda", 4],
+    ["CUDA after", "cuda", 1],
+  ]);
+  assert.deepEqual(lengths(many, frame(8, { cpu: 2, "recorded-cuda": 1 })), [
+    ["CPU before", "cpu", 9],
+    ["CPU after", "cpu", 2],
+  ]);
+  assert.deepEqual(lengths(frame(8, { "recorded-cuda": 1 })), [["CUDA, recorded runs", "recorded-cuda", 1]]);
+  assert.deepEqual(lengths(), []);
+});
+
+test("the half bars of a plate are as long as their share, and on the screen never thinner than at full scale", () => {
+  const timed = { ...a, plate: { ...a.plate, times: [{ lane: "cpu", share: 0.5, text: "CPU: 2 ms" }] } };
+  const { boxes } = read(timed);
+  const document = newDocument();
+  const { s } = maker(document);
+  const bars = barsElement(s, boxes[0]);
+  const [full, half] = [1, 0.5].map((k) => {
+    const room = layBars(bars, boxes[0], k);
+    return {
+      room,
+      width: Number(bars[0].bar.getAttribute("width")),
+      height: Number(bars[0].bar.getAttribute("height")),
+    };
+  });
+  assert.equal(full.width, Number(bars[0].track.getAttribute("width")) / 2);
+  assert.equal(half.width, full.width);
+  assert.equal(half.height, 2 * full.height);
+  assert.ok(half.room > full.room);
+  assert.match(describeBox(boxes[0]), /CPU: 2 ms/);
+  assert.equal(layBars(barsElement(s, read(a).boxes[0]), read(a).boxes[0], 1), 0);
+});
+
+/** A pen that notes the opacity of what it fills. */
+const penOf = (alphas) =>
+  new Proxy(
+    { globalAlpha: 1 },
+    {
+      get: (pen, name) => (name === "fill" ? () => alphas.push(pen.globalAlpha) : (pen[name] ?? (() => undefined))),
+      set: (pen, name, value) => ((pen[name] = value), true),
+    },
+  );
+
+test("hovering dims what is unrelated, but nothing if the reads of cells are not known", () => {
+  const alphasOf = (first, second, more) => {
+    const document = newDocument();
+    const make = maker(document);
+    const alphas = [];
+    const pen = penOf(alphas);
+    const scene = platesScene(
+      {
+        ...make,
+        h: (name, ...rest) => Object.assign(make.h(name, ...rest), name === "canvas" ? { getContext: () => pen } : {}),
+      },
+      () => paletteFor(document, "light"),
+    );
+    scene.show(read(first, second, more), new Map());
+    scene.look({ k: 1, x: 0, y: 0 }, 200, 100);
+    scene.mark({ selected: new Set(), found: null, hull: "", hover: "a", focus: "", cell: 0 });
+    return new Promise((done) => setTimeout(() => done((scene.close(), alphas)), 60));
+  };
+  return Promise.all([
+    alphasOf(a, b).then((alphas) => assert.deepEqual(new Set(alphas), new Set([1, 0.16]))),
+    alphasOf(a, b, { edges: [{ source: "a", target: "b", count: 2 }] }).then((alphas) =>
+      assert.deepEqual(new Set(alphas), new Set([1])),
+    ),
+  ]);
 });

@@ -24,6 +24,7 @@ import { makeRequesting } from "./controls/requesting.js";
 import { makeSaving } from "./controls/saving.js";
 import { makeSelecting } from "./controls/selecting.js";
 import { makeStepping } from "./controls/stepping.js";
+import { makeTiming } from "./controls/timing.js";
 import { makeFilm } from "./parts/film.js";
 import { makeFoot } from "./parts/foot.js";
 import { makeFrame } from "./parts/frame.js";
@@ -77,13 +78,14 @@ function render({ model, el }) {
   const stepping = makeStepping(ui, store, saving, loading);
   const requesting = makeRequesting(store, saving, loading, stepping);
   const selecting = makeSelecting(ui, store, saving, { root, stage, camera, lit: () => pager.words() });
+  const timing = makeTiming(store, saving);
   const pointing = makePointing(ui, store, { root, stage, camera, selecting, hint });
 
   // The parts of the page.
   const stepper = makeStepper(ui, store, stepping);
   const film = makeFilm(ui, store, stepping);
-  const timeline = makeTimeline(ui, store);
   const closeup = makeCloseup(ui, store);
+  const timeline = makeTimeline(ui, store, timing);
   const toolbar = makeToolbar(ui, store, saving, requesting.setMode);
   const search = makeSearch(ui, store, selecting);
   const strip = makeStrip(ui, store, saving);
@@ -108,6 +110,7 @@ function render({ model, el }) {
     inspector,
     help,
     hint,
+    timing,
   });
 
   // Where they are.

@@ -370,6 +370,7 @@ var theme_default = {
 // shared/reading.js
 var text = (value, otherwise = "") => typeof value === "string" ? value : value == null ? otherwise : String(value);
 var number = (value, otherwise = 0) => typeof value === "number" && Number.isFinite(value) ? value : otherwise;
+var numberOrNull = (value) => typeof value === "number" && Number.isFinite(value) ? value : null;
 var list = (value) => Array.isArray(value) ? value : [];
 var texts = (value) => list(value).map((item) => text(item));
 var record = (value) => value && typeof value === "object" && !Array.isArray(value) ? value : {};
@@ -530,6 +531,7 @@ var initialState = (palette) => ({
   width: 900,
   roomy: true,
   camera: { k: 1, x: 0, y: 0 },
+  progress: null,
   playing: false,
   onlyChanging: true,
   query: "",
@@ -1271,7 +1273,8 @@ function describeBox(box) {
     `level ${box.level}`,
     box.change === "kept" ? "" : CHANGE_WORDS[box.change]
   ];
-  parts.push(box.matched ? "matched" : "", box.fillText, ...box.badges.map((badge) => badge.text));
+  parts.push(box.matched ? "matched" : "", box.fillText);
+  parts.push(...(box.plate?.times || []).map((bar) => bar.text), ...box.badges.map((badge) => badge.text));
   return parts.filter(Boolean).join(", ");
 }
 function edgeFacts({ source, target, change, count, copied, label }) {
@@ -1525,7 +1528,7 @@ var STYLE3 = `
 
 // controls/keys.js
 function makeKeys({ announce, guard }, store, page) {
-  const { root, slider, setMode, stage, camera, stepping, selecting, search, inspector, help, hint } = page;
+  const { root, slider, setMode, stage, camera, stepping, selecting, search, inspector, help, hint, timing } = page;
   const { state } = store;
   const currentBox = (picture) => picture.byId.has(state.focus) ? state.focus : picture.boxes[0].id;
   function moveFocus(way) {
@@ -1570,9 +1573,12 @@ function makeKeys({ announce, guard }, store, page) {
     },
     d: () => setMode(text(state.view.mode, "diff") === "diff" ? "after" : "diff"),
     "?": () => help.open(),
+    t: () => timing.isOffered() ? timing.start() : inspector.openSection("timing"),
     ",": (graph) => graph && moveFocus("previous"),
     ".": (graph) => graph && moveFocus("next"),
-    ...Object.fromEntries(SECTIONS.map(({ key, name: name2 }) => [key, () => inspector.openSection(name2)]))
+    ...Object.fromEntries(
+      SECTIONS.filter(({ key }) => key !== "t").map(({ key, name: name2 }) => [key, () => inspector.openSection(name2)])
+    )
   };
   function act({ key, shiftKey, target }, graph, pressing) {
     const [vertical, way] = [key === "ArrowUp" || key === "ArrowDown", key === "ArrowUp" ? 1 : -1];
@@ -2066,7 +2072,12 @@ function readPlate(value) {
     calls: text(calls),
     news: text(news),
     reads: text(reads),
-    shape: text(shape)
+    shape: text(shape),
+    times: list(value.times).map((bar) => ({
+      lane: text(record(bar).lane),
+      share: Math.min(1, Math.max(0, number(record(bar).share))),
+      text: text(record(bar).text)
+    }))
   };
 }
 function readBoxes(nodes, floats, start) {
@@ -2209,15 +2220,17 @@ function readFrame(value, step) {
     label: text(value.label),
     calls: number(value.calls),
     sentence: text(value.sentence),
-    times: Object.fromEntries(Object.entries(record(value.times)).map(([device, ms]) => [device, number(ms)])),
+    times: readNumbers(value.times),
+    missing: Object.fromEntries(Object.entries(record(value.missing)).map(([lane, why]) => [lane, text(why)])),
     plates: list(value.plates).map((plate) => ({
       kind: text(record(plate).kind, "operator"),
       at: list(record(plate).at).map((part) => number(part)),
       calls: number(record(plate).calls, 1),
-      ms: typeof record(plate).ms === "number" ? plate.ms : null
+      ms: readNumbers(record(plate).ms)
     }))
   };
 }
+var readNumbers = (value) => Object.fromEntries(Object.entries(record(value)).map(([name2, item]) => [name2, number(item)]));
 function readDetails(value) {
   const raw = asDict(value);
   if (!Object.keys(raw).length) return null;
@@ -2380,6 +2393,11 @@ function makeReaders({ doc, guard, timers, announce }, store, model, { camera, l
     const selection = texts(asList(model.get("selection")));
     if (!isSame(selection, state.selection)) store.set({ selection });
   }
+  function readProgress() {
+    const progress = asDict(model.get("progress"));
+    const share = numberOrNull(progress.share);
+    store.set({ progress: progress.text ? { text: text(progress.text), share } : null });
+  }
   function readBoth(insist = false) {
     const next = readPicture(model.get("picture"), model.get("coordinates"), insist);
     if (next === "wait") timers.after("coordinates", COORDINATES_MS, () => readBoth(true), "picture");
@@ -2413,6 +2431,7 @@ function makeReaders({ doc, guard, timers, announce }, store, model, { camera, l
     selection: guard(readSelection, "selection"),
     picture: readThePicture,
     coordinates: readThePicture,
+    progress: guard(readProgress, "progress"),
     details: guard(() => store.set({ details: readDetails(model.get("details")) }), "details")
   };
 }
@@ -2509,6 +2528,35 @@ function makeStepping({ timers }, store, { save }, loading) {
   return { goTo, goToEnd, walk, setPlaying };
 }
 
+// controls/timing.js
+var makeTiming = ({ state }, { request }) => ({
+  /** Whether the host measures. */
+  isOffered: () => list(state.options.requests).includes("timing"),
+  /** Measure every step and its layers, unless a measurement is running. */
+  start() {
+    if (!state.progress) request("timing");
+  },
+  cancel: () => request("cancel")
+});
+
+// shared/lanes.js
+var LANES = {
+  cpu: "CPU",
+  cuda: "CUDA",
+  "recorded-cpu": "CPU, recorded",
+  "recorded-cuda": "CUDA, recorded"
+};
+var laneName = (lane) => LANES[lane] || lane;
+var lanesOf = (times) => Object.keys(LANES).filter((lane) => lane in times);
+var laneClass = (lane) => `ce-lane ce-lane-${text(lane).replace("recorded-", "")}${lane.startsWith("recorded-") ? " ce-lane-recorded" : ""}`;
+var timeWords = (ms) => ms >= 1e3 ? `${(ms / 1e3).toPrecision(3)} s` : ms >= 1 ? `${ms.toPrecision(3)} ms` : `${(1e3 * ms).toPrecision(3)} µs`;
+var STYLE5 = `
+.ce-root .ce-lane-track{fill:var(--ce-line)}
+.ce-root .ce-lane-cpu{fill:var(--ce-viewLine);stroke:var(--ce-viewLine);background:var(--ce-viewLine);border-color:var(--ce-viewLine)}
+.ce-root .ce-lane-cuda{fill:var(--ce-copyLine);stroke:var(--ce-copyLine);background:var(--ce-copyLine);border-color:var(--ce-copyLine)}
+.ce-root .ce-lane-recorded{fill-opacity:.35}
+`;
+
 // plates/small.js
 var [WIDTH, MAX_HEIGHT] = [86, 36];
 var [PART, MAX_PARTS] = [2.4, 8];
@@ -2541,7 +2589,6 @@ function pathOf({ at: [x, y, w, h], calls }) {
 }
 
 // parts/film.js
-var timeWords = (ms) => ms >= 1 ? `${ms.toPrecision(3)} ms` : `${(1e3 * ms).toPrecision(3)} µs`;
 function makeFilm({ make, guard }, { state }, { goTo }) {
   const { h } = make;
   const frames = h("div", {
@@ -2564,11 +2611,11 @@ function makeFilm({ make, guard }, { state }, { goTo }) {
       /** @type {NonNullable<Step["frame"]>} */
       step.frame
     );
-    const times = Object.entries(frame.times);
-    const bars = times.length ? times.map(([device, ms]) => bar(`ce-bar-of-${device}`, ms / longest)) : [bar("ce-bar-of-calls", frame.calls / most)];
-    const measured = times.map(([device, ms]) => `${device.toUpperCase()} ${timeWords(ms)}`).join(", ");
+    const lanes = lanesOf(frame.times);
+    const bars = lanes.length ? lanes.map((lane) => bar(laneClass(lane), frame.times[lane] / longest)) : [bar("ce-bar-of-calls", frame.calls / most)];
+    const measured = lanes.map((lane) => `${laneName(lane)} ${timeWords(frame.times[lane])}`).join(", ");
     const noun = frame.calls === 1 ? "call" : "calls";
-    const time = times.length ? h("em", { text: timeWords(times[0][1]) }) : null;
+    const time = lanes.length ? h("em", { text: timeWords(frame.times[lanes[0]]) }) : null;
     return h(
       "button",
       {
@@ -2613,7 +2660,7 @@ function makeFilm({ make, guard }, { state }, { goTo }) {
     }
   };
 }
-var STYLE5 = `
+var STYLE6 = `
 .ce-film{flex:none;padding:6px 10px 4px;border-bottom:1px solid var(--ce-line);background:var(--ce-panel)}
 .ce-frames{display:flex;gap:6px;overflow-x:auto;padding:3px;scrollbar-width:thin}
 .ce-root button.ce-frame{flex:0 0 auto;display:grid;grid-template-columns:auto auto;align-items:center;justify-items:start;gap:0 8px;height:auto;min-width:92px;max-width:190px;padding:4px 8px 5px;text-align:left;line-height:1.25;border-color:var(--ce-line)}
@@ -2623,7 +2670,7 @@ var STYLE5 = `
 .ce-frame em{margin-left:8px;font-size:12px;font-style:normal;font-weight:400}
 .ce-frame span{font-size:12px;color:var(--ce-muted);max-width:104px;overflow:hidden;text-overflow:ellipsis}
 .ce-frame i{grid-column:1/3;height:4px;margin-top:2px;border-radius:2px;background:var(--ce-kept);min-width:2px}
-.ce-frame i.ce-bar-of-cpu{background:var(--ce-viewLine)}.ce-frame i.ce-bar-of-cuda{background:var(--ce-copyLine)}
+.ce-frame i.ce-lane-recorded{opacity:.55}
 .ce-frame.ce-wrong b::after{content:" ✕";color:var(--ce-error)}
 .ce-sentence{margin:4px 3px 2px;font-size:14px;min-height:1.4em}
 .ce-compact .ce-frame svg{display:none}
@@ -2671,7 +2718,7 @@ ${error}`)) : h("span", { hidden: true })
     }
   };
 }
-var STYLE6 = `
+var STYLE7 = `
 .ce-strip{display:flex;flex-wrap:wrap;align-items:center;gap:6px 10px;padding:6px 12px;border-bottom:1px solid var(--ce-line);background:var(--ce-soft)}
 .ce-strip.ce-wrong{border-left:4px solid var(--ce-error)}
 .ce-strip p{margin:0;flex:1 1 240px;overflow-wrap:anywhere;white-space:pre-wrap}
@@ -2705,7 +2752,7 @@ function makeFoot(ui, { state }, { request }, pager) {
     }
   };
 }
-var STYLE7 = `
+var STYLE8 = `
 .ce-bottom{display:flex;flex:none;flex-wrap:wrap;background:var(--ce-panel)}
 .ce-bottom>.ce-legends{flex:10 1 480px}.ce-bottom>.ce-foot{flex:1 1 auto}
 .ce-foot{display:flex;flex:none;flex-wrap:wrap;align-items:center;gap:2px 16px;padding:4px 12px;border-top:1px solid var(--ce-line);background:var(--ce-panel);min-height:32px}
@@ -2736,7 +2783,7 @@ var makeFrame = ({ state }, root) => ({
     root.setAttribute("class", classes("ce-root", ...forms));
   }
 });
-var STYLE8 = `
+var STYLE9 = `
 .ce-root{--ce-radius:8px;box-sizing:border-box;position:relative;display:flex;flex-direction:column;width:100%;min-height:min-content;overflow:hidden;
   font:13px/1.4 ${FONT};color:var(--ce-fg);background:var(--ce-bg);border:1px solid var(--ce-line);border-radius:var(--ce-radius);text-align:left}
 .ce-root *{box-sizing:border-box}
@@ -2846,7 +2893,7 @@ function makeHelp({ h, guard, textButton }, store, { save }, root) {
     }
   };
 }
-var STYLE9 = `
+var STYLE10 = `
 .ce-help{position:absolute;inset:0;z-index:5;overflow:auto;background:var(--ce-panel);padding:12px 16px}
 .ce-help h2{margin:0 0 8px;font-size:14px}
 .ce-help ul{columns:2 300px;column-gap:28px;margin:0 0 10px;padding:0;list-style:none}
@@ -2863,7 +2910,8 @@ function makeHint({ h }, area) {
     const change = box.change === "kept" ? "" : box.change;
     const state = [many, `level ${box.level}`, change, box.matched ? "matched" : ""].filter(Boolean).join(" · ");
     const badges = box.badges.map((badge) => `${badge.sign} ${badge.text}`);
-    return [box.title, box.detail, state, box.fillText, ...badges].filter(Boolean);
+    const times = (box.plate?.times || []).map((bar) => bar.text);
+    return [box.title, box.detail, state, box.fillText, ...times, ...badges].filter(Boolean);
   }
   function show([title, ...facts], at, pane) {
     element.hidden = false;
@@ -2887,7 +2935,7 @@ function makeHint({ h }, area) {
     showEdge: (edge, at, pane) => show(edgeFacts(edge), at, pane)
   };
 }
-var STYLE10 = `
+var STYLE11 = `
 .ce-hint{position:absolute;z-index:3;max-width:300px;padding:6px 9px;border-radius:6px;border:1px solid var(--ce-control);background:var(--ce-panel);color:var(--ce-fg);box-shadow:0 3px 12px var(--ce-shade);pointer-events:none;font-size:12px}
 .ce-hint b{display:block;font-size:12.5px;overflow-wrap:anywhere}
 .ce-hint span{display:block;color:var(--ce-muted);overflow-wrap:anywhere}
@@ -2911,6 +2959,7 @@ function swatchParts(s, item, palette) {
   const category = /^category-(\d+)$/.exec(role);
   if (channel === "cell") return cellParts(s, role, roles);
   if (channel === "line") return [lineOf2(s, role, roles)];
+  if (channel === "bar") return barParts(s, role);
   if (channel === "mark") return markParts(s, role, roles);
   if (channel === "shape" || isKind(role)) return kindParts(s, role, roles);
   if (channel === "hull") {
@@ -2966,6 +3015,10 @@ function cellParts(s, role, roles) {
   const frame = s("rect", { x: 1, y: 2, width: 24, height: 12, fill: "none", stroke: roles.fg, "stroke-width": 2 });
   return role === "apart" ? cells : [...cells, frame];
 }
+var barParts = (s, lane) => [
+  s("rect", { x: 1, y: 5, width: 24, height: 6, class: "ce-lane-track" }),
+  s("rect", { x: 1, y: 5, width: 15, height: 6, class: laneClass(lane) })
+];
 function markParts(s, role, roles) {
   const stroke = { lost: roles.lost, "near-miss": roles.nearMiss }[role] || roles.fg;
   const dash = role === "near-miss" ? "3 3" : null;
@@ -3036,7 +3089,7 @@ function makeLegend({ make, h }, { state }) {
     }
   };
 }
-var STYLE11 = `
+var STYLE12 = `
 .ce-legend{display:flex;flex-wrap:wrap;align-items:center;gap:3px 14px;padding:5px 12px;margin:0;border-top:1px solid var(--ce-line);background:var(--ce-panel);font-size:12px;list-style:none}
 .ce-legend li{display:inline-flex;align-items:center;gap:6px;margin:0;padding:0}
 .ce-legend svg{flex:none}
@@ -3085,7 +3138,7 @@ function makeLoading({ h, textButton, timers, announce }, { state }, { root, can
     }
   };
 }
-var STYLE12 = `
+var STYLE13 = `
 .ce-busy .ce-stage{opacity:.45}
 .ce-progress{position:absolute;left:0;right:0;top:0;height:3px;overflow:hidden;z-index:4}
 .ce-progress::before{content:"";position:absolute;inset:0;width:35%;background:var(--ce-accent);animation:ce-run 1.1s infinite ease-in-out}
@@ -3154,7 +3207,7 @@ function makeMinimap({ h, guard }, { state }, stage, camera) {
     )
   };
 }
-var STYLE13 = `
+var STYLE14 = `
 .ce-map{position:absolute;right:10px;bottom:10px;width:150px;height:100px;border:1px solid var(--ce-line);border-radius:6px;background:var(--ce-panel);box-shadow:0 1px 4px var(--ce-shade);cursor:pointer}
 `;
 
@@ -3217,7 +3270,7 @@ function makePager({ h, button }, { state }, turn) {
     words: () => words.textContent
   };
 }
-var STYLE14 = `
+var STYLE15 = `
 .ce-pager{display:flex;gap:4px;align-items:center;flex:0 1 auto;min-width:0;max-width:min(100%,460px)}
 .ce-pager span{overflow:hidden;text-overflow:ellipsis;white-space:nowrap;padding:0 6px}
 `;
@@ -3438,6 +3491,31 @@ function layLabels(picture, taken) {
   return labels;
 }
 
+// plates/bars.js
+var LENGTH = 84;
+var [OFF, THICK, GAP2] = [6, 5, 1.5];
+var barsElement = (s, { plate }) => (plate?.times || []).map(({ lane, share }) => ({
+  share,
+  track: s("rect", { class: "ce-lane-track" }),
+  bar: s("rect", { class: laneClass(lane) })
+}));
+function layBars(bars, box, k) {
+  const [thick, gap] = [THICK, GAP2].map((size) => size / Math.min(1, k));
+  bars.forEach(({ share, track, bar }, at) => {
+    const y = box.y + box.h / 2 + OFF + at * (thick + gap);
+    for (const [rect, width] of [
+      [track, LENGTH],
+      [bar, Math.max(share * LENGTH, 1 / k)]
+    ]) {
+      rect.setAttribute("x", box.x - LENGTH / 2);
+      rect.setAttribute("y", y);
+      rect.setAttribute("width", width);
+      rect.setAttribute("height", thick);
+    }
+  });
+  return bars.length ? OFF + bars.length * (thick + gap) : 0;
+}
+
 // plates/labels.js
 var [TITLE2, LINE, MIN] = [14, 12.5, 12];
 var [ABOVE, ABOVE_DEEP, BELOW] = [13, 18, 10];
@@ -3451,17 +3529,18 @@ function labelElement({ s }, box) {
     (name3) => s("text", { class: name3 })
   );
   const attributes = { role: "option", "aria-selected": "false", tabindex: "-1", "data-id": box.id };
-  const look = s("g", { "aria-hidden": "true" }, ring, face, texts2);
+  const bars = barsElement(s, box);
+  const look = s("g", { "aria-hidden": "true" }, ring, face, ...bars.flatMap(({ track, bar }) => [track, bar]), texts2);
   const name2 = s("text", { class: "ce-name", x: box.x, y: box.y, text: describeBox(box) });
   const group = s("g", { class: "ce-box ce-plate", ...attributes }, name2, look);
-  return { box, group, ring, texts: texts2 };
+  return { box, group, ring, bars, texts: texts2 };
 }
 var titleRect = ({ x, y, w, h, plate }) => {
   const half = Math.max(w, (plate?.room || 0) - MARGIN4) / 2;
   const bottom = y - h / 2 - (plate?.gap === 0 ? ABOVE_DEEP : ABOVE) + 3;
   return { l: x - half, r: x + half, t: bottom - TITLE2 - 3, b: bottom };
 };
-function layLabel({ box, ring, texts: texts2 }, k) {
+function layLabel({ box, ring, bars, texts: texts2 }, k) {
   const plate = box.plate;
   if (!plate) return;
   const [size, small] = [Math.max(TITLE2, MIN / k), Math.max(LINE, MIN / k)];
@@ -3469,7 +3548,8 @@ function layLabel({ box, ring, texts: texts2 }, k) {
   const above = plate.gap === 0 ? ABOVE_DEEP : ABOVE;
   const below = [plate.calls, plate.news || plate.shape, plate.news ? plate.shape : plate.reads];
   const shown = below.filter(Boolean).slice(0, k < TWO ? 1 : k < THREE ? 2 : 3);
-  const height = size + above + box.h + 12 + shown.length * small * 1.25;
+  const gap = layBars(bars, box, k) || BELOW;
+  const height = size + above + box.h + 2 + gap + shown.length * small * 1.25;
   for (const [name2, value] of [
     ["x", left - 6],
     ["y", top - above - size],
@@ -3483,13 +3563,13 @@ function layLabel({ box, ring, texts: texts2 }, k) {
     const font = at < 1 ? size : small;
     text2.textContent = words[at] === void 0 ? "" : clip(words[at], font, plate.room, at < 2);
     text2.setAttribute("x", box.x);
-    text2.setAttribute("y", at < 1 ? top - above : top + box.h + BELOW + small + (at - 1) * small * 1.25);
+    text2.setAttribute("y", at < 1 ? top - above : top + box.h + gap + small + (at - 1) * small * 1.25);
     text2.setAttribute("font-size", font.toFixed(2));
     text2.setAttribute("class", classOf(at, plate.news && at === 2));
   });
 }
 var classOf = (at, isNews) => at === 0 ? "ce-plate-title" : at === 1 ? "ce-plate-calls" : isNews ? "ce-plate-news" : "ce-plate-line";
-var STYLE15 = `
+var STYLE16 = `
 .ce-stage text.ce-plate-title,.ce-stage text.ce-plate-calls,.ce-stage text.ce-plate-line,.ce-stage text.ce-plate-news{dominant-baseline:auto;text-anchor:middle;fill:var(--ce-fg);paint-order:stroke;stroke:var(--ce-ground);stroke-width:3px;stroke-linejoin:round}
 .ce-plate-title,.ce-plate-calls{font-weight:600}
 .ce-stage text.ce-plate-line{fill:var(--ce-muted)}
@@ -3529,7 +3609,7 @@ function layLink({ link, group, texts: texts2 }, k, lit) {
     text2.setAttribute("y", y + LINE2 * size * (line2 + 0.75));
   });
 }
-var STYLE16 = `
+var STYLE17 = `
 .ce-link-line{fill:none;stroke:var(--ce-nearMiss);stroke-width:2px;stroke-dasharray:2 5;stroke-linecap:round;vector-effect:non-scaling-stroke}
 .ce-link-reach{fill:none;stroke:transparent;stroke-width:14px;pointer-events:stroke;vector-effect:non-scaling-stroke}
 .ce-stage .ce-link:hover text.ce-reason{visibility:visible}
@@ -4753,7 +4833,7 @@ function makeStage({ make, h }, { state }, { root, attach }) {
     }
   };
 }
-var STYLE17 = `
+var STYLE18 = `
 .ce-views{position:relative;display:flex;flex:1 1 auto;min-width:0;min-height:0}
 .ce-view{position:relative;flex:1 1 0;min-width:0;min-height:0;overflow:hidden;cursor:grab;touch-action:none}
 .ce-view+.ce-view{border-left:2px solid var(--ce-line)}
@@ -4843,7 +4923,7 @@ function makeStepper({ make, h, button, guard }, store, { goTo, goToEnd, walk, s
     }
   };
 }
-var STYLE18 = `
+var STYLE19 = `
 .ce-bar.ce-steps{flex-wrap:nowrap}
 .ce-slider{position:relative;flex:1 1 160px;min-width:90px;height:28px}
 .ce-slider input{-webkit-appearance:none;appearance:none;position:absolute;inset:0;width:100%;height:28px;margin:0;padding:0;background:transparent;cursor:pointer}
@@ -4863,7 +4943,7 @@ var STYLE18 = `
 `;
 
 // shared/failures.js
-var STYLE19 = `
+var STYLE20 = `
 .ce-fatal{padding:14px 16px;border-left:4px solid var(--ce-error);margin:10px;background:var(--ce-panel);overflow-wrap:anywhere}
 .ce-fatal b{display:block}
 `;
@@ -4889,7 +4969,7 @@ function makeFailures({ h }, announce) {
 }
 
 // scenes/style.js
-var STYLE20 = `
+var STYLE21 = `
 .ce-root g.ce-box:focus-visible{outline:none}
 .ce-tip{pointer-events:none}
 .ce-stage text{font-family:inherit;dominant-baseline:central;user-select:none;-webkit-user-select:none}
@@ -4992,7 +5072,7 @@ function makeTable({ h, button, textButton }, store) {
     }
   };
 }
-var STYLE21 = `
+var STYLE22 = `
 .ce-table{position:absolute;inset:0;z-index:2;overflow:auto;background:var(--ce-bg);padding:0 10px 10px}
 .ce-table table{border-collapse:collapse;width:100%;font-size:12.5px;font-variant-numeric:tabular-nums;margin:0;color:inherit}
 .ce-table caption{text-align:left;padding:8px 0;color:var(--ce-muted);caption-side:top}
@@ -5006,26 +5086,44 @@ var STYLE21 = `
 var WIDTH3 = 1e3;
 var HEIGHT3 = 14;
 var MIN_CALL = 2.5;
-function makeTimeline({ make }, { state }) {
+function rowsOf3(frames) {
+  const lanes = frames.length ? lanesOf(frames[0].times).filter((lane) => frames.every(({ times }) => lane in times)) : [];
+  const names = frames.length > 1 ? ["before", "after"] : ["runs"];
+  if (!lanes.length) return frames.map((frame, at) => ({ name: names[at], frame, lane: "", length: frame.calls }));
+  return lanes.flatMap(
+    (lane) => frames.map((frame, at) => ({ name: `${laneName(lane)} ${names[at]}`, frame, lane, length: frame.times[lane] }))
+  );
+}
+function makeTimeline({ make, textButton }, { state }, timing) {
   const { h, s } = make;
   const rows = h("div", { class: "ce-runs" });
-  const element = h("div", { class: "ce-timeline", role: "group", "aria-label": "Time line", hidden: true }, rows);
+  const start = textButton("Time it", timing.start, { title: "Measure every step and its layers (t)" });
+  const bar = h("progress", { max: 1, "aria-label": "Progress of the measurement" });
+  const words = h("span", { role: "status" });
+  const running = h("div", { class: "ce-timing", hidden: true }, words, bar, textButton("Cancel", timing.cancel));
+  const missing = h("div", { class: "ce-run-missing" });
+  const element = h(
+    "div",
+    { class: "ce-timeline", role: "group", "aria-label": "Time line", hidden: true },
+    rows,
+    h("div", { class: "ce-run-side" }, start, running),
+    missing
+  );
   function framesShown() {
     const frames = state.steps.slice(0, state.step + 1).flatMap((step) => step.frame ?? []);
     const current = frames[frames.length - 1];
     if (!current) return [];
     return current.step === state.step && frames.length > 1 ? frames.slice(-2) : [current];
   }
-  function row(frame, label, whole2, timed) {
+  function rowElements({ name: name2, frame, lane, length }, whole2) {
     let x = 0;
-    const blocks = partsOf(frame, timed).flatMap(({ kind, calls, length }) => {
-      const size = WIDTH3 * length / whole2;
+    const blocks = partsOf(frame, lane).flatMap(({ kind, calls, length: own }) => {
+      const size = WIDTH3 * own / whole2;
       const d = blocksPath(x, size, calls);
       x += size;
       return s("path", { d, fill: state.palette.roles[kind] || state.palette.roles.operator });
     });
-    const words = `${frame.calls.toLocaleString("en-US")} ${frame.calls === 1 ? "call" : "calls"}`;
-    const time = frame.times.cpu === void 0 ? "" : `, ${frame.times.cpu.toPrecision(3)} ms on the CPU`;
+    const count = `${frame.calls.toLocaleString("en-US")} ${frame.calls === 1 ? "call" : "calls"}`;
     const view = {
       viewBox: `0 0 ${WIDTH3} ${HEIGHT3}`,
       preserveAspectRatio: "none",
@@ -5033,36 +5131,47 @@ function makeTimeline({ make }, { state }) {
       "aria-hidden": "true"
     };
     return [
-      h("span", { class: "ce-run-name", text: label }),
+      h("span", { class: "ce-run-name", text: name2 }),
       s("svg", view, blocks),
-      h("span", { text: words + time })
+      h("span", { text: lane ? `${timeWords(length)}, ${count}` : count })
     ];
+  }
+  function drawProgress() {
+    const { progress } = state;
+    start.hidden = Boolean(progress) || !timing.isOffered();
+    running.hidden = !progress;
+    words.textContent = progress ? progress.text : "";
+    if (progress && progress.share !== null) bar.setAttribute("value", progress.share);
+    else bar.removeAttribute("value");
   }
   return {
     element,
     reads: (
       /** @type {const} */
-      ["steps", "step", "options", "palette"]
+      ["steps", "step", "options", "palette", "progress"]
     ),
-    draw() {
+    /** @param {unknown} _ @param {Changed} changed */
+    draw(_, changed) {
       const shown = framesShown();
       const drawn = shown.length > 0 && shown.every((frame) => frame.plates.length);
       element.hidden = !drawn || state.options.film === false || state.options.stepper === false || isAsking(state);
       if (element.hidden) return;
-      const timed = shown.every((frame) => frame.times.cpu !== void 0);
-      const whole2 = Math.max(...shown.map((frame) => lengthOf(frame, timed)));
-      const labels = shown.length > 1 ? ["before", "after"] : ["runs"];
-      rows.replaceChildren(...shown.flatMap((frame, at) => row(frame, labels[at], whole2, timed)));
+      drawProgress();
+      if (changed.size === 1 && changed.has("progress")) return;
+      const all = rowsOf3(shown);
+      const whole2 = Math.max(...all.map(({ length }) => length));
+      rows.replaceChildren(...all.flatMap((row) => rowElements(row, whole2)));
+      const reasons = Object.entries(shown[shown.length - 1].missing);
+      missing.textContent = reasons.map(([lane, why]) => `No times on ${laneName(lane)}: ${why}.`).join(" ");
     }
   };
 }
-var lengthOf = (frame, timed) => timed ? frame.times.cpu : frame.calls;
-function partsOf(frame, timed) {
-  const whole2 = frame.times.cpu;
-  if (!timed) return frame.plates.map(({ kind, calls }) => ({ kind, calls, length: calls }));
-  const sum = frame.plates.reduce((total, { ms }) => total + (ms ?? NaN), 0);
+function partsOf(frame, lane) {
+  if (!lane) return frame.plates.map(({ kind, calls }) => ({ kind, calls, length: calls }));
+  const whole2 = frame.times[lane];
+  const sum = frame.plates.reduce((total, { ms }) => total + (ms[lane] ?? NaN), 0);
   if (!(sum > 0)) return [{ kind: "operator", calls: 1, length: whole2 }];
-  return frame.plates.map(({ kind, calls, ms }) => ({ kind, calls, length: (ms ?? 0) * whole2 / sum }));
+  return frame.plates.map(({ kind, calls, ms }) => ({ kind, calls, length: ms[lane] * whole2 / sum }));
 }
 function blocksPath(x, size, calls) {
   const call = size / Math.max(1, calls);
@@ -5075,11 +5184,15 @@ function blocksPath(x, size, calls) {
   }
   return d;
 }
-var STYLE22 = `
-.ce-timeline{flex:none;padding:5px 12px;border-top:1px solid var(--ce-line);background:var(--ce-panel)}
-.ce-runs{display:grid;grid-template-columns:auto 1fr auto;gap:3px 10px;align-items:center;font-size:12.5px}
+var STYLE23 = `
+.ce-timeline{flex:none;display:flex;flex-wrap:wrap;align-items:center;gap:3px 14px;padding:5px 12px;border-top:1px solid var(--ce-line);background:var(--ce-panel)}
+.ce-runs{flex:1 1 480px;display:grid;grid-template-columns:auto 1fr auto;gap:3px 10px;align-items:center;font-size:12.5px}
 .ce-run{display:block;width:100%;height:14px}
 .ce-run-name{color:var(--ce-muted)}
+.ce-run-missing{flex:1 0 100%;color:var(--ce-muted);font-size:12.5px}
+.ce-run-missing:empty{display:none}
+.ce-timing{display:flex;align-items:center;gap:8px;font-size:12.5px}
+.ce-timing progress{width:90px;accent-color:var(--ce-accent)}
 `;
 
 // parts/toolbar.js
@@ -5146,7 +5259,7 @@ function makeToolbar({ h, guard }, { state }, { setView }, setMode) {
     }
   };
 }
-var STYLE23 = `
+var STYLE24 = `
 .ce-segments button{border-radius:0;margin-left:-1px}
 .ce-segments button:first-child{border-radius:6px 0 0 6px;margin-left:0}
 .ce-segments button:last-child{border-radius:0 6px 6px 0}
@@ -5155,30 +5268,31 @@ var STYLE23 = `
 `;
 
 // parts/style.js
-var STYLE24 = [
-  STYLE8,
-  STYLE23,
+var STYLE25 = [
+  STYLE9,
+  STYLE24,
   STYLE4,
-  STYLE18,
-  STYLE5,
-  STYLE22,
+  STYLE19,
   STYLE6,
-  STYLE17,
+  STYLE23,
+  STYLE7,
+  STYLE18,
   STYLE3,
+  STYLE15,
   STYLE14,
+  STYLE11,
   STYLE13,
+  STYLE2,
+  STYLE22,
   STYLE10,
   STYLE12,
-  STYLE2,
-  STYLE21,
-  STYLE9,
-  STYLE11,
-  STYLE7,
-  STYLE19,
+  STYLE8,
   STYLE20,
-  STYLE15,
-  STYLE,
+  STYLE5,
+  STYLE21,
   STYLE16,
+  STYLE,
+  STYLE17,
   SYSTEM_STYLE
 ].join("");
 
@@ -5238,11 +5352,12 @@ function render({ model, el }) {
   const stepping = makeStepping(ui, store, saving, loading);
   const requesting = makeRequesting(store, saving, loading, stepping);
   const selecting = makeSelecting(ui, store, saving, { root, stage, camera, lit: () => pager.words() });
+  const timing = makeTiming(store, saving);
   const pointing = makePointing(ui, store, { root, stage, camera, selecting, hint });
   const stepper = makeStepper(ui, store, stepping);
   const film = makeFilm(ui, store, stepping);
-  const timeline = makeTimeline(ui, store);
   const closeup = makeCloseup(ui, store);
+  const timeline = makeTimeline(ui, store, timing);
   const toolbar = makeToolbar(ui, store, saving, requesting.setMode);
   const search = makeSearch(ui, store, selecting);
   const strip = makeStrip(ui, store, saving);
@@ -5266,7 +5381,8 @@ function render({ model, el }) {
     search,
     inspector,
     help,
-    hint
+    hint,
+    timing
   });
   const floatModes = h("div", { class: "ce-float ce-modes" });
   const gap = h("span", { class: "ce-grow" });
@@ -5364,7 +5480,7 @@ function render({ model, el }) {
     watch.observe(area);
     closing.push(() => watch.disconnect());
   }
-  const sheet = h("style", { text: STYLE24 });
+  const sheet = h("style", { text: STYLE25 });
   el.appendChild(sheet);
   el.appendChild(root);
   store.draw();

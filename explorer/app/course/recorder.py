@@ -132,9 +132,9 @@ class CourseRecorder:
     def recordings(self) -> list[RecordingView]:
         """Draw all displayed pictures."""
         recordings: list[RecordingView] = []
-        for (_, near_misses, times), session, looks in zip(self._keys, self._sessions, self._looks, strict=True):
+        for (_, near_misses, layer_times), session, looks in zip(self._keys, self._sessions, self._looks, strict=True):
             recorded = empty_recording(session.index, session.opened.name, session.findings.checks)
-            add_looks(recorded, session.index, looks, near_misses=near_misses, times=times)
+            add_looks(recorded, session.index, looks, near_misses=near_misses, layer_times=layer_times)
             recordings.append(recorded)
         return recordings
 

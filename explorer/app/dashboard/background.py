@@ -45,6 +45,11 @@ class Job:
         self._quiet = show is show_nothing
 
     @property
+    def words(self) -> str:
+        """What it does now."""
+        return f"{self.title}: {self.text}" if self.text else f"{self.title} …"
+
+    @property
     def cancelled(self) -> bool:
         """Whether the job was cancelled."""
         return self._cancelled.is_set()

@@ -15,6 +15,7 @@ from bokeh.document import Document
 from panel.util.parameters import edit_readonly
 
 from explorer.app.dashboard.background import Background, Job
+from explorer.app.dashboard.measuring import TIMING
 from explorer.app.dashboard.panes.compare import ComparedNames
 from explorer.app.dashboard.panes.costs import CostStrip
 from explorer.app.dashboard.panes.header import CIRCUIT_WIDTH, Header
@@ -70,7 +71,7 @@ class Dashboard:
         self.workspace.open_tool = self.drawer.open
         requests = {
             "why-not": partial(self.drawer.open, "why-not"),
-            "timing": partial(self.drawer.open, "time"),
+            "timing": self.workspace.measuring.start_everything,
             "cancel": self.workspace.background.cancel,
             RUN_MORE: self._run_more,
         }
@@ -266,7 +267,10 @@ class Dashboard:
         self.workspace.stop_opening()
 
     def _show_job(self, job: Job | None) -> None:
-        self.messages.show_job(job)
+        has_time_line = self.workspace.session.opened.trace.level.has_circuit
+        inline = job if job is not None and job.title == TIMING and has_time_line else None
+        self.graph.progress = {} if inline is None else {"text": inline.words, "share": inline.fraction}
+        self.messages.show_job(None if inline is not None else job)
         if job is None:  # it may have been cancelled: controls and address show the open trace, not the chosen one
             self.header.on_change(frozenset({"trace"}))
             if self.workspace.other is None and self.workspace.session.state.other is not None:

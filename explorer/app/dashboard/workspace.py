@@ -8,6 +8,7 @@ from functools import wraps
 from typing import Any
 
 from explorer.app.dashboard.background import Background, Deliver, Job, show_nothing
+from explorer.app.dashboard.measuring import Measuring
 from explorer.app.session.library import Library
 from explorer.app.session.opening import Opened, foreign_rules, forms_of, open_state, unused_skips
 from explorer.app.session.reproduce import python_of
@@ -41,8 +42,7 @@ class Workspace:
         self.clear_message: Callable[[], None] = lambda: None
         self.copy: Callable[[str], None] = lambda text: None
         self.open_tool: Callable[[str], None] = lambda name: None
-        self.is_timing_due = False
-        """Whether the Time tool starts a measurement when it opens."""
+        self.measuring = Measuring(self)
         self._opening: Job | None = None
 
     def guard(self, action: Callable[..., Any]) -> Callable[..., None]:
@@ -56,11 +56,6 @@ class Workspace:
                 self.show_error(error)
 
         return wrapper
-
-    def time_everything(self) -> None:
-        """Open the Time tool and let it measure every step and its layers."""
-        self.is_timing_due = True
-        self.open_tool("time")
 
     def show_error(self, error: Exception) -> None:
         """Show an error to the reader; an internal error is logged as well."""

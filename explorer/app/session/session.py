@@ -11,9 +11,10 @@ from typing import Any
 from explorer.app.session.opening import Opened
 from explorer.app.session.view_state import DisplayOptions, ViewState, check_look
 from explorer.errors import CircuitError, unknown_name
-from explorer.timings import Timing
+from explorer.timings import Estimate, Timing
 from explorer.trace import StepCheck
 from explorer.views import (
+    LayerTimes,
     Measurements,
     PatternTrial,
     Picture,
@@ -21,8 +22,8 @@ from explorer.views import (
     cost_strip,
     counterparts,
     details,
+    heat_at,
     hide_results,
-    layer_times_at,
     picture,
     steps,
 )
@@ -39,11 +40,14 @@ EVENTS = frozenset({"trace", "step", "selection", "look", "times", "checks", "tr
 
 @dataclass(frozen=True)
 class Findings:
-    """Results of running a trace: checked outputs, times after steps, times of layers."""
+    """Results of running a trace: checked outputs, times after steps, times of layers, by lane.
+
+    `missing` says why a device of this machine has no times.
+    """
 
     checks: Mapping[int, StepCheck] = field(default_factory=dict[int, StepCheck])
     times: Measurements = field(default_factory=dict[int, Mapping[str, Timing]])
-    layer_times: Mapping[int, Mapping[int, float]] = field(default_factory=dict[int, Mapping[int, float]])
+    layer_times: LayerTimes = field(default_factory=dict[str, Mapping[int, Mapping[int, Estimate]]])
     missing: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -206,8 +210,7 @@ class Session:
     @property
     def layer_times(self) -> Mapping[int, float] | None:
         """Milliseconds by layer at the step, of layers that were measured at any step; None if none was."""
-        measured = self.findings.layer_times
-        return layer_times_at(self.index, self.step, measured) if measured else None
+        return heat_at(self.index, self.step, self.findings.layer_times)
 
     def _draw(self) -> Picture:
         return picture(
@@ -218,6 +221,7 @@ class Session:
             self.look.group_by,
             near_misses=self.look.near_misses,
             times=self.layer_times,
+            layer_times=self.findings.layer_times,
             trial=self.trial,
             everything=self.look.everything,
         )
@@ -237,7 +241,8 @@ class Session:
 
     def steps(self) -> list[StepView]:
         """The steps, for the stepper and the tree."""
-        found = steps(self.index, self.findings.checks, self.findings.times, self.findings.layer_times)
+        known = self.findings
+        found = steps(self.index, known.checks, known.times, known.layer_times, known.missing)
         return found if self.hidden_after is None else hide_results(found, self.hidden_after)
 
     def details(self) -> DetailsView | None:

@@ -5,9 +5,11 @@ from collections.abc import Mapping, Sequence
 from explorer.views.changes import APPLIED, LOST, match_roles
 from explorer.views.hulls import near_miss_nodes
 from explorer.views.index import TraceIndex, cached
+from explorer.views.lanes import LayerTimes
 from explorer.views.plates.cells import UNKNOWN, Plate, plates_of
 from explorer.views.plates.layout import MARGIN, Placed, Stage, place_plates
 from explorer.views.plates.links import missed_links
+from explorer.views.plates.times import plate_times
 from explorer.views.plates.words import calls_text, label_width, news_text, reads_text, rewrites_by_layer, shape_text
 from widgets.schema import EdgeView, PlateView, SmallPlateView
 
@@ -125,8 +127,8 @@ def _around(stage: Stage, source: int, target: int) -> list[list[float]]:
     return [[right, start], [out, start], [out, level], [back, level], [back, end], [left, end]]
 
 
-def small_plates(index: TraceIndex, step: int, times: Mapping[int, float]) -> list[SmallPlateView]:
-    """Return the plates after a step for a small drawing; `times` are the milliseconds of its layers, if measured."""
+def small_plates(index: TraceIndex, step: int, measured: LayerTimes) -> list[SmallPlateView]:
+    """Return the plates after a step for a small drawing; `measured` are the times of layers, if they are known."""
     stage = stage_of(index, step)
     percent = 100 / stage.width
     found: list[SmallPlateView] = [
@@ -137,7 +139,7 @@ def small_plates(index: TraceIndex, step: int, times: Mapping[int, float]) -> li
         }
         for one in stage.placed
     ]
-    for view, one in zip(found, stage.placed, strict=True):
-        if all(node in times for node in one.plate.ids):
-            view["ms"] = sum(times[node] for node in one.plate.ids)
+    times = plate_times(index, step, [one.plate for one in stage.placed], measured)
+    for view, one in zip(found, stage.placed, strict=True) if times else ():
+        view["ms"] = {lane: of[one.plate.id].median for lane, of in times.items() if one.plate.id in of}
     return found

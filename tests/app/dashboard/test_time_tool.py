@@ -11,10 +11,10 @@ import pytest
 
 pytest.importorskip("panel_material_ui", reason="needs panel: pip install 'circuit-explorer[ui]'")
 
-from explorer.app.dashboard import background
+from explorer.app.dashboard import background, measuring
+from explorer.app.dashboard.measuring import WATERFALL, Request
 from explorer.app.dashboard.panes import timing
-from explorer.app.dashboard.panes.timing import LAYERS, MODES, STEPS, SWEEP, WATERFALL, WHAT, TimeTool
-from explorer.app.dashboard.panes.tool import OPENED
+from explorer.app.dashboard.panes.timing import WHAT, TimeTool
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.library import Library
 from explorer.app.session.opening import open_state
@@ -22,7 +22,7 @@ from explorer.app.session.options import TENSOR_LEVEL, TensorOptions
 from explorer.app.session.session import Session
 from explorer.app.session.view_state import ViewState
 from explorer.bench import RecordedFile, interleave, measurement_run
-from explorer.timings import LAYER, Run, Setup, Timing, estimate
+from explorer.timings import LAYER, LAYERS, MODES, STEPS, SWEEP, Run, Setup, Timing, estimate
 from explorer.views import layer_times_at
 
 
@@ -64,7 +64,7 @@ class Reader:
 def reader(monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
     """A reader who is notified of every repeat without delay; repeats that may take forty seconds end after 0.8."""
     monkeypatch.setattr(interleave, "monotonic", lambda clock=interleave.monotonic: 50 * clock())
-    monkeypatch.setattr(timing, "LIVE_SECONDS", 0.0)
+    monkeypatch.setattr(measuring, "LIVE_SECONDS", 0.0)
     for module in (background, measurement_run):
         monkeypatch.setattr(module, "PROGRESS_SECONDS", 0.0)
     reader = Reader()
@@ -115,14 +115,12 @@ def test_a_tensor_graph_offers_only_step_times(reader: Reader) -> None:
 def test_one_click_times_every_step_and_its_layers(reader: Reader) -> None:
     session = reader.workspace.session
     session.go(3)
-    reader.tool.seconds.value = 400
-    reader.workspace.open_tool = lambda name: reader.tool.on_change(frozenset({"trace", OPENED}))
-    reader.workspace.time_everything()
+    reader.workspace.measuring.settings = Request(batch_size=16, seconds=400)
+    reader.workspace.measuring.start_everything()
     while not reader.tool.facts.object:
         reader.waiting.get(timeout=30)()
-    assert not reader.workspace.is_timing_due
     assert set(session.findings.times) == {step.index for step in session.opened.trace.steps}
-    assert set(session.findings.layer_times) == {0, 3, 6, 10, 11}
+    assert set(session.findings.layer_times["cpu"]) == {0, 3, 6, 10, 11}
     for step in (0, 3, 12):
         session.go(step)
         assert session.layer_times is not None
@@ -168,7 +166,7 @@ def test_a_recorded_run_is_shown_as_a_measurement_is(reader: Reader, monkeypatch
     reader.tool.on_change(frozenset({"trace"}))
     reader.tool.recorded.value = file.path.name
     rows = {row[0]: row[1] for row in session.costs()["rows"]}
-    assert (rows["CPU"], rows["CUDA"]) == ("4 ms ± 3 ms", "4 ms ± 3 ms")
+    assert (rows["CPU, recorded"], rows["CUDA, recorded"]) == ("4 ms ± 3 ms", "4 ms ± 3 ms")
     session.go(12)
     assert session.layer_times == dict.fromkeys(session.index.step(12).snapshot.graph.nodes, 4.0)
     session.change_look(colour_by="time")

@@ -14,7 +14,7 @@ import { ZOOM_STEP } from "../parts/zoom.js";
  *   stage: import("../parts/stage.js").Stage, camera: import("./camera.js").CameraControl,
  *   stepping: import("./stepping.js").Stepping, selecting: import("./selecting.js").Selecting,
  *   search: import("../parts/search.js").Search, inspector: import("../parts/inspector.js").Inspector,
- *   help: import("../parts/help.js").Help, hint: import("../parts/hint.js").Hint,
+ *   help: import("../parts/help.js").Help, hint: import("../parts/hint.js").Hint, timing: import("./timing.js").Timing,
  * }} Page
  */
 
@@ -22,7 +22,7 @@ import { ZOOM_STEP } from "../parts/zoom.js";
  * @param {import("../parts/ui.js").Ui} ui @param {import("../parts/state.js").Store} store @param {Page} page
  */
 export function makeKeys({ announce, guard }, store, page) {
-  const { root, slider, setMode, stage, camera, stepping, selecting, search, inspector, help, hint } = page;
+  const { root, slider, setMode, stage, camera, stepping, selecting, search, inspector, help, hint, timing } = page;
   const { state } = store;
 
   /** The box that has the focus, or else the first. @param {Picture} picture */
@@ -77,9 +77,12 @@ export function makeKeys({ announce, guard }, store, page) {
     },
     d: () => setMode(text(state.view.mode, "diff") === "diff" ? "after" : "diff"),
     "?": () => help.open(),
+    t: () => (timing.isOffered() ? timing.start() : inspector.openSection("timing")),
     ",": (graph) => graph && moveFocus("previous"),
     ".": (graph) => graph && moveFocus("next"),
-    ...Object.fromEntries(SECTIONS.map(({ key, name }) => [key, () => inspector.openSection(name)])),
+    ...Object.fromEntries(
+      SECTIONS.filter(({ key }) => key !== "t").map(({ key, name }) => [key, () => inspector.openSection(name)]),
+    ),
   };
 
   /**

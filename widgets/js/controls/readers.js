@@ -1,6 +1,6 @@
 /** The traits of the host: each reader puts what has changed into the state. */
 
-import { asDict, asList, number, text, texts } from "../shared/reading.js";
+import { asDict, asList, number, numberOrNull, text, texts } from "../shared/reading.js";
 import { paletteFor } from "../shared/theme.js";
 import { readPicture } from "../picture/reading.js";
 import { readDetails, readSteps } from "../picture/steps.js";
@@ -63,6 +63,13 @@ export function makeReaders({ doc, guard, timers, announce }, store, model, { ca
     if (!isSame(selection, state.selection)) store.set({ selection });
   }
 
+  /** How far a measurement is; nothing while none runs. */
+  function readProgress() {
+    const progress = asDict(model.get("progress"));
+    const share = numberOrNull(progress.share);
+    store.set({ progress: progress.text ? { text: text(progress.text), share } : null });
+  }
+
   /** @param {boolean} [insist] without coordinates, lay out the boxes here */
   function readBoth(insist = false) {
     const next = readPicture(model.get("picture"), model.get("coordinates"), insist);
@@ -103,6 +110,7 @@ export function makeReaders({ doc, guard, timers, announce }, store, model, { ca
     selection: guard(readSelection, "selection"),
     picture: readThePicture,
     coordinates: readThePicture,
+    progress: guard(readProgress, "progress"),
     details: guard(() => store.set({ details: readDetails(model.get("details")) }), "details"),
   };
 }

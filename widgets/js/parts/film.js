@@ -1,13 +1,11 @@
 /** The film: a frame for each step that changed something, and the sentence of the step below it. */
 
+import { laneClass, laneName, lanesOf, timeWords } from "../shared/lanes.js";
 import { isAsking } from "./state.js";
 import { smallPlates } from "../plates/small.js";
 
 /** @typedef {import("./state.js").Changed} Changed */
 /** @typedef {import("../picture/types.js").Step} Step */
-
-/** @param {number} ms */
-const timeWords = (ms) => (ms >= 1 ? `${ms.toPrecision(3)} ms` : `${(1000 * ms).toPrecision(3)} µs`);
 
 /**
  * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
@@ -36,13 +34,13 @@ export function makeFilm({ make, guard }, { state }, { goTo }) {
   /** @param {Step} step @param {number} most @param {number} longest */
   function frameButton(step, most, longest) {
     const frame = /** @type {NonNullable<Step["frame"]>} */ (step.frame);
-    const times = Object.entries(frame.times);
-    const bars = times.length
-      ? times.map(([device, ms]) => bar(`ce-bar-of-${device}`, ms / longest))
+    const lanes = lanesOf(frame.times);
+    const bars = lanes.length
+      ? lanes.map((lane) => bar(laneClass(lane), frame.times[lane] / longest))
       : [bar("ce-bar-of-calls", frame.calls / most)];
-    const measured = times.map(([device, ms]) => `${device.toUpperCase()} ${timeWords(ms)}`).join(", ");
+    const measured = lanes.map((lane) => `${laneName(lane)} ${timeWords(frame.times[lane])}`).join(", ");
     const noun = frame.calls === 1 ? "call" : "calls";
-    const time = times.length ? h("em", { text: timeWords(times[0][1]) }) : null;
+    const time = lanes.length ? h("em", { text: timeWords(frame.times[lanes[0]]) }) : null;
     return h(
       "button",
       {
@@ -98,7 +96,7 @@ export const STYLE = `
 .ce-frame em{margin-left:8px;font-size:12px;font-style:normal;font-weight:400}
 .ce-frame span{font-size:12px;color:var(--ce-muted);max-width:104px;overflow:hidden;text-overflow:ellipsis}
 .ce-frame i{grid-column:1/3;height:4px;margin-top:2px;border-radius:2px;background:var(--ce-kept);min-width:2px}
-.ce-frame i.ce-bar-of-cpu{background:var(--ce-viewLine)}.ce-frame i.ce-bar-of-cuda{background:var(--ce-copyLine)}
+.ce-frame i.ce-lane-recorded{opacity:.55}
 .ce-frame.ce-wrong b::after{content:" ✕";color:var(--ce-error)}
 .ce-sentence{margin:4px 3px 2px;font-size:14px;min-height:1.4em}
 .ce-compact .ce-frame svg{display:none}

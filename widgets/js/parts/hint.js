@@ -21,7 +21,8 @@ export function makeHint({ h }, area) {
     const change = box.change === "kept" ? "" : box.change;
     const state = [many, `level ${box.level}`, change, box.matched ? "matched" : ""].filter(Boolean).join(" · ");
     const badges = box.badges.map((badge) => `${badge.sign} ${badge.text}`);
-    return [box.title, box.detail, state, box.fillText, ...badges].filter(Boolean);
+    const times = (box.plate?.times || []).map((bar) => bar.text);
+    return [box.title, box.detail, state, box.fillText, ...times, ...badges].filter(Boolean);
   }
 
   /** @param {string[]} facts @param {Point} at in its pane @param {any} pane */

@@ -16,6 +16,7 @@ import { text } from "../shared/reading.js";
  *   view: Record<string, any>, options: Record<string, any>,
  *   selection: string[], found: Set<string> | null, hull: string, hover: string, focus: string, cell: number,
  *   palette: Palette, width: number, roomy: boolean, camera: Camera,
+ *   progress: {text: string, share: number | null} | null,
  *   playing: boolean, onlyChanging: boolean, query: string, stopped: boolean,
  *   showTable: boolean, showAllRows: boolean, showHelp: boolean, showSide: boolean,
  *   slice: number, closeup: string, showCloseup: boolean,
@@ -23,7 +24,7 @@ import { text } from "../shared/reading.js";
  * `found`: the boxes that match `query`; `hull`: the lit match; `hover`, `focus`: boxes; `cell`: the cell at the pointer;
  * `width`: pixels of the view; `roomy`: the window is high enough for a legend below the picture; `stopped`: the host does
  * not answer any more; `showSide`: the inspector is open as a drawer, or closed beside the picture; `slice`: the cell that was
- * clicked, or -1; `closeup`: the part of the close-up that is shown.
+ * clicked, or -1; `closeup`: the part of the close-up that is shown; `progress`: of a measurement.
  * @typedef {ReturnType<typeof import("../shared/store.js").makeStore<State>>} Store
  * @typedef {ReadonlySet<keyof State>} Changed  the fields that have changed
  */
@@ -50,6 +51,7 @@ export const initialState = (palette) => ({
   width: 900,
   roomy: true,
   camera: { k: 1, x: 0, y: 0 },
+  progress: null,
   playing: false,
   onlyChanging: true,
   query: "",

@@ -4,6 +4,7 @@ import { STYLE as CLOSEUP } from "../closeup/panel.js";
 import { STYLE as PLATES } from "../plates/labels.js";
 import { STYLE as LINKS } from "../plates/links.js";
 import { STYLE as FAILURES } from "../shared/failures.js";
+import { STYLE as LANES } from "../shared/lanes.js";
 import { STYLE as SCENES } from "../scenes/style.js";
 import { STYLE as FILM } from "./film.js";
 import { STYLE as FOOT } from "./foot.js";
@@ -44,6 +45,7 @@ export const STYLE = [
   LEGEND,
   FOOT,
   FAILURES,
+  LANES,
   SCENES,
   PLATES,
   CLOSEUP,

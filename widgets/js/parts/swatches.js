@@ -3,6 +3,7 @@
 import { clip } from "../shared/measuring.js";
 import { CHANGES, HULLS, dashes, inkOn } from "../shared/theme.js";
 import { hullStyle } from "../picture/fills.js";
+import { laneClass } from "../shared/lanes.js";
 import { boxPath, isKind, symbolOf } from "../picture/shapes.js";
 
 /**
@@ -37,6 +38,7 @@ function swatchParts(s, item, palette) {
 
   if (channel === "cell") return cellParts(s, role, roles);
   if (channel === "line") return [lineOf(s, role, roles)];
+  if (channel === "bar") return barParts(s, role);
   if (channel === "mark") return markParts(s, role, roles);
   if (channel === "shape" || isKind(role)) return kindParts(s, role, roles);
   if (channel === "hull") {
@@ -104,6 +106,12 @@ function cellParts(s, role, roles) {
   const frame = s("rect", { x: 1, y: 2, width: 24, height: 12, fill: "none", stroke: roles.fg, "stroke-width": 2 });
   return role === "apart" ? cells : [...cells, frame];
 }
+
+/** The half bar of a lane. @param {Make["s"]} s @param {string} lane */
+const barParts = (s, lane) => [
+  s("rect", { x: 1, y: 5, width: 24, height: 6, class: "ce-lane-track" }),
+  s("rect", { x: 1, y: 5, width: 15, height: 6, class: laneClass(lane) }),
+];
 
 /** The mark of a cell. @param {Make["s"]} s @param {string} role @param {Record<string, string>} roles */
 function markParts(s, role, roles) {

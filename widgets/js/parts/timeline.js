@@ -1,10 +1,15 @@
-/** The time line: what PyTorch runs, one call after the other, before and after the step. */
+/**
+ * The time line: what PyTorch runs, one call after the other, before and after the step; measured times are to scale, on
+ * each device. Its button starts to measure, and the progress is beside it.
+ */
 
+import { lanesOf, laneName, timeWords } from "../shared/lanes.js";
 import { isAsking } from "./state.js";
 
 /**
  * @typedef {import("./state.js").Changed} Changed
  * @typedef {import("../picture/types.js").Frame} Frame
+ * @typedef {{name: string, frame: Frame, lane: string, length: number}} Row  without lane, its length is in calls
  */
 
 const WIDTH = 1000;
@@ -12,11 +17,41 @@ const HEIGHT = 14;
 /** Calls narrower than this are drawn without gaps between them. */
 const MIN_CALL = 2.5;
 
-/** @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store */
-export function makeTimeline({ make }, { state }) {
+/**
+ * The rows that compare the frame of a step with the one before it. All are in one unit: milliseconds if a device has
+ * times of each frame, or else calls.
+ * @param {Frame[]} frames @returns {Row[]}
+ */
+export function rowsOf(frames) {
+  const lanes = frames.length
+    ? lanesOf(frames[0].times).filter((lane) => frames.every(({ times }) => lane in times))
+    : [];
+  const names = frames.length > 1 ? ["before", "after"] : ["runs"];
+  if (!lanes.length) return frames.map((frame, at) => ({ name: names[at], frame, lane: "", length: frame.calls }));
+  return lanes.flatMap((lane) =>
+    frames.map((frame, at) => ({ name: `${laneName(lane)} ${names[at]}`, frame, lane, length: frame.times[lane] })),
+  );
+}
+
+/**
+ * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
+ * @param {import("../controls/timing.js").Timing} timing
+ */
+export function makeTimeline({ make, textButton }, { state }, timing) {
   const { h, s } = make;
   const rows = h("div", { class: "ce-runs" });
-  const element = h("div", { class: "ce-timeline", role: "group", "aria-label": "Time line", hidden: true }, rows);
+  const start = textButton("Time it", timing.start, { title: "Measure every step and its layers (t)" });
+  const bar = h("progress", { max: 1, "aria-label": "Progress of the measurement" });
+  const words = h("span", { role: "status" });
+  const running = h("div", { class: "ce-timing", hidden: true }, words, bar, textButton("Cancel", timing.cancel));
+  const missing = h("div", { class: "ce-run-missing" });
+  const element = h(
+    "div",
+    { class: "ce-timeline", role: "group", "aria-label": "Time line", hidden: true },
+    rows,
+    h("div", { class: "ce-run-side" }, start, running),
+    missing,
+  );
 
   /** The frame of the step, or else the last one before it, and the one before that. @returns {Frame[]} */
   function framesShown() {
@@ -26,17 +61,16 @@ export function makeTimeline({ make }, { state }) {
     return current.step === state.step && frames.length > 1 ? frames.slice(-2) : [current];
   }
 
-  /** @param {Frame} frame @param {string} label @param {number} whole length of the longest row @param {boolean} timed */
-  function row(frame, label, whole, timed) {
+  /** @param {Row} row @param {number} whole length of the longest row */
+  function rowElements({ name, frame, lane, length }, whole) {
     let x = 0;
-    const blocks = partsOf(frame, timed).flatMap(({ kind, calls, length }) => {
-      const size = (WIDTH * length) / whole;
+    const blocks = partsOf(frame, lane).flatMap(({ kind, calls, length: own }) => {
+      const size = (WIDTH * own) / whole;
       const d = blocksPath(x, size, calls);
       x += size;
       return s("path", { d, fill: state.palette.roles[kind] || state.palette.roles.operator });
     });
-    const words = `${frame.calls.toLocaleString("en-US")} ${frame.calls === 1 ? "call" : "calls"}`;
-    const time = frame.times.cpu === undefined ? "" : `, ${frame.times.cpu.toPrecision(3)} ms on the CPU`;
+    const count = `${frame.calls.toLocaleString("en-US")} ${frame.calls === 1 ? "call" : "calls"}`;
     const view = {
       viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
       preserveAspectRatio: "none",
@@ -44,42 +78,52 @@ export function makeTimeline({ make }, { state }) {
       "aria-hidden": "true",
     };
     return [
-      h("span", { class: "ce-run-name", text: label }),
+      h("span", { class: "ce-run-name", text: name }),
       s("svg", view, blocks),
-      h("span", { text: words + time }),
+      h("span", { text: lane ? `${timeWords(length)}, ${count}` : count }),
     ];
+  }
+
+  function drawProgress() {
+    const { progress } = state;
+    start.hidden = Boolean(progress) || !timing.isOffered();
+    running.hidden = !progress;
+    words.textContent = progress ? progress.text : "";
+    if (progress && progress.share !== null) bar.setAttribute("value", progress.share);
+    else bar.removeAttribute("value");
   }
 
   return {
     element,
-    reads: /** @type {const} */ (["steps", "step", "options", "palette"]),
-    draw() {
+    reads: /** @type {const} */ (["steps", "step", "options", "palette", "progress"]),
+    /** @param {unknown} _ @param {Changed} changed */
+    draw(_, changed) {
       const shown = framesShown();
       const drawn = shown.length > 0 && shown.every((frame) => frame.plates.length);
       element.hidden = !drawn || state.options.film === false || state.options.stepper === false || isAsking(state);
       if (element.hidden) return;
-      const timed = shown.every((frame) => frame.times.cpu !== undefined); // rows are compared: one unit for both
-      const whole = Math.max(...shown.map((frame) => lengthOf(frame, timed)));
-      const labels = shown.length > 1 ? ["before", "after"] : ["runs"];
-      rows.replaceChildren(...shown.flatMap((frame, at) => row(frame, labels[at], whole, timed)));
+      drawProgress();
+      if (changed.size === 1 && changed.has("progress")) return;
+      const all = rowsOf(shown);
+      const whole = Math.max(...all.map(({ length }) => length));
+      rows.replaceChildren(...all.flatMap((row) => rowElements(row, whole)));
+      const reasons = Object.entries(shown[shown.length - 1].missing);
+      missing.textContent = reasons.map(([lane, why]) => `No times on ${laneName(lane)}: ${why}.`).join(" ");
     },
   };
 }
 
-/** How long a frame runs: measured, or else one for each call. @param {Frame} frame @param {boolean} timed */
-const lengthOf = (frame, timed) => (timed ? frame.times.cpu : frame.calls);
-
 /**
  * The plates in the order in which they run, with their lengths: their measured times if all are known; not told apart if
  * only the whole was measured; or else one for each call.
- * @param {Frame} frame @param {boolean} timed @returns {{kind: string, calls: number, length: number}[]}
+ * @param {Frame} frame @param {string} lane @returns {{kind: string, calls: number, length: number}[]}
  */
-function partsOf(frame, timed) {
-  const whole = frame.times.cpu;
-  if (!timed) return frame.plates.map(({ kind, calls }) => ({ kind, calls, length: calls }));
-  const sum = frame.plates.reduce((total, { ms }) => total + (ms ?? NaN), 0);
+function partsOf(frame, lane) {
+  if (!lane) return frame.plates.map(({ kind, calls }) => ({ kind, calls, length: calls }));
+  const whole = frame.times[lane];
+  const sum = frame.plates.reduce((total, { ms }) => total + (ms[lane] ?? NaN), 0);
   if (!(sum > 0)) return [{ kind: "operator", calls: 1, length: whole }];
-  return frame.plates.map(({ kind, calls, ms }) => ({ kind, calls, length: ((ms ?? 0) * whole) / sum }));
+  return frame.plates.map(({ kind, calls, ms }) => ({ kind, calls, length: (ms[lane] * whole) / sum }));
 }
 
 /** Calls one after the other. @param {number} x @param {number} size @param {number} calls */
@@ -96,8 +140,12 @@ function blocksPath(x, size, calls) {
 }
 
 export const STYLE = `
-.ce-timeline{flex:none;padding:5px 12px;border-top:1px solid var(--ce-line);background:var(--ce-panel)}
-.ce-runs{display:grid;grid-template-columns:auto 1fr auto;gap:3px 10px;align-items:center;font-size:12.5px}
+.ce-timeline{flex:none;display:flex;flex-wrap:wrap;align-items:center;gap:3px 14px;padding:5px 12px;border-top:1px solid var(--ce-line);background:var(--ce-panel)}
+.ce-runs{flex:1 1 480px;display:grid;grid-template-columns:auto 1fr auto;gap:3px 10px;align-items:center;font-size:12.5px}
 .ce-run{display:block;width:100%;height:14px}
 .ce-run-name{color:var(--ce-muted)}
+.ce-run-missing{flex:1 0 100%;color:var(--ce-muted);font-size:12.5px}
+.ce-run-missing:empty{display:none}
+.ce-timing{display:flex;align-items:center;gap:8px;font-size:12.5px}
+.ce-timing progress{width:90px;accent-color:var(--ce-accent)}
 `;

@@ -119,6 +119,11 @@ function readPlate(value) {
     news: text(news),
     reads: text(reads),
     shape: text(shape),
+    times: list(value.times).map((bar) => ({
+      lane: text(record(bar).lane),
+      share: Math.min(1, Math.max(0, number(record(bar).share))),
+      text: text(record(bar).text),
+    })),
   };
 }
 

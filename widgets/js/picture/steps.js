@@ -36,15 +36,20 @@ function readFrame(value, step) {
     label: text(value.label),
     calls: number(value.calls),
     sentence: text(value.sentence),
-    times: Object.fromEntries(Object.entries(record(value.times)).map(([device, ms]) => [device, number(ms)])),
+    times: readNumbers(value.times),
+    missing: Object.fromEntries(Object.entries(record(value.missing)).map(([lane, why]) => [lane, text(why)])),
     plates: list(value.plates).map((plate) => ({
       kind: text(record(plate).kind, "operator"),
       at: list(record(plate).at).map((part) => number(part)),
       calls: number(record(plate).calls, 1),
-      ms: typeof record(plate).ms === "number" ? plate.ms : null,
+      ms: readNumbers(record(plate).ms),
     })),
   };
 }
+
+/** @param {any} value @returns {Record<string, number>} */
+const readNumbers = (value) =>
+  Object.fromEntries(Object.entries(record(value)).map(([name, item]) => [name, number(item)]));
 
 /** @param {any} value @returns {Details | null} */
 export function readDetails(value) {

@@ -3,7 +3,8 @@
 /**
  * @typedef {{sign: string, text: string, tone: string}} Badge
  * @typedef {{cells: number[], places: number[], unit: number[], gap: number, room: number, calls: string, news: string, reads: string,
- *   shape: string, marks: Record<string, number[]>}} Plate
+ *   shape: string, marks: Record<string, number[]>, times: HalfBar[]}} Plate
+ * @typedef {{lane: string, share: number, text: string}} HalfBar  the measured time of the calls of a plate
  * @typedef {{id: string, ids: number[], title: string, detail: string, kind: string, level: number, count: number,
  *   folds: number, change: string, fill: number | null, fillText: string, category: number | null, matched: boolean,
  *   badges: Badge[], cameFrom: string[], numbered: string, plate: Plate | null, x: number, y: number, w: number, h: number}} Box
@@ -23,7 +24,7 @@
  * @typedef {{index: number, path: string, title: string, summary: string, changed: boolean, ok: boolean | null,
  * error: string, layers: number, counted: string, folds: number, matches: number, nearMisses: number, seconds:
  * number, frame: Frame | null}} Step
- * @typedef {{step: number, label: string, calls: number, sentence: string, times: Record<string, number>,
+ * @typedef {{step: number, label: string, calls: number, sentence: string, times: Record<string, number>, missing: Record<string, string>,
  *   plates: import("../plates/small.js").SmallPlate[]}} Frame
  * @typedef {{heading: string, rows: string[][], lines: string[]}} Section
  * @typedef {{id: string, title: string, sections: Section[], closeup: import("../closeup/reading.js").Closeup | null}} Details

@@ -67,7 +67,8 @@ export function describeBox(box) {
     `level ${box.level}`,
     box.change === "kept" ? "" : CHANGE_WORDS[box.change],
   ];
-  parts.push(box.matched ? "matched" : "", box.fillText, ...box.badges.map((badge) => badge.text));
+  parts.push(box.matched ? "matched" : "", box.fillText);
+  parts.push(...(box.plate?.times || []).map((bar) => bar.text), ...box.badges.map((badge) => badge.text));
   return parts.filter(Boolean).join(", ");
 }
 

@@ -2,6 +2,7 @@
 
 import { clip } from "../shared/measuring.js";
 import { describeBox } from "../picture/words.js";
+import { barsElement, layBars } from "./bars.js";
 
 /**
  * @typedef {import("../shared/elements.js").Make} Make
@@ -29,10 +30,11 @@ export function labelElement({ s }, box) {
     s("text", { class: name }),
   );
   const attributes = { role: "option", "aria-selected": "false", tabindex: "-1", "data-id": box.id };
-  const look = s("g", { "aria-hidden": "true" }, ring, face, texts);
+  const bars = barsElement(s, box);
+  const look = s("g", { "aria-hidden": "true" }, ring, face, ...bars.flatMap(({ track, bar }) => [track, bar]), texts);
   const name = s("text", { class: "ce-name", x: box.x, y: box.y, text: describeBox(box) });
   const group = s("g", { class: "ce-box ce-plate", ...attributes }, name, look);
-  return { box, group, ring, texts };
+  return { box, group, ring, bars, texts };
 }
 /** @typedef {ReturnType<typeof labelElement>} Label */
 
@@ -44,7 +46,7 @@ export const titleRect = ({ x, y, w, h, plate }) => {
 };
 
 /** Lay out the words for a scale. @param {Label} label @param {number} k */
-export function layLabel({ box, ring, texts }, k) {
+export function layLabel({ box, ring, bars, texts }, k) {
   const plate = box.plate;
   if (!plate) return;
   const [size, small] = [Math.max(TITLE, MIN / k), Math.max(LINE, MIN / k)];
@@ -52,7 +54,8 @@ export function layLabel({ box, ring, texts }, k) {
   const above = plate.gap === 0 ? ABOVE_DEEP : ABOVE;
   const below = [plate.calls, plate.news || plate.shape, plate.news ? plate.shape : plate.reads];
   const shown = below.filter(Boolean).slice(0, k < TWO ? 1 : k < THREE ? 2 : 3);
-  const height = size + above + box.h + 12 + shown.length * small * 1.25;
+  const gap = layBars(bars, box, k) || BELOW;
+  const height = size + above + box.h + 2 + gap + shown.length * small * 1.25;
   for (const [name, value] of [
     ["x", left - 6],
     ["y", top - above - size],
@@ -66,7 +69,7 @@ export function layLabel({ box, ring, texts }, k) {
     const font = at < 1 ? size : small;
     text.textContent = words[at] === undefined ? "" : clip(words[at], font, plate.room, at < 2);
     text.setAttribute("x", box.x);
-    text.setAttribute("y", at < 1 ? top - above : top + box.h + BELOW + small + (at - 1) * small * 1.25);
+    text.setAttribute("y", at < 1 ? top - above : top + box.h + gap + small + (at - 1) * small * 1.25);
     text.setAttribute("font-size", font.toFixed(2));
     text.setAttribute("class", classOf(at, plate.news && at === 2));
   });

@@ -1,7 +1,7 @@
 /** The plates of a step as a small drawing, for a frame of the film. */
 
 /**
- * @typedef {{kind: string, at: number[], calls: number, ms: number | null}} SmallPlate
+ * @typedef {{kind: string, at: number[], calls: number, ms: Record<string, number>}} SmallPlate  `ms`: by lane
  * @typedef {import("../shared/elements.js").Make} Make
  * @typedef {import("../shared/theme.js").Palette} Palette
  */

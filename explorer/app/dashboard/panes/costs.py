@@ -37,7 +37,7 @@ class CostStrip:
         self.workspace = workspace
         self.stats = pn.pane.HTML("", stylesheets=[STRIP_STYLE], margin=(0, 8), styles={"flex": "1 1 400px"})
         self.check = button(workspace, "Check values", lambda: check_values(workspace), "text")
-        self.time = button(workspace, "Time it", workspace.time_everything, "text")
+        self.time = button(workspace, "Time it", workspace.measuring.start_everything, "text")
         self.view = pn.FlexBox(
             self.stats, self.check, self.time, flex_wrap="nowrap", align_items="center", sizing_mode="stretch_width"
         )

@@ -69,8 +69,7 @@ class Messages:
         if job is None:
             self.progress.object = ""
         else:
-            progress = f"{job.title}: {job.text}" if job.text else f"{job.title} …"
-            self.progress.object = f'<div role="status"><p>{escape(progress)}</p></div>'
+            self.progress.object = f'<div role="status"><p>{escape(job.words)}</p></div>'
             self.bar.param.update(
                 variant="indeterminate" if job.fraction is None else "determinate",
                 value=0 if job.fraction is None else round(100 * job.fraction),

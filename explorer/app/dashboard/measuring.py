@@ -1,0 +1,223 @@
+"""The measurements of a workspace: one runs in the background, and its times become findings of the session."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Protocol
+from weakref import ref
+
+from explorer.app.dashboard.background import Job
+from explorer.app.session.opening import Opened, circuit_of
+from explorer.app.session.session import require_live
+from explorer.bench import Progress, measure_layers, measure_modes, measure_steps, measure_sweep, why_no_cuda
+from explorer.compiler import options_of
+from explorer.timings import CUDA, FORWARD, LAYERS, MODES, STEPS, SWEEP, Run, Setup, default_steps, state_step
+from explorer.trace import Trace
+from explorer.views import check_fits, layer_estimates, measurements, with_lanes
+
+if TYPE_CHECKING:
+    from explorer.app.dashboard.workspace import Workspace
+
+TIMING = "Timing"
+"""The title of the job."""
+EVERYTHING, WATERFALL = "everything", "waterfall"
+"""Every step and its layers; the gain of each step. The other choices are the subjects of runs."""
+STEPS_SHARE = 0.5
+"""The share of the time that is for steps if their layers are measured, too."""
+LIVE_SECONDS = 0.5
+"""The minimum time between two drawings of the bars during a measurement, which waits for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to measure, and how; `seconds` limits the whole measurement."""
+
+    what: str = EVERYTHING
+    kind: str = FORWARD
+    batch_size: int = 256
+    num_threads: int = 1
+    seconds: float = 20.0
+
+
+class Watcher(Protocol):
+    """Shows the measurements of the open trace while they run."""
+
+    def show_start(self, request: Request) -> None: ...
+    def show_live(self, run: Run, what: str) -> None: ...
+    def show_end(self, run: Run, what: str) -> None: ...
+    def show_cancelled(self, what: str) -> None: ...
+    def show_failed(self) -> None: ...
+
+
+class Measuring:
+    """Measures the open trace of a workspace, one measurement at a time, and keeps its runs."""
+
+    def __init__(self, workspace: "Workspace") -> None:
+        self.workspace = workspace
+        self.settings = Request()
+        """Those of the last measurement; "Time it" uses them for every step and its layers."""
+        self.watchers: list[Watcher] = []
+        self._runs: dict[str, tuple[Run, ...]] = {}
+        self._opened: Callable[[], Opened | None] = lambda: None
+
+    @property
+    def runs(self) -> dict[str, tuple[Run, ...]]:
+        """The runs of the open trace that can be shown, measured or recorded, by subject."""
+        opened = self.workspace.session.opened
+        if self._opened() is not opened:
+            self._opened, self._runs = ref(opened), {}
+        return self._runs
+
+    def start_everything(self) -> None:
+        """Measure every step and its layers; of a tensor graph, which has no layers, its steps."""
+        has_layers = self.workspace.session.opened.trace.level.has_batches
+        self.start(replace(self.settings, what=EVERYTHING if has_layers else STEPS))
+
+    def start(self, request: Request) -> None:
+        """Start a measurement in the background. Raises: CircuitError for a trace from a file."""
+        session, background = self.workspace.session, self.workspace.background
+        require_live(session)
+        self.settings = request
+        opened, step = session.opened, session.step
+        settings: dict[str, Any] = {
+            "devices": self.workspace.devices,
+            "kind": request.kind,
+            "num_threads": request.num_threads,
+            "max_seconds": request.seconds,
+            "total_seconds": request.seconds,
+        }
+        begun = _empty_run(request, opened.name, self.workspace.devices)
+        drawn = 0.0
+
+        def work(job: Job) -> tuple[Run, ...]:
+            def on_progress(progress: Progress) -> None:
+                if monotonic() - drawn < LIVE_SECONDS or not any(timing.estimate for timing in progress.timings):
+                    job.show(progress.note, progress.share)
+                    return
+                run = replace(begun, timings=progress.timings)
+                job.show(progress.note, progress.share, also=lambda: show_live(run))
+
+            listening: dict[str, Any] = {"on_progress": on_progress, "cancelled": lambda: job.cancelled}
+            return _measure(request, opened.trace, opened.name, step, {**settings, **listening})
+
+        def tell(show: Callable[[Watcher], None]) -> None:
+            for watcher in self.watchers if session.opened is opened else ():
+                show(watcher)
+
+        def show_live(run: Run) -> None:
+            nonlocal drawn
+            drawn = monotonic()
+            tell(lambda watcher: watcher.show_live(run, request.what))
+
+        def on_done(runs: tuple[Run, ...]) -> None:
+            if session.opened is not opened:
+                return
+            self.add(runs)
+            tell(lambda watcher: watcher.show_end(runs[0], request.what))
+            if request.what == LAYERS:
+                session.change_look(colour_by="time")
+            if not any(run.devices for run in runs):
+                limit = f"Nothing was timed within {request.seconds:.0f} s."
+                self.workspace.note(f"{limit} Open Time for a longer limit, or a smaller batch.")
+
+        def on_error(error: Exception) -> None:
+            tell(lambda watcher: watcher.show_failed())
+            self.workspace.show_error(error)
+
+        background.cancel()
+        tell(lambda watcher: watcher.show_start(request))
+        cancel: Callable[[], None] = lambda: tell(lambda watcher: watcher.show_cancelled(request.what))  # noqa: E731
+        background.start(TIMING, work, on_done, on_error, show_at_once=True, on_cancel=cancel)
+
+    def add(self, runs: Sequence[Run], *, recorded: bool = False) -> None:
+        """Keep runs of the open trace, whose times are laid beside those of the other machine.
+
+        Raises: CircuitError for a run of another trace.
+        """
+        session = self.workspace.session
+        known = session.findings
+        found: dict[str, Any] = {}
+        layers: dict[int, dict[str, Any]] = {}
+        for run in runs:
+            check_fits(session.index, run)
+            if run.subject == STEPS:
+                found["times"] = with_lanes(known.times, measurements(session.index, run), recorded=recorded)
+                if not recorded:
+                    found["missing"] = dict(run.missing)
+            if run.subject == LAYERS and run.devices:
+                layers[step_of(run)] = {device: layer_estimates(run, device) for device in run.devices}
+        if layers:
+            kept = _by_step(known.layer_times)
+            found["layer_times"] = _by_lane(with_lanes(kept, layers, recorded=recorded))
+        for subject in dict.fromkeys(run.subject for run in runs):
+            self.runs[subject] = tuple(run for run in runs if run.subject == subject)
+        if found:
+            session.add_findings(**found)
+
+
+def step_of(run: Run) -> int:
+    """The step whose layers a run timed."""
+    return next((timing.step for timing in run.timings if timing.step is not None), 0)
+
+
+def _by_step(layers: Mapping[str, Mapping[int, Any]]) -> dict[int, dict[str, Any]]:
+    found: dict[int, dict[str, Any]] = {}
+    for lane, steps in layers.items():
+        for step, times in steps.items():
+            found.setdefault(step, {})[lane] = times
+    return found
+
+
+def _by_lane(layers: Mapping[int, Mapping[str, Any]]) -> dict[str, dict[int, Any]]:
+    found: dict[str, dict[int, Any]] = {}
+    for step, lanes in layers.items():
+        for lane, times in lanes.items():
+            found.setdefault(lane, {})[step] = times
+    return found
+
+
+def _measure(request: Request, trace: Trace, name: str, step: int, settings: dict[str, Any]) -> tuple[Run, ...]:
+    batch_size = request.batch_size
+    if request.what == EVERYTHING:
+        return tuple(_measure_everything(trace, name, step, batch_size, settings))
+    if request.what == MODES:
+        options = options_of(trace).non_defaults()
+        return (measure_modes(circuit_of(trace), options, batch_size=batch_size, name=name, **settings),)
+    if request.what == LAYERS:
+        return (measure_layers(trace, step, batch_size=batch_size, name=name, **_of_layers(settings)),)
+    if request.what == SWEEP:
+        return (measure_sweep(trace, step, name=name, **settings),)
+    return (measure_steps(trace, batch_size=batch_size, name=name, **settings),)
+
+
+def _measure_everything(trace: Trace, name: str, step: int, batch_size: int, settings: dict[str, Any]) -> Iterator[Run]:
+    """Time the steps, then the layers of this step and of as many others as there is time for, nearest first."""
+    started, limit = monotonic(), settings["total_seconds"]
+    yield measure_steps(trace, batch_size=batch_size, name=name, **_within(settings, STEPS_SHARE * limit))
+    here = state_step(trace, step)
+    tell = settings["on_progress"]
+    quiet = {**_of_layers(settings), "on_progress": lambda progress: tell(replace(progress, timings=()))}
+    waiting = sorted({here, *default_steps(trace)}, key=lambda other: (abs(other - here), other))
+    while waiting and not settings["cancelled"]():
+        left = limit - (monotonic() - started)
+        if left <= 0:
+            return
+        share = _within(quiet, left / len(waiting))
+        yield measure_layers(trace, waiting.pop(0), batch_size=batch_size, name=name, **share)
+
+
+def _within(settings: dict[str, Any], seconds: float) -> dict[str, Any]:
+    return {**settings, "max_seconds": seconds, "total_seconds": seconds}
+
+
+def _of_layers(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings for timing layers, which run forward only."""
+    return {key: value for key, value in settings.items() if key != "kind"}
+
+
+def _empty_run(request: Request, name: str, devices: Sequence[str]) -> Run:
+    """A run in progress, without times; its conditions are not read before its end."""
+    setup = Setup("", request.num_threads, "", "", 0.0, request.seconds, 0, {}, {}, "")
+    reason = why_no_cuda() if CUDA in devices else None
+    subject = STEPS if request.what in (EVERYTHING, WATERFALL) else request.what
+    return Run(subject, request.kind, name, {}, (), setup, {} if reason is None else {CUDA: reason})

@@ -1,0 +1,51 @@
+"""Lanes: whose times are shown side by side: each device of this machine, and of a machine with a recorded run."""
+
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from explorer.timings import CPU, CUDA, Estimate
+
+LayerTimes = Mapping[str, Mapping[int, Mapping[int, Estimate]]]
+"""The measured times of layers, by lane, step and layer."""
+
+Measured = TypeVar("Measured")
+
+RECORDED = "recorded-"
+LANES: Mapping[str, str] = {
+    CPU: "CPU",
+    CUDA: "CUDA",
+    RECORDED + CPU: "CPU, recorded",
+    RECORDED + CUDA: "CUDA, recorded",
+}
+"""The names of the lanes, in the order in which they are shown."""
+
+
+def lane_of(device: str, *, recorded: bool) -> str:
+    """Return the lane of a device: `cuda`, or `recorded-cuda` for a run of another machine."""
+    return RECORDED + device if recorded else device
+
+
+def in_order(lanes: Mapping[str, object]) -> Sequence[str]:
+    """Return the known lanes among the keys, in the order in which they are shown."""
+    return [lane for lane in LANES if lane in lanes]
+
+
+def main_lane(lanes: Mapping[str, object]) -> str | None:
+    """Return the lane for which there is room if only one can be shown: CUDA, if possible of this machine."""
+    return next((lane for lane in (CUDA, CPU, RECORDED + CUDA, RECORDED + CPU) if lane in lanes), None)
+
+
+def with_lanes(
+    known: Mapping[int, Mapping[str, Measured]], found: Mapping[int, Mapping[str, Measured]], *, recorded: bool
+) -> dict[int, dict[str, Measured]]:
+    """Return what is known of each step with other times of this machine, or of the one of the recorded run.
+
+    `found` has devices, the result lanes.
+    """
+    result = {
+        step: {lane: one for lane, one in lanes.items() if lane.startswith(RECORDED) != recorded}
+        for step, lanes in known.items()
+    }
+    for step, devices in found.items():
+        result.setdefault(step, {}).update({lane_of(device, recorded=recorded): one for device, one in devices.items()})
+    return result

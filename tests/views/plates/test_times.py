@@ -1,0 +1,82 @@
+"""The half bars of plates: sums of measured times with their intervals, by lane and to one scale."""
+
+from inline_snapshot import snapshot
+
+from explorer.timings import Estimate
+from explorer.views import heat_at, picture, with_lanes
+from tests.views.showing import index_of
+
+
+def time(median, low, high):
+    return Estimate(median, low, high, low, high, 20, 0.96)
+
+
+MEASURED = {
+    "cpu": {0: dict.fromkeys(range(12), time(0.5, 0.4, 0.6))},
+    "recorded-cuda": {0: {layer: time(0.1, 0.1, 0.1) for layer in range(4)}},
+}
+
+
+def bars_of(index, step, measured, **more):
+    view = picture(index, step, group_by="plates", layer_times=measured, **more).view
+    shown = {node["title"]: node["plate"] for node in view["nodes"] if "plate" in node}
+    return {
+        title: [(bar["lane"], round(bar["share"], 3), bar["text"]) for bar in plate.get("times", [])]
+        for title, plate in shown.items()
+    }
+
+
+def test_a_plate_has_the_time_of_its_calls_in_each_lane_in_which_all_were_measured():
+    assert bars_of(index_of("conflict"), 0, MEASURED) == snapshot(
+        {
+            "Categorical": [
+                ("cpu", 1.0, "CPU: 2 ms for 4 calls (1.6 ms to 2.4 ms)"),
+                ("recorded-cuda", 0.2, "CUDA, recorded: 400 µs for 4 calls (400 µs to 400 µs)"),
+            ],
+            "Hadamard": [("cpu", 0.25, "CPU: 500 µs for 1 call (400 µs to 600 µs)")],
+            "Sum": [("cpu", 0.25, "CPU: 500 µs for 1 call (400 µs to 600 µs)")],
+        }
+    )
+
+
+def test_plates_that_a_step_kept_keep_their_time_and_others_have_none():
+    index = index_of("conflict")
+    before = {node: time(0.5, 0.4, 0.6) for node in index.step(6).snapshot.graph.nodes}
+    assert bars_of(index, 10, {"cpu": {6: before}}) == snapshot(
+        {"Categorical": [], "CPT": [("cpu", 1.0, "CPU: 500 µs for 1 call (400 µs to 600 µs)")]}
+    )
+
+
+def test_the_state_before_a_step_has_its_own_times():
+    index = index_of("conflict")
+    assert bars_of(index, 3, MEASURED, mode="before") == bars_of(index, 0, MEASURED)
+
+
+def test_the_legend_names_each_lane_and_the_longest_bar():
+    view = picture(index_of("conflict"), 0, group_by="plates", layer_times=MEASURED).view
+    assert [(item["role"], item["text"]) for item in view["legend"] if item["channel"] == "bar"] == snapshot(
+        [
+            ("cpu", "time of the calls: CPU"),
+            ("recorded-cuda", "time of the calls: CUDA, recorded (the longest bar: 2 ms)"),
+        ]
+    )
+    assert not any(
+        item["channel"] == "bar" for item in picture(index_of("conflict"), 0, group_by="plates").view["legend"]
+    )
+
+
+def test_a_recorded_run_is_laid_beside_the_measured_one():
+    here = with_lanes({}, {0: {"cpu": 1.0}, 3: {"cpu": 2.0}}, recorded=False)
+    both = with_lanes(here, {0: {"cpu": 7.0, "cuda": 8.0}}, recorded=True)
+    assert both == {0: {"cpu": 1.0, "recorded-cpu": 7.0, "recorded-cuda": 8.0}, 3: {"cpu": 2.0}}
+    assert with_lanes(both, {3: {"cpu": 5.0}}, recorded=False) == {
+        0: {"recorded-cpu": 7.0, "recorded-cuda": 8.0},
+        3: {"cpu": 5.0},
+    }
+
+
+def test_one_lane_colours_the_layers():
+    index = index_of("conflict")
+    assert heat_at(index, 0, {}) is None
+    assert heat_at(index, 0, MEASURED) == dict.fromkeys(range(12), 0.5)
+    assert heat_at(index, 0, {"recorded-cuda": MEASURED["recorded-cuda"]}) == dict.fromkeys(range(4), 0.1)
