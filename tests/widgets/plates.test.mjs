@@ -13,8 +13,6 @@ import { allCells, cellAt, cellsOf } from "../../widgets/js/plates/cells.js";
 import { layLink, linkElement } from "../../widgets/js/plates/links.js";
 import { between, movement } from "../../widgets/js/plates/movement.js";
 import { nameOf, relativesOf } from "../../widgets/js/plates/relatives.js";
-import { maker } from "../../widgets/js/shared/elements.js";
-import { newDocument } from "./dom.mjs";
 
 const plate = (cells, places, gap) => ({
   cells,
