@@ -250,9 +250,11 @@ class StepView(TypedDict):
     """Whether the values agree; None if they were not checked."""
     error: str
     layers: int
+    """How many layers are called after the step: a folded one is one call."""
     counted: NotRequired[str]
-    """What `layers` counts if not layers (then there are no folds): `Nodes`."""
+    """What `layers` counts if not calls (then there are no folds): `Nodes`."""
     folds: int
+    """How many layers there are, each slice of a folded one included."""
     matches: int
     near_misses: int
     seconds: float

@@ -24,10 +24,10 @@ def _number(value: float) -> str:
 
 
 STATS: Mapping[str, tuple[str, str, Callable[[float], str]]] = {
-    "layers": ("layers", "layers", _number),
+    "layers": ("calls", "calls", _number),
     "operators": ("operators", "operators", _number),
     "constants": ("constants", "constants", _number),
-    "folds": ("layers before folding", "layers", _number),
+    "folds": ("layers", "layers", _number),
     "parameters": ("parameters", "numbers", _number),
     "flops": ("operations", "FLOP", _number),
     "transcendentals": ("exponentials and logarithms", "operations", _number),
@@ -50,12 +50,15 @@ def cost_strip(
     times: Measurements | None = None,
     check: StepCheck | None = None,
     missing: Mapping[str, str] | None = None,
+    *,
+    changes: bool = True,
 ) -> SectionView:
     """Return the statistics after a step with their changes, times by lane, and the difference of the outputs.
 
-    `missing` maps devices to the reason why they have no time.
+    `missing` maps devices to the reason why they have no time. Without `changes`, the statistics alone.
     """
-    stats, before = index.trace.stats(step), index.trace.stats(max(step - 1, 0))
+    stats = index.trace.stats(step)
+    before = index.trace.stats(max(step - 1, 0)) if changes else stats
     rows: list[list[str]] = []
     for name in IN_THE_STRIP:
         title, _, text = STATS[name]

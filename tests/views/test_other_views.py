@@ -223,7 +223,7 @@ def test_the_cost_strip_says_what_changed_and_what_was_not_measured():
     strip = cost_strip(index_of("conflict"), 3, {3: {"cpu": measured}}, None, {"cuda": "no CUDA device"})
     assert strip["rows"] == snapshot(
         [
-            ["layers", "9 (−3)"],
+            ["calls", "9 (−3)"],
             ["parameters", "100"],
             ["operations", "100 (−64)"],
             ["activations", "132 B (−48 B)"],

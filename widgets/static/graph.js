@@ -1348,8 +1348,8 @@ var grouped = (count) => count.toLocaleString("en");
 var timeText = (seconds) => seconds < 0.9995 ? `${(1e3 * seconds).toPrecision(3)} ms` : `${seconds.toPrecision(3)} s`;
 function factsOfStep(step) {
   const sizes = step.counted ? [[step.counted, grouped(step.layers)]] : [
-    ["Layers", grouped(step.layers)],
-    ["Slices", grouped(step.folds)]
+    ["Calls", grouped(step.layers)],
+    ["Layers", grouped(step.folds)]
   ];
   const same = step.ok === null ? "not checked" : step.ok ? "checked, they agree" : "checked, they DIFFER";
   const rows = [

@@ -257,9 +257,10 @@ class Session:
         return {**found, "id": box}
 
     def costs(self) -> SectionView:
-        """The statistics of the step, its measured times and the difference of its output."""
-        found = self.findings
-        return cost_strip(self.index, self.step, found.times, found.checks.get(self.step), found.missing)
+        """The statistics of the state that is shown, its measured times and the difference of its output."""
+        found, before = self.findings, self.look.mode == "before"
+        at = max(self.step - 1, 0) if before else self.step
+        return cost_strip(self.index, at, found.times, found.checks.get(at), found.missing, changes=not before)
 
     # ------------------------------------------------------------------ helpers
 

@@ -182,7 +182,7 @@ class TestOtherThings:
         index = TraceIndex(conflict)
         widget = explorer.show(stat_bars(index, "layers"))
         assert isinstance(widget, BarsWidget)
-        assert json.loads(str(widget.bars))["title"] == "Layers after each step"
+        assert json.loads(str(widget.bars))["title"] == "Calls after each step"
 
     @pytest.mark.parametrize(
         ("options", "kind", "words"),

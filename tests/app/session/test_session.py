@@ -152,6 +152,14 @@ def test_changing_the_look_notifies_and_keeps_the_selection(digits: Opened) -> N
     assert set(session.selected_nodes) == set(nodes)
 
 
+def test_in_mode_before_the_costs_are_those_before_the_step(digits: Opened) -> None:
+    session = Session(digits, ViewState())
+    session.go(8)
+    assert session.costs()["rows"][0] == ["calls", "23 (−63)"]
+    session.change_look(mode="before")
+    assert session.costs()["rows"][0] == ["calls", "86"]
+
+
 @pytest.mark.parametrize(
     "look", [{"mode": "x"}, {"colour_by": "x"}, {"group_by": "x"}, {"near_misses": "NoPattern"}], ids=str
 )

@@ -80,8 +80,8 @@ export function factsOfStep(step) {
   const sizes = step.counted
     ? [[step.counted, grouped(step.layers)]]
     : [
-        ["Layers", grouped(step.layers)],
-        ["Slices", grouped(step.folds)],
+        ["Calls", grouped(step.layers)],
+        ["Layers", grouped(step.folds)],
       ];
   const same = step.ok === null ? "not checked" : step.ok ? "checked, they agree" : "checked, they DIFFER";
   const rows = [

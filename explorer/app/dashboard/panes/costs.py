@@ -43,9 +43,9 @@ class CostStrip:
         )
 
     def on_change(self, names: frozenset[str]) -> None:
-        """Show the statistics of the step."""
+        """Show the statistics of the state that is shown."""
         session = self.workspace.session
-        if names & {"trace", "step", "times", "checks"}:
+        if names & {"trace", "step", "look", "times", "checks"}:
             self.stats.object = strip_html(session.costs())
             self.check.visible = session.opened.is_live and not session.findings.checks
 
@@ -55,7 +55,7 @@ class CostTool(Tool):
 
     name = "cost"
     title = "Cost"
-    help = "Cost and gain of each step: layers, parameters, operations, bytes."
+    help = "Cost and gain of each step: calls, layers, parameters, operations, bytes."
 
     def __init__(self, workspace: Workspace) -> None:
         self._filling = False
