@@ -19,6 +19,7 @@ from explorer.rewrite.matching import (
     SearchResult as SearchResult,
     match_pattern as match_pattern,
     match_pattern_graph as match_pattern_graph,
+    questions_of as questions_of,
 )
 from explorer.rewrite.pass_manager import (
     Pass as Pass,

@@ -3,14 +3,14 @@
 An output of the graph inside a match is refused, because the rewrite would lose it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from explorer.errors import RuleError
 from explorer.graph import Graph, config_of
 from explorer.rewrite.patterns import NO_CONDITIONS, Condition, GraphOptPattern
-from explorer.trace import Check, Refusal, RefusalKind
+from explorer.trace import Check, Question, Refusal, RefusalKind
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,23 +75,27 @@ def match_pattern(
     for entry, wanted in enumerate(pattern.entries):
         node = graph.nodes[current]
         at = Attempt(name, root, entry, current)
-        if not _check(checks, at, isinstance(node, wanted), "is it a", wanted.__name__):
+        if not _check(checks, at, isinstance(node, wanted), RefusalKind.WRONG_TYPE, wanted.__name__):
             return Refusal(*at, RefusalKind.WRONG_TYPE, type(node).__name__, wanted.__name__)
-        if pattern.is_output and entry == 0 and not _check(checks, at, root in graph.output_set, "is it an output"):
+        if (
+            pattern.is_output
+            and entry == 0
+            and not _check(checks, at, root in graph.output_set, RefusalKind.NOT_AN_OUTPUT)
+        ):
             return Refusal(*at, RefusalKind.NOT_AN_OUTPUT)
         inputs = graph.inputs[current]
-        if entry != last and not _check(checks, at, len(inputs) <= 1, "does it read at most one node"):
+        if entry != last and not _check(checks, at, len(inputs) <= 1, RefusalKind.SEVERAL_INPUTS):
             return Refusal(*at, RefusalKind.SEVERAL_INPUTS, len(inputs), 1)
         if entry != 0:
             users = len(graph.users[current])
-            if not _check(checks, at, users <= 1, "is it read by at most one node"):
+            if not _check(checks, at, users <= 1, RefusalKind.SEVERAL_USERS):
                 return Refusal(*at, RefusalKind.SEVERAL_USERS, users, 1)
-            if not _check(checks, at, current not in graph.output_set, "is it not an output"):
+            if not _check(checks, at, current not in graph.output_set, RefusalKind.INTERIOR_OUTPUT):
                 return Refusal(*at, RefusalKind.INTERIOR_OUTPUT)
         for field_name, condition in pattern.config_of_entry(entry).items():
             found = _field(node, field_name, pattern)
             fits = condition.test(found) if isinstance(condition, Condition) else found == condition
-            if not _check(checks, at, fits, f"is {field_name}", condition):
+            if not _check(checks, at, fits, RefusalKind.CONFIG_DIFFERS, condition, field_name):
                 return Refusal(*at, RefusalKind.CONFIG_DIFFERS, found, condition, field_name)
         sub_matches = _match_sub_patterns(node, pattern, at, checks)
         if isinstance(sub_matches, Refusal):
@@ -99,7 +103,7 @@ def match_pattern(
         sub_entries.append(sub_matches)
         nodes.append(current)
         if entry != last:
-            if not _check(checks, at, bool(inputs), "does it read a node"):
+            if not _check(checks, at, bool(inputs), RefusalKind.NO_INPUT):
                 return Refusal(*at, RefusalKind.NO_INPUT)
             current = inputs[0]
     return GraphOptMatch(
@@ -119,11 +123,36 @@ def _field(node: Any, name: str, pattern: GraphOptPattern) -> Any:
         ) from None
 
 
-def _check(checks: list[Check] | None, at: Attempt, answer: bool, question: str, value: object = "") -> bool:
+def _check(
+    checks: list[Check] | None, at: Attempt, answer: bool, kind: RefusalKind, wanted: object = "", what: str = ""
+) -> bool:
     """Record a check if checks are collected; returns its answer."""
     if checks is not None:
-        checks.append(Check(at.entry, at.node, f"{question} {value}".rstrip() + "?", answer))
+        checks.append(Check(at.entry, at.node, kind.ask(wanted, what).text, answer))
     return answer
+
+
+def questions_of(pattern: GraphOptPattern) -> tuple[tuple[Question, ...], ...]:
+    """The questions that `match_pattern` asks at each entry, in order, until the answer is no."""
+    return tuple(tuple(_questions_at(pattern, entry)) for entry in range(len(pattern.entries)))
+
+
+def _questions_at(pattern: GraphOptPattern, entry: int) -> Iterator[Question]:
+    is_last = entry == len(pattern.entries) - 1
+    yield RefusalKind.WRONG_TYPE.ask(pattern.entries[entry].__name__)
+    if pattern.is_output and entry == 0:
+        yield RefusalKind.NOT_AN_OUTPUT.ask()
+    if not is_last:
+        yield RefusalKind.SEVERAL_INPUTS.ask()
+    if entry != 0:
+        yield RefusalKind.SEVERAL_USERS.ask()
+        yield RefusalKind.INTERIOR_OUTPUT.ask()
+    for name, condition in pattern.config_of_entry(entry).items():
+        yield RefusalKind.CONFIG_DIFFERS.ask(condition, name)
+    for name, sub_pattern in pattern.sub_patterns_of_entry(entry).items():
+        yield RefusalKind.SUB_PATTERN_FAILED.ask(sub_pattern.name, name)
+    if not is_last:
+        yield RefusalKind.NO_INPUT.ask()
 
 
 def _match_sub_patterns(
@@ -137,11 +166,11 @@ def _match_sub_patterns(
     for name, sub_pattern in wanted.items():
         parameter = getattr(node, name, None)
         if parameter is None:
-            _check(checks, at, False, f"does its {name} match", sub_pattern.name)
+            _check(checks, at, False, RefusalKind.SUB_PATTERN_FAILED, sub_pattern.name, name)
             return Refusal(*at, RefusalKind.SUB_PATTERN_FAILED, "it has none", sub_pattern.name, name)
         attempts = _attempts(parameter.graph, sub_pattern, f"{at.node}.{name}")
         matches = tuple([attempt for attempt in attempts if isinstance(attempt, GraphOptMatch)])
-        if not _check(checks, at, bool(matches), f"does its {name} match", sub_pattern.name):
+        if not _check(checks, at, bool(matches), RefusalKind.SUB_PATTERN_FAILED, sub_pattern.name, name):
             inner = tuple([attempt for attempt in attempts if isinstance(attempt, Refusal)][-1:])
             return Refusal(*at, RefusalKind.SUB_PATTERN_FAILED, None, sub_pattern.name, name, inner)
         found[name] = matches

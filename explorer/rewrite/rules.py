@@ -12,7 +12,7 @@ from types import FunctionType
 from typing import Any, ClassVar, Self
 
 from explorer.errors import DuplicateNameError, RuleError, look_up
-from explorer.rewrite.matching import GraphOptMatch
+from explorer.rewrite.matching import GraphOptMatch, questions_of
 from explorer.rewrite.patterns import (
     GraphOptPattern,
     LayerOptPattern,
@@ -70,8 +70,9 @@ class Rule:
     def describe(self, kind: str) -> RuleDescription:
         """The description of the rule for a trace."""
         entries = tuple(entry.__name__ for entry in self.pattern.entries)
+        guarded, questions = self.guard is not None, questions_of(self.pattern)
         return RuleDescription(
-            self.name, self.name, entries, kind, self.exactness.value, self.doc, self.source, self.guard is not None
+            self.name, self.name, entries, kind, self.exactness.value, self.doc, self.source, guarded, questions
         )
 
 

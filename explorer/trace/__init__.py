@@ -53,6 +53,7 @@ from explorer.trace.records import (
 from explorer.trace.refusal import (
     SWITCHED_OFF as SWITCHED_OFF,
     Check as Check,
+    Question as Question,
     Refusal as Refusal,
     RefusalKind as RefusalKind,
 )

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from explorer.graph import Graph
 from explorer.trace.changes import GraphChange
 from explorer.trace.paths import StepPath
-from explorer.trace.refusal import Refusal
+from explorer.trace.refusal import Question, Refusal
 
 TENSOR = "tensor"
 
@@ -55,7 +55,10 @@ class Snapshot(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RuleDescription:
-    """A rule: its pattern, source location and purpose, and whether a guard may decline its matches."""
+    """A rule: its pattern, source location and purpose, and whether a guard may decline its matches.
+
+    `questions` are those that the matcher asks at each entry; empty for rules without a pattern, and in old files.
+    """
 
     name: str
     pattern: str
@@ -65,6 +68,7 @@ class RuleDescription:
     doc: str
     source: str
     guarded: bool = False
+    questions: tuple[tuple[Question, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,7 +181,7 @@ STEP = _record(
 )
 RULE = _record(
     {"name": TEXT, "pattern": TEXT, "entries": TEXTS, "kind": TEXT, "exactness": TEXT, "doc": TEXT, "source": TEXT},
-    {"guarded": FLAG},
+    {"guarded": FLAG, "questions": _list_of(_list_of(_row(TEXT, TEXT, TEXT)))},
 )
 TIMES = _record({"steps": NUMBERS, "rewrites": _list_of(NUMBERS), "folds": _list_of(NUMBERS)})
 LAYERS = _list_of(_record({"id": COUNT}, {"name": _maybe(TEXT)}))

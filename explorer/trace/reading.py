@@ -16,7 +16,7 @@ from explorer.trace.ladder import level_of
 from explorer.trace.loaded import LoadedSnapshot
 from explorer.trace.paths import Stage, StepPath, parse_path
 from explorer.trace.records import NODE_KINDS, NodeKind, NodeRecord, ParameterNodeRecord, ParameterRecord
-from explorer.trace.refusal import Refusal
+from explorer.trace.refusal import Question, Refusal
 from explorer.trace.steps import MatchRefused, Step
 from explorer.trace.trace import Trace
 from explorer.trace.version_1 import kind_of_type, title_of_type, with_new_names
@@ -76,6 +76,7 @@ def _read_change(row: Mapping[str, Any], records: Sequence[NodeRecord]) -> Graph
 def _read_rule(row: Mapping[str, Any]) -> RuleDescription:
     known: dict[str, Any] = {f.name: row[f.name] for f in fields(RuleDescription) if f.name in row}
     known["entries"] = tuple(known["entries"])
+    known["questions"] = tuple(tuple(Question(*one) for one in entry) for entry in row.get("questions", ()))
     return RuleDescription(**known)
 
 

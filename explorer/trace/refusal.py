@@ -7,7 +7,7 @@ A new kind is one member of `RefusalKind`.
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import Enum
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 SWITCHED_OFF = "switched off"
 """What a refusal of the kind `DECLINED` has found if the rule was not asked because the user switched it off."""
@@ -16,60 +16,105 @@ SWITCHED_OFF = "switched off"
 class RefusalKind(Enum):
     """Why an attempt failed, in the order in which the matcher, and then the driver, asks at an entry.
 
-    Each kind has its name in trace files, its reason, and a summary that is true of all refusals of this entry, kind
-    and field. Both are formatted with the fields of the refusal, `next_entry`, `a` (an article, if the wanted type has
-    one) and `detail` (the refusal of a sub-pattern).
+    Each kind has its name in trace files, its reason, a summary that is true of all refusals of this entry, kind and
+    field, and the question to which the answer was no. Reason and summary are formatted with the fields of the
+    refusal, `next_entry`, `a` (an article, if the wanted type has one) and `detail` (the refusal of a sub-pattern), the
+    question with `wanted` and `what`.
     """
 
-    WRONG_TYPE = "wrong type", "node {node} is {a}{found}, not {a}{wanted}", "that layer has a different type"
+    WRONG_TYPE = (
+        "wrong type",
+        "node {node} is {a}{found}, not {a}{wanted}",
+        "that layer has a different type",
+        "is it a {wanted}?",
+    )
     NOT_AN_OUTPUT = (
         "not an output",
         "node {node} is not an output, which the pattern asks for",
         "that layer is not an output",
+        "is it an output?",
     )
     SEVERAL_INPUTS = (
         "several inputs",
         "node {node} reads {found} nodes; only the last entry may read more than one",
         "that layer has 2 or more inputs",
+        "does it read at most one node?",
     )
     SEVERAL_USERS = (
         "several users",
         "node {node} is read by {found} nodes; only the first entry may be read by more than one",
         "that layer feeds 2 or more layers",
+        "is it read by at most one node?",
     )
     INTERIOR_OUTPUT = (
         "output inside",
         "node {node} is an output and would be lost inside the match",
         "that layer is an output",
+        "is it not an output?",
     )
-    CONFIG_DIFFERS = "config differs", "node {node} has {what} {found}, wanted {wanted}", "its {what} differs"
+    CONFIG_DIFFERS = (
+        "config differs",
+        "node {node} has {what} {found}, wanted {wanted}",
+        "its {what} differs",
+        "is {what} {wanted}?",
+    )
     SUB_PATTERN_FAILED = (
         "sub-pattern failed",
         "the parameter {what!r} of node {node} does not match {wanted}{detail}",
         "its parameter {what} does not match",
+        "does its {what} match {wanted}?",
     )
     NO_INPUT = (
         "no input",
         "node {node} reads nothing, and entry {next_entry} is still to be found",
         "that layer has no input",
+        "does it read a node?",
     )
     OTHER_VALUE = (
         "other value",
         "the variable {what!r} of the pattern is node {wanted}, but node {found} is read here",
         "that layer's input differs from the pattern's",
+        "is {what} the same node?",
     )
-    DECLINED = "declined", "the rule declined: {found}", "the rule declined"
-    REVERTED = "reverted", "it matched, and was reverted: {found}", "the replacement was reverted"
+    DECLINED = (
+        "declined",
+        "the rule declined: {found}",
+        "the rule declined",
+        "does the rule accept it?",
+    )
+    REVERTED = (
+        "reverted",
+        "it matched, and was reverted: {found}",
+        "the replacement was reverted",
+        "is the replacement kept?",
+    )
 
-    def __new__(cls, name_in_files: str, reason: str, summary: str) -> Self:
+    def __new__(cls, name_in_files: str, reason: str, summary: str, question: str) -> Self:
         kind = object.__new__(cls)
         kind._value_ = name_in_files
         return kind
 
-    def __init__(self, name_in_files: str, reason: str, summary: str) -> None:
+    def __init__(self, name_in_files: str, reason: str, summary: str, question: str) -> None:
         self.rank = len(type(self).__members__)
         self.reason = reason
         self.summary = summary
+        self.question = question
+
+    def ask(self, wanted: object = "", what: str = "") -> "Question":
+        """The question to which a refusal of this kind is the answer no.
+
+        >>> RefusalKind.CONFIG_DIFFERS.ask(1, "arity").text
+        'is arity 1?'
+        """
+        return Question(self.value, what, self.question.format(wanted=wanted, what=what))
+
+
+class Question(NamedTuple):
+    """A question that the matcher asks of a node, with the kind of refusal and the field if the answer is no."""
+
+    kind: str
+    what: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from explorer.rewrite import (
     at_least,
     match_pattern,
     match_pattern_graph,
+    questions_of,
 )
 from explorer.trace import Check, Refusal, RefusalKind
 from tests.fuzzing import examples
@@ -177,6 +178,24 @@ def test_questions_are_recorded_until_the_first_negative_answer():
             (1, 0, "is size at least 2?", False),
         ]
     )
+
+
+@pytest.mark.parametrize("kind", reasons(), ids=lambda kind: kind.value)
+def test_the_questions_of_a_pattern_are_asked_in_order_up_to_the_one_with_the_answer_no(kind: RefusalKind):
+    graph, wanted, root = reasons()[kind]
+    checks: list[Check] = []
+    found = match_pattern(graph, wanted, root, checks=checks)
+    asked = [(entry, question) for entry, questions in enumerate(questions_of(wanted)) for question in questions]
+    assert isinstance(found, Refusal)
+    assert [(check.entry, check.question) for check in checks] == [(e, q.text) for e, q in asked[: len(checks)]]
+    assert (asked[len(checks) - 1][1].kind, asked[len(checks) - 1][1].what) == (kind.value, found.what)
+
+
+def test_a_match_has_answered_all_questions_of_its_pattern_with_yes():
+    for wanted in (AB, pattern("p", A, B, config_patterns=({"size": 1}, {"size": at_least(1)}))):
+        checks: list[Check] = []
+        assert isinstance(match_pattern(chain(B(), A()), wanted, 1, checks=checks), GraphOptMatch)
+        assert [check.question for check in checks] == [q.text for entry in questions_of(wanted) for q in entry]
 
 
 # ---- searching a graph

@@ -50,9 +50,9 @@ class TestOneQuestion:
                 "3 There are 12 layers now. How many are left after this step (fuse, round 1)?",
                 "5 There are 9 layers now. How many are left after this step (shatter, round 2)?",
                 "3 Operations: 164 now. More, the same, or fewer after this step (fuse, round 1)?",
-                '3 Calls: 12 now. More, the same, or fewer after this step (fuse, round 1)?',
+                "3 Calls: 12 now. More, the same, or fewer after this step (fuse, round 1)?",
                 "10 Copied by reads: 96 B now. More, the same, or fewer after this step (fold, level 0)?",
-                '11 Calls: 4 now. More, the same, or fewer after this step (fold, level 1)?',
+                "11 Calls: 4 now. More, the same, or fewer after this step (fold, level 1)?",
             ]
         )
 
@@ -71,7 +71,12 @@ class TestOneQuestion:
                     "Right: operations, 164 before, 100 after. CategoricalLogSoftmax 4 times replaced 1 layer by 1;",
                     "SumCollapse 2 times replaced 2 layers by 1; Candecomp 1 time replaced 2 layers by 1.",
                     "No, fewer: oper",
-                ], 'Calls: 7 now. More, the same, or fewer after this step (fold, level 0)?': ['Right: calls, 7 before, 4 after. On this level, 4 layers became 1.', 'No, fewer: call'], "Copied by reads: 32 B now. More, the same, or fewer after this step (fold, level 1)?": [
+                ],
+                "Calls: 7 now. More, the same, or fewer after this step (fold, level 0)?": [
+                    "Right: calls, 7 before, 4 after. On this level, 4 layers became 1.",
+                    "No, fewer: call",
+                ],
+                "Copied by reads: 32 B now. More, the same, or fewer after this step (fold, level 1)?": [
                     "Right: copied by reads, 32 B before, 0 B after. On this level, 2 layers became 1.",
                     "No, fewer: copi",
                 ],
