@@ -27,7 +27,8 @@ const el = document.getElementById("view");
 try {
   const recording = await readRecording(store.textContent, store.dataset.packed === "true");
   const keep = (hash) => { try { history.replaceState(null, "", hash); } catch { /* forbidden by some hosts */ } };
-  const model = recordingModel(recording, { hash: location.hash, keep, height: "calc(100vh - 3.6rem)" });
+  const { hash, search } = location;
+  const model = recordingModel(recording, { hash, search, keep, height: "calc(100vh - 3.6rem)" });
   globalThis.circuitExplorer = { model, close: render({ model, el }) };
 } catch (error) {
   el.textContent = `Cannot show this page: ${error instanceof Error ? error.message : error}`;

@@ -234,6 +234,18 @@ class FrameView(TypedDict):
     """Why devices of this machine have no times, if others have."""
 
 
+SceneName = Literal["circuit", "match", "fuse", "levels", "fold", "clock"]
+
+
+class SceneView(TypedDict):
+    """A scene of the story of a compilation: a step, shown in a mode, with a sentence."""
+
+    name: SceneName
+    title: str
+    mode: Mode
+    sentence: str
+
+
 class StepView(TypedDict):
     """One step of the trace, for the stepper and the tree of steps."""
 
@@ -260,6 +272,8 @@ class StepView(TypedDict):
     seconds: float
     frame: NotRequired[FrameView]
     """Its frame in the film, if it has one."""
+    scenes: NotRequired[list[SceneView]]
+    """The scenes of the story that show it, in their order."""
 
 
 class SectionView(TypedDict):

@@ -28,7 +28,7 @@ def film(
     return [
         _frame(index, step, (times or {}).get(step.index, {}), layer_times or {}, missing or {})
         for step in index.trace.steps
-        if _is_shown(step)
+        if has_frame(step)
     ]
 
 
@@ -50,7 +50,7 @@ def _frame(
     return frame
 
 
-def _is_shown(step: Step) -> bool:
+def has_frame(step: Step) -> bool:
     """Return whether a step has a frame; a fold level on which no two layers are equal changed nothing to see."""
     if step.index == 0 or step.error is not None:
         return True

@@ -10,6 +10,7 @@ from explorer.views.index import TraceIndex
 from explorer.views.lanes import LayerTimes
 from explorer.views.messages import step_title
 from explorer.views.states import folds_of
+from explorer.views.story import story
 from explorer.views.words import plural
 from widgets.schema import StepView
 
@@ -29,6 +30,7 @@ def steps(
 ) -> list[StepView]:
     """Return all steps; `checks` maps steps to the results of `trace.check()`, the others are those of `film()`."""
     frames = {frame["step"]: frame for frame in film(index, times, layer_times, missing)}
+    scenes = story(index, times)
     found: list[StepView] = []
     layers = folds = 0
     counted: Counted = {} if index.noun == "layer" else {"counted": f"{index.noun}s".capitalize()}
@@ -56,6 +58,8 @@ def steps(
         )
         if step.index in frames:
             found[-1]["frame"] = frames[step.index]
+        if step.index in scenes:
+            found[-1]["scenes"] = scenes[step.index]
     return found
 
 
@@ -89,6 +93,7 @@ def hide_results(shown: Sequence[StepView], after: int) -> list[StepView]:
     for step in shown[after + 1 :]:
         known = step.copy()
         known.pop("frame", None)
+        known.pop("scenes", None)
         known["title"] = f"Step {step['index']} of {len(shown) - 1}: {parse_path(step['path']).words}"
         known["summary"], known["error"] = "hidden until the question is answered", ""
         known["layers"], known["folds"] = shown[after]["layers"], shown[after]["folds"]

@@ -5,7 +5,7 @@ import { automatic, boxAt, revealing, showing, whole, zoomedTo } from "../../wid
 import { readPicture } from "../../widgets/js/picture/reading.js";
 import { node } from "./samples.mjs";
 
-const viewport = { width: 800, height: 400, panes: 1, inset: 0 };
+const viewport = { width: 800, height: 400, panes: 1, inset: 0, maxFit: 1.2 };
 
 /** A row of boxes, 200 pixels apart; those with these indices are new. */
 function row(count, added = []) {

@@ -36,6 +36,7 @@ import { makeLoading } from "./parts/loading.js";
 import { makeMinimap } from "./parts/minimap.js";
 import { makePager } from "./parts/pager.js";
 import { makeSearch } from "./parts/search.js";
+import { makeSlides } from "./parts/slides.js";
 import { makeStage } from "./parts/stage.js";
 import { initialState, isCompact } from "./parts/state.js";
 import { makeStepper } from "./parts/stepper.js";
@@ -86,6 +87,7 @@ function render({ model, el }) {
   const film = makeFilm(ui, store, stepping);
   const closeup = makeCloseup(ui, store);
   const timeline = makeTimeline(ui, store, timing);
+  const slides = makeSlides(ui, store, saving, loading, root);
   const toolbar = makeToolbar(ui, store, saving, requesting.setMode);
   const search = makeSearch(ui, store, selecting);
   const strip = makeStrip(ui, store, saving);
@@ -111,6 +113,7 @@ function render({ model, el }) {
     help,
     hint,
     timing,
+    slides,
   });
 
   // Where they are.
@@ -128,6 +131,7 @@ function render({ model, el }) {
   );
   const main = h("div", { class: "ce-main" }, area, inspector.element, help.element);
   root.replaceChildren(
+    slides.head,
     stepper.element,
     film.element,
     toolbar.element,
@@ -137,6 +141,7 @@ function render({ model, el }) {
     closeup.element,
     timeline.element,
     h("div", { class: "ce-bottom" }, legend.element, foot.element),
+    slides.foot,
     ui.live,
   );
 
@@ -152,7 +157,15 @@ function render({ model, el }) {
       setChildren(floatModes, compact ? [toolbar.modes] : []);
       setChildren(stepper.element, [...stepper.parts, ...(compact ? buttons : [])]);
       if (compact) return;
-      setChildren(toolbar.element, [toolbar.modes, ...toolbar.choosers, search.element, gap, table.toggle, ...buttons]);
+      setChildren(toolbar.element, [
+        toolbar.modes,
+        ...toolbar.choosers,
+        search.element,
+        gap,
+        slides.buttons,
+        table.toggle,
+        ...buttons,
+      ]);
     },
   };
 
@@ -163,7 +176,7 @@ function render({ model, el }) {
   function compactSettings(closed) {
     const choosers = toolbar.choosers.some((item) => !item.hidden) ? toolbar.choosers : [];
     const tables = h("div", { class: "ce-group" }, table.toggle, h("span", { text: "Table" }));
-    const settings = h("div", { class: "ce-settings" }, ...choosers, search.element, tables);
+    const settings = h("div", { class: "ce-settings" }, ...choosers, search.element, slides.buttons, tables);
     const open = !closed.has("View");
     return h(
       "div",
@@ -185,6 +198,7 @@ function render({ model, el }) {
     stepper,
     film,
     timeline,
+    slides,
     toolbar,
     stage,
     search,
@@ -208,7 +222,7 @@ function render({ model, el }) {
     camera.settle();
   }
   const retheme = guard(() => store.set({ palette: paletteFor(doc, state.options.theme) }));
-  const readers = makeReaders(ui, store, model, { camera, loading, hint, settle });
+  const readers = makeReaders(ui, store, model, { camera, loading, hint, slides, settle });
   const closing = [onChangesTogether(model, readers), watchTheme(doc, retheme), keys.listenToPage(doc)];
   const stop = guard(requesting.stop);
   doc.addEventListener(STOPPED, stop);

@@ -89,7 +89,7 @@ export function plainModel(values, answer = () => ({})) {
 /**
  * The model of a graph. The choices are what was recorded, unless `options` sets them; `start` is the initial state.
  * @param {Recording} recording
- * @param {{hash?: string, keep?: (hash: string) => void, height?: string, options?: Record<string, any>,
+ * @param {{hash?: string, search?: string, keep?: (hash: string) => void, height?: string, options?: Record<string, any>,
  *   start?: Record<string, any>, details?: string}} [page]
  * @returns {RecordingModel}
  */
@@ -101,7 +101,10 @@ export function recordingModel(recording, page = {}) {
   const asked = new URLSearchParams((page.hash || "").replace(/^#/, ""));
   const start = Math.min(recording.steps.length - 1, Math.max(0, parseInt(asked.get("step") || "0", 10) || 0));
   const mode = asked.get("mode") || "";
+  const searched = new URLSearchParams(page.search || "");
+  const asks = searched.has("slides");
   const here = {
+    slides: asked.get("slides") ?? (asks ? searched.get("slides") || "steps" : ""),
     step: start,
     selection: asked.getAll("box"),
     mode: modes.includes(mode) ? mode : modes[0] || "diff",
@@ -147,6 +150,8 @@ export function recordingModel(recording, page = {}) {
       ["step", String(values.step)],
       ["mode", values.view.mode],
     ]);
+    const { slides } = values.view;
+    if (slides || asks) hash.append("slides", slides || "");
     for (const id of values.selection) hash.append("box", id);
     page.keep(`#${hash}`);
     return found;
@@ -159,8 +164,9 @@ export function recordingModel(recording, page = {}) {
 }
 
 /** The traits that navigate a graph to a `PictureStateView`. @param {Record<string, any>} place */
-function placeOf({ step, selection, mode, colour_by, group_by, hull }) {
-  return { step, selection, view: { mode, colour_by, group_by, ...(hull ? { hull } : {}) } };
+function placeOf({ step, selection, mode, colour_by, group_by, hull, slides }) {
+  const more = { ...(hull ? { hull } : {}), ...(slides ? { slides } : {}) };
+  return { step, selection, view: { mode, colour_by, group_by, ...more } };
 }
 
 /**

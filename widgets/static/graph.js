@@ -545,6 +545,7 @@ var initialState = (palette) => ({
 });
 var isCompact = ({ options }) => options.compact === true;
 var isAsking = ({ options }) => options.asking === true;
+var isPresenting = ({ view }) => text(view.slides) !== "";
 var inspectorKind = (state) => text(state.options.inspector, isCompact(state) ? "drawer" : "side");
 var isDrawer = (state) => inspectorKind(state) === "drawer" || state.width < DRAWER_WIDTH;
 var isNarrow = ({ width }) => width < NARROW;
@@ -940,15 +941,15 @@ function makeTimers(guard) {
 // controls/camera_views.js
 var MARGIN2 = 24;
 var [NARROW2, ZOOM_WIDTH] = [640, 44];
-var [MIN_SCALE, MAX_FIT] = [5e-3, 1.2];
+var MIN_SCALE = 5e-3;
 var LEGIBLE = 0.4;
 var LEGIBLE_PLATES = 0.45;
 var [MANY, MANY_SCALE] = [80, 0.12];
-function showing(rect, { width, height, panes, inset }) {
+function showing(rect, { width, height, panes, inset, maxFit }) {
   const right = width * panes < NARROW2 ? ZOOM_WIDTH : 0;
   const across = (width - right - 28) / Math.max(1, rect.r - rect.l);
   const down = (height - inset - 20) / Math.max(1, rect.b - rect.t);
-  const k = Math.max(MIN_SCALE, Math.min(across, down, MAX_FIT));
+  const k = Math.max(MIN_SCALE, Math.min(across, down, maxFit));
   return { k, x: (rect.l + rect.r) / 2 + right / 2 / k, y: (rect.t + rect.b) / 2 - inset / 2 / k };
 }
 var unionOf = (rects) => ({
@@ -1528,7 +1529,7 @@ var STYLE3 = `
 
 // controls/keys.js
 function makeKeys({ announce, guard }, store, page) {
-  const { root, slider, setMode, stage, camera, stepping, selecting, search, inspector, help, hint, timing } = page;
+  const { root, slider, setMode, stage, camera, stepping, selecting, search, inspector, help, hint, slides, timing } = page;
   const { state } = store;
   const currentBox = (picture) => picture.byId.has(state.focus) ? state.focus : picture.boxes[0].id;
   function moveFocus(way) {
@@ -1607,7 +1608,8 @@ function makeKeys({ announce, guard }, store, page) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const pressing = tag === "button" || tag === "summary" || type === "checkbox";
     const { key, shiftKey } = event;
-    if (!act({ key, shiftKey, target }, stage.hasFocus(), pressing)) return;
+    const used = isPresenting(state) ? slides.press(event, pressing) : act({ key, shiftKey, target }, stage.hasFocus(), pressing);
+    if (!used) return;
     event.preventDefault();
     event.stopPropagation();
   }
@@ -2210,7 +2212,13 @@ function readSteps(value) {
     counted: text(record(step).counted),
     nearMisses: number(record(step).near_misses),
     seconds: number(record(step).seconds),
-    frame: readFrame(record(step).frame, index)
+    frame: readFrame(record(step).frame, index),
+    scenes: list(record(step).scenes).map((scene) => ({
+      name: text(record(scene).name),
+      title: text(record(scene).title),
+      mode: text(record(scene).mode, "diff"),
+      sentence: text(record(scene).sentence)
+    }))
   }));
 }
 function readFrame(value, step) {
@@ -2360,7 +2368,7 @@ function makeSelecting({ announce }, store, { save, setView }, { root, stage, ca
 
 // controls/readers.js
 var COORDINATES_MS = 400;
-function makeReaders({ doc, guard, timers, announce }, store, model, { camera, loading, hint, settle }) {
+function makeReaders({ doc, guard, timers, announce }, store, model, { camera, loading, hint, slides, settle }) {
   const { state } = store;
   function readOptions() {
     const options = asDict(model.get("options"));
@@ -2374,6 +2382,7 @@ function makeReaders({ doc, guard, timers, announce }, store, model, { camera, l
   function readAllSteps() {
     const steps = readSteps(model.get("steps"));
     store.set({ steps, step: clamp(number(model.get("step")), steps.length) });
+    slides.align();
   }
   function readStep() {
     const { steps } = state;
@@ -2388,6 +2397,7 @@ function makeReaders({ doc, guard, timers, announce }, store, model, { camera, l
     store.set({ view, hull: text(view.hull) });
     if (zoomed && view.zoom && number(view.zoom.k) > 0) camera.restore(view.zoom);
     expect();
+    slides.align();
   }
   function readSelection() {
     const selection = texts(asList(model.get("selection")));
@@ -2417,7 +2427,7 @@ function makeReaders({ doc, guard, timers, announce }, store, model, { camera, l
     hint.hide();
     store.set({ picture, hover, hull, found: foundIn(pictures, state.query) });
     if (picture && before && isOther(picture, before)) {
-      announce([captionOf(state) || messageOf(state), picture.note].filter(Boolean).join(". "));
+      announce([slides.words() || captionOf(state) || messageOf(state), picture.note].filter(Boolean).join(". "));
     }
     camera.animate(before);
   }
@@ -2772,7 +2782,7 @@ var [HEIGHT, COMPACT_HEIGHT] = [640, 420];
 var makeFrame = ({ state }, root) => ({
   reads: (
     /** @type {const} */
-    ["options", "palette", "width"]
+    ["options", "palette", "width", "view"]
   ),
   draw() {
     const compact = isCompact(state);
@@ -2780,6 +2790,7 @@ var makeFrame = ({ state }, root) => ({
     const height = state.options.height ?? (compact ? COMPACT_HEIGHT : HEIGHT);
     root.style.setProperty("height", heightOf(height, `${HEIGHT}px`));
     const forms = [compact && "ce-compact", isDrawer(state) && "ce-drawer", isNarrow(state) && "ce-narrow"];
+    forms.push(isPresenting(state) && "ce-slides");
     root.setAttribute("class", classes("ce-root", ...forms));
   }
 });
@@ -2835,7 +2846,8 @@ var KEYS = [
   ["w", "why not"],
   ["t", "timing"],
   ["Esc", "clear, then leave"],
-  ["?", "this help"]
+  ["?", "this help"],
+  ["On slides", "→ Space: next, ←: previous, 1 2 Enter: slide 12, f: full screen, Esc: close"]
 ];
 var POINTER = "Drag, or use the map, to pan. Pinch, Ctrl + wheel and the buttons zoom (in a notebook, the wheel alone while the graph has focus). Fill: colour by. Border: change. Badge: warning. Hatch: removed. Symbol: kind of node.";
 var LABEL = "Keys and help (?)";
@@ -3275,6 +3287,170 @@ var STYLE15 = `
 .ce-pager span{overflow:hidden;text-overflow:ellipsis;white-space:nowrap;padding:0 6px}
 `;
 
+// parts/slides.js
+var [STEPS, STORY] = ["steps", "circuit"];
+var NEXT = ["ArrowRight", "ArrowDown", "PageDown", " ", "Enter"];
+var PREVIOUS = ["ArrowLeft", "ArrowUp", "PageUp"];
+function framesOf({ steps }) {
+  return steps.flatMap(
+    ({ frame, index }) => frame ? {
+      name: STEPS,
+      step: index,
+      mode: "diff",
+      title: frame.label.replace(/^./, (letter) => letter.toUpperCase()),
+      sentence: frame.sentence
+    } : []
+  );
+}
+var scenesOf = ({ steps }) => steps.flatMap(({ scenes, index }) => scenes.map((scene) => ({ ...scene, step: index })));
+var slidesOf = (state) => text(state.view.slides) === STEPS ? framesOf(state) : scenesOf(state);
+function numberOf({ view, step }, slides) {
+  if (text(view.slides) === STEPS) return Math.max(0, slides.filter((slide) => slide.step <= step).length - 1);
+  return Math.max(
+    0,
+    slides.findIndex(({ name: name2 }) => name2 === view.slides)
+  );
+}
+function makeSlides({ h, textButton, guard }, store, { save }, loading, root) {
+  const { state } = store;
+  let typed = "";
+  let formerMode = "diff";
+  const title = h("h2", {});
+  const sentence = h("p", {});
+  const head2 = h("div", { class: "ce-slide-head" }, title, sentence);
+  const position = h("span", { class: "ce-slide-position" });
+  const previous = textButton("Previous (←)", () => turn(-1));
+  const next = textButton("Next (→)", () => turn(1));
+  const foot = h(
+    "div",
+    { class: "ce-slide-foot", role: "group", "aria-label": "Slides" },
+    position,
+    previous,
+    next,
+    textButton("Full screen (f)", () => flipFullScreen()),
+    textButton("Close (Esc)", () => close())
+  );
+  const story = textButton("Story", () => open(STORY));
+  const slides = textButton("Slides", () => open(STEPS));
+  story.setAttribute("title", "Play the story: the compilation in a few scenes");
+  slides.setAttribute("title", "Slides, for talks: one step on the whole window");
+  const buttons = h("div", { class: "ce-group" }, story, slides);
+  function show(slide) {
+    if (!slide || state.stopped) return;
+    const modes = state.options.modes;
+    const mode = !Array.isArray(modes) || modes.includes(slide.mode) ? slide.mode : state.view.mode;
+    const changes = { step: slide.step, view: { ...state.view, slides: slide.name, mode } };
+    store.set({ ...changes, playing: false });
+    save(changes);
+    loading.expect();
+  }
+  function open(kind) {
+    formerMode = text(state.view.mode, formerMode);
+    const view = { ...state.view, slides: kind };
+    store.set({ view });
+    show(current());
+    root.focus();
+  }
+  function close() {
+    typed = "";
+    const view = { ...state.view, slides: "", mode: formerMode };
+    store.set({ view });
+    save({ view });
+    loading.expect();
+    if (root.ownerDocument.fullscreenElement) root.ownerDocument.exitFullscreen().catch(() => {
+    });
+  }
+  function turn(way) {
+    const shown = slidesOf(state);
+    go(numberOf(state, shown) + way);
+  }
+  function go(number2) {
+    typed = "";
+    const shown = slidesOf(state);
+    show(shown[Math.min(shown.length - 1, Math.max(0, number2))]);
+    drawPosition();
+  }
+  function flipFullScreen() {
+    const doc = root.ownerDocument;
+    const done = doc.fullscreenElement ? doc.exitFullscreen() : root.requestFullscreen?.();
+    done?.catch?.(() => {
+    });
+  }
+  function type(digits) {
+    typed = digits;
+    drawPosition();
+  }
+  function press(key, pressing) {
+    if (pressing && (key === " " || key === "Enter")) return false;
+    if (/^[0-9]$/.test(key)) type((typed + key).slice(-3));
+    else if (key === "Enter" && typed) go(Number(typed) - 1);
+    else if (key === "Backspace" && typed) type(typed.slice(0, -1));
+    else if (key === "Escape" && typed) type("");
+    else if (key === "Escape") close();
+    else if (NEXT.includes(key)) turn(1);
+    else if (PREVIOUS.includes(key) || key === "Backspace") turn(-1);
+    else if (key === "Home") go(0);
+    else if (key === "End") go(Infinity);
+    else if (key === "f" && state.options.letter_keys !== false) flipFullScreen();
+    else return false;
+    return true;
+  }
+  function drawPosition() {
+    const shown = slidesOf(state);
+    const number2 = numberOf(state, shown);
+    position.textContent = typed ? `Go to ${typed}: Enter` : `${number2 + 1} of ${shown.length}`;
+    previous.disabled = number2 <= 0;
+    next.disabled = number2 >= shown.length - 1;
+  }
+  const current = () => {
+    const shown = slidesOf(state);
+    return shown[numberOf(state, shown)];
+  };
+  return {
+    head: head2,
+    foot,
+    buttons,
+    press: ({ key }, pressing) => press(key, pressing),
+    /** After a link has been opened: go to the step of its scene. */
+    align: guard(() => {
+      if (!isPresenting(state) || !state.steps.length) return;
+      const slide = current();
+      if (slide && slide.name !== STEPS && slide.step !== state.step) show(slide);
+    }),
+    /** What is said of the slide to screen readers; empty if there is none. */
+    words: () => isPresenting(state) && current() ? `${current()?.title}. ${current()?.sentence}` : "",
+    reads: (
+      /** @type {const} */
+      ["steps", "step", "view", "options"]
+    ),
+    draw() {
+      const told = state.options.stepper !== false && state.options.film !== false && !isAsking(state);
+      story.hidden = !told || scenesOf(state).length < 2;
+      slides.hidden = !told || framesOf(state).length < 2;
+      buttons.hidden = story.hidden && slides.hidden;
+      head2.hidden = foot.hidden = !isPresenting(state);
+      if (head2.hidden) return;
+      title.textContent = current()?.title ?? "";
+      sentence.textContent = current()?.sentence ?? "";
+      drawPosition();
+    }
+  };
+}
+var STYLE16 = `
+.ce-root.ce-slides{position:fixed;inset:0;z-index:2000;height:auto!important;width:auto;border:0;border-radius:0;font-size:16px;padding:0 24px}
+.ce-slides>.ce-bar,.ce-slides>.ce-film,.ce-slides>.ce-strip,.ce-slides>.ce-bottom,.ce-slides .ce-side,.ce-slides .ce-table,.ce-slides .ce-help,.ce-slides .ce-zoom,.ce-slides .ce-map,.ce-slides .ce-modes{display:none!important}
+.ce-root.ce-slides:focus-visible{outline:none}
+.ce-slide-head{flex:none;padding:18px 0 10px}
+.ce-slide-head h2{margin:0;font-size:34px;line-height:1.2;font-weight:650}
+.ce-slide-head p{margin:6px 0 0;font-size:22px;line-height:1.35;min-height:2.7em}
+.ce-slide-foot{flex:none;display:flex;gap:8px;align-items:center;padding:10px 0 12px;font-size:16px}
+.ce-root .ce-slide-foot button{height:34px;font-size:16px}
+.ce-slide-position{margin-right:auto;font-size:18px;font-weight:600;font-variant-numeric:tabular-nums}
+.ce-slides .ce-runs{font-size:18px}
+.ce-slides .ce-run{height:26px}
+.ce-slides .ce-main{background:none}
+`;
+
 // picture/curves.js
 function curve(points, run) {
   const at = (x, y) => `${short(x)} ${short(y)}`;
@@ -3517,7 +3693,7 @@ function layBars(bars, box, k) {
 }
 
 // plates/labels.js
-var [TITLE2, LINE, MIN] = [14, 12.5, 12];
+var [TITLE2, LINE] = [14, 12.5];
 var [ABOVE, ABOVE_DEEP, BELOW] = [13, 18, 10];
 var MARGIN4 = 30;
 var [THREE, TWO] = [0.66, 0.5];
@@ -3540,10 +3716,10 @@ var titleRect = ({ x, y, w, h, plate }) => {
   const bottom = y - h / 2 - (plate?.gap === 0 ? ABOVE_DEEP : ABOVE) + 3;
   return { l: x - half, r: x + half, t: bottom - TITLE2 - 3, b: bottom };
 };
-function layLabel({ box, ring, bars, texts: texts2 }, k) {
+function layLabel({ box, ring, bars, texts: texts2 }, k, least) {
   const plate = box.plate;
   if (!plate) return;
-  const [size, small] = [Math.max(TITLE2, MIN / k), Math.max(LINE, MIN / k)];
+  const [size, small] = [Math.max(TITLE2, least / k), Math.max(LINE, least / k)];
   const [left, top] = [box.x - box.w / 2, box.y - box.h / 2];
   const above = plate.gap === 0 ? ABOVE_DEEP : ABOVE;
   const below = [plate.calls, plate.news || plate.shape, plate.news ? plate.shape : plate.reads];
@@ -3569,7 +3745,7 @@ function layLabel({ box, ring, bars, texts: texts2 }, k) {
   });
 }
 var classOf = (at, isNews) => at === 0 ? "ce-plate-title" : at === 1 ? "ce-plate-calls" : isNews ? "ce-plate-news" : "ce-plate-line";
-var STYLE16 = `
+var STYLE17 = `
 .ce-stage text.ce-plate-title,.ce-stage text.ce-plate-calls,.ce-stage text.ce-plate-line,.ce-stage text.ce-plate-news{dominant-baseline:auto;text-anchor:middle;fill:var(--ce-fg);paint-order:stroke;stroke:var(--ce-ground);stroke-width:3px;stroke-linejoin:round}
 .ce-plate-title,.ce-plate-calls{font-weight:600}
 .ce-stage text.ce-plate-line{fill:var(--ce-muted)}
@@ -3580,7 +3756,7 @@ var STYLE16 = `
 `;
 
 // plates/links.js
-var [SIZE, MIN2, LINE2] = [12, 12, 1.25];
+var [SIZE, MIN, LINE2] = [12, 12, 1.25];
 var WORDED = 0.6;
 function linkElement({ s }, link) {
   const d = `M${link.points.map(({ x, y }) => `${x} ${y}`).join("L")}`;
@@ -3599,7 +3775,7 @@ function reasonPoint({ at, points }) {
 }
 function layLink({ link, group, texts: texts2 }, k, lit) {
   const { x, y } = reasonPoint(link);
-  const size = Math.max(SIZE, MIN2 / k);
+  const size = Math.max(SIZE, MIN / k);
   const shown = lit || Boolean(link.at) && k >= WORDED;
   group.setAttribute("class", `ce-link${lit ? " ce-lit" : ""}`);
   texts2.forEach((text2, line2) => {
@@ -3609,7 +3785,7 @@ function layLink({ link, group, texts: texts2 }, k, lit) {
     text2.setAttribute("y", y + LINE2 * size * (line2 + 0.75));
   });
 }
-var STYLE17 = `
+var STYLE18 = `
 .ce-link-line{fill:none;stroke:var(--ce-nearMiss);stroke-width:2px;stroke-dasharray:2 5;stroke-linecap:round;vector-effect:non-scaling-stroke}
 .ce-link-reach{fill:none;stroke:transparent;stroke-width:14px;pointer-events:stroke;vector-effect:non-scaling-stroke}
 .ce-stage .ce-link:hover text.ce-reason{visibility:visible}
@@ -3703,7 +3879,8 @@ function neighbours(picture) {
 }
 
 // plates/paint.js
-var [ROUND, PARTED, NUMBERED2] = [9, 4, 27];
+var [ROUND, PARTED] = [9, 4];
+var NUMBERED2 = 2.25;
 var MAX_LINES = 6e3;
 var [DEEP, DEEPER] = [4, 8];
 var FAINT = 0.16;
@@ -3747,12 +3924,12 @@ function paintCells(canvas, box, cells) {
       pen2.lineWidth = outlined ? 0.8 : 1;
       pen2.stroke();
     }
-    if (side > NUMBERED2 && cell.layer >= 0) paintNumber(canvas, cell, area, ink);
+    if (side > NUMBERED2 * canvas.text && cell.layer >= 0) paintNumber(canvas, cell, area, ink);
   }
   pen2.globalAlpha = 1;
 }
-function paintNumber({ pen: pen2, k }, cell, area, ink) {
-  pen2.font = `${12 / k}px ${FONT}`;
+function paintNumber({ pen: pen2, k, text: text2 }, cell, area, ink) {
+  pen2.font = `${text2 / k}px ${FONT}`;
   pen2.textAlign = "center";
   pen2.textBaseline = "middle";
   pen2.fillStyle = ink;
@@ -3877,7 +4054,7 @@ function hullElement({ s }, { hull, d, tag }, palette, hatchUrl) {
 
 // scenes/plates.js
 var [HOLD_MS, MERGE_MS] = [750, 560];
-var [TAG, MIN_TAG] = [11, 12];
+var TAG = 11;
 function docked(before, shown) {
   if (shown.step <= before.step) return [];
   return shown.matches.flatMap(({ nodes, ...match }) => {
@@ -3916,13 +4093,14 @@ function platesScene(make, palette) {
   let marks = { selected: /* @__PURE__ */ new Set(), found: null, hull: "", hover: "", focus: "", cell: -1 };
   let camera = { k: 1, x: 0, y: 0 };
   let [width, height, t] = [0, 0, 1];
+  let text2 = 12;
   let docking = null;
   let waiting = 0;
   let closed = false;
   const later = () => {
     if (!waiting && !closed) waiting = frameOf(paint);
   };
-  const state = () => ({ pen: pen2, palette: palette(), k: camera.k });
+  const state = () => ({ pen: pen2, palette: palette(), k: camera.k, text: text2 });
   const progress = () => ease(Math.max(0, t - hold) / (1 - hold));
   function shownCells() {
     const e = progress();
@@ -3973,7 +4151,7 @@ function platesScene(make, palette) {
     layTags();
   }
   function layTags() {
-    const size = Math.max(1, MIN_TAG / (TAG * camera.k));
+    const size = Math.max(1, text2 / (TAG * camera.k));
     for (const { tag, place } of hulls) tag?.setAttribute("transform", `${place} scale(${short(size)})`);
   }
   function layLinks() {
@@ -4004,7 +4182,7 @@ function platesScene(make, palette) {
       hold = docks.length ? HOLD_MS / (HOLD_MS + MERGE_MS) : 0;
       docking = docks.length ? { ...shown, hulls: docks } : null;
       drawHulls(docking || shown);
-      for (const label of labels) layLabel(label, camera.k);
+      for (const label of labels) layLabel(label, camera.k, text2);
       t = 1;
       later();
       return hold ? HOLD_MS + MERGE_MS : MERGE_MS;
@@ -4022,16 +4200,17 @@ function platesScene(make, palette) {
       later();
     },
     progress: (at) => Math.max(0, at - hold) / (1 - hold),
-    look(next, w, h2) {
-      const scaled = next.k !== camera.k;
+    look(next, w, h2, least = 12) {
+      const scaled = next.k !== camera.k || least !== text2;
       camera = next;
+      text2 = least;
       [width, height] = [w, h2];
       overlay.setAttribute("width", w);
       overlay.setAttribute("height", h2);
       const { k, x, y } = camera;
       const corner = `${short(w / 2 - k * x)} ${short(h2 / 2 - k * y)}`;
       world.setAttribute("transform", `translate(${corner}) scale(${Math.round(k * 1e4) / 1e4})`);
-      if (scaled) for (const label of labels) layLabel(label, k);
+      if (scaled) for (const label of labels) layLabel(label, k, text2);
       if (scaled) layTags();
       if (scaled) layLinks();
       later();
@@ -4720,6 +4899,8 @@ function svgScene(make, palette) {
 // parts/stage.js
 var INSET = 34;
 var MOVE_MS = 320;
+var [TEXT, SLIDE_TEXT] = [12, 16];
+var [MAX_FIT, SLIDE_FIT] = [1.2, 3];
 var MARKS = (
   /** @type {const} */
   ["selection", "found", "hull", "hover", "focus", "cell"]
@@ -4770,13 +4951,16 @@ function makeStage({ make, h }, { state }, { root, attach }) {
   }
   function look() {
     const { width, height } = viewport();
-    for (const { scene } of panes) scene.look(state.camera, width, height);
+    const size2 = isPresenting(state) ? SLIDE_TEXT : TEXT;
+    for (const { scene } of panes) scene.look(state.camera, width, height, size2);
     root.setAttribute("data-zoom", state.camera.k.toFixed(3));
   }
   function viewport() {
     size.width = panes[0]?.element.clientWidth || size.width;
     size.height = panes[0]?.element.clientHeight || size.height;
-    return { ...size, panes: panes.length, inset: panes.length > 1 || isCompact(state) ? INSET : 0 };
+    const inset = panes.length > 1 || isCompact(state) ? INSET : 0;
+    const maxFit = isPresenting(state) ? SLIDE_FIT : MAX_FIT;
+    return { ...size, panes: panes.length, inset, maxFit };
   }
   const hasFocus = () => {
     const active = focusedIn(root);
@@ -4833,7 +5017,7 @@ function makeStage({ make, h }, { state }, { root, attach }) {
     }
   };
 }
-var STYLE18 = `
+var STYLE19 = `
 .ce-views{position:relative;display:flex;flex:1 1 auto;min-width:0;min-height:0}
 .ce-view{position:relative;flex:1 1 0;min-width:0;min-height:0;overflow:hidden;cursor:grab;touch-action:none}
 .ce-view+.ce-view{border-left:2px solid var(--ce-line)}
@@ -4923,7 +5107,7 @@ function makeStepper({ make, h, button, guard }, store, { goTo, goToEnd, walk, s
     }
   };
 }
-var STYLE19 = `
+var STYLE20 = `
 .ce-bar.ce-steps{flex-wrap:nowrap}
 .ce-slider{position:relative;flex:1 1 160px;min-width:90px;height:28px}
 .ce-slider input{-webkit-appearance:none;appearance:none;position:absolute;inset:0;width:100%;height:28px;margin:0;padding:0;background:transparent;cursor:pointer}
@@ -4943,7 +5127,7 @@ var STYLE19 = `
 `;
 
 // shared/failures.js
-var STYLE20 = `
+var STYLE21 = `
 .ce-fatal{padding:14px 16px;border-left:4px solid var(--ce-error);margin:10px;background:var(--ce-panel);overflow-wrap:anywhere}
 .ce-fatal b{display:block}
 `;
@@ -4969,7 +5153,7 @@ function makeFailures({ h }, announce) {
 }
 
 // scenes/style.js
-var STYLE21 = `
+var STYLE22 = `
 .ce-root g.ce-box:focus-visible{outline:none}
 .ce-tip{pointer-events:none}
 .ce-stage text{font-family:inherit;dominant-baseline:central;user-select:none;-webkit-user-select:none}
@@ -5072,7 +5256,7 @@ function makeTable({ h, button, textButton }, store) {
     }
   };
 }
-var STYLE22 = `
+var STYLE23 = `
 .ce-table{position:absolute;inset:0;z-index:2;overflow:auto;background:var(--ce-bg);padding:0 10px 10px}
 .ce-table table{border-collapse:collapse;width:100%;font-size:12.5px;font-variant-numeric:tabular-nums;margin:0;color:inherit}
 .ce-table caption{text-align:left;padding:8px 0;color:var(--ce-muted);caption-side:top}
@@ -5113,6 +5297,8 @@ function makeTimeline({ make, textButton }, { state }, timing) {
     const frames = state.steps.slice(0, state.step + 1).flatMap((step) => step.frame ?? []);
     const current = frames[frames.length - 1];
     if (!current) return [];
+    if (state.view.slides === "clock") return [frames[0], current];
+    if (state.view.slides && state.view.mode === "before") return frames.slice(-2, -1);
     return current.step === state.step && frames.length > 1 ? frames.slice(-2) : [current];
   }
   function rowElements({ name: name2, frame, lane, length }, whole2) {
@@ -5148,7 +5334,7 @@ function makeTimeline({ make, textButton }, { state }, timing) {
     element,
     reads: (
       /** @type {const} */
-      ["steps", "step", "options", "palette", "progress"]
+      ["steps", "step", "options", "palette", "progress", "view"]
     ),
     /** @param {unknown} _ @param {Changed} changed */
     draw(_, changed) {
@@ -5184,7 +5370,7 @@ function blocksPath(x, size, calls) {
   }
   return d;
 }
-var STYLE23 = `
+var STYLE24 = `
 .ce-timeline{flex:none;display:flex;flex-wrap:wrap;align-items:center;gap:3px 14px;padding:5px 12px;border-top:1px solid var(--ce-line);background:var(--ce-panel)}
 .ce-runs{flex:1 1 480px;display:grid;grid-template-columns:auto 1fr auto;gap:3px 10px;align-items:center;font-size:12.5px}
 .ce-run{display:block;width:100%;height:14px}
@@ -5259,7 +5445,7 @@ function makeToolbar({ h, guard }, { state }, { setView }, setMode) {
     }
   };
 }
-var STYLE24 = `
+var STYLE25 = `
 .ce-segments button{border-radius:0;margin-left:-1px}
 .ce-segments button:first-child{border-radius:6px 0 0 6px;margin-left:0}
 .ce-segments button:last-child{border-radius:0 6px 6px 0}
@@ -5268,31 +5454,32 @@ var STYLE24 = `
 `;
 
 // parts/style.js
-var STYLE25 = [
+var STYLE26 = [
   STYLE9,
-  STYLE24,
+  STYLE25,
   STYLE4,
-  STYLE19,
+  STYLE20,
   STYLE6,
-  STYLE23,
+  STYLE24,
   STYLE7,
-  STYLE18,
+  STYLE19,
   STYLE3,
   STYLE15,
   STYLE14,
   STYLE11,
   STYLE13,
   STYLE2,
-  STYLE22,
+  STYLE23,
   STYLE10,
   STYLE12,
   STYLE8,
-  STYLE20,
-  STYLE5,
   STYLE21,
-  STYLE16,
-  STYLE,
+  STYLE5,
+  STYLE22,
   STYLE17,
+  STYLE,
+  STYLE18,
+  STYLE16,
   SYSTEM_STYLE
 ].join("");
 
@@ -5358,6 +5545,7 @@ function render({ model, el }) {
   const film = makeFilm(ui, store, stepping);
   const closeup = makeCloseup(ui, store);
   const timeline = makeTimeline(ui, store, timing);
+  const slides = makeSlides(ui, store, saving, loading, root);
   const toolbar = makeToolbar(ui, store, saving, requesting.setMode);
   const search = makeSearch(ui, store, selecting);
   const strip = makeStrip(ui, store, saving);
@@ -5382,7 +5570,8 @@ function render({ model, el }) {
     inspector,
     help,
     hint,
-    timing
+    timing,
+    slides
   });
   const floatModes = h("div", { class: "ce-float ce-modes" });
   const gap = h("span", { class: "ce-grow" });
@@ -5398,6 +5587,7 @@ function render({ model, el }) {
   );
   const main = h("div", { class: "ce-main" }, area, inspector.element, help.element);
   root.replaceChildren(
+    slides.head,
     stepper.element,
     film.element,
     toolbar.element,
@@ -5407,6 +5597,7 @@ function render({ model, el }) {
     closeup.element,
     timeline.element,
     h("div", { class: "ce-bottom" }, legend.element, foot.element),
+    slides.foot,
     ui.live
   );
   const arrangement = {
@@ -5421,13 +5612,21 @@ function render({ model, el }) {
       setChildren(floatModes, compact ? [toolbar.modes] : []);
       setChildren(stepper.element, [...stepper.parts, ...compact ? buttons : []]);
       if (compact) return;
-      setChildren(toolbar.element, [toolbar.modes, ...toolbar.choosers, search.element, gap, table.toggle, ...buttons]);
+      setChildren(toolbar.element, [
+        toolbar.modes,
+        ...toolbar.choosers,
+        search.element,
+        gap,
+        slides.buttons,
+        table.toggle,
+        ...buttons
+      ]);
     }
   };
   function compactSettings(closed) {
     const choosers = toolbar.choosers.some((item) => !item.hidden) ? toolbar.choosers : [];
     const tables = h("div", { class: "ce-group" }, table.toggle, h("span", { text: "Table" }));
-    const settings = h("div", { class: "ce-settings" }, ...choosers, search.element, tables);
+    const settings = h("div", { class: "ce-settings" }, ...choosers, search.element, slides.buttons, tables);
     const open = !closed.has("View");
     return h(
       "div",
@@ -5448,6 +5647,7 @@ function render({ model, el }) {
     stepper,
     film,
     timeline,
+    slides,
     toolbar,
     stage,
     search,
@@ -5469,7 +5669,7 @@ function render({ model, el }) {
     camera.settle();
   }
   const retheme = guard(() => store.set({ palette: paletteFor(doc, state.options.theme) }));
-  const readers = makeReaders(ui, store, model, { camera, loading, hint, settle });
+  const readers = makeReaders(ui, store, model, { camera, loading, hint, slides, settle });
   const closing = [onChangesTogether(model, readers), watchTheme(doc, retheme), keys.listenToPage(doc)];
   const stop = guard(requesting.stop);
   doc.addEventListener(STOPPED, stop);
@@ -5480,7 +5680,7 @@ function render({ model, el }) {
     watch.observe(area);
     closing.push(() => watch.disconnect());
   }
-  const sheet = h("style", { text: STYLE25 });
+  const sheet = h("style", { text: STYLE26 });
   el.appendChild(sheet);
   el.appendChild(root);
   store.draw();

@@ -58,7 +58,10 @@ function recordingModel(recording, page = {}) {
   const asked = new URLSearchParams((page.hash || "").replace(/^#/, ""));
   const start = Math.min(recording.steps.length - 1, Math.max(0, parseInt(asked.get("step") || "0", 10) || 0));
   const mode = asked.get("mode") || "";
+  const searched = new URLSearchParams(page.search || "");
+  const asks = searched.has("slides");
   const here = {
+    slides: asked.get("slides") ?? (asks ? searched.get("slides") || "steps" : ""),
     step: start,
     selection: asked.getAll("box"),
     mode: modes.includes(mode) ? mode : modes[0] || "diff",
@@ -101,6 +104,8 @@ function recordingModel(recording, page = {}) {
       ["step", String(values.step)],
       ["mode", values.view.mode]
     ]);
+    const { slides } = values.view;
+    if (slides || asks) hash.append("slides", slides || "");
     for (const id of values.selection) hash.append("box", id);
     page.keep(`#${hash}`);
     return found;
@@ -111,8 +116,9 @@ function recordingModel(recording, page = {}) {
     (changed) => ["step", "view", "selection"].some((name) => changed.has(name)) ? answer() : {}
   );
 }
-function placeOf({ step, selection, mode, colour_by, group_by, hull }) {
-  return { step, selection, view: { mode, colour_by, group_by, ...hull ? { hull } : {} } };
+function placeOf({ step, selection, mode, colour_by, group_by, hull, slides }) {
+  const more = { ...hull ? { hull } : {}, ...slides ? { slides } : {} };
+  return { step, selection, view: { mode, colour_by, group_by, ...more } };
 }
 function questionModels(recording, { question, options, revealed_options }) {
   const graph = recordingModel(recording, { options, start: question.asking });

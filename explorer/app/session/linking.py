@@ -1,14 +1,20 @@
 """Synchronizes a session and a drawing: actions in the drawing change the session, whose changes are drawn."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from explorer.app.session.session import Session
+from explorer.app.session.view_state import check_look
 from explorer.views import SHOW_ALL, SHOW_MISSES
 from widgets.schema import DetailsView, PictureView, StepView
 
 UserChangeCallback = Callable[[Mapping[str, Any]], None]
 Guard = Callable[[UserChangeCallback], UserChangeCallback]
+
+
+LOOK = ("mode", "colour_by", "group_by", "slides")
+"""The keys of a drawing's view that belong to the session."""
 
 
 class GraphHost(Protocol):
@@ -48,18 +54,26 @@ class GraphLink:
         """Handle a change by the reader: `step`, `selection`, `view`, `request`."""
         if self._is_notifying:
             return
-        if "view" in changes:
-            self._look(changes["view"])
-        if "step" in changes:
-            self.session.go(max(0, min(int(changes["step"]), len(self.session.opened.trace.steps) - 1)))
+        if "view" in changes or "step" in changes:
+            self._move(changes)
         if "selection" in changes:
             self.session.select([str(box) for box in changes["selection"]])
         if "request" in changes:
             self._answer(str(dict(changes["request"]).get("name", "")))
 
-    def _look(self, view: Mapping[str, Any]) -> None:
-        names = ("mode", "colour_by", "group_by")
-        self.session.change_look(**{name: view[name] for name in names if isinstance(view.get(name), str)})
+    def _move(self, changes: Mapping[str, Any]) -> None:
+        """Change the display and the step; both together if both change, so that nothing is drawn in between."""
+        session = self.session
+        view = changes.get("view", {})
+        found = {name: view[name] for name in LOOK if isinstance(view.get(name), str)}
+        look = replace(session.look, **found)
+        step = max(0, min(int(changes.get("step", session.step)), len(session.opened.trace.steps) - 1))
+        if look != session.look and step != session.step:
+            check_look(look)
+            session.show(replace(session.state, step=step, look=look))
+        else:
+            session.change_look(**found)
+            session.go(step)
 
     def _answer(self, name: str) -> None:
         if name in self.requests:
@@ -82,7 +96,7 @@ class GraphLink:
                 host.show_picture(found.view, found.coordinates.astype("<f4").tobytes())
             if names & {"trace", "step", "look", "selection"}:
                 look = session.look
-                view = {"mode": look.mode, "colour_by": look.colour_by, "group_by": look.group_by}
+                view = {name: getattr(look, name) for name in LOOK}
                 host.show_state(session.step, session.selection, view)
             if names & {"trace", "step", "look", "selection", "times"}:
                 host.show_details(session.details())

@@ -155,7 +155,7 @@ class Session:
             self.change_look(mode="before")
 
     def change_look(self, **changes: Any) -> None:
-        """Change how the step is displayed: `mode`, `colour_by`, `group_by`, `near_misses`, `everything`.
+        """Change how the step is displayed; the names are those of `DisplayOptions`.
 
         Raises: UnknownNameError for an unknown value; then nothing has changed.
         """

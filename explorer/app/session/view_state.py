@@ -12,10 +12,12 @@ from urllib.parse import parse_qsl, urlencode
 from explorer.app.session.options import LEVEL_NAMES, TensorOptions
 from explorer.errors import ValueRangeError, check_name
 from explorer.options import CompilerOptions
-from explorer.views import ALL_MODES, COLOURS, GROUPINGS
+from explorer.views import ALL_MODES, COLOURS, GROUPINGS, SLIDES, SlidesName
 from widgets.schema import ColourBy, GroupBy, Mode
 
 OTHER = "vs."
+STEPS: SlidesName = "steps"
+"""What `?slides` without a value shows: lecture mode."""
 MODES_OF_USE = ("infer", "train")
 MAX_LENGTH, MAX_FORM_LENGTH, MAX_VALUES = 200, 4_000, 500
 """Bounds on the length of a value in a link, on the length of a pattern form, and on the number of values."""
@@ -27,7 +29,8 @@ MAX_SELECTED, MAX_FORMS, MAX_ROUNDS = 50, 8, 1_000
 class DisplayOptions:
     """How a step is displayed; `near_misses` names a pattern whose near misses are drawn.
 
-    With `everything` every layer is drawn, however many there are.
+    With `everything` every layer is drawn, however many there are. `slides` fills the window with the steps (`steps`)
+    or with a scene of the story.
     """
 
     mode: Mode = "diff"
@@ -35,6 +38,7 @@ class DisplayOptions:
     group_by: GroupBy = "plates"
     near_misses: str | None = None
     everything: bool = False
+    slides: SlidesName = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +105,7 @@ def _parse(pairs: Sequence[tuple[str, str]]) -> ViewState:
         longest = MAX_FORM_LENGTH if name == "form" else MAX_LENGTH
         if len(value) > longest:
             raise ValueRangeError(f"{name} in the link has {len(value)} characters; at most {longest} are read")
-        values.setdefault(name, []).append(value)
+        values.setdefault(name, []).append(value or STEPS if name == "slides" else value)
     look = _build(DisplayOptions, values)
     check_look(look)
     tensor = _build(TensorOptions, values)
@@ -126,6 +130,7 @@ def check_look(look: DisplayOptions) -> None:
         ("mode", look.mode, ALL_MODES),
         ("colouring", look.colour_by, COLOURS),
         ("grouping", look.group_by, GROUPINGS),
+        ("slides", look.slides, SLIDES),
     ):
         check_name(kind, name, known)
 

@@ -105,6 +105,14 @@ def test_simultaneous_changes_are_applied_together(linked: Linked) -> None:
     assert (host.step, host.selection, host.view["mode"]) == (8, [box], "after")
 
 
+def test_a_slide_of_another_step_is_drawn_once(linked: Linked) -> None:
+    session, host, events = linked
+    host.reader({"step": 7, "view": {"mode": "diff", "slides": "fold"}})
+    assert (session.step, session.look.slides, host.view["slides"]) == (7, "fold", "fold")
+    assert len(events) == 1
+    assert [name for name in host.did() if name == "picture"] == ["picture"]
+
+
 def test_a_change_without_effect_is_not_drawn_again(linked: Linked) -> None:
     _, host, events = linked
     host.reader({"step": 3, "selection": [], "view": {"mode": "diff", "zoom": None}})

@@ -18,7 +18,7 @@ from explorer.app.session.view_state import (
 )
 from explorer.errors import CircuitError, UnknownNameError, ValueRangeError
 from explorer.options import PRESETS, CompilerOptions
-from explorer.views import COLOURS, GROUPINGS, MODES
+from explorer.views import COLOURS, GROUPINGS, MODES, SLIDES
 
 texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
 names = st.lists(texts, max_size=3).map(tuple)
@@ -43,6 +43,7 @@ looks = st.builds(
     group_by=st.sampled_from(GROUPINGS),
     near_misses=st.none() | texts,
     everything=st.booleans(),
+    slides=st.sampled_from(SLIDES),
 )
 
 
@@ -101,6 +102,11 @@ def test_the_compared_trace_has_its_own_prefix() -> None:
 
 def test_unknown_names_in_a_query_are_ignored() -> None:
     assert view_state_of_query("?utm_source=mail&step=2&options=x&look=y&other=z&vs=w") == ViewState(step=2)
+
+
+def test_slides_without_a_value_are_the_steps() -> None:
+    assert view_state_of_query("?slides").look.slides == "steps"
+    assert view_state_of_query("?circuit=hmm&slides=fold").look.slides == "fold"
 
 
 def test_the_last_of_repeated_parameters_wins() -> None:

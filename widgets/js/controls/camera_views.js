@@ -7,15 +7,16 @@ import { around } from "../picture/shapes.js";
  * @typedef {import("../picture/types.js").Camera} Camera
  * @typedef {import("../picture/types.js").Picture} Picture
  * @typedef {import("../picture/types.js").Rect} Rect
- * @typedef {{width: number, height: number, panes: number, inset: number}} Viewport
- * `width`, `height`: of one pane; `inset`: height of the titles and buttons at its top
+ * @typedef {{width: number, height: number, panes: number, inset: number, maxFit: number}} Viewport
+ * `width`, `height`: of one pane; `inset`: height of the titles and buttons at its top; `maxFit`: scale to which pictures
+ * are enlarged at most
  */
 
 /** Margin around the boxes of a picture, in its pixels, as in `layout.py`. */
 const MARGIN = 24;
 /** In a viewport narrower than this, in pixels, the zoom buttons get their own margin. */
 const [NARROW, ZOOM_WIDTH] = [640, 44];
-const [MIN_SCALE, MAX_FIT] = [0.005, 1.2];
+const MIN_SCALE = 0.005;
 /** Above this scale all of a picture is legible. */
 const LEGIBLE = 0.4;
 /** Below this scale plates are scrolled, not shrunk. */
@@ -24,11 +25,11 @@ const LEGIBLE_PLATES = 0.45;
 const [MANY, MANY_SCALE] = [80, 0.12];
 
 /** The camera that shows a rectangle of the picture. @param {Rect} rect @param {Viewport} viewport @returns {Camera} */
-export function showing(rect, { width, height, panes, inset }) {
+export function showing(rect, { width, height, panes, inset, maxFit }) {
   const right = width * panes < NARROW ? ZOOM_WIDTH : 0; // on a small screen the zoom buttons would cover boxes
   const across = (width - right - 28) / Math.max(1, rect.r - rect.l);
   const down = (height - inset - 20) / Math.max(1, rect.b - rect.t);
-  const k = Math.max(MIN_SCALE, Math.min(across, down, MAX_FIT));
+  const k = Math.max(MIN_SCALE, Math.min(across, down, maxFit));
   return { k, x: (rect.l + rect.r) / 2 + right / 2 / k, y: (rect.t + rect.b) / 2 - inset / 2 / k };
 }
 

@@ -4,7 +4,7 @@ import { text } from "../shared/reading.js";
 import { focusedIn } from "../shared/elements.js";
 import { beside } from "../picture/rows.js";
 import { SECTIONS } from "../parts/inspector.js";
-import { isCompact, isDrawer } from "../parts/state.js";
+import { isCompact, isDrawer, isPresenting } from "../parts/state.js";
 import { ZOOM_STEP } from "../parts/zoom.js";
 
 /**
@@ -15,6 +15,7 @@ import { ZOOM_STEP } from "../parts/zoom.js";
  *   stepping: import("./stepping.js").Stepping, selecting: import("./selecting.js").Selecting,
  *   search: import("../parts/search.js").Search, inspector: import("../parts/inspector.js").Inspector,
  *   help: import("../parts/help.js").Help, hint: import("../parts/hint.js").Hint, timing: import("./timing.js").Timing,
+ *   slides: import("../parts/slides.js").Slides,
  * }} Page
  */
 
@@ -22,7 +23,8 @@ import { ZOOM_STEP } from "../parts/zoom.js";
  * @param {import("../parts/ui.js").Ui} ui @param {import("../parts/state.js").Store} store @param {Page} page
  */
 export function makeKeys({ announce, guard }, store, page) {
-  const { root, slider, setMode, stage, camera, stepping, selecting, search, inspector, help, hint, timing } = page;
+  const { root, slider, setMode, stage, camera, stepping, selecting, search, inspector, help, hint, slides, timing } =
+    page;
   const { state } = store;
 
   /** The box that has the focus, or else the first. @param {Picture} picture */
@@ -118,7 +120,10 @@ export function makeKeys({ announce, guard }, store, page) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const pressing = tag === "button" || tag === "summary" || type === "checkbox";
     const { key, shiftKey } = event;
-    if (!act({ key, shiftKey, target }, stage.hasFocus(), pressing)) return;
+    const used = isPresenting(state)
+      ? slides.press(event, pressing)
+      : act({ key, shiftKey, target }, stage.hasFocus(), pressing);
+    if (!used) return;
     event.preventDefault();
     event.stopPropagation();
   }

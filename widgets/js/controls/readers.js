@@ -18,10 +18,10 @@ const COORDINATES_MS = 400;
  * @param {import("../parts/ui.js").Ui} ui @param {import("../parts/state.js").Store} store
  * @param {import("../shared/contract.js").Model} model
  * @param {{camera: import("./camera.js").CameraControl, loading: import("../parts/loading.js").Loading,
- *   hint: import("../parts/hint.js").Hint, settle(): void}} page `settle`: measures the view again
+ *   hint: import("../parts/hint.js").Hint, slides: import("../parts/slides.js").Slides, settle(): void}} page `settle`: measures the view again
  * @returns {Record<string, () => void>}
  */
-export function makeReaders({ doc, guard, timers, announce }, store, model, { camera, loading, hint, settle }) {
+export function makeReaders({ doc, guard, timers, announce }, store, model, { camera, loading, hint, slides, settle }) {
   const { state } = store;
 
   function readOptions() {
@@ -40,6 +40,7 @@ export function makeReaders({ doc, guard, timers, announce }, store, model, { ca
   function readAllSteps() {
     const steps = readSteps(model.get("steps"));
     store.set({ steps, step: clamp(number(model.get("step")), steps.length) });
+    slides.align();
   }
 
   function readStep() {
@@ -56,6 +57,7 @@ export function makeReaders({ doc, guard, timers, announce }, store, model, { ca
     store.set({ view, hull: text(view.hull) });
     if (zoomed && view.zoom && number(view.zoom.k) > 0) camera.restore(view.zoom);
     expect();
+    slides.align();
   }
 
   function readSelection() {
@@ -92,7 +94,7 @@ export function makeReaders({ doc, guard, timers, announce }, store, model, { ca
     hint.hide();
     store.set({ picture, hover, hull, found: foundIn(pictures, state.query) });
     if (picture && before && isOther(picture, before)) {
-      announce([captionOf(state) || messageOf(state), picture.note].filter(Boolean).join(". "));
+      announce([slides.words() || captionOf(state) || messageOf(state), picture.note].filter(Boolean).join(". "));
     }
     camera.animate(before);
   }

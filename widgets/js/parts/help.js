@@ -20,6 +20,7 @@ const KEYS = [
   ["t", "timing"],
   ["Esc", "clear, then leave"],
   ["?", "this help"],
+  ["On slides", "→ Space: next, ←: previous, 1 2 Enter: slide 12, f: full screen, Esc: close"],
 ];
 const POINTER =
   "Drag, or use the map, to pan. Pinch, Ctrl + wheel and the buttons zoom (in a notebook, the wheel alone while the " +

@@ -6,7 +6,7 @@ import { MAX_SVG_BOXES } from "../picture/limits.js";
 import { platesScene } from "../scenes/plates.js";
 import { canvasScene } from "../scenes/canvas.js";
 import { svgScene } from "../scenes/svg.js";
-import { isCompact, marksOf, picturesOf } from "./state.js";
+import { isCompact, isPresenting, marksOf, picturesOf } from "./state.js";
 
 /**
  * @typedef {import("../picture/types.js").Picture} Picture
@@ -19,6 +19,10 @@ import { isCompact, marksOf, picturesOf } from "./state.js";
 const INSET = 34;
 /** How long boxes move. */
 const MOVE_MS = 320;
+/** The smallest text of plates on the screen, in pixels, and on a slide. */
+const [TEXT, SLIDE_TEXT] = [12, 16];
+/** Plates are enlarged up to this scale, and more on a slide. */
+const [MAX_FIT, SLIDE_FIT] = [1.2, 3];
 const MARKS = /** @type {const} */ (["selection", "found", "hull", "hover", "focus", "cell"]);
 /** How pictures are drawn. */
 const SCENES = { plates: platesScene, canvas: canvasScene, svg: svgScene };
@@ -82,7 +86,8 @@ export function makeStage({ make, h }, { state }, { root, attach }) {
   /** Draw as much as the camera sees. */
   function look() {
     const { width, height } = viewport();
-    for (const { scene } of panes) scene.look(state.camera, width, height);
+    const size = isPresenting(state) ? SLIDE_TEXT : TEXT;
+    for (const { scene } of panes) scene.look(state.camera, width, height, size);
     root.setAttribute("data-zoom", state.camera.k.toFixed(3));
   }
 
@@ -90,7 +95,9 @@ export function makeStage({ make, h }, { state }, { root, attach }) {
   function viewport() {
     size.width = panes[0]?.element.clientWidth || size.width;
     size.height = panes[0]?.element.clientHeight || size.height;
-    return { ...size, panes: panes.length, inset: panes.length > 1 || isCompact(state) ? INSET : 0 };
+    const inset = panes.length > 1 || isCompact(state) ? INSET : 0;
+    const maxFit = isPresenting(state) ? SLIDE_FIT : MAX_FIT;
+    return { ...size, panes: panes.length, inset, maxFit };
   }
 
   /** Whether the focus is in a picture. */

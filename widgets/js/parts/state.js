@@ -73,6 +73,9 @@ export const isCompact = ({ options }) => options.compact === true;
  */
 export const isAsking = ({ options }) => options.asking === true;
 
+/** Whether the view is full of a slide: `steps`, or a scene of the story. @param {Readonly<State>} state */
+export const isPresenting = ({ view }) => text(view.slides) !== "";
+
 /** @param {Readonly<State>} state @returns {string} `side`, `drawer` or `none` */
 export const inspectorKind = (state) => text(state.options.inspector, isCompact(state) ? "drawer" : "side");
 

@@ -17,6 +17,7 @@ import { STYLE as LOADING } from "./loading.js";
 import { STYLE as MINIMAP } from "./minimap.js";
 import { STYLE as PAGER } from "./pager.js";
 import { STYLE as SEARCH } from "./search.js";
+import { STYLE as SLIDES } from "./slides.js";
 import { STYLE as STAGE } from "./stage.js";
 import { STYLE as STEPPER } from "./stepper.js";
 import { STYLE as STRIP } from "./strip.js";
@@ -50,5 +51,6 @@ export const STYLE = [
   PLATES,
   CLOSEUP,
   LINKS,
+  SLIDES,
   SYSTEM_STYLE,
 ].join("");

@@ -58,6 +58,8 @@ export function makeTimeline({ make, textButton }, { state }, timing) {
     const frames = state.steps.slice(0, state.step + 1).flatMap((step) => step.frame ?? []);
     const current = frames[frames.length - 1];
     if (!current) return [];
+    if (state.view.slides === "clock") return [frames[0], current];
+    if (state.view.slides && state.view.mode === "before") return frames.slice(-2, -1);
     return current.step === state.step && frames.length > 1 ? frames.slice(-2) : [current];
   }
 
@@ -95,7 +97,7 @@ export function makeTimeline({ make, textButton }, { state }, timing) {
 
   return {
     element,
-    reads: /** @type {const} */ (["steps", "step", "options", "palette", "progress"]),
+    reads: /** @type {const} */ (["steps", "step", "options", "palette", "progress", "view"]),
     /** @param {unknown} _ @param {Changed} changed */
     draw(_, changed) {
       const shown = framesShown();

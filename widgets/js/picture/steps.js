@@ -25,6 +25,12 @@ export function readSteps(value) {
     nearMisses: number(record(step).near_misses),
     seconds: number(record(step).seconds),
     frame: readFrame(record(step).frame, index),
+    scenes: list(record(step).scenes).map((scene) => ({
+      name: text(record(scene).name),
+      title: text(record(scene).title),
+      mode: text(record(scene).mode, "diff"),
+      sentence: text(record(scene).sentence),
+    })),
   }));
 }
 

@@ -23,7 +23,8 @@
  *   other: Picture | null}} Picture
  * @typedef {{index: number, path: string, title: string, summary: string, changed: boolean, ok: boolean | null,
  * error: string, layers: number, counted: string, folds: number, matches: number, nearMisses: number, seconds:
- * number, frame: Frame | null}} Step
+ * number, frame: Frame | null, scenes: Scenario[]}} Step
+ * @typedef {{name: string, title: string, mode: string, sentence: string}} Scenario  a scene of the story of a compilation
  * @typedef {{step: number, label: string, calls: number, sentence: string, times: Record<string, number>, missing: Record<string, string>,
  *   plates: import("../plates/small.js").SmallPlate[]}} Frame
  * @typedef {{heading: string, rows: string[][], lines: string[]}} Section
@@ -36,7 +37,7 @@
  * @typedef {{selected: Set<string>, found: Set<string> | null, hull: string, hover: string, focus: string,
  *   cell: number}} Marks  `cell`: position of the cell at the pointer in the box `hover`, or -1
  * @typedef {{stage: any, list: any, show(picture: Picture, from: Map<string, Point>): number | void, frame(t: number): void, progress?(t: number): number,
- *   look(camera: Camera, width: number, height: number): void, mark(marks: Marks): void, recolour(): void,
+ *   look(camera: Camera, width: number, height: number, text?: number): void, mark(marks: Marks): void, recolour(): void,
  *   focus(id: string): void, places(): Map<string, Point>, close(): void}} Scene  `list`: the list box; `show` returns how many milliseconds it
  *   moves; `progress` how far the movement is at `t`, for the camera
  */

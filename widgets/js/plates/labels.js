@@ -9,8 +9,9 @@ import { barsElement, layBars } from "./bars.js";
  * @typedef {import("../picture/types.js").Box} Box
  */
 
-/** Sizes of the title and of the lines below, in pixels of the picture; on the screen they are never below `MIN`. */
-const [TITLE, LINE, MIN] = [14, 12.5, 12];
+/** Sizes of the title and of the lines below, in pixels of the picture; on the screen they are never below
+ * the `least` of `layLabel`. */
+const [TITLE, LINE] = [14, 12.5];
 /** Distance of the title from a separate plate, and from the sheets of a folded one; of the lines below from the cells. */
 const [ABOVE, ABOVE_DEEP, BELOW] = [13, 18, 10];
 /** The words of two plates are at least this far apart. */
@@ -45,11 +46,14 @@ export const titleRect = ({ x, y, w, h, plate }) => {
   return { l: x - half, r: x + half, t: bottom - TITLE - 3, b: bottom };
 };
 
-/** Lay out the words for a scale. @param {Label} label @param {number} k */
-export function layLabel({ box, ring, bars, texts }, k) {
+/**
+ * Lay out the words for a scale.
+ * @param {Label} label @param {number} k @param {number} least size of the text on the screen, in pixels
+ */
+export function layLabel({ box, ring, bars, texts }, k, least) {
   const plate = box.plate;
   if (!plate) return;
-  const [size, small] = [Math.max(TITLE, MIN / k), Math.max(LINE, MIN / k)];
+  const [size, small] = [Math.max(TITLE, least / k), Math.max(LINE, least / k)];
   const [left, top] = [box.x - box.w / 2, box.y - box.h / 2];
   const above = plate.gap === 0 ? ABOVE_DEEP : ABOVE;
   const below = [plate.calls, plate.news || plate.shape, plate.news ? plate.shape : plate.reads];

@@ -12,11 +12,13 @@ import { nameOf } from "./relatives.js";
  * @typedef {import("./cells.js").Area} Area
  * @typedef {import("./cells.js").Cell} Cell
  * @typedef {{cell: Cell, area: Area, alpha: number}} Shown
- * @typedef {{pen: any, picture: Picture, palette: Palette, k: number, lit: Set<string> | null}} Canvas
+ * @typedef {{pen: any, picture: Picture, palette: Palette, k: number, text: number, lit: Set<string> | null}} Canvas
  */
 
 /** Cells smaller than this on the screen, in pixels, have no corners, gaps between slices or numbers. */
-const [ROUND, PARTED, NUMBERED] = [9, 4, 27];
+const [ROUND, PARTED] = [9, 4];
+/** A number needs a cell this many times as large as its text. */
+const NUMBERED = 2.25;
 /** Beyond this number only the lines of lit cells are drawn. */
 const MAX_LINES = 6000;
 const [DEEP, DEEPER] = [4, 8];
@@ -68,14 +70,14 @@ export function paintCells(canvas, box, cells) {
       pen.lineWidth = outlined ? 0.8 : 1;
       pen.stroke();
     }
-    if (side > NUMBERED && cell.layer >= 0) paintNumber(canvas, cell, area, ink);
+    if (side > NUMBERED * canvas.text && cell.layer >= 0) paintNumber(canvas, cell, area, ink);
   }
   pen.globalAlpha = 1;
 }
 
 /** @param {Canvas} canvas @param {Cell} cell @param {Area} area @param {string} ink */
-function paintNumber({ pen, k }, cell, area, ink) {
-  pen.font = `${12 / k}px ${FONT}`;
+function paintNumber({ pen, k, text }, cell, area, ink) {
+  pen.font = `${text / k}px ${FONT}`;
   pen.textAlign = "center";
   pen.textBaseline = "middle";
   pen.fillStyle = ink;

@@ -24,8 +24,8 @@ import { hullElement } from "./svg_lines.js";
 
 /** How long matches are outlined before they are rewritten, and how long cells move. */
 const [HOLD_MS, MERGE_MS] = [750, 560];
-/** Size of the words of a tag in the picture, and the least on the screen. */
-const [TAG, MIN_TAG] = [11, 12];
+/** Size of the words of a tag in the picture. */
+const TAG = 11;
 
 /**
  * The matches of a step on the plates of the picture before it, if that is what is drawn.
@@ -86,6 +86,8 @@ export function platesScene(make, palette) {
   /** @type {Camera} */
   let camera = { k: 1, x: 0, y: 0 };
   let [width, height, t] = [0, 0, 1];
+  /** The least size of text on the screen, in pixels. */
+  let text = 12;
   /** The picture with the matches on the plates before the step, while they are shown. @type {Picture | null} */
   let docking = null;
   let waiting = 0;
@@ -94,7 +96,7 @@ export function platesScene(make, palette) {
   const later = () => {
     if (!waiting && !closed) waiting = frameOf(paint);
   };
-  const state = () => ({ pen, palette: palette(), k: camera.k });
+  const state = () => ({ pen, palette: palette(), k: camera.k, text });
 
   /** How far cells have moved, from 0 to 1. */
   const progress = () => ease(Math.max(0, t - hold) / (1 - hold));
@@ -156,7 +158,7 @@ export function platesScene(make, palette) {
 
   /** Tags are as large on the screen as the words of plates. */
   function layTags() {
-    const size = Math.max(1, MIN_TAG / (TAG * camera.k));
+    const size = Math.max(1, text / (TAG * camera.k));
     for (const { tag, place } of hulls) tag?.setAttribute("transform", `${place} scale(${short(size)})`);
   }
 
@@ -190,7 +192,7 @@ export function platesScene(make, palette) {
       hold = docks.length ? HOLD_MS / (HOLD_MS + MERGE_MS) : 0;
       docking = docks.length ? { ...shown, hulls: docks } : null;
       drawHulls(docking || shown);
-      for (const label of labels) layLabel(label, camera.k);
+      for (const label of labels) layLabel(label, camera.k, text);
       t = 1;
       later();
       return hold ? HOLD_MS + MERGE_MS : MERGE_MS;
@@ -208,16 +210,17 @@ export function platesScene(make, palette) {
       later();
     },
     progress: (at) => Math.max(0, at - hold) / (1 - hold),
-    look(next, w, h) {
-      const scaled = next.k !== camera.k;
+    look(next, w, h, least = 12) {
+      const scaled = next.k !== camera.k || least !== text;
       camera = next;
+      text = least;
       [width, height] = [w, h];
       overlay.setAttribute("width", w);
       overlay.setAttribute("height", h);
       const { k, x, y } = camera;
       const corner = `${short(w / 2 - k * x)} ${short(h / 2 - k * y)}`;
       world.setAttribute("transform", `translate(${corner}) scale(${Math.round(k * 1e4) / 1e4})`);
-      if (scaled) for (const label of labels) layLabel(label, k);
+      if (scaled) for (const label of labels) layLabel(label, k, text);
       if (scaled) layTags();
       if (scaled) layLinks();
       later();

@@ -1,0 +1,136 @@
+"""The story of a compilation: at most six scenes, each a step and one sentence made from the trace."""
+
+from collections.abc import Mapping
+from typing import Literal, get_args
+
+import numpy as np
+
+from explorer.timings import CPU, Timing
+from explorer.trace import Step
+from explorer.views.costs import Measurements
+from explorer.views.film import has_frame
+from explorer.views.index import TraceIndex
+from explorer.views.scopes import node_scopes
+from explorer.views.sentences import calls_of, titles_of
+from explorer.views.words import list_text, plural, time_text
+from widgets.schema import SceneView
+
+SlidesName = Literal["", "steps", "circuit", "match", "fuse", "levels", "fold", "clock"]
+"""What slides show: nothing, the steps, or a scene of the story."""
+SLIDES: tuple[SlidesName, ...] = get_args(SlidesName)
+MAX_RULES = 2
+"""More rules than these are counted, not named."""
+
+
+def story(index: TraceIndex, times: Measurements | None = None) -> dict[int, list[SceneView]]:
+    """Return the scenes by step: circuit, match, fuse, levels, fold, clock.
+
+    A scene about which the trace has nothing to tell is left out: `match` and `fuse` if no layers were fused, `levels`
+    and `fold` if none were folded, `clock` if nothing changed. `times` are the measured times after steps.
+    """
+    if not index.trace.level.has_circuit:
+        return {}
+    shown = [step for step in index.trace.steps if has_frame(step) and step.error is None]
+    found: dict[int, list[SceneView]] = {0: [_circuit(index)]}
+    fusing = _best(index, [step for step in shown if step.rewrites])
+    if fusing is not None:
+        found.setdefault(fusing.index, []).extend([_match(index, fusing), _fuse(index, fusing)])
+    folding = _best(index, [step for step in shown if step.folds])
+    if folding is not None:
+        first = next(step.index for step in index.trace.steps if step.folds)
+        found.setdefault(first - 1, []).append(_levels(index, first - 1))
+        found.setdefault(folding.index, []).append(_fold(index, folding))
+    if fusing is not None or folding is not None:
+        last = shown[-1].index
+        found.setdefault(last, []).append(_clock(index, last, times or {}))
+    return dict(sorted(found.items()))
+
+
+def _best(index: TraceIndex, steps: list[Step]) -> Step | None:
+    """Return the step that saved the most calls; None if none saved any."""
+    saved = [calls_of(index, step.index - 1) - calls_of(index, step.index) for step in steps]
+    return steps[saved.index(max(saved))] if saved and max(saved) > 0 else None
+
+
+def _circuit(index: TraceIndex) -> SceneView:
+    layers, scopes = plural(calls_of(index, 0), "layer"), node_scopes(index, index.state(0)).values()
+    variables = plural(max(bits.bit_count() for bits in scopes), "variable")
+    return {
+        "name": "circuit",
+        "title": "The circuit",
+        "mode": "after",
+        "sentence": f"{layers} over {variables}; PyTorch calls one after the other.",
+    }
+
+
+def _match(index: TraceIndex, step: Step) -> SceneView:
+    counts: dict[str, int] = {}
+    looks_for: dict[str, str] = {}
+    rewrites = [rewrite for rewrite in step.rewrites if not rewrite.parameter_path]
+    for rewrite in [rewrite for rewrite in rewrites if len(rewrite.removed) > 1] or rewrites:
+        counts[rewrite.rule] = counts.get(rewrite.rule, 0) + 1
+        looks_for.setdefault(rewrite.rule, titles_of(index, step, rewrite)[0])
+    rules = sorted(counts, key=lambda rule: -counts[rule])
+    parts = [f"{rule} looks for {looks_for[rule]} and finds it {_times(counts[rule])}" for rule in rules[:MAX_RULES]]
+    lost = f"; {plural(len(step.lost), 'match', 'matches')} lost a conflict" if step.lost else ""
+    return {
+        "name": "match",
+        "title": "Match",
+        "mode": "before",
+        "sentence": f"{list_text(parts, MAX_RULES)}{lost}.",
+    }
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else "twice" if count == 2 else f"{count:,} times"
+
+
+def _fuse(index: TraceIndex, step: Step) -> SceneView:
+    return {
+        "name": "fuse",
+        "title": "Fuse",
+        "mode": "diff",
+        "sentence": f"Each match becomes one layer: {_bought(index, step.index - 1, step.index)}.",
+    }
+
+
+def _levels(index: TraceIndex, step: int) -> SceneView:
+    state = index.state(step)
+    layers, levels = calls_of(index, step), len(np.unique(state.level[state.present]))
+    sentence = f"{plural(layers, 'layer')} on {plural(levels, 'level')}: no layer reads another of its own level"
+    return {
+        "name": "levels",
+        "title": "Levels",
+        "mode": "diff",
+        "sentence": f"{sentence}, so equal ones can run in one call.",
+    }
+
+
+def _fold(index: TraceIndex, step: Step) -> SceneView:
+    groups = [len(group.members) for group in step.folds if len(group.members) > 1]
+    became = "one tensor" if len(groups) == 1 else f"{len(groups)} tensors"
+    layers = f"{sum(groups):,} equal layers of level {step.folds[0].level}"
+    return {
+        "name": "fold",
+        "title": "Fold",
+        "mode": "diff",
+        "sentence": f"{layers} become the slices of {became}: {_bought(index, step.index - 1, step.index)}.",
+    }
+
+
+def _clock(index: TraceIndex, last: int, times: Measurements) -> SceneView:
+    first, now = calls_of(index, 0), calls_of(index, last)
+    bought = f"{plural(first, 'call')} became {now:,}" if now != first else f"Still {plural(now, 'call')}"
+    before, after = _median(times.get(0, {})), _median(times.get(last, {}))
+    if before is not None and after is not None:
+        bought += f", {time_text(before)} became {time_text(after)} on the CPU: {before / after:.1f} times as fast"
+    return {"name": "clock", "title": "The clock", "mode": "diff", "sentence": f"{bought}."}
+
+
+def _median(times: Mapping[str, Timing]) -> float | None:
+    timing = times.get(CPU)
+    return None if timing is None or timing.estimate is None else timing.estimate.median
+
+
+def _bought(index: TraceIndex, before: int, after: int) -> str:
+    return f"{plural(calls_of(index, before), 'call')} → {calls_of(index, after):,}"

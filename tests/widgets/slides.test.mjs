@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { recordingModel } from "../../widgets/js/page.js";
+import { open } from "./graph.mjs";
+
+const frame = (label, calls) => ({ label, calls, sentence: `${label} leaves ${calls} calls.`, times: {} });
+const scene = (name, mode = "diff") => ({ name, title: name.toUpperCase(), mode, sentence: `About ${name}.` });
+const steps = JSON.stringify([
+  { index: 0, title: "compile", changed: true, frame: frame("compile", 4), scenes: [scene("circuit", "after")] },
+  { index: 1, title: "nothing", changed: false },
+  { index: 2, title: "fuse", frame: frame("fuse", 3), scenes: [scene("match", "before"), scene("fuse")] },
+  { index: 3, title: "fold", frame: frame("fold", 1), scenes: [scene("clock")] },
+]);
+const shown = (more = {}) => {
+  const view = open({ steps, ...more });
+  const words = (name) => view.root.of(name)[0].textContent;
+  return {
+    ...view,
+    head: () => words("ce-slide-head"),
+    position: () => words("ce-slide-position"),
+    isOpen: () => view.root.getAttribute("class").includes("ce-slides"),
+    at: () => [view.model.get("step"), view.model.get("view").slides, view.model.get("view").mode],
+  };
+};
+
+test("slides show the steps that changed something; a number and Enter go to one; Escape leaves at that step", () => {
+  const { root, press, head, position, isOpen, at, last, close } = shown();
+  assert.ok(!isOpen());
+  root.button("Slides").dispatch("click");
+  assert.ok(isOpen());
+  assert.deepEqual([head(), position()], ["Compilecompile leaves 4 calls.", "1 of 3"]);
+  press("ArrowRight");
+  assert.deepEqual([head(), position(), at()[0]], ["Fusefuse leaves 3 calls.", "2 of 3", 2]);
+  press("3");
+  assert.equal(position(), "Go to 3: Enter");
+  press("Enter");
+  assert.deepEqual([position(), at()[0]], ["3 of 3", 3]);
+  press(" ");
+  assert.equal(position(), "3 of 3");
+  press("9");
+  press("Escape");
+  assert.ok(isOpen());
+  press("Home");
+  press("Escape");
+  assert.ok(!isOpen());
+  assert.deepEqual([at()[0], last().view.slides], [0, ""]);
+  close();
+});
+
+test("the story goes through its scenes, each at its step and in its mode, saved together", () => {
+  const { root, press, head, at, last, close } = shown({ view: { mode: "side" } });
+  root.button("Story").dispatch("click");
+  assert.deepEqual([head(), ...at()], ["CIRCUITAbout circuit.", 0, "circuit", "after"]);
+  press("ArrowRight");
+  assert.deepEqual([head(), ...at()], ["MATCHAbout match.", 2, "match", "before"]);
+  assert.deepEqual(Object.keys(last()), ["step", "view"]);
+  press(" ");
+  assert.deepEqual(at(), [2, "fuse", "diff"]);
+  press("PageUp");
+  assert.deepEqual(at(), [2, "match", "before"]);
+  press("Escape");
+  assert.deepEqual(at(), [2, "", "side"]);
+  close();
+});
+
+test("a link to a scene goes to its step", () => {
+  const { head, at, close } = shown({ view: { slides: "clock" } });
+  assert.deepEqual([head(), ...at()], ["CLOCKAbout clock.", 3, "clock", "diff"]);
+  close();
+});
+
+test("a question hides slides and story, which would tell the answer", () => {
+  for (const options of [{ film: false }, { asking: true }, { stepper: false }]) {
+    const { root, close } = shown({ options });
+    assert.ok(root.button("Story").hidden && root.button("Slides").hidden);
+    close();
+  }
+});
+
+test("an exported page opens slides by ?slides, and keeps them in its address until they are closed", () => {
+  const recording = {
+    steps: JSON.parse(steps),
+    pictures: { "0/diff/change/plates": {} },
+    coordinates: {},
+    details: {},
+  };
+  const hashes = [];
+  const page = { keep: (hash) => hashes.push(hash) };
+  const model = recordingModel(recording, { ...page, search: "?slides" });
+  assert.equal(model.get("view").slides, "steps");
+  model.set("view", { ...model.get("view"), slides: "" });
+  model.save_changes();
+  assert.deepEqual(hashes, ["#step=0&mode=diff&slides=steps", "#step=0&mode=diff&slides="]);
+  const again = recordingModel(recording, { ...page, search: "?slides", hash: hashes[1] });
+  assert.equal(again.get("view").slides, undefined);
+  assert.equal(recordingModel(recording, { ...page, hash: "#slides=fold" }).get("view").slides, "fold");
+});

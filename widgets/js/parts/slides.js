@@ -1,0 +1,210 @@
+/** Slides, for talks: one step, or one scene of the story, on the whole window. Keys only; each also has a button. */
+
+import { text } from "../shared/reading.js";
+import { isAsking, isPresenting } from "./state.js";
+
+/**
+ * @typedef {import("./state.js").State} State
+ * @typedef {{name: string, step: number, mode: string, title: string, sentence: string}} Slide
+ * `name`: of the scene, or `steps`; `mode`: how the step is shown
+ */
+
+/** The slides that a view can show: a slide for each frame of the film, or the scenes of the story. */
+const [STEPS, STORY] = ["steps", "circuit"];
+const NEXT = ["ArrowRight", "ArrowDown", "PageDown", " ", "Enter"];
+const PREVIOUS = ["ArrowLeft", "ArrowUp", "PageUp"];
+
+/** @param {Readonly<State>} state @returns {Slide[]} */
+function framesOf({ steps }) {
+  return steps.flatMap(({ frame, index }) =>
+    frame
+      ? {
+          name: STEPS,
+          step: index,
+          mode: "diff",
+          title: frame.label.replace(/^./, (letter) => letter.toUpperCase()),
+          sentence: frame.sentence,
+        }
+      : [],
+  );
+}
+
+/** @param {Readonly<State>} state @returns {Slide[]} */
+const scenesOf = ({ steps }) =>
+  steps.flatMap(({ scenes, index }) => scenes.map((scene) => ({ ...scene, step: index })));
+
+/** @param {Readonly<State>} state */
+const slidesOf = (state) => (text(state.view.slides) === STEPS ? framesOf(state) : scenesOf(state));
+
+/** The number of the slide that is shown. @param {Readonly<State>} state @param {Slide[]} slides */
+function numberOf({ view, step }, slides) {
+  if (text(view.slides) === STEPS) return Math.max(0, slides.filter((slide) => slide.step <= step).length - 1);
+  return Math.max(
+    0,
+    slides.findIndex(({ name }) => name === view.slides),
+  );
+}
+
+/**
+ * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
+ * @param {import("../controls/saving.js").Saving} saving @param {import("./loading.js").Loading} loading @param {any} root
+ */
+export function makeSlides({ h, textButton, guard }, store, { save }, loading, root) {
+  const { state } = store;
+  /** The digits typed so far. */
+  let typed = "";
+  /** The mode to which the view returns. */
+  let formerMode = "diff";
+
+  const title = h("h2", {});
+  const sentence = h("p", {});
+  const head = h("div", { class: "ce-slide-head" }, title, sentence);
+  const position = h("span", { class: "ce-slide-position" });
+  const previous = textButton("Previous (←)", () => turn(-1));
+  const next = textButton("Next (→)", () => turn(1));
+  const foot = h(
+    "div",
+    { class: "ce-slide-foot", role: "group", "aria-label": "Slides" },
+    position,
+    previous,
+    next,
+    textButton("Full screen (f)", () => flipFullScreen()),
+    textButton("Close (Esc)", () => close()),
+  );
+  const story = textButton("Story", () => open(STORY));
+  const slides = textButton("Slides", () => open(STEPS));
+  story.setAttribute("title", "Play the story: the compilation in a few scenes");
+  slides.setAttribute("title", "Slides, for talks: one step on the whole window");
+  const buttons = h("div", { class: "ce-group" }, story, slides);
+
+  /** Show a slide. @param {Slide | undefined} slide */
+  function show(slide) {
+    if (!slide || state.stopped) return;
+    const modes = state.options.modes;
+    const mode = !Array.isArray(modes) || modes.includes(slide.mode) ? slide.mode : state.view.mode;
+    const changes = { step: slide.step, view: { ...state.view, slides: slide.name, mode } };
+    store.set({ ...changes, playing: false });
+    save(changes);
+    loading.expect();
+  }
+
+  /** @param {string} kind */
+  function open(kind) {
+    formerMode = text(state.view.mode, formerMode);
+    const view = { ...state.view, slides: kind };
+    store.set({ view });
+    show(current());
+    root.focus();
+  }
+
+  function close() {
+    typed = "";
+    const view = { ...state.view, slides: "", mode: formerMode };
+    store.set({ view });
+    save({ view });
+    loading.expect();
+    if (root.ownerDocument.fullscreenElement) root.ownerDocument.exitFullscreen().catch(() => {});
+  }
+
+  /** @param {number} way */
+  function turn(way) {
+    const shown = slidesOf(state);
+    go(numberOf(state, shown) + way);
+  }
+
+  /** @param {number} number counted from 0 */
+  function go(number) {
+    typed = "";
+    const shown = slidesOf(state);
+    show(shown[Math.min(shown.length - 1, Math.max(0, number))]);
+    drawPosition();
+  }
+
+  function flipFullScreen() {
+    const doc = root.ownerDocument;
+    const done = doc.fullscreenElement ? doc.exitFullscreen() : root.requestFullscreen?.();
+    done?.catch?.(() => {}); // the browser does not allow it: the window is full of the slide already
+  }
+
+  /** @param {string} digits */
+  function type(digits) {
+    typed = digits;
+    drawPosition();
+  }
+
+  /**
+   * What a key does while slides are shown. @param {string} key @param {boolean} pressing on something that Space presses
+   * @returns {boolean} whether the key was used
+   */
+  function press(key, pressing) {
+    if (pressing && (key === " " || key === "Enter")) return false;
+    if (/^[0-9]$/.test(key)) type((typed + key).slice(-3));
+    else if (key === "Enter" && typed) go(Number(typed) - 1);
+    else if (key === "Backspace" && typed) type(typed.slice(0, -1));
+    else if (key === "Escape" && typed) type("");
+    else if (key === "Escape") close();
+    else if (NEXT.includes(key)) turn(1);
+    else if (PREVIOUS.includes(key) || key === "Backspace") turn(-1);
+    else if (key === "Home") go(0);
+    else if (key === "End") go(Infinity);
+    else if (key === "f" && state.options.letter_keys !== false) flipFullScreen();
+    else return false;
+    return true;
+  }
+
+  function drawPosition() {
+    const shown = slidesOf(state);
+    const number = numberOf(state, shown);
+    position.textContent = typed ? `Go to ${typed}: Enter` : `${number + 1} of ${shown.length}`;
+    previous.disabled = number <= 0;
+    next.disabled = number >= shown.length - 1;
+  }
+
+  const current = () => {
+    const shown = slidesOf(state);
+    return shown[numberOf(state, shown)];
+  };
+
+  return {
+    head,
+    foot,
+    buttons,
+    press: (/** @type {any} */ { key }, /** @type {boolean} */ pressing) => press(key, pressing),
+    /** After a link has been opened: go to the step of its scene. */
+    align: guard(() => {
+      if (!isPresenting(state) || !state.steps.length) return;
+      const slide = current();
+      if (slide && slide.name !== STEPS && slide.step !== state.step) show(slide);
+    }),
+    /** What is said of the slide to screen readers; empty if there is none. */
+    words: () => (isPresenting(state) && current() ? `${current()?.title}. ${current()?.sentence}` : ""),
+    reads: /** @type {const} */ (["steps", "step", "view", "options"]),
+    draw() {
+      const told = state.options.stepper !== false && state.options.film !== false && !isAsking(state);
+      story.hidden = !told || scenesOf(state).length < 2;
+      slides.hidden = !told || framesOf(state).length < 2;
+      buttons.hidden = story.hidden && slides.hidden;
+      head.hidden = foot.hidden = !isPresenting(state);
+      if (head.hidden) return;
+      title.textContent = current()?.title ?? "";
+      sentence.textContent = current()?.sentence ?? "";
+      drawPosition();
+    },
+  };
+}
+/** @typedef {ReturnType<typeof makeSlides>} Slides */
+
+export const STYLE = `
+.ce-root.ce-slides{position:fixed;inset:0;z-index:2000;height:auto!important;width:auto;border:0;border-radius:0;font-size:16px;padding:0 24px}
+.ce-slides>.ce-bar,.ce-slides>.ce-film,.ce-slides>.ce-strip,.ce-slides>.ce-bottom,.ce-slides .ce-side,.ce-slides .ce-table,.ce-slides .ce-help,.ce-slides .ce-zoom,.ce-slides .ce-map,.ce-slides .ce-modes{display:none!important}
+.ce-root.ce-slides:focus-visible{outline:none}
+.ce-slide-head{flex:none;padding:18px 0 10px}
+.ce-slide-head h2{margin:0;font-size:34px;line-height:1.2;font-weight:650}
+.ce-slide-head p{margin:6px 0 0;font-size:22px;line-height:1.35;min-height:2.7em}
+.ce-slide-foot{flex:none;display:flex;gap:8px;align-items:center;padding:10px 0 12px;font-size:16px}
+.ce-root .ce-slide-foot button{height:34px;font-size:16px}
+.ce-slide-position{margin-right:auto;font-size:18px;font-weight:600;font-variant-numeric:tabular-nums}
+.ce-slides .ce-runs{font-size:18px}
+.ce-slides .ce-run{height:26px}
+.ce-slides .ce-main{background:none}
+`;
