@@ -196,7 +196,7 @@ export function makeSlides({ h, textButton, guard }, store, { save }, loading, r
 
 export const STYLE = `
 .ce-root.ce-slides{position:fixed;inset:0;z-index:2000;height:auto!important;width:auto;border:0;border-radius:0;font-size:16px;padding:0 24px}
-.ce-slides>.ce-bar,.ce-slides>.ce-film,.ce-slides>.ce-strip,.ce-slides>.ce-bottom,.ce-slides .ce-side,.ce-slides .ce-table,.ce-slides .ce-help,.ce-slides .ce-zoom,.ce-slides .ce-map,.ce-slides .ce-modes{display:none!important}
+.ce-slides>.ce-bar,.ce-slides>.ce-film,.ce-slides>.ce-strip,.ce-slides>.ce-bottom,.ce-slides .ce-closeup,.ce-slides .ce-side,.ce-slides .ce-table,.ce-slides .ce-help,.ce-slides .ce-zoom,.ce-slides .ce-map,.ce-slides .ce-modes{display:none!important}
 .ce-root.ce-slides:focus-visible{outline:none}
 .ce-slide-head{flex:none;padding:18px 0 10px}
 .ce-slide-head h2{margin:0;font-size:34px;line-height:1.2;font-weight:650}
