@@ -1,6 +1,8 @@
 """The variables below each node."""
 
 from collections.abc import Mapping
+from functools import reduce
+from operator import or_
 
 import numpy as np
 
@@ -10,7 +12,22 @@ from explorer.views.states import ABSENT, IntArray, State, scopes_of
 
 @cached
 def node_scopes(index: TraceIndex, state: State) -> Mapping[int, int]:
-    """Return the variables below each node, as bits."""
+    """Return the variables below each node, as bits.
+
+    Folding changes no scope: a layer that reads some slices of a folded layer depends on the variables of these slices
+    only, and a folded layer on those of all its members.
+    """
+    members = {group.node: group.members for group in index.groups}
+    present = np.flatnonzero(state.present).tolist()
+    if not any(node in members and members[node] != (node,) for node in present):
+        return _scopes_below(index, state)
+    first_fold = next(step.index for step in index.trace.steps if step.folds)
+    unfolded = node_scopes(index, index.state(first_fold - 1))
+    return {node: reduce(or_, (unfolded[member] for member in members.get(node, (node,)))) for node in present}
+
+
+def _scopes_below(index: TraceIndex, state: State) -> Mapping[int, int]:
+    """Return the variables below each node of a graph in which every edge reads all slices."""
     scopes: dict[int, int] = {}
     sources: dict[int, list[int]] = {}
     for source, target in state.edges.tolist():

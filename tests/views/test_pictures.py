@@ -69,9 +69,9 @@ n2: input Categorical x2 (#2 1 variable → 2) level 0 removed
 n3: input Categorical x3 (#3 1 variable → 2) level 0 removed
 n4: input Categorical x4 (#4 1 variable → 2) level 0 removed
 n17: input Categorical x5 (#17 1 variable → 2) level 0 added
-n13: fused CPT {0..4} (#13 2×2 → 2, weight 2×2) level 1 kept
-n14: fused CPT {0..4} (#14 2×2 → 2, weight 2×2) level 1 kept
-n15: fused CPT {0..4} (#15 2×2 → 2, weight 2×2) level 2 kept
+n13: fused CPT {0,2} (#13 2×2 → 2, weight 2×2) level 1 kept
+n14: fused CPT {1,3} (#14 2×2 → 2, weight 2×2) level 1 kept
+n15: fused CPT {0..3} (#15 2×2 → 2, weight 2×2) level 2 kept
 n16: fused CPT {0..4} (#16 2×2 → 1, weight 1×2) level 3 kept
 n0 -> n13: 1 removed
 n2 -> n13: 1 removed
