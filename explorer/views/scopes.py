@@ -1,8 +1,6 @@
 """The variables below each node."""
 
 from collections.abc import Mapping
-from functools import reduce
-from operator import or_
 
 import numpy as np
 
@@ -23,7 +21,12 @@ def node_scopes(index: TraceIndex, state: State) -> Mapping[int, int]:
         return _scopes_below(index, state)
     first_fold = next(step.index for step in index.trace.steps if step.folds)
     unfolded = node_scopes(index, index.state(first_fold - 1))
-    return {node: reduce(or_, (unfolded[member] for member in members.get(node, (node,)))) for node in present}
+    found: dict[int, int] = {}
+    for node in present:
+        found[node] = 0
+        for member in members.get(node, (node,)):
+            found[node] |= unfolded[member]
+    return found
 
 
 def _scopes_below(index: TraceIndex, state: State) -> Mapping[int, int]:

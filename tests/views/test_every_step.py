@@ -133,7 +133,7 @@ n15 -> n16: 1 kept\
 Step 7 of 10: fold, level 0, 5 layers became 1 | 5 layers folded into 1 | 5 layers. Showing 4 groups.
 n17: input Categorical x5 (#17 1 variable → 2) level 0 changed
 g13x2-1ef8bd8b: fused CPT (2×2 → 2, weight 2×2) 2 layers level 1 kept
-n15: fused CPT {0..4} (#15 2×2 → 2, weight 2×2) level 2 kept
+n15: fused CPT {0..3} (#15 2×2 → 2, weight 2×2) level 2 kept
 n16: fused CPT {0..4} (#16 2×2 → 1, weight 1×2) level 3 kept
 n17 -> g13x2-1ef8bd8b: 2 kept
 g13x2-1ef8bd8b -> n15: 2 kept
@@ -144,7 +144,7 @@ n15 -> n16: 1 kept\
 Step 8 of 10: fold, level 1, 2 layers became 1 | 2 layers folded into 1 | 4 layers.
 n17: input Categorical x5 (#17 1 variable → 2) level 0 kept
 n18: fused CPT x2 (#18 2×2 → 2, weight 2×2) level 1 changed
-n15: fused CPT {0..4} (#15 2×2 → 2, weight 2×2) level 2 kept
+n15: fused CPT {0..3} (#15 2×2 → 2, weight 2×2) level 2 kept
 n16: fused CPT {0..4} (#16 2×2 → 1, weight 1×2) level 3 kept
 n17 -> n18: 1 kept transpose
 n18 -> n15: 1 kept
@@ -155,7 +155,7 @@ n15 -> n16: 1 kept\
 Step 9 of 10: fold, level 2, 1 layer not folded | Nothing changed | 4 layers.
 n17: input Categorical x5 (#17 1 variable → 2) level 0 kept
 n18: fused CPT x2 (#18 2×2 → 2, weight 2×2) level 1 kept
-n15: fused CPT {0..4} (#15 2×2 → 2, weight 2×2) level 2 kept
+n15: fused CPT {0..3} (#15 2×2 → 2, weight 2×2) level 2 kept
 n16: fused CPT {0..4} (#16 2×2 → 1, weight 1×2) level 3 kept
 n17 -> n18: 1 kept transpose
 n18 -> n15: 1 kept view
@@ -166,7 +166,7 @@ n15 -> n16: 1 kept\
 Step 10 of 10: fold, level 3, 1 layer not folded | Nothing changed | 4 layers.
 n17: input Categorical x5 (#17 1 variable → 2) level 0 kept
 n18: fused CPT x2 (#18 2×2 → 2, weight 2×2) level 1 kept
-n15: fused CPT {0..4} (#15 2×2 → 2, weight 2×2) level 2 kept
+n15: fused CPT {0..3} (#15 2×2 → 2, weight 2×2) level 2 kept
 n16: fused CPT {0..4} (#16 2×2 → 1, weight 1×2) level 3 kept
 n17 -> n18: 1 kept transpose
 n18 -> n15: 1 kept view
