@@ -170,3 +170,41 @@ def test_a_plate_is_selected_by_click_and_keyboard_and_a_key_shows_the_matches(d
     page.clock.run_for(MOVED_MS)
     assert page.evaluate("circuitExplorer.model.get('view').mode") == "before"
     assert "Candecomp: 16 matches" in words(page, ".ce-tag text:not(.ce-tag-sign)")
+
+
+def test_slides_are_large_and_keys_go_through_the_story(digits: Opener) -> None:
+    page = digits(0)
+    page.get_by_role("button", name="Story").click()
+    for key, title in (("ArrowRight", "Match"), (" ", "Fuse"), ("5", "Fuse"), ("Enter", "Fold"), ("End", "The clock")):
+        page.keyboard.press(key)
+        page.clock.run_for(MOVED_MS)
+        assert words(page, ".ce-slide-head h2") == [title]
+    assert page.url.endswith("#step=10&mode=diff&slides=clock")
+    assert words(page, ".ce-runs span") == ["before", "170 calls", "after", "5 calls"]
+    sizes = page.eval_on_selector_all(
+        ".ce-root *",
+        """all => all.filter((one) => one.checkVisibility() && !one.closest(".ce-said,.ce-name"))
+          .filter((one) => [...one.childNodes].some((part) => part.nodeType === 3 && part.textContent.trim()))
+          .map((one) => parseFloat(getComputedStyle(one).fontSize) * (one.getScreenCTM?.().a ?? 1))""",
+    )
+    assert len(sizes) > 20
+    assert min(sizes) > 15.99
+    page.keyboard.press("Escape")
+    page.clock.run_for(MOVED_MS)
+    assert page.locator(".ce-film").is_visible()
+
+
+def test_the_picture_is_copied_as_svg(digits: Opener) -> None:
+    page = digits(FUSE)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Copy SVG").click()
+    page.get_by_role("button", name="Copied").wait_for()
+    shown = page.context.new_page()
+    shown.set_content(page.evaluate("navigator.clipboard.readText()"))
+    assert shown.locator("path[fill]:not([fill=none])").count() == 149
+    assert words(shown, "text[font-weight='600']")[:4] == ["Categorical", "64 calls", "Sum", "64 calls"]
+    page.evaluate("() => { navigator.clipboard.write = navigator.clipboard.writeText = () => Promise.reject(1); }")
+    page.clock.run_for(MOVED_MS)
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Copy SVG").click()
+    assert saved.value.suggested_filename == "step-3.svg"

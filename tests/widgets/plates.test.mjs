@@ -13,6 +13,7 @@ import { allCells, cellAt, cellsOf } from "../../widgets/js/plates/cells.js";
 import { layLink, linkElement } from "../../widgets/js/plates/links.js";
 import { between, movement } from "../../widgets/js/plates/movement.js";
 import { nameOf, relativesOf } from "../../widgets/js/plates/relatives.js";
+import { svgPen } from "../../widgets/js/plates/svg_pen.js";
 
 const plate = (cells, places, gap) => ({
   cells,
@@ -89,7 +90,7 @@ test("the reason of a missed fold is in its room, or else shown only where the l
   );
   const [narrow, roomy] = links.map((one) => linkElement(maker(newDocument()), one));
   const seen = (drawn, k, lit) => {
-    layLink(drawn, k, lit);
+    layLink(drawn, k, 12, lit);
     return drawn.texts.map((text) => text.getAttribute("visibility"));
   };
   assert.deepEqual(seen(narrow, 1, false), ["hidden", "hidden"]);
@@ -248,5 +249,30 @@ test("hovering dims what is unrelated, but nothing if the reads of cells are not
     alphasOf(a, b, { edges: [{ source: "a", target: "b", count: 2 }] }).then((alphas) =>
       assert.deepEqual(new Set(alphas), new Set([1])),
     ),
+  ]);
+});
+
+test("the pen of SVG writes what the canvas paints", () => {
+  const pen = svgPen();
+  pen.setTransform(2, 0, 0, 2, 10, 20);
+  Object.assign(pen, { fillStyle: "#abc", strokeStyle: "#123", lineWidth: 1.5, globalAlpha: 0.5 });
+  pen.beginPath();
+  pen.roundRect(0, 0, 10, 8, 2);
+  pen.fill();
+  pen.setLineDash([3, 3]);
+  pen.strokeRect(1, 2, 3, 4);
+  pen.setLineDash([]);
+  Object.assign(pen, { globalAlpha: 1, font: "600 12px system-ui", textAlign: "center", textBaseline: "middle" });
+  pen.fillText("a<b", 5, 6);
+  pen.beginPath();
+  pen.moveTo(0, 0);
+  pen.arcTo(20, 0, 20, 20, 5);
+  pen.stroke();
+  assert.deepEqual(pen.element().split(/(?=<[a-z])/), [
+    '<g transform="translate(10 20) scale(2)">',
+    '<path fill="#abc" opacity="0.5" d="M2 0h6q2 0 2 2v4q0 2 -2 2h-6q-2 0 -2 -2v-4q0 -2 2 -2z"/>',
+    '<path fill="none" stroke="#123" stroke-width="1.5" stroke-dasharray="3 3" opacity="0.5" d="M1 2h3v4h-3z"/>',
+    '<text x="5" y="10.3" font-size="12" text-anchor="middle" fill="#abc">a&#60;b</text>',
+    '<path fill="none" stroke="#123" stroke-width="1.5" d="M0 0L15 0Q20 0 20 5"/></g>',
   ]);
 });

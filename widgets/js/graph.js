@@ -16,6 +16,7 @@ import { paletteFor, watchTheme } from "./shared/theme.js";
 import { onChangesTogether } from "./shared/traits.js";
 import { makeCloseup } from "./closeup/panel.js";
 import { makeCamera } from "./controls/camera.js";
+import { makeCopying } from "./controls/copying.js";
 import { makeFocusing } from "./controls/focusing.js";
 import { makeKeys } from "./controls/keys.js";
 import { makePointing } from "./controls/pointing.js";
@@ -87,7 +88,8 @@ function render({ model, el }) {
   const film = makeFilm(ui, store, stepping);
   const closeup = makeCloseup(ui, store);
   const timeline = makeTimeline(ui, store, timing);
-  const slides = makeSlides(ui, store, saving, loading, root);
+  const copying = makeCopying(ui, store, stage);
+  const slides = makeSlides(ui, store, saving, loading, { root, copy: copying.slideButton });
   const toolbar = makeToolbar(ui, store, saving, requesting.setMode);
   const search = makeSearch(ui, store, selecting);
   const strip = makeStrip(ui, store, saving);
@@ -163,6 +165,7 @@ function render({ model, el }) {
         search.element,
         gap,
         slides.buttons,
+        copying.button,
         table.toggle,
         ...buttons,
       ]);
@@ -176,7 +179,15 @@ function render({ model, el }) {
   function compactSettings(closed) {
     const choosers = toolbar.choosers.some((item) => !item.hidden) ? toolbar.choosers : [];
     const tables = h("div", { class: "ce-group" }, table.toggle, h("span", { text: "Table" }));
-    const settings = h("div", { class: "ce-settings" }, ...choosers, search.element, slides.buttons, tables);
+    const settings = h(
+      "div",
+      { class: "ce-settings" },
+      ...choosers,
+      search.element,
+      slides.buttons,
+      copying.button,
+      tables,
+    );
     const open = !closed.has("View");
     return h(
       "div",
@@ -199,6 +210,7 @@ function render({ model, el }) {
     film,
     timeline,
     slides,
+    copying,
     toolbar,
     stage,
     search,

@@ -1143,6 +1143,878 @@ function makeCamera({ guard, timers }, store, { setView }, stage, root) {
   };
 }
 
+// plates/svg_pen.js
+var escaped = (words) => words.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
+var ANCHORS = { left: "start", center: "middle", right: "end" };
+function svgPen() {
+  const elements = [];
+  let path = "";
+  let [atX, atY] = [0, 0];
+  let dash = [];
+  let transform = "";
+  const add = (command, ...numbers3) => {
+    path += command + numbers3.map(short).join(" ");
+    [atX, atY] = numbers3.slice(-2);
+  };
+  const alpha = () => pen2.globalAlpha < 1 ? ` opacity="${short(pen2.globalAlpha)}"` : "";
+  const strokeOf = (d) => {
+    const dashes2 = dash.length ? ` stroke-dasharray="${dash.join(" ")}"` : "";
+    const line2 = ` stroke="${pen2.strokeStyle}" stroke-width="${short(pen2.lineWidth)}"${dashes2}`;
+    elements.push(`<path fill="none"${line2}${alpha()} d="${d}"/>`);
+  };
+  const fillOf2 = (d) => elements.push(`<path fill="${pen2.fillStyle}"${alpha()} d="${d}"/>`);
+  const rectangle = (x, y, w, h) => `M${short(x)} ${short(y)}h${short(w)}v${short(h)}h${short(-w)}z`;
+  const pen2 = {
+    fillStyle: "#000",
+    strokeStyle: "#000",
+    lineWidth: 1,
+    globalAlpha: 1,
+    font: "",
+    textAlign: (
+      /** @type {keyof typeof ANCHORS} */
+      "left"
+    ),
+    textBaseline: "",
+    beginPath() {
+      path = "";
+    },
+    /** @param {number} x @param {number} y */
+    moveTo: (x, y) => add("M", x, y),
+    /** @param {number} x @param {number} y */
+    lineTo: (x, y) => add("L", x, y),
+    /** @param {number[]} numbers */
+    bezierCurveTo: (...numbers3) => add("C", ...numbers3),
+    /**
+     * A round corner: a line to where the corner begins, and a curve around it.
+     * @param {number} x @param {number} y @param {number} toX @param {number} toY @param {number} radius
+     */
+    arcTo(x, y, toX, toY, radius) {
+      const [before, after] = [Math.hypot(x - atX, y - atY) || 1, Math.hypot(toX - x, toY - y) || 1];
+      const size = Math.min(radius, before, after);
+      add("L", x + (atX - x) * size / before, y + (atY - y) * size / before);
+      add("Q", x, y, x + (toX - x) * size / after, y + (toY - y) * size / after);
+    },
+    /** @param {number} x @param {number} y @param {number} w @param {number} h */
+    rect(x, y, w, h) {
+      path += rectangle(x, y, w, h);
+    },
+    /** @param {number} x @param {number} y @param {number} w @param {number} h @param {number} r */
+    roundRect(x, y, w, h, r) {
+      const [across, down] = [w - 2 * r, h - 2 * r].map(short);
+      const [round, back] = [short(r), short(-r)];
+      path += `M${short(x + r)} ${short(y)}h${across}q${round} 0 ${round} ${round}v${down}q0 ${round} ${back} ${round}h-${across}q${back} 0 ${back} ${back}v-${down}q0 ${back} ${round} ${back}z`;
+    },
+    fill: () => void (path && fillOf2(path)),
+    stroke: () => void (path && strokeOf(path)),
+    /** @param {number} x @param {number} y @param {number} w @param {number} h */
+    fillRect: (x, y, w, h) => void fillOf2(rectangle(x, y, w, h)),
+    /** @param {number} x @param {number} y @param {number} w @param {number} h */
+    strokeRect: (x, y, w, h) => strokeOf(rectangle(x, y, w, h)),
+    /** @param {string} words @param {number} x @param {number} y */
+    fillText(words, x, y) {
+      const size = parseFloat(pen2.font.replace(/^\d+ (?=\d)/, "")) || 12;
+      const anchor = ANCHORS[pen2.textAlign] || "start";
+      const line2 = pen2.textBaseline === "middle" ? y + 0.36 * size : y;
+      const place = `x="${short(x)}" y="${short(line2)}" font-size="${short(size)}" text-anchor="${anchor}"`;
+      elements.push(`<text ${place} fill="${pen2.fillStyle}"${alpha()}>${escaped(words)}</text>`);
+    },
+    /** @param {number[]} lengths */
+    setLineDash(lengths) {
+      dash = lengths;
+    },
+    /** @param {number} k @param {number} _b @param {number} _c @param {number} _d @param {number} x @param {number} y */
+    setTransform(k, _b, _c, _d, x, y) {
+      transform = `translate(${short(x)} ${short(y)}) scale(${Math.round(k * 1e4) / 1e4})`;
+    },
+    /** Everything drawn. */
+    element: () => `<g transform="${transform}">${elements.join("")}</g>`
+  };
+  return pen2;
+}
+
+// picture/curves.js
+function curve(points, run) {
+  const at = (x, y) => `${short(x)} ${short(y)}`;
+  let d = `M${at(points[0].x, points[0].y)}`;
+  for (let index = 1; index < points.length; index += 1) {
+    const [p, q] = [points[index - 1], points[index]];
+    if (p.side || q.side) {
+      const [corner, r] = [p.side ? { x: q.x, y: p.y } : { x: p.x, y: q.y }, 8];
+      const from = p.side ? { x: corner.x - Math.sign(q.x - p.x) * r, y: p.y } : { x: p.x, y: corner.y - Math.sign(q.y - p.y) * r };
+      const to = p.side ? { x: q.x, y: corner.y + Math.sign(q.y - p.y) * r } : { x: corner.x + Math.sign(q.x - p.x) * r, y: q.y };
+      d += `L${at(from.x, from.y)}Q${at(corner.x, corner.y)} ${at(to.x, to.y)}L${at(q.x, q.y)}`;
+      continue;
+    }
+    const straight = Math.abs(run === "v" ? p.x - q.x : p.y - q.y) < 0.5;
+    const [a, b] = run === "v" ? [at(p.x, (p.y + q.y) / 2), at(q.x, (p.y + q.y) / 2)] : [at((p.x + q.x) / 2, p.y), at((p.x + q.x) / 2, q.y)];
+    d += straight ? `L${at(q.x, q.y)}` : `C${a} ${b} ${at(q.x, q.y)}`;
+  }
+  return d;
+}
+function head(points, run) {
+  const [before, tip] = [points[points.length - 2], points[points.length - 1]];
+  const level = run === "h" || tip.side;
+  const s = Math.sign(level ? tip.x - before.x : tip.y - before.y) || 1;
+  return `M${short(tip.x)} ${short(tip.y)}${level ? `l${-7 * s} -4v8Z` : `l-4 ${-7 * s}h8Z`}`;
+}
+function along(edge, t) {
+  const parts = edge.points.length - 1;
+  const part = Math.min(parts - 1, Math.floor(t * parts));
+  const u = t * parts - part;
+  const [p, q] = [edge.points[part], edge.points[part + 1]];
+  const smooth = 3 * u * u * (1 - u) + u * u * u;
+  const even = 1.5 * u * (1 - u) * (1 - u) + 1.5 * u * u * (1 - u) + u * u * u;
+  return edge.run === "v" ? { x: p.x + (q.x - p.x) * smooth, y: p.y + (q.y - p.y) * even } : { x: p.x + (q.x - p.x) * even, y: p.y + (q.y - p.y) * smooth };
+}
+
+// picture/motion.js
+function startOf(box, from) {
+  const was = from.get(box.id);
+  if (was) return { at: was, grown: true };
+  const origins = (
+    /** @type {Point[]} */
+    box.cameFrom.map((id) => from.get(id)).filter(Boolean)
+  );
+  if (!origins.length) return { at: { x: box.x, y: box.y }, grown: false };
+  const sum = origins.reduce((total, at) => ({ x: total.x + at.x, y: total.y + at.y }), { x: 0, y: 0 });
+  return { at: { x: sum.x / origins.length, y: sum.y / origins.length }, grown: false };
+}
+function moved(edge, a, b) {
+  const last = edge.points.length - 1;
+  return edge.points.map((point, index) => ({
+    ...point,
+    x: point.x + a.x + (b.x - a.x) * index / last,
+    y: point.y + a.y + (b.y - a.y) * index / last
+  }));
+}
+
+// picture/limits.js
+var MAX_SVG_BOXES = 1e3;
+var MAX_ROUTED_BOXES = 400;
+var MAX_HULLS = 60;
+
+// picture/outlines.js
+function cover(boxes, pad) {
+  const rects = boxes.map((box) => around(box, pad));
+  if (boxes.length > MAX_HULLS) return rects;
+  const corridors = [];
+  const joined = [0];
+  const open = rects.map((_, index) => index).slice(1);
+  while (open.length) {
+    let best = { gap: Infinity, from: 0, to: 0, place: 0 };
+    for (const from of joined) {
+      open.forEach((to, place) => {
+        const [a, b] = [rects[from], rects[to]];
+        const dx = Math.max(0, b.l - a.r, a.l - b.r);
+        const dy = Math.max(0, b.t - a.b, a.t - b.b);
+        const gap = dy + 1.2 * dx;
+        if (gap < best.gap) best = { gap, from, to, place };
+      });
+    }
+    open.splice(best.place, 1);
+    joined.push(best.to);
+    corridors.push(...corridor(rects[best.from], rects[best.to]));
+  }
+  return [...rects, ...corridors];
+}
+function corridor(a, b) {
+  const half = 9;
+  if (meets(a, b)) return [];
+  const [up, down] = a.t < b.t ? [a, b] : [b, a];
+  if (up.b < down.t) {
+    const [l, r] = [Math.max(up.l, down.l), Math.min(up.r, down.r)];
+    if (r - l >= 2 * half) {
+      const [middle3, width] = [(l + r) / 2, Math.min(r - l, 44) / 2];
+      return [{ l: middle3 - width, t: up.b - 1, r: middle3 + width, b: down.t + 1 }];
+    }
+    const right2 = (down.l + down.r) / 2 > (up.l + up.r) / 2;
+    const from = right2 ? Math.max((up.l + up.r) / 2, up.r - 30) : Math.min((up.l + up.r) / 2, up.l + 30);
+    const to = right2 ? Math.min((down.l + down.r) / 2, down.l + 30) : Math.max((down.l + down.r) / 2, down.r - 30);
+    const middle2 = (up.b + down.t) / 2;
+    return [
+      { l: from - half, t: up.b - 1, r: from + half, b: middle2 + half },
+      { l: Math.min(from, to) - half, t: middle2 - half, r: Math.max(from, to) + half, b: middle2 + half },
+      { l: to - half, t: middle2 - half, r: to + half, b: down.t + 1 }
+    ];
+  }
+  const [left, right] = a.l < b.l ? [a, b] : [b, a];
+  const [t, d] = [Math.max(left.t, right.t), Math.min(left.b, right.b)];
+  const middle = (t + d) / 2;
+  return [{ l: left.r - 1, t: middle - half, r: right.l + 1, b: middle + half }];
+}
+function outline(rects, radius = 9) {
+  const xs = [...new Set(rects.flatMap((rect) => [rect.l, rect.r]))].sort((a, b) => a - b);
+  const ys = [...new Set(rects.flatMap((rect) => [rect.t, rect.b]))].sort((a, b) => a - b);
+  const [columns, lines] = [xs.length - 1, ys.length - 1];
+  const filled = new Uint8Array(Math.max(0, columns * lines));
+  for (const rect of rects) {
+    const [c0, c1] = [xs.indexOf(rect.l), xs.indexOf(rect.r)];
+    const [r0, r1] = [ys.indexOf(rect.t), ys.indexOf(rect.b)];
+    for (let row = r0; row < r1; row += 1) filled.fill(1, row * columns + c0, row * columns + c1);
+  }
+  const at = (c, r) => c >= 0 && r >= 0 && c < columns && r < lines && filled[r * columns + c] === 1;
+  const sides = /* @__PURE__ */ new Map();
+  const side = (c0, r0, c1, r1) => {
+    const key = `${c0} ${r0}`;
+    const ends = sides.get(key);
+    if (ends) ends.push([c1, r1]);
+    else sides.set(key, [[c1, r1]]);
+  };
+  for (let r = 0; r < lines; r += 1) {
+    for (let c = 0; c < columns; c += 1) {
+      if (!at(c, r)) continue;
+      if (!at(c, r - 1)) side(c, r, c + 1, r);
+      if (!at(c + 1, r)) side(c + 1, r, c + 1, r + 1);
+      if (!at(c, r + 1)) side(c + 1, r + 1, c, r + 1);
+      if (!at(c - 1, r)) side(c, r + 1, c, r);
+    }
+  }
+  let d = "";
+  while (sides.size) {
+    const [first] = sides.keys();
+    let [c, r] = first.split(" ").map(Number);
+    const corners = [];
+    for (; ; ) {
+      const key = `${c} ${r}`;
+      const ends = sides.get(key);
+      if (!ends) break;
+      const next = (
+        /** @type {[number, number]} */
+        ends.pop()
+      );
+      if (!ends.length) sides.delete(key);
+      corners.push({ x: xs[c], y: ys[r] });
+      [c, r] = next;
+    }
+    d += rounded2(
+      corners.filter((corner, index) => {
+        const [p, q] = [corners[(index + corners.length - 1) % corners.length], corners[(index + 1) % corners.length]];
+        return !(p.x === corner.x && corner.x === q.x || p.y === corner.y && corner.y === q.y);
+      }),
+      radius
+    );
+  }
+  return d;
+}
+function rounded2(corners, radius) {
+  let d = "";
+  corners.forEach((corner, index) => {
+    const p = corners[(index + corners.length - 1) % corners.length];
+    const q = corners[(index + 1) % corners.length];
+    const before = Math.abs(p.x - corner.x) + Math.abs(p.y - corner.y);
+    const after = Math.abs(q.x - corner.x) + Math.abs(q.y - corner.y);
+    const by = Math.min(radius, before / 2, after / 2);
+    const from = { x: corner.x + Math.sign(p.x - corner.x) * by, y: corner.y + Math.sign(p.y - corner.y) * by };
+    const to = { x: corner.x + Math.sign(q.x - corner.x) * by, y: corner.y + Math.sign(q.y - corner.y) * by };
+    const at = ({ x, y }) => `${short(x)} ${short(y)}`;
+    d += `${index ? "L" : "M"}${at(from)}Q${at(corner)} ${at(to)}`;
+  });
+  return `${d}Z`;
+}
+
+// picture/words.js
+var CHANGE_WORDS = { kept: "kept", added: "added", removed: "removed", changed: "changed" };
+var HULL_WORDS = { match: "match", winner: "winner", lost: "lost", "near-miss": "near miss" };
+var HULL_PLURALS = { match: "matches", winner: "winners", lost: "lost", "near-miss": "near misses" };
+var HULL_NAMED = {
+  match: /\bmatch(es)?\b/,
+  winner: /\b(winner|won)\b/,
+  lost: /\blost\b/,
+  "near-miss": /\bnear miss(es)?\b/
+};
+var MODE_WORDS = { diff: "Diff", before: "Before", after: "After", side: "Side by side" };
+var COLOUR_WORDS = { change: "change", kind: "kind", time: "time", memory: "memory", fold: "fold" };
+var GROUP_WORDS = { plates: "plates", fold: "level + fold key", none: "none", scope: "scope" };
+function wordsOf(box) {
+  const inset = box.kind === "input" || box.kind === "leaf" ? 6 : 0;
+  const left = -box.w / 2 + 30 + inset;
+  const room = box.w - 38 - 2 * inset;
+  const two = box.h >= 36 && box.detail !== "";
+  const titled = (size, most) => box.numbered ? `${clip(box.title, size, most - textWidth(` ${box.numbered}`, size, true), true)} ${box.numbered}` : clip(box.title, size, most, true);
+  return {
+    left,
+    two,
+    title: titled(12.5, room),
+    detail: two ? clip(box.detail, 11, room) : "",
+    far: titled(18, box.w - 34 - inset)
+  };
+}
+function pillOf(box) {
+  if (box.folds > 1) return { words: box.count > 1 ? `${box.count} · ×${box.folds}` : `×${box.folds}`, solid: true };
+  return box.count > 1 ? { words: `${box.count}`, solid: false } : null;
+}
+function describeBox(box) {
+  const many = box.folds > 1 ? `${box.folds} folds` : box.count > 1 ? `${box.count} layers` : "";
+  const parts = [
+    box.title,
+    box.detail,
+    many,
+    `level ${box.level}`,
+    box.change === "kept" ? "" : CHANGE_WORDS[box.change]
+  ];
+  parts.push(box.matched ? "matched" : "", box.fillText);
+  parts.push(...(box.plate?.times || []).map((bar) => bar.text), ...box.badges.map((badge) => badge.text));
+  return parts.filter(Boolean).join(", ");
+}
+function edgeFacts({ source, target, change, count, copied, label }) {
+  const read = copied && label ? `${label} copied per example` : label;
+  const many = count > 1 ? `${count} edges` : "";
+  const state = [many, change === "kept" ? "" : CHANGE_WORDS[change]].filter(Boolean).join(" · ");
+  return [`${target.title} reads ${source.title}`, read, state].filter(Boolean);
+}
+function nameHull(hull) {
+  const name2 = hull.label || hull.id;
+  const named = HULL_NAMED[hull.kind];
+  return named && named.test(`${name2} ${hull.reason}`) ? name2 : `${name2}, ${HULL_WORDS[hull.kind] || hull.kind}`;
+}
+function describeHull(hull) {
+  const { reason } = hull;
+  if (!reason) return nameHull(hull);
+  if (/^(lost|won)\b/.test(reason)) return `${hull.label || hull.id}, ${reason}`;
+  return `${nameHull(hull)}. ${reason[0].toUpperCase()}${reason.slice(1)}`;
+}
+
+// picture/tags.js
+function layHulls(picture, words = []) {
+  const depth = /* @__PURE__ */ new Map();
+  const taken = picture.boxes.length <= MAX_ROUTED_BOXES ? picture.boxes.map((box) => around(box, 1)) : [];
+  taken.push(...words);
+  const tags = picture.hulls.length <= MAX_HULLS;
+  const signs = new Map(picture.legend.filter((item) => item.channel === "hull").map((item) => [item.role, item.sign]));
+  return picture.hulls.map((hull) => {
+    const level = Math.max(...hull.boxes.map((box) => depth.get(box.id) || 0));
+    for (const box of hull.boxes) depth.set(box.id, level + 1);
+    const rects = cover(hull.boxes, 8 + 5 * (level % 3));
+    const d = outline(rects);
+    if (!tags) return { hull, d, tag: null };
+    const all = {
+      l: Math.min(...rects.map((rect) => rect.l)),
+      t: Math.min(...rects.map((rect) => rect.t)),
+      r: Math.max(...rects.map((rect) => rect.r)),
+      b: Math.max(...rects.map((rect) => rect.b))
+    };
+    const top = rects.reduce((best, rect) => rect.t < best.t ? rect : best);
+    const low = rects.reduce((best, rect) => rect.b > best.b ? rect : best);
+    const words2 = clip(hull.label || HULL_WORDS[hull.kind] || hull.kind, 11, 260);
+    const width = 24 + textWidth(words2, 11);
+    const places = [
+      [top.l + 2, all.t - 10],
+      [top.r - width - 2, all.t - 10],
+      [low.l + 2, all.b - 8],
+      [low.r - width - 2, all.b - 8],
+      [top.l + 2, all.t - 27],
+      [low.l + 2, all.b + 9],
+      [all.r - 6, (top.t + top.b) / 2 - 9],
+      [all.l - width + 6, (top.t + top.b) / 2 - 9]
+    ].map(([l, t]) => ({ l, t, r: l + width, b: t + 18 }));
+    const at = places.find((place) => !taken.some((rect) => meets(rect, place))) || places[0];
+    taken.push(at);
+    return { hull, d, tag: { at, words: words2, sign: signs.get(hull.kind) || HULLS[hull.kind]?.sign || "•" } };
+  });
+}
+function layLabels(picture, taken) {
+  if (picture.boxes.length > MAX_ROUTED_BOXES) return [];
+  const pills = picture.boxes.filter(pillOf).map((box) => {
+    const [right, top] = [box.x + box.w / 2 + rise(box), box.y - box.h / 2 - rise(box)];
+    return { l: right - 50, t: top - 10, r: right + 8, b: top + 10 };
+  });
+  const rects = [...picture.boxes.map((box) => around(box, 2)), ...pills, ...taken];
+  const labels = [];
+  for (const edge of picture.edges) {
+    const words = clip(edge.label || edge.read || (edge.count > 1 ? `${edge.count} ×` : ""), 10, 130);
+    if (!words) continue;
+    const width = 10 + textWidth(words, 10);
+    for (const t of [0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8]) {
+      const middle = along(edge, t);
+      const at = { l: middle.x - width / 2, t: middle.y - 8, r: middle.x + width / 2, b: middle.y + 8 };
+      if (rects.some((rect) => meets(rect, at))) continue;
+      rects.push(at);
+      labels.push({ edge, words, at });
+      break;
+    }
+  }
+  return labels;
+}
+
+// picture/fills.js
+function fillOf(box, picture, palette) {
+  const { roles } = palette;
+  const hatch = box.change === "removed" ? "removed" : "";
+  if (palette.forced) return { fill: roles.box, ink: roles.fg, hatch };
+  if (box.fill !== null) {
+    const fill = heat(box.fill);
+    return { fill, ink: luminance(fill) > 0.18 ? "#000000" : "#ffffff", hatch };
+  }
+  if (["time", "memory", "fold"].includes(picture.colourBy) && box.category === null) {
+    return { fill: roles.box, ink: roles.fg, hatch: hatch || "missing" };
+  }
+  if (box.category !== null && picture.colourBy !== "change") {
+    return { fill: palette.categories[Math.abs(box.category) % palette.categories.length], ink: roles.fg, hatch };
+  }
+  if (picture.colourBy === "change") {
+    if (box.matched) return { fill: roles.matchedFill, ink: roles.fg, hatch };
+    if (box.change !== "kept") return { fill: roles[`${box.change}Fill`], ink: roles.fg, hatch };
+  }
+  return { fill: roles.box, ink: roles.fg, hatch };
+}
+function borderOf(box, palette, picture) {
+  const { roles } = palette;
+  if (box.change === "kept") {
+    const matched = box.matched && picture.colourBy === "change";
+    if (box.fill !== null) return { stroke: roles.fg, width: 1, dash: (
+      /** @type {number[]} */
+      []
+    ) };
+    return {
+      stroke: matched ? roles.matchedLine : roles.kept,
+      width: matched ? 1.8 : 1.2,
+      dash: (
+        /** @type {number[]} */
+        []
+      )
+    };
+  }
+  return { stroke: roles[box.change], width: 2, dash: CHANGES[box.change].dash };
+}
+function lineOf(edge, palette) {
+  const width = Math.min(4, 1.2 + 0.35 * Math.log2(Math.max(1, edge.count)));
+  return {
+    stroke: edge.change === "kept" ? palette.roles.edge : palette.roles[edge.change],
+    width: edge.change === "kept" ? width : width + 0.6,
+    dash: CHANGES[edge.change].edgeDash
+  };
+}
+function hullStyle(kind, { roles }) {
+  const { line: line2, fill, width, dash, hatch } = HULLS[kind] || HULLS.match;
+  return { stroke: roles[line2], fill: roles[fill], dash, width, hatch };
+}
+
+// picture/signs.js
+var SIGN_STEP = 18;
+var BADGE_STEP = 19;
+var MAX_BADGES = 4;
+function signsOf(box, picture, roles) {
+  const { change } = box;
+  const letter = box.category !== null && picture.colourBy !== "change" ? picture.signs.get(box.category) : "";
+  const signs = [
+    change !== "kept" && {
+      sign: CHANGES[change].sign,
+      fill: roles[change],
+      ink: roles[inkOn(change)],
+      stroke: roles.box
+    },
+    box.matched && { sign: "M", fill: roles.matched, ink: roles.onMatched, stroke: roles.matchedLine },
+    Boolean(letter && letter.length <= 2) && {
+      sign: letter || "",
+      fill: roles.panel,
+      ink: roles.fg,
+      stroke: roles.kept
+    }
+  ];
+  return signs.filter((sign) => sign !== false);
+}
+function badgeColours(tone, roles) {
+  const role = tone in roles ? tone : "info";
+  return { fill: roles[role], ink: roles[inkOn(role)] };
+}
+function placePill(box, widthOf) {
+  const pill = pillOf(box);
+  if (!pill) return null;
+  const width = 13 + widthOf(pill.words);
+  return { ...pill, width, right: box.w / 2 + 6 + rise(box), y: -box.h / 2 - rise(box) };
+}
+
+// scenes/svg_box.js
+function boxElement({ s }, box, picture, palette, hatchUrl) {
+  const { fill, ink, hatch } = fillOf(box, picture, palette);
+  const border = borderOf(box, palette, picture);
+  const d = boxPath(box.kind, box.w, box.h);
+  const stroke = { stroke: border.stroke, "stroke-width": border.width, "stroke-dasharray": dashes(border.dash) };
+  const inner = { fill: "none", stroke: border.stroke, "stroke-width": 1.2 };
+  const cards = box.folds > 1 ? STACK : [];
+  const look = s(
+    "g",
+    { "aria-hidden": "true" },
+    s("path", { class: "ce-ring", d: boxPath(box.kind, box.w + 11, box.h + 11) }),
+    cards.map((by) => s("path", { class: "ce-card", d, transform: `translate(${by} ${-by})`, fill, ...stroke })),
+    s("path", { class: "ce-face", d, fill, ...stroke }),
+    hatch && s("path", { class: `ce-hatch ce-hatch-${hatch}`, d, fill: hatchUrl(hatch) }),
+    box.change === "changed" && s("path", { d: boxPath(box.kind, box.w - 7, box.h - 7), ...inner }),
+    symbolElements(s, box, fill, ink, hatch),
+    wordElements(s, box, fill, ink, hatch),
+    signElements(s, box, picture, palette.roles)
+  );
+  const attributes = { role: "option", "aria-selected": "false", tabindex: "-1", "data-id": box.id };
+  const name2 = s("text", { class: "ce-name", text: describeBox(box) });
+  return s("g", { class: `ce-box ce-${box.kind} ce-is-${box.change}`, ...attributes }, name2, look);
+}
+var haloOf = (fill, hatch) => hatch ? `stroke:${fill};stroke-width:4px;paint-order:stroke;stroke-linejoin:round` : "";
+function symbolElements(s, box, fill, ink, hatch) {
+  const d = symbolOf(box.kind);
+  const far = { class: "ce-big-symbol ce-big-number", y: 1, fill: ink, style: haloOf(fill, hatch) };
+  return [
+    s(
+      "g",
+      { class: "ce-symbol", transform: `translate(${symbolCentre(box)} 0)`, stroke: ink },
+      s("circle", { r: 9.5, class: "ce-disc", fill }),
+      s("path", { d, transform: "translate(-8 -8)" })
+    ),
+    box.numbered ? s("text", { ...far, text: box.numbered }) : s("g", { class: "ce-big-symbol", stroke: ink }, s("path", { d, transform: "scale(2) translate(-8 -8)" }))
+  ];
+}
+function wordElements(s, box, fill, ink, hatch) {
+  const { left, two, title, detail, far } = wordsOf(box);
+  const style = { fill: ink, style: haloOf(fill, hatch) };
+  return [
+    s("text", { class: "ce-title", x: left, y: two ? -7 : 0.5, ...style, text: title }),
+    two && s("text", { class: "ce-detail", x: left, y: 9.5, ...style, text: detail }),
+    s("text", { class: "ce-far-title", x: left - 2, y: 0.5, ...style, text: far })
+  ];
+}
+function signElements(s, box, picture, roles) {
+  const tags = signsOf(box, picture, roles).map(
+    ({ sign, fill, ink, stroke }, index) => s(
+      "g",
+      { class: "ce-sign", transform: `translate(${-box.w / 2 + 3 + index * SIGN_STEP} ${-box.h / 2})` },
+      s("circle", { r: 8, fill, stroke }),
+      s("text", { y: 0.5, fill: ink, text: sign })
+    )
+  );
+  const pill = placePill(box, (words) => textWidth(words, 11, true));
+  const pillElement = pill && s(
+    "g",
+    {
+      class: `ce-pill ${pill.solid ? "ce-solid" : ""}`,
+      transform: `translate(${pill.right - pill.width / 2} ${pill.y})`
+    },
+    s("rect", { x: -pill.width / 2, y: -9, width: pill.width, height: 18, rx: 9 }),
+    s("text", { y: 0.5, text: pill.words })
+  );
+  const badges = box.badges.slice(0, MAX_BADGES).map((badge, index) => {
+    const more = box.badges.length > MAX_BADGES && index === MAX_BADGES - 1;
+    const sign = more ? "…" : clip(badge.sign, 10, 24, true) || "!";
+    const width = Math.max(17, 9 + textWidth(sign, 10.5, true));
+    const { fill, ink } = badgeColours(badge.tone, roles);
+    return s(
+      "g",
+      { class: "ce-badge", transform: `translate(${box.w / 2 - 4 - index * BADGE_STEP - width / 2 + 8} ${box.h / 2})` },
+      s("rect", { x: -width / 2, y: -8.5, width, height: 17, rx: 5, fill, stroke: roles.box }),
+      s("text", { y: 0.5, fill: ink, text: sign })
+    );
+  });
+  return [...tags, pillElement, ...badges];
+}
+
+// scenes/svg_lines.js
+function edgeElement({ s }, edge, palette, label) {
+  const style = lineOf(edge, palette);
+  const stroke = { stroke: style.stroke, "stroke-width": style.width, "stroke-dasharray": dashes(style.dash) };
+  const line2 = s("path", { class: "ce-line", ...stroke });
+  const head2 = s("path", { class: "ce-tip", fill: style.stroke });
+  const pill = label ? labelElement(s, edge, palette.roles, label) : null;
+  const group = s("g", { class: `ce-edge ce-is-${edge.change}` }, line2, head2, pill);
+  return { edge, line: line2, head: head2, label: pill, group };
+}
+function labelElement(s, edge, roles, { words, at }) {
+  const [fill, ink] = edge.copied > 0 ? [roles.copyFill, roles.copy] : [roles.freeFill, roles.free];
+  const look = edge.read ? { rx: 4, fill, stroke: ink, "stroke-dasharray": edge.copied > 0 ? null : "2 2" } : { rx: 8, fill: roles.ground, stroke: roles.line };
+  const text2 = { x: (at.r - at.l) / 2, y: 8.5, fill: edge.read ? ink : roles.muted, text: words };
+  return s(
+    "g",
+    { class: `ce-edge-label${edge.read ? "" : " ce-plain"}`, transform: `translate(${at.l} ${at.t})` },
+    s("rect", { width: at.r - at.l, height: 16, ...look }),
+    s("text", text2)
+  );
+}
+function hullElement({ s }, { hull, d, tag }, palette, hatchUrl) {
+  const style = hullStyle(hull.kind, palette);
+  const line2 = { stroke: style.stroke, "stroke-width": style.width, "stroke-dasharray": dashes(style.dash) };
+  const group = s(
+    "g",
+    { class: `ce-hull ce-hull-${hull.kind}`, "data-hull": hull.id },
+    s("path", { d, fill: style.fill, class: "ce-tint" }),
+    style.hatch ? s("path", { d, fill: hatchUrl("lost"), class: "ce-lost-hatch" }) : null,
+    s("path", { d, fill: "none", ...line2, "stroke-linecap": "round" })
+  );
+  const corner = tag ? `translate(${tag.at.l} ${tag.at.t})` : "";
+  if (!tag) return { hull, group, tag: null, place: corner };
+  const place = { "data-hull": hull.id, transform: corner };
+  const element = s(
+    "g",
+    { class: `ce-tag ce-tag-${hull.kind}`, ...place },
+    s("rect", { width: tag.at.r - tag.at.l, height: 18, rx: 9, stroke: style.stroke }),
+    s("text", { class: "ce-tag-sign", x: 10, y: 9.5, fill: style.stroke, text: tag.sign }),
+    s("text", { x: 18, y: 9.5, text: tag.words })
+  );
+  return { hull, group, tag: element, place: corner };
+}
+
+// scenes/svg.js
+var [FAR, FARTHEST] = [0.62, 0.36];
+function svgScene(make, palette) {
+  const { s } = make;
+  const name2 = uniqueName("ce");
+  const defs = s("defs");
+  const [hullLayer, edgeLayer, tagLayer] = ["ce-hulls", "ce-edges", "ce-tags"].map(
+    (layer) => s("g", { class: layer, "aria-hidden": "true" })
+  );
+  const boxLayer = s("g", { class: "ce-boxes", role: "presentation" });
+  const world = s("g", { role: "presentation" }, hullLayer, edgeLayer, boxLayer, tagLayer);
+  const stage = s("svg", { class: "ce-stage", role: "listbox", "aria-multiselectable": "true" }, defs, world);
+  let picture = null;
+  let drawn = /* @__PURE__ */ new Map();
+  let lines = [];
+  let hulls = [];
+  let starts = /* @__PURE__ */ new Map();
+  const hatch = (id, stroke, ground, turn, gap) => s(
+    "pattern",
+    {
+      id: `${name2}-${id}`,
+      width: gap,
+      height: gap,
+      patternUnits: "userSpaceOnUse",
+      patternTransform: `rotate(${turn})`
+    },
+    ground ? s("rect", { width: gap, height: gap, fill: ground }) : null,
+    s("path", { d: `M0 0V${gap}`, stroke, "stroke-width": 2 })
+  );
+  function recolour() {
+    const { roles } = palette();
+    defs.replaceChildren(
+      hatch("removed", roles.removed, "", "45", 8),
+      hatch("missing", roles.hatch, "", "-45", 7),
+      hatch("lost", roles.lost, "", "45", 9)
+    );
+    if (picture) redraw(picture);
+  }
+  const hatchUrl = (hatch2) => `url(#${name2}-${hatch2})`;
+  function redraw(shown) {
+    const colours = palette();
+    const laid = layHulls(shown);
+    const taken = laid.flatMap(({ tag }) => tag ? [tag.at] : []);
+    const labels = new Map(layLabels(shown, taken).map((label) => [label.edge, label]));
+    hulls = laid.map((item) => hullElement(make, item, colours, hatchUrl));
+    hullLayer.replaceChildren(...hulls.map(({ group }) => group));
+    tagLayer.replaceChildren(...hulls.map(({ tag }) => tag).filter(Boolean));
+    lines = shown.edges.map((edge) => edgeElement(make, edge, colours, labels.get(edge)));
+    edgeLayer.replaceChildren(...lines.map(({ group }) => group));
+    drawn = new Map(
+      shown.boxes.map((box) => {
+        const { at, grown } = startOf(box, starts);
+        const group = boxElement(make, box, shown, colours, hatchUrl);
+        return [box.id, { box, group, from: at, grown, now: { x: box.x, y: box.y } }];
+      })
+    );
+    boxLayer.replaceChildren(...[...drawn.values()].map(({ group }) => group));
+    place(1, true);
+  }
+  function place(t, all) {
+    const e = ease(t);
+    for (const item of drawn.values()) {
+      const { box, group, from, grown } = item;
+      const still = from.x === box.x && from.y === box.y;
+      item.now = t >= 1 || still ? { x: box.x, y: box.y } : { x: from.x + (box.x - from.x) * e, y: from.y + (box.y - from.y) * e };
+      if (!all && still && grown) continue;
+      const size = grown || t >= 1 ? "" : ` scale(${short(0.7 + 0.3 * e)})`;
+      group.setAttribute("transform", `translate(${short(item.now.x)} ${short(item.now.y)})${size}`);
+      if (grown || t >= 1) group.removeAttribute("opacity");
+      else group.setAttribute("opacity", short(e));
+    }
+    for (const { edge, line: line2, head: tip, label } of lines) {
+      const [a, b] = [edge.source, edge.target].map((box) => {
+        const item = (
+          /** @type {{now: Point}} */
+          drawn.get(box.id)
+        );
+        return { x: item.now.x - box.x, y: item.now.y - box.y };
+      });
+      const away = a.x || a.y || b.x || b.y;
+      if (label) label.setAttribute("visibility", away ? "hidden" : "visible");
+      if (!all && !away && t < 1) continue;
+      const points = away ? moved(edge, a, b) : edge.points;
+      line2.setAttribute("d", curve(points, edge.run));
+      tip.setAttribute("d", head(points, edge.run));
+    }
+    hullLayer.setAttribute("opacity", short(t >= 1 ? 1 : e * e));
+    tagLayer.setAttribute("opacity", short(t >= 1 ? 1 : e * e));
+  }
+  recolour();
+  return {
+    stage,
+    list: stage,
+    recolour,
+    show(shown, from) {
+      picture = shown;
+      starts = from;
+      redraw(shown);
+    },
+    frame(t) {
+      place(t, t >= 1);
+    },
+    look(camera, width, height) {
+      stage.setAttribute("width", width);
+      stage.setAttribute("height", height);
+      const { k, x, y } = camera;
+      const corner = `${short(width / 2 - k * x)} ${short(height / 2 - k * y)}`;
+      world.setAttribute("transform", `translate(${corner}) scale(${Math.round(k * 1e4) / 1e4})`);
+      stage.setAttribute("class", classes("ce-stage", k < FARTHEST ? "ce-farthest" : k < FAR && "ce-far"));
+    },
+    mark({ selected, found, hull, hover, focus }) {
+      const lit = picture && hull ? picture.hulls.find((item) => item.id === hull) : null;
+      const members = lit ? new Set(lit.boxes.map((box) => box.id)) : null;
+      const first = picture && picture.boxes.length ? picture.boxes[0].id : "";
+      const stop = drawn.has(focus) ? focus : first;
+      for (const [id, { box, group }] of drawn) {
+        const dim = members && !members.has(id) || found && !found.has(id);
+        const on = selected.has(id);
+        const state = [on && "ce-selected", dim && "ce-dim", found?.has(id) && "ce-found", id === hover && "ce-hover"];
+        group.setAttribute("class", classes("ce-box", `ce-${box.kind}`, `ce-is-${box.change}`, ...state));
+        group.setAttribute("aria-selected", String(on));
+        group.setAttribute("tabindex", id === stop ? "0" : "-1");
+      }
+      for (const { edge, group } of lines) {
+        const [a, b] = [edge.source.id, edge.target.id];
+        const near = hover ? a === hover || b === hover : selected.has(a) || selected.has(b);
+        const dim = members && !(members.has(a) && members.has(b)) || found && !found.has(a) && !found.has(b);
+        group.setAttribute("class", classes("ce-edge", `ce-is-${edge.change}`, near && "ce-near", dim && "ce-dim"));
+      }
+      for (const { hull: item, group, tag } of hulls) {
+        const state = [item === lit && "ce-lit", lit && item !== lit && "ce-dim"];
+        group.setAttribute("class", classes("ce-hull", `ce-hull-${item.kind}`, ...state));
+        if (tag) tag.setAttribute("class", classes("ce-tag", `ce-tag-${item.kind}`, ...state));
+      }
+    },
+    focus(id) {
+      const item = drawn.get(id);
+      if (item) item.group.focus({ preventScroll: true });
+    },
+    places: () => new Map([...drawn].map(([id, { now }]) => [id, now])),
+    close() {
+      stage.remove();
+    }
+  };
+}
+
+// controls/copying.js
+var SAID_MS = 2e3;
+var PROPERTIES = {
+  fill: "rgb(0, 0, 0)",
+  "fill-opacity": "1",
+  stroke: "none",
+  "stroke-width": "1px",
+  "stroke-opacity": "1",
+  "stroke-dasharray": "none",
+  "stroke-linecap": "butt",
+  "stroke-linejoin": "miter",
+  opacity: "1",
+  "font-size": "",
+  "font-weight": "400",
+  "font-style": "normal",
+  "text-anchor": "start",
+  "dominant-baseline": "auto",
+  "paint-order": "normal",
+  "vector-effect": "none"
+};
+var PAGE_ONLY = /^(class|style|role|tabindex|aria-.*|data-.*)$/;
+function makeCopying({ make, doc, textButton, guard, timers, announce }, { state }, stage) {
+  const label = "Copy SVG";
+  const buttons = [0, 1].map(() => textButton(label, () => copy(), { title: "Copy the picture as SVG" }));
+  function svgText() {
+    const panes = stage.panes();
+    const { width, height } = stage.viewport();
+    const size = `width="${panes.length * width}" height="${height}"`;
+    const parts = panes.map((pane, at) => {
+      const name2 = panes.length > 1 ? pane.title.textContent : "";
+      const title = `<text x="10" y="22" font-size="13" font-weight="600" fill="${state.palette.roles.fg}">${escaped(name2)}</text>`;
+      return `<g transform="translate(${at * width} 0)">${drawingOf(pane, width, height)}${name2 ? title : ""}</g>`;
+    });
+    return `<svg xmlns="http://www.w3.org/2000/svg" ${size} viewBox="0 0 ${panes.length * width} ${height}" font-family='${FONT}'><rect width="100%" height="100%" fill="${state.palette.roles.ground}"/>${parts.join("")}</svg>`;
+  }
+  function drawingOf(pane, width, height) {
+    const { scene, picture, kind } = pane;
+    if (kind !== "canvas" || !picture) return (scene.canvasSvg?.() ?? "") + insideOf(scene.list);
+    const twin = svgScene(make, () => state.palette);
+    pane.element.appendChild(twin.stage);
+    try {
+      twin.recolour();
+      twin.show(picture, /* @__PURE__ */ new Map());
+      twin.frame(1);
+      twin.look(state.camera, width, height);
+      return insideOf(twin.list);
+    } finally {
+      twin.close();
+    }
+  }
+  function save() {
+    const link = make.h("a", {
+      href: URL.createObjectURL(new Blob([svgText()], { type: "image/svg+xml" })),
+      download: `step-${state.step}.svg`
+    });
+    link.click();
+    timers.after("saved", SAID_MS, () => URL.revokeObjectURL(link.href));
+  }
+  async function copy() {
+    let done = "Copied";
+    try {
+      await toClipboard(doc.defaultView, svgText());
+    } catch {
+      save();
+      done = "Saved as a file";
+    }
+    for (const button of buttons) button.textContent = done;
+    announce(`${done} as SVG.`);
+    timers.after("copied", SAID_MS, () => buttons.forEach((button) => button.textContent = label));
+  }
+  return {
+    /** One for the tool bar, one for slides. */
+    button: buttons[0],
+    slideButton: buttons[1],
+    svgText,
+    reads: (
+      /** @type {const} */
+      ["picture", "view"]
+    ),
+    draw: guard(() => {
+      for (const button of buttons) button.hidden = !state.picture?.boxes.length;
+      buttons[1].hidden ||= !isPresenting(state);
+    })
+  };
+}
+async function toClipboard(view, svg) {
+  const type = "image/svg+xml";
+  if (!view.ClipboardItem?.supports?.(type)) return view.navigator.clipboard.writeText(svg);
+  const item = new view.ClipboardItem({
+    [type]: new Blob([svg], { type }),
+    "text/plain": new Blob([svg], { type: "text/plain" })
+  });
+  return view.navigator.clipboard.write([item]);
+}
+function insideOf(svg) {
+  const copy = svg.cloneNode(true);
+  inline(svg, copy);
+  const writer = new XMLSerializer();
+  return [...copy.childNodes].map((child) => writer.serializeToString(child)).join("").replaceAll(' xmlns="http://www.w3.org/2000/svg"', "");
+}
+function inline(live, copy) {
+  const copies = [...copy.children];
+  [...live.children].forEach((child, at) => {
+    const style2 = getComputedStyle(child);
+    const isSeen2 = style2.display !== "none" && style2.visibility !== "hidden" && style2.opacity !== "0";
+    const isName = child.getAttribute("class") === "ce-name";
+    if (isSeen2 && !isName) inline(child, copies[at]);
+    else copies[at].remove();
+  });
+  const style = getComputedStyle(live);
+  const shape = live.children.length === 0 || live.tagName === "text";
+  for (const { name: name2 } of [...copy.attributes]) if (PAGE_ONLY.test(name2)) copy.removeAttribute(name2);
+  for (const [name2, plain] of Object.entries(PROPERTIES)) {
+    const value = style.getPropertyValue(name2);
+    const isText = live.tagName === "text";
+    const applies = name2 === "opacity" || shape && (isText || !/^(font|text|dominant)/.test(name2));
+    if (applies && value && value !== plain) copy.setAttribute(name2, value);
+  }
+}
+
 // controls/focusing.js
 function heirOf(id, before, after) {
   const later = after.boxes.find((box) => box.cameFrom.includes(id));
@@ -1232,68 +2104,6 @@ function beside(picture, id, way) {
   }
   const order = rows.flatMap((item) => item.boxes);
   return order[order.indexOf(box) + (way === "previous" ? -1 : 1)];
-}
-
-// picture/words.js
-var CHANGE_WORDS = { kept: "kept", added: "added", removed: "removed", changed: "changed" };
-var HULL_WORDS = { match: "match", winner: "winner", lost: "lost", "near-miss": "near miss" };
-var HULL_PLURALS = { match: "matches", winner: "winners", lost: "lost", "near-miss": "near misses" };
-var HULL_NAMED = {
-  match: /\bmatch(es)?\b/,
-  winner: /\b(winner|won)\b/,
-  lost: /\blost\b/,
-  "near-miss": /\bnear miss(es)?\b/
-};
-var MODE_WORDS = { diff: "Diff", before: "Before", after: "After", side: "Side by side" };
-var COLOUR_WORDS = { change: "change", kind: "kind", time: "time", memory: "memory", fold: "fold" };
-var GROUP_WORDS = { plates: "plates", fold: "level + fold key", none: "none", scope: "scope" };
-function wordsOf(box) {
-  const inset = box.kind === "input" || box.kind === "leaf" ? 6 : 0;
-  const left = -box.w / 2 + 30 + inset;
-  const room = box.w - 38 - 2 * inset;
-  const two = box.h >= 36 && box.detail !== "";
-  const titled = (size, most) => box.numbered ? `${clip(box.title, size, most - textWidth(` ${box.numbered}`, size, true), true)} ${box.numbered}` : clip(box.title, size, most, true);
-  return {
-    left,
-    two,
-    title: titled(12.5, room),
-    detail: two ? clip(box.detail, 11, room) : "",
-    far: titled(18, box.w - 34 - inset)
-  };
-}
-function pillOf(box) {
-  if (box.folds > 1) return { words: box.count > 1 ? `${box.count} · ×${box.folds}` : `×${box.folds}`, solid: true };
-  return box.count > 1 ? { words: `${box.count}`, solid: false } : null;
-}
-function describeBox(box) {
-  const many = box.folds > 1 ? `${box.folds} folds` : box.count > 1 ? `${box.count} layers` : "";
-  const parts = [
-    box.title,
-    box.detail,
-    many,
-    `level ${box.level}`,
-    box.change === "kept" ? "" : CHANGE_WORDS[box.change]
-  ];
-  parts.push(box.matched ? "matched" : "", box.fillText);
-  parts.push(...(box.plate?.times || []).map((bar) => bar.text), ...box.badges.map((badge) => badge.text));
-  return parts.filter(Boolean).join(", ");
-}
-function edgeFacts({ source, target, change, count, copied, label }) {
-  const read = copied && label ? `${label} copied per example` : label;
-  const many = count > 1 ? `${count} edges` : "";
-  const state = [many, change === "kept" ? "" : CHANGE_WORDS[change]].filter(Boolean).join(" · ");
-  return [`${target.title} reads ${source.title}`, read, state].filter(Boolean);
-}
-function nameHull(hull) {
-  const name2 = hull.label || hull.id;
-  const named = HULL_NAMED[hull.kind];
-  return named && named.test(`${name2} ${hull.reason}`) ? name2 : `${name2}, ${HULL_WORDS[hull.kind] || hull.kind}`;
-}
-function describeHull(hull) {
-  const { reason } = hull;
-  if (!reason) return nameHull(hull);
-  if (/^(lost|won)\b/.test(reason)) return `${hull.label || hull.id}, ${reason}`;
-  return `${nameHull(hull)}. ${reason[0].toUpperCase()}${reason.slice(1)}`;
 }
 
 // parts/facts.js
@@ -1654,59 +2464,6 @@ function edgeAt({ edges }, at, reach) {
   return nearest;
 }
 
-// picture/fills.js
-function fillOf(box, picture, palette) {
-  const { roles } = palette;
-  const hatch = box.change === "removed" ? "removed" : "";
-  if (palette.forced) return { fill: roles.box, ink: roles.fg, hatch };
-  if (box.fill !== null) {
-    const fill = heat(box.fill);
-    return { fill, ink: luminance(fill) > 0.18 ? "#000000" : "#ffffff", hatch };
-  }
-  if (["time", "memory", "fold"].includes(picture.colourBy) && box.category === null) {
-    return { fill: roles.box, ink: roles.fg, hatch: hatch || "missing" };
-  }
-  if (box.category !== null && picture.colourBy !== "change") {
-    return { fill: palette.categories[Math.abs(box.category) % palette.categories.length], ink: roles.fg, hatch };
-  }
-  if (picture.colourBy === "change") {
-    if (box.matched) return { fill: roles.matchedFill, ink: roles.fg, hatch };
-    if (box.change !== "kept") return { fill: roles[`${box.change}Fill`], ink: roles.fg, hatch };
-  }
-  return { fill: roles.box, ink: roles.fg, hatch };
-}
-function borderOf(box, palette, picture) {
-  const { roles } = palette;
-  if (box.change === "kept") {
-    const matched = box.matched && picture.colourBy === "change";
-    if (box.fill !== null) return { stroke: roles.fg, width: 1, dash: (
-      /** @type {number[]} */
-      []
-    ) };
-    return {
-      stroke: matched ? roles.matchedLine : roles.kept,
-      width: matched ? 1.8 : 1.2,
-      dash: (
-        /** @type {number[]} */
-        []
-      )
-    };
-  }
-  return { stroke: roles[box.change], width: 2, dash: CHANGES[box.change].dash };
-}
-function lineOf(edge, palette) {
-  const width = Math.min(4, 1.2 + 0.35 * Math.log2(Math.max(1, edge.count)));
-  return {
-    stroke: edge.change === "kept" ? palette.roles.edge : palette.roles[edge.change],
-    width: edge.change === "kept" ? width : width + 0.6,
-    dash: CHANGES[edge.change].edgeDash
-  };
-}
-function hullStyle(kind, { roles }) {
-  const { line: line2, fill, width, dash, hatch } = HULLS[kind] || HULLS.match;
-  return { stroke: roles[line2], fill: roles[fill], dash, width, hatch };
-}
-
 // plates/cells.js
 function cellsOf(box) {
   const plate = box.plate;
@@ -1835,11 +2592,6 @@ function makePointing({ guard }, store, { root, stage, camera, selecting, hint }
   }
   return { attach };
 }
-
-// picture/limits.js
-var MAX_SVG_BOXES = 1e3;
-var MAX_ROUTED_BOXES = 400;
-var MAX_HULLS = 60;
 
 // picture/routing.js
 var MAX_SPREAD = 4 * MAX_SVG_BOXES;
@@ -3311,7 +4063,7 @@ function numberOf({ view, step }, slides) {
     slides.findIndex(({ name: name2 }) => name2 === view.slides)
   );
 }
-function makeSlides({ h, textButton, guard }, store, { save }, loading, root) {
+function makeSlides({ h, textButton, guard }, store, { save }, loading, { root, copy }) {
   const { state } = store;
   let typed = "";
   let formerMode = "diff";
@@ -3327,6 +4079,7 @@ function makeSlides({ h, textButton, guard }, store, { save }, loading, root) {
     position,
     previous,
     next,
+    copy,
     textButton("Full screen (f)", () => flipFullScreen()),
     textButton("Close (Esc)", () => close())
   );
@@ -3451,222 +4204,6 @@ var STYLE16 = `
 .ce-slides .ce-main{background:none}
 `;
 
-// picture/curves.js
-function curve(points, run) {
-  const at = (x, y) => `${short(x)} ${short(y)}`;
-  let d = `M${at(points[0].x, points[0].y)}`;
-  for (let index = 1; index < points.length; index += 1) {
-    const [p, q] = [points[index - 1], points[index]];
-    if (p.side || q.side) {
-      const [corner, r] = [p.side ? { x: q.x, y: p.y } : { x: p.x, y: q.y }, 8];
-      const from = p.side ? { x: corner.x - Math.sign(q.x - p.x) * r, y: p.y } : { x: p.x, y: corner.y - Math.sign(q.y - p.y) * r };
-      const to = p.side ? { x: q.x, y: corner.y + Math.sign(q.y - p.y) * r } : { x: corner.x + Math.sign(q.x - p.x) * r, y: q.y };
-      d += `L${at(from.x, from.y)}Q${at(corner.x, corner.y)} ${at(to.x, to.y)}L${at(q.x, q.y)}`;
-      continue;
-    }
-    const straight = Math.abs(run === "v" ? p.x - q.x : p.y - q.y) < 0.5;
-    const [a, b] = run === "v" ? [at(p.x, (p.y + q.y) / 2), at(q.x, (p.y + q.y) / 2)] : [at((p.x + q.x) / 2, p.y), at((p.x + q.x) / 2, q.y)];
-    d += straight ? `L${at(q.x, q.y)}` : `C${a} ${b} ${at(q.x, q.y)}`;
-  }
-  return d;
-}
-function head(points, run) {
-  const [before, tip] = [points[points.length - 2], points[points.length - 1]];
-  const level = run === "h" || tip.side;
-  const s = Math.sign(level ? tip.x - before.x : tip.y - before.y) || 1;
-  return `M${short(tip.x)} ${short(tip.y)}${level ? `l${-7 * s} -4v8Z` : `l-4 ${-7 * s}h8Z`}`;
-}
-function along(edge, t) {
-  const parts = edge.points.length - 1;
-  const part = Math.min(parts - 1, Math.floor(t * parts));
-  const u = t * parts - part;
-  const [p, q] = [edge.points[part], edge.points[part + 1]];
-  const smooth = 3 * u * u * (1 - u) + u * u * u;
-  const even = 1.5 * u * (1 - u) * (1 - u) + 1.5 * u * u * (1 - u) + u * u * u;
-  return edge.run === "v" ? { x: p.x + (q.x - p.x) * smooth, y: p.y + (q.y - p.y) * even } : { x: p.x + (q.x - p.x) * even, y: p.y + (q.y - p.y) * smooth };
-}
-
-// picture/outlines.js
-function cover(boxes, pad) {
-  const rects = boxes.map((box) => around(box, pad));
-  if (boxes.length > MAX_HULLS) return rects;
-  const corridors = [];
-  const joined = [0];
-  const open = rects.map((_, index) => index).slice(1);
-  while (open.length) {
-    let best = { gap: Infinity, from: 0, to: 0, place: 0 };
-    for (const from of joined) {
-      open.forEach((to, place) => {
-        const [a, b] = [rects[from], rects[to]];
-        const dx = Math.max(0, b.l - a.r, a.l - b.r);
-        const dy = Math.max(0, b.t - a.b, a.t - b.b);
-        const gap = dy + 1.2 * dx;
-        if (gap < best.gap) best = { gap, from, to, place };
-      });
-    }
-    open.splice(best.place, 1);
-    joined.push(best.to);
-    corridors.push(...corridor(rects[best.from], rects[best.to]));
-  }
-  return [...rects, ...corridors];
-}
-function corridor(a, b) {
-  const half = 9;
-  if (meets(a, b)) return [];
-  const [up, down] = a.t < b.t ? [a, b] : [b, a];
-  if (up.b < down.t) {
-    const [l, r] = [Math.max(up.l, down.l), Math.min(up.r, down.r)];
-    if (r - l >= 2 * half) {
-      const [middle3, width] = [(l + r) / 2, Math.min(r - l, 44) / 2];
-      return [{ l: middle3 - width, t: up.b - 1, r: middle3 + width, b: down.t + 1 }];
-    }
-    const right2 = (down.l + down.r) / 2 > (up.l + up.r) / 2;
-    const from = right2 ? Math.max((up.l + up.r) / 2, up.r - 30) : Math.min((up.l + up.r) / 2, up.l + 30);
-    const to = right2 ? Math.min((down.l + down.r) / 2, down.l + 30) : Math.max((down.l + down.r) / 2, down.r - 30);
-    const middle2 = (up.b + down.t) / 2;
-    return [
-      { l: from - half, t: up.b - 1, r: from + half, b: middle2 + half },
-      { l: Math.min(from, to) - half, t: middle2 - half, r: Math.max(from, to) + half, b: middle2 + half },
-      { l: to - half, t: middle2 - half, r: to + half, b: down.t + 1 }
-    ];
-  }
-  const [left, right] = a.l < b.l ? [a, b] : [b, a];
-  const [t, d] = [Math.max(left.t, right.t), Math.min(left.b, right.b)];
-  const middle = (t + d) / 2;
-  return [{ l: left.r - 1, t: middle - half, r: right.l + 1, b: middle + half }];
-}
-function outline(rects, radius = 9) {
-  const xs = [...new Set(rects.flatMap((rect) => [rect.l, rect.r]))].sort((a, b) => a - b);
-  const ys = [...new Set(rects.flatMap((rect) => [rect.t, rect.b]))].sort((a, b) => a - b);
-  const [columns, lines] = [xs.length - 1, ys.length - 1];
-  const filled = new Uint8Array(Math.max(0, columns * lines));
-  for (const rect of rects) {
-    const [c0, c1] = [xs.indexOf(rect.l), xs.indexOf(rect.r)];
-    const [r0, r1] = [ys.indexOf(rect.t), ys.indexOf(rect.b)];
-    for (let row = r0; row < r1; row += 1) filled.fill(1, row * columns + c0, row * columns + c1);
-  }
-  const at = (c, r) => c >= 0 && r >= 0 && c < columns && r < lines && filled[r * columns + c] === 1;
-  const sides = /* @__PURE__ */ new Map();
-  const side = (c0, r0, c1, r1) => {
-    const key = `${c0} ${r0}`;
-    const ends = sides.get(key);
-    if (ends) ends.push([c1, r1]);
-    else sides.set(key, [[c1, r1]]);
-  };
-  for (let r = 0; r < lines; r += 1) {
-    for (let c = 0; c < columns; c += 1) {
-      if (!at(c, r)) continue;
-      if (!at(c, r - 1)) side(c, r, c + 1, r);
-      if (!at(c + 1, r)) side(c + 1, r, c + 1, r + 1);
-      if (!at(c, r + 1)) side(c + 1, r + 1, c, r + 1);
-      if (!at(c - 1, r)) side(c, r + 1, c, r);
-    }
-  }
-  let d = "";
-  while (sides.size) {
-    const [first] = sides.keys();
-    let [c, r] = first.split(" ").map(Number);
-    const corners = [];
-    for (; ; ) {
-      const key = `${c} ${r}`;
-      const ends = sides.get(key);
-      if (!ends) break;
-      const next = (
-        /** @type {[number, number]} */
-        ends.pop()
-      );
-      if (!ends.length) sides.delete(key);
-      corners.push({ x: xs[c], y: ys[r] });
-      [c, r] = next;
-    }
-    d += rounded2(
-      corners.filter((corner, index) => {
-        const [p, q] = [corners[(index + corners.length - 1) % corners.length], corners[(index + 1) % corners.length]];
-        return !(p.x === corner.x && corner.x === q.x || p.y === corner.y && corner.y === q.y);
-      }),
-      radius
-    );
-  }
-  return d;
-}
-function rounded2(corners, radius) {
-  let d = "";
-  corners.forEach((corner, index) => {
-    const p = corners[(index + corners.length - 1) % corners.length];
-    const q = corners[(index + 1) % corners.length];
-    const before = Math.abs(p.x - corner.x) + Math.abs(p.y - corner.y);
-    const after = Math.abs(q.x - corner.x) + Math.abs(q.y - corner.y);
-    const by = Math.min(radius, before / 2, after / 2);
-    const from = { x: corner.x + Math.sign(p.x - corner.x) * by, y: corner.y + Math.sign(p.y - corner.y) * by };
-    const to = { x: corner.x + Math.sign(q.x - corner.x) * by, y: corner.y + Math.sign(q.y - corner.y) * by };
-    const at = ({ x, y }) => `${short(x)} ${short(y)}`;
-    d += `${index ? "L" : "M"}${at(from)}Q${at(corner)} ${at(to)}`;
-  });
-  return `${d}Z`;
-}
-
-// picture/tags.js
-function layHulls(picture, words = []) {
-  const depth = /* @__PURE__ */ new Map();
-  const taken = picture.boxes.length <= MAX_ROUTED_BOXES ? picture.boxes.map((box) => around(box, 1)) : [];
-  taken.push(...words);
-  const tags = picture.hulls.length <= MAX_HULLS;
-  const signs = new Map(picture.legend.filter((item) => item.channel === "hull").map((item) => [item.role, item.sign]));
-  return picture.hulls.map((hull) => {
-    const level = Math.max(...hull.boxes.map((box) => depth.get(box.id) || 0));
-    for (const box of hull.boxes) depth.set(box.id, level + 1);
-    const rects = cover(hull.boxes, 8 + 5 * (level % 3));
-    const d = outline(rects);
-    if (!tags) return { hull, d, tag: null };
-    const all = {
-      l: Math.min(...rects.map((rect) => rect.l)),
-      t: Math.min(...rects.map((rect) => rect.t)),
-      r: Math.max(...rects.map((rect) => rect.r)),
-      b: Math.max(...rects.map((rect) => rect.b))
-    };
-    const top = rects.reduce((best, rect) => rect.t < best.t ? rect : best);
-    const low = rects.reduce((best, rect) => rect.b > best.b ? rect : best);
-    const words2 = clip(hull.label || HULL_WORDS[hull.kind] || hull.kind, 11, 260);
-    const width = 24 + textWidth(words2, 11);
-    const places = [
-      [top.l + 2, all.t - 10],
-      [top.r - width - 2, all.t - 10],
-      [low.l + 2, all.b - 8],
-      [low.r - width - 2, all.b - 8],
-      [top.l + 2, all.t - 27],
-      [low.l + 2, all.b + 9],
-      [all.r - 6, (top.t + top.b) / 2 - 9],
-      [all.l - width + 6, (top.t + top.b) / 2 - 9]
-    ].map(([l, t]) => ({ l, t, r: l + width, b: t + 18 }));
-    const at = places.find((place) => !taken.some((rect) => meets(rect, place))) || places[0];
-    taken.push(at);
-    return { hull, d, tag: { at, words: words2, sign: signs.get(hull.kind) || HULLS[hull.kind]?.sign || "•" } };
-  });
-}
-function layLabels(picture, taken) {
-  if (picture.boxes.length > MAX_ROUTED_BOXES) return [];
-  const pills = picture.boxes.filter(pillOf).map((box) => {
-    const [right, top] = [box.x + box.w / 2 + rise(box), box.y - box.h / 2 - rise(box)];
-    return { l: right - 50, t: top - 10, r: right + 8, b: top + 10 };
-  });
-  const rects = [...picture.boxes.map((box) => around(box, 2)), ...pills, ...taken];
-  const labels = [];
-  for (const edge of picture.edges) {
-    const words = clip(edge.label || edge.read || (edge.count > 1 ? `${edge.count} ×` : ""), 10, 130);
-    if (!words) continue;
-    const width = 10 + textWidth(words, 10);
-    for (const t of [0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8]) {
-      const middle = along(edge, t);
-      const at = { l: middle.x - width / 2, t: middle.y - 8, r: middle.x + width / 2, b: middle.y + 8 };
-      if (rects.some((rect) => meets(rect, at))) continue;
-      rects.push(at);
-      labels.push({ edge, words, at });
-      break;
-    }
-  }
-  return labels;
-}
-
 // plates/bars.js
 var LENGTH = 84;
 var [OFF, THICK, GAP2] = [6, 5, 1.5];
@@ -3697,7 +4234,7 @@ var [TITLE2, LINE] = [14, 12.5];
 var [ABOVE, ABOVE_DEEP, BELOW] = [13, 18, 10];
 var MARGIN4 = 30;
 var [THREE, TWO] = [0.66, 0.5];
-function labelElement({ s }, box) {
+function labelElement2({ s }, box) {
   const ring = s("rect", { class: "ce-ring", rx: 6 });
   const area = { x: box.x - box.w / 2, y: box.y - box.h / 2, width: box.w, height: box.h };
   const face = s("rect", { class: "ce-plate-face", ...area });
@@ -3756,7 +4293,7 @@ var STYLE17 = `
 `;
 
 // plates/links.js
-var [SIZE, MIN, LINE2] = [12, 12, 1.25];
+var [SIZE, LINE2] = [12, 1.25];
 var WORDED = 0.6;
 function linkElement({ s }, link) {
   const d = `M${link.points.map(({ x, y }) => `${x} ${y}`).join("L")}`;
@@ -3773,9 +4310,9 @@ function reasonPoint({ at, points }) {
   const [one, other] = [points[1], points[points.length - 2]];
   return at || { x: (one.x + other.x) / 2, y: (one.y + other.y) / 2 };
 }
-function layLink({ link, group, texts: texts2 }, k, lit) {
+function layLink({ link, group, texts: texts2 }, k, least, lit) {
   const { x, y } = reasonPoint(link);
-  const size = Math.max(SIZE, MIN / k);
+  const size = Math.max(SIZE, least / k);
   const shown = lit || Boolean(link.at) && k >= WORDED;
   group.setAttribute("class", `ce-link${lit ? " ce-lit" : ""}`);
   texts2.forEach((text2, line2) => {
@@ -4008,50 +4545,6 @@ function polyline(pen2, points) {
   pen2.lineTo(last.x, last.y);
 }
 
-// scenes/svg_lines.js
-function edgeElement({ s }, edge, palette, label) {
-  const style = lineOf(edge, palette);
-  const stroke = { stroke: style.stroke, "stroke-width": style.width, "stroke-dasharray": dashes(style.dash) };
-  const line2 = s("path", { class: "ce-line", ...stroke });
-  const head2 = s("path", { class: "ce-tip", fill: style.stroke });
-  const pill = label ? labelElement2(s, edge, palette.roles, label) : null;
-  const group = s("g", { class: `ce-edge ce-is-${edge.change}` }, line2, head2, pill);
-  return { edge, line: line2, head: head2, label: pill, group };
-}
-function labelElement2(s, edge, roles, { words, at }) {
-  const [fill, ink] = edge.copied > 0 ? [roles.copyFill, roles.copy] : [roles.freeFill, roles.free];
-  const look = edge.read ? { rx: 4, fill, stroke: ink, "stroke-dasharray": edge.copied > 0 ? null : "2 2" } : { rx: 8, fill: roles.ground, stroke: roles.line };
-  const text2 = { x: (at.r - at.l) / 2, y: 8.5, fill: edge.read ? ink : roles.muted, text: words };
-  return s(
-    "g",
-    { class: `ce-edge-label${edge.read ? "" : " ce-plain"}`, transform: `translate(${at.l} ${at.t})` },
-    s("rect", { width: at.r - at.l, height: 16, ...look }),
-    s("text", text2)
-  );
-}
-function hullElement({ s }, { hull, d, tag }, palette, hatchUrl) {
-  const style = hullStyle(hull.kind, palette);
-  const line2 = { stroke: style.stroke, "stroke-width": style.width, "stroke-dasharray": dashes(style.dash) };
-  const group = s(
-    "g",
-    { class: `ce-hull ce-hull-${hull.kind}`, "data-hull": hull.id },
-    s("path", { d, fill: style.fill, class: "ce-tint" }),
-    style.hatch ? s("path", { d, fill: hatchUrl("lost"), class: "ce-lost-hatch" }) : null,
-    s("path", { d, fill: "none", ...line2, "stroke-linecap": "round" })
-  );
-  const corner = tag ? `translate(${tag.at.l} ${tag.at.t})` : "";
-  if (!tag) return { hull, group, tag: null, place: corner };
-  const place = { "data-hull": hull.id, transform: corner };
-  const element = s(
-    "g",
-    { class: `ce-tag ce-tag-${hull.kind}`, ...place },
-    s("rect", { width: tag.at.r - tag.at.l, height: 18, rx: 9, stroke: style.stroke }),
-    s("text", { class: "ce-tag-sign", x: 10, y: 9.5, fill: style.stroke, text: tag.sign }),
-    s("text", { x: 18, y: 9.5, text: tag.words })
-  );
-  return { hull, group, tag: element, place: corner };
-}
-
 // scenes/plates.js
 var [HOLD_MS, MERGE_MS] = [750, 560];
 var TAG = 11;
@@ -4100,7 +4593,7 @@ function platesScene(make, palette) {
   const later = () => {
     if (!waiting && !closed) waiting = frameOf(paint);
   };
-  const state = () => ({ pen: pen2, palette: palette(), k: camera.k, text: text2 });
+  const state = () => ({ palette: palette(), k: camera.k, text: text2 });
   const progress = () => ease(Math.max(0, t - hold) / (1 - hold));
   function shownCells() {
     const e = progress();
@@ -4123,10 +4616,12 @@ function platesScene(make, palette) {
     waiting = 0;
     if (!pen2 || !picture || closed) return;
     begin();
-    const shown = picture;
+    draw(pen2, picture);
+  }
+  function draw(pen3, shown) {
     const known3 = shown.edges.every(({ pairs }) => pairs.length);
     const lit = known3 && t >= 1 && marks.hover ? relativesOf(shown, marks.hover, marks.cell) : null;
-    const ink = { ...state(), picture: shown, lit };
+    const ink = { ...state(), pen: pen3, picture: shown, lit };
     const cells = shownCells();
     paintLines(ink, new Map(cells.map(({ cell, area }) => [nameOf2(cell.box.id, cell.index), area])));
     const e = progress();
@@ -4157,7 +4652,7 @@ function platesScene(make, palette) {
   function layLinks() {
     for (const drawn of links) {
       const ends = [drawn.link.source.id, drawn.link.target.id];
-      layLink(drawn, camera.k, ends.includes(marks.hover) || ends.some((id) => marks.selected.has(id)));
+      layLink(drawn, camera.k, text2, ends.includes(marks.hover) || ends.some((id) => marks.selected.has(id)));
     }
   }
   return {
@@ -4174,7 +4669,7 @@ function platesScene(make, palette) {
       former = new Set(picture?.boxes.map((box) => box.id));
       picture = shown;
       plan = movement(allCells(shown), before, origins);
-      labels = shown.boxes.map((box) => labelElement(make, box));
+      labels = shown.boxes.map((box) => labelElement2(make, box));
       labelLayer.replaceChildren(...labels.map(({ group }) => group));
       links = shown.links.map((link) => linkElement(make, link));
       linkLayer.replaceChildren(...links.map(({ group }) => group));
@@ -4240,6 +4735,13 @@ function platesScene(make, palette) {
     focus(id) {
       labels.find(({ box }) => box.id === id)?.group.focus({ preventScroll: true });
     },
+    canvasSvg() {
+      const writer = svgPen();
+      const { k, x, y } = camera;
+      writer.setTransform(k, 0, 0, k, width / 2 - k * x, height / 2 - k * y);
+      if (picture) draw(writer, picture);
+      return writer.element();
+    },
     places: () => new Map(picture?.boxes.map((box) => [box.id, { x: box.x, y: box.y }])),
     close() {
       closed = true;
@@ -4247,27 +4749,6 @@ function platesScene(make, palette) {
       stage.remove();
     }
   };
-}
-
-// picture/motion.js
-function startOf(box, from) {
-  const was = from.get(box.id);
-  if (was) return { at: was, grown: true };
-  const origins = (
-    /** @type {Point[]} */
-    box.cameFrom.map((id) => from.get(id)).filter(Boolean)
-  );
-  if (!origins.length) return { at: { x: box.x, y: box.y }, grown: false };
-  const sum = origins.reduce((total, at) => ({ x: total.x + at.x, y: total.y + at.y }), { x: 0, y: 0 });
-  return { at: { x: sum.x / origins.length, y: sum.y / origins.length }, grown: false };
-}
-function moved(edge, a, b) {
-  const last = edge.points.length - 1;
-  return edge.points.map((point, index) => ({
-    ...point,
-    x: point.x + a.x + (b.x - a.x) * index / last,
-    y: point.y + a.y + (b.y - a.y) * index / last
-  }));
 }
 
 // scenes/brush.js
@@ -4330,41 +4811,6 @@ function hatchTile({ h }, stroke) {
   }
   ink.stroke();
   return tile;
-}
-
-// picture/signs.js
-var SIGN_STEP = 18;
-var BADGE_STEP = 19;
-var MAX_BADGES = 4;
-function signsOf(box, picture, roles) {
-  const { change } = box;
-  const letter = box.category !== null && picture.colourBy !== "change" ? picture.signs.get(box.category) : "";
-  const signs = [
-    change !== "kept" && {
-      sign: CHANGES[change].sign,
-      fill: roles[change],
-      ink: roles[inkOn(change)],
-      stroke: roles.box
-    },
-    box.matched && { sign: "M", fill: roles.matched, ink: roles.onMatched, stroke: roles.matchedLine },
-    Boolean(letter && letter.length <= 2) && {
-      sign: letter || "",
-      fill: roles.panel,
-      ink: roles.fg,
-      stroke: roles.kept
-    }
-  ];
-  return signs.filter((sign) => sign !== false);
-}
-function badgeColours(tone, roles) {
-  const role = tone in roles ? tone : "info";
-  return { fill: roles[role], ink: roles[inkOn(role)] };
-}
-function placePill(box, widthOf) {
-  const pill = pillOf(box);
-  if (!pill) return null;
-  const width = 13 + widthOf(pill.words);
-  return { ...pill, width, right: box.w / 2 + 6 + rise(box), y: -box.h / 2 - rise(box) };
 }
 
 // scenes/canvas_box.js
@@ -4664,233 +5110,6 @@ function canvasScene(make, palette) {
     close() {
       closed = true;
       if (waiting) unframe(waiting);
-      stage.remove();
-    }
-  };
-}
-
-// scenes/svg_box.js
-function boxElement({ s }, box, picture, palette, hatchUrl) {
-  const { fill, ink, hatch } = fillOf(box, picture, palette);
-  const border = borderOf(box, palette, picture);
-  const d = boxPath(box.kind, box.w, box.h);
-  const stroke = { stroke: border.stroke, "stroke-width": border.width, "stroke-dasharray": dashes(border.dash) };
-  const inner = { fill: "none", stroke: border.stroke, "stroke-width": 1.2 };
-  const cards = box.folds > 1 ? STACK : [];
-  const look = s(
-    "g",
-    { "aria-hidden": "true" },
-    s("path", { class: "ce-ring", d: boxPath(box.kind, box.w + 11, box.h + 11) }),
-    cards.map((by) => s("path", { class: "ce-card", d, transform: `translate(${by} ${-by})`, fill, ...stroke })),
-    s("path", { class: "ce-face", d, fill, ...stroke }),
-    hatch && s("path", { class: `ce-hatch ce-hatch-${hatch}`, d, fill: hatchUrl(hatch) }),
-    box.change === "changed" && s("path", { d: boxPath(box.kind, box.w - 7, box.h - 7), ...inner }),
-    symbolElements(s, box, fill, ink, hatch),
-    wordElements(s, box, fill, ink, hatch),
-    signElements(s, box, picture, palette.roles)
-  );
-  const attributes = { role: "option", "aria-selected": "false", tabindex: "-1", "data-id": box.id };
-  const name2 = s("text", { class: "ce-name", text: describeBox(box) });
-  return s("g", { class: `ce-box ce-${box.kind} ce-is-${box.change}`, ...attributes }, name2, look);
-}
-var haloOf = (fill, hatch) => hatch ? `stroke:${fill};stroke-width:4px;paint-order:stroke;stroke-linejoin:round` : "";
-function symbolElements(s, box, fill, ink, hatch) {
-  const d = symbolOf(box.kind);
-  const far = { class: "ce-big-symbol ce-big-number", y: 1, fill: ink, style: haloOf(fill, hatch) };
-  return [
-    s(
-      "g",
-      { class: "ce-symbol", transform: `translate(${symbolCentre(box)} 0)`, stroke: ink },
-      s("circle", { r: 9.5, class: "ce-disc", fill }),
-      s("path", { d, transform: "translate(-8 -8)" })
-    ),
-    box.numbered ? s("text", { ...far, text: box.numbered }) : s("g", { class: "ce-big-symbol", stroke: ink }, s("path", { d, transform: "scale(2) translate(-8 -8)" }))
-  ];
-}
-function wordElements(s, box, fill, ink, hatch) {
-  const { left, two, title, detail, far } = wordsOf(box);
-  const style = { fill: ink, style: haloOf(fill, hatch) };
-  return [
-    s("text", { class: "ce-title", x: left, y: two ? -7 : 0.5, ...style, text: title }),
-    two && s("text", { class: "ce-detail", x: left, y: 9.5, ...style, text: detail }),
-    s("text", { class: "ce-far-title", x: left - 2, y: 0.5, ...style, text: far })
-  ];
-}
-function signElements(s, box, picture, roles) {
-  const tags = signsOf(box, picture, roles).map(
-    ({ sign, fill, ink, stroke }, index) => s(
-      "g",
-      { class: "ce-sign", transform: `translate(${-box.w / 2 + 3 + index * SIGN_STEP} ${-box.h / 2})` },
-      s("circle", { r: 8, fill, stroke }),
-      s("text", { y: 0.5, fill: ink, text: sign })
-    )
-  );
-  const pill = placePill(box, (words) => textWidth(words, 11, true));
-  const pillElement = pill && s(
-    "g",
-    {
-      class: `ce-pill ${pill.solid ? "ce-solid" : ""}`,
-      transform: `translate(${pill.right - pill.width / 2} ${pill.y})`
-    },
-    s("rect", { x: -pill.width / 2, y: -9, width: pill.width, height: 18, rx: 9 }),
-    s("text", { y: 0.5, text: pill.words })
-  );
-  const badges = box.badges.slice(0, MAX_BADGES).map((badge, index) => {
-    const more = box.badges.length > MAX_BADGES && index === MAX_BADGES - 1;
-    const sign = more ? "…" : clip(badge.sign, 10, 24, true) || "!";
-    const width = Math.max(17, 9 + textWidth(sign, 10.5, true));
-    const { fill, ink } = badgeColours(badge.tone, roles);
-    return s(
-      "g",
-      { class: "ce-badge", transform: `translate(${box.w / 2 - 4 - index * BADGE_STEP - width / 2 + 8} ${box.h / 2})` },
-      s("rect", { x: -width / 2, y: -8.5, width, height: 17, rx: 5, fill, stroke: roles.box }),
-      s("text", { y: 0.5, fill: ink, text: sign })
-    );
-  });
-  return [...tags, pillElement, ...badges];
-}
-
-// scenes/svg.js
-var [FAR, FARTHEST] = [0.62, 0.36];
-function svgScene(make, palette) {
-  const { s } = make;
-  const name2 = uniqueName("ce");
-  const defs = s("defs");
-  const [hullLayer, edgeLayer, tagLayer] = ["ce-hulls", "ce-edges", "ce-tags"].map(
-    (layer) => s("g", { class: layer, "aria-hidden": "true" })
-  );
-  const boxLayer = s("g", { class: "ce-boxes", role: "presentation" });
-  const world = s("g", { role: "presentation" }, hullLayer, edgeLayer, boxLayer, tagLayer);
-  const stage = s("svg", { class: "ce-stage", role: "listbox", "aria-multiselectable": "true" }, defs, world);
-  let picture = null;
-  let drawn = /* @__PURE__ */ new Map();
-  let lines = [];
-  let hulls = [];
-  let starts = /* @__PURE__ */ new Map();
-  const hatch = (id, stroke, ground, turn, gap) => s(
-    "pattern",
-    {
-      id: `${name2}-${id}`,
-      width: gap,
-      height: gap,
-      patternUnits: "userSpaceOnUse",
-      patternTransform: `rotate(${turn})`
-    },
-    ground ? s("rect", { width: gap, height: gap, fill: ground }) : null,
-    s("path", { d: `M0 0V${gap}`, stroke, "stroke-width": 2 })
-  );
-  function recolour() {
-    const { roles } = palette();
-    defs.replaceChildren(
-      hatch("removed", roles.removed, "", "45", 8),
-      hatch("missing", roles.hatch, "", "-45", 7),
-      hatch("lost", roles.lost, "", "45", 9)
-    );
-    if (picture) redraw(picture);
-  }
-  const hatchUrl = (hatch2) => `url(#${name2}-${hatch2})`;
-  function redraw(shown) {
-    const colours = palette();
-    const laid = layHulls(shown);
-    const taken = laid.flatMap(({ tag }) => tag ? [tag.at] : []);
-    const labels = new Map(layLabels(shown, taken).map((label) => [label.edge, label]));
-    hulls = laid.map((item) => hullElement(make, item, colours, hatchUrl));
-    hullLayer.replaceChildren(...hulls.map(({ group }) => group));
-    tagLayer.replaceChildren(...hulls.map(({ tag }) => tag).filter(Boolean));
-    lines = shown.edges.map((edge) => edgeElement(make, edge, colours, labels.get(edge)));
-    edgeLayer.replaceChildren(...lines.map(({ group }) => group));
-    drawn = new Map(
-      shown.boxes.map((box) => {
-        const { at, grown } = startOf(box, starts);
-        const group = boxElement(make, box, shown, colours, hatchUrl);
-        return [box.id, { box, group, from: at, grown, now: { x: box.x, y: box.y } }];
-      })
-    );
-    boxLayer.replaceChildren(...[...drawn.values()].map(({ group }) => group));
-    place(1, true);
-  }
-  function place(t, all) {
-    const e = ease(t);
-    for (const item of drawn.values()) {
-      const { box, group, from, grown } = item;
-      const still = from.x === box.x && from.y === box.y;
-      item.now = t >= 1 || still ? { x: box.x, y: box.y } : { x: from.x + (box.x - from.x) * e, y: from.y + (box.y - from.y) * e };
-      if (!all && still && grown) continue;
-      const size = grown || t >= 1 ? "" : ` scale(${short(0.7 + 0.3 * e)})`;
-      group.setAttribute("transform", `translate(${short(item.now.x)} ${short(item.now.y)})${size}`);
-      if (grown || t >= 1) group.removeAttribute("opacity");
-      else group.setAttribute("opacity", short(e));
-    }
-    for (const { edge, line: line2, head: tip, label } of lines) {
-      const [a, b] = [edge.source, edge.target].map((box) => {
-        const item = (
-          /** @type {{now: Point}} */
-          drawn.get(box.id)
-        );
-        return { x: item.now.x - box.x, y: item.now.y - box.y };
-      });
-      const away = a.x || a.y || b.x || b.y;
-      if (label) label.setAttribute("visibility", away ? "hidden" : "visible");
-      if (!all && !away && t < 1) continue;
-      const points = away ? moved(edge, a, b) : edge.points;
-      line2.setAttribute("d", curve(points, edge.run));
-      tip.setAttribute("d", head(points, edge.run));
-    }
-    hullLayer.setAttribute("opacity", short(t >= 1 ? 1 : e * e));
-    tagLayer.setAttribute("opacity", short(t >= 1 ? 1 : e * e));
-  }
-  recolour();
-  return {
-    stage,
-    list: stage,
-    recolour,
-    show(shown, from) {
-      picture = shown;
-      starts = from;
-      redraw(shown);
-    },
-    frame(t) {
-      place(t, t >= 1);
-    },
-    look(camera, width, height) {
-      stage.setAttribute("width", width);
-      stage.setAttribute("height", height);
-      const { k, x, y } = camera;
-      const corner = `${short(width / 2 - k * x)} ${short(height / 2 - k * y)}`;
-      world.setAttribute("transform", `translate(${corner}) scale(${Math.round(k * 1e4) / 1e4})`);
-      stage.setAttribute("class", classes("ce-stage", k < FARTHEST ? "ce-farthest" : k < FAR && "ce-far"));
-    },
-    mark({ selected, found, hull, hover, focus }) {
-      const lit = picture && hull ? picture.hulls.find((item) => item.id === hull) : null;
-      const members = lit ? new Set(lit.boxes.map((box) => box.id)) : null;
-      const first = picture && picture.boxes.length ? picture.boxes[0].id : "";
-      const stop = drawn.has(focus) ? focus : first;
-      for (const [id, { box, group }] of drawn) {
-        const dim = members && !members.has(id) || found && !found.has(id);
-        const on = selected.has(id);
-        const state = [on && "ce-selected", dim && "ce-dim", found?.has(id) && "ce-found", id === hover && "ce-hover"];
-        group.setAttribute("class", classes("ce-box", `ce-${box.kind}`, `ce-is-${box.change}`, ...state));
-        group.setAttribute("aria-selected", String(on));
-        group.setAttribute("tabindex", id === stop ? "0" : "-1");
-      }
-      for (const { edge, group } of lines) {
-        const [a, b] = [edge.source.id, edge.target.id];
-        const near = hover ? a === hover || b === hover : selected.has(a) || selected.has(b);
-        const dim = members && !(members.has(a) && members.has(b)) || found && !found.has(a) && !found.has(b);
-        group.setAttribute("class", classes("ce-edge", `ce-is-${edge.change}`, near && "ce-near", dim && "ce-dim"));
-      }
-      for (const { hull: item, group, tag } of hulls) {
-        const state = [item === lit && "ce-lit", lit && item !== lit && "ce-dim"];
-        group.setAttribute("class", classes("ce-hull", `ce-hull-${item.kind}`, ...state));
-        if (tag) tag.setAttribute("class", classes("ce-tag", `ce-tag-${item.kind}`, ...state));
-      }
-    },
-    focus(id) {
-      const item = drawn.get(id);
-      if (item) item.group.focus({ preventScroll: true });
-    },
-    places: () => new Map([...drawn].map(([id, { now }]) => [id, now])),
-    close() {
       stage.remove();
     }
   };
@@ -5545,7 +5764,8 @@ function render({ model, el }) {
   const film = makeFilm(ui, store, stepping);
   const closeup = makeCloseup(ui, store);
   const timeline = makeTimeline(ui, store, timing);
-  const slides = makeSlides(ui, store, saving, loading, root);
+  const copying = makeCopying(ui, store, stage);
+  const slides = makeSlides(ui, store, saving, loading, { root, copy: copying.slideButton });
   const toolbar = makeToolbar(ui, store, saving, requesting.setMode);
   const search = makeSearch(ui, store, selecting);
   const strip = makeStrip(ui, store, saving);
@@ -5618,6 +5838,7 @@ function render({ model, el }) {
         search.element,
         gap,
         slides.buttons,
+        copying.button,
         table.toggle,
         ...buttons
       ]);
@@ -5626,7 +5847,15 @@ function render({ model, el }) {
   function compactSettings(closed) {
     const choosers = toolbar.choosers.some((item) => !item.hidden) ? toolbar.choosers : [];
     const tables = h("div", { class: "ce-group" }, table.toggle, h("span", { text: "Table" }));
-    const settings = h("div", { class: "ce-settings" }, ...choosers, search.element, slides.buttons, tables);
+    const settings = h(
+      "div",
+      { class: "ce-settings" },
+      ...choosers,
+      search.element,
+      slides.buttons,
+      copying.button,
+      tables
+    );
     const open = !closed.has("View");
     return h(
       "div",
@@ -5648,6 +5877,7 @@ function render({ model, el }) {
     film,
     timeline,
     slides,
+    copying,
     toolbar,
     stage,
     search,

@@ -47,9 +47,10 @@ function numberOf({ view, step }, slides) {
 
 /**
  * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
- * @param {import("../controls/saving.js").Saving} saving @param {import("./loading.js").Loading} loading @param {any} root
+ * @param {import("../controls/saving.js").Saving} saving @param {import("./loading.js").Loading} loading
+ * @param {{root: any, copy: any}} page `copy`: a button that copies the picture
  */
-export function makeSlides({ h, textButton, guard }, store, { save }, loading, root) {
+export function makeSlides({ h, textButton, guard }, store, { save }, loading, { root, copy }) {
   const { state } = store;
   /** The digits typed so far. */
   let typed = "";
@@ -68,6 +69,7 @@ export function makeSlides({ h, textButton, guard }, store, { save }, loading, r
     position,
     previous,
     next,
+    copy,
     textButton("Full screen (f)", () => flipFullScreen()),
     textButton("Close (Esc)", () => close()),
   );

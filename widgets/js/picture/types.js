@@ -38,8 +38,8 @@
  *   cell: number}} Marks  `cell`: position of the cell at the pointer in the box `hover`, or -1
  * @typedef {{stage: any, list: any, show(picture: Picture, from: Map<string, Point>): number | void, frame(t: number): void, progress?(t: number): number,
  *   look(camera: Camera, width: number, height: number, text?: number): void, mark(marks: Marks): void, recolour(): void,
- *   focus(id: string): void, places(): Map<string, Point>, close(): void}} Scene  `list`: the list box; `show` returns how many milliseconds it
- *   moves; `progress` how far the movement is at `t`, for the camera
+ *   focus(id: string): void, places(): Map<string, Point>, canvasSvg?(): string, close(): void}} Scene  `list`: the list box; `show` returns how many milliseconds it
+ *   moves; `progress` how far the movement is at `t`, for the camera; `canvasSvg`: what is on its canvas as an SVG element
  */
 
 export {};

@@ -6,8 +6,8 @@
  * @typedef {{link: Link, group: any, texts: any[]}} DrawnLink
  */
 
-/** Size of the words in the picture, the least on the screen, and the height of a line as a part of it. */
-const [SIZE, MIN, LINE] = [12, 12, 1.25];
+/** Size of the words in the picture, and the height of a line as a part of it. */
+const [SIZE, LINE] = [12, 1.25];
 /** Below this scale the words are shown only at a lit link. */
 const WORDED = 0.6;
 
@@ -30,10 +30,14 @@ function reasonPoint({ at, points }) {
   return at || { x: (one.x + other.x) / 2, y: (one.y + other.y) / 2 };
 }
 
-/** Lay out the words for a scale; `lit`: the pointer or the selection is at the link. @param {DrawnLink} drawn @param {number} k @param {boolean} lit */
-export function layLink({ link, group, texts }, k, lit) {
+/**
+ * Lay out the words for a scale; `lit`: the pointer or the selection is at the link.
+ * @param {DrawnLink} drawn @param {number} k @param {number} least size of the text on the screen, in pixels
+ * @param {boolean} lit
+ */
+export function layLink({ link, group, texts }, k, least, lit) {
   const { x, y } = reasonPoint(link);
-  const size = Math.max(SIZE, MIN / k);
+  const size = Math.max(SIZE, least / k);
   const shown = lit || (Boolean(link.at) && k >= WORDED);
   group.setAttribute("class", `ce-link${lit ? " ce-lit" : ""}`);
   texts.forEach((text, line) => {

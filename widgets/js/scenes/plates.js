@@ -10,6 +10,7 @@ import { layLink, linkElement } from "../plates/links.js";
 import { between, movement } from "../plates/movement.js";
 import { paintCells, paintDepth, paintFrame, paintLines, paintMarks } from "../plates/paint.js";
 import { nameOf, relativesOf } from "../plates/relatives.js";
+import { svgPen } from "../plates/svg_pen.js";
 import { hullElement } from "./svg_lines.js";
 
 /**
@@ -96,7 +97,7 @@ export function platesScene(make, palette) {
   const later = () => {
     if (!waiting && !closed) waiting = frameOf(paint);
   };
-  const state = () => ({ pen, palette: palette(), k: camera.k, text });
+  const state = () => ({ palette: palette(), k: camera.k, text });
 
   /** How far cells have moved, from 0 to 1. */
   const progress = () => ease(Math.max(0, t - hold) / (1 - hold));
@@ -125,11 +126,15 @@ export function platesScene(make, palette) {
     waiting = 0;
     if (!pen || !picture || closed) return;
     begin();
-    const shown = picture;
+    draw(pen, picture);
+  }
+
+  /** Draw cells and lines. @param {any} pen of the canvas, or one that writes SVG @param {Picture} shown */
+  function draw(pen, shown) {
     // Where reads of cells are not known (too many, or folded before the trace), nothing may look unrelated.
     const known = shown.edges.every(({ pairs }) => pairs.length);
     const lit = known && t >= 1 && marks.hover ? relativesOf(shown, marks.hover, marks.cell) : null;
-    const ink = { ...state(), picture: shown, lit };
+    const ink = { ...state(), pen, picture: shown, lit };
     const cells = shownCells();
     paintLines(ink, new Map(cells.map(({ cell, area }) => [nameOf(cell.box.id, cell.index), area])));
     const e = progress();
@@ -166,7 +171,7 @@ export function platesScene(make, palette) {
   function layLinks() {
     for (const drawn of links) {
       const ends = [drawn.link.source.id, drawn.link.target.id];
-      layLink(drawn, camera.k, ends.includes(marks.hover) || ends.some((id) => marks.selected.has(id)));
+      layLink(drawn, camera.k, text, ends.includes(marks.hover) || ends.some((id) => marks.selected.has(id)));
     }
   }
 
@@ -249,6 +254,13 @@ export function platesScene(make, palette) {
     },
     focus(id) {
       labels.find(({ box }) => box.id === id)?.group.focus({ preventScroll: true });
+    },
+    canvasSvg() {
+      const writer = svgPen();
+      const { k, x, y } = camera;
+      writer.setTransform(k, 0, 0, k, width / 2 - k * x, height / 2 - k * y);
+      if (picture) draw(writer, picture);
+      return writer.element();
     },
     places: () => new Map(picture?.boxes.map((box) => [box.id, { x: box.x, y: box.y }])),
     close() {
