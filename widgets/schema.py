@@ -120,6 +120,67 @@ class EdgeView(TypedDict):
     """Between plates: which cell is read by which, as numbers of cells (source, target, source, target, ...)."""
 
 
+class PartView(TypedDict):
+    """A box in the small picture of a rule."""
+
+    title: str
+    kind: NodeKind
+
+
+class EntryView(PartView):
+    """A box that a rule looks for, with the questions that the matcher asks of it."""
+
+    questions: list[str]
+
+
+class RuleView(TypedDict):
+    """The small picture of a rule: what it looks for, what it makes, and its purpose in a sentence."""
+
+    name: str
+    meaning: str
+    finds: list[EntryView]
+    """The root first, which is nearest to the outputs."""
+    makes: list[PartView]
+    """Inputs first; empty if the trace does not tell."""
+
+
+class RivalView(TypedDict):
+    """The other side of a conflict."""
+
+    rule: str
+    cells: list[int]
+    claimed: int
+    """The layer that both claim."""
+
+
+class AttemptView(TypedDict):
+    """A match or a near miss as the rule lens shows it: which layers the entries of the rule bind."""
+
+    cells: list[int]
+    """The layer of each entry, root first; of a near miss up to the one that refused."""
+    verdict: str
+    question: int
+    """The first question with the answer no, counted over all entries; -1 if none is, or it is not known."""
+    lines: NotRequired[list[int]]
+    """The edges because of which a layer refused: source, user, source, user, ..."""
+    rival: NotRequired[RivalView]
+
+
+class LensView(TypedDict):
+    """The attempts of a rule for which a hull stands."""
+
+    rule: str
+    count: int
+    """How many there are; more than `attempts` if there are too many to show them one by one."""
+    attempts: list[AttemptView]
+    sign: NotRequired[str]
+    """A few words for the layer that refused: `feeds 2 or more layers`."""
+    saved: NotRequired[int]
+    """How many layers fewer there are after each match."""
+    made: NotRequired[list[PartView]]
+    """What replaces the root of each match."""
+
+
 class HullView(TypedDict):
     """An outline of the nodes of a match, a near miss, or a side of a conflict."""
 
@@ -128,6 +189,8 @@ class HullView(TypedDict):
     nodes: list[str]
     label: str
     reason: str
+    lens: NotRequired[LensView]
+    """Around plates of the state before the step: how the rule binds their layers."""
 
 
 class LinkView(TypedDict):
@@ -198,6 +261,10 @@ class PictureView(TypedDict):
     table: TableView
     origins: NotRequired[list[list[int]]]
     """For each cell that the step made: its layer, then the layers that it replaces; they move into it."""
+    misses: NotRequired[list[HullView]]
+    """Near misses of patterns that are not in `hulls`; drawn only when they are lit."""
+    rules: NotRequired[dict[str, RuleView]]
+    """The rules of the lenses, by name."""
     links: NotRequired[list[LinkView]]
     """Missed folds between plates."""
     matches: NotRequired[list[HullView]]

@@ -6,7 +6,7 @@ Or those of a trial pattern.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from explorer.trace import MatchLost, MatchRefused, Refusal
+from explorer.trace import MatchFound, MatchLost, MatchRefused, Refusal
 from explorer.views.box import Boxes, ShownMode
 from explorer.views.grouping import boxes_of
 from explorer.views.index import TraceIndex, owner
@@ -27,6 +27,15 @@ class _Hull:
     count: int = 0
     others: int = 0
     """How many of them have a reason that differs from the given one."""
+    attempts: list[MatchFound | MatchRefused] = field(default_factory=list[MatchFound | MatchRefused])
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A hull, and the matches or near misses of the trace for which it stands."""
+
+    view: HullView
+    attempts: tuple[MatchFound | MatchRefused, ...]
 
 
 class _Hulls:
@@ -38,27 +47,32 @@ class _Hulls:
 
     def add(
         self, kind: HullKind, rule: str, nodes: Sequence[int], places: Sequence[int], reason: str, sort: str = ""
-    ) -> None:
-        """Add a match of these nodes in the boxes at these places."""
+    ) -> _Hull:
+        """Add a match of these nodes in the boxes at these places; return its hull."""
         distinct = tuple(dict.fromkeys(places))
         hull = self.found.setdefault((kind, rule, distinct, sort), _Hull(kind, distinct, rule, reason))
         hull.nodes.update(nodes)
         hull.count += 1
         hull.others += hull.reason != reason
+        return hull
 
     def add_miss(
         self, refusal: Refusal, nodes: Sequence[int], places: Sequence[int], noun: str, rule: str = ""
-    ) -> None:
-        """Add a near miss."""
+    ) -> _Hull:
+        """Add a near miss; return its hull."""
         why = refusal.summary.replace("layer", noun)
         reason = f"stopped at its {ordinal(refusal.entry + 1)} {noun} because {why}: {refusal.reason}"
         sort = f"{refusal.entry} {refusal.kind.value} {refusal.what}"
-        self.add("near-miss", rule or refusal.pattern, nodes, places, reason, sort)
+        return self.add("near-miss", rule or refusal.pattern, nodes, places, reason, sort)
+
+    def stops(self) -> list[Stop]:
+        """Return the hulls in the order in which they are drawn."""
+        ordered = sorted(self.found.values(), key=lambda hull: ORDER.index(hull.kind))
+        return [Stop(_view(f"hull-{i}", hull, self.boxes), tuple(hull.attempts)) for i, hull in enumerate(ordered)]
 
     def views(self) -> list[HullView]:
-        """Return the hulls as plain data, in the order in which they are drawn."""
-        ordered = sorted(self.found.values(), key=lambda hull: ORDER.index(hull.kind))
-        return [_view(f"hull-{i}", hull, self.boxes) for i, hull in enumerate(ordered)]
+        """Return the hulls as plain data."""
+        return [stop.view for stop in self.stops()]
 
 
 def hulls_of(
@@ -80,11 +94,42 @@ def hulls_of(
         return []
     hulls = _Hulls(boxes_of(index, step, group_by))
     _add_matches(index, step, mode, hulls)
-    for miss in index.step(step).refusals if refused else ():
-        if miss.refusal.pattern == pattern:
-            nodes = near_miss_nodes(index, step, miss)
-            hulls.add_miss(miss.refusal, nodes, [_box_shown(hulls.boxes, node, mode) for node in nodes], index.noun)
+    misses = index.step(step).refusals if refused else ()
+    _add_misses(index, step, mode, hulls, [miss for miss in misses if miss.refusal.pattern == pattern])
     return hulls.views()
+
+
+def stops_of(index: TraceIndex, step: int, pattern: str | None) -> tuple[list[Stop], list[Stop]]:
+    """Return the hulls around plates before a step, and those of the near misses of other patterns.
+
+    The near misses that came furthest are first.
+    """
+    hulls = _Hulls(boxes_of(index, step, "plates"))
+    _add_matches(index, step, "before", hulls)
+    misses = index.step(step).refusals
+    _add_misses(index, step, "before", hulls, [miss for miss in misses if miss.refusal.pattern == pattern])
+    drawn = len(hulls.found)
+    others = [miss for miss in misses if miss.refusal.pattern != pattern]
+    others.sort(key=lambda miss: miss.refusal.progress, reverse=True)
+    _add_misses(index, step, "before", hulls, others)
+    stops = hulls.stops()
+    return stops[:drawn], stops[drawn:]
+
+
+def _add_misses(index: TraceIndex, step: int, mode: ShownMode, hulls: _Hulls, misses: Sequence[MatchRefused]) -> None:
+    inputs = index.step(max(step - 1, 0)).snapshot.graph.inputs
+    alike: dict[tuple[object, ...], list[MatchRefused]] = {}
+    for miss in misses:
+        refusal = miss.refusal
+        places = [_box_shown(hulls.boxes, node, mode) for node in _nodes_of_miss(inputs, miss)]
+        key = (refusal.pattern, refusal.entry, refusal.kind, refusal.what, *places)
+        alike.setdefault(key, []).append(miss)
+    for same in alike.values():
+        first = same[0].refusal
+        nodes = _nodes_of_miss(inputs, same[0])
+        hull = hulls.add_miss(first, nodes, [_box_shown(hulls.boxes, node, mode) for node in nodes], index.noun)
+        hull.count, hull.attempts = len(same), [*same]
+        hull.others = sum(miss.refusal.reason != first.reason for miss in same[:2])
 
 
 def _trial_hulls(
@@ -124,20 +169,26 @@ def _add_matches(index: TraceIndex, step: int, mode: ShownMode, hulls: _Hulls) -
         if match.number in losses:
             conflict = losses[match.number]
             winner = entry.matches[conflict.winner].rule
-            hulls.add("lost", match.rule, nodes, places, f"lost to {winner} ({conflict.strategy}: {conflict.reason})")
+            hull = hulls.add(
+                "lost", match.rule, nodes, places, f"lost to {winner} ({conflict.strategy}: {conflict.reason})"
+            )
         elif match.number in wins:
             losers = list(dict.fromkeys(entry.matches[conflict.loser].rule for conflict in wins[match.number]))
             why = wins[match.number][0].strategy
-            hulls.add("winner", match.rule, nodes, places, f"won against {', '.join(losers)} ({why})")
+            hull = hulls.add("winner", match.rule, nodes, places, f"won against {', '.join(losers)} ({why})")
         else:
-            hulls.add("match", match.rule, nodes, places, f"in {match.parameter_path}" if match.parameter_path else "")
+            where = f"in {match.parameter_path}" if match.parameter_path else ""
+            hull = hulls.add("match", match.rule, nodes, places, where)
+        hull.attempts.append(match)
 
 
 def near_miss_nodes(index: TraceIndex, step: int, miss: MatchRefused) -> tuple[int, ...]:
     """Return the nodes from the root of an attempt to the node where it stopped."""
-    if miss.parameter_path:
-        return (owner(miss.parameter_path),)
-    return _chain(index.step(max(step - 1, 0)).snapshot.graph.inputs, miss.refusal)
+    return _nodes_of_miss(index.step(max(step - 1, 0)).snapshot.graph.inputs, miss)
+
+
+def _nodes_of_miss(inputs: Mapping[int, Sequence[int]], miss: MatchRefused) -> tuple[int, ...]:
+    return (owner(miss.parameter_path),) if miss.parameter_path else _chain(inputs, miss.refusal)
 
 
 def _chain(inputs: Mapping[int, Sequence[int]], refusal: Refusal) -> tuple[int, ...]:

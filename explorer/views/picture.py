@@ -22,7 +22,9 @@ from explorer.views.plain import plain_view
 from explorer.views.plates.cells import plates_of
 from explorer.views.plates.drawing import add_cells, origins_of_cells, plate_view, rects_of, size_of, stage_of
 from explorer.views.plates.legend import link_legend, plates_legend
+from explorer.views.plates.lens import lens_hulls
 from explorer.views.plates.links import link_views, missed_links
+from explorer.views.plates.rules import rule_views
 from explorer.views.plates.times import half_bars, legend_of_times, plate_times
 from explorer.views.plates.words import note_of_plates
 from explorer.views.roles import OUTPUT
@@ -174,6 +176,9 @@ class _Painter:
             view["note"] = note_of_plates(plates_of(index, at))
             view["links"] = list(link_views(missed_links(index, at), stage_of(index, at)))
             view["legend"] += link_legend(view["links"])
+            if shown_mode == "before" and self.trial is None:
+                view["hulls"], misses = lens_hulls(index, step, self.near_misses)
+                view["misses"], view["rules"] = misses, rule_views(index, [*view["hulls"], *misses])
             view["actions"] = [action for action in view.get("actions", []) if action["name"] != SHOW_ALL]
         if self.group_by == "plates" and mode == "diff":
             view["origins"] = origins_of_cells(index, step)

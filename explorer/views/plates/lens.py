@@ -1,0 +1,153 @@
+"""The rule lens: how the rule of a hull binds layers, question by question, for the matches and near misses of a step.
+
+Questions and reasons are those of the matcher, which the trace has.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from explorer.trace import MatchFound, MatchLost, MatchRefused, Refusal, RefusalKind, RuleDescription
+from explorer.views.hulls import Stop, near_miss_nodes, stops_of
+from explorer.views.index import TraceIndex, owner
+from explorer.views.plates.rules import parts_of
+from explorer.views.sentences import titles_of
+from explorer.views.words import ordinal
+from widgets.schema import AttemptView, HullView, LensView
+
+MAX_ATTEMPTS = 100
+"""Maximum number of matches of a hull that are shown one by one; more are counted."""
+MAX_NEAR_MISSES = 25
+"""Maximum number of near misses of a hull that are shown one by one."""
+MAX_LINES = 20
+"""Maximum number of lines that are drawn thick at a layer that refused."""
+WHOLE = (RefusalKind.DECLINED, RefusalKind.REVERTED)
+"""Kinds of refusals after the whole pattern has matched."""
+TYPE = re.compile(r"\bTorch(\w+?)(?:Layer|Parameter)\b")
+NODE = re.compile(r"\bnode (\d+)\b")
+
+
+def lens_hulls(index: TraceIndex, step: int, pattern: str | None) -> tuple[list[HullView], list[HullView]]:
+    """Return the hulls of the state before a step with their lenses, and those of the near misses of other patterns."""
+    drawn, others = stops_of(index, step, pattern)
+    with_lens = [[_with_lens(index, step, stop) for stop in stops] for stops in (drawn, others)]
+    return with_lens[0], with_lens[1]
+
+
+def _with_lens(index: TraceIndex, step: int, stop: Stop) -> HullView:
+    return {**stop.view, "lens": _lens(index, step, stop)}
+
+
+def _lens(index: TraceIndex, step: int, stop: Stop) -> LensView:
+    first = stop.attempts[0]
+    if isinstance(first, MatchRefused):
+        attempts = [
+            _near_miss(index, step, miss) for miss in stop.attempts[:MAX_NEAR_MISSES] if isinstance(miss, MatchRefused)
+        ]
+        rule = first.refusal.pattern
+        return {"rule": rule, "count": len(stop.attempts), "attempts": attempts, "sign": _sign(first.refusal)}
+    matches = [match for match in stop.attempts[:MAX_ATTEMPTS] if isinstance(match, MatchFound)]
+    lens: LensView = {
+        "rule": first.rule,
+        "count": len(stop.attempts),
+        "attempts": [_match(index, step, match) for match in matches],
+    }
+    rewrite = {one.number: one for one in index.step(step).applied}.get(first.number)
+    if rewrite is not None and not rewrite.parameter_path:
+        lens["saved"] = len(rewrite.removed) - len(rewrite.added)
+        lens["made"] = parts_of(index, step, rewrite.added)[-1:]
+    return lens
+
+
+def _sign(refusal: Refusal) -> str:
+    """Return a few words for the layer that refused: `feeds 2 or more layers`."""
+    return refusal.summary.removeprefix("that layer ")
+
+
+def _match(index: TraceIndex, step: int, match: MatchFound) -> AttemptView:
+    entry = index.step(step)
+    view: AttemptView = {"cells": _cells(index, match), "verdict": _outcome(index, step, match), "question": -1}
+    conflict = _conflict(entry.lost, match)
+    if conflict is not None:
+        winner, loser = entry.matches[conflict.winner], entry.matches[conflict.loser]
+        rival = loser if winner is match else winner
+        verb = "wins" if winner is match else "loses"
+        why = conflict.reason[:1].upper() + conflict.reason[1:]
+        view["verdict"] = f"It {verb} #{conflict.node} {'against' if winner is match else 'to'} {rival.rule}. {why}."
+        view["rival"] = {"rule": rival.rule, "cells": _cells(index, rival), "claimed": conflict.node}
+    return view
+
+
+def _conflict(lost: Sequence[MatchLost], match: MatchFound) -> MatchLost | None:
+    """Return the conflict that a match lost, or else the first one that it won."""
+    own = [one for one in lost if match.number in (one.loser, one.winner)]
+    return min(own, key=lambda one: one.loser != match.number, default=None)
+
+
+def _cells(index: TraceIndex, match: MatchFound) -> list[int]:
+    """Return the layer at each entry, root first; inside a parameter, its layer for all of them."""
+    return [owner(match.parameter_path)] * len(match.nodes) if match.parameter_path else list(match.nodes)
+
+
+def _outcome(index: TraceIndex, step: int, match: MatchFound) -> str:
+    entry = index.step(step)
+    rewrite = next((one for one in entry.applied if one.number == match.number), None)
+    if rewrite is None:
+        return "It matches, but was not applied."
+    if rewrite.parameter_path:
+        return f"It matches: the parameter {rewrite.parameter_path} is rewritten."
+    old, new = titles_of(index, entry, rewrite)
+    return f"It matches: {old} {'is rewritten' if new == old else f'becomes {new}' if new else 'is removed'}."
+
+
+def _near_miss(index: TraceIndex, step: int, miss: MatchRefused) -> AttemptView:
+    refusal = miss.refusal
+    graph = index.step(max(step - 1, 0)).snapshot.graph
+    cells = list(near_miss_nodes(index, step, miss))
+    if miss.parameter_path:
+        cells *= refusal.entry + 1
+    rule = index.rules[refusal.pattern]
+    if refusal.kind in WHOLE and not miss.parameter_path:
+        while len(cells) < len(rule.entries) and graph.inputs[cells[-1]]:
+            cells.append(graph.inputs[cells[-1]][0])
+    where = f" in {miss.parameter_path}" if miss.parameter_path else ""
+    reason = TYPE.sub(r"\1", refusal.reason if where else NODE.sub(r"#\1", refusal.reason, count=1))
+    view: AttemptView = {
+        "cells": cells,
+        "verdict": f"It stops at its {ordinal(refusal.entry + 1)} entry{where}: {reason}.",
+        "question": _position(rule, refusal),
+    }
+    if refusal.kind in WHOLE:
+        view["verdict"] = f"The pattern matches{where}, but {reason}."
+    lines = [] if miss.parameter_path else _offending(graph.inputs, graph.users, refusal, cells)
+    if lines:
+        view["lines"] = [node for line in lines[:MAX_LINES] for node in line]
+    return view
+
+
+def _position(rule: RuleDescription, refusal: Refusal) -> int:
+    """Return the number of the question with the answer no among all questions of a rule; -1 if it is not known."""
+    before = [question for questions in rule.questions for question in questions]
+    if refusal.kind in WHOLE:
+        return len(before) if rule.guarded and before else -1
+    start = sum(map(len, rule.questions[: refusal.entry]))
+    here = rule.questions[refusal.entry] if rule.questions else ()
+    for i, question in enumerate(here):
+        if (question.kind, question.what) == (refusal.kind.value, refusal.what):
+            return start + i
+    return refusal.entry if not before and refusal.kind is RefusalKind.WRONG_TYPE else -1
+
+
+def _offending(
+    inputs: Mapping[int, Sequence[int]], users: Mapping[int, Sequence[int]], refusal: Refusal, cells: Sequence[int]
+) -> list[tuple[int, int]]:
+    """Return the edges (source, user) because of which a layer refused."""
+    node = refusal.node
+    match refusal.kind:
+        case RefusalKind.SEVERAL_USERS:
+            return [(node, user) for user in users[node]]
+        case RefusalKind.SEVERAL_INPUTS:
+            return [(source, node) for source in inputs[node]]
+        case RefusalKind.WRONG_TYPE if len(cells) > 1:
+            return [(node, cells[-2])]
+        case _:
+            return []

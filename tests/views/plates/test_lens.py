@@ -1,0 +1,158 @@
+"""The rule lens as data: what a match binds, where a near miss stopped and why, who won a conflict."""
+
+from inline_snapshot import snapshot
+
+import explorer
+from explorer.compiler import TorchCompiler
+from explorer.templates import gallery
+from explorer.trace import Trace
+from explorer.views import TraceIndex, picture
+from explorer.views.hulls import stops_of
+from explorer.views.plates import lens
+from tests.views.showing import index_of
+
+
+def before(index, step, near_misses=None):
+    return picture(index, step, "before", group_by="plates", near_misses=near_misses).view
+
+
+def lenses(view, kind):
+    return [
+        hull["lens"] for hull in (*view["hulls"], *view.get("misses", ())) if hull["kind"] == kind if "lens" in hull
+    ]
+
+
+def test_a_match_binds_layers_root_first_and_says_what_it_becomes():
+    view = before(index_of("digits"), 3)
+    first = lenses(view, "match")[0]
+    assert (first["rule"], first["count"], first.get("saved"), first.get("made")) == snapshot(
+        ("Candecomp", 16, 1, [{"title": "CPT", "kind": "fused"}])
+    )
+    assert first["attempts"][0] == snapshot(
+        {"cells": [144, 68], "verdict": "It matches: Hadamard + Sum becomes CPT.", "question": -1}
+    )
+
+
+def test_a_conflict_has_both_sides_and_the_reason_of_the_winner():
+    view = before(index_of("conflict"), 3)
+    (won,), (lost,) = lenses(view, "winner"), lenses(view, "lost")
+    assert won["attempts"][0] == snapshot(
+        {
+            "cells": [6, 5],
+            "verdict": "It wins #5 against Candecomp. Equal size (2 = 2): SumCollapse is nearer to the outputs, so it wins.",
+            "question": -1,
+            "rival": {"rule": "Candecomp", "cells": [5, 4], "claimed": 5},
+        }
+    )
+    assert lost["attempts"][0] == snapshot(
+        {
+            "cells": [5, 4],
+            "verdict": "It loses #5 to SumCollapse. Equal size (2 = 2): SumCollapse is nearer to the outputs, so it wins.",
+            "question": -1,
+            "rival": {"rule": "SumCollapse", "cells": [6, 5], "claimed": 5},
+        }
+    )
+    assert "made" not in lost
+
+
+def test_a_near_miss_stops_at_the_layer_that_refused_with_the_lines_to_blame():
+    view = before(index_of("near-misses"), 3)
+    (users,) = (one for one in lenses(view, "near-miss") if one.get("sign") == "feeds 2 or more layers")
+    assert (users["rule"], users["count"]) == ("Candecomp", 2)
+    assert users["attempts"][0] == snapshot(
+        {
+            "cells": [6, 5],
+            "verdict": "It stops at its 2nd entry: #5 is read by 2 nodes; only the first entry may be read by more than one.",
+            "question": 5,
+            "lines": [5, 6, 5, 7],
+        }
+    )
+    questions = [question for entry in view.get("rules", {})["Candecomp"]["finds"] for question in entry["questions"]]
+    assert questions[users["attempts"][0]["question"]] == "is it read by at most one node?"
+    (inputs,) = (
+        one for one in lenses(view, "near-miss") if one["rule"] == "SumCollapse" and "has 2" in one.get("sign", "")
+    )
+    assert inputs["attempts"][0].get("lines") == snapshot([6, 8, 7, 8])
+
+
+def test_the_near_misses_that_came_furthest_are_first_and_those_of_the_chosen_pattern_are_drawn():
+    index = index_of("near-misses")
+    progress = [
+        stop.attempts[0].refusal.progress
+        for stop in stops_of(index, 3, None)[1]
+        if hasattr(stop.attempts[0], "refusal")
+    ]
+    assert progress == sorted(progress, reverse=True)
+    view = before(index, 3, near_misses="Tucker")
+    assert {hull["lens"]["rule"] for hull in view["hulls"] if hull["kind"] == "near-miss" if "lens" in hull} == {
+        "Tucker"
+    }
+    assert not [hull for hull in view.get("misses", ()) if "lens" in hull and hull["lens"]["rule"] == "Tucker"]
+
+
+def test_a_rule_is_a_small_picture_with_its_questions():
+    rules = before(index_of("conflict"), 3).get("rules", {})
+    assert rules["Candecomp"] == snapshot(
+        {
+            "name": "Candecomp",
+            "meaning": "A sum over a Hadamard product is one layer: a product, then a matrix.",
+            "finds": [
+                {
+                    "title": "Sum",
+                    "kind": "sum",
+                    "questions": [
+                        "is it a Sum?",
+                        "does it read at most one node?",
+                        "is arity 1?",
+                        "does it read a node?",
+                    ],
+                },
+                {
+                    "title": "Hadamard",
+                    "kind": "product",
+                    "questions": ["is it a Hadamard?", "is it read by at most one node?", "is it not an output?"],
+                },
+            ],
+            "makes": [{"title": "CPT", "kind": "fused"}],
+        }
+    )
+    assert rules["Tucker"]["makes"] == []  # it has no match in this trace
+    assert rules["SumCollapse"]["finds"][1]["questions"][-1] == "does the rule accept it?"
+
+
+def test_a_match_that_the_rule_declines_has_bound_all_entries_and_fails_the_last_question():
+    compiler = TorchCompiler()
+    rule = compiler.rules.fuse.rules["SumCollapse"].with_guard(lambda _, match: "not today")
+    compiler.rules.fuse.rules["SumCollapse"] = rule
+    index = TraceIndex(explorer.record(gallery.load_named("conflict"), compiler=compiler))
+    step = next(step.index for step in index.trace.steps if step.pass_name == "fuse")
+    view = before(index, step)
+    (declined,) = (one for one in lenses(view, "near-miss") if one.get("sign") == "the rule declined")
+    questions = [question for entry in view.get("rules", {})["SumCollapse"]["finds"] for question in entry["questions"]]
+    assert declined["attempts"][0]["cells"] == [6, 5]
+    assert questions[declined["attempts"][0]["question"]] == "does the rule accept it?"
+    assert declined["attempts"][0]["verdict"] == "The pattern matches, but the rule declined: not today."
+
+
+def test_many_matches_are_counted_and_the_first_are_shown_one_by_one(monkeypatch):
+    monkeypatch.setattr(lens, "MAX_ATTEMPTS", 3)
+    first = lenses(before(index_of("digits"), 3), "match")[0]
+    assert (first["count"], len(first["attempts"])) == (16, 3)
+
+
+def test_a_file_has_the_same_lenses_and_an_old_one_those_without_questions(tmp_path):
+    index = index_of("near-misses")
+    index.trace.save(tmp_path / "t.json")
+    loaded = TraceIndex(Trace.load(tmp_path / "t.json"))
+    assert before(loaded, 3).get("misses") == before(index, 3).get("misses")
+    assert before(loaded, 3).get("rules") == before(index, 3).get("rules")
+    text = (tmp_path / "t.json").read_text().replace('"questions"', '"unknown"')
+    (tmp_path / "old.json").write_text(text)
+    old = before(TraceIndex(Trace.load(tmp_path / "old.json")), 3)
+    assert old.get("rules", {})["SumCollapse"]["finds"][0]["questions"] == ["is it a Sum?"]
+    assert {attempt["question"] for lens in lenses(old, "near-miss") for attempt in lens["attempts"]} == {-1, 1}
+
+
+def test_the_state_after_has_no_lenses():
+    assert "rules" not in picture(index_of("conflict"), 3, "after", group_by="plates").view
+    assert "rules" not in picture(index_of("conflict"), 3, "plain", group_by="plates").view
