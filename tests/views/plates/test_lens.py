@@ -5,7 +5,7 @@ from inline_snapshot import snapshot
 import explorer
 from explorer.compiler import TorchCompiler
 from explorer.templates import gallery
-from explorer.trace import Trace
+from explorer.trace import MatchRefused, Trace
 from explorer.views import TraceIndex, picture
 from explorer.views.hulls import stops_of
 from explorer.views.plates import lens
@@ -39,7 +39,8 @@ def test_a_conflict_has_both_sides_and_the_reason_of_the_winner():
     assert won["attempts"][0] == snapshot(
         {
             "cells": [6, 5],
-            "verdict": "It wins #5 against Candecomp. Equal size (2 = 2): SumCollapse is nearer to the outputs, so it wins.",
+            "verdict": "It wins #5 against Candecomp. "
+            "Equal size (2 = 2): SumCollapse is nearer to the outputs, so it wins.",
             "question": -1,
             "rival": {"rule": "Candecomp", "cells": [5, 4], "claimed": 5},
         }
@@ -47,7 +48,8 @@ def test_a_conflict_has_both_sides_and_the_reason_of_the_winner():
     assert lost["attempts"][0] == snapshot(
         {
             "cells": [5, 4],
-            "verdict": "It loses #5 to SumCollapse. Equal size (2 = 2): SumCollapse is nearer to the outputs, so it wins.",
+            "verdict": "It loses #5 to SumCollapse. "
+            "Equal size (2 = 2): SumCollapse is nearer to the outputs, so it wins.",
             "question": -1,
             "rival": {"rule": "SumCollapse", "cells": [6, 5], "claimed": 5},
         }
@@ -62,7 +64,8 @@ def test_a_near_miss_stops_at_the_layer_that_refused_with_the_lines_to_blame():
     assert users["attempts"][0] == snapshot(
         {
             "cells": [6, 5],
-            "verdict": "It stops at its 2nd entry: #5 is read by 2 nodes; only the first entry may be read by more than one.",
+            "verdict": "It stops at its 2nd entry: "
+            "#5 is read by 2 nodes; only the first entry may be read by more than one.",
             "question": 5,
             "lines": [5, 6, 5, 7],
         }
@@ -78,9 +81,10 @@ def test_a_near_miss_stops_at_the_layer_that_refused_with_the_lines_to_blame():
 def test_the_near_misses_that_came_furthest_are_first_and_those_of_the_chosen_pattern_are_drawn():
     index = index_of("near-misses")
     progress = [
-        stop.attempts[0].refusal.progress
+        miss.refusal.progress
         for stop in stops_of(index, 3, None)[1]
-        if hasattr(stop.attempts[0], "refusal")
+        for miss in stop.attempts[:1]
+        if isinstance(miss, MatchRefused)
     ]
     assert progress == sorted(progress, reverse=True)
     view = before(index, 3, near_misses="Tucker")
