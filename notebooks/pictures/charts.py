@@ -13,7 +13,7 @@ LEFT, RIGHT, TOP, BOTTOM = 70, 20, 34, 50
 
 
 def time_line(before: Any, after: Any, checked: str) -> Figure:
-    """Draw the calls of two measured states one after the other, to scale: each tick is a call.
+    """Draw the operators that two measured states run, one after the other and to scale: each tick is an operator.
 
     `before` and `after` are timings of `explorer.bench`; `checked` says how the values of both compare.
     """
@@ -24,7 +24,7 @@ def time_line(before: Any, after: Any, checked: str) -> Figure:
     for row, (name, timing, colour) in enumerate((("before", before, ORANGE), ("after", after, BLUE))):
         y = 62 + 68 * row
         width = full * timing.estimate.median / max(before.estimate.median, after.estimate.median)
-        words = f"{name}: {timing.layers} layers, {timing.operators:,} calls, {timing.estimate.median:.3g} ms"
+        words = f"{name}: {timing.layers} layers, {timing.operators:,} operators, {timing.estimate.median:.3g} ms"
         drawing.text(20, y - 6, words)
         drawing.rect(20, y, width, 28, colour)
         shown = min(timing.operators, int(width / 1.6))

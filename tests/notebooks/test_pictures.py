@@ -57,7 +57,7 @@ class TestAFigure:
             assert float(one.get("x") or 0) + float(one.get("width") or 0) <= width
 
 
-def test_a_tick_is_a_call_and_the_length_the_time() -> None:
+def test_a_tick_is_an_operator_and_the_length_the_time() -> None:
     root = ElementTree.fromstring(FIGURES["time line"].svg)
     assert [one.get("d", "").count("M") for one in root.iter(f"{SVG}path")][1:] == [300, 30]
     widths = [float(one.get("width") or 0) for one in root.iter(f"{SVG}rect")][1:]
