@@ -7,7 +7,7 @@ import param
 from panel.custom import AnyWidgetComponent
 
 from widgets.encode import picture_traits, to_json
-from widgets.schema import BarsView, DetailsView, PictureView, StepView
+from widgets.schema import BarsView, DetailsView, PictureView, StepView, ValuesView
 from widgets.static import BARS, GRAPH, HOST, STEPS
 
 SET_BY_USER = ("step", "selection", "view", "request")
@@ -29,6 +29,7 @@ class GraphPane(AnyWidgetComponent):
     selection = param.List([], item_type=str)
     view = param.Dict({})
     details = param.String("")
+    values = param.String("")
     options = param.Dict({})
     request = param.Dict({})
     progress = param.Dict({})
@@ -48,6 +49,10 @@ class GraphPane(AnyWidgetComponent):
     def show_details(self, details: DetailsView | None) -> None:
         """Set the content of the inspector."""
         self.details = "" if details is None else to_json(details)
+
+    def show_values(self, values: ValuesView | None) -> None:
+        """Set the values of the close-up."""
+        self.values = "" if values is None else to_json(values)
 
     def show_state(self, step: int, selection: Sequence[str], view: Mapping[str, Any]) -> None:
         """Set the traits that users change too; other keys of `view` are preserved."""

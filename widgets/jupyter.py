@@ -11,7 +11,7 @@ import traitlets
 from IPython.display import publish_display_data
 
 from widgets.encode import Png, picture_traits, to_json
-from widgets.schema import HEIGHT, BarsView, DetailsView, PictureView, QuestionView, StepView
+from widgets.schema import HEIGHT, BarsView, DetailsView, PictureView, QuestionView, StepView, ValuesView
 from widgets.static import BARS, GRAPH, QUESTION
 
 SET_BY_USER = ("step", "selection", "view", "request")
@@ -127,6 +127,7 @@ class GraphWidget(_Widget):
     selection = traitlets.List(traitlets.Unicode()).tag(sync=True)
     view = traitlets.Dict().tag(sync=True)
     details = traitlets.Unicode("").tag(sync=True)
+    values = traitlets.Unicode("").tag(sync=True)
     request = traitlets.Dict().tag(sync=True)
 
     def __init__(
@@ -160,6 +161,10 @@ class GraphWidget(_Widget):
     def show_details(self, details: DetailsView | None) -> None:
         """Set the content of the inspector."""
         self.set_trait("details", "" if details is None else to_json(details))
+
+    def show_values(self, values: ValuesView | None) -> None:
+        """Set the values of the close-up."""
+        self.set_trait("values", "" if values is None else to_json(values))
 
     def show_state(self, step: int, selection: Sequence[str], view: Mapping[str, Any]) -> None:
         """Set the traits that users change too; other keys of `view` are preserved."""

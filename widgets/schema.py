@@ -385,6 +385,40 @@ class MemoryView(TypedDict):
     """How much is drawn if that is not everything: `The first 512 of 3,136 slices are drawn.`"""
 
 
+class RunView(TypedDict):
+    """One input, and what the circuit computes for it."""
+
+    label: str
+    x: list[float]
+    outputs: dict[str, str]
+    """The output after each step that was run, keyed by step, as a decimal string."""
+    same: str
+    """`The output is −187.48 after each of the 6 steps.`"""
+    cells: dict[str, list[float]]
+    """Keyed by layer: the logarithm of its value (the mean of its units), and its place from 0 to 1 on the scale."""
+
+
+class ValuesView(TypedDict):
+    """What circuits compute for some inputs. Either `runs` or `missing` is empty."""
+
+    version: int
+    missing: str
+    """Why there are no values."""
+    image: list[int]
+    """Channels, height and width of an input; empty if it is not an image."""
+    most: float
+    """The largest value of a variable, which is painted."""
+    paints: bool
+    """Whether the host runs inputs that the reader paints or writes: `view.painted`."""
+    runs: list[RunView]
+    steps: list[list[str]]
+    """The steps that were run: number and name."""
+    scale: list[str]
+    """The least and the greatest value of the scale, and what it measures."""
+    note: str
+    """What was not run; empty if everything was."""
+
+
 class CloseupView(TypedDict):
     """The close-up of the selected plate, below the picture."""
 
@@ -533,6 +567,7 @@ class RecordingView(TypedDict):
     """Base64 of the float array of each picture, under the same key: 32 bits each, little-endian."""
     details: dict[str, DetailsView]
     """Keyed by `step/box id`: `3/g5x2-9`."""
+    values: NotRequired[ValuesView]
 
 
 class GraphOptions(TypedDict, total=False):
@@ -552,6 +587,8 @@ class GraphOptions(TypedDict, total=False):
     """False: the step is fixed."""
     film: bool
     """False: no film, no sentence and no time line, which tell what later steps do."""
+    closeup: bool
+    """False: no close-up of the selected plate."""
     toolbar: bool
     legend: bool
     actions: bool

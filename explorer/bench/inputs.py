@@ -1,5 +1,7 @@
 """Random inputs of a circuit: generated on the CPU from a seed, equal for every step and device."""
 
+from collections.abc import Mapping, Set
+
 import torch
 from torch import Tensor
 
@@ -14,6 +16,27 @@ def random_inputs(circuit: TorchCircuit, batch_size: int, seed: int = 0) -> Tens
 
     The dtype is int64 if all variables are discrete. A variable that several layers read gets values that all of them
     accept. Raises: CircuitError if a variable is read by any other layer: pass data instead.
+    """
+    states, real = variables_of(circuit)
+    generator = torch.Generator().manual_seed(seed)
+    columns: list[Tensor] = []
+    for variable in range(circuit.num_variables):
+        if variable in states:
+            columns.append(torch.randint(states[variable], (batch_size,), generator=generator))
+        elif variable in real:
+            columns.append(torch.randn(batch_size, generator=generator))
+        else:
+            columns.append(torch.zeros(batch_size, dtype=torch.long))
+    if not columns:
+        return torch.zeros((batch_size, 0))
+    discrete = all(not column.is_floating_point() for column in columns)
+    return torch.stack([column if discrete else column.to(torch.get_default_dtype()) for column in columns], dim=1)
+
+
+def variables_of(circuit: TorchCircuit) -> tuple[Mapping[int, int], Set[int]]:
+    """Return the number of states of each discrete variable, and the continuous variables.
+
+    Raises: CircuitError if a variable is read by any other layer.
     """
     states: dict[int, int] = {}
     real: set[int] = set()
@@ -30,16 +53,4 @@ def random_inputs(circuit: TorchCircuit, batch_size: int, seed: int = 0) -> Tens
                     f"layer {node} ({type(layer).__name__}) reads variable {variable}, whose values are "
                     f"unknown; pass data: x of shape (B, {circuit.num_variables})"
                 )
-    generator = torch.Generator().manual_seed(seed)
-    columns: list[Tensor] = []
-    for variable in range(circuit.num_variables):
-        if variable in states:
-            columns.append(torch.randint(states[variable], (batch_size,), generator=generator))
-        elif variable in real:
-            columns.append(torch.randn(batch_size, generator=generator))
-        else:
-            columns.append(torch.zeros(batch_size, dtype=torch.long))
-    if not columns:
-        return torch.zeros((batch_size, 0))
-    discrete = all(not column.is_floating_point() for column in columns)
-    return torch.stack([column if discrete else column.to(torch.get_default_dtype()) for column in columns], dim=1)
+    return states, real

@@ -5,6 +5,12 @@ Create one `TraceIndex` per trace and pass it to every view: it holds the data t
 
 from explorer.views.bars_svg import bars_svg as bars_svg
 from explorer.views.bottlenecks import Bottleneck as Bottleneck, bottlenecks as bottlenecks
+from explorer.views.closeup import (
+    Input as Input,
+    StepRun as StepRun,
+    no_values as no_values,
+    values_view as values_view,
+)
 from explorer.views.comparing import (
     Counterparts as Counterparts,
     TraceDifference as TraceDifference,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import explorer
+from explorer.app.session.running import values_for_page
 from explorer.templates import gallery
 from explorer.views import TraceIndex, recording
 from tests.chromium import WAIT_MS
@@ -27,7 +28,8 @@ HOLDING_MS, MOVED_MS = 400, 3_000
 @cache
 def html_of(name: str) -> str:
     index = TraceIndex(explorer.record(gallery.load_named(name)))
-    return page_html(recording(index, name, modes=("diff", "before", "after")))
+    recorded = recording(index, name, modes=("diff", "before", "after"))
+    return page_html({**recorded, "values": values_for_page(index)})
 
 
 Opener = Callable[..., "Page"]
@@ -208,3 +210,20 @@ def test_the_picture_is_copied_as_svg(digits: Opener) -> None:
     with page.expect_download() as saved:
         page.get_by_role("button", name="Copy SVG").click()
     assert saved.value.suggested_filename == "step-3.svg"
+
+
+def test_the_close_up_shows_the_copy_of_a_gather_and_colours_cells_by_their_values(digits: Opener) -> None:
+    page = digits(11)
+    page.locator(".ce-plate").nth(1).click()
+    panel = page.locator(".ce-closeup")
+    assert "by gather" in panel.inner_text()
+    assert page.locator(".ce-strips text", has_text="copy").count() == 1
+    crossing = panel.locator(".ce-reads").get_attribute("d") or ""
+    assert 0 < crossing.count("V") < crossing.count("M") == 64
+    page.mouse.move(5, 5)
+    page.clock.run_for(MOVED_MS)
+    kinds = ink(page, 0)
+    panel.get_by_role("button", name="Values").click()
+    page.clock.run_for(MOVED_MS)
+    assert "The output is −183.71 after each of these 6 steps." in panel.inner_text()
+    assert len(ink(page, 0)) > len(kinds) + 2

@@ -3,6 +3,7 @@ import { test } from "node:test";
 
 import { readCloseup } from "../../widgets/js/closeup/reading.js";
 import { layStrips, linesPath, nameOf, readsOf, slicesPath, sourceName } from "../../widgets/js/closeup/strips.js";
+import { readValues, valueOf } from "../../widgets/js/closeup/values_reading.js";
 import { open } from "./graph.mjs";
 
 const strip = (node, count) => ({
@@ -92,4 +93,70 @@ test("without a close-up, or during a question, there is none", async () => {
     assert.equal(root.of("ce-closeup")[0].hidden, true);
     close();
   }
+});
+
+const VALUES = {
+  version: 1,
+  missing: "",
+  image: [],
+  most: 1,
+  paints: true,
+  runs: [0, 1].map((n) => ({
+    label: `row ${n}`,
+    x: [n, 0],
+    outputs: { 0: "−4.2", 3: "−4.2" },
+    same: `The output of row ${n} is −4.2 after each of these 2 steps.`,
+    cells: { 7: [-1, 0.5], "12/1": [-2, 0] },
+  })),
+  steps: [
+    ["0", "compile"],
+    ["3", "fuse"],
+  ],
+  scale: ["-3", "-1", "log-likelihood per variable"],
+  note: "",
+};
+
+test("the host is asked for values once, and the reader picks an input or runs their own", async () => {
+  const { root, model, close } = open({ selection: ["sum"], details: details() });
+  root.button("Values").dispatch("click");
+  assert.equal(model.get("request").name, "values");
+  const asked = model.get("request").n;
+  root.button("Values").dispatch("click");
+  assert.equal(model.get("request").n, asked);
+  await model.put({ values: JSON.stringify(VALUES) });
+  const panel = root.of("ce-closeup")[0];
+  assert.match(panel.textContent, /The output of row 0 is −4\.2/);
+  root.all((element) => element.getAttribute("title") === "row 1: 1, 0")[0].dispatch("click");
+  assert.match(panel.textContent, /The output of row 1 is −4\.2/);
+  const line = root.all((element) => element.getAttribute("type") === "text")[0];
+  line.value = "1, no";
+  root.button("Run").dispatch("click");
+  assert.match(root.textContent, /expected 2 numbers, one for each variable/);
+  line.value = "1, 1";
+  root.button("Run").dispatch("click");
+  assert.deepEqual(model.get("view").painted, [1, 1]);
+  assert.equal(model.get("request").n, asked + 1);
+  const runs = [...VALUES.runs, { ...VALUES.runs[0], label: "yours", same: "The output is −5." }];
+  await model.put({ values: JSON.stringify({ ...VALUES, runs }) });
+  assert.match(panel.textContent, /The output is −5\./);
+  close();
+});
+
+test("why there are no values is said in words", async () => {
+  const { root, close } = open({
+    selection: ["sum"],
+    details: details(),
+    values: JSON.stringify({ missing: "This trace has no tensors." }),
+  });
+  root.button("Values").dispatch("click");
+  assert.match(root.of("ce-closeup")[0].textContent, /This trace has no tensors\./);
+  close();
+});
+
+test("the value of a cell is that of its layer, or of its slice if the layer is not known", () => {
+  const { runs } = readValues(VALUES);
+  const box = (cells) => ({ ids: [12], plate: { cells } });
+  assert.deepEqual(valueOf(runs[0].cells, box([7]), 0), [-1, 0.5]);
+  assert.deepEqual(valueOf(runs[0].cells, box([-1, -1]), 1), [-2, 0]);
+  assert.equal(valueOf(runs[0].cells, box([8]), 0), undefined);
 });

@@ -16,6 +16,7 @@ import { paletteFor, watchTheme } from "./shared/theme.js";
 import { onChangesTogether } from "./shared/traits.js";
 import { makeCloseup } from "./closeup/panel.js";
 import { makeCamera } from "./controls/camera.js";
+import { makeClosingUp } from "./controls/closing_up.js";
 import { makeCopying } from "./controls/copying.js";
 import { makeFocusing } from "./controls/focusing.js";
 import { makeKeys } from "./controls/keys.js";
@@ -83,10 +84,12 @@ function render({ model, el }) {
   const timing = makeTiming(store, saving);
   const pointing = makePointing(ui, store, { root, stage, camera, selecting, hint });
 
+  const closingUp = makeClosingUp(store, saving);
+
   // The parts of the page.
   const stepper = makeStepper(ui, store, stepping);
   const film = makeFilm(ui, store, stepping);
-  const closeup = makeCloseup(ui, store);
+  const closeup = makeCloseup(ui, store, closingUp);
   const timeline = makeTimeline(ui, store, timing);
   const copying = makeCopying(ui, store, stage);
   const slides = makeSlides(ui, store, saving, loading, { root, copy: copying.slideButton });
@@ -234,7 +237,7 @@ function render({ model, el }) {
     camera.settle();
   }
   const retheme = guard(() => store.set({ palette: paletteFor(doc, state.options.theme) }));
-  const readers = makeReaders(ui, store, model, { camera, loading, hint, slides, settle });
+  const readers = makeReaders(ui, store, model, { camera, loading, hint, slides, closingUp, settle });
   const closing = [onChangesTogether(model, readers), watchTheme(doc, retheme), keys.listenToPage(doc)];
   const stop = guard(requesting.stop);
   doc.addEventListener(STOPPED, stop);

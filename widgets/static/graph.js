@@ -541,6 +541,9 @@ var initialState = (palette) => ({
   showHelp: false,
   showSide: false,
   closeup: "memory",
+  values: null,
+  run: 0,
+  running: false,
   showCloseup: true
 });
 var isCompact = ({ options }) => options.compact === true;
@@ -559,13 +562,23 @@ var boxOf = ({ picture }, id) => picture && id ? picture.byId.get(id) || (pictur
 var inspectedBox = (state) => boxOf(state, state.selection[state.selection.length - 1] || "");
 var captionOf = (state) => state.picture && !isAsking(state) ? state.picture.caption : "";
 var messageOf = (state) => state.picture && !isAsking(state) ? state.picture.message : "";
-var marksOf = ({ selection, found, hull, hover, focus, cell }) => ({
-  selected: new Set(selection),
-  found,
-  hull,
-  hover,
-  focus,
-  cell
+function closeupOf(state) {
+  const { details, selection, options } = state;
+  if (isAsking(state) || options.closeup === false || !details?.closeup) return null;
+  return details.id && selection.includes(details.id) ? details.closeup : null;
+}
+function cellValues(state) {
+  const shown = state.closeup === "values" && state.showCloseup && closeupOf(state);
+  return shown && state.values?.runs[state.run]?.cells || null;
+}
+var marksOf = (state) => ({
+  selected: new Set(state.selection),
+  found: state.found,
+  hull: state.hull,
+  hover: state.hover,
+  focus: state.focus,
+  cell: state.cell,
+  values: cellValues(state)
 });
 
 // shared/measuring.js
@@ -606,7 +619,7 @@ function clip(words, size, room, bold = false) {
 var [STRIP, COPY, LINES] = [22, 14, 52];
 var TITLE = 20;
 var [WIDEST, APART] = [40, 14];
-var nameOf = ({ prefix, suffix, numbers: numbers3 }, at) => `${prefix}${numbers3[at] ?? at}${suffix}`;
+var nameOf = ({ prefix, suffix, numbers: numbers4 }, at) => `${prefix}${numbers4[at] ?? at}${suffix}`;
 function sourceName({ sources }, at) {
   let left = at;
   for (const strip of sources) {
@@ -797,47 +810,296 @@ function memoryTable(h, memory) {
   );
 }
 
+// closeup/pad.js
+var SIDE = 132;
+var ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+function drawImage(canvas, x, [channels, height, width], most, side) {
+  const scale2 = Math.max(1, Math.floor(side / Math.max(width, height)));
+  canvas.width = width * scale2;
+  canvas.height = height * scale2;
+  const pen2 = typeof canvas.getContext === "function" ? canvas.getContext("2d") : null;
+  if (!pen2) return;
+  const size = width * height;
+  for (let at = 0; at < size; at += 1) {
+    let sum = 0;
+    for (let channel = 0; channel < channels; channel += 1) sum += x[channel * size + at] || 0;
+    const shade = Math.round(255 * (1 - Math.min(1, Math.max(0, sum / (channels * (most || 1))))));
+    pen2.fillStyle = `rgb(${shade} ${shade} ${shade})`;
+    pen2.fillRect(at % width * scale2, Math.floor(at / width) * scale2, scale2, scale2);
+  }
+}
+function paintPad({ h, guard, announce }, start, shape, most, done) {
+  const [channels, height, width] = shape;
+  const size = width * height;
+  const x = [...start];
+  let ink = most;
+  let stroke = false;
+  let cursor = [Math.floor(width / 2), Math.floor(height / 2)];
+  const label = "Paint: drag, or arrow keys and space";
+  const canvas = h("canvas", {
+    class: "ce-pad",
+    tabindex: "0",
+    role: "application",
+    "aria-label": label,
+    title: label
+  });
+  const redraw = () => {
+    drawImage(canvas, x, shape, most, SIDE);
+    const pen2 = typeof canvas.getContext === "function" ? canvas.getContext("2d") : null;
+    const scale2 = canvas.width / width;
+    if (!pen2 || !canvas.matches?.(":focus-visible")) return;
+    pen2.strokeStyle = "#e69f00";
+    pen2.lineWidth = 2;
+    pen2.strokeRect(cursor[0] * scale2 + 1, cursor[1] * scale2 + 1, scale2 - 2, scale2 - 2);
+  };
+  const isInked = (at) => x[at] >= most / 2;
+  function put(column, row) {
+    if (column < 0 || row < 0 || column >= width || row >= height) return;
+    for (let channel = 0; channel < channels; channel += 1) x[channel * size + row * width + column] = ink;
+    redraw();
+  }
+  function pixel(event) {
+    const rect = canvas.getBoundingClientRect();
+    const column = Math.floor((event.clientX - rect.left) / rect.width * width);
+    return [column, Math.floor((event.clientY - rect.top) / rect.height * height)];
+  }
+  const on = (type, action) => canvas.addEventListener(type, guard(action));
+  on("pointerdown", (event) => {
+    const [column, row] = pixel(event);
+    ink = isInked(row * width + column) ? 0 : most;
+    stroke = true;
+    canvas.setPointerCapture?.(event.pointerId);
+    put(column, row);
+  });
+  on("pointermove", (event) => {
+    const [column, row] = pixel(event);
+    if (stroke) put(column, row);
+  });
+  on("pointerup", () => {
+    if (stroke) done(x);
+    stroke = false;
+  });
+  on("keydown", (event) => {
+    const by = ARROWS[event.key];
+    if (!by && event.key !== " ") return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (by) {
+      cursor = [
+        Math.min(width - 1, Math.max(0, cursor[0] + by[0])),
+        Math.min(height - 1, Math.max(0, cursor[1] + by[1]))
+      ];
+      announce(`row ${cursor[1] + 1}, column ${cursor[0] + 1}`);
+      return redraw();
+    }
+    ink = isInked(cursor[1] * width + cursor[0]) ? 0 : most;
+    put(cursor[0], cursor[1]);
+    done(x);
+  });
+  on("focus", redraw);
+  on("blur", redraw);
+  redraw();
+  return canvas;
+}
+
+// closeup/values_reading.js
+function readValues(value) {
+  const raw = asDict(value);
+  if (!Object.keys(raw).length) return null;
+  return {
+    missing: text(raw.missing),
+    image: numbers(raw.image),
+    most: number(raw.most, 1),
+    paints: raw.paints === true,
+    runs: list(raw.runs).map((run) => readRun(record(run))),
+    steps: list(raw.steps).map(texts),
+    scale: texts(raw.scale),
+    note: text(raw.note)
+  };
+}
+var numbers = (value) => list(value).map((item) => number(item));
+var readRun = (value) => ({
+  label: text(value.label),
+  x: numbers(value.x),
+  outputs: Object.fromEntries(Object.entries(record(value.outputs)).map(([step, output]) => [step, text(output)])),
+  same: text(value.same),
+  cells: new Map(Object.entries(record(value.cells)).map(([cell, pair]) => [cell, numbers(pair)]))
+});
+function valueOf(cells, box, index) {
+  const layer = box.plate?.cells[index] ?? -1;
+  return cells.get(layer >= 0 ? String(layer) : `${box.ids[0]}/${index}`);
+}
+
+// closeup/values.js
+var THUMBNAIL = 40;
+var STOPS = 8;
+function valuesPanel(ui, state, actions) {
+  const { h, textButton } = ui;
+  const { values, running } = state;
+  if (!values || values.missing || !values.runs.length) {
+    const words = values?.missing || (running ? "Running the inputs …" : "The values are not in this page.");
+    const again = !values && !running && textButton("Run inputs", actions.ask);
+    return { element: h("div", {}, h("p", { text: words }), again), light() {
+    } };
+  }
+  const run = values.runs[state.run] || values.runs[0];
+  const cell = h("p", { class: "ce-closeup-words" });
+  const element = h(
+    "div",
+    { class: "ce-values" },
+    h("div", { class: "ce-values-inputs" }, inputButtons(ui, values, run, actions), ownInput(ui, values, run, actions)),
+    h(
+      "div",
+      { class: "ce-values-outputs" },
+      h("p", { class: "ce-values-same", text: running ? "Running the input …" : run.same }),
+      outputTable(h, values, run, state.step),
+      scale(h, values),
+      cell,
+      values.note ? h("p", { class: "ce-values-note", text: values.note }) : null
+    )
+  );
+  function light() {
+    const box = state.picture?.byId.get(state.hover);
+    const value = box && state.cell >= 0 ? valueOf(run.cells, box, state.cell) : void 0;
+    const layer = box?.plate?.cells[state.cell] ?? -1;
+    const name2 = layer >= 0 ? `#${layer}` : `slice ${state.cell}`;
+    cell.textContent = value ? `Log-likelihood of ${box?.title} ${name2}: ${value[0].toPrecision(5).replace("-", "−")}` : "";
+  }
+  light();
+  return { element, light };
+}
+function inputButtons({ h, guard }, values, run, actions) {
+  const buttons = values.runs.map((one, at) => {
+    const thumbnail = values.image.length ? h("canvas", { "aria-hidden": "true" }) : null;
+    if (thumbnail) drawImage(thumbnail, one.x, values.image, values.most, THUMBNAIL);
+    return h(
+      "button",
+      {
+        type: "button",
+        class: "ce-values-input",
+        "aria-pressed": String(one === run),
+        title: values.image.length ? one.label : `${one.label}: ${one.x.join(", ")}`,
+        onclick: guard(() => actions.pick(at))
+      },
+      thumbnail,
+      h("span", { text: one.label })
+    );
+  });
+  return h("div", { class: "ce-values-pick", role: "group", "aria-label": "Inputs" }, buttons);
+}
+function ownInput(ui, values, run, actions) {
+  const { h, guard, textButton } = ui;
+  if (!values.paints) return null;
+  if (values.image.length) {
+    const pad = paintPad(ui, run.x, values.image, values.most, actions.runOwn);
+    const clear = textButton("Clear", () => actions.runOwn(run.x.map(() => 0)));
+    return h("div", { class: "ce-values-own" }, pad, clear);
+  }
+  const line2 = h("input", {
+    type: "text",
+    value: run.x.join(", "),
+    "aria-label": "Your own row: a number per variable"
+  });
+  const send = () => actions.runOwn(
+    String(line2.value).split(/[\s,;]+/).filter(Boolean).map(Number)
+  );
+  line2.addEventListener(
+    "keydown",
+    guard((event) => {
+      event.stopPropagation();
+      if (event.key === "Enter") send();
+    })
+  );
+  return h("div", { class: "ce-values-own" }, line2, textButton("Run", send));
+}
+function outputTable(h, { steps }, run, step) {
+  const ran = steps.filter(([number2]) => number2 in run.outputs);
+  const current = ran.reduce((last, [number2]) => Number(number2) <= step ? number2 : last, "");
+  const columns = ran.map(
+    ([number2, name2]) => h(
+      "span",
+      { class: "ce-values-output", "aria-current": number2 === current ? "step" : null },
+      h("span", { text: name2 }),
+      h("b", { text: run.outputs[number2] })
+    )
+  );
+  return h("div", { class: "ce-values-steps" }, columns);
+}
+function scale(h, { scale: [low, high, what] }) {
+  const stops = Array.from({ length: STOPS }, (_, at) => heat(at / (STOPS - 1))).join(",");
+  return h(
+    "div",
+    { class: "ce-values-scale" },
+    h("span", { text: low.replace("-", "−") }),
+    h("i", { style: `background:linear-gradient(90deg,${stops})` }),
+    h("span", { text: `${high.replace("-", "−")} ${what}` })
+  );
+}
+var STYLE = `
+.ce-values{display:flex;flex-wrap:wrap;gap:10px 24px;align-items:flex-start;margin-top:6px}
+.ce-values-inputs{display:flex;gap:12px;align-items:flex-start}
+.ce-values-pick{display:grid;grid-template-columns:repeat(3,auto);gap:6px}
+.ce-root button.ce-values-input{flex-direction:column;height:auto;padding:4px 6px;gap:2px}
+.ce-values-own{display:flex;flex-direction:column;gap:6px;align-items:flex-start}
+.ce-values-own input{width:min(320px,60vw);font:inherit;padding:4px 6px;color:inherit;background:var(--ce-ground);border:1px solid var(--ce-control);border-radius:6px}
+.ce-pad{border:1px solid var(--ce-control);cursor:crosshair;touch-action:none}
+.ce-values-outputs{flex:1 1 340px;min-width:0}
+.ce-values-same{margin:0 0 4px;font-size:15px;font-weight:600}
+.ce-values-steps{display:flex;flex-wrap:wrap;gap:2px 14px}
+.ce-values-output{display:inline-flex;flex-direction:column;padding:2px 4px;border-bottom:3px solid transparent;font-size:12.5px}
+.ce-values-output span{color:var(--ce-muted)}
+.ce-values-output b{font-variant-numeric:tabular-nums}
+.ce-values-output[aria-current]{border-bottom-color:var(--ce-accent)}
+.ce-values-scale{display:flex;align-items:center;gap:8px;margin-top:6px;font-size:12.5px}
+.ce-values-scale i{width:120px;height:12px;border:1px solid var(--ce-line)}
+.ce-values-note{margin:4px 0 0;color:var(--ce-muted);font-size:12.5px}
+`;
+
 // closeup/panel.js
 var MARGIN = 26;
-function makeCloseup({ make, h, button, textButton, guard }, store) {
-  const { state } = store;
+var POINTED = /* @__PURE__ */ new Set(["hover", "cell", "slice"]);
+var PARTS = [
+  { name: "memory", words: "Memory" },
+  { name: "table", words: "Index table" },
+  { name: "values", words: "Values" }
+];
+function makeCloseup(ui, { state }, actions) {
+  const { make, h, button, textButton, guard } = ui;
   const title = h("h2");
   const choices = h("div", { class: "ce-group", role: "group", "aria-label": "Parts of the close-up" });
   const sentence = h("p", { class: "ce-closeup-sentence" });
   const body = h("div", { class: "ce-closeup-body" });
-  const toggle = button("Show the close-up", "panel", () => store.set({ showCloseup: !state.showCloseup }), {});
+  const toggle = button("Show the close-up", "panel", actions.toggle);
   const bar = h("div", { class: "ce-closeup-bar" }, title, choices, sentence, toggle);
   const element = h("section", { class: "ce-closeup", "aria-label": "Close-up", hidden: true }, bar, body);
-  let drawing = null;
-  function shown() {
-    const { details, selection, options } = state;
-    if (isAsking(state) || options.closeup === false || !details?.closeup) return null;
-    return details.id && selection.includes(details.id) ? details.closeup : null;
-  }
-  function hover(slice) {
-    const box = inspectedBox(state);
-    if (box) store.set({ hover: slice < 0 ? "" : box.id, cell: slice });
-  }
-  const lit = () => {
+  let light = () => {
+  };
+  function lit() {
     const box = inspectedBox(state)?.id;
     return state.hover && state.hover === box && state.cell >= 0 ? state.cell : state.slice;
-  };
-  function drawParts(closeup) {
-    const { memory } = closeup;
-    drawing = null;
-    if (!memory) return;
-    const width = (element.clientWidth || state.width) - MARGIN;
-    sentence.textContent = memory.sentence;
-    if (state.closeup === "table") body.replaceChildren(memoryTable(h, memory));
-    else {
-      drawing = memoryDrawing(make, memory, state.palette, width, guard(hover));
-      drawing.light(lit());
-      body.replaceChildren(drawing.element);
-    }
   }
-  const choice = (name2, words) => textButton(words, () => store.set({ closeup: name2, showCloseup: true }), {
-    "aria-pressed": String(state.showCloseup && state.closeup === name2)
-  });
+  function drawMemory(memory) {
+    const width = (element.clientWidth || state.width) - MARGIN;
+    const hover = guard((slice) => actions.point(inspectedBox(state)?.id ?? "", slice));
+    const drawing = memoryDrawing(make, memory, state.palette, width, hover);
+    light = () => drawing.light(lit());
+    light();
+    body.replaceChildren(drawing.element);
+  }
+  function drawValues() {
+    const panel = valuesPanel(ui, state, actions);
+    light = panel.light;
+    body.replaceChildren(panel.element);
+  }
+  function drawBody({ memory }) {
+    light = () => {
+    };
+    sentence.textContent = state.closeup === "values" ? "" : memory?.sentence || "";
+    if (state.closeup === "values") drawValues();
+    else if (!memory) body.replaceChildren();
+    else if (state.closeup === "table") body.replaceChildren(memoryTable(h, memory));
+    else drawMemory(memory);
+  }
   return {
     element,
     reads: (
@@ -851,37 +1113,42 @@ function makeCloseup({ make, h, button, textButton, guard }, store) {
         "hover",
         "cell",
         "slice",
+        "step",
         "closeup",
-        "showCloseup"
+        "showCloseup",
+        "values",
+        "run",
+        "running"
       ]
     ),
     /** @param {unknown} _ @param {Changed} changed */
     draw(_, changed) {
-      const closeup = shown();
-      const pointed = [...changed].every((name2) => name2 === "hover" || name2 === "cell" || name2 === "slice");
-      if (pointed && drawing) return drawing.light(lit());
-      if (pointed) return void 0;
+      if ([...changed].every((name2) => POINTED.has(name2))) return light();
+      const closeup = closeupOf(state);
       element.hidden = !closeup;
       if (!closeup) return void 0;
+      const open = state.showCloseup;
       title.textContent = closeup.title;
-      toggle.setAttribute("aria-expanded", String(state.showCloseup));
-      body.hidden = sentence.hidden = !state.showCloseup;
-      choices.replaceChildren(choice("memory", "Memory"), choice("table", "Index table"));
-      return drawParts(closeup);
+      toggle.setAttribute("aria-expanded", String(open));
+      body.hidden = sentence.hidden = !open;
+      const choice = ({ name: name2, words }) => textButton(words, () => actions.choose(name2), { "aria-pressed": String(open && state.closeup === name2) });
+      choices.replaceChildren(...PARTS.map(choice));
+      return drawBody(closeup);
     }
   };
 }
-var STYLE = `
+var STYLE2 = `
 .ce-closeup{flex:none;max-height:46vh;overflow:auto;padding:6px 12px 8px;border-top:2px solid var(--ce-accent);background:var(--ce-panel)}
 .ce-closeup-bar{display:flex;flex-wrap:wrap;align-items:center;gap:4px 12px}
 .ce-closeup h2{font-size:14px;font-weight:650;margin:0;color:inherit}
 .ce-closeup-sentence{flex:1;min-width:200px;margin:0;font-size:13px}
+.ce-closeup-bar>button{margin-left:auto}
 .ce-strips{display:block;font:12px system-ui,sans-serif}
 .ce-closeup-words{margin:4px 0 0;min-height:1.4em;font-size:13px;overflow-wrap:anywhere}
 .ce-closeup-table{max-height:200px;overflow:auto;margin-top:6px}
 .ce-closeup-table table{border-collapse:collapse;font-size:12.5px;font-variant-numeric:tabular-nums}
 .ce-closeup-table :is(th,td){text-align:left;padding:2px 16px 2px 0;border-bottom:1px solid var(--ce-line)}
-`;
+${STYLE}`;
 
 // picture/shapes.js
 var short = (value) => String(Math.round(value * 10) / 10);
@@ -1143,6 +1410,52 @@ function makeCamera({ guard, timers }, store, { setView }, stage, root) {
   };
 }
 
+// controls/closing_up.js
+function makeClosingUp(store, { request, setView }) {
+  const { state } = store;
+  function ask() {
+    store.set({ running: true });
+    request("values");
+  }
+  return {
+    ask,
+    /** @param {string} part */
+    choose(part) {
+      store.set({ closeup: part, showCloseup: true });
+      if (part === "values" && !state.values && !state.running) ask();
+    },
+    /** @param {number} run */
+    pick(run) {
+      store.set({ run });
+    },
+    /** Run an input of the user's own, if it has a number for each variable. @param {number[]} painted */
+    runOwn(painted) {
+      const count = state.values?.runs[0]?.x.length ?? 0;
+      if (painted.length !== count || !painted.every(Number.isFinite)) {
+        throw new Error(`expected ${count} numbers, one for each variable; got ${painted.length}`);
+      }
+      setView({ painted });
+      ask();
+    },
+    /** The values have arrived: show those of the user's own input, if there is one. @param {any} value */
+    receive(value) {
+      const values = readValues(value);
+      const count = values?.runs.length ?? 0;
+      if (!values && state.view.painted) setView({ painted: null });
+      const grew = state.running && Boolean(state.view.painted);
+      store.set({ values, running: false, run: grew ? count - 1 : Math.min(state.run, Math.max(0, count - 1)) });
+    },
+    /** Where the close-up is shown or not. */
+    toggle() {
+      store.set({ showCloseup: !state.showCloseup });
+    },
+    /** Point at a slice: it is the cell at the pointer in the picture, too. @param {string} box @param {number} slice */
+    point(box, slice) {
+      store.set({ hover: slice < 0 ? "" : text(box), cell: slice });
+    }
+  };
+}
+
 // plates/svg_pen.js
 var escaped = (words) => words.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
 var ANCHORS = { left: "start", center: "middle", right: "end" };
@@ -1152,9 +1465,9 @@ function svgPen() {
   let [atX, atY] = [0, 0];
   let dash = [];
   let transform = "";
-  const add = (command, ...numbers3) => {
-    path += command + numbers3.map(short).join(" ");
-    [atX, atY] = numbers3.slice(-2);
+  const add = (command, ...numbers4) => {
+    path += command + numbers4.map(short).join(" ");
+    [atX, atY] = numbers4.slice(-2);
   };
   const alpha = () => pen2.globalAlpha < 1 ? ` opacity="${short(pen2.globalAlpha)}"` : "";
   const strokeOf = (d) => {
@@ -1183,7 +1496,7 @@ function svgPen() {
     /** @param {number} x @param {number} y */
     lineTo: (x, y) => add("L", x, y),
     /** @param {number[]} numbers */
-    bezierCurveTo: (...numbers3) => add("C", ...numbers3),
+    bezierCurveTo: (...numbers4) => add("C", ...numbers4),
     /**
      * A round corner: a line to where the corner begins, and a curve around it.
      * @param {number} x @param {number} y @param {number} toX @param {number} toY @param {number} radius
@@ -2303,7 +2616,7 @@ function makeInspector({ h, button, textButton }, store, { request, setView }, s
     }
   };
 }
-var STYLE2 = `
+var STYLE3 = `
 .ce-side{flex:0 0 300px;min-width:0;overflow:auto;border-left:1px solid var(--ce-line);background:var(--ce-panel);padding:10px 12px 16px}
 .ce-drawer .ce-side{position:absolute;right:0;top:0;bottom:0;width:min(320px,92%);z-index:3;box-shadow:-4px 0 18px var(--ce-shade)}
 .ce-side h2{display:flex;align-items:center;gap:6px;font-size:14px;line-height:1.3;margin:0 0 6px;font-weight:650;overflow-wrap:anywhere;color:inherit}
@@ -2333,7 +2646,7 @@ var makeZoom = ({ h, button }, { zoom, fit, focusOrFit }) => ({
     button("Focus on the selection (f)", "focus", focusOrFit)
   )
 });
-var STYLE3 = `
+var STYLE4 = `
 .ce-zoom{right:10px;top:8px;flex-direction:column}
 `;
 
@@ -2579,6 +2892,7 @@ function makePointing({ guard }, store, { root, stage, camera, selecting, hint }
     });
     on("click", (event) => {
       if (!dragged) {
+        hint.hide();
         click(event, pane);
         store.set({ slice: state.cell });
       }
@@ -2799,7 +3113,7 @@ function build(raw, floats, start) {
       label: text(record(action).label),
       beside: text(record(action).beside, raw.message ? "message" : "note")
     })),
-    origins: list(raw.origins).map(numbers),
+    origins: list(raw.origins).map(numbers2),
     matches: list(raw.matches).map((match) => ({ ...readHull(record(match)), nodes: texts(record(match).nodes) })),
     links: list(raw.links).flatMap((link) => readLink(record(link), byId) ?? []),
     other: null
@@ -2812,17 +3126,17 @@ function readLink(link, byId) {
   if (!source || !target || points.length < 2) return null;
   return { source, target, points, lines: texts(link.lines), at: Array.isArray(link.at) ? pointOf2(link.at) : null };
 }
-var numbers = (value) => list(value).map((item) => number(item));
+var numbers2 = (value) => list(value).map((item) => number(item));
 function readPlate(value) {
   if (!value || typeof value !== "object") return null;
   const { calls, news, reads, shape } = value;
   return {
-    cells: numbers(value.cells),
-    places: numbers(value.places),
-    unit: numbers(value.unit),
+    cells: numbers2(value.cells),
+    places: numbers2(value.places),
+    unit: numbers2(value.unit),
     gap: number(value.gap),
     room: number(value.room, 80),
-    marks: Object.fromEntries(Object.entries(record(value.marks)).map(([mark, cells]) => [mark, numbers(cells)])),
+    marks: Object.fromEntries(Object.entries(record(value.marks)).map(([mark, cells]) => [mark, numbers2(cells)])),
     calls: text(calls),
     news: text(news),
     reads: text(reads),
@@ -2886,7 +3200,7 @@ function readEdge(edge, byId) {
     read: text(edge.read),
     copied: number(edge.copied_bytes),
     label: text(edge.label),
-    pairs: numbers(edge.pairs),
+    pairs: numbers2(edge.pairs),
     bends: bends.map(pointOf2),
     points: [],
     run: "v"
@@ -2925,7 +3239,7 @@ function readCloseup(value) {
   if (!value || typeof value !== "object") return null;
   return { title: text(value.title), memory: value.memory ? readMemory(record(value.memory)) : null };
 }
-var numbers2 = (value) => list(value).map((item) => number(item));
+var numbers3 = (value) => list(value).map((item) => number(item));
 function readMemory(value) {
   return {
     sentence: text(value.sentence),
@@ -2933,7 +3247,7 @@ function readMemory(value) {
     sources: list(value.sources).map((strip) => readStrip(record(strip))),
     own: readStrip(record(value.own)),
     arity: number(value.arity),
-    reads: numbers2(value.reads),
+    reads: numbers3(value.reads),
     copy: text(value.copy),
     cut: text(value.cut)
   };
@@ -2944,7 +3258,7 @@ var readStrip = (value) => ({
   count: number(value.count),
   prefix: text(value.prefix),
   suffix: text(value.suffix),
-  numbers: numbers2(value.numbers),
+  numbers: numbers3(value.numbers),
   apart: value.apart === true
 });
 
@@ -3062,7 +3376,7 @@ function makeSearch({ h, guard }, store, { goTo }) {
     }
   };
 }
-var STYLE4 = `
+var STYLE5 = `
 .ce-root input[type=search]{width:132px;cursor:text}
 .ce-count{color:var(--ce-muted);min-width:4.2em;font-variant-numeric:tabular-nums}
 `;
@@ -3120,7 +3434,8 @@ function makeSelecting({ announce }, store, { save, setView }, { root, stage, ca
 
 // controls/readers.js
 var COORDINATES_MS = 400;
-function makeReaders({ doc, guard, timers, announce }, store, model, { camera, loading, hint, slides, settle }) {
+function makeReaders({ doc, guard, timers, announce }, store, model, page) {
+  const { camera, loading, hint, slides, closingUp, settle } = page;
   const { state } = store;
   function readOptions() {
     const options = asDict(model.get("options"));
@@ -3194,7 +3509,8 @@ function makeReaders({ doc, guard, timers, announce }, store, model, { camera, l
     picture: readThePicture,
     coordinates: readThePicture,
     progress: guard(readProgress, "progress"),
-    details: guard(() => store.set({ details: readDetails(model.get("details")) }), "details")
+    details: guard(() => store.set({ details: readDetails(model.get("details")) }), "details"),
+    values: guard(() => closingUp.receive(model.get("values")), "values")
   };
 }
 
@@ -3312,7 +3628,7 @@ var laneName = (lane) => LANES[lane] || lane;
 var lanesOf = (times) => Object.keys(LANES).filter((lane) => lane in times);
 var laneClass = (lane) => `ce-lane ce-lane-${text(lane).replace("recorded-", "")}${lane.startsWith("recorded-") ? " ce-lane-recorded" : ""}`;
 var timeWords = (ms) => ms >= 1e3 ? `${(ms / 1e3).toPrecision(3)} s` : ms >= 1 ? `${ms.toPrecision(3)} ms` : `${(1e3 * ms).toPrecision(3)} µs`;
-var STYLE5 = `
+var STYLE6 = `
 .ce-root .ce-lane-track{fill:var(--ce-line)}
 .ce-root .ce-lane-cpu{fill:var(--ce-viewLine);stroke:var(--ce-viewLine);background:var(--ce-viewLine);border-color:var(--ce-viewLine)}
 .ce-root .ce-lane-cuda{fill:var(--ce-copyLine);stroke:var(--ce-copyLine);background:var(--ce-copyLine);border-color:var(--ce-copyLine)}
@@ -3422,7 +3738,7 @@ function makeFilm({ make, guard }, { state }, { goTo }) {
     }
   };
 }
-var STYLE6 = `
+var STYLE7 = `
 .ce-film{flex:none;padding:6px 10px 4px;border-bottom:1px solid var(--ce-line);background:var(--ce-panel)}
 .ce-frames{display:flex;gap:6px;overflow-x:auto;padding:3px;scrollbar-width:thin}
 .ce-root button.ce-frame{flex:0 0 auto;display:grid;grid-template-columns:auto auto;align-items:center;justify-items:start;gap:0 8px;height:auto;min-width:92px;max-width:190px;padding:4px 8px 5px;text-align:left;line-height:1.25;border-color:var(--ce-line)}
@@ -3480,7 +3796,7 @@ ${error}`)) : h("span", { hidden: true })
     }
   };
 }
-var STYLE7 = `
+var STYLE8 = `
 .ce-strip{display:flex;flex-wrap:wrap;align-items:center;gap:6px 10px;padding:6px 12px;border-bottom:1px solid var(--ce-line);background:var(--ce-soft)}
 .ce-strip.ce-wrong{border-left:4px solid var(--ce-error)}
 .ce-strip p{margin:0;flex:1 1 240px;overflow-wrap:anywhere;white-space:pre-wrap}
@@ -3514,7 +3830,7 @@ function makeFoot(ui, { state }, { request }, pager) {
     }
   };
 }
-var STYLE8 = `
+var STYLE9 = `
 .ce-bottom{display:flex;flex:none;flex-wrap:wrap;background:var(--ce-panel)}
 .ce-bottom>.ce-legends{flex:10 1 480px}.ce-bottom>.ce-foot{flex:1 1 auto}
 .ce-foot{display:flex;flex:none;flex-wrap:wrap;align-items:center;gap:2px 16px;padding:4px 12px;border-top:1px solid var(--ce-line);background:var(--ce-panel);min-height:32px}
@@ -3546,7 +3862,7 @@ var makeFrame = ({ state }, root) => ({
     root.setAttribute("class", classes("ce-root", ...forms));
   }
 });
-var STYLE9 = `
+var STYLE10 = `
 .ce-root{--ce-radius:8px;box-sizing:border-box;position:relative;display:flex;flex-direction:column;width:100%;min-height:min-content;overflow:hidden;
   font:13px/1.4 ${FONT};color:var(--ce-fg);background:var(--ce-bg);border:1px solid var(--ce-line);border-radius:var(--ce-radius);text-align:left}
 .ce-root *{box-sizing:border-box}
@@ -3657,7 +3973,7 @@ function makeHelp({ h, guard, textButton }, store, { save }, root) {
     }
   };
 }
-var STYLE10 = `
+var STYLE11 = `
 .ce-help{position:absolute;inset:0;z-index:5;overflow:auto;background:var(--ce-panel);padding:12px 16px}
 .ce-help h2{margin:0 0 8px;font-size:14px}
 .ce-help ul{columns:2 300px;column-gap:28px;margin:0 0 10px;padding:0;list-style:none}
@@ -3699,7 +4015,7 @@ function makeHint({ h }, area) {
     showEdge: (edge, at, pane) => show(edgeFacts(edge), at, pane)
   };
 }
-var STYLE11 = `
+var STYLE12 = `
 .ce-hint{position:absolute;z-index:3;max-width:300px;padding:6px 9px;border-radius:6px;border:1px solid var(--ce-control);background:var(--ce-panel);color:var(--ce-fg);box-shadow:0 3px 12px var(--ce-shade);pointer-events:none;font-size:12px}
 .ce-hint b{display:block;font-size:12.5px;overflow-wrap:anywhere}
 .ce-hint span{display:block;color:var(--ce-muted);overflow-wrap:anywhere}
@@ -3807,22 +4123,22 @@ function changeParts(s, { role, sign }, roles) {
 }
 
 // parts/legend.js
-var STOPS = 10;
+var STOPS2 = 10;
 function legendItems(make, { picture, palette }) {
   const { h } = make;
   const items = picture ? picture.legend : [];
-  const scale = items.filter((item) => item.role === "scale");
+  const scale2 = items.filter((item) => item.role === "scale");
   const roles = items.filter((item) => item.role !== "scale");
   return [
-    ...scale.length ? [scaleItem(make, scale)] : [],
+    ...scale2.length ? [scaleItem(make, scale2)] : [],
     ...roles.map((item) => h("li", {}, swatch(make, item, palette), h("span", { text: item.text })))
   ];
 }
-function scaleItem({ h, s }, scale) {
+function scaleItem({ h, s }, scale2) {
   const id = `${uniqueName("ce")}-scale`;
   const stops = Array.from(
-    { length: STOPS + 1 },
-    (_, index) => s("stop", { offset: index / STOPS, "stop-color": heat(index / STOPS) })
+    { length: STOPS2 + 1 },
+    (_, index) => s("stop", { offset: index / STOPS2, "stop-color": heat(index / STOPS2) })
   );
   const bar = s(
     "svg",
@@ -3830,8 +4146,8 @@ function scaleItem({ h, s }, scale) {
     s("defs", {}, s("linearGradient", { id }, stops)),
     s("rect", { width: 120, height: 14, rx: 3, fill: `url(#${id})` })
   );
-  const high = scale.length > 1 ? scale[scale.length - 1].text : "";
-  return h("li", {}, h("span", { text: scale[0].text }), bar, high ? h("span", { text: high }) : null);
+  const high = scale2.length > 1 ? scale2[scale2.length - 1].text : "";
+  return h("li", {}, h("span", { text: scale2[0].text }), bar, high ? h("span", { text: high }) : null);
 }
 function makeLegend({ make, h }, { state }) {
   const items = h("ul", { class: "ce-legend", "aria-label": "Legend" });
@@ -3853,7 +4169,7 @@ function makeLegend({ make, h }, { state }) {
     }
   };
 }
-var STYLE12 = `
+var STYLE13 = `
 .ce-legend{display:flex;flex-wrap:wrap;align-items:center;gap:3px 14px;padding:5px 12px;margin:0;border-top:1px solid var(--ce-line);background:var(--ce-panel);font-size:12px;list-style:none}
 .ce-legend li{display:inline-flex;align-items:center;gap:6px;margin:0;padding:0}
 .ce-legend svg{flex:none}
@@ -3902,7 +4218,7 @@ function makeLoading({ h, textButton, timers, announce }, { state }, { root, can
     }
   };
 }
-var STYLE13 = `
+var STYLE14 = `
 .ce-busy .ce-stage{opacity:.45}
 .ce-progress{position:absolute;left:0;right:0;top:0;height:3px;overflow:hidden;z-index:4}
 .ce-progress::before{content:"";position:absolute;inset:0;width:35%;background:var(--ce-accent);animation:ce-run 1.1s infinite ease-in-out}
@@ -3917,7 +4233,7 @@ var ZOOMED = 1.08;
 function makeMinimap({ h, guard }, { state }, stage, camera) {
   const element = h("canvas", { class: "ce-map", width: WIDTH2, height: HEIGHT2, "aria-hidden": "true", hidden: true });
   const pen2 = typeof element.getContext === "function" ? element.getContext("2d") : null;
-  let scale = null;
+  let scale2 = null;
   function colourOf2(box, picture, selected) {
     const { roles } = state.palette;
     if (box.change !== "kept") return roles[box.change];
@@ -3928,7 +4244,7 @@ function makeMinimap({ h, guard }, { state }, stage, camera) {
   function paint(picture) {
     const k = Math.min((WIDTH2 - 2 * EDGE) / picture.width, (HEIGHT2 - 2 * EDGE) / picture.height);
     const [ox, oy] = [(WIDTH2 - k * picture.width) / 2, (HEIGHT2 - k * picture.height) / 2];
-    scale = { k, ox, oy };
+    scale2 = { k, ox, oy };
     const selected = new Set(state.selection);
     pen2.clearRect(0, 0, WIDTH2, HEIGHT2);
     for (const box of picture.boxes) {
@@ -3944,9 +4260,9 @@ function makeMinimap({ h, guard }, { state }, stage, camera) {
   }
   function jump(event) {
     const rect = element.getBoundingClientRect();
-    if (!scale || !rect.width) return;
-    const x = ((event.clientX - rect.left) * WIDTH2 / rect.width - scale.ox) / scale.k;
-    const y = ((event.clientY - rect.top) * HEIGHT2 / rect.height - scale.oy) / scale.k;
+    if (!scale2 || !rect.width) return;
+    const x = ((event.clientX - rect.left) * WIDTH2 / rect.width - scale2.ox) / scale2.k;
+    const y = ((event.clientY - rect.top) * HEIGHT2 / rect.height - scale2.oy) / scale2.k;
     camera.moveTo({ k: state.camera.k, x, y });
   }
   const drag = (event) => {
@@ -3971,7 +4287,7 @@ function makeMinimap({ h, guard }, { state }, stage, camera) {
     )
   };
 }
-var STYLE14 = `
+var STYLE15 = `
 .ce-map{position:absolute;right:10px;bottom:10px;width:150px;height:100px;border:1px solid var(--ce-line);border-radius:6px;background:var(--ce-panel);box-shadow:0 1px 4px var(--ce-shade);cursor:pointer}
 `;
 
@@ -4034,7 +4350,7 @@ function makePager({ h, button }, { state }, turn) {
     words: () => words.textContent
   };
 }
-var STYLE15 = `
+var STYLE16 = `
 .ce-pager{display:flex;gap:4px;align-items:center;flex:0 1 auto;min-width:0;max-width:min(100%,460px)}
 .ce-pager span{overflow:hidden;text-overflow:ellipsis;white-space:nowrap;padding:0 6px}
 `;
@@ -4189,7 +4505,7 @@ function makeSlides({ h, textButton, guard }, store, { save }, loading, { root, 
     }
   };
 }
-var STYLE16 = `
+var STYLE17 = `
 .ce-root.ce-slides{position:fixed;inset:0;z-index:2000;height:auto!important;width:auto;border:0;border-radius:0;font-size:16px;padding:0 24px}
 .ce-slides>.ce-bar,.ce-slides>.ce-film,.ce-slides>.ce-strip,.ce-slides>.ce-bottom,.ce-slides .ce-closeup,.ce-slides .ce-side,.ce-slides .ce-table,.ce-slides .ce-help,.ce-slides .ce-zoom,.ce-slides .ce-map,.ce-slides .ce-modes{display:none!important}
 .ce-root.ce-slides:focus-visible{outline:none}
@@ -4282,7 +4598,7 @@ function layLabel({ box, ring, bars, texts: texts2 }, k, least) {
   });
 }
 var classOf = (at, isNews) => at === 0 ? "ce-plate-title" : at === 1 ? "ce-plate-calls" : isNews ? "ce-plate-news" : "ce-plate-line";
-var STYLE17 = `
+var STYLE18 = `
 .ce-stage text.ce-plate-title,.ce-stage text.ce-plate-calls,.ce-stage text.ce-plate-line,.ce-stage text.ce-plate-news{dominant-baseline:auto;text-anchor:middle;fill:var(--ce-fg);paint-order:stroke;stroke:var(--ce-ground);stroke-width:3px;stroke-linejoin:round}
 .ce-plate-title,.ce-plate-calls{font-weight:600}
 .ce-stage text.ce-plate-line{fill:var(--ce-muted)}
@@ -4322,7 +4638,7 @@ function layLink({ link, group, texts: texts2 }, k, least, lit) {
     text2.setAttribute("y", y + LINE2 * size * (line2 + 0.75));
   });
 }
-var STYLE18 = `
+var STYLE19 = `
 .ce-link-line{fill:none;stroke:var(--ce-nearMiss);stroke-width:2px;stroke-dasharray:2 5;stroke-linecap:round;vector-effect:non-scaling-stroke}
 .ce-link-reach{fill:none;stroke:transparent;stroke-width:14px;pointer-events:stroke;vector-effect:non-scaling-stroke}
 .ce-stage .ce-link:hover text.ce-reason{visibility:visible}
@@ -4421,6 +4737,7 @@ var NUMBERED2 = 2.25;
 var MAX_LINES = 6e3;
 var [DEEP, DEEPER] = [4, 8];
 var FAINT = 0.16;
+var MIDDLE = 0.18;
 var MAX_CROSS = 12;
 function paintDepth({ pen: pen2, picture, palette }, box, alpha) {
   const { fill } = colourOf(box, picture, palette);
@@ -4443,13 +4760,15 @@ function paintFrame({ pen: pen2, palette }, box, alpha) {
   pen2.globalAlpha = 1;
 }
 function paintCells(canvas, box, cells) {
-  const { pen: pen2, picture, palette, k, lit } = canvas;
+  const { pen: pen2, picture, palette, k, lit, values } = canvas;
   const { fill, ink, hatch } = colourOf(box, picture, palette);
   const forced = palette.forced;
   for (const { cell, area, alpha } of cells) {
     const side = k * Math.min(area.w, area.h);
     pen2.globalAlpha = lit && !lit.has(nameOf2(box.id, cell.index)) ? alpha * FAINT : alpha;
-    pen2.fillStyle = fill;
+    const value = values ? valueOf(values, box, cell.index) : null;
+    const own = value ? heat(value[1]) : values ? palette.roles.box : fill;
+    pen2.fillStyle = own;
     pen2.beginPath();
     if (!cell.closed && side > ROUND)
       pen2.roundRect(area.x, area.y, area.w, area.h, Math.min(4, area.w / 5, area.h / 5));
@@ -4461,10 +4780,11 @@ function paintCells(canvas, box, cells) {
       pen2.lineWidth = outlined ? 0.8 : 1;
       pen2.stroke();
     }
-    if (side > NUMBERED2 * canvas.text && cell.layer >= 0) paintNumber(canvas, cell, area, ink);
+    if (side > NUMBERED2 * canvas.text && cell.layer >= 0) paintNumber(canvas, cell, area, value ? inkOnHeat(own) : ink);
   }
   pen2.globalAlpha = 1;
 }
+var inkOnHeat = (fill) => luminance(fill) > MIDDLE ? "#000000" : "#ffffff";
 function paintNumber({ pen: pen2, k, text: text2 }, cell, area, ink) {
   pen2.font = `${text2 / k}px ${FONT}`;
   pen2.textAlign = "center";
@@ -4583,7 +4903,7 @@ function platesScene(make, palette) {
   let plan = { moving: [], leaving: [] };
   let hold = 0;
   let former = /* @__PURE__ */ new Set();
-  let marks = { selected: /* @__PURE__ */ new Set(), found: null, hull: "", hover: "", focus: "", cell: -1 };
+  let marks = { selected: /* @__PURE__ */ new Set(), found: null, hull: "", hover: "", focus: "", cell: -1, values: null };
   let camera = { k: 1, x: 0, y: 0 };
   let [width, height, t] = [0, 0, 1];
   let text2 = 12;
@@ -4621,7 +4941,7 @@ function platesScene(make, palette) {
   function draw(pen3, shown) {
     const known3 = shown.edges.every(({ pairs }) => pairs.length);
     const lit = known3 && t >= 1 && marks.hover ? relativesOf(shown, marks.hover, marks.cell) : null;
-    const ink = { ...state(), pen: pen3, picture: shown, lit };
+    const ink = { ...state(), pen: pen3, picture: shown, lit, values: marks.values };
     const cells = shownCells();
     paintLines(ink, new Map(cells.map(({ cell, area }) => [nameOf2(cell.box.id, cell.index), area])));
     const e = progress();
@@ -5020,7 +5340,7 @@ function canvasScene(make, palette) {
   let now = /* @__PURE__ */ new Map();
   let [width, height, t] = [0, 0, 1];
   let camera = { k: 1, x: 0, y: 0 };
-  let marks = { selected: /* @__PURE__ */ new Set(), found: null, hull: "", hover: "", focus: "", cell: -1 };
+  let marks = { selected: /* @__PURE__ */ new Set(), found: null, hull: "", hover: "", focus: "", cell: -1, values: null };
   let hulls = [];
   let waiting = 0;
   let closed = false;
@@ -5120,10 +5440,15 @@ var INSET = 34;
 var MOVE_MS = 320;
 var [TEXT, SLIDE_TEXT] = [12, 16];
 var [MAX_FIT, SLIDE_FIT] = [1.2, 3];
-var MARKS = (
+var EMPHASIZED = (
   /** @type {const} */
   ["selection", "found", "hull", "hover", "focus", "cell"]
 );
+var VALUES = (
+  /** @type {const} */
+  ["details", "closeup", "showCloseup", "values", "run"]
+);
+var MARKS = [...EMPHASIZED, ...VALUES];
 var SCENES = { plates: platesScene, canvas: canvasScene, svg: svgScene };
 function makeStage({ make, h }, { state }, { root, attach }) {
   const element = h("div", { class: "ce-views" });
@@ -5199,7 +5524,7 @@ function makeStage({ make, h }, { state }, { root, attach }) {
     focusedBox,
     reads: (
       /** @type {const} */
-      ["picture", "palette", "camera", ...MARKS]
+      ["picture", "palette", "camera", ...EMPHASIZED, ...VALUES]
     ),
     /** @param {unknown} _ @param {Changed} changed */
     draw(_, changed) {
@@ -5236,7 +5561,7 @@ function makeStage({ make, h }, { state }, { root, attach }) {
     }
   };
 }
-var STYLE19 = `
+var STYLE20 = `
 .ce-views{position:relative;display:flex;flex:1 1 auto;min-width:0;min-height:0}
 .ce-view{position:relative;flex:1 1 0;min-width:0;min-height:0;overflow:hidden;cursor:grab;touch-action:none}
 .ce-view+.ce-view{border-left:2px solid var(--ce-line)}
@@ -5326,7 +5651,7 @@ function makeStepper({ make, h, button, guard }, store, { goTo, goToEnd, walk, s
     }
   };
 }
-var STYLE20 = `
+var STYLE21 = `
 .ce-bar.ce-steps{flex-wrap:nowrap}
 .ce-slider{position:relative;flex:1 1 160px;min-width:90px;height:28px}
 .ce-slider input{-webkit-appearance:none;appearance:none;position:absolute;inset:0;width:100%;height:28px;margin:0;padding:0;background:transparent;cursor:pointer}
@@ -5346,7 +5671,7 @@ var STYLE20 = `
 `;
 
 // shared/failures.js
-var STYLE21 = `
+var STYLE22 = `
 .ce-fatal{padding:14px 16px;border-left:4px solid var(--ce-error);margin:10px;background:var(--ce-panel);overflow-wrap:anywhere}
 .ce-fatal b{display:block}
 `;
@@ -5372,7 +5697,7 @@ function makeFailures({ h }, announce) {
 }
 
 // scenes/style.js
-var STYLE22 = `
+var STYLE23 = `
 .ce-root g.ce-box:focus-visible{outline:none}
 .ce-tip{pointer-events:none}
 .ce-stage text{font-family:inherit;dominant-baseline:central;user-select:none;-webkit-user-select:none}
@@ -5475,7 +5800,7 @@ function makeTable({ h, button, textButton }, store) {
     }
   };
 }
-var STYLE23 = `
+var STYLE24 = `
 .ce-table{position:absolute;inset:0;z-index:2;overflow:auto;background:var(--ce-bg);padding:0 10px 10px}
 .ce-table table{border-collapse:collapse;width:100%;font-size:12.5px;font-variant-numeric:tabular-nums;margin:0;color:inherit}
 .ce-table caption{text-align:left;padding:8px 0;color:var(--ce-muted);caption-side:top}
@@ -5589,7 +5914,7 @@ function blocksPath(x, size, calls) {
   }
   return d;
 }
-var STYLE24 = `
+var STYLE25 = `
 .ce-timeline{flex:none;display:flex;flex-wrap:wrap;align-items:center;gap:3px 14px;padding:5px 12px;border-top:1px solid var(--ce-line);background:var(--ce-panel)}
 .ce-runs{flex:1 1 480px;display:grid;grid-template-columns:auto 1fr auto;gap:3px 10px;align-items:center;font-size:12.5px}
 .ce-run{display:block;width:100%;height:14px}
@@ -5664,7 +5989,7 @@ function makeToolbar({ h, guard }, { state }, { setView }, setMode) {
     }
   };
 }
-var STYLE25 = `
+var STYLE26 = `
 .ce-segments button{border-radius:0;margin-left:-1px}
 .ce-segments button:first-child{border-radius:6px 0 0 6px;margin-left:0}
 .ce-segments button:last-child{border-radius:0 6px 6px 0}
@@ -5673,32 +5998,32 @@ var STYLE25 = `
 `;
 
 // parts/style.js
-var STYLE26 = [
-  STYLE9,
-  STYLE25,
-  STYLE4,
-  STYLE20,
-  STYLE6,
-  STYLE24,
+var STYLE27 = [
+  STYLE10,
+  STYLE26,
+  STYLE5,
+  STYLE21,
   STYLE7,
-  STYLE19,
-  STYLE3,
+  STYLE25,
+  STYLE8,
+  STYLE20,
+  STYLE4,
+  STYLE16,
   STYLE15,
+  STYLE12,
   STYLE14,
+  STYLE3,
+  STYLE24,
   STYLE11,
   STYLE13,
-  STYLE2,
-  STYLE23,
-  STYLE10,
-  STYLE12,
-  STYLE8,
-  STYLE21,
-  STYLE5,
+  STYLE9,
   STYLE22,
-  STYLE17,
-  STYLE,
+  STYLE6,
+  STYLE23,
   STYLE18,
-  STYLE16,
+  STYLE2,
+  STYLE19,
+  STYLE17,
   SYSTEM_STYLE
 ].join("");
 
@@ -5760,9 +6085,10 @@ function render({ model, el }) {
   const selecting = makeSelecting(ui, store, saving, { root, stage, camera, lit: () => pager.words() });
   const timing = makeTiming(store, saving);
   const pointing = makePointing(ui, store, { root, stage, camera, selecting, hint });
+  const closingUp = makeClosingUp(store, saving);
   const stepper = makeStepper(ui, store, stepping);
   const film = makeFilm(ui, store, stepping);
-  const closeup = makeCloseup(ui, store);
+  const closeup = makeCloseup(ui, store, closingUp);
   const timeline = makeTimeline(ui, store, timing);
   const copying = makeCopying(ui, store, stage);
   const slides = makeSlides(ui, store, saving, loading, { root, copy: copying.slideButton });
@@ -5899,7 +6225,7 @@ function render({ model, el }) {
     camera.settle();
   }
   const retheme = guard(() => store.set({ palette: paletteFor(doc, state.options.theme) }));
-  const readers = makeReaders(ui, store, model, { camera, loading, hint, slides, settle });
+  const readers = makeReaders(ui, store, model, { camera, loading, hint, slides, closingUp, settle });
   const closing = [onChangesTogether(model, readers), watchTheme(doc, retheme), keys.listenToPage(doc)];
   const stop = guard(requesting.stop);
   doc.addEventListener(STOPPED, stop);
@@ -5910,7 +6236,7 @@ function render({ model, el }) {
     watch.observe(area);
     closing.push(() => watch.disconnect());
   }
-  const sheet = h("style", { text: STYLE26 });
+  const sheet = h("style", { text: STYLE27 });
   el.appendChild(sheet);
   el.appendChild(root);
   store.draw();

@@ -74,6 +74,7 @@ function recordingModel(recording, page = {}) {
     steps: JSON.stringify(recording.steps),
     ...placeOf({ ...here, ...page.start }),
     details: "",
+    values: recording.values ? JSON.stringify(recording.values) : "",
     options: page.options || {
       modes,
       colours: [...new Set(keys.map((key) => key[2] || first.colour_by))],

@@ -22,7 +22,7 @@ from explorer.app.dashboard.panes.header import CIRCUIT_WIDTH, Header
 from explorer.app.dashboard.panes.messages import Messages
 from explorer.app.dashboard.panes.tables import html_pane
 from explorer.app.dashboard.panes.tools import DRAWER_HEIGHT, Drawer
-from explorer.app.dashboard.panes.values import check_values
+from explorer.app.dashboard.panes.values import check_values, run_inputs
 from explorer.app.dashboard.theme import HEADER_STYLE, THEMES, page_template
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.heap import release_heap_soon
@@ -74,6 +74,7 @@ class Dashboard:
             "timing": self.workspace.measuring.start_everything,
             "cancel": self.workspace.background.cancel,
             RUN_MORE: self._run_more,
+            "values": lambda: run_inputs(self.workspace, self.link.painted),
         }
         self.link = GraphLink(session, self.graph, requests, self.workspace.guard)
         self.other_link: GraphLink | None = None

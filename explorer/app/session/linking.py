@@ -4,10 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
+from explorer.app.session.running import run_values
 from explorer.app.session.session import Session
 from explorer.app.session.view_state import check_look
 from explorer.views import SHOW_ALL, SHOW_MISSES
-from widgets.schema import DetailsView, PictureView, StepView
+from widgets.schema import DetailsView, PictureView, StepView, ValuesView
 
 UserChangeCallback = Callable[[Mapping[str, Any]], None]
 Guard = Callable[[UserChangeCallback], UserChangeCallback]
@@ -23,6 +24,7 @@ class GraphHost(Protocol):
     def show_picture(self, picture: PictureView, coordinates: bytes) -> None: ...
     def show_steps(self, steps: Sequence[StepView], step: int) -> None: ...
     def show_details(self, details: DetailsView | None) -> None: ...
+    def show_values(self, values: ValuesView | None) -> None: ...
     def show_state(self, step: int, selection: Sequence[str], view: Mapping[str, Any]) -> None: ...
     def on_user_change(self, callback: UserChangeCallback) -> None: ...
 
@@ -43,6 +45,8 @@ class GraphLink:
         self.session = session
         self.host = host
         self.requests = dict(requests or {})
+        self.painted: tuple[float, ...] = ()
+        """The input that the reader has painted or written."""
         self._is_notifying = False
         self.close = session.listen(self._draw)
         host.on_user_change(self._on_user_change if guard is None else guard(self._on_user_change))
@@ -65,6 +69,8 @@ class GraphLink:
         """Change the display and the step; both together if both change, so that nothing is drawn in between."""
         session = self.session
         view = changes.get("view", {})
+        if "view" in changes:
+            self.painted = tuple(map(float, view.get("painted") or ()))
         found = {name: view[name] for name in LOOK if isinstance(view.get(name), str)}
         look = replace(session.look, **found)
         step = max(0, min(int(changes.get("step", session.step)), len(session.opened.trace.steps) - 1))
@@ -82,6 +88,8 @@ class GraphLink:
             self.session.change_look(near_misses=name.removeprefix(SHOW_MISSES))
         elif name == SHOW_ALL:
             self.session.change_look(group_by="none", everything=True)
+        elif name == "values":
+            self.session.show_values(run_values(self.session.index, self.painted, paints=True))
 
     # ------------------------------------------------------------------ session -> drawing
 
@@ -100,5 +108,7 @@ class GraphLink:
                 host.show_state(session.step, session.selection, view)
             if names & {"trace", "step", "look", "selection", "times"}:
                 host.show_details(session.details())
+            if names & {"trace", "values"}:
+                host.show_values(session.values)
         finally:
             self._is_notifying = False

@@ -27,14 +27,14 @@ from explorer.views import (
     picture,
     steps,
 )
-from widgets.schema import DetailsView, SectionView, StepView
+from widgets.schema import DetailsView, SectionView, StepView, ValuesView
 
 Listener = Callable[[frozenset[str]], None]
 KEPT_PICTURES = 24
 
 KNOWN_BEFORE = ("Node", "Numbers")
 """The sections of the details of a box that say nothing about later steps."""
-EVENTS = frozenset({"trace", "step", "selection", "look", "times", "checks", "trial", "other"})
+EVENTS = frozenset({"trace", "step", "selection", "look", "times", "checks", "trial", "values", "other"})
 """The names that listeners receive."""
 
 
@@ -59,6 +59,8 @@ class Session:
         self.state = self._possible(opened, state)
         self.findings = Findings()
         self.trial: PatternTrial | None = None
+        self.values: ValuesView | None = None
+        """What the circuit computes for some inputs, once the reader has asked for it."""
         self.hidden_after: int | None = None
         """While a question is asked: the results of later steps are hidden."""
         self._listeners: list[Listener] = []
@@ -106,7 +108,7 @@ class Session:
     def open(self, opened: Opened, state: ViewState) -> None:
         """Switch to a different trace. The measurements of the old one are dropped."""
         self._pictures.clear()
-        self.findings, self.trial, self.hidden_after = Findings(), None, None
+        self.findings, self.trial, self.hidden_after, self.values = Findings(), None, None, None
         self.opened, self.state = opened, self._possible(opened, state)
         self._drop_unknown_boxes()
         self._tell(*EVENTS)
@@ -178,6 +180,11 @@ class Session:
         if trial != self.trial:
             self.trial = trial
             self._tell("trial")
+
+    def show_values(self, values: ValuesView) -> None:
+        """Show what the circuit computes for some inputs."""
+        self.values = values
+        self._tell("values")
 
     def hide_after(self, step: int | None) -> None:
         """Hide what happens after a step, until called with None."""

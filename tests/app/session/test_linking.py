@@ -25,6 +25,7 @@ class Host:
         self.coordinates = b""
         self.steps: Any = []
         self.details: Any = None
+        self.values: Any = None
         self.reader: UserChangeCallback = lambda changes: None
 
     def show_picture(self, picture: Any, coordinates: bytes) -> None:
@@ -39,6 +40,10 @@ class Host:
     def show_details(self, details: Any) -> None:
         self.calls.append("details")
         self.details = details
+
+    def show_values(self, values: Any) -> None:
+        self.calls.append("values")
+        self.values = values
 
     def show_state(self, step: int, selection: Sequence[str], view: Mapping[str, Any]) -> None:
         self.calls.append("state")
@@ -73,7 +78,7 @@ Linked = tuple[Session, Host, list[frozenset[str]]]
 def test_everything_is_drawn_initially(opened: Opened) -> None:
     session, host = Session(opened, ViewState(step=3, look=DisplayOptions(mode="after"))), Host()
     GraphLink(session, host)
-    assert sorted(host.did()) == ["details", "picture", "state", "steps"]
+    assert sorted(host.did()) == ["details", "picture", "state", "steps", "values"]
     assert (host.step, host.view["mode"], host.view["zoom"]) == (3, "after", {"k": 2})
     assert len(host.steps) == len(opened.trace.steps)
     assert host.picture["step"] == 3
@@ -192,3 +197,14 @@ def test_a_closed_link_draws_nothing_more(opened: Opened) -> None:
     link.close()
     session.go(3)
     assert host.did() == []
+
+
+def test_values_are_run_when_the_reader_asks_for_them(linked: Linked) -> None:
+    _, host, events = linked
+    assert host.values is None
+    host.reader({"view": {**host.view, "painted": [1] * 64}})
+    host.reader({"request": {"name": "values", "n": 1}})
+    assert events == [frozenset({"values"})]
+    assert host.did() == ["values"]
+    shown: Any = host.values
+    assert [run["label"] for run in shown["runs"]] == ["0", "1", "3", "7", "yours"]

@@ -132,6 +132,7 @@ export function makePointing({ guard }, store, { root, stage, camera, selecting,
     });
     on("click", (event) => {
       if (!dragged) {
+        hint.hide();
         click(event, pane);
         store.set({ slice: state.cell });
       }

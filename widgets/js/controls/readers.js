@@ -18,10 +18,12 @@ const COORDINATES_MS = 400;
  * @param {import("../parts/ui.js").Ui} ui @param {import("../parts/state.js").Store} store
  * @param {import("../shared/contract.js").Model} model
  * @param {{camera: import("./camera.js").CameraControl, loading: import("../parts/loading.js").Loading,
- *   hint: import("../parts/hint.js").Hint, slides: import("../parts/slides.js").Slides, settle(): void}} page `settle`: measures the view again
+ *   hint: import("../parts/hint.js").Hint, slides: import("../parts/slides.js").Slides,
+ *   closingUp: import("./closing_up.js").ClosingUp, settle(): void}} page `settle`: measures the view again
  * @returns {Record<string, () => void>}
  */
-export function makeReaders({ doc, guard, timers, announce }, store, model, { camera, loading, hint, slides, settle }) {
+export function makeReaders({ doc, guard, timers, announce }, store, model, page) {
+  const { camera, loading, hint, slides, closingUp, settle } = page;
   const { state } = store;
 
   function readOptions() {
@@ -114,5 +116,6 @@ export function makeReaders({ doc, guard, timers, announce }, store, model, { ca
     coordinates: readThePicture,
     progress: guard(readProgress, "progress"),
     details: guard(() => store.set({ details: readDetails(model.get("details")) }), "details"),
+    values: guard(() => closingUp.receive(model.get("values")), "values"),
   };
 }

@@ -23,7 +23,9 @@ const MOVE_MS = 320;
 const [TEXT, SLIDE_TEXT] = [12, 16];
 /** Plates are enlarged up to this scale, and more on a slide. */
 const [MAX_FIT, SLIDE_FIT] = [1.2, 3];
-const MARKS = /** @type {const} */ (["selection", "found", "hull", "hover", "focus", "cell"]);
+const EMPHASIZED = /** @type {const} */ (["selection", "found", "hull", "hover", "focus", "cell"]);
+const VALUES = /** @type {const} */ (["details", "closeup", "showCloseup", "values", "run"]);
+const MARKS = [...EMPHASIZED, ...VALUES];
 /** How pictures are drawn. */
 const SCENES = { plates: platesScene, canvas: canvasScene, svg: svgScene };
 
@@ -120,7 +122,7 @@ export function makeStage({ make, h }, { state }, { root, attach }) {
     viewport,
     hasFocus,
     focusedBox,
-    reads: /** @type {const} */ (["picture", "palette", "camera", ...MARKS]),
+    reads: /** @type {const} */ (["picture", "palette", "camera", ...EMPHASIZED, ...VALUES]),
     /** @param {unknown} _ @param {Changed} changed */
     draw(_, changed) {
       const redrawn = changed.has("picture") || changed.has("palette");

@@ -20,11 +20,13 @@ import { text } from "../shared/reading.js";
  *   playing: boolean, onlyChanging: boolean, query: string, stopped: boolean,
  *   showTable: boolean, showAllRows: boolean, showHelp: boolean, showSide: boolean,
  *   slice: number, closeup: string, showCloseup: boolean,
+ *   values: import("../closeup/values_reading.js").Values | null, run: number, running: boolean,
  * }} State
  * `found`: the boxes that match `query`; `hull`: the lit match; `hover`, `focus`: boxes; `cell`: the cell at the pointer;
  * `width`: pixels of the view; `roomy`: the window is high enough for a legend below the picture; `stopped`: the host does
  * not answer any more; `showSide`: the inspector is open as a drawer, or closed beside the picture; `slice`: the cell that was
- * clicked, or -1; `closeup`: the part of the close-up that is shown; `progress`: of a measurement.
+ * clicked, or -1; `closeup`: the part of the close-up that is shown; `progress`: of a measurement; `run`: the input of `values`
+ * that is shown; `running`: the host was asked for values.
  * @typedef {ReturnType<typeof import("../shared/store.js").makeStore<State>>} Store
  * @typedef {ReadonlySet<keyof State>} Changed  the fields that have changed
  */
@@ -61,6 +63,9 @@ export const initialState = (palette) => ({
   showHelp: false,
   showSide: false,
   closeup: "memory",
+  values: null,
+  run: 0,
+  running: false,
   showCloseup: true,
 });
 
@@ -112,12 +117,26 @@ export const captionOf = (state) => (state.picture && !isAsking(state) ? state.p
 /** @param {Readonly<State>} state */
 export const messageOf = (state) => (state.picture && !isAsking(state) ? state.picture.message : "");
 
+/** The close-up of the selected plate. @param {Readonly<State>} state */
+export function closeupOf(state) {
+  const { details, selection, options } = state;
+  if (isAsking(state) || options.closeup === false || !details?.closeup) return null;
+  return details.id && selection.includes(details.id) ? details.closeup : null;
+}
+
+/** The values that the cells show. @param {Readonly<State>} state */
+function cellValues(state) {
+  const shown = state.closeup === "values" && state.showCloseup && closeupOf(state);
+  return (shown && state.values?.runs[state.run]?.cells) || null;
+}
+
 /** What is emphasized in the scenes. @param {Readonly<State>} state @returns {Marks} */
-export const marksOf = ({ selection, found, hull, hover, focus, cell }) => ({
-  selected: new Set(selection),
-  found,
-  hull,
-  hover,
-  focus,
-  cell,
+export const marksOf = (state) => ({
+  selected: new Set(state.selection),
+  found: state.found,
+  hull: state.hull,
+  hover: state.hover,
+  focus: state.focus,
+  cell: state.cell,
+  values: cellValues(state),
 });

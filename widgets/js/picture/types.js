@@ -35,7 +35,8 @@
  * @typedef {{k: number, x: number, y: number}} Camera  scale, and the point of the picture at the centre of the
  * viewport
  * @typedef {{selected: Set<string>, found: Set<string> | null, hull: string, hover: string, focus: string,
- *   cell: number}} Marks  `cell`: position of the cell at the pointer in the box `hover`, or -1
+ *   cell: number, values: import("../closeup/values_reading.js").Cells | null}} Marks  `cell`: position of the cell at the pointer in
+ *   the box `hover`, or -1; `values`: what the cells show in place of their kind
  * @typedef {{stage: any, list: any, show(picture: Picture, from: Map<string, Point>): number | void, frame(t: number): void, progress?(t: number): number,
  *   look(camera: Camera, width: number, height: number, text?: number): void, mark(marks: Marks): void, recolour(): void,
  *   focus(id: string): void, places(): Map<string, Point>, canvasSvg?(): string, close(): void}} Scene  `list`: the list box; `show` returns how many milliseconds it

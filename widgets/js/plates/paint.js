@@ -1,6 +1,8 @@
 /** Cells and the lines between them on a canvas. */
 
+import { valueOf } from "../closeup/values_reading.js";
 import { FONT } from "../shared/measuring.js";
+import { heat, luminance } from "../shared/theme.js";
 import { colourOf } from "./cells.js";
 import { nameOf } from "./relatives.js";
 
@@ -12,7 +14,8 @@ import { nameOf } from "./relatives.js";
  * @typedef {import("./cells.js").Area} Area
  * @typedef {import("./cells.js").Cell} Cell
  * @typedef {{cell: Cell, area: Area, alpha: number}} Shown
- * @typedef {{pen: any, picture: Picture, palette: Palette, k: number, text: number, lit: Set<string> | null}} Canvas
+ * @typedef {{pen: any, picture: Picture, palette: Palette, k: number, text: number, lit: Set<string> | null,
+ *   values?: import("../closeup/values_reading.js").Cells | null}} Canvas
  */
 
 /** Cells smaller than this on the screen, in pixels, have no corners, gaps between slices or numbers. */
@@ -23,6 +26,8 @@ const NUMBERED = 2.25;
 const MAX_LINES = 6000;
 const [DEEP, DEEPER] = [4, 8];
 const FAINT = 0.16;
+/** Luminance above which black is read best. */
+const MIDDLE = 0.18;
 /** Size of the cross in the corner of a cell that lost a conflict. */
 const MAX_CROSS = 12;
 
@@ -52,13 +57,15 @@ export function paintFrame({ pen, palette }, box, alpha) {
 
 /** Cells of one box. @param {Canvas} canvas @param {Box} box @param {Shown[]} cells */
 export function paintCells(canvas, box, cells) {
-  const { pen, picture, palette, k, lit } = canvas;
+  const { pen, picture, palette, k, lit, values } = canvas;
   const { fill, ink, hatch } = colourOf(box, picture, palette);
   const forced = palette.forced;
   for (const { cell, area, alpha } of cells) {
     const side = k * Math.min(area.w, area.h);
     pen.globalAlpha = lit && !lit.has(nameOf(box.id, cell.index)) ? alpha * FAINT : alpha;
-    pen.fillStyle = fill;
+    const value = values ? valueOf(values, box, cell.index) : null;
+    const own = value ? heat(value[1]) : values ? palette.roles.box : fill;
+    pen.fillStyle = own;
     pen.beginPath();
     if (!cell.closed && side > ROUND)
       pen.roundRect(area.x, area.y, area.w, area.h, Math.min(4, area.w / 5, area.h / 5));
@@ -70,10 +77,13 @@ export function paintCells(canvas, box, cells) {
       pen.lineWidth = outlined ? 0.8 : 1;
       pen.stroke();
     }
-    if (side > NUMBERED * canvas.text && cell.layer >= 0) paintNumber(canvas, cell, area, ink);
+    if (side > NUMBERED * canvas.text && cell.layer >= 0) paintNumber(canvas, cell, area, value ? inkOnHeat(own) : ink);
   }
   pen.globalAlpha = 1;
 }
+
+/** @param {string} fill */
+const inkOnHeat = (fill) => (luminance(fill) > MIDDLE ? "#000000" : "#ffffff");
 
 /** @param {Canvas} canvas @param {Cell} cell @param {Area} area @param {string} ink */
 function paintNumber({ pen, k, text }, cell, area, ink) {

@@ -49,7 +49,7 @@ export function canvasScene(make, palette) {
   /** @type {Camera} */
   let camera = { k: 1, x: 0, y: 0 };
   /** @type {Marks} */
-  let marks = { selected: new Set(), found: null, hull: "", hover: "", focus: "", cell: -1 };
+  let marks = { selected: new Set(), found: null, hull: "", hover: "", focus: "", cell: -1, values: null };
   /** @type {import("../picture/tags.js").LaidHull[]} */
   let hulls = [];
   let waiting = 0;

@@ -83,7 +83,7 @@ export function platesScene(make, palette) {
   /** The ids of the boxes that were drawn before. @type {Set<string>} */
   let former = new Set();
   /** @type {Marks} */
-  let marks = { selected: new Set(), found: null, hull: "", hover: "", focus: "", cell: -1 };
+  let marks = { selected: new Set(), found: null, hull: "", hover: "", focus: "", cell: -1, values: null };
   /** @type {Camera} */
   let camera = { k: 1, x: 0, y: 0 };
   let [width, height, t] = [0, 0, 1];
@@ -134,7 +134,7 @@ export function platesScene(make, palette) {
     // Where reads of cells are not known (too many, or folded before the trace), nothing may look unrelated.
     const known = shown.edges.every(({ pairs }) => pairs.length);
     const lit = known && t >= 1 && marks.hover ? relativesOf(shown, marks.hover, marks.cell) : null;
-    const ink = { ...state(), pen, picture: shown, lit };
+    const ink = { ...state(), pen, picture: shown, lit, values: marks.values };
     const cells = shownCells();
     paintLines(ink, new Map(cells.map(({ cell, area }) => [nameOf(cell.box.id, cell.index), area])));
     const e = progress();

@@ -1,10 +1,15 @@
-"""The equivalence badge: the output after every step compared with the unoptimized circuit's, on a fixed batch."""
+"""Runs the steps of a trace: on a fixed batch for the equivalence badge, and on the inputs of the close-up."""
+
+from collections.abc import Sequence
 
 from explorer.app.dashboard.background import Job
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.opening import Opened
+from explorer.app.session.running import run_values
 from explorer.bench import random_inputs
 from explorer.trace import StepCheck
+from explorer.views import TraceIndex, no_values
+from widgets.schema import ValuesView
 
 ROWS = 16
 AT_ONCE = 1_500
@@ -32,3 +37,20 @@ def _check(opened: Opened, job: Job) -> dict[int, StepCheck]:
     with torch.no_grad():
         x = random_inputs(opened.trace.circuit_at(0), ROWS) if opened.trace.level.has_batches else None
         return {check.step: check for check in opened.trace.check(x, lambda s: job.report(s.path, s.index / steps))}
+
+
+def run_inputs(workspace: Workspace, painted: Sequence[float]) -> None:
+    """Run the inputs of the close-up in the background, with an index of its own: an index serves one thread."""
+    opened = workspace.session.opened
+
+    def show(values: ValuesView) -> None:
+        if workspace.session.opened is opened:
+            workspace.session.show_values(values)
+
+    def fail(error: Exception) -> None:
+        workspace.show_error(error)
+        show(no_values(f"The inputs could not be run: {error}"))
+
+    workspace.background.start(
+        "Running inputs", lambda job: run_values(TraceIndex(opened.trace), painted, paints=True), show, fail
+    )

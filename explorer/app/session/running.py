@@ -1,0 +1,106 @@
+"""Runs inputs through the steps of a live trace, for the close-up."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from explorer.backend import TorchCircuit
+from explorer.bench.inputs import random_inputs, variables_of
+from explorer.errors import CircuitError, ShapeError
+from explorer.trace import Step
+from explorer.views import Input, StepRun, TraceIndex, no_values, values_view
+from explorer.views.closeup.glyphs import digits_on
+from explorer.views.film import has_frame
+from explorer.views.plates.cells import grid_of
+from widgets.schema import ValuesView
+
+MAX_CALLS = 450
+"""Steps are run from the last one backwards until they have more layers than this in total."""
+MAX_PAGE_LAYERS = 1_000
+"""Values of larger circuits are not stored in a page."""
+ROWS = 4
+OWN_INPUT = "To run an input of your own, open this circuit in the dashboard or in a notebook: a page has no Python."
+LOADED = "There are no values: a trace that was loaded from a file has no tensors."
+
+
+def run_values(index: TraceIndex, painted: Sequence[float] = (), *, paints: bool = False) -> ValuesView:
+    """Return the values of a few inputs, and of `painted` if it is given, after the steps that are quick to run.
+
+    Raises: ShapeError if `painted` does not have a finite number for each variable.
+    """
+    if not index.trace.is_live:
+        return no_values(LOADED)
+    circuit: TorchCircuit = index.trace.circuit_at(-1)
+    try:
+        most, discrete = _range_of(circuit)
+        inputs = _inputs(index, circuit, most)
+    except CircuitError as error:  # an input layer of the user's own
+        return no_values(f"There are no values: {error}")
+    if len(painted):
+        inputs.append(Input("yours", _check(painted, circuit.num_variables, most if discrete else None)))
+    rows = np.stack([one.x for one in inputs])
+    x = torch.from_numpy(rows.astype(np.int64)) if discrete else torch.from_numpy(rows).to(torch.get_default_dtype())
+    found = [_run(index, step, x) for step in _steps(index)]
+    return values_view(index, inputs, found, most=most, paints=paints)
+
+
+def values_for_page(index: TraceIndex) -> ValuesView:
+    """Return the values that a page without Python shows, if they are few enough."""
+    layers = len(index.trace.steps[0].snapshot.graph.nodes)
+    if layers > MAX_PAGE_LAYERS:
+        return no_values(f"The values are not in this page: the circuit has more than {MAX_PAGE_LAYERS:,} layers.")
+    found = run_values(index)
+    return {**found, "note": f"{found['note']} {OWN_INPUT}".strip()} if found["runs"] else found
+
+
+def _range_of(circuit: TorchCircuit) -> tuple[float, bool]:
+    """Return the largest value that all variables may have, and whether all are discrete."""
+    states, real = variables_of(circuit)
+    return float(min(states.values(), default=2) - 1), not real
+
+
+def _inputs(index: TraceIndex, circuit: TorchCircuit, most: float) -> list[Input]:
+    """Return digits for an image, and otherwise random rows."""
+    grid = grid_of(index)
+    digits = digits_on(grid) if grid is not None and grid.height > 1 else {}
+    if digits:
+        return [Input(name, pixels * most) for name, pixels in digits.items()]
+    rows = random_inputs(circuit, ROWS).double().numpy()
+    return [Input(f"row {number}", row) for number, row in enumerate(rows)]
+
+
+def _check(painted: Sequence[float], count: int, most: float | None) -> np.ndarray:
+    values = np.array(painted, np.float64)
+    if values.shape != (count,) or not np.isfinite(values).all():
+        raise ShapeError(f"expected {count} finite numbers, one for each variable; got {values.size}")
+    return values if most is None else values.round().clip(0, most)
+
+
+def _steps(index: TraceIndex) -> list[Step]:
+    """Return the steps to run, ascending."""
+    chosen: list[Step] = []
+    total = 0
+    for step in reversed(index.trace.steps):
+        if step.error is not None or not has_frame(step):
+            continue
+        total += len(step.snapshot.graph.nodes)
+        if chosen and total > MAX_CALLS:
+            break
+        chosen.append(step)
+    return chosen[::-1]
+
+
+@torch.no_grad()
+def _run(index: TraceIndex, step: Step, x: torch.Tensor) -> StepRun:
+    circuit: TorchCircuit = index.trace.circuit_at(step)
+    layers = {node: _log_of(circuit.semiring.name, value).numpy() for node, value in circuit.activations(x)}
+    return StepRun(step.index, circuit(x)[:, 0, 0].cpu().numpy(), layers)
+
+
+def _log_of(semiring: str, value: torch.Tensor) -> torch.Tensor:
+    """Return the logarithms (F, B) of the mean of the units of an activation (F, B, O)."""
+    if semiring == "sum-product":
+        return value.mean(dim=-1).abs().double().log().cpu()
+    largest = value.real.amax(dim=-1, keepdim=True).clamp(min=torch.finfo(value.real.dtype).min)
+    return ((value - largest).exp().mean(dim=-1).abs().log() + largest.squeeze(-1)).double().cpu()

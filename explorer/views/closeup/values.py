@@ -1,0 +1,145 @@
+"""What a circuit computes for some inputs: the output after each step, and the value of each layer."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explorer.views.film import has_frame
+from explorer.views.index import TraceIndex
+from explorer.views.plates.cells import UNKNOWN, grid_of, plates_of, scopes_of_layers
+from explorer.views.words import plural
+from widgets.schema import VERSION, RunView, ValuesView
+
+DIGITS = {"float32": 5, "complex64": 5, "float64": 10, "complex128": 10}
+"""Significant digits of an output by its dtype: those that do not depend on the order of sums."""
+OTHER_DIGITS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Input:
+    """A row (D,) with its name."""
+
+    label: str
+    x: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class StepRun:
+    """What the circuit after a step computed for N inputs."""
+
+    step: int
+    outputs: NDArray[Any]
+    """The first output (N,)."""
+    layers: Mapping[int, NDArray[np.float64]]
+    """For each node the logarithms (F, N) of its values, each the mean of its units."""
+
+
+def no_values(missing: str) -> ValuesView:
+    """Return a view that says why there are no values."""
+    return {
+        "version": VERSION,
+        "missing": missing,
+        "image": [],
+        "most": 0,
+        "paints": False,
+        "runs": [],
+        "steps": [],
+        "scale": [],
+        "note": "",
+    }
+
+
+def values_view(
+    index: TraceIndex, inputs: Sequence[Input], found: Sequence[StepRun], *, most: float, paints: bool = False
+) -> ValuesView:
+    """Return the values of some inputs; `most` is the largest value of a variable."""
+    grid = grid_of(index)
+    logs = _logs_of_cells(index, found)
+    shares = {name: log / size for name, (log, size) in logs.items()}
+    finite = [share[np.isfinite(share)] for share in shares.values()]
+    known = np.concatenate(finite) if finite else np.zeros(0)
+    low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
+    runs = [_run_view(number, one, found, logs, low, high) for number, one in enumerate(inputs)]
+    ran = {run.step for run in found}
+    skipped = [step.index for step in index.trace.steps if has_frame(step) and step.index not in ran]
+    return {
+        **no_values(""),
+        "image": [grid.channels, grid.height, grid.width] if grid is not None and grid.height > 1 else [],
+        "most": most,
+        "paints": paints,
+        "runs": runs,
+        "steps": [[str(run.step), index.step(run.step).at.words] for run in found],
+        "scale": [f"{low:.3g}", f"{high:.3g}", "log-likelihood per variable (mean of the units)"],
+        "note": f"Not run, because they have too many layers: steps {skipped[0]} to {skipped[-1]}." if skipped else "",
+    }
+
+
+def _logs_of_cells(index: TraceIndex, found: Sequence[StepRun]) -> dict[str, tuple[NDArray[np.float64], int]]:
+    """Return the logarithms (N,) of the value of each cell, and its number of variables."""
+    logs: dict[str, tuple[NDArray[np.float64], int]] = {}
+    for run in found:
+        plates = plates_of(index, run.step)
+        scopes = scopes_of_layers(index, plates.layers)
+        for plate in plates.plates:
+            for at, cell in enumerate(plate.cells):
+                node, number = (plate.node, at) if plate.node is not None else (cell.layer, 0)
+                if node not in run.layers:
+                    continue
+                name = str(cell.layer) if cell.layer != UNKNOWN else f"{node}/{at}"
+                size = len(scopes[cell.layer if cell.layer != UNKNOWN else node])
+                logs[name] = (run.layers[node][number], max(1, size))
+    return logs
+
+
+def _run_view(
+    number: int,
+    one: Input,
+    found: Sequence[StepRun],
+    logs: Mapping[str, tuple[NDArray[np.float64], int]],
+    low: float,
+    high: float,
+) -> RunView:
+    outputs = _texts_of([run.outputs[number] for run in found])
+    cells = {
+        name: [float(f"{log[number]:.5g}"), round((float(log[number]) / size - low) / (high - low or 1.0), 2)]
+        for name, (log, size) in logs.items()
+        if isfinite(log[number])
+    }
+    return {
+        "label": one.label,
+        "x": [float(f"{value:.4g}") for value in one.x.tolist()],
+        "outputs": {str(run.step): text for run, text in zip(found, outputs, strict=True)},
+        "same": _same_text(outputs),
+        "cells": cells,
+    }
+
+
+def _texts_of(outputs: Sequence[Any]) -> list[str]:
+    """Return outputs as text; a value that differs from the first one only by rounding has its text."""
+    texts: list[str] = []
+    for value in outputs:
+        digits = DIGITS.get(str(value.dtype), OTHER_DIGITS)
+        first = outputs[0]
+        close = value == first or abs(value - first) <= 10.0 ** (1 - digits) * max(1.0, abs(first))
+        texts.append(texts[0] if texts and close else _number_text(value, digits))
+    return texts
+
+
+def _number_text(value: Any, digits: int) -> str:
+    """Return a real or complex number with a proper minus sign."""
+    parts = [value.real, value.imag] if np.iscomplexobj(value) else [value]
+    text = f"{parts[0]:.{digits}g}" + (f" {parts[1]:+.{digits}g}i" if len(parts) > 1 else "")
+    return text.replace("-", "−")
+
+
+def _same_text(outputs: Sequence[str]) -> str:
+    if len(outputs) < 2:
+        return f"The output is {outputs[0]}." if outputs else ""
+    steps = plural(len(outputs), "step")
+    if len(set(outputs)) == 1:
+        return f"The output is {outputs[0]} after each of these {steps}."
+    return f"The output is not the same after all of these {steps}."

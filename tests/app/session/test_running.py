@@ -1,0 +1,62 @@
+"""Inputs run through the steps of a live trace."""
+
+import pytest
+import torch
+
+import explorer
+from explorer.app.session.running import LOADED, run_values, values_for_page
+from explorer.errors import ShapeError
+from explorer.templates import gallery
+from explorer.trace import Trace
+from explorer.views import TraceIndex
+
+
+@pytest.fixture(scope="module")
+def digits() -> TraceIndex:
+    return TraceIndex(explorer.record(gallery.load_named("digits")))
+
+
+def test_the_output_is_the_same_number_at_every_step(digits: TraceIndex) -> None:
+    view = run_values(digits)
+    assert [step for step, _ in view["steps"]] == ["0", "3", "7", "8", "9", "10"]
+    assert [run["label"] for run in view["runs"]] == ["0", "1", "3", "7"]
+    for run in view["runs"]:
+        assert len(set(run["outputs"].values())) == 1
+        assert len(run["cells"]) == 170 + 85  # the layers as written, and those that fusing made
+
+
+def test_the_value_of_the_root_is_the_output(digits: TraceIndex) -> None:
+    run = run_values(digits)["runs"][0]
+    with torch.no_grad():
+        output = digits.trace.circuit_at(-1)(torch.tensor([run["x"]]).long())
+    assert run["cells"]["254"][0] == pytest.approx(output.item(), rel=1e-4)
+
+
+def test_a_painted_input_is_run_beside_the_others(digits: TraceIndex) -> None:
+    view = run_values(digits, [99.0, -3.0] + [0.4] * 62, paints=True)
+    assert view["runs"][-1]["label"] == "yours"
+    assert view["runs"][-1]["x"][:3] == [16.0, 0.0, 0.0]
+    with pytest.raises(ShapeError, match="expected 64 finite numbers"):
+        run_values(digits, [1.0])
+    with pytest.raises(ShapeError):
+        run_values(digits, [float("nan")] * 64)
+
+
+@pytest.mark.parametrize("semiring", ["sum-product", "complex-lse-sum"])
+def test_values_are_logarithms_in_every_semiring(digits: TraceIndex, semiring: str) -> None:
+    traces = [explorer.record(gallery.load_named("hmm"), **options) for options in ({}, {"semiring": semiring})]
+    wanted, found = (run_values(TraceIndex(trace))["runs"][0]["cells"] for trace in traces)
+    for layer in map(str, traces[0].steps[0].snapshot.graph.nodes):
+        assert found[layer][0] == pytest.approx(wanted[layer][0], rel=1e-3)
+
+
+def test_a_loaded_trace_says_why_it_has_no_values(digits: TraceIndex, tmp_path) -> None:
+    digits.trace.save(tmp_path / "digits.trace.json")
+    assert run_values(TraceIndex(Trace.load(tmp_path / "digits.trace.json")))["missing"] == LOADED
+
+
+def test_a_page_holds_the_values_of_small_circuits_only(digits: TraceIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not values_for_page(digits)["paints"]
+    assert "a page has no Python" in values_for_page(digits)["note"]
+    monkeypatch.setattr("explorer.app.session.running.MAX_PAGE_LAYERS", 100)
+    assert "more than 100 layers" in values_for_page(digits)["missing"]

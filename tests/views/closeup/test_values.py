@@ -1,0 +1,73 @@
+"""What a circuit computes for some inputs, as plain data made of literal runs."""
+
+import numpy as np
+
+from explorer.views import Input, StepRun, no_values, values_view
+from explorer.views.closeup.glyphs import digits_on
+from explorer.views.plates.geometry import Grid
+from tests.views.showing import index_of
+
+ROW = Input("row 0", np.array([0.0, 1.0]))
+
+
+def run_of(step, output, layers, dtype="float32"):
+    return StepRun(step, np.array([output], dtype), {node: np.array(logs) for node, logs in layers.items()})
+
+
+def values(*found):
+    return values_view(index_of("conflict"), [ROW], found, most=1.0)
+
+
+def test_outputs_that_differ_by_rounding_are_one_number():
+    view = values(run_of(0, -183.47502, {}), run_of(3, -183.47510, {}))
+    assert view["runs"][0]["outputs"] == {"0": "−183.48", "3": "−183.48"}
+    assert view["runs"][0]["same"] == "The output is −183.48 after each of these 2 steps."
+
+
+def test_an_output_that_differs_is_not_hidden():
+    view = values(run_of(0, -183.4, {}), run_of(3, -183.6, {}))
+    assert view["runs"][0]["outputs"] == {"0": "−183.4", "3": "−183.6"}
+    assert view["runs"][0]["same"] == "The output is not the same after all of these 2 steps."
+
+
+def test_double_precision_shows_more_digits():
+    view = values(run_of(0, -1 / 3, {}, "float64"))
+    assert view["runs"][0]["outputs"] == {"0": "−0.3333333333"}
+
+
+def test_cells_are_compared_by_the_logarithm_per_variable():
+    inputs = {0: [[-1.0]], 1: [[-3.0]], 4: [[-4.0]]}  # 4 reads the variables of 0 and 1
+    view = values(run_of(0, -4.0, inputs))
+    assert view["runs"][0]["cells"] == {"0": [-1.0, 1.0], "1": [-3.0, 0.0], "4": [-4.0, 0.5]}
+    assert view["scale"] == ["-3", "-1", "log-likelihood per variable (mean of the units)"]
+
+
+def test_slices_have_the_values_of_the_layers_that_they_were():
+    index = index_of("conflict")
+    group = next(group for group in index.groups if len(group.members) > 1)
+    step = next(step.index for step in index.trace.steps if group.node in step.snapshot.graph.nodes)
+    logs = {group.node: [[-float(i + 1)] for i in range(len(group.members))]}
+    cells = values(run_of(step, 0.0, logs))["runs"][0]["cells"]
+    assert {layer: value for layer, (value, _) in cells.items()} == {
+        str(layer): -float(i + 1) for i, layer in enumerate(group.members)
+    }
+
+
+def test_a_value_without_a_finite_logarithm_has_no_colour():
+    assert values(run_of(0, 0.0, {0: [[-np.inf]], 1: [[-1.0]]}))["runs"][0]["cells"] == {"1": [-1.0, 0.0]}
+
+
+def test_steps_that_were_not_run_are_named():
+    assert values(run_of(3, 0.0, {}))["note"].startswith("Not run, because they have too many layers: steps 0 to ")
+
+
+def test_digits_are_drawn_in_the_middle_of_every_channel():
+    one = digits_on(Grid(2, 9, 7))["1"].reshape(2, 9, 7)
+    assert [int(line.sum()) for line in one[0]] == [0, 1, 2, 1, 1, 1, 1, 3, 0]
+    assert (one[0] == one[1]).all()
+    assert digits_on(Grid(1, 28, 28))["7"].sum() == 16 * digits_on(Grid(1, 8, 8))["7"].sum()
+    assert digits_on(Grid(1, 4, 4)) == {}
+
+
+def test_no_values_say_why():
+    assert no_values("no tensors")["missing"] == "no tensors"

@@ -1,0 +1,159 @@
+/** The close-up of values: inputs to pick or to paint, the output after each step, and the scale of the cells. */
+
+import { heat } from "../shared/theme.js";
+import { drawImage, paintPad } from "./pad.js";
+import { valueOf } from "./values_reading.js";
+
+/**
+ * @typedef {import("../parts/state.js").State} State
+ * @typedef {import("../controls/closing_up.js").ClosingUp} ClosingUp
+ * @typedef {import("./values_reading.js").Run} Run
+ * @typedef {import("./values_reading.js").Values} Values
+ */
+
+const THUMBNAIL = 40;
+const STOPS = 8;
+
+/**
+ * @param {import("../parts/ui.js").Ui} ui @param {Readonly<State>} state @param {ClosingUp} actions
+ * @returns {{element: any, light(): void}} `light`: says what the cell at the pointer computes
+ */
+export function valuesPanel(ui, state, actions) {
+  const { h, textButton } = ui;
+  const { values, running } = state;
+  if (!values || values.missing || !values.runs.length) {
+    const words = values?.missing || (running ? "Running the inputs …" : "The values are not in this page.");
+    const again = !values && !running && textButton("Run inputs", actions.ask);
+    return { element: h("div", {}, h("p", { text: words }), again), light() {} };
+  }
+  const run = values.runs[state.run] || values.runs[0];
+  const cell = h("p", { class: "ce-closeup-words" });
+  const element = h(
+    "div",
+    { class: "ce-values" },
+    h("div", { class: "ce-values-inputs" }, inputButtons(ui, values, run, actions), ownInput(ui, values, run, actions)),
+    h(
+      "div",
+      { class: "ce-values-outputs" },
+      h("p", { class: "ce-values-same", text: running ? "Running the input …" : run.same }),
+      outputTable(h, values, run, state.step),
+      scale(h, values),
+      cell,
+      values.note ? h("p", { class: "ce-values-note", text: values.note }) : null,
+    ),
+  );
+
+  function light() {
+    const box = state.picture?.byId.get(state.hover);
+    const value = box && state.cell >= 0 ? valueOf(run.cells, box, state.cell) : undefined;
+    const layer = box?.plate?.cells[state.cell] ?? -1;
+    const name = layer >= 0 ? `#${layer}` : `slice ${state.cell}`;
+    cell.textContent = value
+      ? `Log-likelihood of ${box?.title} ${name}: ${value[0].toPrecision(5).replace("-", "−")}`
+      : "";
+  }
+  light();
+  return { element, light };
+}
+
+/** @param {import("../parts/ui.js").Ui} ui @param {Values} values @param {Run} run @param {ClosingUp} actions */
+function inputButtons({ h, guard }, values, run, actions) {
+  const buttons = values.runs.map((one, at) => {
+    const thumbnail = values.image.length ? h("canvas", { "aria-hidden": "true" }) : null;
+    if (thumbnail) drawImage(thumbnail, one.x, values.image, values.most, THUMBNAIL);
+    return h(
+      "button",
+      {
+        type: "button",
+        class: "ce-values-input",
+        "aria-pressed": String(one === run),
+        title: values.image.length ? one.label : `${one.label}: ${one.x.join(", ")}`,
+        onclick: guard(() => actions.pick(at)),
+      },
+      thumbnail,
+      h("span", { text: one.label }),
+    );
+  });
+  return h("div", { class: "ce-values-pick", role: "group", "aria-label": "Inputs" }, buttons);
+}
+
+/** An input of the user's own. @param {import("../parts/ui.js").Ui} ui @param {Values} values @param {Run} run @param {ClosingUp} actions */
+function ownInput(ui, values, run, actions) {
+  const { h, guard, textButton } = ui;
+  if (!values.paints) return null;
+  if (values.image.length) {
+    const pad = paintPad(ui, run.x, values.image, values.most, actions.runOwn);
+    const clear = textButton("Clear", () => actions.runOwn(run.x.map(() => 0)));
+    return h("div", { class: "ce-values-own" }, pad, clear);
+  }
+  const line = h("input", {
+    type: "text",
+    value: run.x.join(", "),
+    "aria-label": "Your own row: a number per variable",
+  });
+  const send = () =>
+    actions.runOwn(
+      String(line.value)
+        .split(/[\s,;]+/)
+        .filter(Boolean)
+        .map(Number),
+    );
+  line.addEventListener(
+    "keydown",
+    guard((/** @type {any} */ event) => {
+      event.stopPropagation();
+      if (event.key === "Enter") send();
+    }),
+  );
+  return h("div", { class: "ce-values-own" }, line, textButton("Run", send));
+}
+
+/**
+ * The output after each step.
+ * @param {import("../parts/ui.js").Ui["h"]} h @param {Values} values @param {Run} run @param {number} step
+ */
+function outputTable(h, { steps }, run, step) {
+  const ran = steps.filter(([number]) => number in run.outputs);
+  const current = ran.reduce((last, [number]) => (Number(number) <= step ? number : last), "");
+  const columns = ran.map(([number, name]) =>
+    h(
+      "span",
+      { class: "ce-values-output", "aria-current": number === current ? "step" : null },
+      h("span", { text: name }),
+      h("b", { text: run.outputs[number] }),
+    ),
+  );
+  return h("div", { class: "ce-values-steps" }, columns);
+}
+
+/** @param {import("../parts/ui.js").Ui["h"]} h @param {Values} values */
+function scale(h, { scale: [low, high, what] }) {
+  const stops = Array.from({ length: STOPS }, (_, at) => heat(at / (STOPS - 1))).join(",");
+  return h(
+    "div",
+    { class: "ce-values-scale" },
+    h("span", { text: low.replace("-", "−") }),
+    h("i", { style: `background:linear-gradient(90deg,${stops})` }),
+    h("span", { text: `${high.replace("-", "−")} ${what}` }),
+  );
+}
+
+export const STYLE = `
+.ce-values{display:flex;flex-wrap:wrap;gap:10px 24px;align-items:flex-start;margin-top:6px}
+.ce-values-inputs{display:flex;gap:12px;align-items:flex-start}
+.ce-values-pick{display:grid;grid-template-columns:repeat(3,auto);gap:6px}
+.ce-root button.ce-values-input{flex-direction:column;height:auto;padding:4px 6px;gap:2px}
+.ce-values-own{display:flex;flex-direction:column;gap:6px;align-items:flex-start}
+.ce-values-own input{width:min(320px,60vw);font:inherit;padding:4px 6px;color:inherit;background:var(--ce-ground);border:1px solid var(--ce-control);border-radius:6px}
+.ce-pad{border:1px solid var(--ce-control);cursor:crosshair;touch-action:none}
+.ce-values-outputs{flex:1 1 340px;min-width:0}
+.ce-values-same{margin:0 0 4px;font-size:15px;font-weight:600}
+.ce-values-steps{display:flex;flex-wrap:wrap;gap:2px 14px}
+.ce-values-output{display:inline-flex;flex-direction:column;padding:2px 4px;border-bottom:3px solid transparent;font-size:12.5px}
+.ce-values-output span{color:var(--ce-muted)}
+.ce-values-output b{font-variant-numeric:tabular-nums}
+.ce-values-output[aria-current]{border-bottom-color:var(--ce-accent)}
+.ce-values-scale{display:flex;align-items:center;gap:8px;margin-top:6px;font-size:12.5px}
+.ce-values-scale i{width:120px;height:12px;border:1px solid var(--ce-line)}
+.ce-values-note{margin:4px 0 0;color:var(--ce-muted);font-size:12.5px}
+`;

@@ -1,0 +1,56 @@
+/** What the user does in the close-up: switching between its parts, picking an input, running one of their own. */
+
+import { text } from "../shared/reading.js";
+import { readValues } from "../closeup/values_reading.js";
+
+/**
+ * @param {import("../parts/state.js").Store} store @param {import("./saving.js").Saving} saving
+ */
+export function makeClosingUp(store, { request, setView }) {
+  const { state } = store;
+
+  /** Ask the host to run the inputs. */
+  function ask() {
+    store.set({ running: true });
+    request("values");
+  }
+
+  return {
+    ask,
+    /** @param {string} part */
+    choose(part) {
+      store.set({ closeup: part, showCloseup: true });
+      if (part === "values" && !state.values && !state.running) ask();
+    },
+    /** @param {number} run */
+    pick(run) {
+      store.set({ run });
+    },
+    /** Run an input of the user's own, if it has a number for each variable. @param {number[]} painted */
+    runOwn(painted) {
+      const count = state.values?.runs[0]?.x.length ?? 0;
+      if (painted.length !== count || !painted.every(Number.isFinite)) {
+        throw new Error(`expected ${count} numbers, one for each variable; got ${painted.length}`);
+      }
+      setView({ painted });
+      ask();
+    },
+    /** The values have arrived: show those of the user's own input, if there is one. @param {any} value */
+    receive(value) {
+      const values = readValues(value);
+      const count = values?.runs.length ?? 0;
+      if (!values && state.view.painted) setView({ painted: null }); // another circuit was opened
+      const grew = state.running && Boolean(state.view.painted);
+      store.set({ values, running: false, run: grew ? count - 1 : Math.min(state.run, Math.max(0, count - 1)) });
+    },
+    /** Where the close-up is shown or not. */
+    toggle() {
+      store.set({ showCloseup: !state.showCloseup });
+    },
+    /** Point at a slice: it is the cell at the pointer in the picture, too. @param {string} box @param {number} slice */
+    point(box, slice) {
+      store.set({ hover: slice < 0 ? "" : text(box), cell: slice });
+    },
+  };
+}
+/** @typedef {ReturnType<typeof makeClosingUp>} ClosingUp */
