@@ -22,6 +22,8 @@ const { outputFiles } = await build({
   format: "esm",
   target: "es2022",
   charset: "utf8",
+  minifyWhitespace: true, // a page embeds the modules
+  lineLimit: 200,
   banner: { js: BANNER },
 });
 
@@ -30,7 +32,7 @@ const bundles = new Map(VIEWS.map((name, index) => [name, outputFiles[index].tex
 // `widgets/page.py` puts the page into one module with the graph, and calls `render` of each view: no name may clash.
 await transform(`${bundles.get("graph")}\n${bundles.get("page")}`, { format: "esm" });
 for (const [name, code] of bundles) {
-  if (name !== "page" && !/^function render\(/m.test(code)) throw new Error(`${name}.js has no function "render"`);
+  if (name !== "page" && !/\bfunction render\(/.test(code)) throw new Error(`${name}.js has no function "render"`);
 }
 
 if (process.argv.includes("--check")) {

@@ -1,189 +1,31 @@
 // Made from widgets/js/ by `npm run build` there: edit the sources, not this file.
-
-// page.js
-function recordedBytes(base64) {
-  return Uint8Array.from(atob(base64 || ""), (letter) => letter.charCodeAt(0));
-}
-async function readRecording(text, packed) {
-  if (!packed) return JSON.parse(text);
-  const stream = new Blob([recordedBytes(text.trim())]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return JSON.parse(await new Response(stream).text());
-}
-function recordedPicture(recording, step, view) {
-  const { pictures, coordinates } = recording;
-  const keyOf = (mode) => [`${step}/${mode}/${view.colour_by}/${view.group_by}`, `${step}/${mode}`].find((key) => pictures[key]) || "";
-  const whole = keyOf(view.mode);
-  if (whole) return { picture: pictures[whole], bytes: recordedBytes(coordinates[whole]) };
-  const [before, after] = [keyOf("before"), keyOf("after")];
-  if (view.mode === "side" && before && after) {
-    const parts = [recordedBytes(coordinates[before]), recordedBytes(coordinates[after])];
-    const bytes = new Uint8Array(parts[0].length + parts[1].length);
-    bytes.set(parts[0]);
-    bytes.set(parts[1], parts[0].length);
-    return { picture: { ...pictures[before], mode: "side", other: pictures[after] }, bytes };
-  }
-  return { picture: null, bytes: new Uint8Array(0) };
-}
-function plainModel(values, answer = () => ({})) {
-  const listeners = /* @__PURE__ */ new Map();
-  const changed = /* @__PURE__ */ new Set();
-  const put = (changes) => {
-    for (const [name, value] of Object.entries(changes)) {
-      if (values[name] === value) continue;
-      values[name] = value;
-      changed.add(name);
-    }
-  };
-  return {
-    get: (name) => values[name],
-    set: (name, value) => put({ [name]: value }),
-    save_changes() {
-      put(answer(changed));
-      const names = [...changed];
-      changed.clear();
-      for (const name of names) for (const callback of listeners.get(`change:${name}`) || []) callback();
-    },
-    on(event, callback) {
-      const known = listeners.get(event) || /* @__PURE__ */ new Set();
-      listeners.set(event, known.add(callback));
-    },
-    off: (event, callback) => void listeners.get(event)?.delete(callback)
-  };
-}
-function recordingModel(recording, page = {}) {
-  const keys = Object.keys(recording.pictures).map((key) => key.split("/"));
-  const modes = ["diff", "before", "after", "side"].filter((mode2) => keys.some((key) => key[1] === mode2));
-  if (modes.includes("before") && modes.includes("after") && !modes.includes("side")) modes.push("side");
-  const first = recording.pictures[keys[0]?.join("/")] || {};
-  const asked = new URLSearchParams((page.hash || "").replace(/^#/, ""));
-  const start = Math.min(recording.steps.length - 1, Math.max(0, parseInt(asked.get("step") || "0", 10) || 0));
-  const mode = asked.get("mode") || "";
-  const searched = new URLSearchParams(page.search || "");
-  const asks = searched.has("slides");
-  const here = {
-    slides: asked.get("slides") ?? (asks ? searched.get("slides") || "steps" : ""),
-    step: start,
-    selection: asked.getAll("box"),
-    mode: modes.includes(mode) ? mode : modes[0] || "diff",
-    colour_by: first.colour_by,
-    group_by: first.group_by
-  };
-  const values = {
-    picture: "",
-    coordinates: new Uint8Array(0),
-    steps: JSON.stringify(recording.steps),
-    ...placeOf({ ...here, ...page.start }),
-    details: "",
-    values: recording.values ? JSON.stringify(recording.values) : "",
-    options: page.options || {
-      modes,
-      colours: [...new Set(keys.map((key) => key[2] || first.colour_by))],
-      groups: [...new Set(keys.map((key) => key[3] || first.group_by))],
-      height: page.height || "100vh",
-      actions: false,
-      main: Boolean(page.keep)
-    },
-    request: {}
-  };
-  const answer = () => {
-    const found = {};
-    const { picture, bytes } = recordedPicture(recording, values.step, values.view);
-    const missing = {
-      version: 1,
-      step: values.step,
-      mode: values.view.mode,
-      nodes: [],
-      message: "This picture was not recorded."
-    };
-    const json = JSON.stringify(picture || missing);
-    if (json !== values.picture) Object.assign(found, { picture: json, coordinates: bytes });
-    const box = values.selection[values.selection.length - 1];
-    const details = box === void 0 ? void 0 : recording.details[`${values.step}/${box}`];
-    found.details = details ? JSON.stringify({ ...details, id: box }) : "";
-    if (!page.keep) return found;
-    const hash = new URLSearchParams([
-      ["step", String(values.step)],
-      ["mode", values.view.mode]
-    ]);
-    const { slides } = values.view;
-    if (slides || asks) hash.append("slides", slides || "");
-    for (const id of values.selection) hash.append("box", id);
-    page.keep(`#${hash}`);
-    return found;
-  };
-  Object.assign(values, answer(), page.details ? { details: page.details } : {});
-  return plainModel(
-    values,
-    (changed) => ["step", "view", "selection"].some((name) => changed.has(name)) ? answer() : {}
-  );
-}
-function placeOf({ step, selection, mode, colour_by, group_by, hull, slides }) {
-  const more = { ...hull ? { hull } : {}, ...slides ? { slides } : {} };
-  return { step, selection, view: { mode, colour_by, group_by, ...more } };
-}
-function questionModels(recording, { question, options, revealed_options }) {
-  const graph = recordingModel(recording, { options, start: question.asking });
-  const asked = plainModel({
-    question: JSON.stringify(question),
-    selection: graph.get("selection"),
-    answer: null,
-    revealed: false,
-    options: {}
-  });
-  graph.on("change:selection", () => {
-    asked.set("selection", graph.get("selection"));
-    asked.save_changes();
-  });
-  let chosen = graph.get("selection");
-  asked.on("change:revealed", () => {
-    const revealed = asked.get("revealed");
-    if (revealed) chosen = graph.get("selection");
-    const place = placeOf(revealed ? question.revealing : { ...question.asking, selection: chosen });
-    for (const [name, value] of Object.entries({ ...place, options: revealed ? revealed_options : options }))
-      graph.set(name, value);
-    graph.save_changes();
-  });
-  return { graph, asked };
-}
-function showEmbedded(el, embedded, recordings, drawings) {
-  const part = () => el.appendChild(el.ownerDocument.createElement("div"));
-  const { kind, bars, options = {}, start, details } = embedded;
-  if (kind === "bars") {
-    const model2 = plainModel({ bars: JSON.stringify(bars), options });
-    drawings.bars({ model: model2, el: part() });
-    return model2;
-  }
-  const recording = recordings[embedded.recording];
-  if (kind === "question") {
-    const { graph, asked } = questionModels(recording, embedded);
-    asked.on("change:answer", () => {
-      let behind = el.nextElementSibling;
-      while (behind && behind.localName !== "details" && !behind.hasAttribute("data-view"))
-        behind = behind.nextElementSibling;
-      if (behind && behind.localName === "details") behind.open = true;
-    });
-    drawings.graph({ model: graph, el: part() });
-    drawings.question({ model: asked, el: part() });
-    return graph;
-  }
-  const model = recordingModel(recording, { options, start, details });
-  drawings.graph({ model, el: part() });
-  const tables = [...el.querySelectorAll("[data-step]")];
-  const follow = () => {
-    const own = tables.find((table) => table.dataset.step === String(model.get("step")));
-    for (const table of tables) table.hidden = table !== (own || tables[0]);
-  };
-  if (tables.length) {
-    for (const table of tables) el.appendChild(table);
-    model.on("change:step", follow);
-    follow();
-  }
-  return model;
-}
-export {
-  plainModel,
-  questionModels,
-  readRecording,
-  recordingModel,
-  showEmbedded
-};
+function recordedBytes(base64){return Uint8Array.from(atob(base64||""),letter=>letter.charCodeAt(0))}async function readRecording(text,packed){if(!packed)return JSON.parse(text);const stream=new Blob(
+[recordedBytes(text.trim())]).stream().pipeThrough(new DecompressionStream("gzip"));return JSON.parse(await new Response(stream).text())}function recordedPicture(recording,step,view){const{pictures,coordinates}=recording;
+const keyOf=mode=>[`${step}/${mode}/${view.colour_by}/${view.group_by}`,`${step}/${mode}`].find(key=>pictures[key])||"";const whole=keyOf(view.mode);if(whole)return{picture:pictures[whole],bytes:recordedBytes(
+coordinates[whole])};const[before,after]=[keyOf("before"),keyOf("after")];if(view.mode==="side"&&before&&after){const parts=[recordedBytes(coordinates[before]),recordedBytes(coordinates[after])];const bytes=new Uint8Array(
+parts[0].length+parts[1].length);bytes.set(parts[0]);bytes.set(parts[1],parts[0].length);return{picture:{...pictures[before],mode:"side",other:pictures[after]},bytes}}return{picture:null,bytes:new Uint8Array(
+0)}}function plainModel(values,answer=()=>({})){const listeners=new Map;const changed=new Set;const put=changes=>{for(const[name,value]of Object.entries(changes)){if(values[name]===value)continue;values[name]=
+value;changed.add(name)}};return{get:name=>values[name],set:(name,value)=>put({[name]:value}),save_changes(){put(answer(changed));const names=[...changed];changed.clear();for(const name of names)for(const callback of listeners.
+get(`change:${name}`)||[])callback()},on(event,callback){const known=listeners.get(event)||new Set;listeners.set(event,known.add(callback))},off:(event,callback)=>void listeners.get(event)?.delete(callback)}}
+function recordingModel(recording,page={}){const keys=Object.keys(recording.pictures).map(key=>key.split("/"));const modes=["diff","before","after","side"].filter(mode2=>keys.some(key=>key[1]===mode2));
+if(modes.includes("before")&&modes.includes("after")&&!modes.includes("side"))modes.push("side");const first=recording.pictures[keys[0]?.join("/")]||{};const asked=new URLSearchParams((page.hash||"").
+replace(/^#/,""));const start=Math.min(recording.steps.length-1,Math.max(0,parseInt(asked.get("step")||"0",10)||0));const mode=asked.get("mode")||"";const searched=new URLSearchParams(page.search||"");
+const asks=searched.has("slides");const here={slides:asked.get("slides")??(asks?searched.get("slides")||"steps":""),step:start,selection:asked.getAll("box"),mode:modes.includes(mode)?mode:modes[0]||"d\
+iff",colour_by:first.colour_by,group_by:first.group_by};const values={picture:"",coordinates:new Uint8Array(0),steps:JSON.stringify(recording.steps),...placeOf({...here,...page.start}),details:"",values:recording.
+values?JSON.stringify(recording.values):"",options:page.options||{modes,colours:[...new Set(keys.map(key=>key[2]||first.colour_by))],groups:[...new Set(keys.map(key=>key[3]||first.group_by))],height:page.
+height||"100vh",actions:false,main:Boolean(page.keep)},request:{}};const answer=()=>{const found={};const{picture,bytes}=recordedPicture(recording,values.step,values.view);const missing={version:1,step:values.
+step,mode:values.view.mode,nodes:[],message:"This picture was not recorded."};const json=JSON.stringify(picture||missing);if(json!==values.picture)Object.assign(found,{picture:json,coordinates:bytes});
+const box=values.selection[values.selection.length-1];const details=box===void 0?void 0:recording.details[`${values.step}/${box}`];found.details=details?JSON.stringify({...details,id:box}):"";if(!page.
+keep)return found;const hash=new URLSearchParams([["step",String(values.step)],["mode",values.view.mode]]);const{slides}=values.view;if(slides||asks)hash.append("slides",slides||"");for(const id of values.
+selection)hash.append("box",id);page.keep(`#${hash}`);return found};Object.assign(values,answer(),page.details?{details:page.details}:{});return plainModel(values,changed=>["step","view","selection"].
+some(name=>changed.has(name))?answer():{})}function placeOf({step,selection,mode,colour_by,group_by,hull,slides}){const more={...hull?{hull}:{},...slides?{slides}:{}};return{step,selection,view:{mode,
+colour_by,group_by,...more}}}function questionModels(recording,{question,options,revealed_options}){const graph=recordingModel(recording,{options,start:question.asking});const asked=plainModel({question:JSON.
+stringify(question),selection:graph.get("selection"),answer:null,revealed:false,options:{}});graph.on("change:selection",()=>{asked.set("selection",graph.get("selection"));asked.save_changes()});let chosen=graph.
+get("selection");asked.on("change:revealed",()=>{const revealed=asked.get("revealed");if(revealed)chosen=graph.get("selection");const place=placeOf(revealed?question.revealing:{...question.asking,selection:chosen});
+for(const[name,value]of Object.entries({...place,options:revealed?revealed_options:options}))graph.set(name,value);graph.save_changes()});return{graph,asked}}function showEmbedded(el,embedded,recordings,drawings){
+const part=()=>el.appendChild(el.ownerDocument.createElement("div"));const{kind,bars,options={},start,details}=embedded;if(kind==="bars"){const model2=plainModel({bars:JSON.stringify(bars),options});drawings.
+bars({model:model2,el:part()});return model2}const recording=recordings[embedded.recording];if(kind==="question"){const{graph,asked}=questionModels(recording,embedded);asked.on("change:answer",()=>{let behind=el.
+nextElementSibling;while(behind&&behind.localName!=="details"&&!behind.hasAttribute("data-view"))behind=behind.nextElementSibling;if(behind&&behind.localName==="details")behind.open=true});drawings.graph(
+{model:graph,el:part()});drawings.question({model:asked,el:part()});return graph}const model=recordingModel(recording,{options,start,details});drawings.graph({model,el:part()});const tables=[...el.querySelectorAll(
+"[data-step]")];const follow=()=>{const own=tables.find(table=>table.dataset.step===String(model.get("step")));for(const table of tables)table.hidden=table!==(own||tables[0])};if(tables.length){for(const table of tables)
+el.appendChild(table);model.on("change:step",follow);follow()}return model}export{plainModel,questionModels,readRecording,recordingModel,showEmbedded};
