@@ -23,7 +23,6 @@ const { outputFiles } = await build({
   target: "es2022",
   charset: "utf8",
   minifyWhitespace: true, // a page embeds the modules
-  lineLimit: 200,
   banner: { js: BANNER },
 });
 
