@@ -50,9 +50,7 @@ MAX_DRAWN_BOXES = 2_000
 
 def drawn_grouping(index: TraceIndex, step: int, group_by: GroupBy) -> GroupBy:
     """Return the grouping, or `fold` if it would draw more boxes than the limit."""
-    if group_by == "plates":
-        return group_by if index.trace.level.has_circuit else "fold"
-    if group_by == "fold":
+    if group_by in ("plates", "fold"):
         return group_by
     if group_by == "none":
         count = int(np.count_nonzero(index.before(step).present | index.state(step).present))
