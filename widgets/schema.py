@@ -19,7 +19,9 @@ ColourBy = Literal["change", "kind", "time", "memory", "fold"]
 GroupBy = Literal["plates", "fold", "none", "scope"]
 """`plates`: nodes of one level and fold key are a plate with a cell for each; the others are boxes of a graph."""
 HullKind = Literal["match", "winner", "lost", "near-miss"]
-NodeKind = Literal["input", "sum", "product", "fused", "operator", "leaf"]
+NodeKind = Literal["input", "sum", "product", "fused", "matmul", "view", "operator", "leaf"]
+"""`matmul`: a matrix product or convolution; `view`: an operator that moves or selects numbers, or shows them in
+another shape, and computes none; `operator`: any other one."""
 
 
 class BadgeView(TypedDict):

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 from explorer.graph import config_of, field_names, nested_of, parameters_of, value_text
 
 LeafName = Callable[[Any], str]
-NodeKind = Literal["input", "sum", "product", "fused", "leaf", "operator"]
+NodeKind = Literal["input", "sum", "product", "fused", "matmul", "view", "operator", "leaf"]
 NODE_KINDS: tuple[NodeKind, ...] = get_args(NodeKind)
 
 

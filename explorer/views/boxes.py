@@ -83,7 +83,7 @@ def units_text(record: NodeRecord) -> str:
     """Return the units of one fold, `2×16 → 16` or `1 variable → 16`; for other nodes, the shape of the result."""
     units = record.config.get("num_output_units")
     if "results" in record.config:
-        return _results_text(record)
+        return results_text(record)
     if units is None:
         shape = record.config.get("shape")
         return f"({list_text(shape)})" if isinstance(shape, list | tuple) else ""  # pyright: ignore[reportUnknownArgumentType]
@@ -93,7 +93,7 @@ def units_text(record: NodeRecord) -> str:
     return f"{f'{arity}×' if arity != 1 else ''}{inputs} → {units}"
 
 
-def _results_text(record: NodeRecord) -> str:
+def results_text(record: NodeRecord) -> str:
     """Return the name of a constant and the types of results: `conv1.weight f32[64,3,7,7]`."""
     results: Sequence[object] = record.config["results"]
     value = record.config.get("value")

@@ -66,6 +66,8 @@ KIND_SIGNS = {
     "sum": ("+", "sum"),
     "product": ("×", "product"),
     "fused": ("+×", "fused layer"),
+    "matmul": ("", "matrix product, convolution"),
+    "view": ("", "moves numbers, computes none"),
     "operator": ("", "other node"),
     "leaf": ("", "leaf"),
 }
@@ -173,7 +175,7 @@ class _Painter:
             "table": table_of(nodes, edges, hulls),
         }
         if self.group_by == "plates":
-            view["note"] = note_of_plates(plates_of(index, at))
+            view["note"] = note_of_plates(plates_of(index, at), index.noun)
             view["links"] = list(link_views(missed_links(index, at), stage_of(index, at)))
             view["legend"] += link_legend(view["links"])
             if shown_mode == "before" and self.trial is None:

@@ -47,8 +47,9 @@ def sentence_of(index: TraceIndex, step: int) -> str:
 
 def _kinds(index: TraceIndex) -> str:
     """Count the titles of the first step, the most frequent first."""
-    graph = index.trace.graph_at(0)
-    counts = Counter(record.title for record in graph.nodes.values())
+    records = index.trace.graph_at(0).nodes.values()
+    called = [record for record in records if index.trace.level.has_circuit or record.kind not in ("input", "leaf")]
+    counts = Counter(record.title for record in called)
     return list_text([f"{count:,} {title}" for title, count in counts.most_common()], 6)
 
 

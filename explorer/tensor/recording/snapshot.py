@@ -15,13 +15,12 @@ from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.graph.interface import Arguments, Interface
 from explorer.tensor.ir.types import TensorType, ValueType
 from explorer.tensor.ir.variables import Apply, Constant, Variable
+from explorer.tensor.recording.kinds import kind_of
 from explorer.tensor.torch_io.exporting import to_module
-from explorer.trace import NodeKind, NodeRecord, ParameterNodeRecord, ParameterRecord
+from explorer.trace import NodeRecord, ParameterNodeRecord, ParameterRecord
 
 Read = tuple[int, int]
 """A result: the number of the node, and the index of the result."""
-OPERATOR_KINDS: Mapping[str, NodeKind] = {"add": "sum", "sum": "sum", "mul": "product"}
-"""The kinds of operators that correspond to layers of circuits."""
 NO_TYPES: Mapping[Variable, ValueType] = MappingProxyType({})
 
 
@@ -247,8 +246,7 @@ def _make_record(value: Apply | Variable, inputs: Sequence[Variable], types: Seq
             if isinstance(variable, Constant):
                 parameters[name if name not in parameters else f"{name} {len(parameters)}"] = _parameter(variable)
         known = {name: text for name, text in about.items() if text}
-        drawn = OPERATOR_KINDS.get(value.op.name, "operator")
-        return NodeRecord(kind, 1, config, None, parameters, {}, known, drawn, value.op.name)
+        return NodeRecord(kind, 1, config, None, parameters, {}, known, kind_of(value.op.name), value.op.name)
     if isinstance(value, Constant):
         config = {**_parameter(value).nodes[0].config, **_results(types)}
         return NodeRecord("Constant", 1, config, about={"name": value.name} if value.name else {}, kind="leaf")

@@ -1,6 +1,6 @@
 """The plates of a step: layers of equal fold key on one level, each layer a cell; a folded layer has one per slice."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -37,11 +37,13 @@ class Plate:
     cells: tuple[Cell, ...]
     node: int | None
     """The folded layer; None while its layers are separate."""
+    is_called: bool = True
+    """Inputs and constants of tensor graphs are not."""
 
     @property
     def num_calls(self) -> int:
-        """How many layers PyTorch calls for it."""
-        return 1 if self.node is not None else len(self.cells)
+        """How many layers, or operators, PyTorch calls for it."""
+        return (1 if self.node is not None else len(self.cells)) if self.is_called else 0
 
     @cached_property
     def ids(self) -> tuple[int, ...]:
@@ -96,20 +98,29 @@ def plates_of(index: TraceIndex, step: int) -> Plates:
         if state.present[node]
     ]
     folded = {member.layer for plate in plates for member in plate.cells}
-    separate: dict[tuple[int, int], list[int]] = {}
+    separate: dict[tuple[int, Hashable], list[int]] = {}
     for node in np.flatnonzero(layers.present).tolist():
         if node not in folded:
-            separate.setdefault((int(layers.level[node]), int(layers.key[node])), []).append(node)
+            separate.setdefault((int(layers.level[node]), _key(index, layers, node)), []).append(node)
     for (level, _), nodes in separate.items():
         record = index.record(int(layers.node[nodes[0]]))
         if record.num_folds == 1:
-            plates.append(Plate(level, record, tuple(map(cells.__getitem__, nodes)), None))
+            is_called = index.trace.level.has_circuit or record.kind not in ("input", "leaf")
+            plates.append(Plate(level, record, tuple(map(cells.__getitem__, nodes)), None, is_called))
             continue
         for node in nodes:
             slices = (Cell(UNKNOWN, None),) * record.num_folds
             plates.append(Plate(level, index.record(int(layers.node[node])), slices, node))
     plates.sort(key=lambda plate: (plate.level, min(cell.layer for cell in plate.cells), plate.ids))
     return Plates(tuple(plates), grid_of(index), layers)
+
+
+def _key(index: TraceIndex, layers: State, node: int) -> Hashable:
+    """Return the fold key of a layer, or of an operator its name and the types of its results."""
+    if index.trace.level.has_circuit:
+        return int(layers.key[node])
+    record = index.record(int(layers.node[node]))
+    return record.type, str(record.config["results"])
 
 
 def last_unfolded(index: TraceIndex, step: int) -> int:

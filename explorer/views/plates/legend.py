@@ -5,11 +5,13 @@ from collections.abc import Iterable, Sequence
 from widgets.schema import EdgeView, LegendItem, LinkView, NodeView
 
 KINDS = {
-    "input": "input layer",
+    "input": "input",
     "sum": "sum",
     "product": "product",
     "fused": "fused layer",
-    "operator": "other node",
+    "matmul": "matrix product, convolution",
+    "view": "moves numbers, computes none",
+    "operator": "other operator",
     "leaf": "leaf",
 }
 MARKS = {

@@ -19,6 +19,8 @@ MIN_NUMBERED, MIN_PARTED = 27.0, 8.0
 """Cells smaller than this have no number, and as slices no lines between them."""
 HULL_PAD = 10.0
 MAX_CROSS = 12.0
+MAX_WORDS = 3
+"""Lines of words below a plate."""
 
 STYLE = (
     """.x-cell{stroke:var(--kept);stroke-width:.8}
@@ -99,7 +101,7 @@ def _plate(
     left, top, width, height = rect
     is_one = plate["gap"] == 0
     fill = _fill(node, view)
-    parts = [f"<g><title>{escape(node['title'])}, {escape(plate['calls'])}</title>"]
+    parts = [f"<g><title>{escape(', '.join(filter(None, (node['title'], plate['calls']))))}</title>"]
     parts += [_rect("x-sheet", (left + by, top - by, width, height), fill) for by in SHEETS if is_one]
     for rectangle, layer in zip(cells, plate["cells"], strict=True):
         side = min(rectangle[2:])
@@ -112,10 +114,10 @@ def _plate(
     for mark, chosen in plate.get("marks", {}).items():
         parts += [_mark(mark, cells[i]) for i in chosen]
     middle, bottom = left + width / 2, top + height + BELOW
-    below = [plate["calls"], plate["news"] or plate["shape"], plate["shape"] if plate["news"] else plate["reads"]]
-    kinds = ("x-calls", "x-news" if plate["news"] else "x-line", "x-line")
+    below = (("x-calls", "calls"), ("x-news", "news"), ("x-line", "shape"), ("x-line", "reads"))
+    lines = [(kind, plate[name]) for kind, name in below if plate[name]]
     parts.append(_words("x-plate", middle, top - (ABOVE_SHEETS if is_one else ABOVE), node["title"], plate["room"]))
-    for i, (kind, words) in enumerate((kind, words) for kind, words in zip(kinds, below, strict=True) if words):
+    for i, (kind, words) in enumerate(lines[:MAX_WORDS]):
         parts.append(_words(kind, middle, bottom + LINE + 1.25 * LINE * i, words, plate["room"]))
     return "".join([*parts, "</g>"])
 

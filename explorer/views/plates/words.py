@@ -1,6 +1,7 @@
 """What is written at a plate."""
 
 from explorer.trace import Rewritten
+from explorer.views.boxes import results_text
 from explorer.views.changes import CHANGED, node_changes
 from explorer.views.index import TraceIndex, cached
 from explorer.views.plates.cells import Plate, Plates, plates_of
@@ -15,7 +16,8 @@ MIN_LABEL, MAX_LABEL = 78.0, 130.0
 
 def label_width(plate: Plate) -> float:
     """Return how wide the title and the number of calls are, in pixels."""
-    characters = max(len(plate.record.title), len(f"{len(plate.cells):,} → 1 call"))
+    results = results_text(plate.record) if "results" in plate.record.config else ""
+    characters = max(len(plate.record.title), len(f"{len(plate.cells):,} → 1 call"), len(results))
     return min(MAX_LABEL, max(MIN_LABEL, CHARACTER * characters))
 
 
@@ -23,7 +25,9 @@ def calls_text(index: TraceIndex, step: int, plate: Plate) -> str:
     """Return how often PyTorch calls a layer for the plate: `64 calls`, or `64 → 1 call` if this step folded it."""
     if plate.node is not None and step and index.folded_at[plate.node] == step and len(plate.cells) > 1:
         return f"{len(plate.cells):,} → 1 call"
-    return plural(plate.num_calls, "call")
+    if index.trace.level.has_circuit or plate.num_calls > 1:
+        return plural(plate.num_calls, "call")
+    return ""  # an operator is one call, an input none
 
 
 def reads_text(index: TraceIndex, plate: Plate) -> str:
@@ -34,15 +38,17 @@ def reads_text(index: TraceIndex, plate: Plate) -> str:
     return f"{read.kind}, copies {bytes_text(read.copied_bytes)}" if read.copied_bytes else f"{read.kind}, no copy"
 
 
-def note_of_plates(plates: Plates) -> str:
-    """Return how much is shown, as in `149 layers in 5 plates: 23 calls`."""
+def note_of_plates(plates: Plates, noun: str) -> str:
+    """Return how much is shown, as in `149 layers in 5 plates: 23 calls`; `noun` is that of a cell."""
     cells = sum(len(plate.cells) for plate in plates.plates)
     calls = sum(plate.num_calls for plate in plates.plates)
-    return f"{plural(cells, 'layer')} in {plural(len(plates.plates), 'plate')}: {plural(calls, 'call')}."
+    return f"{plural(cells, noun)} in {plural(len(plates.plates), 'plate')}: {plural(calls, 'call')}."
 
 
 def shape_text(plate: Plate) -> str:
-    """Return the shapes of the parameters: `64×16×17`, or with their names if there are several."""
+    """Return the shapes of the parameters, `64×16×17`, with their names if there are several; of results, if known."""
+    if "results" in plate.record.config:
+        return results_text(plate.record)
     folds = (plate.record.num_folds,) if plate.record.num_folds > 1 else ()
     parameters = plate.record.parameters.items()
     shapes = {name: "×".join(map(str, (*folds, *parameter.shape))) for name, parameter in parameters}

@@ -15,7 +15,10 @@ export function boxPath(kind, w, h) {
     const c = Math.min(10, h / 4);
     return `M${l + c} ${t}H${r - c}L${r} ${t + c}V${b - c}L${r - c} ${b}H${l + c}L${l} ${b - c}V${t + c}Z`;
   }
-  const radius = Math.min(w / 2, kind === "input" || kind === "leaf" ? h / 2 : kind === "operator" ? 2 : 8);
+  const radius = Math.min(
+    w / 2,
+    kind === "input" || kind === "leaf" ? h / 2 : ["matmul", "view", "operator"].includes(kind) ? 2 : 8,
+  );
   const arc = `a${radius} ${radius} 0 0 1 `;
   return (
     `M${l + radius} ${t}H${r - radius}${arc}${radius} ${radius}V${b - radius}${arc}${-radius} ${radius}` +
@@ -29,6 +32,8 @@ const SYMBOLS = {
   sum: "M8 3v10M3 8h10",
   product: "M4.2 4.2l7.600 7.600M11.8 4.2l-7.600 7.600",
   fused: "M3 3l5 5.5L13 3M8 8.5v5",
+  matmul: "M3 3h10v10h-10zM3 8h10M8 3v10",
+  view: "M2.5 8h11M5 5.500l-2.500 2.500 2.500 2.500M11 5.500l2.500 2.500-2.500 2.500",
   operator: "M11.5 3.200c-3.200-1-4 1-4 4.300s-.2 6.5-3.800 5.300M4.800 7.5h5.400",
   leaf: "M8 5.2a2.8 2.8 0 1 0 .01 0z",
 };

@@ -56,8 +56,13 @@ export function layLabel({ box, ring, bars, texts }, k, least) {
   const [size, small] = [Math.max(TITLE, least / k), Math.max(LINE, least / k)];
   const [left, top] = [box.x - box.w / 2, box.y - box.h / 2];
   const above = plate.gap === 0 ? ABOVE_DEEP : ABOVE;
-  const below = [plate.calls, plate.news || plate.shape, plate.news ? plate.shape : plate.reads];
-  const shown = below.filter(Boolean).slice(0, k < TWO ? 1 : k < THREE ? 2 : 3);
+  const below = [
+    { kind: "calls", text: plate.calls },
+    { kind: "news", text: plate.news },
+    { kind: "line", text: plate.shape },
+    { kind: "line", text: plate.reads },
+  ];
+  const shown = below.filter(({ text }) => text).slice(0, k < TWO ? 1 : k < THREE ? 2 : 3);
   const gap = layBars(bars, box, k) || BELOW;
   const height = size + above + box.h + 2 + gap + shown.length * small * 1.25;
   for (const [name, value] of [
@@ -68,20 +73,18 @@ export function layLabel({ box, ring, bars, texts }, k, least) {
   ]) {
     ring.setAttribute(name, value);
   }
-  const words = [box.title, ...shown];
+  const words = [{ kind: "title", text: box.title }, ...shown];
   texts.forEach((/** @type {any} */ text, /** @type {number} */ at) => {
     const font = at < 1 ? size : small;
-    text.textContent = words[at] === undefined ? "" : clip(words[at], font, plate.room, at < 2);
+    const { kind, text: line } = words[at] || { kind: "line", text: "" };
+    const isBold = kind === "title" || kind === "calls";
+    text.textContent = clip(line, font, plate.room, isBold);
     text.setAttribute("x", box.x);
     text.setAttribute("y", at < 1 ? top - above : top + box.h + gap + small + (at - 1) * small * 1.25);
     text.setAttribute("font-size", font.toFixed(2));
-    text.setAttribute("class", classOf(at, plate.news && at === 2));
+    text.setAttribute("class", `ce-plate-${kind}`);
   });
 }
-
-/** @param {number} at @param {any} isNews */
-const classOf = (at, isNews) =>
-  at === 0 ? "ce-plate-title" : at === 1 ? "ce-plate-calls" : isNews ? "ce-plate-news" : "ce-plate-line";
 
 export const STYLE = `
 .ce-stage text.ce-plate-title,.ce-stage text.ce-plate-calls,.ce-stage text.ce-plate-line,.ce-stage text.ce-plate-news{dominant-baseline:auto;text-anchor:middle;fill:var(--ce-fg);paint-order:stroke;stroke:var(--ce-ground);stroke-width:3px;stroke-linejoin:round}
