@@ -24,4 +24,4 @@ HULL_PADS: Mapping[str, int] = {"match": 10, "winner": 10, "lost": 14, "near-mis
 
 def corner_radius(kind: str, height: float) -> float:
     """Return the corner radius of a box, which shows its kind."""
-    return {"input": height / 2, "product": 2.0, "matmul": 8.0, "view": 8.0, "operator": 8.0, "leaf": 8.0}.get(kind, 10.0)
+    return {"input": height / 2, "product": 2.0, "sum": 10.0, "fused": 10.0}.get(kind, 8.0)

@@ -28,7 +28,7 @@ def test_the_level_is_chosen_stepped_through_and_asked_about_without_the_tools_o
     page.page.keyboard.press("ArrowRight")
     first = next(step["index"] for step in json.loads(page.trait("steps"))[1:] if step["changed"])
     shown = page.wait_for_step(first)
-    assert shown["hulls"]
+    assert shown["matches"]
 
     page.tool("Why not")
     page.choose("Pattern", "drop_same_shape")

@@ -61,7 +61,7 @@ def test_operators_are_counted_at_the_tensor_level():
     assert lines_of(index, 3) == snapshot(
         [
             "0 import 70: 70 operators imported, each a call: 14 view, 12 squeeze, 4 transpose, 4 select, 4 add,",
-            "  3 clamp ... (26 in all).",
+            "  3 clamp ... (25 in all).",
             "3 constant_evaluation, round 1 40: evaluate_constant 29 times: 70 calls → 40.",
             "5 Canonicalize, round 1 40: transpose becomes permute (to_permute): still 40 calls.",
         ]

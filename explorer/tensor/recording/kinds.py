@@ -3,11 +3,12 @@
 from explorer.tensor.facts.shapes import MOVES
 from explorer.trace import NodeKind
 
-CONTRACTIONS = frozenset(
-    "matmul mm bmm mv dot linear addmm addbmm baddbmm einsum convolution conv1d conv2d conv3d".split()
-)
+CONTRACTIONS = {
+    *("matmul", "mm", "bmm", "mv", "dot", "linear", "addmm", "addbmm", "baddbmm", "einsum"),
+    *("convolution", "conv1d", "conv2d", "conv3d"),
+}
 """Operators that multiply matrices, or convolve."""
-PARTED = frozenset("split split_with_sizes unbind chunk unfold diagonal".split())
+PARTED = {"split", "split_with_sizes", "unbind", "chunk", "unfold", "diagonal"}
 """Operators that return several parts of a tensor, or a part of several axes."""
 MOVED = PARTED | {op._schema.name.rpartition("::")[2] for op in MOVES}
 

@@ -19,6 +19,7 @@ MIN_NUMBERED, MIN_PARTED = 27.0, 8.0
 """Cells smaller than this have no number, and as slices no lines between them."""
 HULL_PAD = 10.0
 MAX_CROSS = 12.0
+WORD_KINDS = ("x-calls", "x-news", "x-line", "x-line")
 MAX_WORDS = 3
 """Lines of words below a plate."""
 
@@ -114,8 +115,8 @@ def _plate(
     for mark, chosen in plate.get("marks", {}).items():
         parts += [_mark(mark, cells[i]) for i in chosen]
     middle, bottom = left + width / 2, top + height + BELOW
-    below = (("x-calls", "calls"), ("x-news", "news"), ("x-line", "shape"), ("x-line", "reads"))
-    lines = [(kind, plate[name]) for kind, name in below if plate[name]]
+    below = (plate["calls"], plate["news"], plate["shape"], plate["reads"])
+    lines = [(kind, words) for kind, words in zip(WORD_KINDS, below, strict=True) if words]
     parts.append(_words("x-plate", middle, top - (ABOVE_SHEETS if is_one else ABOVE), node["title"], plate["room"]))
     for i, (kind, words) in enumerate(lines[:MAX_WORDS]):
         parts.append(_words(kind, middle, bottom + LINE + 1.25 * LINE * i, words, plate["room"]))
