@@ -101,9 +101,15 @@ def _reads_of_data(index: TraceIndex, step: int, plate: Plate) -> Reads:
 def _reads_of_layers(index: TraceIndex, step: int, plate: Plate) -> Reads:
     """Return the index table of a folded layer, or what each separate layer reads."""
     if _known_read(index, step, plate) is not None:
-        plates = {other.ids[0]: other for other in plates_of(index, step).plates if other.num_calls == 1}
+        folded = {other.node: other for other in plates_of(index, step).plates if other.node is not None}
+        owner, slot = _positions(index, step)
         table: Sequence[Sequence[tuple[int, int]]] = index.trace.steps[-1].snapshot.reads[plate.ids[0]]["index"]
-        return _reads([[(plates[node], number) for node, number in row] for row in table])
+        return _reads(
+            [
+                [(folded[node], number) if node in folded else (owner[node], slot[node]) for node, number in row]
+                for row in table
+            ]
+        )
     owner, slot = _positions(index, step)
     inputs = index.step(last_unfolded(index, step)).snapshot.graph.inputs
     return _reads([[(owner[source], slot[source]) for source in inputs[cell.layer]] for cell in plate.cells])

@@ -3,8 +3,10 @@
 import pytest
 
 import explorer
+from explorer import CircuitBuilder
 from explorer.compiler import trace_of_circuit
-from explorer.templates import gallery
+from explorer.symbolic import Parameterization
+from explorer.templates import CategoricalInput, gallery
 from explorer.views import TraceIndex, details, picture
 from explorer.views.folds import READS
 from tests.views.showing import SMALL, every_step, index_of
@@ -56,6 +58,15 @@ def test_separate_layers_are_separate_calls():
     assert words(memory) == ["Not folded: 16 calls, each concatenates its 4 inputs first.", "edge", ""]
     assert [memory["own"]["apart"], memory["sources"][0]["apart"]] == [True, True]
     assert memory["own"]["numbers"][:2] == [68, 73]
+
+
+def test_a_layer_may_read_one_of_several_layers_that_are_on_one_plate_and_not_folded():
+    b = CircuitBuilder()
+    left, right = b.add(CategoricalInput(2)(0, 2)), b.add(CategoricalInput(2, Parameterization("sigmoid"))(0, 2))
+    index = TraceIndex(explorer.record(b.build(b.sum(right, num_units=2), left)))
+    memory = closeups_of(index, len(index.trace.steps) - 1)["Sum #2"]
+    assert [strip["title"] for strip in memory["sources"]] == ["2 Categorical layers"]
+    assert memory["reads"] == [1]
 
 
 @pytest.mark.parametrize("name", SMALL)
