@@ -62,8 +62,9 @@ def test_separate_layers_are_separate_calls():
 
 def test_a_layer_may_read_one_of_several_layers_that_are_on_one_plate_and_not_folded():
     b = CircuitBuilder()
-    left, right = b.add(CategoricalInput(2)(0, 2)), b.add(CategoricalInput(2, Parameterization("sigmoid"))(0, 2))
-    index = TraceIndex(explorer.record(b.build(b.sum(right, num_units=2), left)))
+    b.add(CategoricalInput(2, Parameterization("none"))(0, 2))  # no output depends on it, so it is not folded
+    right = b.add(CategoricalInput(2, Parameterization("sigmoid"))(0, 2))
+    index = TraceIndex(explorer.record(b.build(b.sum(right, num_units=2))))
     memory = closeups_of(index, len(index.trace.steps) - 1)["Sum #2"]
     assert [strip["title"] for strip in memory["sources"]] == ["2 Categorical layers"]
     assert memory["reads"] == [1]
