@@ -117,7 +117,10 @@ class EdgeView(TypedDict):
     """Bytes copied by the read, per example."""
     label: str
     points: NotRequired[list[list[float]]]
-    """Waypoints ([x, y]); without them the drawing code routes the edge around boxes."""
+    """The points of its line: [x, y] where it is vertical, [x, y, 1] where it is horizontal. Without points, it joins
+    the facing sides of its boxes; between plates, it joins cells."""
+    label_at: NotRequired[list[float]]
+    """The middle of the label, [x, y]; without it there is no room for the label."""
     pairs: NotRequired[list[int]]
     """Between plates: which cell is read by which, as numbers of cells (source, target, source, target, ...)."""
 
@@ -193,6 +196,10 @@ class HullView(TypedDict):
     reason: str
     lens: NotRequired[LensView]
     """Around plates of the state before the step: how the rule binds their layers."""
+    outline: NotRequired[str]
+    """The line around its boxes, as an SVG path."""
+    tag: NotRequired[list[float]]
+    """The upper left corner of its name, [x, y]; without it the name is not drawn."""
 
 
 class LinkView(TypedDict):

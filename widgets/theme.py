@@ -30,6 +30,16 @@ class Outline:
     fill: str
     width: float
     dash: tuple[float, ...]
+    hatch: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """The sign of a kind of node in text, its name, and its symbol: strokes in a square of 16, as an SVG path."""
+
+    sign: str
+    words: str
+    symbol: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +71,13 @@ CHANGES: Mapping[str, Change] = MappingProxyType(
 )
 HULLS: Mapping[str, Outline] = MappingProxyType(
     {
-        kind: Outline(hull["sign"], hull["line"], hull["fill"], hull["width"], tuple(hull["dash"]))
+        kind: Outline(hull["sign"], hull["line"], hull["fill"], hull["width"], tuple(hull["dash"]), hull["hatch"])
         for kind, hull in _TABLE["hulls"].items()
     }
 )
+KINDS: Mapping[str, Kind] = MappingProxyType({name: Kind(**kind) for name, kind in _TABLE["kinds"].items()})
+MATCHED: str = _TABLE["matched"]
+"""The sign of a box that is part of a match."""
 TONES: Mapping[str, Tone] = MappingProxyType({name: Tone(**tone) for name, tone in _TABLE["tones"].items()})
 
 

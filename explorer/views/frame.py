@@ -6,8 +6,8 @@ Positions are shared by all steps so that stepping moves little; in a late step 
 from dataclasses import dataclass
 
 from explorer.views.layout import MARGIN
-from explorer.views.picture import Picture
-from explorer.views.routes import Place
+from explorer.views.lines import Place
+from explorer.views.picture import PAINTERS, Picture
 from widgets.schema import PictureView
 
 MIN_WIDTH, MIN_HEIGHT = 160.0, 60.0
@@ -15,10 +15,12 @@ MIN_WIDTH, MIN_HEIGHT = 160.0, 60.0
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One state: coordinates relative to the corner of the frame, and the size of the frame in pixels."""
+    """One state: the boxes, and the corner and the size of the frame in pixels."""
 
     view: PictureView
     places: list[Place]
+    left: float
+    top: float
     width: float
     height: float
 
@@ -26,13 +28,12 @@ class Frame:
 def frames_of(picture: Picture) -> list[Frame]:
     """Return the frame of a picture; in mode `side`, those of both states."""
     frames: list[Frame] = []
-    rows: list[Place] = [(row[0], row[1], row[2], row[3]) for row in picture.coordinates.astype(float).tolist()]
+    rows = picture.places
     for view in (picture.view, *([picture.view["other"]] if "other" in picture.view else [])):
         own, rows = rows[: len(view["nodes"])], rows[len(view["nodes"]) :]
-        whole = view["group_by"] == "plates"  # these have words above and below
+        whole = PAINTERS[view["group_by"]].has_margins
         left = 0.0 if whole else max(0.0, min((x - w / 2 for x, _, w, _ in own), default=0.0) - MARGIN)
         top = 0.0 if whole else max(0.0, min((y - h / 2 for _, y, _, h in own), default=0.0) - MARGIN)
-        places = [(x - left, y - top, w, h) for x, y, w, h in own]
         width, height = max(view["width"] - left, MIN_WIDTH), max(view["height"] - top, MIN_HEIGHT)
-        frames.append(Frame(view, places, width, height))
+        frames.append(Frame(view, own, left, top, width, height))
     return frames

@@ -12,11 +12,10 @@ import explorer
 from explorer.app.images import DENSITY, Png, bars_png, picture_png
 from explorer.templates import gallery
 from explorer.views import TraceIndex, bars_svg, picture, static_svg
-from explorer.views.picture import BADGE_TEXTS
-from explorer.views.roles import KIND_SIGNS, SIGNS
+from explorer.views.roles import BADGE_TEXTS
 from explorer.views.static_svg import MAX_TOTAL_HEIGHT, MAX_WIDTH
 from widgets.schema import BarsView, BarView
-from widgets.theme import LIGHT, TONES
+from widgets.theme import CHANGES, HULLS, KINDS, LIGHT, TONES
 
 pytest.importorskip("resvg_py", reason="needs resvg_py: pip install 'circuit-explorer[ui]'")
 image = pytest.importorskip("PIL.Image", reason="needs Pillow: pip install 'circuit-explorer[test]'")
@@ -90,7 +89,7 @@ class TestPictures:
         side = picture(conflict, 3, "side")
         svg = static_svg(side, fit=True)
         assert set(texts(svg)) == set(texts(static_svg(side)))
-        assert {"Before", "After", "match that lost a conflict", "Σ∏ CPT {0..3}", side.view["title"]} <= set(texts(svg))
+        assert {"Before", "After", "match that lost a conflict", "CPT {0..3}", side.view["title"]} <= set(texts(svg))
         assert "var(" not in svg
 
     def test_a_large_picture_is_scaled_to_fit_with_a_note(self) -> None:
@@ -147,5 +146,6 @@ def test_the_font_has_every_sign() -> None:
 
     missing = image_with("\uf0ff")
     assert missing == image_with("\u4e00")  # the font lacks both, so they have the same glyph
-    for sign in {*"".join([*KIND_SIGNS.values(), *SIGNS.values(), *BADGE_TEXTS]), *"→×≠≤≥±µ·…▼▲≈"}:
+    signs = [entry.sign for table in (CHANGES, HULLS, KINDS) for entry in table.values()]
+    for sign in {*"".join([*signs, *BADGE_TEXTS]), *"→×≠≤≥±µ·…▼▲≈"}:
         assert image_with(sign) != missing, sign

@@ -1,57 +1,53 @@
-"""Lines of a drawing without a script: where they begin and end, and labels next to them that cover no box."""
+"""Outlines of matches and the places of labels."""
 
 import pytest
+from inline_snapshot import snapshot
 
 from explorer.views import picture
-from explorer.views.lines import Line, lines
+from explorer.views.lines import Spot
+from explorer.views.lines.drawing import add_outlines
+from explorer.views.lines.outlines import cover, outline
 from tests.views.showing import SMALL, every_step, index_of
 
-LOW, MIDDLE, HIGH = ((100.0, y, 80.0, 40.0) for y in (300.0, 200.0, 100.0))
+
+def test_an_outline_surrounds_one_box_with_four_round_corners():
+    assert outline(cover([Spot(0.0, 0.0, 100.0, 40.0)], 8)) == snapshot(
+        "M-58 -19Q-58 -28 -49 -28L49 -28Q58 -28 58 -19L58 19Q58 28 49 28L-49 28Q-58 28 -58 19Z"
+    )
 
 
-def test_a_line_connects_the_top_of_its_source_to_the_bottom_of_its_target():
-    (line,) = lines([LOW, MIDDLE], [(0, 1)], [0])
-    assert line == Line(((100.0, 280.0), (100.0, 220.0)), None)
-    assert [x for x, _ in line.points] == [100.0] * len(line.points)
+def test_an_outline_joins_boxes_in_one_line_and_excludes_those_between():
+    rects = cover([Spot(0.0, 0.0, 100.0, 40.0), Spot(300.0, 100.0, 100.0, 40.0)], 8)
+    assert outline(rects).count("M") == 1
+    assert not any(left < 300 < right and top < 0 < bottom for left, top, right, bottom in rects)
 
 
-def test_a_line_is_routed_around_boxes():
-    (line,) = lines([LOW, MIDDLE, HIGH], [(0, 2)], [0])
-    assert line.corners == ((100.0, 280.0), (51.0, 224.5), (51.0, 167.5), (100.0, 120.0))
+def test_a_ring_of_boxes_has_an_outer_and_an_inner_line():
+    sides = [(-8.0, 0.0, 0.0, 90.0), (90.0, 0.0, 98.0, 90.0), (-8.0, -8.0, 98.0, 0.0), (-8.0, 90.0, 98.0, 98.0)]
+    assert outline(sides).count("M") == 2
 
 
-def test_a_target_in_the_same_row_is_reached_sideways():
-    one, other = lines([LOW, (300.0, 300.0, 80.0, 40.0)], [(0, 1), (1, 0)], [0, 0])
-    assert one.corners == ((140.0, 300.0), (260.0, 300.0))
-    assert other.corners == ((260.0, 300.0), (140.0, 300.0))
-
-
-def test_labels_without_room_are_omitted():
-    beside = [(x, 200.0, 90.0, 40.0) for x in (0.0, 200.0)]
-    (line,) = lines([LOW, MIDDLE, HIGH, *beside], [(0, 1)], [30])
-    assert line.words == (104.0, 250.0)
-    tight = [(100.0, 225.0, 80.0, 40.0), (100.0, 200.0 - 30.0, 80.0, 40.0)]
-    (line,) = lines(tight, [(0, 1)], [30])
-    assert line.words is None
+def test_a_second_outline_of_a_box_is_further_away_and_has_its_own_tag():
+    spots = {"a": Spot(0.0, 0.0, 100.0, 40.0)}
+    hulls = [{"id": name, "kind": "match", "nodes": ["a"], "label": name, "reason": ""} for name in ("one", "two")]
+    tags = add_outlines(hulls, spots, [])
+    assert hulls[0]["outline"] != hulls[1]["outline"]
+    assert hulls[0]["tag"] != hulls[1]["tag"]
+    assert len(tags) == 2
 
 
 @pytest.mark.parametrize("name", SMALL)
 def test_labels_overlap_neither_boxes_nor_labels(name):
     index, found = index_of(name), 0
     for step in every_step(name):
-        made = picture(index, step)
-        places = [tuple(row) for row in made.coordinates.astype(float).tolist()]
-        position = {node["id"]: i for i, node in enumerate(made.view["nodes"])}
-        edges = made.view["edges"]
-        ends = [(position[edge["source"]], position[edge["target"]]) for edge in edges]
-        widths = [6.0 * len(edge["label"]) for edge in edges]
-        boxes = [(x - w / 2, y - h / 2, x + w / 2, y + h / 2) for x, y, w, h in places]
-        for line, width in zip(lines(places, ends, widths), widths, strict=True):
-            if line.words is None:
-                continue
-            (x, y), found = line.words, found + 1
-            own = (x, y - 7, x + width, y + 7)
-            assert not any(own[0] < r and own[2] > x0 and own[1] < b and own[3] > t for x0, t, r, b in boxes)
-            boxes.append(own)
+        made = picture(index, step, group_by="fold")
+        taken = [(x - w / 2, y - h / 2, x + w / 2, y + h / 2) for x, y, w, h in made.places]
+        for edge in made.view["edges"]:
+            if "label_at" in edge:
+                (x, y), half = edge["label_at"], 2.8 * len(edge["label"])
+                own = (x - half, y - 8, x + half, y + 8)
+                assert not any(own[0] < r and own[2] > l and own[1] < b and own[3] > t for l, t, r, b in taken)
+                taken.append(own)
+                found += bool(edge["label"])
     if index.trace.stats(-1)["copied_bytes"]:
         assert found  # a read that copies is labelled at its line

@@ -1,21 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { curve } from "../../widgets/js/picture/curves.js";
-import { cover, outline } from "../../widgets/js/picture/outlines.js";
+import { curve, head } from "../../widgets/js/picture/curves.js";
 import { readPicture } from "../../widgets/js/picture/reading.js";
+import { layHulls } from "../../widgets/js/picture/tags.js";
 import { asDict, asFloats } from "../../widgets/js/shared/reading.js";
 import { edge, node, picture, places } from "./samples.mjs";
-
-test("an edge to a box in the same row passes above the box between", () => {
-  const nodes = ["left", "middle", "right"].map((id) => node(id));
-  const json = JSON.stringify(picture({ nodes, edges: [edge("right", "left"), edge("middle", "left")], hulls: [] }));
-  const shown = readPicture(json, new Float32Array([100, 200, 152, 46, 300, 200, 152, 46, 500, 200, 152, 46]));
-  const [over, straight] = shown.edges;
-  assert.ok(over.points.some((point) => point.y < 200 - 46 / 2 - 10));
-  assert.deepEqual(over.points.at(-1).y, 200 - 46 / 2);
-  assert.ok(straight.points.every((point) => Math.abs(point.y - 200) < 23));
-});
 
 test("values of all hosts are read alike", () => {
   assert.deepEqual(asDict(new Map([["a", 1]])), { a: 1 });
@@ -26,15 +16,27 @@ test("values of all hosts are read alike", () => {
   assert.equal(asFloats(undefined).length, 0);
 });
 
-test("a line that passes a row goes around its boxes", () => {
-  const nodes = ["a", "b", "c"].map((id, level) => node(id, { level }));
-  const read = readPicture({ nodes, edges: [edge("a", "c")] }, places(3));
-  const xs = read.edges[0].points.map((point) => point.x);
-  assert.ok(
-    xs.some((x) => Math.abs(x - 200) > 75),
-    `passes at ${xs}`,
-  );
-  assert.match(curve(read.edges[0].points, "v"), /^M[-\d. CLQ]+$/);
+test("a line goes through the points that Python chose; without them it joins facing sides", () => {
+  const nodes = ["a", "b"].map((id, level) => node(id, { level }));
+  const points = [
+    [200, 228],
+    [90, 200],
+    [200, 172],
+  ];
+  const read = readPicture({ nodes, edges: [edge("a", "b", { points }), edge("a", "b")] }, places(2));
+  assert.equal(curve(read.edges[0].points), "M200 228C200 214 90 214 90 200C90 186 200 186 200 172");
+  assert.equal(curve(read.edges[1].points), "M200 228L200 172");
+});
+
+test("a line turns with a round corner where it enters a side", () => {
+  const nodes = ["a", "b"].map((id, level) => node(id, { level }));
+  const points = [
+    [100, 100, 1],
+    [200, 300],
+  ];
+  const [line] = readPicture({ nodes, edges: [edge("a", "b", { points })] }, places(2)).edges;
+  assert.equal(curve(line.points), "M100 100L192 100Q200 100 200 108L200 300");
+  assert.equal(head(line.points), "M200 300l-4 -7h8Z");
 });
 
 test("arrows to boxes that are not drawn are counted", () => {
@@ -42,11 +44,12 @@ test("arrows to boxes that are not drawn are counted", () => {
   assert.equal(read.note, "1 layer. 1 arrow leads outside the picture.");
 });
 
-test("a hull surrounds its boxes in one line and excludes boxes between them", () => {
-  const at = (x, y) => ({ x, y, w: 100, h: 40, folds: 1 });
-  const rects = cover([at(0, 0), at(300, 100)], 8);
-  const d = outline(rects);
-  assert.equal(d.match(/M/g).length, 1);
-  assert.ok(!rects.some((rect) => rect.l < 300 && rect.r > 300 && rect.t < 0 && rect.b > 0), "covers the free corner");
-  assert.equal(outline(cover([at(0, 0)], 8)).match(/Q/g).length, 4);
+test("a hull has the outline and the tag that Python chose; without them a rectangle", () => {
+  const nodes = [node("a")];
+  const hull = { id: "h", kind: "match", nodes: ["a"], label: "Candecomp", reason: "" };
+  const hulls = [{ ...hull, outline: "M0 0H9V9Z", tag: [5, 6] }, hull];
+  const [given, plain] = layHulls(readPicture({ ...picture({ nodes, hulls, edges: [] }) }, places(1)));
+  assert.equal(given.d, "M0 0H9V9Z");
+  assert.deepEqual([given.tag.at.l, given.tag.at.t, given.tag.sign], [5, 6, "M"]);
+  assert.deepEqual([plain.d, plain.tag], ["M117 220H283V280H117Z", null]);
 });

@@ -52,7 +52,16 @@ export const picture = (more = {}) => ({
     }),
   ],
   edges: [edge("input", "product"), edge("product", "sum", { change: "removed" })],
-  hulls: [{ id: "m0", kind: "match", nodes: ["sum", "product"], label: "Candecomp", reason: "in the optimizer" }],
+  hulls: [
+    {
+      id: "m0",
+      kind: "match",
+      nodes: ["sum", "product"],
+      label: "Candecomp",
+      reason: "in the optimizer",
+      tag: [130, 10],
+    },
+  ],
   legend: [{ channel: "border", role: "removed", sign: "−", text: "removed" }],
   table: {
     columns: ["node", "change"],
@@ -75,7 +84,15 @@ export const fused = () =>
       node("input", { kind: "input", count: 4 }),
       node("cpt", { kind: "fused", level: 1, change: "added", folds: 8, came_from: ["product", "sum"] }),
     ],
-    edges: [edge("input", "cpt", { change: "added", read: "gather", copied_bytes: 4096, label: "gather 4 KiB" })],
+    edges: [
+      edge("input", "cpt", {
+        change: "added",
+        read: "gather",
+        copied_bytes: 4096,
+        label: "gather 4 KiB",
+        label_at: [200, 200],
+      }),
+    ],
   });
 
 /** Places in a column, from the bottom up, as bytes in the middle of a longer buffer, as hosts give them. */

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from html import escape
 
+from explorer.views.graph_svg import hull_element, tag_element
+from explorer.views.lines import Place
 from explorer.views.plates.svg_links import STYLE as LINK_STYLE, link_elements
-from explorer.views.routes import Place
-from widgets.schema import EdgeView, HullView, LegendItem, NodeView, PictureView, PlateView
+from widgets.schema import EdgeView, LegendItem, NodeView, PictureView, PlateView
 from widgets.theme import LIGHT, heat
 
 MAX_LINES = 6_000
@@ -17,7 +18,8 @@ CHARACTER = 6.6
 SHEETS = (8.0, 4.0)
 MIN_NUMBERED, MIN_PARTED = 27.0, 8.0
 """Cells smaller than this have no number, and as slices no lines between them."""
-HULL_PAD = 10.0
+ROOM_MARGIN = 12.0
+"""How much narrower than its room a title may be."""
 MAX_CROSS = 12.0
 WORD_KINDS = ("x-calls", "x-news", "x-line", "x-line")
 MAX_WORDS = 3
@@ -56,8 +58,20 @@ def plates_elements(view: PictureView, places: Sequence[Place]) -> list[str]:
         *(_lines(edge, rects, cells, count <= MAX_LINES) for edge in view["edges"]),
         *(_plate(node, node["plate"], rects, cells, view) for node in view["nodes"] if "plate" in node),
         *link_elements(view.get("links", [])),
-        *(_hull(hull, [rects[name] for name in hull["nodes"]]) for hull in view["hulls"] if hull["nodes"]),
+        *map(hull_element, view["hulls"]),
+        *map(tag_element, view["hulls"]),
     ]
+
+
+def title_rects(nodes: Sequence[NodeView], places: Sequence[Place]) -> list[tuple[float, float, float, float]]:
+    """Return left, top, right and bottom of the titles of plates."""
+    found: list[tuple[float, float, float, float]] = []
+    for node, (x, y, width, height) in zip(nodes, places, strict=True):
+        if "plate" in node:
+            half = max(width, node["plate"]["room"] - ROOM_MARGIN) / 2
+            bottom = y - height / 2 - (ABOVE if node["plate"]["gap"] else ABOVE_SHEETS) + 3
+            found.append((x - half, bottom - TITLE - 3, x + half, bottom))
+    return found
 
 
 def _corner(place: Place) -> Rect:
@@ -151,17 +165,6 @@ def _mark(mark: str, cell: Rect) -> str:
         side = min(MAX_CROSS, width / 2, height / 2)
         path += f"M{right - side:.5g} {top:.5g}l{side:.3g} {side:.3g}m0 {-side:.3g}l{-side:.3g} {side:.3g}"
     return f'<path class="x-mark x-{mark}" d="{path}"/>'
-
-
-def _hull(hull: HullView, rects: Sequence[Rect]) -> str:
-    left, top = min(rect[0] for rect in rects) - HULL_PAD, min(rect[1] for rect in rects) - HULL_PAD
-    right = max(rect[0] + rect[2] for rect in rects) + HULL_PAD
-    bottom = max(rect[1] + rect[3] for rect in rects) + HULL_PAD
-    tip = f"<title>{escape(hull['label'])}\n{escape(hull['reason'])}</title>"
-    return (
-        f'<rect class="x-hull x-{hull["kind"]}" x="{left:.5g}" y="{top:.5g}" width="{right - left:.5g}" '
-        f'height="{bottom - top:.5g}" rx="12">{tip}</rect>'
-    )
 
 
 def _words(kind: str, x: float, y: float, words: str, room: float = 0.0) -> str:

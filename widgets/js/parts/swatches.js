@@ -1,7 +1,7 @@
 /** The small pictures of the legend: each looks like what it explains. */
 
 import { clip } from "../shared/measuring.js";
-import { CHANGES, HULLS, dashes, inkOn } from "../shared/theme.js";
+import { CHANGES, HULLS, MATCHED, dashes, inkOn } from "../shared/theme.js";
 import { hullStyle } from "../picture/fills.js";
 import { laneClass } from "../shared/lanes.js";
 import { boxPath, isKind, symbolOf } from "../picture/shapes.js";
@@ -58,7 +58,7 @@ function swatchParts(s, item, palette) {
   if (role in CHANGES) return channel === "edge" ? edgeParts(s, role, roles) : changeParts(s, item, roles);
   if (role === "matched" || role === "match") {
     const look = { fill: roles.matchedFill, stroke: roles.matchedLine, "stroke-width": 1.6 };
-    return [box(look), mark(sign || "M", roles.fg)];
+    return [box(look), mark(sign || MATCHED, roles.fg)];
   }
   if (role === "count") return [box({ rx: 6.5, fill: roles.panel, stroke: roles.fg }), mark("N", roles.fg)];
   if (role === "stack") {

@@ -3,7 +3,7 @@
 import { checkVersion, parseJson } from "../shared/contract.js";
 import { asFloats, list, number, record, text, texts } from "../shared/reading.js";
 import { CHANGES } from "../shared/theme.js";
-import { route } from "./routing.js";
+import { facing } from "./shapes.js";
 
 /**
  * @typedef {import("./types.js").Box} Box
@@ -59,7 +59,6 @@ function build(raw, floats, start) {
   const legend = list(raw.legend).map((item) => readLegendItem(record(item)));
   const right = boxes.reduce((most, box) => Math.max(most, box.x + box.w / 2 + MARGIN), 0);
   const bottom = boxes.reduce((most, box) => Math.max(most, box.y + box.h / 2 + MARGIN), 0);
-  if (text(raw.group_by) !== "plates") route(boxes, edges);
   return {
     step: number(raw.step),
     mode: text(raw.mode, "diff"),
@@ -178,13 +177,15 @@ const readBox = (node) => ({
 const changeOf = ({ change }) => (Object.hasOwn(CHANGES, text(change)) ? change : "kept");
 
 /**
- * An edge before it is routed; null if it leads to a box that is not in the picture.
+ * An edge; null if it leads to a box that is not in the picture.
  * @param {Record<string, any>} edge @param {Map<string, Box>} byId @returns {Edge | null}
  */
 function readEdge(edge, byId) {
   const [source, target] = [byId.get(text(edge.source)), byId.get(text(edge.target))];
   if (!source || !target) return null;
-  const bends = list(edge.points).filter(Array.isArray);
+  const points = list(edge.points)
+    .filter(Array.isArray)
+    .map((point) => ({ ...pointOf(point), flat: point[2] === 1 }));
   return {
     source,
     target,
@@ -194,9 +195,9 @@ function readEdge(edge, byId) {
     copied: number(edge.copied_bytes),
     label: text(edge.label),
     pairs: numbers(edge.pairs),
-    bends: bends.map(pointOf),
-    points: [],
-    run: "v",
+    bends: points,
+    points: points.length > 1 ? points : facing(source, target),
+    labelAt: Array.isArray(edge.label_at) ? pointOf(edge.label_at) : null,
   };
 }
 
@@ -215,6 +216,8 @@ const readHull = (hull, index = 0) => ({
   kind: text(hull.kind, "match"),
   label: text(hull.label),
   reason: text(hull.reason),
+  outline: text(hull.outline),
+  tag: Array.isArray(hull.tag) ? pointOf(hull.tag) : null,
 });
 
 /** @param {Record<string, any>} item @returns {LegendItem} */

@@ -1,5 +1,7 @@
 /** The outline and the symbol of a box by its kind, and the space that it takes. */
 
+import { KINDS } from "../shared/theme.js";
+
 /**
  * @typedef {import("./types.js").Box} Box
  * @typedef {import("./types.js").Rect} Rect
@@ -26,23 +28,11 @@ export function boxPath(kind, w, h) {
   );
 }
 
-/** Symbols of the kinds, as strokes in a square of 16. @type {Record<string, string>} */
-const SYMBOLS = {
-  input: "M2 12.5c3.2 0 3-9 6-9s2.8 9 6 9",
-  sum: "M8 3v10M3 8h10",
-  product: "M4.2 4.2l7.600 7.600M11.8 4.2l-7.600 7.600",
-  fused: "M3 3l5 5.5L13 3M8 8.5v5",
-  matmul: "M3 3h10v10h-10zM3 8h10M8 3v10",
-  view: "M2.5 8h11M5 5.500l-2.500 2.500 2.500 2.500M11 5.500l2.500 2.500-2.500 2.500",
-  operator: "M11.5 3.200c-3.200-1-4 1-4 4.300s-.2 6.5-3.800 5.300M4.800 7.5h5.400",
-  leaf: "M8 5.2a2.8 2.8 0 1 0 .01 0z",
-};
-
-/** @param {string} kind */
-export const symbolOf = (kind) => SYMBOLS[kind] || SYMBOLS.operator;
+/** The symbol of a kind, as strokes in a square of 16. @param {string} kind */
+export const symbolOf = (kind) => (KINDS[kind] || KINDS.operator).symbol;
 
 /** Whether a role of the legend is a kind of box. @param {string} role */
-export const isKind = (role) => role in SYMBOLS;
+export const isKind = (role) => role in KINDS;
 
 /** The middle of the symbol, left in its box. @param {Box} box */
 export const symbolCentre = (box) => -box.w / 2 + (box.kind === "input" || box.kind === "leaf" ? 19 : 16);
@@ -61,5 +51,19 @@ export const around = (box, pad) => ({
   b: box.y + box.h / 2 + pad,
 });
 
-/** @param {Rect} a @param {Rect} b */
-export const meets = (a, b) => a.l < b.r && b.l < a.r && a.t < b.b && b.t < a.b;
+/**
+ * A line between the facing sides of two boxes, for edges without points.
+ * @param {Box} source @param {Box} target @returns {import("./types.js").Point[]}
+ */
+export function facing(source, target) {
+  const flat = Math.abs(target.y - source.y) < (source.h + target.h) / 2;
+  const way = Math.sign(flat ? target.x - source.x : target.y - source.y) || 1;
+  return /** @type {[Box, number][]} */ ([
+    [source, way],
+    [target, -way],
+  ]).map(([box, side]) => ({
+    x: box.x + (flat ? side * (box.w / 2 + (side > 0 ? rise(box) : 0)) : 0),
+    y: box.y + (flat ? 0 : side * (box.h / 2 + (side < 0 ? rise(box) : 0))),
+    flat,
+  }));
+}

@@ -1,6 +1,6 @@
 /** The signs at the corners of a box: they say without colour what changed, what matched and which category it has. */
 
-import { CHANGES, inkOn } from "../shared/theme.js";
+import { CHANGES, MATCHED, inkOn } from "../shared/theme.js";
 import { rise } from "./shapes.js";
 import { pillOf } from "./words.js";
 
@@ -27,7 +27,7 @@ export function signsOf(box, picture, roles) {
       ink: roles[inkOn(change)],
       stroke: roles.box,
     },
-    box.matched && { sign: "M", fill: roles.matched, ink: roles.onMatched, stroke: roles.matchedLine },
+    box.matched && { sign: MATCHED, fill: roles.matched, ink: roles.onMatched, stroke: roles.matchedLine },
     Boolean(letter && letter.length <= 2) && {
       sign: letter || "",
       fill: roles.panel,

@@ -9,9 +9,11 @@
  *   folds: number, change: string, fill: number | null, fillText: string, category: number | null, matched: boolean,
  *   badges: Badge[], cameFrom: string[], numbered: string, plate: Plate | null, x: number, y: number, w: number, h: number}} Box
  * @typedef {{source: Box, target: Box, change: string, count: number, read: string, copied: number, label: string,
- *   pairs: number[], bends: Point[], points: Point[], run: "v" | "h"}} Edge
- * @typedef {{id: string, kind: string, boxes: Box[], label: string, reason: string}} Hull
- * @typedef {{id: string, kind: string, nodes: string[], label: string, reason: string}} Match  on the picture before
+ *   pairs: number[], bends: Point[], points: Point[], labelAt: Point | null}} Edge  `bends`: the points that Python gives
+ * @typedef {{id: string, kind: string, boxes: Box[], label: string, reason: string, outline: string,
+ *   tag: Point | null}} Hull  `outline`: an SVG path; `tag`: the corner of its name
+ * @typedef {{id: string, kind: string, nodes: string[], label: string, reason: string, outline: string,
+ *   tag: Point | null}} Match  on the picture before
  * @typedef {{source: Box, target: Box, points: Point[], lines: string[], at: Point | null}} Link  a missed fold
  * @typedef {{channel: string, role: string, sign: string, text: string}} LegendItem
  * @typedef {{columns: string[], rows: string[][]}} Table
@@ -30,7 +32,7 @@
  * @typedef {{heading: string, rows: string[][], lines: string[]}} Section
  * @typedef {{id: string, title: string, sections: Section[], closeup: import("../closeup/reading.js").Closeup | null}} Details
  *
- * @typedef {{x: number, y: number, side?: boolean}} Point  `side`: the edge leaves or enters the side of its box here
+ * @typedef {{x: number, y: number, flat?: boolean}} Point  `flat`: a line is horizontal here
  * @typedef {{l: number, t: number, r: number, b: number}} Rect
  * @typedef {{k: number, x: number, y: number}} Camera  scale, and the point of the picture at the centre of the
  * viewport

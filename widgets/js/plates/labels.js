@@ -39,13 +39,6 @@ export function labelElement({ s }, box) {
 }
 /** @typedef {ReturnType<typeof labelElement>} Label */
 
-/** Where the title of a plate is. @param {Box} box @returns {import("../picture/types.js").Rect} */
-export const titleRect = ({ x, y, w, h, plate }) => {
-  const half = Math.max(w, (plate?.room || 0) - MARGIN) / 2;
-  const bottom = y - h / 2 - (plate?.gap === 0 ? ABOVE_DEEP : ABOVE) + 3;
-  return { l: x - half, r: x + half, t: bottom - TITLE - 3, b: bottom };
-};
-
 /**
  * Lay out the words for a scale.
  * @param {Label} label @param {number} k @param {number} least size of the text on the screen, in pixels

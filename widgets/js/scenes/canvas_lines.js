@@ -23,24 +23,25 @@ const ORDER = ["kept", "changed", "removed", "added"];
 
 /**
  * The line and the head of its arrow.
- * @param {any} pen @param {Point[]} points @param {"v" | "h"} run @param {boolean} plain
+ * @param {any} pen @param {Point[]} points @param {boolean} plain
  */
-function trace(pen, points, run, plain) {
+function trace(pen, points, plain) {
   const [before, tip] = [points[points.length - 2], points[points.length - 1]];
   pen.moveTo(points[0].x, points[0].y);
   for (let index = 1; index < points.length; index += 1) {
     const [p, q] = [points[index - 1], points[index]];
-    if (p.side || q.side) pen.lineTo(p.side ? q.x : p.x, p.side ? p.y : q.y);
-    if (plain || p.side || q.side) pen.lineTo(q.x, q.y);
-    else if (run === "v") pen.bezierCurveTo(p.x, (p.y + q.y) / 2, q.x, (p.y + q.y) / 2, q.x, q.y);
-    else pen.bezierCurveTo((p.x + q.x) / 2, p.y, (p.x + q.x) / 2, q.y, q.x, q.y);
+    const turns = Boolean(p.flat) !== Boolean(q.flat);
+    if (turns) pen.lineTo(p.flat ? q.x : p.x, p.flat ? p.y : q.y);
+    if (plain || turns) pen.lineTo(q.x, q.y);
+    else if (p.flat) pen.bezierCurveTo((p.x + q.x) / 2, p.y, (p.x + q.x) / 2, q.y, q.x, q.y);
+    else pen.bezierCurveTo(p.x, (p.y + q.y) / 2, q.x, (p.y + q.y) / 2, q.x, q.y);
   }
   if (plain) return;
-  const level = run === "h" || tip.side;
-  const [back, out] = [-7 * (Math.sign(level ? tip.x - before.x : tip.y - before.y) || 1), 4];
-  pen.moveTo(tip.x + (level ? back : -out), tip.y + (level ? -out : back));
+  const { flat } = tip;
+  const [back, out] = [-7 * (Math.sign(flat ? tip.x - before.x : tip.y - before.y) || 1), 4];
+  pen.moveTo(tip.x + (flat ? back : -out), tip.y + (flat ? -out : back));
   pen.lineTo(tip.x, tip.y);
-  pen.lineTo(tip.x + (level ? back : out), tip.y + (level ? out : back));
+  pen.lineTo(tip.x + (flat ? back : out), tip.y + (flat ? out : back));
 }
 
 /** The points of an edge whose boxes are at `a` and `b`. @param {Edge} edge @param {Point} a @param {Point} b */
@@ -68,7 +69,7 @@ export function paintEdges({ pen }, picture, palette, marks, k, sight, now) {
       const [a, b] = [now.get(edge.source.id), now.get(edge.target.id)];
       if (!a || !b || !isSeen(a, b, sight)) continue;
       style = style || lineOf(edge, palette);
-      trace(pen, pointsAt(edge, a, b), edge.run, plain);
+      trace(pen, pointsAt(edge, a, b), plain);
     }
     if (!style) continue;
     pen.strokeStyle = style.stroke;
@@ -83,7 +84,7 @@ export function paintEdges({ pen }, picture, palette, marks, k, sight, now) {
   if (!near.size) return;
   pen.beginPath();
   for (const edge of picture.edges) {
-    if (near.has(edge.source.id) || near.has(edge.target.id)) trace(pen, edge.points, edge.run, false);
+    if (near.has(edge.source.id) || near.has(edge.target.id)) trace(pen, edge.points, false);
   }
   pen.strokeStyle = palette.roles.accent;
   pen.lineWidth = Math.max(2.4, 1.6 / k);

@@ -5,7 +5,7 @@ import { ease, frameOf, unframe } from "../shared/timing.js";
 import { short } from "../picture/shapes.js";
 import { layHulls } from "../picture/tags.js";
 import { allCells } from "../plates/cells.js";
-import { labelElement, layLabel, titleRect } from "../plates/labels.js";
+import { labelElement, layLabel } from "../plates/labels.js";
 import { layLink, linkElement } from "../plates/links.js";
 import { between, movement } from "../plates/movement.js";
 import { paintCells, paintDepth, paintFrame, paintLines, paintMarks } from "../plates/paint.js";
@@ -154,7 +154,7 @@ export function platesScene(make, palette) {
 
   /** @param {Picture} shown */
   function drawHulls(shown) {
-    const laid = layHulls(shown, (picture || shown).boxes.map(titleRect));
+    const laid = layHulls(shown);
     hulls = laid.map((item) => hullElement(make, item, palette(), (hatch) => `url(#${name}-${hatch})`));
     hullLayer.replaceChildren(...hulls.map(({ group }) => group));
     tagLayer.replaceChildren(...hulls.map(({ tag }) => tag).filter(Boolean));

@@ -78,8 +78,7 @@ export function svgScene(make, palette) {
   function redraw(shown) {
     const colours = palette();
     const laid = layHulls(shown);
-    const taken = laid.flatMap(({ tag }) => (tag ? [tag.at] : []));
-    const labels = new Map(layLabels(shown, taken).map((label) => [label.edge, label]));
+    const labels = new Map(layLabels(shown).map((label) => [label.edge, label]));
     hulls = laid.map((item) => hullElement(make, item, colours, hatchUrl));
     hullLayer.replaceChildren(...hulls.map(({ group }) => group));
     tagLayer.replaceChildren(...hulls.map(({ tag }) => tag).filter(Boolean));
@@ -121,8 +120,8 @@ export function svgScene(make, palette) {
       if (label) label.setAttribute("visibility", away ? "hidden" : "visible");
       if (!all && !away && t < 1) continue;
       const points = away ? moved(edge, a, b) : edge.points;
-      line.setAttribute("d", curve(points, edge.run));
-      tip.setAttribute("d", head(points, edge.run));
+      line.setAttribute("d", curve(points));
+      tip.setAttribute("d", head(points));
     }
     hullLayer.setAttribute("opacity", short(t >= 1 ? 1 : e * e));
     tagLayer.setAttribute("opacity", short(t >= 1 ? 1 : e * e));

@@ -111,6 +111,10 @@ export const CHANGES = themes.changes;
  * @type {Record<string, {sign: string, line: string, fill: string, width: number, dash: number[], hatch: boolean}>}
  */
 export const HULLS = themes.hulls;
+/** Signs, names and symbols of the kinds of nodes. @type {Record<string, {sign: string, words: string, symbol: string}>} */
+export const KINDS = themes.kinds;
+/** The sign of a box that is part of a match. */
+export const MATCHED = themes.matched;
 /** Signs and words of changes in time. @type {Record<string, {sign: string, words: string}>} */
 export const TONES = themes.tones;
 

@@ -1,0 +1,144 @@
+"""The points of arrows: side by side at the boxes, and through the gaps of the rows between."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from explorer.views.lines.passages import STACK, Point, Row, Spot, rows_of, straight_lane
+
+MAX_ROUTED_BOXES = 400
+"""Maximum number of boxes to route arrows around; beyond it they are direct: nobody can follow one."""
+MAX_SPREAD_ARROWS = 4000
+"""Maximum number of arrows that leave a box side by side; beyond it they leave at the middle."""
+PORT_GAP = 16.0
+"""Distance between arrows at a box."""
+PORTS_SHARE = 0.72
+"""The share of a side of a box that arrows use."""
+ABOVE = 18.0
+"""Height above boxes at which an arrow passes boxes in its own row."""
+NARROW, REACH = 26.0, 10.0
+"""An arrow enters at the side of its box if its last turn is at most this high, and this far beyond the side."""
+
+Ends = Sequence[tuple[int, int]]
+
+
+@dataclass(slots=True)
+class _Arrow:
+    source: Spot
+    target: Spot
+    points: list[Point]
+
+    @property
+    def upright(self) -> bool:
+        """Whether it leaves and enters at the top and the bottom."""
+        return abs(self.target.y - self.source.y) >= (self.source.height + self.target.height) / 2
+
+    @property
+    def way(self) -> int:
+        """1 if it goes down or, from side to side, right; else -1."""
+        step = self.target.y - self.source.y if self.upright else self.target.x - self.source.x
+        return -1 if step < 0 else 1
+
+
+def routes(spots: Sequence[Spot], ends: Ends) -> list[tuple[Point, ...]]:
+    """Return the points of each arrow (source, target), by position of its boxes."""
+    arrows = [_direct(spots[source], spots[target]) for source, target in ends]
+    if len(arrows) <= MAX_SPREAD_ARROWS:
+        _spread(arrows, ends)
+    if len(spots) <= MAX_ROUTED_BOXES:
+        rows = rows_of(spots)
+        taken: dict[int, list[float]] = {number: [] for number in range(len(rows))}
+        for arrow in arrows:
+            if not arrow.upright:
+                _go_over_neighbours(arrow, spots)
+        for arrow in arrows:
+            if arrow.upright:
+                _go_around(arrow, rows, taken)
+    return [tuple(Point(round(x, 1), round(y, 1), flat) for x, y, flat in arrow.points) for arrow in arrows]
+
+
+def direct(source: Spot, target: Spot) -> tuple[Point, ...]:
+    """Return a line between the facing sides of two boxes."""
+    return tuple(_direct(source, target).points)
+
+
+def _direct(source: Spot, target: Spot) -> _Arrow:
+    arrow = _Arrow(source, target, [])
+    arrow.points = [_end_at(source, arrow.upright, arrow.way), _end_at(target, arrow.upright, -arrow.way)]
+    return arrow
+
+
+def _end_at(spot: Spot, upright: bool, side: int) -> Point:
+    """Return the middle of a side of a box, beyond its stack."""
+    if upright:
+        return Point(spot.x, spot.bottom if side > 0 else spot.top - spot.rise)
+    return Point(spot.right if side > 0 else spot.left, spot.y, flat=True)
+
+
+def _spread(arrows: Sequence[_Arrow], ends: Ends) -> None:
+    """Put arrows at one side of a box next to each other, in the order of the boxes at their other ends."""
+    ports: dict[tuple[int, bool, int], list[tuple[float, _Arrow, int]]] = {}
+    for arrow, (source, target) in zip(arrows, ends, strict=True):
+        for box, other, side, end in ((source, arrow.target, arrow.way, 0), (target, arrow.source, -arrow.way, -1)):
+            at = other.x if arrow.upright else other.y
+            ports.setdefault((box, arrow.upright, side), []).append((at, arrow, end))
+    for group in ports.values():
+        group.sort(key=lambda port: port[0])
+        for number, (_, arrow, end) in enumerate(group):
+            spot = arrow.target if end else arrow.source
+            side = spot.width if arrow.upright else spot.height
+            gap = min(PORT_GAP, PORTS_SHARE * side / max(1, len(group) - 1))
+            shift = (number - (len(group) - 1) / 2) * gap
+            x, y, flat = arrow.points[end]
+            arrow.points[end] = Point(x + shift, y) if arrow.upright else Point(x, y + shift, flat)
+
+
+def _go_over_neighbours(arrow: _Arrow, spots: Sequence[Spot]) -> None:
+    """Lead an arrow to a box in the same row above the boxes between, and into it from above."""
+    source, target = arrow.source, arrow.target
+    left, right = sorted((source.x, target.x))
+    top, bottom = sorted((source.y, target.y))
+    between = [spot for spot in spots if left < spot.x < right and spot.bottom > top and spot.top < bottom]
+    between = [spot for spot in between if spot is not source and spot is not target]
+    if between:
+        tops = [spot.top - spot.rise for spot in (source, target, *between)]
+        end = target.x - arrow.way * target.width / 4
+        over = Point(end - arrow.way * 10, min(tops) - ABOVE, flat=True)
+        arrow.points = [Point(source.x, tops[0]), over, Point(end, tops[1])]
+
+
+def _go_around(arrow: _Arrow, rows: Sequence[Row], taken: dict[int, list[float]]) -> None:
+    """Lead an arrow through the gaps of the rows between its boxes, in a straight line if there is one."""
+    start, end = arrow.points
+    top, bottom = sorted((start.y, end.y))
+    between = [number for number, row in enumerate(rows) if row.top - 1 > top and row.bottom + 1 < bottom]
+    if not between:
+        return
+    lane = straight_lane([rows[number] for number in between], start.x, end.x)
+    turns: list[Point] = []
+    x = start.x if lane is None else lane
+    for number in between if arrow.way > 0 else reversed(between):
+        row = rows[number]
+        before, x = x, row.apart(row.passage(x), taken[number])
+        taken[number].append(x)
+        upper, lower = row.top - 4 - STACK, row.bottom + 4
+        enter, leave = (upper, lower) if arrow.way > 0 else (lower, upper)
+        if turns and abs(before - x) < 1:
+            turns.pop()
+        else:
+            turns.append(Point(x, enter))
+        turns.append(Point(x, leave))
+    arrow.points = [start, *turns, end]
+    for at, turn, spot in ((0, 1, arrow.source), (-1, -2, arrow.target)):
+        arrow.points[at] = _at_side(arrow.points[at], arrow.points[turn], spot, rows) or arrow.points[at]
+
+
+def _at_side(end: Point, turn: Point, spot: Spot, rows: Sequence[Row]) -> Point | None:
+    """Return the side of a box for an arrow that has no room to turn above or below it, if the way is free."""
+    side = spot.right if turn.x > spot.x else spot.left
+    if abs(end.y - turn.y) > NARROW or abs(turn.x - spot.x) < abs(side - spot.x) + REACH:
+        return None
+    row = next(row for row in rows if row.top <= spot.y <= row.bottom)
+    left, right = sorted((turn.x, spot.x))
+    if any(other is not spot and other.right > left and other.left < right for other in row.spots):
+        return None
+    return Point(side, spot.y + (5 if end.y > spot.y else -5), flat=True)

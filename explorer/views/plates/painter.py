@@ -1,0 +1,104 @@
+"""A grouping drawn as plates: a cell for each layer, where its variables are."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from explorer.views.box import Box, ShownMode
+from explorer.views.hulls import hulls_of
+from explorer.views.lines import STACK, Place, Spot, add_outlines, spots_by_id
+from explorer.views.messages import SHOW_ALL
+from explorer.views.plates.cells import plates_of
+from explorer.views.plates.drawing import add_cells, origins_of_cells, placed_at, plate_view, rects_of, stage_of
+from explorer.views.plates.legend import link_legend, plates_legend
+from explorer.views.plates.lens import lens_hulls
+from explorer.views.plates.links import link_views, missed_links
+from explorer.views.plates.rules import rule_views
+from explorer.views.plates.svg import plates_elements, title_rects
+from explorer.views.plates.times import PlateTimes, half_bars, legend_of_times, plate_times
+from explorer.views.plates.words import note_of_plates
+from explorer.views.request import Request
+from explorer.views.roles import BADGE_TEXTS, MISSED_FOLD
+from widgets.schema import LegendItem, Mode, NodeView, PictureView
+
+
+@dataclass(frozen=True, slots=True)
+class PlatesPainter:
+    """Draws plates; the difference of a step is shown as movement."""
+
+    scoped_titles: bool = False
+    has_margins: bool = True
+
+    def shown_mode(self, request: Request, mode: ShownMode) -> ShownMode:
+        """Draw as the difference the state after, or before the step if that has what is asked for."""
+        if mode != "diff":
+            return mode
+        return "before" if request.looks_before else "after"
+
+    def places(self, request: Request, boxes: Sequence[Box], shown: ShownMode) -> list[list[float]]:
+        """Return the places of plates in the state that is drawn."""
+        return rects_of(request.index, request.state_step(shown), [box.id for box in boxes])
+
+    def complete(
+        self, request: Request, view: PictureView, places: Sequence[Place], mode: Mode, shown: ShownMode
+    ) -> None:
+        """Add cells, times, missed folds, what the rule lens shows, outlines of matches, and what moves where."""
+        index, step, at = request.index, request.step, request.state_step(shown)
+        stage = stage_of(index, at)
+        add_cells(index, at, view["edges"])
+        _add_plates(request, view["nodes"], at, marked=mode != "after")
+        view["width"], view["height"] = stage.width, stage.height
+        view["note"] = note_of_plates(plates_of(index, at), index.noun)
+        view["links"] = list(link_views(missed_links(index, at), stage))
+        view["actions"] = [action for action in view.get("actions", []) if action["name"] != SHOW_ALL]
+        if shown == "before" and request.trial is None:
+            view["hulls"], misses = lens_hulls(index, step, request.near_misses)
+            view["misses"], view["rules"] = misses, rule_views(index, [*view["hulls"], *misses])
+        titles, spots = title_rects(view["nodes"], places), spots_by_id(view["nodes"], places)
+        add_outlines(view["hulls"], spots, titles)
+        for miss in view.get("misses", []):  # only one at a time is drawn
+            add_outlines([miss], spots, titles)
+        if mode == "diff":
+            view["origins"] = origins_of_cells(index, step)
+            view["matches"] = hulls_of(index, step, request.group_by, "before")
+            add_outlines(view["matches"], _spots_before(request), titles)
+
+    def legend(
+        self, request: Request, view: PictureView, items: Sequence[LegendItem], shown: ShownMode
+    ) -> list[LegendItem]:
+        """Return entries for times, for cells and their lines, and those for hulls and badges."""
+        signs = BADGE_TEXTS.keys() - {MISSED_FOLD}  # links show missed folds
+        shared = [item for item in items if item["channel"] == "hull" or item["sign"] in signs]
+        coloured = request.colour_by not in ("change", "kind")
+        times = legend_of_times(_times(request, request.state_step(shown)))
+        plates = plates_legend(view["nodes"], view["edges"], coloured)
+        return [*times, *plates, *shared, *link_legend(view.get("links", []))]
+
+    def svg_elements(self, view: PictureView, places: Sequence[Place]) -> list[str]:
+        """Return plates, lines and outlines."""
+        return plates_elements(view, places)
+
+
+def _add_plates(request: Request, nodes: Sequence[NodeView], at: int, *, marked: bool) -> None:
+    """Add to nodes what is drawn in their plates after the step `at`."""
+    index, step = request.index, request.step
+    times = _times(request, at)
+    plates = {plate.id: plate for plate in plates_of(index, at).plates}
+    for node in nodes:
+        node["plate"] = plate_view(index, step, node["id"], at=at, near_misses=request.near_misses, marked=marked)
+        bars = half_bars(plates[node["id"]], times)
+        if bars:
+            node["plate"]["times"] = bars
+
+
+def _times(request: Request, at: int) -> PlateTimes:
+    return plate_times(request.index, at, plates_of(request.index, at).plates, request.layer_times)
+
+
+def _spots_before(request: Request) -> dict[str, Spot]:
+    """Return the places of the plates before the step."""
+    step = max(request.step - 1, 0)
+    placed = placed_at(request.index, step)
+    places = zip(placed.items(), rects_of(request.index, step, list(placed)), strict=True)
+    return {
+        name: Spot(x, y, w, h, STACK if one.plate.node is not None else 0.0) for (name, one), (x, y, w, h) in places
+    }

@@ -1,0 +1,39 @@
+/** Prints how the views draw the pictures on standard input: colours, signs, outlines and lines, as JSON. */
+
+import { readFileSync } from "node:fs";
+
+import { curve, head } from "../../widgets/js/picture/curves.js";
+import { borderOf, fillOf, hullStyle, lineOf } from "../../widgets/js/picture/fills.js";
+import { readPicture } from "../../widgets/js/picture/reading.js";
+import { boxPath, symbolCentre, symbolOf } from "../../widgets/js/picture/shapes.js";
+import { badgeColours, signsOf } from "../../widgets/js/picture/signs.js";
+import { layHulls } from "../../widgets/js/picture/tags.js";
+import { pillOf } from "../../widgets/js/picture/words.js";
+import { paletteOf } from "../../widgets/js/shared/theme.js";
+
+const palette = paletteOf("light", false);
+
+const looks = JSON.parse(readFileSync(0, "utf8")).map(({ view, coordinates }) => {
+  const picture = readPicture(JSON.stringify(view), new Float32Array(coordinates));
+  return {
+    boxes: picture.boxes.map((box) => ({
+      ...fillOf(box, picture, palette),
+      ...borderOf(box, palette, picture),
+      path: boxPath(box.kind, box.w, box.h),
+      symbol: [symbolOf(box.kind), symbolCentre(box)],
+      signs: signsOf(box, picture, palette.roles),
+      pill: pillOf(box),
+      badges: box.badges.map(({ tone }) => badgeColours(tone, palette.roles)),
+    })),
+    lines: picture.edges.map((edge) => ({
+      ...lineOf(edge, palette),
+      path: curve(edge.points),
+      head: head(edge.points),
+    })),
+    hulls: layHulls(picture).map(({ hull, d, tag }) => {
+      const { stroke, fill, width, dash, hatch } = hullStyle(hull.kind, palette);
+      return { path: d, sign: tag && tag.sign, corner: tag && [tag.at.l, tag.at.t], stroke, fill, width, dash, hatch };
+    }),
+  };
+});
+console.log(JSON.stringify(looks));
