@@ -2,6 +2,7 @@
 
 import json
 import re
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,9 @@ import pytest
 import torch
 
 import explorer
+from explorer.errors import UnknownNameError
 from explorer.graph import Graph
+from explorer.rewrite import match_pattern_graph
 from explorer.symbolic import (
     CategoricalLayer,
     Circuit,
@@ -21,8 +24,11 @@ from explorer.symbolic import (
     TensorParameter,
     constant,
 )
-from explorer.templates import fully_factorized
+from explorer.templates import CategoricalInput, hmm
 from explorer.trace import Trace
+from explorer.views.index import TraceIndex
+from explorer.views.plates.cells import plates_of
+from explorer.views.plates.words import note_of_plates
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 COUNT = 20
@@ -119,48 +125,81 @@ class TestTheFiles:
 
 
 class TestLessonsZeroAndOne:
-    def test_1_layers_after_fusing_and_folding(self) -> None:
-        trace = explorer.record(made_by(1)["circuit"], preset="handbook")
-        assert trace.stats("compile")["layers"] == 10
-        fused, folded = (trace.stats(step)["layers"] for step in (FUSE, -1))
-        says(1, f"{fused} layers after the first fuse step, {folded} after folding")
-        assert [len(group.members) for group in trace.fold_groups()] == [4, 2, 1]
+    def test_1_only_sums_over_a_product_are_fused(self) -> None:
+        traces = {kind: handbook(circuit) for kind, circuit in made_by(1)["circuits"].items()}
+        before, after = ({kind: trace.stats(step)["layers"] for kind, trace in traces.items()} for step in (0, FUSE))
+        says(1, f"`cp-t` has {before['cp-t']} layers, `cp` {before['cp']}", f"it is {after['cp-t']} and {after['cp']}")
+        layers = traces["cp"].circuit_at(0).graph
+        over_coins = [
+            node for node, inputs in layers.inputs.items() if len(inputs) == 1 and not layers.inputs[inputs[0]]
+        ]
+        assert len(over_coins) == before["cp"] - before["cp-t"]
+        assert set(over_coins) <= set(traces["cp"].circuit_at(-1).graph.nodes)
 
-    def test_2_sums_are_pushed_down_where_scopes_allow_it(self) -> None:
-        made = made_by(2)
-        right = []
-        for name in "ABCD":
-            circuit = made[name]
+    def test_2_a_circuit_that_lacks_a_property_has_another_sum_than_pass(self) -> None:
+        totals = []
+        for circuit in (not_smooth(), not_decomposable()):
             values = torch.cartesian_prod(*[torch.tensor([0, 1])] * circuit.num_variables)
-            values = values.reshape(-1, circuit.num_variables)
-            rows = values[(values[:, 2:] == 0).all(dim=1)]  # what is not summed out is 0
-            added = linear(circuit)(rows).sum()
-            at_once = linear(sum_out(circuit, {0, 1}))(*[rows[:1]] * (circuit.num_variables > 2)).sum()
-            right += [name] * bool(torch.isclose(added, at_once))
-        assert [not made[name].is_smooth for name in "ABCD"] == [False, True, False, False]
-        assert [not made[name].is_decomposable for name in "ABCD"] == [False, False, False, True]
-        says(2, f"For {' and '.join(right)}.", "B is not smooth", "D is not decomposable")
+            everything = linear(circuit)(values.reshape(-1, circuit.num_variables)).sum().item()
+            at_once = linear(sum_out(circuit, set(circuit.scope)))().sum().item()
+            totals.append(f"{everything:.2f}".rstrip("0") + f" | {at_once:.1f}")
+        for name, total in zip(("first", "second"), totals, strict=True):
+            assert f"| {name} | {total} |" in QUESTIONS[2]
+        assert not not_smooth().is_smooth
+        assert not not_decomposable().is_decomposable
+        says(2, "The first column.", "The first circuit is not smooth", "The second is not decomposable")
 
     def test_3_the_guard_of_a_rule_asks_for_the_semiring(self) -> None:
         made = made_by(3)
-        traces = {name: explorer.record(made["circuit"], semiring=name) for name in ("lse-sum", "sum-product")}
-        for node in (made["x0"], made["x1"]):
-            assert traces["lse-sum"].why_not("CategoricalLogSoftmax", node, FUSE).applied
-            declined = traces["sum-product"].why_not("CategoricalLogSoftmax", node, FUSE)
-            assert declined.reason.startswith("the rule declined")
-        (layers,) = {trace.stats(-1)["layers"] for trace in traces.values()}
-        says(3, "only under `lse-sum`", f"Both end with {layers} layers")
+        ways = (("handbook", "lse-sum"), ("default", "lse-sum"), ("default", "sum-product"))
+        first, second, third = (
+            explorer.record(made["circuit"], preset=preset, semiring=semiring, fold=False) for preset, semiring in ways
+        )
+        with pytest.raises(UnknownNameError, match="no pattern named"):
+            first.why_not("CategoricalLogSoftmax", made["x0"], FUSE)
+        assert second.why_not("CategoricalLogSoftmax", made["x0"], FUSE).applied
+        assert third.why_not("CategoricalLogSoftmax", made["x0"], FUSE).reason.startswith("the rule declined")
+        (layers,) = {trace.stats(-1)["layers"] for trace in (first, second, third)}
+        says(3, "`sum-product`: the guard declines", f"The number of layers is {layers} in all of them")
 
-    def test_4_a_product_of_many_underflows(self) -> None:
-        fair = made_by(1)["CategoricalInput"](2, probs=lambda shape: constant([[0.5, 0.5]]))
-        coins = fully_factorized(200, fair)
-        values = {
-            name: explorer.TorchCompiler(semiring=name).compile(coins)(torch.zeros(1, 200)).item()
-            for name in ("sum-product", "lse-sum")
-        }
-        says(4, f"`sum-product` returns {values['sum-product']:.0f}, `lse-sum` returns about {values['lse-sum']:.1f}")
-        tiny = torch.finfo(torch.float32)
-        assert tiny.smallest_normal * tiny.eps == 2.0**-149
+    def test_4_the_first_layer_that_uses_a_leaf_owns_it(self) -> None:
+        circuit = made_by(4)["circuit"]
+        compiled = explorer.TorchCompiler(optimize=False, fold=False).compile(circuit)
+        assert list(compiled.leaf_state()) == ["0.probs", "1.weight", f"{circuit.outputs[0]}.weight"]
+        assert circuit.graph.inputs[1] == (0,)
+        says(4, f"It reads the last variable, {circuit.graph.nodes[0].scope[0]}, and the sum is over this very layer")
+        longer = hmm(range(50), CategoricalInput(3), num_latent_states=4, homogeneous=True)
+        count = len(explorer.TorchCompiler(optimize=False, fold=False).compile(longer).tensors)
+        assert count == len(compiled.tensors)
+        says(4, f"{count} tensors, with 50 variables too")
+
+    def test_5_weights_are_plain_numbers_in_every_semiring(self) -> None:
+        circuit, rows = made_by(5)["circuit"], torch.tensor([[0], [1]])
+        plain, logs, signed = (
+            explorer.TorchCompiler(semiring=name).compile(circuit)(rows).flatten()
+            for name in ("sum-product", "lse-sum", "complex-lse-sum")
+        )
+        says(5, f"`sum-product`: {plain[0]:.1f} and {plain[1]:.1f}. `lse-sum`: log {logs[0].exp():.1f} and NaN.")
+        assert logs[1].isnan()
+        says(5, f"whose real part is $\\log {signed[1].real.exp():.1f}$")
+        assert signed[1].imag != 0
+
+
+def not_smooth() -> Circuit:
+    """A sum over x0, and over the product of x0 and x1."""
+    builder = explorer.CircuitBuilder()
+    x0, x1 = (builder.add(CategoricalInput(2)(v, 1)) for v in (0, 1))
+    return builder.build(builder.sum(builder.hadamard(x0, x1), x0, num_units=1, weight=constant([[0.5, 0.5]])))
+
+
+def not_decomposable() -> Circuit:
+    """A product of two distributions of one coin."""
+    builder = explorer.CircuitBuilder()
+    tables = ([[0.7, 0.3]], [[0.1, 0.9]])
+    layers = [
+        CategoricalLayer(scope=(0,), num_output_units=1, num_categories=2, probs=constant(table)) for table in tables
+    ]
+    return builder.build(builder.hadamard(*(builder.add(layer) for layer in layers)))
 
 
 def linear(circuit: Any) -> Any:
@@ -178,26 +217,18 @@ def sum_out(circuit: Any, variables: set[int]) -> Any:
 
 
 class TestLessonTwo:
-    def test_5_the_root_may_have_users_the_other_entries_may_not(self) -> None:
-        made = made_by(5)
-        matched = {name: handbook(made[name]).step(FUSE).matches for name in "ABCD"}
-        found = [name for name, matches in matched.items() if [one for one in matches if one.rule == "SumCollapse"]]
-        says(5, f"It matches in {' and '.join(found)}, not in B and D")
-        trace = handbook(made["A"])
-        graph = trace.circuit_at(FUSE).graph
-        (new,) = set(graph.nodes) - set(trace.circuit_at("compile").graph.nodes)
-        assert len(graph.users[new]) == 2
-
-    def test_6_near_misses_are_where_the_first_type_fits(self) -> None:
+    def test_6_every_entry_but_the_last_has_one_input(self) -> None:
         made = made_by(6)
-        step = handbook(made["circuit"]).step(FUSE)
-        missed = {one.refusal.root for one in step.refusals if one.refusal.pattern == "SumCollapse"}
-        matched = {match.root for match in step.matches if match.rule == "SumCollapse"}
-        assert matched == {made["v"]}
-        assert missed == {made[name] for name in ("u", "w", "root")}
-        says(6, "A match at `v`; near misses at `u`, `w` and `root`; nothing at `r`, `x0` and `x1`")
+        graph = handbook(made["circuit"]).circuit_at("compile").graph
+        for pattern in made["patterns"]:
+            search = match_pattern_graph(graph, [pattern])
+            expected = {"A": [(made["up"], made["low"])], "C": [(made["root"], made["product"])]}
+            assert [match.nodes for match in search.matches] == expected.get(pattern.name, [])
+            if pattern.name in "BD":
+                assert f"node {made['product']} reads 2 nodes" in str([miss.reason for miss in search.refusals])
+        says(6, "A: `up`, `low`. C: `root`, `product`. B and D: nowhere.")
 
-    def test_7_where_the_matcher_stops(self) -> None:
+    def test_7_the_matcher_stops_at_the_first_no(self) -> None:
         made = made_by(7)
         trace = handbook(made["circuit"])
         tried = (("SumCollapse", "mixture", FUSE), ("DenseKronecker", "mixture", SHATTER), ("Candecomp", "top", FUSE))
@@ -205,79 +236,114 @@ class TestLessonTwo:
             refusal = trace.why_not(pattern, made[name], step).refusal
             assert refusal is not None
             says(7, f"`{pattern}`: {refusal.kind.value}.")
+        assert made["seen"] in made["circuit"].outputs
+        assert len(made["circuit"].graph.users[made["seen"]]) == 2
 
-    def test_8_a_weight_must_end_in_what_a_sub_pattern_looks_for(self) -> None:
+    def test_8_the_outlines_are_those_of_the_legend(self) -> None:
+        (lesson,) = NOTEBOOKS.glob("02_*.ipynb")
+        text = " ".join("".join(cell["source"]) for cell in json.loads(lesson.read_text(encoding="utf-8"))["cells"])
+        assert "pink dotted outlines surround the layers that a pattern reached before it stopped" in text
+        assert "a grey outline marks the one that lost" in text
+        says(8, "Pink and dotted is a near miss, grey a match that lost a conflict.")
+
+    def test_9_a_weight_must_end_in_what_a_sub_pattern_looks_for(self) -> None:
         builder, matrix = explorer.CircuitBuilder(), Parameterization("softmax")
         x = builder.add(made_by(1)["CategoricalInput"](2)(0, 4))
-        tensors = KroneckerParameter((TensorParameter((2, 2)), TensorParameter((2, 2))))
-        weights: dict[str, Any] = {
-            "a": matrix((4, 4)),
-            "k": KroneckerParameter((matrix((2, 2)), matrix((2, 2)))),
-            "m": SoftmaxParameter((tensors,)),
-            "n": KroneckerParameter((matrix((2, 2)), matrix((2, 4)))),
-        }
+        y = builder.add(made_by(1)["CategoricalInput"](2)(0, 8))
+
+        def soft(*shapes: tuple[int, int]) -> Any:
+            return SoftmaxParameter((KroneckerParameter(tuple(map(TensorParameter, shapes))),))
+
+        two = KroneckerParameter((matrix((2, 2)), matrix((2, 2))))
         sums = {
-            name: builder.sum(*[x] * (1 + (name == "n")), num_units=4, weight=weight)
-            for name, weight in weights.items()
+            "k": builder.sum(x, num_units=4, weight=two),
+            "m": builder.sum(x, num_units=4, weight=soft((2, 2), (2, 2))),
+            "n": builder.sum(x, x, num_units=4, weight=soft((2, 2), (2, 4))),
+            "o": builder.sum(
+                y, num_units=4, weight=KroneckerParameter((two_of(matrix, (2, 2), (1, 2)), matrix((2, 2))))
+            ),
         }
         trace = handbook(builder.build(*sums.values()))
         layers = trace.circuit_at("compile").graph.nodes
         for name, node in sums.items():
             text = str(layers[node].weight).partition("(")[0]
-            assert f"| `{name}` | {layers[node].arity} | `{text}` |" in QUESTIONS[8]
-        (match,) = [name for name, node in sums.items() if trace.why_not("DenseKronecker", node, SHATTER).applied]
-        says(8, f"Only at `{match}`.")
+            assert f"| `{name}` | {layers[node].arity} | `{text}` |" in QUESTIONS[9]
+        found = {name: trace.why_not("DenseKronecker", node, SHATTER) for name, node in sums.items()}
+        says(9, " and ".join(f"`{name}`" for name, one in found.items() if one.applied) + " match.")
+        for name, one in found.items():
+            if one.refusal is not None:
+                says(9, f"`{name}`: {one.refusal.kind.value}.")
+
+
+def two_of(matrix: Any, one: tuple[int, int], other: tuple[int, int]) -> KroneckerParameter:
+    return KroneckerParameter((matrix(one), matrix(other)))
 
 
 class TestLessonThree:
-    def test_9_tucker_saves_exponentials_and_no_multiplication(self) -> None:
-        trace = handbook(made_by(9)["circuit"])
-        assert applied(trace) == ["Tucker"]
-        before, after = trace.stats("compile"), trace.stats(-1)
-        assert before["flops"] == after["flops"]
-        says(9, f"{before['transcendentals']} before, {after['transcendentals']} after; the flops stay the same")
-
-    def test_10_the_loser_comes_back_in_the_next_round(self) -> None:
-        trace = handbook(made_by(10)["circuit"])
-        (lost,) = trace.conflicts()
-        assert lost.loser.rule == "Candecomp"
-        assert applied(trace) == ["SumCollapse", "Candecomp"]
-        assert [rewrite.rule for rewrite in trace.step("optimize/round 2/fuse").rewrites] == ["Candecomp"]
-        says(10, f"`SumCollapse`; {trace.stats(-1)['layers']} layers are left")
-
-    def test_11_rounds_halve_a_chain(self) -> None:
-        trace = handbook(made_by(11)["circuit"])
-        rounds = [step for step in trace.steps if step.path.endswith("fuse")]
-        left = [trace.stats(step)["layers"] - 1 for step in rounds]
-        assert len(rounds) == 5
-        says(11, f"{', '.join(map(str, left))}: five rounds")
-
-    def test_12_only_a_wide_middle_is_collapsed(self) -> None:
-        collapsed = []
-        for name, widths in (("wide", (64, 512, 64)), ("narrow", (512, 8, 512))):
-            assert f"| {name} | {' | '.join(map(str, widths))} |" in QUESTIONS[12]
-            trace, either = handbook(sums_of(widths)), explorer.record(sums_of(widths), fold=False)
-            # A multiplication and an addition each; the input layer counts one operation a unit.
-            two, one = ((trace.stats(step)["flops"] - widths[0]) // 2 for step in ("compile", -1))
-            assert f"| {name} | {two:,} | {one:,} |" in ANSWERS[12]
-            collapsed += [name] * (either.stats(-1)["layers"] == 2)
-        (name,) = collapsed
-        says(12, f"Only *{name}* is collapsed")
-
-    def test_13_strategies_choose_winners_and_guards_decline(self) -> None:
-        circuit = made_by(13)["circuit"]
-        said = []
-        for preset, strategy in (
-            ("handbook", "largest-match"),
-            ("handbook", "lowest-cost"),
-            ("default", "lowest-cost"),
+    def test_10_what_each_rule_saves(self) -> None:
+        names = ("flops", "transcendentals", "parameters", "parameter_flops", "activation_bytes")
+        coin = made_by(1)["CategoricalInput"](2)
+        for rule, title in (
+            ("SumCollapse", "two sums"),
+            ("Tucker", "sum over Kronecker"),
+            ("Candecomp", "sum over Hadamard"),
         ):
-            trace = explorer.record(circuit, preset=preset, strategy=strategy, fold=False)
-            rule = next(name for name in applied(trace) if name in ("SumCollapse", "Candecomp"))
-            clash = "a conflict" if trace.conflicts() else "no conflict"
-            title = f"`{preset}`, `{strategy}`" if preset == "handbook" else f"`{preset}`"
-            said.append(f"{title}: {clash}, `{rule}`, {trace.stats(-1)['layers']} layers.")
-        says(13, " ".join(said))
+            builder = explorer.CircuitBuilder()
+            x0, x1 = (builder.add(coin(v, 6)) for v in (0, 1))
+            lower = {
+                "SumCollapse": lambda builder=builder, x0=x0: builder.sum(x0, num_units=5),
+                "Tucker": lambda builder=builder, x0=x0, x1=x1: builder.kronecker(x0, x1),
+                "Candecomp": lambda builder=builder, x0=x0, x1=x1: builder.hadamard(x0, x1),
+            }[rule]()
+            trace = handbook(builder.build(builder.sum(lower, num_units=4)))
+            assert applied(trace) == [rule]
+            before, after = trace.stats("compile"), trace.stats(-1)
+            words = [MORE[(after[name] > before[name]) - (after[name] < before[name])] for name in names]
+            assert f"| `{rule}`, {title} | {' | '.join(words)} |" in ANSWERS[10]
+
+    def test_11_the_winner_is_nearest_to_the_outputs(self) -> None:
+        said, fused = [], []
+        for words, tower in zip(("Two", "Three", "Four"), made_by(11)["towers"], strict=True):
+            trace = handbook(tower)
+            said.append(f"{words} sums: {trace.stats(-1)['layers']} layers.")
+            rounds = [step for step in trace.steps if step.path.endswith("fuse")]
+            fused.append([sorted(rewrite.rule for rewrite in step.rewrites) for step in rounds])
+        says(11, " ".join(said))
+        assert fused == [
+            [["SumCollapse"], ["Candecomp"], []],
+            [["Candecomp", "SumCollapse"], []],
+            [["SumCollapse"] * 2, ["SumCollapse"], ["Candecomp"], []],
+        ]
+
+    def test_12_rounds_halve_a_chain_and_a_preset_limits_them(self) -> None:
+        said, warned = [], []
+        for preset in ("handbook", "default"):
+            left = []
+            for chain in made_by(12)["chains"]:
+                with warnings.catch_warnings(record=True) as caught:
+                    warnings.simplefilter("always")
+                    trace = explorer.record(chain, preset=preset, fold=False)
+                left.append(trace.stats(-1)["layers"] - 1)
+                warned += [(preset, len(chain.layers) - 1)] * len(caught)
+            said.append(f"`{preset}`: {left[0]} and {left[1]}.")
+        says(12, " ".join(said))
+        assert warned == [("handbook", 33)]
+
+    def test_13_a_strategy_does_not_decline(self) -> None:
+        left = {
+            (preset, strategy): explorer.record(
+                sums_of((512, 8, 512)), preset=preset, strategy=strategy, fold=False
+            ).stats(-1)["layers"]
+            - 1
+            for preset in ("handbook", "default")
+            for strategy in ("largest-match", "lowest-cost")
+        }
+        assert list(left.values()) == [1, 1, 2, 2]
+        says(13, "`handbook`: one sum is left with either strategy. `default`: two with either.")
+
+
+MORE = ("the same", "more", "fewer")
+"""Words for the sign of a change; -1 is the last."""
 
 
 class TestLessonFour:
@@ -291,80 +357,89 @@ class TestLessonFour:
             one, two = ((stats["flops"] - a[1] * b[1]) // 2 for stats in (before, after))
             counts.append(f"{one:,} and {two:,}")
             exponentials = [before["transcendentals"], after["transcendentals"]]
-        says(14, f"{'; '.join(counts)}.", "{} exponentials and logarithms become {},".format(*exponentials))
+        says(14, f"{'; '.join(counts)}.", "{} exponentials and logarithms become {}".format(*exponentials))
         declined = explorer.record(kronecker_sum((8, 8), (8, 8)), fold=False).why_not("DenseKronecker", 1, SHATTER)
         assert "does not pay" in declined.reason
 
+    def test_15_a_layer_is_replaced_once_in_a_round(self) -> None:
+        layers, rounds = [], []
+        for weight in made_by(15)["weights"].values():
+            builder = explorer.CircuitBuilder()
+            x = builder.add(CategoricalInput(2)(0, weight.shape[1]))
+            trace = handbook(builder.build(builder.sum(x, num_units=weight.shape[0], weight=weight)))
+            layers.append(trace.stats(-1)["layers"] - 1)
+            rounds.append(sum(bool(step.rewrites) for step in trace.steps if step.path.endswith("shatter")))
+            assert set(applied(trace)) == {"DenseKronecker", "TensorDotKronecker"}
+        says(15, "{}, {} and {} layers, in {}, {} and {} rounds.".format(*layers, *rounds))
+
 
 class TestLessonFive:
-    def test_15_level_and_key_decide_what_folds(self) -> None:
-        made = made_by(15)
-        trace = explorer.record(made["circuit"], **UNOPTIMIZED)
-        names = ("again", "fixed", "kron", "small", "late")
-        reasons = {name: trace.why_not_folded(made["plain"], made[name]) for name in names}
-        together = [f"`{name}`" for name in ("plain", *names) if name == "plain" or reasons[name]]
-        says(15, f"{', '.join(together[:-1])} and {together[-1]} fold together; `small` and `late` stay alone.")
-        assert "num_output_units is 4 here and 2 there" in reasons["small"].reason
-        assert "equal keys, but level 1 here and level 2 there" in reasons["late"].reason
-        assert "Pointer" in str(trace.circuit_at("compile").graph.nodes[made["again"]].weight)
+    def test_16_level_and_key_decide_what_folds(self) -> None:
+        made = made_by(16)
+        names = ("again", "fixed", "kron", "late", "halves")
+        for levels, together in (("longest-distance", names[:3]), ("fewest-groups", names[:4])):
+            trace = explorer.record(made["circuit"], optimize=False, levels=levels)
+            reasons = {name: trace.why_not_folded(made["plain"], made[name]) for name in names}
+            assert tuple(name for name in names if reasons[name]) == together
+            assert "arity is 1 here and 2 there" in reasons["halves"].reason
+            shapes = {trace.circuit_at("compile").graph.nodes[made[name]].weight.shape for name in names}
+            assert shapes == {(4, 4)}
+        says(16, "`plain`, `again`, `fixed` and `kron`; `late`; `halves`. `default`: `late` joins the four.")
 
-    def test_16_rows_are_slices_and_columns_are_inputs(self) -> None:
-        table = made_by(16)["table"]
-        pairs = re.findall(r"`b\.hadamard\(x(\d), x(\d)\)`", ANSWERS[16])
-        (group,) = products_of(4, [(int(one), int(other)) for one, other in pairs]).fold_groups(1)
-        assert [[tuple(pair) for pair in row] for row in group.index or ()] == table
-        says(16, "row 0 `[(7, 3), (7, 3)]`")
+    def test_17_cells_are_slices_and_plates_become_calls(self) -> None:
+        builder = explorer.CircuitBuilder()
+        x = [builder.add(CategoricalInput(2)(v, 4)) for v in range(6)]
+        sums = [builder.sum(builder.hadamard(x[v], x[v + 1]), num_units=4) for v in (0, 2, 4)]
+        circuit = builder.build(builder.sum(builder.hadamard(*sums), num_units=1))
+        trace = explorer.record(circuit, **UNOPTIMIZED)
+        assert note_of_plates(plates_of(TraceIndex(trace), 2)) in QUESTIONS[17]
+        stats = trace.stats(2)
+        says(17, f"`layers` is {stats['layers']}, `folds` is {stats['folds']}")
+        says(17, f"{trace.stats(-1)['layers']} layers will be left")
 
-    def test_17_the_order_decides_how_slices_are_read(self) -> None:
-        copying = []
-        for name, pairs in made_by(17)["orders"].items():
+    def test_18_the_order_decides_how_slices_are_read(self) -> None:
+        for name, pairs in made_by(18)["orders"].items():
             trace = products_of(8, pairs)
             (group,) = trace.fold_groups(1)
-            says(17, f"{name}: {group.read}.")
-            copying += [name] * (trace.stats(-1)["copied_bytes"] > 0)
-        says(17, f"Only {' and '.join(copying)} copy")
+            copied = trace.stats(-1)["copied_bytes"] // (4 * 4)  # units of four bytes
+            (row,) = re.findall(rf"^\| {name} \| (\S+) \| .* \| (\d+) \|$", ANSWERS[18], re.MULTILINE)
+            assert row == (group.read, str(copied))
 
-    def test_18_a_chain_does_not_fold(self) -> None:
-        circuit = made_by(18)["circuit"]
-        trace = explorer.record(circuit, **UNOPTIMIZED)
-        before, after = trace.stats("compile"), trace.stats(-1)
-        drawn = {"TorchCategoricalLayer": "E", "TorchSumLayer": "S", "TorchHadamardLayer": "P"}
-        levels: dict[int, str] = {}
-        for group in trace.fold_groups():
-            letters = [drawn[group.type.rpartition(".")[2]]] * len(group.members)
-            levels[group.level] = levels.get(group.level, "") + f"[{'|'.join(letters)}]"
-        assert (
-            f"after    {levels[0]}        {''.join(levels[level] for level in sorted(levels)[1:])}\n" in QUESTIONS[18]
+    def test_19_folding_and_waiting_change_no_work(self) -> None:
+        says(19, "Only 2 is true.")
+        unfolded, ordered, mixed = (
+            products_of(4, pairs).stats(step)["copied_bytes"]
+            for pairs, step in (
+                ([(0, 1), (2, 3)], 0),
+                ([(0, 1), (2, 3)], -1),
+                ([(0, 1), (3, 2)], -1),
+            )
         )
-        assert before["layers"] == 17
-        says(18, f"There are {after['layers']} layers, but still {after['folds']} slices")
-        says(18, f"there are {len(trace.compiled.tensors)} tensors in all")
-        sums = [node for node, layer in circuit.graph.nodes.items() if type(layer).__name__ == "SumLayer"]
-        different = [node for node in sums if "num_output_units" in trace.why_not_folded(sums[0], node).reason]
-        assert different == [sums[-1]]
-        scheduled = explorer.record(circuit, optimize=False, levels="fewest-groups")
-        assert scheduled.stats(-1)["layers"] == after["layers"]
-
-    def test_19_a_layer_that_is_ready_early_may_wait(self) -> None:
-        made = made_by(19)
-        by_distance = explorer.record(made["circuit"], **UNOPTIMIZED)
-        scheduled = explorer.record(made["circuit"], optimize=False, levels="fewest-groups")
-        assert not by_distance.why_not_folded(made["s"], made["t"])
-        assert "level 2 here and level 1 there" in by_distance.why_not_folded(made["s"], made["t"]).reason
-        assert scheduled.why_not_folded(made["s"], made["t"])
-        builder = explorer.CircuitBuilder()
-        x = [builder.add(made["CategoricalInput"](2)(v, 4)) for v in range(3)]
-        s = builder.sum(builder.hadamard(x[0], x[1]), num_units=4)
-        t = builder.sum(s, num_units=4)
-        waiting = explorer.record(builder.build(builder.hadamard(t, x[2])), optimize=False, levels="fewest-groups")
-        assert not waiting.why_not_folded(s, t)
-        says(19, "Not by longest distance", "but with `fewest-groups`", "no order could fold them")
+        assert ordered == 0 < mixed <= unfolded
+        builder, weight = explorer.CircuitBuilder(), Parameterization("softmax")((6, 5))
+        x = [builder.add(CategoricalInput(2)(v, 5)) for v in range(3)]
+        shared = explorer.record(
+            builder.build(*(builder.sum(one, num_units=6, weight=weight) for one in x)), **UNOPTIMIZED
+        )
+        assert shared.compiled.tensors[1].shape == (1, 6, 5)
+        circuit = hmm(range(6), CategoricalInput(3), num_latent_states=4, homogeneous=True)
+        by_levels = [
+            explorer.record(circuit, optimize=False, levels=levels).stats(-1)
+            for levels in ("longest-distance", "fewest-groups")
+        ]
+        assert by_levels[0] == by_levels[1]
 
     def test_20_fusing_can_make_folding_worse(self) -> None:
-        circuit = made_by(20)["circuit"]
-        folded = explorer.record(circuit, optimize=False).stats(-1)["layers"]
-        both = explorer.record(circuit).stats(-1)["layers"]
-        says(20, f"{folded} if it is only folded, {both} if it is fused and folded")
+        made = made_by(20)
+        ways: tuple[dict[str, Any], ...] = (
+            {"optimize": False, "fold": False},
+            {"optimize": False},
+            {"fold": False},
+            {},
+        )
+        for name in ("first", "second"):
+            left = [explorer.record(made[name], preset="handbook", **how).stats(-1)["layers"] for how in ways]
+            assert f"| `{name}` | {' | '.join(map(str, left))} |" in ANSWERS[20]
 
 
 def products_of(count: int, pairs: Sequence[tuple[int, int]]) -> Trace:
