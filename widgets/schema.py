@@ -394,6 +394,37 @@ class MemoryView(TypedDict):
     """How much is drawn if that is not everything: `The first 512 of 3,136 slices are drawn.`"""
 
 
+class SheetView(TypedDict):
+    """The value of one node of a parameter graph, as a heat map."""
+
+    title: str
+    """`weight = A · B`."""
+    shape: str
+    rows: int
+    columns: int
+    values: list[float | None]
+    """Row by row; None for a number that is not finite."""
+    scale: list[str]
+    """The least and the greatest value."""
+
+
+class ParametersView(TypedDict):
+    """The parameters of a plate: what they are, and the values of one slice."""
+
+    lines: list[str]
+    slice: int
+    count: int
+    """How many slices, or layers, there are."""
+    of: str
+    """Whose values are shown: `slice 3 of 64`."""
+    sheets: list[SheetView]
+    """What the parameters of this slice are computed from, in order."""
+    overview: list[SheetView]
+    """The parameters of all slices, if they are small."""
+    missing: str
+    """Why there are no values."""
+
+
 class RunView(TypedDict):
     """One input, and what the circuit computes for it."""
 
@@ -433,6 +464,7 @@ class CloseupView(TypedDict):
 
     title: str
     memory: MemoryView
+    parameters: ParametersView
 
 
 class DetailsView(TypedDict):

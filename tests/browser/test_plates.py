@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import explorer
-from explorer.app.session.running import values_for_page
+from explorer.app.session.exporting import page_recording
 from explorer.templates import gallery
-from explorer.views import TraceIndex, recording
+from explorer.views import TraceIndex
 from tests.chromium import WAIT_MS
 from widgets import page_html
 
@@ -28,8 +28,7 @@ HOLDING_MS, MOVED_MS = 400, 3_000
 @cache
 def html_of(name: str) -> str:
     index = TraceIndex(explorer.record(gallery.load_named(name)))
-    recorded = recording(index, name, modes=("diff", "before", "after"))
-    return page_html({**recorded, "values": values_for_page(index)})
+    return page_html(page_recording(index, name))
 
 
 Opener = Callable[..., "Page"]

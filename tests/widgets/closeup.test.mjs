@@ -160,3 +160,49 @@ test("the value of a cell is that of its layer, or of its slice if the layer is 
   assert.deepEqual(valueOf(runs[0].cells, box([-1, -1]), 1), [-2, 0]);
   assert.equal(valueOf(runs[0].cells, box([8]), 0), undefined);
 });
+
+const sheet = (title, rows, columns) => ({
+  title,
+  shape: `${rows}×${columns}`,
+  rows,
+  columns,
+  values: Array.from({ length: rows * columns }, (_, at) => at),
+  scale: ["0", String(rows * columns - 1)],
+});
+const PARAMETERS = {
+  lines: ["weight: 3 sheets of 4×5, MatMul(Tensor 4×1, Tensor 1×5)"],
+  slice: 2,
+  count: 3,
+  of: "slice 2 of 3",
+  sheets: [sheet("A", 4, 1), sheet("B", 1, 5), sheet("weight = A · B", 4, 5)],
+  overview: [],
+  missing: "",
+};
+
+test("a product of sheets is drawn thin, thin and full, and the reader goes through the slices", async () => {
+  const closeup = { title: "Sum #3, 3 slices", memory: MEMORY, parameters: PARAMETERS };
+  const { root, model, close } = open({ selection: ["sum"], details: details({ closeup }) });
+  root.button("Parameters").dispatch("click");
+  assert.equal(model.get("view").closeup, "parameters");
+  const sizes = root
+    .of("ce-sheet")
+    .map((figure) => figure.all((element) => element.tagName.toLowerCase() === "canvas")[0])
+    .map((canvas) => ["height", "width"].map((side) => Number(canvas.getAttribute(side)) / 18));
+  assert.deepEqual(sizes, [
+    [4, 1],
+    [1, 5],
+    [4, 5],
+  ]);
+  root.button("Next").dispatch("click");
+  assert.equal(model.get("view").slice, 0); // the last one was shown
+  close();
+});
+
+test("a page without Python cannot show other slices", () => {
+  const closeup = { title: "Sum #3, 3 slices", memory: MEMORY, parameters: PARAMETERS };
+  const { root, close } = open({ selection: ["sum"], details: details({ closeup }), options: { actions: false } });
+  root.button("Parameters").dispatch("click");
+  assert.equal(root.all((element) => element.textContent === "Next").length, 0);
+  assert.match(root.of("ce-closeup")[0].textContent, /slice 2 of 3/);
+  close();
+});

@@ -82,9 +82,8 @@ function render({ model, el }) {
   const requesting = makeRequesting(store, saving, loading, stepping);
   const selecting = makeSelecting(ui, store, saving, { root, stage, camera, lit: () => pager.words() });
   const timing = makeTiming(store, saving);
-  const pointing = makePointing(ui, store, { root, stage, camera, selecting, hint });
-
   const closingUp = makeClosingUp(store, saving);
+  const pointing = makePointing(ui, store, { root, stage, camera, selecting, hint, closingUp });
 
   // The parts of the page.
   const stepper = makeStepper(ui, store, stepping);

@@ -22,17 +22,14 @@ def html(
     out: Annotated[Path, typer.Option("--out", "-o", help="write the page here")],
 ) -> None:
     """Write a trace as one self-contained HTML file that opens from disk and steps without Python."""
-    from explorer.app.session.running import values_for_page
-    from explorer.views import TraceIndex, recording
+    from explorer.app.session.exporting import page_recording
+    from explorer.views import TraceIndex
     from widgets import page_html
 
     check_writable(out)
     trace = _trace(source)
     with notes().status("Drawing every step"):
-        index = TraceIndex(trace)
-        recorded = recording(index, Path(source).name, modes=("diff", "before", "after"))
-        recorded["values"] = values_for_page(index)
-        text = page_html(recorded)
+        text = page_html(page_recording(TraceIndex(trace), Path(source).name))
         out.write_text(text, encoding="utf-8")
     results().print(f"Wrote {out} ({len(text.encode()) / 1000:,.0f} kB); open it in a browser.", markup=False)
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
+from explorer.app.session.parameters import add_parameters
 from explorer.app.session.running import run_values
 from explorer.app.session.session import Session
 from explorer.app.session.view_state import check_look
@@ -47,6 +48,9 @@ class GraphLink:
         self.requests = dict(requests or {})
         self.painted: tuple[float, ...] = ()
         """The input that the reader has painted or written."""
+        self.shows_parameters = False
+        """Whether the close-up shows parameters, of slice `self.slice`."""
+        self.slice = 0
         self._is_notifying = False
         self.close = session.listen(self._draw)
         host.on_user_change(self._on_user_change if guard is None else guard(self._on_user_change))
@@ -71,6 +75,7 @@ class GraphLink:
         view = changes.get("view", {})
         if "view" in changes:
             self.painted = tuple(map(float, view.get("painted") or ()))
+            self._look_closer(view)
         found = {name: view[name] for name in LOOK if isinstance(view.get(name), str)}
         look = replace(session.look, **found)
         step = max(0, min(int(changes.get("step", session.step)), len(session.opened.trace.steps) - 1))
@@ -80,6 +85,20 @@ class GraphLink:
         else:
             session.change_look(**found)
             session.go(step)
+
+    def _look_closer(self, view: Mapping[str, Any]) -> None:
+        """Add the values of parameters to the details while the close-up shows them."""
+        shown = (view.get("closeup") == "parameters", int(view.get("slice") or 0))
+        if shown != (self.shows_parameters, self.slice):
+            self.shows_parameters, self.slice = shown
+            self.host.show_details(self._details())
+
+    def _details(self) -> DetailsView | None:
+        session = self.session
+        found = session.details()
+        if found is None or not self.shows_parameters:
+            return found
+        return add_parameters(session.index, session.step, session.boxes[found["id"]], self.slice, found)
 
     def _answer(self, name: str) -> None:
         if name in self.requests:
@@ -107,7 +126,7 @@ class GraphLink:
                 view = {name: getattr(look, name) for name in LOOK}
                 host.show_state(session.step, session.selection, view)
             if names & {"trace", "step", "look", "selection", "times"}:
-                host.show_details(session.details())
+                host.show_details(self._details())
             if names & {"trace", "values"}:
                 host.show_values(session.values)
         finally:

@@ -261,6 +261,7 @@ class Session:
         found = details(self.index, self.step, boxes[box], times=self.layer_times)
         if self.hidden_after is not None:
             found["sections"] = [section for section in found["sections"] if section["heading"] in KNOWN_BEFORE]
+            found.pop("closeup", None)
         return {**found, "id": box}
 
     def costs(self) -> SectionView:

@@ -6,6 +6,7 @@ import numpy as np
 
 from explorer.views.box import box_id
 from explorer.views.closeup.memory import memory_view
+from explorer.views.closeup.parameters import parameters_view
 from explorer.views.index import TraceIndex
 from explorer.views.plates.cells import Plate, plates_of
 from explorer.views.words import plural
@@ -14,13 +15,26 @@ from widgets.schema import CloseupView
 
 def closeup(index: TraceIndex, step: int, ids: Sequence[int]) -> CloseupView | None:
     """Return the close-up of the plate that consists of these nodes, after a step or before it; None if none does."""
+    found = find_plate(index, step, ids)
+    if found is None:
+        return None
+    at, plate = found
+    return {
+        "title": title_of(plate),
+        "memory": memory_view(index, at, plate),
+        "parameters": parameters_view(plate),
+    }
+
+
+def find_plate(index: TraceIndex, step: int, ids: Sequence[int]) -> tuple[int, Plate] | None:
+    """Return the plate that consists of these nodes, and the step after which it is: `step`, or the one before."""
     if not index.trace.level.has_circuit:
         return None
     name = box_id(np.array(ids, np.int32))
     for at in (step, step - 1)[: 1 + (step > 0)]:
         for plate in plates_of(index, at).plates:
             if plate.id == name:
-                return {"title": title_of(plate), "memory": memory_view(index, at, plate)}
+                return at, plate
     return None
 
 

@@ -208,3 +208,12 @@ def test_values_are_run_when_the_reader_asks_for_them(linked: Linked) -> None:
     assert host.did() == ["values"]
     shown: Any = host.values
     assert [run["label"] for run in shown["runs"]] == ["0", "1", "3", "7", "yours"]
+
+
+def test_parameters_are_added_to_the_details_while_the_close_up_shows_them(linked: Linked) -> None:
+    session, host, _ = linked
+    session.select([next(name for name, nodes in session.boxes.items() if 64 in nodes)])
+    assert host.details["closeup"]["parameters"]["sheets"] == []
+    host.reader({"view": {**host.view, "closeup": "parameters", "slice": 3}})
+    assert [sheet["shape"] for sheet in host.details["closeup"]["parameters"]["sheets"]] == ["16×16"] * 2
+    assert host.details["closeup"]["parameters"]["slice"] == 3

@@ -2,6 +2,7 @@
 
 import { closeupOf, inspectedBox } from "../parts/state.js";
 import { memoryDrawing, memoryTable } from "./memory.js";
+import { STYLE as PARAMETERS, parametersPanel } from "./parameters.js";
 import { STYLE as VALUES, valuesPanel } from "./values.js";
 
 /**
@@ -13,9 +14,12 @@ import { STYLE as VALUES, valuesPanel } from "./values.js";
 const MARGIN = 26;
 /** What the pointer changes; the rest of the close-up stays. */
 const POINTED = new Set(["hover", "cell", "slice"]);
+/** The parts that the sentence is about. */
+const OF_MEMORY = new Set(["memory", "table"]);
 const PARTS = [
   { name: "memory", words: "Memory" },
   { name: "table", words: "Index table" },
+  { name: "parameters", words: "Parameters" },
   { name: "values", words: "Values" },
 ];
 
@@ -57,11 +61,19 @@ export function makeCloseup(ui, { state }, actions) {
     body.replaceChildren(panel.element);
   }
 
+  /** @param {import("./reading.js").Parameters} parameters */
+  function drawParameters(parameters) {
+    const turn = (/** @type {number} */ way) => actions.turn(parameters, way);
+    const needsPython = state.options.actions === false;
+    body.replaceChildren(parametersPanel(ui, parameters, state.palette, needsPython ? null : turn));
+  }
+
   /** @param {Closeup} closeup */
-  function drawBody({ memory }) {
+  function drawBody({ memory, parameters }) {
     light = () => {};
-    sentence.textContent = state.closeup === "values" ? "" : memory?.sentence || "";
+    sentence.textContent = OF_MEMORY.has(state.closeup) ? memory?.sentence || "" : "";
     if (state.closeup === "values") drawValues();
+    else if (state.closeup === "parameters" && parameters) drawParameters(parameters);
     else if (!memory) body.replaceChildren();
     else if (state.closeup === "table") body.replaceChildren(memoryTable(h, memory));
     else drawMemory(memory);
@@ -114,4 +126,4 @@ export const STYLE = `
 .ce-closeup-table{max-height:200px;overflow:auto;margin-top:6px}
 .ce-closeup-table table{border-collapse:collapse;font-size:12.5px;font-variant-numeric:tabular-nums}
 .ce-closeup-table :is(th,td){text-align:left;padding:2px 16px 2px 0;border-bottom:1px solid var(--ce-line)}
-${VALUES}`;
+${PARAMETERS}${VALUES}`;

@@ -1,17 +1,23 @@
 /** The close-up of a plate from its JSON. */
 
-import { list, number, record, text } from "../shared/reading.js";
+import { list, number, numberOrNull, record, text, texts } from "../shared/reading.js";
 
 /**
  * @typedef {{title: string, kind: string, count: number, prefix: string, suffix: string, numbers: number[], apart: boolean}} Strip
  * @typedef {{sentence: string, line: string, sources: Strip[], own: Strip, arity: number, reads: number[], copy: string, cut: string}} Memory
- * @typedef {{title: string, memory: Memory | null}} Closeup
+ * @typedef {{title: string, shape: string, rows: number, columns: number, values: (number | null)[], scale: string[]}} Sheet
+ * @typedef {{lines: string[], slice: number, count: number, of: string, sheets: Sheet[], overview: Sheet[], missing: string}} Parameters
+ * @typedef {{title: string, memory: Memory | null, parameters: Parameters | null}} Closeup
  */
 
 /** @param {any} value @returns {Closeup | null} */
 export function readCloseup(value) {
   if (!value || typeof value !== "object") return null;
-  return { title: text(value.title), memory: value.memory ? readMemory(record(value.memory)) : null };
+  return {
+    title: text(value.title),
+    memory: value.memory ? readMemory(record(value.memory)) : null,
+    parameters: value.parameters ? readParameters(record(value.parameters)) : null,
+  };
 }
 
 /** @param {any} value */
@@ -30,6 +36,27 @@ function readMemory(value) {
     cut: text(value.cut),
   };
 }
+
+/** @param {Record<string, any>} value @returns {Parameters} */
+const readParameters = (value) => ({
+  lines: texts(value.lines),
+  slice: number(value.slice),
+  count: number(value.count),
+  of: text(value.of),
+  sheets: list(value.sheets).map((sheet) => readSheet(record(sheet))),
+  overview: list(value.overview).map((sheet) => readSheet(record(sheet))),
+  missing: text(value.missing),
+});
+
+/** @param {Record<string, any>} value @returns {Sheet} */
+const readSheet = (value) => ({
+  title: text(value.title),
+  shape: text(value.shape),
+  rows: number(value.rows),
+  columns: number(value.columns),
+  values: list(value.values).map(numberOrNull),
+  scale: texts(value.scale),
+});
 
 /** @param {Record<string, any>} value @returns {Strip} */
 const readStrip = (value) => ({

@@ -20,6 +20,7 @@ export function makeClosingUp(store, { request, setView }) {
     /** @param {string} part */
     choose(part) {
       store.set({ closeup: part, showCloseup: true });
+      setView({ closeup: part, slice: Math.max(0, state.slice) });
       if (part === "values" && !state.values && !state.running) ask();
     },
     /** @param {number} run */
@@ -42,6 +43,20 @@ export function makeClosingUp(store, { request, setView }) {
       if (!values && state.view.painted) setView({ painted: null }); // another circuit was opened
       const grew = state.running && Boolean(state.view.painted);
       store.set({ values, running: false, run: grew ? count - 1 : Math.min(state.run, Math.max(0, count - 1)) });
+    },
+    /**
+     * Show the parameters of another slice.
+     * @param {import("../closeup/reading.js").Parameters} parameters @param {number} way 1: the next; -1: the previous one
+     */
+    turn({ slice, count }, way) {
+      const next = (slice + way + count) % count;
+      store.set({ slice: next });
+      setView({ slice: next });
+    },
+    /** The cell that was clicked. @param {number} slice */
+    pickSlice(slice) {
+      store.set({ slice });
+      if (slice >= 0 && state.closeup === "parameters") setView({ slice });
     },
     /** Where the close-up is shown or not. */
     toggle() {

@@ -32,9 +32,10 @@ function scrolls(element) {
 /**
  * @param {import("../parts/ui.js").Ui} ui @param {import("../parts/state.js").Store} store
  * @param {{root: any, stage: import("../parts/stage.js").Stage, camera: import("./camera.js").CameraControl,
- *   selecting: import("./selecting.js").Selecting, hint: import("../parts/hint.js").Hint}} page
+ *   selecting: import("./selecting.js").Selecting, hint: import("../parts/hint.js").Hint,
+ *   closingUp: import("./closing_up.js").ClosingUp}} page
  */
-export function makePointing({ guard }, store, { root, stage, camera, selecting, hint }) {
+export function makePointing({ guard }, store, { root, stage, camera, selecting, hint, closingUp }) {
   const { state } = store;
 
   /** @param {any} event @param {Pane} pane @returns {Point} */
@@ -134,7 +135,7 @@ export function makePointing({ guard }, store, { root, stage, camera, selecting,
       if (!dragged) {
         hint.hide();
         click(event, pane);
-        store.set({ slice: state.cell });
+        closingUp.pickSlice(state.cell);
       }
       dragged = false;
     });

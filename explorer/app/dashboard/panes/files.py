@@ -14,9 +14,9 @@ from explorer.app.dashboard.panes.tool import Tool
 from explorer.app.dashboard.panes.upload import Upload
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.images import picture_png
-from explorer.app.session.running import values_for_page
+from explorer.app.session.exporting import page_recording
 from explorer.app.session.view_state import ViewState
-from explorer.views import recording, static_svg
+from explorer.views import static_svg
 from widgets import page_html
 
 
@@ -77,9 +77,7 @@ class FilesTool(Tool):
 
     def _page(self) -> bytes:
         session = self.workspace.session
-        found = recording(session.index, session.opened.name, modes=("diff", "before", "after"))
-        found["values"] = values_for_page(session.index)
-        return page_html(found).encode()
+        return page_html(page_recording(session.index, session.opened.name)).encode()
 
     def _trace(self) -> bytes:
         with TemporaryDirectory() as folder:

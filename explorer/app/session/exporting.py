@@ -1,0 +1,37 @@
+"""The recording of a trace for a page without Python, with values of inputs and parameters if they are few."""
+
+from explorer.app.session.parameters import add_parameters
+from explorer.app.session.running import values_for_page
+from explorer.views import TraceIndex, recording
+from widgets.schema import RecordingView
+
+MAX_PLATE_NUMBERS, MAX_NUMBERS = 5_000, 40_000
+"""Maximum number of values of parameters that a page holds for a plate, and in total."""
+NOT_IN_PAGE = "The values are not in this page; the dashboard and a notebook show them."
+OTHERS_NOT_IN_PAGE = "Only the first are in this page; the dashboard and a notebook show the others."
+
+
+def page_recording(index: TraceIndex, title: str) -> RecordingView:
+    """Record all steps of a trace, as they are before and after, and what changed."""
+    recorded = recording(index, title, modes=("diff", "before", "after"))
+    recorded["values"] = values_for_page(index)
+    left = MAX_NUMBERS
+    for key, view in recorded["pictures"].items():
+        step = int(key.split("/")[0])
+        for node in view["nodes"]:
+            name = f"{step}/{node['id']}"
+            found = recorded["details"][name]
+            if "closeup" not in found or found["closeup"]["parameters"]["sheets"]:
+                continue
+            filled = add_parameters(index, step, node["ids"], 0, found)
+            shown = filled["closeup"]["parameters"] if "closeup" in filled else None
+            if shown is None or not shown["sheets"]:
+                continue
+            count = sum(len(sheet["values"]) for sheet in (*shown["sheets"], *shown["overview"]))
+            if count > min(left, MAX_PLATE_NUMBERS):
+                found["closeup"]["parameters"]["missing"] = NOT_IN_PAGE
+                continue
+            left -= count
+            shown["missing"] = OTHERS_NOT_IN_PAGE if shown["count"] > 1 and not shown["overview"] else ""
+            recorded["details"][name] = filled
+    return recorded
