@@ -60,8 +60,9 @@ bench: $(VENV)/.ready-test ## Compile and forward times, side by side with the p
 course: $(VENV)/.ready-explore ## Run the lessons and write them as pages: build/course/index.html
 	$(BIN)/circuit-explorer course
 
-pictures: $(VENV)/.ready-test ## Take the pictures and the film of the README again
+pictures: $(VENV)/.ready-test ## Take the pictures and the film of the README again; record the cards of the front page
 	$(BIN)/python scripts/pictures.py
+	$(BIN)/python scripts/gallery.py
 	$(BIN)/python scripts/recording.py
 
 clean: ## Remove what the checks and builds leave behind

@@ -42,7 +42,7 @@ def measure_dashboard() -> list[Measurement]:
     with _server() as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=browser_path(), args=list(FLAGS))
         page = browser.new_page(viewport={"width": 1280, "height": 800})
-        opened = [_open(page, address) for _ in range(OPENED + 1)][1:]
+        opened = [_open(page, f"{address}?circuit={CIRCUIT}") for _ in range(OPENED + 1)][1:]
         page.wait_for_timeout(2_000)  # the values are checked in the meantime
         steps = [float(page.evaluate(STEP, step)) for step in (3, 7, 8, 9, 10, 3, 0)]
         browser.close()

@@ -310,6 +310,24 @@ class FrameView(TypedDict):
     """Why devices of this machine have no times, if others have."""
 
 
+class ThumbnailPlateView(TypedDict):
+    """A plate of a thumbnail."""
+
+    kind: NodeKind
+    folded: bool
+    """Whether it is several layers in one call; it has a frame."""
+    path: str
+    """SVG path data: an area if it is one call, otherwise a rectangle for each cell."""
+
+
+class ThumbnailView(TypedDict):
+    """A small drawing of plates without words, in pixels."""
+
+    width: float
+    height: float
+    plates: list[ThumbnailPlateView]
+
+
 SceneName = Literal["circuit", "match", "fuse", "levels", "fold", "clock"]
 
 

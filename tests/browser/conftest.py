@@ -185,7 +185,7 @@ def dashboard(browsing: "Page", server: Server, request: pytest.FixtureRequest) 
             browsing.emulate_media(**media)
         page = Dashboard(browsing)
         if fresh or not browsing.url.startswith(server.url):
-            page.load(server.url + query)
+            page.load(server.url + (query or "?circuit=digits"))
         else:
             page.show(query)
         return page

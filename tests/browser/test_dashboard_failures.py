@@ -93,10 +93,10 @@ def test_a_page_that_loads_has_the_chosen_theme_and_that_of_the_system(browser: 
     page = Dashboard(context.new_page())
     ground = "() => getComputedStyle(document.querySelector('#loader')).backgroundColor"  # it covers the page
     page.page.route("**/*.js*", lambda route: route.abort())
-    page.page.goto(server.url)
+    page.page.goto(f"{server.url}?circuit=digits")
     assert page.page.evaluate(ground) == "rgb(18, 18, 18)"
     page.page.unroute_all()
-    page.load(server.url)
+    page.load(f"{server.url}?circuit=digits")
     page.page.locator(".ce-root[data-theme=dark]").wait_for()
     page.press("Theme")
     page.page.locator(".ce-root[data-theme=light]").wait_for()
@@ -104,6 +104,6 @@ def test_a_page_that_loads_has_the_chosen_theme_and_that_of_the_system(browser: 
     page.page.reload()
     assert page.page.evaluate(ground) == "rgb(255, 255, 255)"
     page.page.unroute_all()
-    page.load(server.url)
+    page.load(f"{server.url}?circuit=digits")
     page.page.locator(".ce-root[data-theme=light]").wait_for()
     context.close()

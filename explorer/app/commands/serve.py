@@ -34,7 +34,10 @@ def serve(
         typer.Option(help="offer the circuit and trace files of this folder", file_okay=False, exists=True),
     ] = None,
 ) -> None:
-    """Watch a compilation in the browser: step through it, ask why, change the pipeline, measure it."""
+    """Watch a compilation in the browser: step through it, ask why, change the pipeline, measure it.
+
+    Without a name, the front page shows all circuits of the gallery.
+    """
     open_dashboard(source, port, show, address, folder, tuple(host or ()))
 
 
@@ -57,12 +60,13 @@ def open_dashboard(
         from explorer.app.session.view_state import ViewState
         from explorer.templates import gallery
 
-    state, files = ViewState(), ()
+    state, files = None, ()
     if source is not None and source not in gallery.names() and Path(source).is_file():
         state, files = ViewState(circuit=Path(source).name), (Path(source),)
     elif source is not None:
         state = ViewState(circuit=source)
-    Library(folder, files).open(state.circuit)  # report an unknown name here, not in the browser
+    if state is not None:
+        Library(folder, files).open(state.circuit)  # report an unknown name here, not in the browser
     if port is not None:
         check_port(address, port)
     options = ServeOptions(state, port or free_port(address, PORT), address, show, folder, files, hosts)

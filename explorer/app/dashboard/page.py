@@ -15,6 +15,7 @@ from bokeh.document import Document
 from panel.util.parameters import edit_readonly
 
 from explorer.app.dashboard.background import Background, Job
+from explorer.app.dashboard.front_page import TITLE
 from explorer.app.dashboard.measuring import TIMING
 from explorer.app.dashboard.panes.compare import ComparedNames
 from explorer.app.dashboard.panes.costs import CostStrip
@@ -35,7 +36,6 @@ from explorer.errors import CircuitError
 from explorer.views import RUN_MORE, counterparts
 from widgets.dashboard import UNBOUNDED, BrowserHost, GraphPane, StepsPane
 
-TITLE = "Circuit Explorer"
 CHROME_HEIGHT = 162
 """Pixels of the page outside of the graph: header, the graph's own bars, cost strip, buttons of the tools."""
 

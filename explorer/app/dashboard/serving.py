@@ -3,19 +3,26 @@
 import socket
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from explorer.app.session.library import MAX_UPLOAD_BYTES, Library
 from explorer.app.session.view_state import ViewState
 from explorer.errors import CircuitError
+
+if TYPE_CHECKING:
+    from panel.io.server import Server
 
 LOCAL = "127.0.0.1"
 
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """Where to listen, what to open first, which files to offer; `hosts` are further names of this machine."""
+    """Where to listen, what to open first, which files to offer; `hosts` are further names of this machine.
 
-    state: ViewState
+    Without a `state` the front page is opened first.
+    """
+
+    state: ViewState | None
     port: int
     address: str = LOCAL
     show: bool = True
@@ -26,29 +33,57 @@ class ServeOptions:
     @property
     def url(self) -> str:
         """The address of the page."""
-        query = self.state.query()
-        return f"http://{self.address}:{self.port}/" + (f"?{query}" if query else "")
+        return f"http://{self.address}:{self.port}{self.path}"
+
+    @property
+    def path(self) -> str:
+        """The address of the page on the server."""
+        return "/" if self.state is None else f"/?{self.state.query()}"
 
 
 def serve(options: ServeOptions) -> None:
     """Serve until stopped. Call `check_port` first."""
     import panel as pn
+    from panel.io.server import get_server
 
-    from explorer.app.dashboard.page import TITLE, make_page
+    from explorer.app.dashboard.front_page import TITLE
+    from explorer.app.dashboard.page import make_page
 
     pn.extension()
     hosts = dict.fromkeys((options.address, LOCAL, "localhost", *options.hosts, *host_names(options.address)))
-    pn.serve(
-        {"/": lambda: make_page(Library(options.folder, options.files), options.state)},
+    server = get_server(
+        {"/": lambda: make_page(Library(options.folder, options.files), options.state or ViewState())},
         title=TITLE,
         address=options.address,
         port=options.port,
         websocket_origin=[f"{host}:{options.port}" for host in hosts],
         websocket_max_message_size=2 * MAX_UPLOAD_BYTES,
-        show=options.show,
-        autoreload=False,
-        verbose=False,
     )
+    _add_front_page(server, Library(options.folder, options.files))
+    if options.show:
+        server.io_loop.add_callback(server.show, options.path)
+    server.start()
+    server.io_loop.start()
+
+
+def _add_front_page(server: "Server", library: Library) -> None:
+    """Answer requests of `/` without a query by the front page; all others by the dashboard."""
+    from tornado.routing import Matcher, Rule
+    from tornado.web import RequestHandler
+
+    from explorer.app.dashboard.cards import load_cards
+    from explorer.app.dashboard.front_page import POLICY, front_page_html
+
+    class WithoutQuery(Matcher):
+        def match(self, request: Any) -> dict[str, Any] | None:
+            return {} if request.path == "/" and not request.query else None
+
+    class FrontPage(RequestHandler):
+        def get(self) -> None:
+            self.set_header("Content-Security-Policy", POLICY)
+            self.write(front_page_html(library, load_cards()))
+
+    server._tornado.add_handlers(".*", [Rule(WithoutQuery(), FrontPage)])
 
 
 def host_names(address: str) -> tuple[str, ...]:

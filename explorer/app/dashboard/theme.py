@@ -1,7 +1,7 @@
 """The look of the page: its themes, its header, and its head, which sets the theme before anything is drawn."""
 
 from jinja2 import Template
-from panel.io.resources import BASE_TEMPLATE
+from panel_material_ui.base import BASE_TEMPLATE
 
 COMPONENTS = {
     "MuiButton": {"styleOverrides": {"root": {"textTransform": "none"}, "sizeSmall": {"fontSize": 13}}},

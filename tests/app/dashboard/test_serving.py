@@ -2,6 +2,7 @@
 
 import socket
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -12,11 +13,19 @@ from explorer.errors import CircuitError
 
 def serve_options(monkeypatch: pytest.MonkeyPatch, options: ServeOptions) -> dict[str, Any]:
     """The arguments of Panel's server."""
-    import panel as pn
+    import panel.io.server as server_module
 
     served: dict[str, Any] = {}
-    monkeypatch.setattr(pn, "serve", lambda pages, **settings: served.update(settings, pages=pages))
+    server = MagicMock()
+
+    def pretend(pages: Any, **settings: Any) -> MagicMock:
+        served.update(settings, pages=pages)
+        return server
+
+    monkeypatch.setattr(server_module, "get_server", pretend)
     serve(options)
+    served["opened"] = [call.args[1] for call in server.io_loop.add_callback.call_args_list]
+    server.io_loop.start.assert_called_once()
     return served
 
 
@@ -55,3 +64,10 @@ def test_a_free_port_can_be_listened_on() -> None:
 
 def test_the_address_of_the_page_names_the_place() -> None:
     assert ServeOptions(ViewState(step=3), 5006).url == "http://127.0.0.1:5006/?circuit=digits&step=3"
+    assert ServeOptions(None, 5006).url == "http://127.0.0.1:5006/"
+
+
+def test_the_browser_opens_what_was_named_or_else_the_front_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = [serve_options(monkeypatch, ServeOptions(state, 5099))["opened"] for state in (ViewState(), None)]
+    assert opened == [["/?circuit=digits"], ["/"]]
+    assert serve_options(monkeypatch, ServeOptions(None, 5099, show=False))["opened"] == []
