@@ -26,9 +26,7 @@ from explorer.symbolic import (
 )
 from explorer.templates import CategoricalInput, hmm
 from explorer.trace import Trace
-from explorer.views.index import TraceIndex
-from explorer.views.plates.cells import plates_of
-from explorer.views.plates.words import note_of_plates
+from explorer.views import TraceIndex, picture
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 COUNT = 20
@@ -392,7 +390,7 @@ class TestLessonFive:
         sums = [builder.sum(builder.hadamard(x[v], x[v + 1]), num_units=4) for v in (0, 2, 4)]
         circuit = builder.build(builder.sum(builder.hadamard(*sums), num_units=1))
         trace = explorer.record(circuit, **UNOPTIMIZED)
-        assert note_of_plates(plates_of(TraceIndex(trace), 2)) in QUESTIONS[17]
+        assert picture(TraceIndex(trace), 2, "after", group_by="plates").view["note"] in QUESTIONS[17]
         stats = trace.stats(2)
         says(17, f"`layers` is {stats['layers']}, `folds` is {stats['folds']}")
         says(17, f"{trace.stats(-1)['layers']} layers will be left")
