@@ -163,9 +163,10 @@ class AttemptView(TypedDict):
 
     cells: list[int]
     """The layer of each entry, root first; of a near miss up to the one that refused."""
-    verdict: str
-    question: int
-    """The first question with the answer no, counted over all entries; -1 if none is, or it is not known."""
+    verdict: NotRequired[str]
+    """Default: that of the lens."""
+    question: NotRequired[int]
+    """The first question with the answer no, counted over all entries; missing if none is, or it is not known."""
     lines: NotRequired[list[int]]
     """The edges because of which a layer refused: source, user, source, user, ..."""
     rival: NotRequired[RivalView]
@@ -178,6 +179,8 @@ class LensView(TypedDict):
     count: int
     """How many there are; more than `attempts` if there are too many to show them one by one."""
     attempts: list[AttemptView]
+    verdict: NotRequired[str]
+    """The verdict of all attempts, if they have the same."""
     sign: NotRequired[str]
     """A few words for the layer that refused: `feeds 2 or more layers`."""
     saved: NotRequired[int]

@@ -14,7 +14,7 @@ from explorer.views.sentences import titles_of
 from explorer.views.words import ordinal
 from widgets.schema import AttemptView, HullView, LensView
 
-MAX_ATTEMPTS = 100
+MAX_ATTEMPTS = 2_000
 """Maximum number of matches of a hull that are shown one by one; more are counted."""
 MAX_NEAR_MISSES = 25
 """Maximum number of near misses of a hull that are shown one by one."""
@@ -45,13 +45,16 @@ def _lens(index: TraceIndex, step: int, stop: Stop) -> LensView:
         ]
         rule = first.refusal.pattern
         return {"rule": rule, "count": len(stop.attempts), "attempts": attempts, "sign": _sign(first.refusal)}
+    lost = index.step(step).lost
+    conflicts = {one.winner: one for one in reversed(lost)} | {one.loser: one for one in lost}
     matches = [match for match in stop.attempts[:MAX_ATTEMPTS] if isinstance(match, MatchFound)]
     lens: LensView = {
         "rule": first.rule,
         "count": len(stop.attempts),
-        "attempts": [_match(index, step, match) for match in matches],
+        "verdict": _outcome(index, step, first),
+        "attempts": [_match(index, step, match, conflicts.get(match.number)) for match in matches],
     }
-    rewrite = {one.number: one for one in index.step(step).applied}.get(first.number)
+    rewrite = next((one for one in index.step(step).applied if one.number == first.number), None)
     if rewrite is not None and not rewrite.parameter_path:
         lens["saved"] = len(rewrite.removed) - len(rewrite.added)
         lens["made"] = parts_of(index, step, rewrite.added)[-1:]
@@ -63,27 +66,19 @@ def _sign(refusal: Refusal) -> str:
     return refusal.summary.removeprefix("that layer ")
 
 
-def _match(index: TraceIndex, step: int, match: MatchFound) -> AttemptView:
-    entry = index.step(step)
-    view: AttemptView = {"cells": _cells(index, match), "verdict": _outcome(index, step, match), "question": -1}
-    conflict = _conflict(entry.lost, match)
+def _match(index: TraceIndex, step: int, match: MatchFound, conflict: MatchLost | None) -> AttemptView:
+    """Return a match; `conflict` is the one that it lost, or the first one that it won."""
+    view: AttemptView = {"cells": _cells(match)}
     if conflict is not None:
-        winner, loser = entry.matches[conflict.winner], entry.matches[conflict.loser]
-        rival = loser if winner is match else winner
-        verb = "wins" if winner is match else "loses"
-        why = conflict.reason[:1].upper() + conflict.reason[1:]
-        view["verdict"] = f"It {verb} #{conflict.node} {'against' if winner is match else 'to'} {rival.rule}. {why}."
-        view["rival"] = {"rule": rival.rule, "cells": _cells(index, rival), "claimed": conflict.node}
+        matches, won = index.step(step).matches, match.number == conflict.winner
+        rival = matches[conflict.loser if won else conflict.winner]
+        outcome = f"It {'wins' if won else 'loses'} #{conflict.node} {'against' if won else 'to'} {rival.rule}."
+        view["verdict"] = f"{outcome} {conflict.reason[:1].upper()}{conflict.reason[1:]}."
+        view["rival"] = {"rule": rival.rule, "cells": _cells(rival), "claimed": conflict.node}
     return view
 
 
-def _conflict(lost: Sequence[MatchLost], match: MatchFound) -> MatchLost | None:
-    """Return the conflict that a match lost, or else the first one that it won."""
-    own = [one for one in lost if match.number in (one.loser, one.winner)]
-    return min(own, key=lambda one: one.loser != match.number, default=None)
-
-
-def _cells(index: TraceIndex, match: MatchFound) -> list[int]:
+def _cells(match: MatchFound) -> list[int]:
     """Return the layer at each entry, root first; inside a parameter, its layer for all of them."""
     return [owner(match.parameter_path)] * len(match.nodes) if match.parameter_path else list(match.nodes)
 
@@ -94,7 +89,7 @@ def _outcome(index: TraceIndex, step: int, match: MatchFound) -> str:
     if rewrite is None:
         return "It matches, but was not applied."
     if rewrite.parameter_path:
-        return f"It matches: the parameter {rewrite.parameter_path} is rewritten."
+        return "It matches: a parameter of the layer is rewritten."
     old, new = titles_of(index, entry, rewrite)
     return f"It matches: {old} {'is rewritten' if new == old else f'becomes {new}' if new else 'is removed'}."
 
@@ -114,8 +109,10 @@ def _near_miss(index: TraceIndex, step: int, miss: MatchRefused) -> AttemptView:
     view: AttemptView = {
         "cells": cells,
         "verdict": f"It stops at its {ordinal(refusal.entry + 1)} entry{where}: {reason}.",
-        "question": _position(rule, refusal),
     }
+    question = _position(rule, refusal)
+    if question is not None:
+        view["question"] = question
     if refusal.kind in WHOLE:
         view["verdict"] = f"The pattern matches{where}, but {reason}."
     lines = [] if miss.parameter_path else _offending(graph.inputs, graph.users, refusal, cells)
@@ -124,17 +121,17 @@ def _near_miss(index: TraceIndex, step: int, miss: MatchRefused) -> AttemptView:
     return view
 
 
-def _position(rule: RuleDescription, refusal: Refusal) -> int:
-    """Return the number of the question with the answer no among all questions of a rule; -1 if it is not known."""
+def _position(rule: RuleDescription, refusal: Refusal) -> int | None:
+    """Return the number of the question with the answer no among all questions of a rule, if it is known."""
     before = [question for questions in rule.questions for question in questions]
     if refusal.kind in WHOLE:
-        return len(before) if rule.guarded and before else -1
+        return len(before) if rule.guarded and before else None
     start = sum(map(len, rule.questions[: refusal.entry]))
     here = rule.questions[refusal.entry] if rule.questions else ()
     for i, question in enumerate(here):
         if (question.kind, question.what) == (refusal.kind.value, refusal.what):
             return start + i
-    return refusal.entry if not before and refusal.kind is RefusalKind.WRONG_TYPE else -1
+    return refusal.entry if not before and refusal.kind is RefusalKind.WRONG_TYPE else None
 
 
 def _offending(
