@@ -10,6 +10,7 @@ import { paletteFor } from "../../widgets/js/shared/theme.js";
 import { newDocument } from "./dom.mjs";
 import { readPicture } from "../../widgets/js/picture/reading.js";
 import { allCells, cellAt, cellsOf } from "../../widgets/js/plates/cells.js";
+import { NO_LENS } from "../../widgets/js/plates/lens.js";
 import { layLink, linkElement } from "../../widgets/js/plates/links.js";
 import { between, movement } from "../../widgets/js/plates/movement.js";
 import { nameOf, relativesOf } from "../../widgets/js/plates/relatives.js";
@@ -241,7 +242,7 @@ test("hovering dims what is unrelated, but nothing if the reads of cells are not
     );
     scene.show(read(first, second, more), new Map());
     scene.look({ k: 1, x: 0, y: 0 }, 200, 100);
-    scene.mark({ selected: new Set(), found: null, hull: "", hover: "a", focus: "", cell: 0 });
+    scene.mark({ selected: new Set(), found: null, hull: "", hover: "a", focus: "", cell: 0, lens: NO_LENS });
     return new Promise((done) => setTimeout(() => done((scene.close(), alphas)), 60));
   };
   return Promise.all([

@@ -17,6 +17,7 @@ import { onChangesTogether } from "./shared/traits.js";
 import { makeCloseup } from "./closeup/panel.js";
 import { makeCamera } from "./controls/camera.js";
 import { makeClosingUp } from "./controls/closing_up.js";
+import { makeDockingClock } from "./controls/docking.js";
 import { makeCopying } from "./controls/copying.js";
 import { makeFocusing } from "./controls/focusing.js";
 import { makeKeys } from "./controls/keys.js";
@@ -34,6 +35,7 @@ import { makeHelp } from "./parts/help.js";
 import { makeHint } from "./parts/hint.js";
 import { makeInspector } from "./parts/inspector.js";
 import { legendItems, makeLegend } from "./parts/legend.js";
+import { makeLens } from "./parts/lens.js";
 import { makeLoading } from "./parts/loading.js";
 import { makeMinimap } from "./parts/minimap.js";
 import { makePager } from "./parts/pager.js";
@@ -101,6 +103,7 @@ function render({ model, el }) {
   const inspector = makeInspector(ui, store, saving, compactSettings);
   const help = makeHelp(ui, store, saving, root);
   const legend = makeLegend(ui, store);
+  const lens = makeLens(ui, store, selecting);
   const pager = makePager(ui, store, selecting.turn);
   const foot = makeFoot(ui, store, saving, pager.element);
   const focusing = makeFocusing(store, { root, stage, stepper });
@@ -133,7 +136,7 @@ function render({ model, el }) {
     table.element,
     ...loading.elements,
   );
-  const main = h("div", { class: "ce-main" }, area, inspector.element, help.element);
+  const main = h("div", { class: "ce-main" }, area, lens.element, inspector.element, help.element);
   root.replaceChildren(
     slides.head,
     stepper.element,
@@ -220,7 +223,9 @@ function render({ model, el }) {
     legend,
     foot,
     pager,
+    lens,
     inspector,
+    makeDockingClock(ui, store),
     closeup,
     table,
     help,

@@ -68,6 +68,8 @@ export function makeKeys({ announce, guard }, store, page) {
   const letters = {
     "[": () => selecting.turn(-1),
     "]": () => selecting.turn(1),
+    "{": () => selecting.turnMatch(-1),
+    "}": () => selecting.turnMatch(1),
     "+": () => camera.zoom(ZOOM_STEP),
     "=": () => camera.zoom(ZOOM_STEP),
     "-": () => camera.zoom(1 / ZOOM_STEP),

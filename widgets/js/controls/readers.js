@@ -92,9 +92,10 @@ export function makeReaders({ doc, guard, timers, announce }, store, model, page
     }
     const pictures = picturesOf({ ...state, picture });
     const hover = pictures.some(({ byId }) => byId.has(state.hover)) ? state.hover : "";
-    const hull = picture?.hulls.some(({ id }) => id === state.hull) ? state.hull : "";
+    const hull = picture?.stops.some(({ id }) => id === state.hull) ? state.hull : "";
     hint.hide();
-    store.set({ picture, hover, hull, found: foundIn(pictures, state.query) });
+    const match = before && picture?.step === before.step && picture.mode === before.mode ? state.match : 0;
+    store.set({ picture, hover, hull, match, found: foundIn(pictures, state.query) });
     if (picture && before && isOther(picture, before)) {
       announce([slides.words() || captionOf(state) || messageOf(state), picture.note].filter(Boolean).join(". "));
     }

@@ -1,7 +1,11 @@
 /** Selecting boxes, and lighting one match after the other. */
 
 import { focusedIn } from "../shared/elements.js";
+import { lensHull } from "../plates/lens.js";
 import { boxOf, isDrawer } from "../parts/state.js";
+
+/** The id of the first match of a step, in the state before it. */
+const FIRST = "hull-0";
 
 /** @param {readonly string[]} a @param {readonly string[]} b */
 export const isSame = (a, b) => a.length === b.length && a.every((item, index) => item === b[index]);
@@ -36,17 +40,26 @@ export function makeSelecting({ announce }, store, { save, setView }, { root, st
     if (!elsewhere) stage.focus(id);
   }
 
-  /** Light a match and select its boxes; light none if it was lit. @param {string} id */
-  function light(id) {
-    const hull = id === state.hull ? "" : id;
-    store.set({ hull });
+  /**
+   * Light a match, and select its boxes unless the rule lens shows it; light none if it was lit.
+   * @param {string} id @param {number} [match] the one among those of the hull that the rule lens shows
+   */
+  function light(id, match = 0) {
+    const hull = id === state.hull && match === state.match ? "" : id;
+    store.set({ hull, match });
     setView({ hull });
-    const shown = state.picture?.hulls.find((item) => item.id === hull);
+    const shown = state.picture?.stops.find((item) => item.id === hull);
     if (!shown) return;
     camera.reveal(shown.boxes[0]);
     announce(lit());
-    select(shown.boxes.map((box) => box.id));
+    select(shown.lens ? [] : shown.boxes.map((box) => box.id));
   }
+
+  /** Whether the state before the step has matches or near misses that this picture, the state after, does not show. */
+  const hasStopsBefore = () => {
+    const { picture, steps, step } = state;
+    return picture?.groupBy === "plates" && Boolean(picture.matches.length || steps[step]?.nearMisses);
+  };
 
   return {
     select,
@@ -54,13 +67,25 @@ export function makeSelecting({ announce }, store, { save, setView }, { root, st
     light,
     /** Light the next match. @param {number} way */
     turn(way) {
-      const hulls = state.picture ? state.picture.hulls : [];
+      const stops = state.picture ? state.picture.stops : [];
       // What plates show as the difference is the state after: matches are on the state before.
-      if (!hulls.length && state.picture?.matches.length) setView({ mode: "before" });
-      if (!hulls.length) return;
-      const at = hulls.findIndex((hull) => hull.id === state.hull);
-      const next = at < 0 ? (way > 0 ? 0 : hulls.length - 1) : (at + way + hulls.length) % hulls.length;
-      light(hulls[next].id);
+      if (!stops.length && hasStopsBefore()) setView({ mode: "before", hull: FIRST });
+      if (!stops.length) return;
+      const at = stops.findIndex((hull) => hull.id === state.hull);
+      const next = at < 0 ? (way > 0 ? 0 : stops.length - 1) : (at + way + stops.length) % stops.length;
+      if (next !== at) light(stops[next].id);
+    },
+    /** Show the next match of the lit hull, then those of the next hull. @param {number} way */
+    turnMatch(way) {
+      const stops = (state.picture?.stops || []).filter((stop) => stop.lens);
+      const hull = lensHull(state.picture, state.hull);
+      if (!hull) return;
+      const at = stops.indexOf(hull);
+      const match = state.match + way;
+      const last = (hull.lens?.attempts.length || 1) - 1;
+      if (match >= 0 && match <= last) return light(hull.id, match);
+      const next = stops[(at + way + stops.length) % stops.length];
+      light(next.id, way > 0 ? 0 : (next.lens?.attempts.length || 1) - 1);
     },
     /** Bring a box into view, and select it. @param {string} id @param {boolean} selected */
     goTo(id, selected) {

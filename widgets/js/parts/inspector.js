@@ -2,6 +2,7 @@
 
 import { focusedIn } from "../shared/elements.js";
 import { list } from "../shared/reading.js";
+import { lensHull } from "../plates/lens.js";
 import { andMore, factsOf, factsOfStep } from "./facts.js";
 import { boxOf, inspectedBox, inspectorKind, isAsking, isCompact, isDrawer, isUnselected } from "./state.js";
 
@@ -133,10 +134,22 @@ export function makeInspector({ h, button, textButton }, store, { request, setVi
     toggle,
     openSection,
     close,
-    reads: /** @type {const} */ (["picture", "steps", "selection", "details", "options", "palette", "showSide"]),
+    reads: /** @type {const} */ ([
+      "picture",
+      "steps",
+      "selection",
+      "details",
+      "options",
+      "palette",
+      "showSide",
+      "hull",
+    ]),
     draw() {
       const kind = inspectorKind(state);
-      const open = kind !== "none" && (isDrawer(state) || isUnselected(state) ? state.showSide : !state.showSide);
+      const open =
+        kind !== "none" &&
+        !lensHull(state.picture, state.hull) &&
+        (isDrawer(state) || isUnselected(state) ? state.showSide : !state.showSide);
       toggle.hidden = kind === "none";
       toggle.setAttribute("aria-expanded", String(open));
       element.hidden = !open;

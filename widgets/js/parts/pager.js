@@ -32,10 +32,10 @@ export function makePager({ h, button }, { state }, turn) {
     element,
     reads: /** @type {const} */ (["picture", "hull"]),
     draw() {
-      const hulls = state.picture ? state.picture.hulls : [];
-      const at = hulls.findIndex((hull) => hull.id === state.hull);
-      element.hidden = !hulls.length;
-      words.textContent = at < 0 ? countHulls(hulls) : `${at + 1} of ${hulls.length}: ${describeHull(hulls[at])}`;
+      const stops = state.picture ? state.picture.stops : [];
+      const at = stops.findIndex((hull) => hull.id === state.hull);
+      element.hidden = !stops.length;
+      words.textContent = at < 0 ? countHulls(stops) : `${at + 1} of ${stops.length}: ${describeHull(stops[at])}`;
       words.setAttribute("title", words.textContent);
     },
     words: () => words.textContent,

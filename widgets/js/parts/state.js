@@ -19,6 +19,7 @@ import { text } from "../shared/reading.js";
  *   progress: {text: string, share: number | null} | null,
  *   playing: boolean, onlyChanging: boolean, query: string, stopped: boolean,
  *   showTable: boolean, showAllRows: boolean, showHelp: boolean, showSide: boolean,
+ *   match: number, docked: {at: string, beats: number}, showDone: boolean,
  *   slice: number, closeup: string, showCloseup: boolean,
  *   values: import("../closeup/values_reading.js").Values | null, run: number, running: boolean,
  * }} State
@@ -26,7 +27,8 @@ import { text } from "../shared/reading.js";
  * `width`: pixels of the view; `roomy`: the window is high enough for a legend below the picture; `stopped`: the host does
  * not answer any more; `showSide`: the inspector is open as a drawer, or closed beside the picture; `slice`: the cell that was
  * clicked, or -1; `closeup`: the part of the close-up that is shown; `progress`: of a measurement; `run`: the input of `values`
- * that is shown; `running`: the host was asked for values.
+ * that is shown; `running`: the host was asked for values; `match`: the match of the lit hull that the rule lens shows;
+ * `docked`: how much of it; `showDone`: with those before it done.
  * @typedef {ReturnType<typeof import("../shared/store.js").makeStore<State>>} Store
  * @typedef {ReadonlySet<keyof State>} Changed  the fields that have changed
  */
@@ -48,6 +50,9 @@ export const initialState = (palette) => ({
   hover: "",
   focus: "",
   cell: -1,
+  match: 0,
+  docked: { at: "", beats: 0 },
+  showDone: false,
   slice: -1,
   palette,
   width: 900,
@@ -139,4 +144,15 @@ export const marksOf = (state) => ({
   focus: state.focus,
   cell: state.cell,
   values: cellValues(state),
+  lens: lensOf(state),
+});
+
+/** What the rule lens shows. @param {Readonly<State>} state */
+export const lensKey = ({ picture, hull, match }) => `${picture?.step} ${picture?.mode} ${hull} ${match}`;
+
+/** The match of the lit hull, and how much of it has been shown. @param {Readonly<State>} state */
+export const lensOf = (state) => ({
+  match: state.match,
+  beats: state.docked.at === lensKey(state) ? state.docked.beats : 0,
+  done: state.showDone,
 });

@@ -2,6 +2,7 @@
 
 import { STYLE as CLOSEUP } from "../closeup/panel.js";
 import { STYLE as PLATES } from "../plates/labels.js";
+import { STYLE as DOCKING } from "../plates/docking.js";
 import { STYLE as LINKS } from "../plates/links.js";
 import { STYLE as FAILURES } from "../shared/failures.js";
 import { STYLE as LANES } from "../shared/lanes.js";
@@ -13,6 +14,7 @@ import { STYLE as HELP } from "./help.js";
 import { STYLE as HINT } from "./hint.js";
 import { STYLE as INSPECTOR } from "./inspector.js";
 import { STYLE as LEGEND } from "./legend.js";
+import { STYLE as LENS } from "./lens.js";
 import { STYLE as LOADING } from "./loading.js";
 import { STYLE as MINIMAP } from "./minimap.js";
 import { STYLE as PAGER } from "./pager.js";
@@ -51,6 +53,8 @@ export const STYLE = [
   PLATES,
   CLOSEUP,
   LINKS,
+  DOCKING,
+  LENS,
   SLIDES,
   SYSTEM_STYLE,
 ].join("");

@@ -59,6 +59,7 @@ function build(raw, floats, start) {
   const legend = list(raw.legend).map((item) => readLegendItem(record(item)));
   const right = boxes.reduce((most, box) => Math.max(most, box.x + box.w / 2 + MARGIN), 0);
   const bottom = boxes.reduce((most, box) => Math.max(most, box.y + box.h / 2 + MARGIN), 0);
+  const hulls = readHulls(raw.hulls, byId);
   return {
     step: number(raw.step),
     mode: text(raw.mode, "diff"),
@@ -73,7 +74,7 @@ function build(raw, floats, start) {
     boxes,
     byId,
     edges,
-    hulls: readHulls(raw.hulls, byId),
+    hulls,
     legend,
     signs: signsOfCategories(legend),
     table: readTable(raw.table),
@@ -84,6 +85,8 @@ function build(raw, floats, start) {
     })),
     origins: list(raw.origins).map(numbers),
     matches: list(raw.matches).map((match) => ({ ...readHull(record(match)), nodes: texts(record(match).nodes) })),
+    stops: [...hulls, ...readHulls(raw.misses, byId)],
+    rules: readRules(raw.rules),
     links: list(raw.links).flatMap((link) => readLink(record(link), byId) ?? []),
     other: null,
   };
@@ -205,10 +208,54 @@ function readEdge(edge, byId) {
 function readHulls(hulls, byId) {
   const all = list(hulls).map((hull, index) => ({
     ...readHull(record(hull), index),
+    lens: readLens(record(hull).lens),
     boxes: texts(record(hull).nodes).flatMap((id) => byId.get(id) ?? []),
   }));
   return all.filter((hull) => hull.boxes.length);
 }
+
+/** @param {any} value @returns {Map<string, import("./types.js").Rule>} */
+const readRules = (value) =>
+  new Map(
+    Object.entries(record(value)).map(([name, rule]) => {
+      const { meaning, finds, makes } = record(rule);
+      return [
+        name,
+        { name, meaning: text(meaning), finds: list(finds).map(readPart), makes: list(makes).map(readPart) },
+      ];
+    }),
+  );
+
+/** @param {any} part @returns {import("./types.js").RulePart} */
+const readPart = (part) => ({
+  title: text(record(part).title),
+  kind: text(record(part).kind, "operator"),
+  questions: texts(record(part).questions),
+});
+
+/** @param {any} value @returns {import("./types.js").Lens | null} */
+function readLens(value) {
+  if (!value || typeof value !== "object") return null;
+  const { rule, count, attempts, verdict, sign, saved, made } = value;
+  const read = list(attempts).map((attempt) => readAttempt(record(attempt), text(verdict)));
+  return {
+    rule: text(rule),
+    count: number(count, read.length),
+    attempts: read,
+    sign: text(sign),
+    saved: number(saved),
+    made: list(made).map(readPart),
+  };
+}
+
+/** @param {Record<string, any>} attempt @param {string} verdict if it has none @returns {import("./types.js").Attempt} */
+const readAttempt = ({ cells, lines, question, rival, verdict: own }, verdict) => ({
+  cells: numbers(cells),
+  verdict: text(own, verdict),
+  question: number(question, -1),
+  lines: numbers(lines),
+  rival: rival ? { rule: text(record(rival).rule), cells: numbers(record(rival).cells) } : null,
+});
 
 /** @param {Record<string, any>} hull @param {number} [index] */
 const readHull = (hull, index = 0) => ({

@@ -10,8 +10,13 @@
  *   badges: Badge[], cameFrom: string[], numbered: string, plate: Plate | null, x: number, y: number, w: number, h: number}} Box
  * @typedef {{source: Box, target: Box, change: string, count: number, read: string, copied: number, label: string,
  *   pairs: number[], bends: Point[], points: Point[], labelAt: Point | null}} Edge  `bends`: the points that Python gives
+ * @typedef {{title: string, kind: string, questions: string[]}} RulePart  the questions: of an entry that a rule looks for
+ * @typedef {{name: string, meaning: string, finds: RulePart[], makes: RulePart[]}} Rule
+ * @typedef {{cells: number[], verdict: string, question: number, lines: number[],
+ *   rival: {rule: string, cells: number[]} | null}} Attempt  a match or a near miss
+ * @typedef {{rule: string, count: number, attempts: Attempt[], sign: string, saved: number, made: RulePart[]}} Lens
  * @typedef {{id: string, kind: string, boxes: Box[], label: string, reason: string, outline: string,
- *   tag: Point | null}} Hull  `outline`: an SVG path; `tag`: the corner of its name
+ *   tag: Point | null, lens: Lens | null}} Hull  `outline`: an SVG path; `tag`: the corner of its name
  * @typedef {{id: string, kind: string, nodes: string[], label: string, reason: string, outline: string,
  *   tag: Point | null}} Match  on the picture before
  * @typedef {{source: Box, target: Box, points: Point[], lines: string[], at: Point | null}} Link  a missed fold
@@ -22,6 +27,7 @@
  * {{step: number, mode: string, colourBy: string, groupBy: string, title: string, caption: string, note: string,
  *   message: string, width: number, height: number, boxes: Box[], byId: Map<string, Box>, edges: Edge[], hulls: Hull[],
  *   legend: LegendItem[], signs: Map<number, string>, table: Table, actions: Action[], origins: number[][], matches: Match[], links: Link[],
+ *   stops: Hull[], rules: Map<string, Rule>,
  *   other: Picture | null}} Picture
  * @typedef {{index: number, path: string, title: string, summary: string, changed: boolean, ok: boolean | null,
  * error: string, layers: number, counted: string, folds: number, matches: number, nearMisses: number, seconds:
@@ -37,8 +43,9 @@
  * @typedef {{k: number, x: number, y: number}} Camera  scale, and the point of the picture at the centre of the
  * viewport
  * @typedef {{selected: Set<string>, found: Set<string> | null, hull: string, hover: string, focus: string,
- *   cell: number, values: import("../closeup/values_reading.js").Cells | null}} Marks  `cell`: position of the cell at the pointer in
- *   the box `hover`, or -1; `values`: what the cells show in place of their kind
+ *   cell: number, values: import("../closeup/values_reading.js").Cells | null,
+ *   lens: {match: number, beats: number, done: boolean}}} Marks  `cell`: position of the cell at the pointer in
+ *   the box `hover`, or -1; `values`: what the cells show in place of their kind; `lens`: what the rule lens shows
  * @typedef {{stage: any, list: any, show(picture: Picture, from: Map<string, Point>): number | void, frame(t: number): void, progress?(t: number): number,
  *   look(camera: Camera, width: number, height: number, text?: number): void, mark(marks: Marks): void, recolour(): void,
  *   focus(id: string): void, places(): Map<string, Point>, canvasSvg?(): string, close(): void}} Scene  `list`: the list box; `show` returns how many milliseconds it

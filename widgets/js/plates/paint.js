@@ -145,7 +145,7 @@ export function paintLines({ pen, picture, palette, k, lit }, areas) {
         const [one, other] = [nameOf(source.id, pairs[at]), nameOf(target.id, pairs[at + 1])];
         if (lit && !(lit.has(one) && lit.has(other))) continue;
         const [from, to] = [areas.get(one), areas.get(other)];
-        if (from && to) curve(pen, from, to);
+        if (from && to && from !== to) curve(pen, from, to);
       }
       pen.lineWidth = Math.max(lit ? 1.8 : 1.1, 0.8 / k);
     }

@@ -5,9 +5,12 @@ import { ease, frameOf, unframe } from "../shared/timing.js";
 import { short } from "../picture/shapes.js";
 import { layHulls } from "../picture/tags.js";
 import { allCells } from "../plates/cells.js";
+import { makeDocking } from "../plates/docking.js";
 import { labelElement, layLabel } from "../plates/labels.js";
+import { NO_LENS, doneBefore, lensHull } from "../plates/lens.js";
 import { layLink, linkElement } from "../plates/links.js";
 import { between, movement } from "../plates/movement.js";
+import { areasByName, paintDone, rewritten } from "../plates/done.js";
 import { paintCells, paintDepth, paintFrame, paintLines, paintMarks } from "../plates/paint.js";
 import { nameOf, relativesOf } from "../plates/relatives.js";
 import { svgPen } from "../plates/svg_pen.js";
@@ -36,7 +39,7 @@ function docked(before, shown) {
   if (shown.step <= before.step) return [];
   return shown.matches.flatMap(({ nodes, ...match }) => {
     const boxes = nodes.flatMap((id) => before.byId.get(id) ?? []);
-    return boxes.length === nodes.length ? [{ ...match, boxes }] : [];
+    return boxes.length === nodes.length ? [{ ...match, boxes, lens: null }] : [];
   });
 }
 
@@ -64,8 +67,9 @@ export function platesScene(make, palette) {
   const defs = s("defs");
   const labelLayer = s("g", { class: "ce-boxes", role: "presentation" });
   const [hullLayer, tagLayer] = ["ce-hulls", "ce-tags"].map((layer) => s("g", { class: layer, "aria-hidden": "true" }));
+  const lens = makeDocking(make);
   const linkLayer = s("g", { "aria-hidden": "true" });
-  const world = s("g", { role: "presentation" }, linkLayer, hullLayer, labelLayer, tagLayer);
+  const world = s("g", { role: "presentation" }, linkLayer, hullLayer, labelLayer, tagLayer, lens.element);
   const overlay = s("svg", { class: "ce-stage", role: "listbox", "aria-multiselectable": "true" }, defs, world);
   const stage = h("div", { class: "ce-stage ce-plates" }, canvas, overlay);
   /** @type {Picture | null} */
@@ -83,7 +87,16 @@ export function platesScene(make, palette) {
   /** The ids of the boxes that were drawn before. @type {Set<string>} */
   let former = new Set();
   /** @type {Marks} */
-  let marks = { selected: new Set(), found: null, hull: "", hover: "", focus: "", cell: -1, values: null };
+  let marks = {
+    selected: new Set(),
+    found: null,
+    hull: "",
+    hover: "",
+    focus: "",
+    cell: -1,
+    values: null,
+    lens: NO_LENS,
+  };
   /** @type {Camera} */
   let camera = { k: 1, x: 0, y: 0 };
   let [width, height, t] = [0, 0, 1];
@@ -135,8 +148,9 @@ export function platesScene(make, palette) {
     const known = shown.edges.every(({ pairs }) => pairs.length);
     const lit = known && t >= 1 && marks.hover ? relativesOf(shown, marks.hover, marks.cell) : null;
     const ink = { ...state(), pen, picture: shown, lit, values: marks.values };
-    const cells = shownCells();
-    paintLines(ink, new Map(cells.map(({ cell, area }) => [nameOf(cell.box.id, cell.index), area])));
+    const done = layersDone(shown);
+    const cells = done ? rewritten(shownCells(), done) : shownCells();
+    paintLines(ink, areasByName(cells, done));
     const e = progress();
     for (const { cell, to } of t < 1 ? plan.leaving : []) {
       const area = between(cell.area, to, e);
@@ -147,9 +161,22 @@ export function platesScene(make, palette) {
       const alpha = former.has(box.id) ? 1 : e;
       if (isOne) paintDepth(ink, box, alpha);
       paintCells(ink, box, own);
+      if (done) paintDone(ink, box, own, done);
       if (isOne) paintFrame(ink, box, alpha);
       if (t >= 1) paintMarks(ink, box, own);
     }
+  }
+
+  /** The layers that the matches before the lit one have replaced, if they are asked for. @param {Picture} shown */
+  function layersDone(shown) {
+    const hull = marks.lens.done ? lensHull(shown, marks.hull) : null;
+    return hull && doneBefore(shown, hull, marks.lens.match).layers;
+  }
+
+  /** The lit match docks from the side where its rule is described. */
+  function layLens() {
+    const { k, x, y } = camera;
+    lens.draw(picture, lensHull(picture, marks.hull), marks.lens, { k, home: { x: x + (0.42 * width) / k, y } });
   }
 
   /** @param {Picture} shown */
@@ -228,12 +255,13 @@ export function platesScene(make, palette) {
       if (scaled) for (const label of labels) layLabel(label, k, text);
       if (scaled) layTags();
       if (scaled) layLinks();
+      if (scaled) layLens();
       later();
     },
     mark(next) {
       marks = next;
       const { selected, found, hull, hover, focus } = next;
-      const lit = picture && hull ? picture.hulls.find((item) => item.id === hull) : null;
+      const lit = picture && hull ? picture.stops.find((item) => item.id === hull) : null;
       const members = lit ? new Set(lit.boxes.map((box) => box.id)) : null;
       const stop = picture?.byId.has(focus) ? focus : picture?.boxes[0]?.id;
       for (const { box, group } of labels) {
@@ -245,11 +273,13 @@ export function platesScene(make, palette) {
         group.setAttribute("tabindex", box.id === stop ? "0" : "-1");
       }
       for (const { hull: item, group, tag } of hulls) {
-        const own = [item === lit && "ce-lit", lit && item !== lit && "ce-dim"];
+        const own = [item === lit && "ce-lit", lit && item !== lit && (lit.lens ? "ce-hidden" : "ce-dim")];
         group.setAttribute("class", classes("ce-hull", `ce-hull-${item.kind}`, ...own));
-        if (tag) tag.setAttribute("class", classes("ce-tag", `ce-tag-${item.kind}`, ...own));
+        // The rule lens says what the tag of the lit match would.
+        if (tag) tag.setAttribute("class", classes("ce-tag", `ce-tag-${item.kind}`, lit?.lens && "ce-hidden", ...own));
       }
       layLinks();
+      layLens();
       later();
     },
     focus(id) {

@@ -1,0 +1,210 @@
+/** The rule lens: matches and near misses dock entry by entry and question by question. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { readPicture } from "../../widgets/js/picture/reading.js";
+import { allCells } from "../../widgets/js/plates/cells.js";
+import { areasByName, rewritten } from "../../widgets/js/plates/done.js";
+import { attemptOf, beatsOf, doneBefore, lensHull, numberOf } from "../../widgets/js/plates/lens.js";
+import { stopTime } from "./dom.mjs";
+import { open } from "./graph.mjs";
+import { node, step } from "./samples.mjs";
+
+const row = [0, 0, 1, 1, 1, 0, 1, 1];
+const plate = (id, cells, kind) =>
+  node(id, {
+    ids: cells,
+    kind,
+    count: 2,
+    plate: { cells, places: row, unit: [10, 10], gap: 2, room: 80, calls: "2 calls" },
+  });
+
+const rules = {
+  Candecomp: {
+    meaning: "A sum over a product is one layer.",
+    finds: [
+      { title: "Sum", kind: "sum", questions: ["is it a Sum?", "is arity 1?"] },
+      { title: "Hadamard", kind: "product", questions: ["is it a Hadamard?", "is it read by at most one node?"] },
+    ],
+    makes: [{ title: "CPT", kind: "fused" }],
+  },
+  SumCollapse: { meaning: "", finds: [{ title: "Sum", kind: "sum", questions: ["is it a Sum?"] }], makes: [] },
+};
+const match = {
+  id: "hull-0",
+  kind: "match",
+  nodes: ["a", "b"],
+  label: "Candecomp: 2 matches",
+  lens: {
+    rule: "Candecomp",
+    count: 2,
+    verdict: "It matches.",
+    attempts: [{ cells: [3, 1] }, { cells: [4, 2] }],
+    saved: 1,
+    made: [{ title: "CPT", kind: "fused" }],
+  },
+};
+const lost = {
+  id: "hull-1",
+  kind: "lost",
+  nodes: ["b"],
+  label: "SumCollapse",
+  lens: {
+    rule: "SumCollapse",
+    count: 1,
+    attempts: [{ cells: [3], verdict: "It loses #3.", rival: { rule: "Candecomp", cells: [3, 1], claimed: 3 } }],
+  },
+};
+const miss = {
+  id: "hull-2",
+  kind: "near-miss",
+  nodes: ["b", "a"],
+  label: "Candecomp: 1 near miss",
+  lens: {
+    rule: "Candecomp",
+    count: 7,
+    sign: "feeds 2 or more layers",
+    attempts: [{ cells: [4, 2], question: 3, verdict: "It stops.", lines: [2, 3, 2, 4] }],
+  },
+};
+
+const data = (more = {}) => ({
+  version: 1,
+  step: 0,
+  mode: "before",
+  group_by: "plates",
+  nodes: [plate("a", [1, 2], "product"), plate("b", [3, 4], "sum")],
+  edges: [{ source: "a", target: "b", count: 2, pairs: [0, 0, 1, 1] }],
+  hulls: [match, lost],
+  misses: [miss],
+  rules,
+  ...more,
+});
+const floats = new Float32Array([10, 5, 20, 10, 110, 5, 20, 10]);
+const read = () => readPicture(data(), floats);
+
+test("a match binds each entry and answers its questions; a near miss stops at the first no", () => {
+  const picture = read();
+  const short = (beats) =>
+    beats.map(({ side, entry, question, passed }) => `${side}${entry}${question}${passed ? "" : "!"}`);
+  const beats = (id, number = 0) => {
+    const hull = lensHull(picture, id);
+    return short(beatsOf(attemptOf(hull, number), picture.rules.get(hull.lens.rule), hull.kind === "near-miss"));
+  };
+  assert.deepEqual(beats("hull-0"), ["00-1", "000", "001", "01-1", "010", "011"]);
+  assert.deepEqual(beats("hull-1"), ["00-1", "000", "10-1", "11-1"]);
+  assert.deepEqual(beats("hull-2"), ["00-1", "000", "001", "01-1", "010", "011!"]);
+  assert.equal(lensHull(picture, "gone"), null);
+  const unknown = { ...attemptOf(lensHull(picture, "hull-2"), 0), question: -1 };
+  assert.deepEqual(short(beatsOf(unknown, picture.rules.get("Candecomp"), true)).slice(3), ["01-1", "01-1!"]);
+});
+
+test("matches are numbered through all stops, near misses on their own", () => {
+  const picture = read();
+  const number = (id, at) => Object.values(numberOf(picture, lensHull(picture, id), at));
+  assert.deepEqual(number("hull-0", 1), ["Match", 2, 3, 1, 2]);
+  assert.deepEqual(number("hull-1", 0), ["Match", 3, 3, 2, 2]);
+  assert.deepEqual(number("hull-2", 0), ["Near miss", 1, 7, 1, 1]);
+});
+
+test("after some matches their layers are gone but for the one that replaces them, which has their lines", () => {
+  const picture = read();
+  const done = doneBefore(picture, lensHull(picture, "hull-0"), 1);
+  assert.deepEqual([done.count, done.saved], [1, 1]);
+  assert.deepEqual(
+    [...done.layers],
+    [
+      [3, { kind: "fused", root: 3 }],
+      [1, { kind: null, root: 3 }],
+    ],
+  );
+  assert.equal(doneBefore(picture, lensHull(picture, "hull-1"), 0).count, 2);
+  const cells = allCells(picture).map((cell) => ({ cell, area: cell.area, alpha: 1 }));
+  assert.deepEqual(
+    rewritten(cells, done.layers).map(({ alpha }) => alpha < 1),
+    [true, false, false, false],
+  );
+  const areas = areasByName(cells, done.layers);
+  assert.equal(areas.get("a 0"), areas.get("b 0"));
+  assert.notEqual(areas.get("a 1"), areas.get("b 1"));
+});
+
+const page = () =>
+  open({
+    picture: JSON.stringify(data()),
+    coordinates: floats,
+    steps: JSON.stringify([step(0), step(1)]),
+    view: { mode: "before" },
+  });
+const said = (root, name) => root.of(name).map((element) => element.textContent);
+
+test("] docks the entries of a match one after the other, with a tick for each question", async (context) => {
+  const pass = stopTime(context);
+  const { root, press, close } = page();
+  await pass(700);
+  assert.ok(root.of("ce-lens")[0].hidden);
+  press("]");
+  await pass(30);
+  const waiting = () => root.of("ce-dock").filter((one) => one.getAttribute("class").includes("ce-waiting")).length;
+  assert.deepEqual([waiting(), said(root, "ce-lens-yes").length], [2, 0]);
+  await pass(500);
+  assert.equal(waiting(), 1);
+  assert.match(said(root, "ce-lens-entries")[0], /1 Sum → #3/);
+  await pass(3000);
+  assert.deepEqual([waiting(), said(root, "ce-lens-yes").length, said(root, "ce-lens-open").length], [0, 4, 0]);
+  assert.match(said(root, "ce-lens-place")[0], /^Match 1 of 3stop 1 of 2: Candecomp: 2 matches$/);
+  press("}");
+  await pass(30);
+  assert.match(said(root, "ce-lens-place")[0], /^Match 2 of 3/);
+  assert.match(said(root, "ce-lens-done")[0], /After 1 match: 3 layers/);
+  press("}");
+  await pass(30);
+  assert.match(said(root, "ce-lens-place")[0], /^Match 3 of 3stop 2 of 2/);
+  press("Escape");
+  assert.ok(root.of("ce-lens")[0].hidden);
+  assert.equal(root.of("ce-dock").length, 0);
+  close();
+});
+
+test("with reduced motion the end is there at once: a near miss stops at the layer that refused", async (context) => {
+  const pass = stopTime(context);
+  globalThis.matchMedia = (query) => ({
+    matches: query.includes("reduced-motion"),
+    addEventListener() {},
+    removeEventListener() {},
+  });
+  context.after(() => delete globalThis.matchMedia);
+  const { root, press, close } = page();
+  await pass(30);
+  press("[");
+  await pass(30);
+  assert.deepEqual(said(root, "ce-lens-no"), ["✕is it read by at most one node?: no"]);
+  assert.equal(said(root, "ce-lens-verdict")[0], "It stops.");
+  assert.equal(root.of("ce-dock-refused").length, 1);
+  assert.deepEqual(
+    root.of("ce-blamed").map((line) => line.getAttribute("visibility")),
+    ["visible", "visible"],
+  );
+  assert.match(said(root, "ce-lens-place")[0], /^Near miss 1 of 7.*the first 1 one by one/);
+  close();
+});
+
+test("a conflict docks both sides, and ] in the state after goes to the first match before", async (context) => {
+  const pass = stopTime(context);
+  const { root, press, model, close } = page();
+  await pass(30);
+  press("]");
+  press("]");
+  await pass(3000);
+  assert.equal(root.of("ce-dock").length, 3);
+  assert.match(said(root, "ce-lens-rival")[0], /The winner: Candecomp at #3, #1/);
+  assert.equal(said(root, "ce-lens-verdict")[0], "It loses #3.");
+  await model.put({
+    picture: JSON.stringify(data({ mode: "diff", hulls: [], misses: [], rules: {}, matches: [match] })),
+  });
+  await pass(30);
+  press("]");
+  assert.deepEqual([model.get("view").mode, model.get("view").hull], ["before", "hull-0"]);
+  close();
+});

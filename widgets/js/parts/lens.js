@@ -1,0 +1,167 @@
+/** The card of the rule lens: the rule as a small picture, what it asks of each layer, and what came of it. */
+
+import { attemptOf, beatsOf, doneBefore, lensHull, numberOf } from "../plates/lens.js";
+import { HULL_WORDS } from "../picture/words.js";
+import { isAsking, isDrawer, lensOf } from "./state.js";
+
+/**
+ * @typedef {import("../picture/types.js").Attempt} Attempt
+ * @typedef {import("../picture/types.js").Hull} Hull
+ * @typedef {import("../picture/types.js").Picture} Picture
+ * @typedef {import("../picture/types.js").Rule} Rule
+ * @typedef {import("../picture/types.js").RulePart} RulePart
+ */
+
+/** Size of a box of the small picture, and the distance to the next one. */
+const [WIDTH, HEIGHT, GAP] = [92, 30, 22];
+const [ARROW, MAKES] = ["M-16 15h11m-4 -4l5 4l-5 4", "M4 15h16m-6 -6l7 6l-7 6"];
+
+/**
+ * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
+ * @param {import("../controls/selecting.js").Selecting} selecting
+ */
+export function makeLens({ h, s, button, guard }, store, selecting) {
+  const { state } = store;
+  const element = h("aside", { class: "ce-lens", "aria-label": "Rule lens", tabindex: "0", hidden: true });
+  const setDone = guard(() => store.set({ showDone: check.checked }));
+  const check = h("input", { type: "checkbox", onchange: setDone });
+  const doneWords = h("span", {});
+  const done = h("label", { class: "ce-lens-done" }, check, doneWords);
+  const words = h("b", {});
+  const place = h("span", {});
+  const turns = h(
+    "div",
+    { class: "ce-group" },
+    button("Previous match of this kind ({)", "previous", () => selecting.turnMatch(-1)),
+    button("Next match of this kind (})", "next", () => selecting.turnMatch(1)),
+    h("div", { class: "ce-lens-place" }, words, place),
+  );
+  const close = button("Close the rule lens (Esc)", "close", () => selecting.light(""), { class: "ce-bare" });
+
+  /** What the rule looks for, inputs first, and what it makes. @param {Rule} rule */
+  function smallPicture(rule) {
+    const finds = [...rule.finds].reverse();
+    const size = WIDTH + GAP;
+    const count = finds.length + rule.makes.length;
+    const width = count * size - GAP + (rule.makes.length ? 16 : 0);
+    /** @param {RulePart} part @param {number} x @param {string | null} arrow */
+    const box = (part, x, arrow) =>
+      s(
+        "g",
+        { transform: `translate(${x} 0)` },
+        arrow
+          ? s("path", { d: arrow, class: "ce-lens-arrow", transform: `translate(${arrow === MAKES ? -30 : 0} 0)` })
+          : null,
+        s("rect", {
+          width: WIDTH,
+          height: HEIGHT,
+          rx: 5,
+          fill: state.palette.roles[part.kind] || state.palette.roles.operator,
+        }),
+        s("text", { x: WIDTH / 2, y: 20, text: part.title }),
+      );
+    const said = `${finds.map(({ title }) => title).join(", then ")}${rule.makes.length ? ` become ${rule.makes.map(({ title }) => title).join(", ")}` : ""}`;
+    return s(
+      "svg",
+      { class: "ce-lens-picture", viewBox: `-2 -2 ${width + 4} ${HEIGHT + 4}`, role: "img", "aria-label": said },
+      finds.map((part, at) => box(part, at * size, at ? ARROW : null)),
+      rule.makes.map((part, at) => box(part, (finds.length + at) * size + 16, at ? ARROW : MAKES)),
+    );
+  }
+
+  /** Each entry with the layer that it bound and the questions that were asked. @param {Hull} hull @param {Attempt} attempt @param {Rule} rule */
+  function entries(hull, attempt, rule) {
+    const beats = beatsOf(attempt, rule, hull.kind === "near-miss").slice(0, lensOf(state).beats);
+    return rule.finds.map((part, entry) => {
+      const own = beats.filter((beat) => beat.side === 0 && beat.entry === entry);
+      const bound = own.length ? ` → #${attempt.cells[entry]}` : "";
+      const failed = own.some(({ passed, question }) => !passed && question < 0);
+      const questions = part.questions.map((question, number) => {
+        const answer = own.find((beat) => beat.question === number);
+        const sign = !answer ? "·" : answer.passed ? "✓" : "✕";
+        const said = !answer ? "not asked" : answer.passed ? "yes" : "no";
+        return h(
+          "li",
+          { class: `ce-lens-${said === "not asked" ? "open" : said}` },
+          h("i", { "aria-hidden": "true", text: sign }),
+          h("span", { text: question }),
+          h("span", { class: "ce-said", text: `: ${said}` }),
+        );
+      });
+      const head = h("b", { text: `${entry + 1} ${part.title}${bound}${failed ? " ✕" : ""}` });
+      return h("li", {}, head, h("ul", {}, questions));
+    });
+  }
+
+  /** The other side of a conflict. @param {Hull} hull @param {Attempt} attempt */
+  function rivalWords(hull, attempt) {
+    const rival = attempt.rival;
+    if (!rival) return null;
+    const layers = rival.cells.map((layer) => `#${layer}`).join(", ");
+    const role = hull.kind === "lost" ? "The winner" : "The loser";
+    return h("p", { class: "ce-lens-rival", text: `${role}: ${rival.rule} at ${layers} (dashed: the loser).` });
+  }
+
+  return {
+    element,
+    reads: /** @type {const} */ (["picture", "hull", "match", "docked", "showDone", "palette", "options", "width"]),
+    draw() {
+      const { picture, match } = state;
+      const hull = isAsking(state) ? null : lensHull(picture, state.hull);
+      const attempt = hull && attemptOf(hull, match);
+      element.hidden = !attempt;
+      if (!picture || !hull || !attempt) return;
+      const rule = picture.rules.get(hull.lens?.rule || "") || { name: "", meaning: "", finds: [], makes: [] };
+      const at = numberOf(picture, hull, match);
+      const count = (/** @type {number} */ number) => number.toLocaleString("en-US");
+      words.textContent = `${at.noun} ${count(at.number)} of ${count(at.all)}`;
+      const cut = (hull.lens?.count || 0) > (hull.lens?.attempts.length || 0);
+      place.textContent =
+        `stop ${at.stop} of ${at.stops}: ${hull.label}` +
+        (cut ? ` (the first ${hull.lens?.attempts.length} one by one)` : "");
+      const before = doneBefore(picture, hull, match);
+      done.hidden = !before.count || hull.kind === "near-miss";
+      check.checked = state.showDone;
+      const layers = picture.boxes.reduce((sum, box) => sum + (box.plate?.cells.length || 0), 0);
+      doneWords.textContent = `After ${count(before.count)} ${before.count === 1 ? "match" : "matches"}: ${count(layers - before.saved)} layers`;
+      const beats = beatsOf(attempt, rule, hull.kind === "near-miss");
+      const over = lensOf(state).beats >= beats.length;
+      element.setAttribute("class", `ce-lens${isDrawer(state) ? " ce-lens-over" : ""}`);
+      element.replaceChildren(
+        h("h2", {}, h("span", { text: rule.name }), h("em", { text: HULL_WORDS[hull.kind] || hull.kind }), close),
+        h("p", { text: rule.meaning }),
+        smallPicture(rule),
+        turns,
+        h("p", { class: `ce-lens-verdict${over ? "" : " ce-lens-waits"}`, text: attempt.verdict }),
+        ...[over ? rivalWords(hull, attempt) : null].filter(Boolean),
+        h("ol", { class: "ce-lens-entries" }, entries(hull, attempt, rule)),
+        done,
+      );
+    },
+  };
+}
+
+export const STYLE = `
+.ce-lens{flex:0 0 316px;min-width:0;overflow:auto;border-left:1px solid var(--ce-line);background:var(--ce-panel);padding:10px 12px 14px}
+.ce-lens-over{position:absolute;right:0;top:0;bottom:0;width:min(300px,86%);z-index:3;box-shadow:-4px 0 18px var(--ce-shade)}
+.ce-lens h2{display:flex;align-items:center;gap:8px;font-size:14px;line-height:1.3;margin:0 0 4px;font-weight:650;color:inherit}
+.ce-lens h2 em{flex:1;font-style:normal;font-weight:400;color:var(--ce-muted);font-size:12.5px}
+.ce-lens p{margin:4px 0;overflow-wrap:anywhere}
+.ce-lens-picture{display:block;width:100%;max-height:44px;margin:8px 0}
+.ce-lens-picture text{text-anchor:middle;font-size:13px;font-weight:600;fill:var(--ce-onCell)}
+.ce-lens-picture rect{stroke:var(--ce-kept);stroke-width:.8}
+.ce-lens-arrow{fill:none;stroke:var(--ce-fg);stroke-width:1.8}
+.ce-lens-place{display:flex;flex-direction:column;min-width:0;padding-left:8px;font-size:12.5px;font-variant-numeric:tabular-nums}
+.ce-lens-place span{color:var(--ce-muted);overflow-wrap:anywhere}
+.ce-lens-entries,.ce-lens-entries ul{list-style:none;margin:8px 0 0;padding:0}
+.ce-lens-entries ul{margin:1px 0 0 2px}
+.ce-lens-entries ul li{display:flex;gap:6px;font-size:12.5px;line-height:1.45}
+.ce-lens-entries i{font-style:normal;width:12px;text-align:center;font-weight:700}
+.ce-lens-open{color:var(--ce-muted)}
+.ce-lens-no{font-weight:650}
+.ce-lens-no i,.ce-lens-no span{color:var(--ce-error)}
+.ce-lens p.ce-lens-verdict{font-weight:600;margin-top:8px}
+.ce-lens-waits{visibility:hidden}
+.ce-lens-done{display:flex;gap:6px;align-items:center;min-height:24px}
+.ce-lens-rival{color:var(--ce-muted);font-size:12.5px}
+`;
