@@ -123,7 +123,7 @@ export function makeStage({ make, h }, { state }, { root, attach }) {
     viewport,
     hasFocus,
     focusedBox,
-    reads: /** @type {const} */ (["picture", "palette", "camera", ...EMPHASIZED, ...VALUES]),
+    reads: /** @type {const} */ (["picture", "palette", "camera", ...EMPHASIZED, ...VALUES, ...LENS]),
     /** @param {unknown} _ @param {Changed} changed */
     draw(_, changed) {
       const redrawn = changed.has("picture") || changed.has("palette");
