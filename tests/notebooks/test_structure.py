@@ -36,6 +36,15 @@ def cells_of(file: Path) -> list[Any]:
     return nbformat.read(file, as_version=4).cells
 
 
+def calls_of_explorer(source: str) -> Iterator[tuple[str, str, list[Any], dict[str | None, Any]]]:
+    """The calls of `explorer.show` and `explorer.ask`: name, subject, other arguments, keywords; constants only."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("show", "ask"):
+            arguments = [one.value if isinstance(one, ast.Constant) else None for one in node.args[1:]]
+            constants = {one.arg: one.value.value for one in node.keywords if isinstance(one.value, ast.Constant)}
+            yield node.func.attr, ast.unparse(node.args[0]), arguments, constants
+
+
 def page_of(file: Path) -> str:
     """The page of a lesson that was not run: its text and code, without outputs."""
     notebook = nbformat.read(file, as_version=4)
@@ -53,6 +62,16 @@ class TestTheNotebook:
             elif is_answer(cell):
                 assert is_question(cells[at - 1]) or is_answer(cells[at - 1]), cell.source
                 assert not re.search("^#{1,6} ", cell.source, re.MULTILINE) or cell.cell_type == "code"
+
+    def test_no_film_tells_the_answer_to_a_later_question(self, file: Path) -> None:
+        """A film counts matches and layers of all steps, so a picture before such a question has none."""
+        shown: set[str] = set()
+        for cell in cells_of(file):
+            for name, subject, arguments, words in calls_of_explorer(cell.source if cell.cell_type == "code" else ""):
+                if name == "show" and words.get("film") is not False:
+                    shown.add(subject)
+                asks_counts = name == "ask" and arguments[:1] in (["matches"], ["layers-left"])
+                assert not (asks_counts and subject in shown), cell.source
 
     def test_visible_code_uses_only_what_visible_code_defines(self, file: Path) -> None:
         cells = cells_of(file)

@@ -42,6 +42,7 @@ def show(
     near_misses: str | None = None,
     selection: "Sequence[str | int]" = (),
     height: int = HEIGHT,
+    film: bool = True,
 ) -> "TraceWidget | FoldLevelWidget | BarsWidget":
     """Show an object in a notebook and step through it.
 
@@ -53,7 +54,8 @@ def show(
       where the times of layers colour the graph. Other bars (`BarsView`) are drawn in the same way.
 
     `near_misses` names a pattern whose near misses are drawn; `selection` contains ids of boxes or of nodes; `height`
-    is in pixels. The widget has the traits `step`, `selection` and `view`, and the property `selected_nodes`.
+    is in pixels. `film=False` leaves out the film and the time line, which tell what later steps do: for a picture
+    before a question. The widget has the traits `step`, `selection` and `view`, and the property `selected_nodes`.
 
     Raises: DataTypeError for anything else; UnknownNameError for an unknown step, match, level, pattern, box or
     option; MissingPackageError without the packages of Jupyter.
@@ -75,7 +77,7 @@ def show(
     if timing is not None:
         note = _colour_by_time(session, timing)
     _select(session, selection)
-    graph = TraceWidget(session, height, note)
+    graph = TraceWidget(session, height, note, film=film)
     if number is not None:
         graph.focus_match(first, number)
     return graph if fold_level is None else FoldLevelWidget(graph)

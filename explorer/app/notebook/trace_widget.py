@@ -24,8 +24,9 @@ class TraceWidget(GraphWidget):
     `selection` contains boxes, `selected_nodes` the nodes that they represent, `session` the rest.
     """
 
-    def __init__(self, session: Session, height: int, note: str = "") -> None:
-        super().__init__(options={"height": height}, make_fallback=self._fallback)
+    def __init__(self, session: Session, height: int, note: str = "", *, film: bool = True) -> None:
+        options = {"height": height} if film else {"height": height, "film": False}
+        super().__init__(options=options, make_fallback=self._fallback)
         self.session = session
         self.note = note
         self.link = GraphLink(session, cast(GraphHost, self))

@@ -65,9 +65,13 @@ class TestATrace:
     def test_the_initial_step_and_look_are_arguments(self, conflict: Trace) -> None:
         widget = show(conflict, step="optimize/round 1/fuse", mode="after", colour_by="kind", group_by="none")
         assert widget.step == 3
-        assert widget.view == {"mode": "after", "colour_by": "kind", "group_by": "none"}
+        assert widget.view == {"mode": "after", "colour_by": "kind", "group_by": "none", "slides": ""}
         made = json.loads(str(widget.picture))
         assert (made["mode"], made["colour_by"], made["group_by"]) == ("after", "kind", "none")
+
+    def test_the_film_which_tells_later_steps_is_left_out_on_request(self, conflict: Trace) -> None:
+        assert "film" not in show(conflict).options
+        assert show(conflict, film=False).options["film"] is False
 
     def test_selecting_sets_the_nodes_in_python_and_shows_their_details(self, conflict: Trace) -> None:
         widget = show(conflict)
