@@ -157,7 +157,7 @@ def _node_section(state: State, ids: Sequence[int], record: NodeRecord) -> Secti
     if len(ids) > 1:
         rows.append(["nodes in this box", list_text(ids)])
     if record.num_folds > 1:
-        rows.append(["folds", f"F = {record.num_folds}"])
+        rows.append(["slices", f"F = {record.num_folds}"])
     if "num_output_units" in record.config:
         letters = "(F, B, variables)" if record.scope is not None else "(F, H, B, I)"
         rows += [["in " + letters, _shape(record.shapes[0])], ["out (F, B, O)", _shape(record.shapes[1])]]

@@ -12,7 +12,7 @@ COLUMNS = (
     "kind",
     "level",
     "layers",
-    "folds",
+    "slices",
     "change",
     "value",
     "matched",

@@ -40,12 +40,12 @@ test("each change has a sign in addition to its colour", () => {
   close();
 });
 
-test("a folded node looks like a stack and says how many folds", async () => {
+test("a folded node looks like a stack and says how many slices", async () => {
   const { model, box, root, close } = open({ options: { animate: false } });
   await model.put({ step: 2, picture: JSON.stringify(fused()), coordinates: places(2) });
   assert.equal(box("cpt").of("ce-card").length, 2);
   assert.equal(box("cpt").of("ce-pill")[0].textContent, "×8");
-  assert.match(box("cpt").of("ce-name")[0].textContent, /8 folds.*added/);
+  assert.match(box("cpt").of("ce-name")[0].textContent, /8 slices.*added/);
   assert.equal(root.of("ce-edge-label")[0].textContent, "gather 4 KiB");
   close();
 });

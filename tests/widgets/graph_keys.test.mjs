@@ -213,3 +213,14 @@ test("the last change is the end: nothing that changed nothing comes after it, u
   assert.equal(model.get("step"), 2);
   close();
 });
+
+test("the checkbox of the stepper tells the host whether all steps are shown, and follows it", async () => {
+  const { root, model, close } = open();
+  const [check] = root.all((element) => element.getAttribute("type") === "checkbox");
+  check.checked = false;
+  check.dispatch("change");
+  assert.equal(model.get("view").any_step, true);
+  await model.put({ view: { any_step: false } });
+  assert.equal(check.checked, true);
+  close();
+});

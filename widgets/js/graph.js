@@ -88,7 +88,7 @@ function render({ model, el }) {
   const pointing = makePointing(ui, store, { root, stage, camera, selecting, hint, closingUp });
 
   // The parts of the page.
-  const stepper = makeStepper(ui, store, stepping);
+  const stepper = makeStepper(ui, store, stepping, saving);
   const film = makeFilm(ui, store, stepping);
   const closeup = makeCloseup(ui, store, closingUp);
   const timeline = makeTimeline(ui, store, timing);

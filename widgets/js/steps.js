@@ -1,7 +1,8 @@
 /**
  * The steps of a trace as a tree of passes, with a filter.
  *
- * Reads the traits `steps` (JSON of the list of `StepView` in `widgets/schema.py`) and `options` ({theme, height});
+ * Reads the traits `steps` (JSON of the list of `StepView` in `widgets/schema.py`) and `options`
+ * ({theme, height, any_step}: with `any_step`, steps that changed nothing are shown too);
  * reads and writes `step`. Python decides the name of a step and its position in the tree.
  */
 
@@ -23,8 +24,6 @@ const STYLE = `
 .ces-head{display:flex;flex-direction:column;gap:6px;padding:8px 10px;border-bottom:1px solid var(--ces-line)}
 .ces-head h2{margin:0;font-size:13px;font-weight:650;color:inherit}
 .ces-head input[type=search]{font:inherit;color:inherit;width:100%;height:28px;padding:0 8px;border:1px solid var(--ces-control);border-radius:6px;background:var(--ces-bg)}
-.ces-head label{display:flex;align-items:center;gap:6px;min-height:24px;cursor:pointer}
-.ces-head input[type=checkbox]{width:16px;height:16px;margin:0;accent-color:var(--ces-accent)}
 .ces-tree{flex:1 1 auto;min-height:0;overflow:auto;margin:0;padding:4px 0;list-style:none}
 .ces-tree ul{margin:0;padding:0;list-style:none}
 .ces-row{position:relative;display:flex;align-items:baseline;gap:6px;min-height:26px;padding:4px 10px 4px calc(10px + 14px*var(--ces-depth));cursor:pointer;border-left:3px solid transparent}
@@ -68,8 +67,6 @@ function render({ model, el }) {
   /** The row of each. @type {any[]} */
   let rows = [];
 
-  const only = h("input", { type: "checkbox", onchange: () => draw() });
-  only.checked = true;
   const search = h("input", {
     type: "search",
     placeholder: "Filter steps",
@@ -86,13 +83,7 @@ function render({ model, el }) {
   const root = h(
     "div",
     { class: "ces-root" },
-    h(
-      "div",
-      { class: "ces-head" },
-      h("h2", { text: "Steps" }),
-      search,
-      h("label", {}, only, h("span", { text: "changing steps only" })),
-    ),
+    h("div", { class: "ces-head" }, h("h2", { text: "Steps" }), search),
     tree,
     none,
   );
@@ -102,6 +93,11 @@ function render({ model, el }) {
     const { theme, height } = asDict(model.get("options"));
     applyPalette(root, paletteFor(doc, theme), "ces");
     if (height) root.style.setProperty("height", heightOf(height));
+  }
+
+  function restyle() {
+    colour();
+    draw();
   }
 
   /** @param {number} index */
@@ -126,7 +122,7 @@ function render({ model, el }) {
   function draw() {
     const had = rows.includes(focusedIn(root));
     const filter = String(search.value || "");
-    const shown = stepsShown(steps, { current: step, only: only.checked, filter });
+    const shown = stepsShown(steps, { current: step, only: asDict(model.get("options")).any_step !== true, filter });
     const isClosed = (/** @type {string} */ group) => !filter && closed.has(group);
     items = itemsOf(shown, isClosed);
     const elements = treeElements(make, items, { current: step, isClosed, choose, toggle });
@@ -204,7 +200,7 @@ function render({ model, el }) {
     draw();
   }
 
-  const closing = [onChanges(model, { steps: read, step: follow, options: colour }), watchTheme(doc, colour)];
+  const closing = [onChanges(model, { steps: read, step: follow, options: restyle }), watchTheme(doc, colour)];
   el.appendChild(sheet);
   el.appendChild(root);
   colour();

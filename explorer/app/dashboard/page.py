@@ -80,6 +80,7 @@ class Dashboard:
         self.other_link: GraphLink | None = None
         self._unlisten: Callable[[], None] = lambda: None
         self.steps.param.watch(self.workspace.guard(lambda event: session.go(event.new)), "step")
+        self.graph.param.watch(lambda event: self._filter_steps(event.new), "view")
         self.theme = pmui.Button(
             label="Theme", size="small", variant="text", on_click=lambda _: self.browser.flip_theme()
         )
@@ -289,6 +290,10 @@ class Dashboard:
         for pane in (part for part in self.graphs if isinstance(part, GraphPane)):
             options = _options(is_open, narrow=self.workspace.other is not None)
             pane.options = {**options, "main": pane is self.graph}
+
+    def _filter_steps(self, view: dict[str, Any]) -> None:
+        """Let the tree of steps show the steps between which the arrow keys move."""
+        self.steps.options = {**self.steps.options, "any_step": bool(view.get("any_step"))}
 
     def _on_copy(self, answer: dict[str, Any]) -> None:
         ok = bool(answer.get("ok"))

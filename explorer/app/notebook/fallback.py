@@ -9,7 +9,7 @@ from widgets.schema import BarsView, FoldLevelView, HullView, NodeView, PictureV
 
 MAX_ROWS = 40
 """Maximum rows of a text table and boxes of an image description; the rest is counted."""
-TABLE_COLUMNS = ("box", "what", "details", "level", "layers", "folds", "change", "value", "reads")
+TABLE_COLUMNS = ("box", "what", "details", "level", "layers", "slices", "change", "value", "reads")
 """Columns of the table of a picture; matches are listed below it."""
 
 

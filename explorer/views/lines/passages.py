@@ -107,6 +107,6 @@ def rows_of(spots: Sequence[Spot]) -> list[Row]:
 
 def straight_lane(rows: Sequence[Row], start: float, end: float) -> float | None:
     """Return a position at which all these rows can be passed in a straight line, if there is one."""
-    wishes = [row.passage(wish) for row in rows for wish in (start, end, (start + end) / 2)]
-    clear = [x for x in (start, end, *dict.fromkeys(wishes)) if all(row.is_clear(x, CLEAR) for row in rows)]
-    return min(clear, key=lambda x: abs(x - start) + abs(x - end), default=None)
+    wishes = [start, end, *(row.passage(wish) for row in rows for wish in (start, end, (start + end) / 2))]
+    nearest_first = sorted(dict.fromkeys(wishes), key=lambda x: abs(x - start) + abs(x - end))
+    return next((x for x in nearest_first if all(row.is_clear(x, CLEAR) for row in rows)), None)

@@ -56,7 +56,7 @@ export function makeReaders({ doc, guard, timers, announce }, store, model, page
   function readView() {
     const view = asDict(model.get("view"));
     const zoomed = JSON.stringify(view.zoom || null) !== JSON.stringify(state.view.zoom || null);
-    store.set({ view, hull: text(view.hull) });
+    store.set({ view, hull: text(view.hull), onlyChanging: view.any_step !== true });
     if (zoomed && view.zoom && number(view.zoom.k) > 0) camera.restore(view.zoom);
     expect();
     slides.align();

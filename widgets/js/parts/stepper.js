@@ -11,9 +11,9 @@ const ONLY_WIDTH = 900;
 
 /**
  * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
- * @param {import("../controls/stepping.js").Stepping} stepping
+ * @param {import("../controls/stepping.js").Stepping} stepping @param {import("../controls/saving.js").Saving} saving
  */
-export function makeStepper({ make, h, button, guard }, store, { goTo, goToEnd, walk, setPlaying }) {
+export function makeStepper({ make, h, button, guard }, store, { goTo, goToEnd, walk, setPlaying }, { setView }) {
   const { state } = store;
   const slide = guard(() => goTo(Number(slider.value), true));
   const range = { type: "range", min: "0", max: "0", step: "1", value: "0", "aria-label": "Step" };
@@ -28,7 +28,10 @@ export function makeStepper({ make, h, button, guard }, store, { goTo, goToEnd, 
     button("Last step (End)", "last", () => goToEnd(), SOLID),
   ];
   const play = button(PLAY, "play", () => setPlaying(!state.playing), { ...SOLID, "aria-pressed": "false" });
-  const setOnly = guard(() => store.set({ onlyChanging: check.checked }));
+  const setOnly = guard(() => {
+    store.set({ onlyChanging: check.checked });
+    setView({ any_step: !check.checked });
+  });
   const check = h("input", { type: "checkbox", checked: true, onchange: setOnly });
   const only = h("label", { class: "ce-label" }, check, h("span", { text: "changing steps only" }));
   const title = h("div", { class: "ce-step-title" });
@@ -68,7 +71,7 @@ export function makeStepper({ make, h, button, guard }, store, { goTo, goToEnd, 
     element,
     parts,
     slider,
-    reads: /** @type {const} */ (["steps", "step", "playing", "stopped", "options", "width"]),
+    reads: /** @type {const} */ (["steps", "step", "playing", "stopped", "options", "width", "onlyChanging"]),
     /** @param {unknown} _ @param {Changed} changed */
     draw(_, changed) {
       const last = Math.max(0, state.steps.length - 1);
@@ -76,6 +79,7 @@ export function makeStepper({ make, h, button, guard }, store, { goTo, goToEnd, 
       slider.setAttribute("max", String(last));
       slider.max = String(last);
       slider.value = String(state.step);
+      check.checked = state.onlyChanging;
       drawTitle();
       for (const item of back) item.disabled = state.stopped || state.step <= 0;
       for (const item of forward) item.disabled = state.stopped || state.step >= last;

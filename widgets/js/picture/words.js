@@ -51,7 +51,7 @@ export function wordsOf(box) {
   };
 }
 
-/** Sign at the corner: the number of nodes or folds. @param {Box} box */
+/** Sign at the corner: the number of nodes or slices. @param {Box} box */
 export function pillOf(box) {
   if (box.folds > 1) return { words: box.count > 1 ? `${box.count} · ×${box.folds}` : `×${box.folds}`, solid: true };
   return box.count > 1 ? { words: `${box.count}`, solid: false } : null;
@@ -59,7 +59,7 @@ export function pillOf(box) {
 
 /** A description of a box, for screen readers and the tooltip. @param {Box} box */
 export function describeBox(box) {
-  const many = box.folds > 1 ? `${box.folds} folds` : box.count > 1 ? `${box.count} layers` : "";
+  const many = box.folds > 1 ? `${box.folds} slices` : box.count > 1 ? `${box.count} layers` : "";
   const parts = [
     box.title,
     box.detail,
