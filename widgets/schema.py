@@ -415,6 +415,22 @@ class MemoryView(TypedDict):
     """How much is drawn if that is not everything: `The first 512 of 3,136 slices are drawn.`"""
 
 
+class CodeView(TypedDict):
+    """What runs for a plate: Python, a formula, shapes."""
+
+    type: str
+    """The class of the layer."""
+    lines: list[str]
+    """What PyTorch does: reading the inputs, then the layer."""
+    formula: str
+    shapes: str
+    source: str
+    """The method of the class that computes it; empty if it is not known."""
+    where: str
+    """The file and the line of `source`."""
+    note: str
+
+
 class SheetView(TypedDict):
     """The value of one node of a parameter graph, as a heat map."""
 
@@ -486,6 +502,7 @@ class CloseupView(TypedDict):
     title: str
     memory: MemoryView
     parameters: ParametersView
+    code: CodeView
 
 
 class DetailsView(TypedDict):

@@ -206,3 +206,21 @@ test("a page without Python cannot show other slices", () => {
   assert.match(root.of("ce-closeup")[0].textContent, /slice 2 of 3/);
   close();
 });
+
+test("the code is the lines that run, the formula and the shapes", () => {
+  const lines = ["x = y1.reshape(4, 1, B, 16)", "y2 = Sum(x, weight)"];
+  const code = {
+    lines,
+    formula: "y = w x",
+    shapes: "x 4×1×B×16",
+    source: "def forward(self):",
+    where: "inner, line 3",
+  };
+  const closeup = { title: "Sum #2, 4 slices", memory: MEMORY, code };
+  const { root, close } = open({ selection: ["sum"], details: details({ closeup }) });
+  root.button("Code").dispatch("click");
+  const words = root.of("ce-closeup")[0].textContent;
+  for (const part of [...lines, "y = w x", "x 4×1×B×16", "def forward", "inner, line 3"])
+    assert.ok(words.includes(part));
+  close();
+});

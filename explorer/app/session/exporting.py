@@ -1,5 +1,6 @@
 """The recording of a trace for a page without Python, with values of inputs and parameters if they are few."""
 
+from explorer.app.session.code import add_code
 from explorer.app.session.parameters import add_parameters
 from explorer.app.session.running import values_for_page
 from explorer.views import TraceIndex, recording
@@ -20,7 +21,7 @@ def page_recording(index: TraceIndex, title: str) -> RecordingView:
         step = int(key.split("/")[0])
         for node in view["nodes"]:
             name = f"{step}/{node['id']}"
-            found = recorded["details"][name]
+            found = recorded["details"][name] = add_code(recorded["details"][name])
             if "closeup" not in found or found["closeup"]["parameters"]["sheets"]:
                 continue
             filled = add_parameters(index, step, node["ids"], 0, found)

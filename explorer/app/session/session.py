@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from explorer.app.session.code import add_code
 from explorer.app.session.opening import Opened
 from explorer.app.session.view_state import DisplayOptions, ViewState, check_look
 from explorer.errors import CircuitError, unknown_name
@@ -262,7 +263,7 @@ class Session:
         if self.hidden_after is not None:
             found["sections"] = [section for section in found["sections"] if section["heading"] in KNOWN_BEFORE]
             found.pop("closeup", None)
-        return {**found, "id": box}
+        return {**add_code(found), "id": box}
 
     def costs(self) -> SectionView:
         """The statistics of the state that is shown, its measured times and the difference of its output."""

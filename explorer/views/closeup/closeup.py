@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from explorer.views.box import box_id
+from explorer.views.closeup.code import code_view
 from explorer.views.closeup.memory import memory_view
 from explorer.views.closeup.parameters import parameters_view
 from explorer.views.index import TraceIndex
@@ -23,6 +24,7 @@ def closeup(index: TraceIndex, step: int, ids: Sequence[int]) -> CloseupView | N
         "title": title_of(plate),
         "memory": memory_view(index, at, plate),
         "parameters": parameters_view(plate),
+        "code": code_view(index, at, plate),
     }
 
 

@@ -24,12 +24,11 @@ class Reads:
 
 def memory_view(index: TraceIndex, step: int, plate: Plate) -> MemoryView:
     """Return how a plate reads its inputs after a step."""
-    is_input = plate.record.scope is not None
-    reads = _reads_of_data(index, step, plate) if is_input else _reads_of_layers(index, step, plate)
+    reads = reads_of(index, step, plate)
     arity = max(map(len, reads.rows), default=0)
     shown = max(1, MAX_LINES // max(1, arity))
     rows, total = reads.rows[:shown], len(reads.rows)
-    read = _known_read(index, step, plate)
+    read = known_read(index, step, plate)
     copied = read.copied_bytes if read is not None else 0
     return {
         "sentence": _sentence(plate, reads, read),
@@ -43,7 +42,14 @@ def memory_view(index: TraceIndex, step: int, plate: Plate) -> MemoryView:
     }
 
 
-def _known_read(index: TraceIndex, step: int, plate: Plate) -> NodeRead | None:
+def reads_of(index: TraceIndex, step: int, plate: Plate) -> Reads:
+    """Return what the slices of a plate read: variables, or layers."""
+    if plate.record.scope is not None:
+        return _reads_of_data(index, step, plate)
+    return _reads_of_layers(index, step, plate)
+
+
+def known_read(index: TraceIndex, step: int, plate: Plate) -> NodeRead | None:
     """Return how a plate that is one call reads its inputs, once it is folded."""
     node = plate.ids[0]
     return index.reads.get(node) if plate.num_calls == 1 and index.folded_at[node] <= step else None
@@ -100,7 +106,7 @@ def _reads_of_data(index: TraceIndex, step: int, plate: Plate) -> Reads:
 
 def _reads_of_layers(index: TraceIndex, step: int, plate: Plate) -> Reads:
     """Return the index table of a folded layer, or what each separate layer reads."""
-    if _known_read(index, step, plate) is not None:
+    if known_read(index, step, plate) is not None:
         folded = {other.node: other for other in plates_of(index, step).plates if other.node is not None}
         owner, slot = _positions(index, step)
         table: Sequence[Sequence[tuple[int, int]]] = index.trace.steps[-1].snapshot.reads[plate.ids[0]]["index"]

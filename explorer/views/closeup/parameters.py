@@ -83,7 +83,7 @@ def _expression(parameter: ParameterRecord, at: int) -> str:
     return f"{node.title} {shape_text(shape)}"
 
 
-def shape_text(shape: Sequence[int]) -> str:
+def shape_text(shape: Sequence[Any]) -> str:
     """Return a shape as `16×17`."""
     return "×".join(map(str, shape)) or "1"
 

@@ -1,6 +1,7 @@
 /** The close-up of the selected plate, below the picture: the user switches between its parts. */
 
 import { closeupOf, inspectedBox } from "../parts/state.js";
+import { STYLE as CODE, codePanel } from "./code.js";
 import { memoryDrawing, memoryTable } from "./memory.js";
 import { STYLE as PARAMETERS, parametersPanel } from "./parameters.js";
 import { STYLE as VALUES, valuesPanel } from "./values.js";
@@ -14,13 +15,12 @@ import { STYLE as VALUES, valuesPanel } from "./values.js";
 const MARGIN = 26;
 /** What the pointer changes; the rest of the close-up stays. */
 const POINTED = new Set(["hover", "cell", "slice"]);
-/** The parts that the sentence is about. */
-const OF_MEMORY = new Set(["memory", "table"]);
 const PARTS = [
   { name: "memory", words: "Memory" },
   { name: "table", words: "Index table" },
   { name: "parameters", words: "Parameters" },
   { name: "values", words: "Values" },
+  { name: "code", words: "Code" },
 ];
 
 /**
@@ -69,11 +69,13 @@ export function makeCloseup(ui, { state }, actions) {
   }
 
   /** @param {Closeup} closeup */
-  function drawBody({ memory, parameters }) {
+  function drawBody({ memory, parameters, code }) {
     light = () => {};
-    sentence.textContent = OF_MEMORY.has(state.closeup) ? memory?.sentence || "" : "";
+    const words = { memory: memory?.sentence, table: memory?.sentence, parameters: parameters?.lines.join(" ") };
+    sentence.textContent = /** @type {Record<string, string | undefined>} */ (words)[state.closeup] || "";
     if (state.closeup === "values") drawValues();
     else if (state.closeup === "parameters" && parameters) drawParameters(parameters);
+    else if (state.closeup === "code" && code) body.replaceChildren(codePanel(ui, code));
     else if (!memory) body.replaceChildren();
     else if (state.closeup === "table") body.replaceChildren(memoryTable(h, memory));
     else drawMemory(memory);
@@ -126,4 +128,4 @@ export const STYLE = `
 .ce-closeup-table{max-height:200px;overflow:auto;margin-top:6px}
 .ce-closeup-table table{border-collapse:collapse;font-size:12.5px;font-variant-numeric:tabular-nums}
 .ce-closeup-table :is(th,td){text-align:left;padding:2px 16px 2px 0;border-bottom:1px solid var(--ce-line)}
-${PARAMETERS}${VALUES}`;
+${CODE}${PARAMETERS}${VALUES}`;

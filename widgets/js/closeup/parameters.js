@@ -16,7 +16,7 @@ const [SIDE, LEAST, MOST] = [150, 2, 18];
  * @param {import("../shared/theme.js").Palette} palette @param {((way: number) => void) | null} turn
  */
 export function parametersPanel({ h, textButton }, parameters, palette, turn) {
-  const { lines, of, sheets, overview, missing, count } = parameters;
+  const { of, sheets, overview, missing, count } = parameters;
   const words = h("p", { class: "ce-closeup-words" });
   const turning = turn && sheets.length > 0 && count > 1;
   const pick = turning
@@ -27,7 +27,6 @@ export function parametersPanel({ h, textButton }, parameters, palette, turn) {
   return h(
     "div",
     { class: "ce-parameters" },
-    lines.map((text) => h("p", { text })),
     missing ? h("p", { class: "ce-values-note", text: missing }) : null,
     h("div", { class: "ce-group ce-parameters-pick" }, pick),
     h(

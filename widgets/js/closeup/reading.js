@@ -7,7 +7,8 @@ import { list, number, numberOrNull, record, text, texts } from "../shared/readi
  * @typedef {{sentence: string, line: string, sources: Strip[], own: Strip, arity: number, reads: number[], copy: string, cut: string}} Memory
  * @typedef {{title: string, shape: string, rows: number, columns: number, values: (number | null)[], scale: string[]}} Sheet
  * @typedef {{lines: string[], slice: number, count: number, of: string, sheets: Sheet[], overview: Sheet[], missing: string}} Parameters
- * @typedef {{title: string, memory: Memory | null, parameters: Parameters | null}} Closeup
+ * @typedef {{lines: string[], formula: string, shapes: string, source: string, where: string, note: string}} Code
+ * @typedef {{title: string, memory: Memory | null, parameters: Parameters | null, code: Code | null}} Closeup
  */
 
 /** @param {any} value @returns {Closeup | null} */
@@ -17,6 +18,7 @@ export function readCloseup(value) {
     title: text(value.title),
     memory: value.memory ? readMemory(record(value.memory)) : null,
     parameters: value.parameters ? readParameters(record(value.parameters)) : null,
+    code: value.code ? readCode(record(value.code)) : null,
   };
 }
 
@@ -46,6 +48,16 @@ const readParameters = (value) => ({
   sheets: list(value.sheets).map((sheet) => readSheet(record(sheet))),
   overview: list(value.overview).map((sheet) => readSheet(record(sheet))),
   missing: text(value.missing),
+});
+
+/** @param {Record<string, any>} value @returns {Code} */
+const readCode = (value) => ({
+  lines: texts(value.lines),
+  formula: text(value.formula),
+  shapes: text(value.shapes),
+  source: text(value.source),
+  where: text(value.where),
+  note: text(value.note),
 });
 
 /** @param {Record<string, any>} value @returns {Sheet} */
