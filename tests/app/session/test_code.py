@@ -34,7 +34,7 @@ def test_the_line_that_reads_the_inputs_computes_them(name: str, monkeypatch: py
             names["variables"] = [variable for scope in planned.layer.scope_idx for variable in scope]
         elif planned.read.index >= 0:
             names["index"] = getattr(circuit, f"index_{planned.read.index}")
-        exec(line, names)  # noqa: S102  # the line is the test's subject
+        exec(line, names)  # the line is what is tested
         assert torch.equal(names["x"], circuit._inputs(planned, data, values)), line
 
 
