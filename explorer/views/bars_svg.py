@@ -1,16 +1,18 @@
 """Bars, or dots on a logarithmic axis, as an SVG string in light colours, for images."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from xml.sax.saxutils import escape
 
+from explorer.views.axis import Axis, axis_of, tick_text
 from widgets.schema import BarsView, BarView
 from widgets.theme import LIGHT, SERIES, TONES
 
-SIDE, HEAD, ROW, SPAN, VALUE = 24.0, 52.0, 22.0, 420.0, 220.0
+SIDE, HEAD, ROW, SPAN, VALUE = 24.0, 70.0, 22.0, 420.0, 220.0
 """Margin, height of the header and of a row, widths of the axis and of the values."""
 CHARACTER = 6.5
-MIN_POSITIVE = 1e-12
+TICK_GAP = 8.0
+"""Minimum gap between the numbers of two ticks."""
 
 
 def bars_svg(bars: BarsView) -> str:
@@ -19,11 +21,17 @@ def bars_svg(bars: BarsView) -> str:
     start = SIDE + max(map(len, labels), default=0) * CHARACTER + 12
     width = max(start + SPAN + VALUE, len(bars["note"]) * CHARACTER + 2 * SIDE)
     height = HEAD + ROW * len(labels) + SIDE
-    at = _axis(bars, start)
+    axis = axis_of(bars)
+    bottom = HEAD + ROW * len(labels)
+
+    def at(value: float) -> float:
+        return start + SPAN * min(max(axis.at(value), 0.0), 1.0)
+
     scale = ", ".join(filter(None, (bars["unit"], "logarithmic" if bars["log"] else "")))
     rows = [
         _text(SIDE, 24, f"{bars['title']} ({scale})" if scale else bars["title"], size=15, weight=600),
         _text(SIDE, 42, bars["note"], LIGHT["muted"]),
+        *_axis(axis, at, bottom),
     ]
     for i, (bar, label) in enumerate(zip(bars["bars"], labels, strict=True)):
         y = HEAD + ROW * (i + 0.5)
@@ -73,18 +81,18 @@ def _dot(x: float, y: float, series: int, colour: str) -> str:
     return f'<circle cx="{x:g}" cy="{y:g}" r="5" {style}/>'
 
 
-def _axis(bars: BarsView, start: float) -> Callable[[float], float]:
-    """Return the position of a value: from zero or below, or from half of the smallest value if logarithmic."""
-    values = [v for bar in bars["bars"] for v in (bar["value"], bar["low"], bar["high"]) if v is not None]
-    ends = _log_ends(values) if bars["log"] else (min(0.0, *values, 0.0), max(0.0, *values, 0.0))
-    unit: Callable[[float], float] = (lambda value: math.log(max(value, MIN_POSITIVE))) if bars["log"] else float
-    low, high = map(unit, ends)
-    return lambda value: start + SPAN * min(max((unit(value) - low) / (high - low or 1.0), 0.0), 1.0)
-
-
-def _log_ends(values: Sequence[float]) -> tuple[float, float]:
-    positive = [value for value in values if value > 0] or [1.0]
-    return min(positive) / 2, max(positive)
+def _axis(axis: Axis, at: Callable[[float], float], bottom: float) -> list[str]:
+    """Draw a line and a number for each tick; a number that would touch the one before is left out."""
+    parts: list[str] = []
+    edge = -math.inf
+    for tick in axis.ticks:
+        x, text = at(tick), tick_text(tick)
+        parts.append(f'<path d="M{x:g} {HEAD:g}V{bottom:g}" stroke="{LIGHT["line"]}"/>')
+        half = len(text) * CHARACTER / 2
+        if x - half >= edge + TICK_GAP:
+            edge = x + half
+            parts.append(_text(x, HEAD - 4, text, LIGHT["muted"], anchor="middle"))
+    return parts
 
 
 def _text(

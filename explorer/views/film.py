@@ -7,6 +7,7 @@ from explorer.trace import Step
 from explorer.views.costs import Measurements
 from explorer.views.index import TraceIndex
 from explorer.views.lanes import LayerTimes, in_order
+from explorer.views.messages import rules_text
 from explorer.views.plates.drawing import small_plates
 from explorer.views.sentences import calls_of, sentence_of
 from widgets.schema import FrameView
@@ -37,7 +38,7 @@ def _frame(
 ) -> FrameView:
     frame: FrameView = {
         "step": step.index,
-        "label": step.at.words,
+        "label": rules_text(index, step) or step.at.words,
         "calls": calls_of(index, step.index),
         "sentence": sentence_of(index, step.index),
     }

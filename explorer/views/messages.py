@@ -20,7 +20,16 @@ RUN_MORE, SHOW_ALL, SHOW_MISSES = "run-more", "show-all", "show-near-misses:"
 def step_title(index: TraceIndex, step: int) -> str:
     """Return `Step 3 of 10: fuse, round 1, 4 of 4 matches`. Steps are numbered from 0, as in the trace."""
     entry = index.step(step)
-    return f"Step {step} of {len(index.trace.steps) - 1}: {entry.at.words}, {_outcome(entry)}".rstrip(", ")
+    words = ": ".join(filter(None, (entry.at.words, rules_text(index, entry))))
+    return f"Step {step} of {len(index.trace.steps) - 1}: {words}, {_outcome(entry)}".rstrip(", ")
+
+
+def rules_text(index: TraceIndex, step: Step) -> str:
+    """Return the rules of a step at the tensor level, whose passes take many steps: `merge_views and 2 others`."""
+    rules = list(dict.fromkeys(rewrite.rule for rewrite in step.applied))
+    if index.trace.level.has_circuit or not rules or rules == [step.at.labels[-1]]:
+        return ""
+    return rules[0] + (f" and {plural(len(rules) - 1, 'other')}" if len(rules) > 1 else "")
 
 
 def _outcome(step: Step) -> str:

@@ -8,10 +8,9 @@ from explorer.views.costs import Measurements
 from explorer.views.film import film
 from explorer.views.index import TraceIndex
 from explorer.views.lanes import LayerTimes
-from explorer.views.messages import step_title
+from explorer.views.messages import rules_text, step_title
 from explorer.views.states import folds_of
 from explorer.views.story import story
-from explorer.views.words import plural
 from widgets.schema import StepView
 
 
@@ -42,7 +41,7 @@ def steps(
                 "index": step.index,
                 "path": step.path,
                 "title": step_title(index, step.index),
-                "label": _names(step)[-1] + _rules_text(index, step),
+                "label": ": ".join(filter(None, (_names(step)[-1], rules_text(index, step)))),
                 "groups": _names(step)[:-1],
                 "summary": step.summary,
                 "changed": step.changed or step.index == 0,
@@ -67,14 +66,6 @@ def _names(step: Step) -> list[str]:
     """Return the names of a step's path in the tree: `Optimize`, `Round 1`, `fuse`."""
     *groups, label = step.at.labels
     return [*(name[:1].upper() + name[1:] for name in groups), label]
-
-
-def _rules_text(index: TraceIndex, step: Step) -> str:
-    """Return the rule of a step at the tensor level, whose passes take many steps: `: canonical_sum`."""
-    rules = list(dict.fromkeys(rewrite.rule for rewrite in step.applied))
-    if index.trace.level.has_circuit or not rules or rules == [step.at.labels[-1]]:
-        return ""
-    return f": {rules[0]}" + (f" and {plural(len(rules) - 1, 'other')}" if len(rules) > 1 else "")
 
 
 def _counts(step: Step, layers: int, folds: int) -> tuple[int, int]:

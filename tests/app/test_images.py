@@ -136,7 +136,9 @@ class TestBars:
 
     def test_a_missing_value_has_a_reason(self) -> None:
         svg = bars_svg(bars({**bar(None), "missing": "no GPU & no time"}, note="logarithmic"))
-        assert texts(svg) == ["What each step bought (ms)", "logarithmic", "fuse", "no GPU & no time"]
+        assert [text for text in texts(svg) if not text.replace(".", "").isdigit()] == [
+            *("What each step bought (ms)", "logarithmic", "fuse", "no GPU & no time")
+        ]
         assert bars_png(bars(bar(None))).data.startswith(b"\x89PNG")
 
 
