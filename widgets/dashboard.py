@@ -33,6 +33,8 @@ class GraphPane(AnyWidgetComponent):
     options = param.Dict({})
     request = param.Dict({})
     progress = param.Dict({})
+    ahead = param.Dict({})
+    ready = param.Boolean(False, doc="Whether the view is on the page.")
 
     def __init__(self, **params: Any) -> None:
         params = {"sizing_mode": "stretch_width", "styles": UNBOUNDED, **params}
@@ -57,6 +59,10 @@ class GraphPane(AnyWidgetComponent):
     def show_state(self, step: int, selection: Sequence[str], view: Mapping[str, Any]) -> None:
         """Set the traits that users change too; other keys of `view` are preserved."""
         self.param.update(step=step, selection=list(selection), view={**self.view, **view})
+
+    def send_ahead(self, message: Mapping[str, Any]) -> None:
+        """Send a picture that the reader may want next, and which ones the page is to keep."""
+        self.ahead = dict(message)
 
     def on_user_change(self, callback: Callable[[Mapping[str, Any]], None]) -> None:
         """Call back with the changes of `step`, `selection`, `view`, `request`; simultaneous ones together."""

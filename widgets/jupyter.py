@@ -129,6 +129,8 @@ class GraphWidget(_Widget):
     details = traitlets.Unicode("").tag(sync=True)
     values = traitlets.Unicode("").tag(sync=True)
     request = traitlets.Dict().tag(sync=True)
+    ahead = traitlets.Dict().tag(sync=True)
+    ready = traitlets.Bool(False).tag(sync=True)
 
     def __init__(
         self,
@@ -172,6 +174,10 @@ class GraphWidget(_Widget):
             self.set_trait("step", step)
             self.set_trait("selection", list(selection))
             self.set_trait("view", {**self.view, **view})
+
+    def send_ahead(self, message: Mapping[str, Any]) -> None:
+        """Send a picture that the reader may want next, and which ones the page is to keep."""
+        self.set_trait("ahead", dict(message))
 
     def on_user_change(self, callback: Callable[[Mapping[str, Any]], None]) -> None:
         """Call back with the changes of `step`, `selection`, `view` and `request`, one at a time."""

@@ -12,9 +12,6 @@ from explorer.views.plates.drawing import small_plates
 from explorer.views.sentences import calls_of, sentence_of
 from widgets.schema import FrameView
 
-MAX_DRAWN = 10_000
-"""Larger circuits have no small drawings, which would take seconds."""
-
 
 def film(
     index: TraceIndex,
@@ -42,7 +39,7 @@ def _frame(
         "calls": calls_of(index, step.index),
         "sentence": sentence_of(index, step.index),
     }
-    if index.trace.level.has_circuit and index.size <= MAX_DRAWN:
+    if index.trace.level.has_circuit:
         frame["plates"] = small_plates(index, step.index, layers)
     medians = {lane: one.estimate.median for lane in in_order(times) if (one := times[lane]).estimate is not None}
     if medians:

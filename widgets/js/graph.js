@@ -15,6 +15,7 @@ import { makeStore } from "./shared/store.js";
 import { paletteFor, watchTheme } from "./shared/theme.js";
 import { onChangesTogether } from "./shared/traits.js";
 import { makeCloseup } from "./closeup/panel.js";
+import { makeAhead } from "./controls/ahead.js";
 import { makeCamera } from "./controls/camera.js";
 import { makeClosingUp } from "./controls/closing_up.js";
 import { makeDockingClock } from "./controls/docking.js";
@@ -26,6 +27,7 @@ import { makeReaders } from "./controls/readers.js";
 import { makeRequesting } from "./controls/requesting.js";
 import { makeSaving } from "./controls/saving.js";
 import { makeSelecting } from "./controls/selecting.js";
+import { makeShowing } from "./controls/showing.js";
 import { makeStepping } from "./controls/stepping.js";
 import { makeTiming } from "./controls/timing.js";
 import { makeFilm } from "./parts/film.js";
@@ -80,7 +82,9 @@ function render({ model, el }) {
   const stage = makeStage(ui, store, { root, attach: (pane) => pointing.attach(pane) });
   const camera = makeCamera(ui, store, saving, stage, root);
   const loading = makeLoading(ui, store, { root, cancel: () => requesting.cancel() });
-  const stepping = makeStepping(ui, store, saving, loading);
+  const showing = makeShowing(ui, store, { camera, hint, words: () => slides.words() });
+  const ahead = makeAhead(store, showing);
+  const stepping = makeStepping(ui, store, saving, loading, ahead);
   const requesting = makeRequesting(store, saving, loading, stepping);
   const selecting = makeSelecting(ui, store, saving, { root, stage, camera, lit: () => pager.words() });
   const timing = makeTiming(store, saving);
@@ -241,7 +245,7 @@ function render({ model, el }) {
     camera.settle();
   }
   const retheme = guard(() => store.set({ palette: paletteFor(doc, state.options.theme) }));
-  const readers = makeReaders(ui, store, model, { camera, loading, hint, slides, closingUp, settle });
+  const readers = makeReaders(ui, store, model, { camera, loading, showing, ahead, slides, closingUp, settle });
   const closing = [onChangesTogether(model, readers), watchTheme(doc, retheme), keys.listenToPage(doc)];
   const stop = guard(requesting.stop);
   doc.addEventListener(STOPPED, stop);
@@ -258,6 +262,7 @@ function render({ model, el }) {
   el.appendChild(root);
   store.draw();
   for (const read of new Set(Object.values(readers))) read();
+  if (model.get("ready") === false) saving.save({ ready: true });
 
   return () => {
     camera.stop();

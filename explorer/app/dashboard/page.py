@@ -11,7 +11,6 @@ from typing import Any
 
 import panel as pn
 import panel_material_ui as pmui
-from bokeh.document import Document
 from panel.util.parameters import edit_readonly
 
 from explorer.app.dashboard.background import Background, Job
@@ -24,12 +23,14 @@ from explorer.app.dashboard.panes.messages import Messages
 from explorer.app.dashboard.panes.tables import html_pane
 from explorer.app.dashboard.panes.tools import DRAWER_HEIGHT, Drawer
 from explorer.app.dashboard.panes.values import check_values, run_inputs
+from explorer.app.dashboard.scheduling import call_later, deliver
 from explorer.app.dashboard.theme import HEADER_STYLE, THEMES, page_template
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.heap import release_heap_soon
 from explorer.app.session.library import Library
 from explorer.app.session.linking import GraphLink
 from explorer.app.session.opening import Opened, open_state
+from explorer.app.session.sending_ahead import SendingAhead
 from explorer.app.session.session import Session
 from explorer.app.session.view_state import MAX_ROUNDS, ViewState, trace_of, view_state_of_query
 from explorer.errors import CircuitError
@@ -56,7 +57,7 @@ class Dashboard:
         self._address = ""
         self.messages = Messages(cancel=lambda: self.workspace.background.cancel())
         session = Session(opened or open_state(library, state), state)
-        self._deliver = partial(_deliver, document)
+        self._deliver = partial(deliver, document)
         self.workspace = Workspace(session, library, self._deliver, self._show_job)
         self.workspace.show_message, self.workspace.clear_message = self.messages.show, self.messages.clear
         self.browser = BrowserHost()
@@ -77,6 +78,8 @@ class Dashboard:
             "values": lambda: run_inputs(self.workspace, self.link.painted),
         }
         self.link = GraphLink(session, self.graph, requests, self.workspace.guard)
+        self.ahead = SendingAhead(session, self.graph.send_ahead, partial(call_later, document))
+        self.graph.param.watch(lambda _: self.ahead.start(), "ready")
         self.other_link: GraphLink | None = None
         self._unlisten: Callable[[], None] = lambda: None
         self.steps.param.watch(self.workspace.guard(lambda event: session.go(event.new)), "step")
@@ -138,6 +141,7 @@ class Dashboard:
         """Cancel the work of a closed page, and free its traces."""
         self.workspace.background.cancel()
         self.workspace.quiet_background.cancel()
+        self.ahead.close()
         for session in (self.workspace.session, self.workspace.other):
             if session is not None:
                 session.close()
@@ -312,14 +316,6 @@ def _options(drawer: bool, narrow: bool = False) -> dict[str, Any]:
     }
 
 
-def _deliver(document: Document | None, action: Callable[[], None]) -> None:
-    """Run a function in the thread of the page, unless the page was closed."""
-    if document is None:
-        action()
-    elif document.session_context is not None:
-        document.add_next_tick_callback(action)
-
-
 def make_page(library: Library, default: ViewState | None = None) -> pmui.Page:
     """Make the page of one browser session, with the view state of its link.
 
@@ -381,7 +377,7 @@ def _open_in_background(page: pmui.Page, library: Library, state: ViewState, def
     """Open a view state in the background; meanwhile the page shows its progress, with Cancel."""
     fallback = default if default != state else ViewState()
     messages = Messages(cancel=lambda: background.cancel())
-    background = Background(partial(_deliver, pn.state.curdoc), messages.show_job)
+    background = Background(partial(deliver, pn.state.curdoc), messages.show_job)
     page.main = [pn.Column(messages.view, pmui.Skeleton(height=420, sizing_mode="stretch_width", margin=20))]
 
     def work(job: Job) -> Opened:

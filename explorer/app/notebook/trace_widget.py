@@ -1,5 +1,7 @@
 """A trace in a notebook: the graph of a step with a stepper, and optionally a fold level below it."""
 
+import asyncio
+from collections.abc import Callable
 from html import escape
 from typing import Any, cast
 
@@ -8,6 +10,7 @@ import traitlets
 
 from explorer.app.notebook.fallback import picture_fallback
 from explorer.app.session.linking import GraphHost, GraphLink
+from explorer.app.session.sending_ahead import SendingAhead
 from explorer.app.session.session import Session
 from explorer.trace import MatchFound, Trace
 from explorer.views import fold_level, match_details
@@ -30,6 +33,8 @@ class TraceWidget(GraphWidget):
         self.session = session
         self.note = note
         self.link = GraphLink(session, cast(GraphHost, self))
+        ahead = SendingAhead(session, self.send_ahead, _call_later)
+        self.observe(lambda _: ahead.start(), names="ready")
 
     @property
     def trace(self) -> Trace:
@@ -73,6 +78,15 @@ class TraceWidget(GraphWidget):
         last = len(self.trace.steps) - 1
         chosen = ", ".join(self.selection) if self.selection else "nothing"
         return f"step={self.step} of {last}, selection={chosen}" + (f"; {self.note}" if self.note else "")
+
+
+def _call_later(seconds: float, action: Callable[[], None]) -> Callable[[], None]:
+    """Run a function in the kernel after some time; return what cancels it. Nothing runs outside of a kernel."""
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        return lambda: None
+    return loop.call_later(seconds, action).cancel
 
 
 class FoldLevelWidget(SavedPicture, ipywidgets.VBox):

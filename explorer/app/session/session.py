@@ -128,13 +128,11 @@ class Session:
         at = self.index.step(step).index
         if at == self.step:
             return
-        nodes, before = self.selected_nodes, self.step
+        kept = self.selection_at(at)
         ended = {"trial"} if self.trial is not None else set[str]()
         self.trial = None
-        self.state = replace(self.state, step=at)
-        kept = self._boxes_of(counterparts(self.index, before, nodes, self.index, at).ids) if nodes else ()
         changed = {"step", "selection"} if kept != self.selection else {"step"}
-        self.state = replace(self.state, selection=kept)
+        self.state = replace(self.state, step=at, selection=kept)
         self._tell(*changed, *ended)
 
     def select(self, boxes: Sequence[str]) -> None:
@@ -148,7 +146,7 @@ class Session:
     def select_nodes(self, nodes: Sequence[int]) -> None:
         """Select the boxes that represent some nodes."""
         self.reveal(nodes)
-        self.select(self._boxes_of(nodes))
+        self.select(_boxes_with(nodes, self.boxes))
 
     def reveal(self, nodes: Sequence[int]) -> None:
         """Show plates as they were before the step, if it has removed some of these nodes."""
@@ -171,7 +169,7 @@ class Session:
         if look.near_misses not in (None, *patterns):
             raise unknown_name("pattern", look.near_misses, patterns)
         self.state = replace(self.state, look=look)
-        kept = self._boxes_of(nodes)
+        kept = _boxes_with(nodes, self.boxes)
         changed = {"look", "selection"} if kept != self.selection else {"look"}
         self.state = replace(self.state, selection=kept)
         self._tell(*changed)
@@ -208,11 +206,26 @@ class Session:
 
     def picture(self) -> Picture:
         """The picture of the step."""
-        key = (self.step, self.look, self.trial)
+        return self._picture(self.step, self.trial)
+
+    def picture_at(self, step: int) -> Picture:
+        """The picture that another step would have."""
+        return self._picture(step, self.trial if step == self.step else None)
+
+    def selection_at(self, step: int) -> tuple[str, ...]:
+        """The selection that another step would have: it follows the lineage."""
+        nodes = self.selected_nodes
+        if not nodes or step == self.step:
+            return self.selection
+        found = counterparts(self.index, self.step, nodes, self.index, step).ids
+        return _boxes_with(found, _boxes_of(self.picture_at(step)))
+
+    def _picture(self, step: int, trial: PatternTrial | None) -> Picture:
+        key = (step, self.look, trial)
         if key not in self._pictures:
             if len(self._pictures) >= KEPT_PICTURES:
                 del self._pictures[next(iter(self._pictures))]
-            self._pictures[key] = self._draw()
+            self._pictures[key] = self._draw(step, trial)
         return self._pictures[key]
 
     @property
@@ -220,26 +233,24 @@ class Session:
         """Milliseconds by layer at the step, of layers that were measured at any step; None if none was."""
         return heat_at(self.index, self.step, self.findings.layer_times)
 
-    def _draw(self) -> Picture:
+    def _draw(self, step: int, trial: PatternTrial | None) -> Picture:
         return picture(
             self.index,
-            self.step,
+            step,
             self.look.mode,
             self.look.colour_by,
             self.look.group_by,
             near_misses=self.look.near_misses,
-            times=self.layer_times,
+            times=heat_at(self.index, step, self.findings.layer_times),
             layer_times=self.findings.layer_times,
-            trial=self.trial,
+            trial=trial,
             everything=self.look.everything,
         )
 
     @property
     def boxes(self) -> Mapping[str, tuple[int, ...]]:
         """The boxes of the picture, and the nodes that each represents."""
-        view = self.picture().view
-        shown = [*view["nodes"], *(view["other"]["nodes"] if "other" in view else ())]
-        return {node["id"]: tuple(node["ids"]) for node in shown}
+        return _boxes_of(self.picture())
 
     @property
     def selected_nodes(self) -> tuple[int, ...]:
@@ -285,17 +296,24 @@ class Session:
         known = self.boxes if self.selection else {}
         self.state = replace(self.state, selection=tuple(box for box in self.selection if box in known))
 
-    def _boxes_of(self, nodes: Sequence[int]) -> tuple[str, ...]:
-        wanted = set(nodes)
-        if not wanted:
-            return ()
-        return tuple(box for box, held in self.boxes.items() if not wanted.isdisjoint(held))
-
     def _tell(self, *names: str) -> None:
         if not names:
             return
         for listener in tuple(self._listeners):
             listener(frozenset(names))
+
+
+def _boxes_of(shown: Picture) -> dict[str, tuple[int, ...]]:
+    """Return the boxes of a picture, and the nodes that each represents."""
+    view = shown.view
+    nodes = [*view["nodes"], *(view["other"]["nodes"] if "other" in view else ())]
+    return {node["id"]: tuple(node["ids"]) for node in nodes}
+
+
+def _boxes_with(nodes: Sequence[int], boxes: Mapping[str, tuple[int, ...]]) -> tuple[str, ...]:
+    """Return the boxes that represent one of some nodes."""
+    wanted = set(nodes)
+    return tuple(box for box, held in boxes.items() if not wanted.isdisjoint(held)) if wanted else ()
 
 
 def require_live(session: Session) -> None:

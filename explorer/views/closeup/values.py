@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from explorer.views.film import has_frame
 from explorer.views.index import TraceIndex
-from explorer.views.plates.cells import UNKNOWN, grid_of, plates_of, scopes_of_layers
+from explorer.views.plates.cells import UNKNOWN, grid_of, plates_of
+from explorer.views.scopes import node_scopes
 from explorer.views.words import plural
 from widgets.schema import VERSION, RunView, ValuesView
 
@@ -83,14 +84,14 @@ def _logs_of_cells(index: TraceIndex, found: Sequence[StepRun]) -> dict[str, tup
     logs: dict[str, tuple[NDArray[np.float64], int]] = {}
     for run in found:
         plates = plates_of(index, run.step)
-        scopes = scopes_of_layers(index, plates.layers)
+        scopes = node_scopes(index, plates.layers)
         for plate in plates.plates:
             for at, cell in enumerate(plate.cells):
                 node, number = (plate.node, at) if plate.node is not None else (cell.layer, 0)
                 if node not in run.layers:
                     continue
                 name = str(cell.layer) if cell.layer != UNKNOWN else f"{node}/{at}"
-                size = len(scopes[cell.layer if cell.layer != UNKNOWN else node])
+                size = scopes[cell.layer if cell.layer != UNKNOWN else node].bit_count()
                 logs[name] = (run.layers[node][number], max(1, size))
     return logs
 

@@ -11,12 +11,12 @@ from explorer.views.box import box_id
 from explorer.views.index import TraceIndex, cached
 from explorer.views.plates.geometry import Grid, Region, Scope, infer_grid
 from explorer.views.scopes import node_scopes
-from explorer.views.states import State
+from explorer.views.states import IntArray, State
 
 UNKNOWN = -1
 """The layer of a slice that was folded before the trace."""
-Pairs = Sequence[tuple[int, int]]
-"""Numbers of cells (source, target): which cell reads which."""
+Pairs = IntArray
+"""Numbers of cells, shape (N, 2): source and target of each read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,19 @@ class Plate:
         return (1 if self.node is not None else len(self.cells)) if self.is_called else 0
 
     @cached_property
+    def layers(self) -> IntArray:
+        """The layer of each cell."""
+        return np.array([cell.layer for cell in self.cells], np.int32)
+
+    @cached_property
+    def first_layer(self) -> int:
+        """The first of its layers."""
+        return int(self.layers.min())
+
+    @cached_property
     def ids(self) -> tuple[int, ...]:
         """The nodes of the graph: the folded layer, or the separate layers, ascending."""
-        return (self.node,) if self.node is not None else tuple(sorted(cell.layer for cell in self.cells))
+        return (self.node,) if self.node is not None else tuple(np.sort(self.layers).tolist())
 
     @cached_property
     def id(self) -> str:
@@ -71,17 +81,13 @@ class Plates:
         plate_of = np.full(len(self.layers.present), -1, np.int32)
         cell_of = plate_of.copy()
         for position, plate in enumerate(self.plates):
-            layers = [cell.layer for cell in plate.cells]
-            if UNKNOWN not in layers:
-                plate_of[layers], cell_of[layers] = position, np.arange(len(layers))
+            if plate.first_layer != UNKNOWN:
+                plate_of[plate.layers], cell_of[plate.layers] = position, np.arange(len(plate.cells))
         edges = self.layers.edges
         known = (plate_of[edges] >= 0).all(axis=1)
-        plates: list[list[int]] = plate_of[edges][known].tolist()
-        cells: list[list[int]] = cell_of[edges][known].tolist()
-        found: dict[tuple[int, int], list[tuple[int, int]]] = {}
-        for (source, target), (read, by) in zip(plates, cells, strict=True):
-            found.setdefault((source, target), []).append((read, by))
-        return dict(found)
+        plates, cells = plate_of[edges[known]], cell_of[edges[known]]
+        groups = group_equal(plates[:, 0], plates[:, 1])
+        return {(int(plates[group[0], 0]), int(plates[group[0], 1])): cells[group] for group in groups}
 
 
 @cached
@@ -91,36 +97,56 @@ def plates_of(index: TraceIndex, step: int) -> Plates:
     Folding keeps the layers as cells, so the plates before and after a fold level have the same cells.
     """
     state, layers = index.state(step), index.state(last_unfolded(index, step))
-    cells = cells_of_layers(index, layers)
     plates = [
-        Plate(level, index.record(int(state.node[node])), tuple(map(cells.__getitem__, members)), node)
+        _plate(index, layers, level, int(state.node[node]), tuple(members), node)
         for node, (level, members) in _slices(index, step).items()
         if state.present[node]
     ]
-    folded = {member.layer for plate in plates for member in plate.cells}
-    separate: dict[tuple[int, Hashable], list[int]] = {}
-    for node in np.flatnonzero(layers.present).tolist():
-        if node not in folded:
-            separate.setdefault((int(layers.level[node]), _key(index, layers, node)), []).append(node)
-    for (level, _), nodes in separate.items():
-        record = index.record(int(layers.node[nodes[0]]))
-        if record.num_folds == 1:
-            is_called = index.trace.level.has_circuit or record.kind not in ("input", "leaf")
-            plates.append(Plate(level, record, tuple(map(cells.__getitem__, nodes)), None, is_called))
+    is_separate = layers.present.copy()
+    for plate in plates:
+        is_separate[plate.layers] = False
+    nodes = np.flatnonzero(is_separate)
+    for group in group_equal(layers.level[nodes], _keys(index, layers, nodes)):
+        members = tuple(nodes[group].tolist())
+        level, number = int(layers.level[members[0]]), int(layers.node[members[0]])
+        if index.record(number).num_folds == 1:
+            plates.append(_plate(index, layers, level, number, members, None))
             continue
-        for node in nodes:
-            slices = (Cell(UNKNOWN, None),) * record.num_folds
-            plates.append(Plate(level, index.record(int(layers.node[node])), slices, node))
-    plates.sort(key=lambda plate: (plate.level, min(cell.layer for cell in plate.cells), plate.ids))
+        for node in members:
+            record = index.record(int(layers.node[node]))
+            plates.append(Plate(level, record, (Cell(UNKNOWN, None),) * record.num_folds, node))
+    plates.sort(key=lambda plate: (plate.level, plate.first_layer, plate.ids))
     return Plates(tuple(plates), grid_of(index), layers)
 
 
-def _key(index: TraceIndex, layers: State, node: int) -> Hashable:
-    """Return the fold key of a layer, or of an operator its name and the types of its results."""
+def _keys(index: TraceIndex, layers: State, nodes: IntArray) -> IntArray:
+    """Return the fold keys of layers as numbers; of operators, for their names and the types of results."""
     if index.trace.level.has_circuit:
-        return int(layers.key[node])
-    record = index.record(int(layers.node[node]))
-    return record.type, str(record.config["results"])
+        return layers.key[nodes]
+    numbers: dict[Hashable, int] = {}
+    records = (index.record(number) for number in layers.node[nodes].tolist())
+    keys = [(record.type, str(record.config["results"])) for record in records]
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int32)
+
+
+@cached
+def _plate(
+    index: TraceIndex, layers: State, level: int, number: int, members: tuple[int, ...], node: int | None
+) -> Plate:
+    """Return a plate of these layers, the same object at every step: most steps change few of them."""
+    cells = cells_of_layers(index, layers)
+    record = index.record(number)
+    is_called = node is not None or index.trace.level.has_circuit or record.kind not in ("input", "leaf")
+    return Plate(level, record, tuple(map(cells.__getitem__, members)), node, is_called)
+
+
+def group_equal(one: IntArray, other: IntArray) -> Sequence[IntArray]:
+    """Return the positions of equal pairs of two arrays, each group ascending, groups by their pair."""
+    if not len(one):
+        return ()
+    order = np.lexsort((other, one))
+    ends = np.flatnonzero((np.diff(one[order]) != 0) | (np.diff(other[order]) != 0)) + 1
+    return np.split(order, ends)
 
 
 def last_unfolded(index: TraceIndex, step: int) -> int:
@@ -141,35 +167,23 @@ def _slices(index: TraceIndex, step: int) -> dict[int, tuple[int, Sequence[int]]
 @cached
 def grid_of(index: TraceIndex) -> Grid | None:
     """Return the grid of the variables of a trace, which is the same at every step."""
-    distinct = {scope.tobytes(): scope for scope in scopes_of_layers(index, index.state(0)).values()}
-    return infer_grid(list(distinct.values()), num_variables_of(index))
+    distinct = dict.fromkeys(node_scopes(index, index.state(0)).values())
+    return infer_grid(list(distinct), num_variables_of(index))
 
 
 @cached
 def num_variables_of(index: TraceIndex) -> int:
     """Return the number of variables of the circuit."""
-    scopes = scopes_of_layers(index, index.state(0)).values()
-    return 1 + max((int(scope[-1]) for scope in scopes if len(scope)), default=-1)
+    return max((scope.bit_length() for scope in node_scopes(index, index.state(0)).values()), default=0)
 
 
 @cached
 def cells_of_layers(index: TraceIndex, layers: State) -> dict[int, Cell]:
     """Return the cell of each layer."""
-    grid = grid_of(index)
-    regions: dict[int, Region | None] = {}
-    found: dict[int, Cell] = {}
-    for layer, scope in scopes_of_layers(index, layers).items():
-        if id(scope) not in regions:
-            regions[id(scope)] = grid.region(scope) if grid is not None and len(scope) else None
-        found[layer] = Cell(layer, regions[id(scope)])
-    return found
+    return {layer: Cell(layer, _region(index, scope)) for layer, scope in node_scopes(index, layers).items()}
 
 
 @cached
-def scopes_of_layers(index: TraceIndex, state: State) -> dict[int, Scope]:
-    """Return the variables below each layer; equal scopes are one array."""
-    arrays: dict[int, Scope] = {}
-    for bits in set(node_scopes(index, state).values()):
-        raw = np.frombuffer(bits.to_bytes(-(-bits.bit_length() // 8), "little"), np.uint8)
-        arrays[bits] = np.flatnonzero(np.unpackbits(raw, bitorder="little"))
-    return {node: arrays[bits] for node, bits in node_scopes(index, state).items()}
+def _region(index: TraceIndex, scope: Scope) -> Region | None:
+    grid = grid_of(index)
+    return grid.region(scope) if grid is not None and scope else None

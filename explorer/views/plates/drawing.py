@@ -1,13 +1,15 @@
 """Plates as plain data: where they are, their cells, and which cell reads which."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import chain
 
 from explorer.views.changes import APPLIED, LOST, match_roles
 from explorer.views.hulls import near_miss_nodes
 from explorer.views.index import TraceIndex, cached
 from explorer.views.lanes import LayerTimes
-from explorer.views.plates.cells import UNKNOWN, Plate, plates_of
-from explorer.views.plates.layout import MARGIN, Placed, Stage, place_plates
+from explorer.views.plates.cells import UNKNOWN, Plate, grid_of, plates_of
+from explorer.views.plates.layout import MARGIN, Placed, Shape, Stage, place_plates, shape_of
 from explorer.views.plates.links import missed_links
 from explorer.views.plates.times import plate_times
 from explorer.views.plates.words import calls_text, label_width, news_text, reads_text, rewrites_by_layer, shape_text
@@ -25,7 +27,12 @@ TURN = 10.0
 def stage_of(index: TraceIndex, step: int) -> Stage:
     """Return where the plates are after a step."""
     rooms = {(link.first.id, link.second.id): link.room for link in missed_links(index, step)}
-    return place_plates(plates_of(index, step), label_width, rooms)
+    return place_plates(plates_of(index, step), partial(_shape, index), label_width, rooms)
+
+
+@cached
+def _shape(index: TraceIndex, plate: Plate) -> Shape:
+    return shape_of(plate, grid_of(index))
 
 
 def placed_at(index: TraceIndex, step: int) -> Mapping[str, Placed]:
@@ -55,10 +62,11 @@ def plate_view(index: TraceIndex, step: int, name: str, *, at: int, near_misses:
     """
     placed = placed_at(index, at)[name]
     plate, shape = placed.plate, placed.shape
-    narrow = min(min(width * shape.unit[0], height * shape.unit[1]) for _, _, width, height in shape.places)
+    _, _, widths, heights = zip(*shape.places, strict=True)
+    narrow = min(min(widths) * shape.unit[0], min(heights) * shape.unit[1])
     view: PlateView = {
-        "cells": [cell.layer for cell in plate.cells],
-        "places": [number for place in shape.places for number in place],
+        "cells": plate.layers.tolist(),
+        "places": list(chain.from_iterable(shape.places)),
         "unit": list(shape.unit),
         "gap": 0.0 if plate.node is not None else min(MAX_GAP, narrow / 4),
         "room": placed.room,
@@ -78,7 +86,8 @@ def _marks(index: TraceIndex, step: int, plate: Plate, at: int, pattern: str | N
     found: dict[str, set[int]] = {}
     roles = match_roles(index, step)
     made = rewrites_by_layer(index, step)
-    for cell in plate.cells if plate.node is None else ():
+    is_touched = plate.node is None and (bool(made) or roles[plate.layers].any())
+    for cell in plate.cells if is_touched else ():
         if cell.layer in made and at == step:
             found.setdefault("new", set()).add(cell.layer)
         elif roles[cell.layer] & APPLIED and at < step:
@@ -87,6 +96,8 @@ def _marks(index: TraceIndex, step: int, plate: Plate, at: int, pattern: str | N
             found.setdefault("lost", set()).add(cell.layer)
     if pattern is not None:
         found["near-miss"] = _missed_layers(index, step, pattern)
+    if not found:
+        return {}
     positions = {cell.layer: i for i, cell in enumerate(plate.cells) if cell.layer != UNKNOWN}
     marks = {mark: sorted(positions[layer] for layer in layers & positions.keys()) for mark, layers in found.items()}
     return {mark: cells for mark, cells in marks.items() if cells}
@@ -112,7 +123,8 @@ def add_cells(index: TraceIndex, at: int, edges: Sequence[EdgeView]) -> None:
     for edge in edges:
         source, target = position[edge["source"]], position[edge["target"]]
         if total <= MAX_PAIRS:
-            edge["pairs"] = [number for pair in plates.reads.get((source, target), ()) for number in pair]
+            pairs = plates.reads.get((source, target))
+            edge["pairs"] = [] if pairs is None else pairs.ravel().tolist()
         if stage.line_of[source] != stage.line_of[target]:
             edge["points"] = _around(stage, source, target)
 

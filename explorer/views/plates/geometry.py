@@ -6,13 +6,11 @@ rectangle. Variables are in the order of an image tensor, (channels, height, wid
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import isqrt
 
-import numpy as np
-from numpy.typing import NDArray
-
-Scope = NDArray[np.intp]
-"""The variables of a layer, ascending."""
+Scope = int
+"""The variables of a layer, as bits: variable v is the bit 1 << v."""
 
 MAX_CHANNELS = 4
 
@@ -26,16 +24,22 @@ class Grid:
     width: int
 
     def region(self, scope: Scope) -> "Region | None":
-        """Return the rectangle of a scope; None if it is not a rectangle, the same one in all its channels."""
-        channel, pixel = np.divmod(scope, self.height * self.width)
-        first, last = int(channel[0]), int(channel[-1])
-        pixels = np.unique(pixel)
-        y, x = np.divmod(pixels, self.width)
-        left, right, top, bottom = int(x.min()), int(x.max()) + 1, int(y[0]), int(y[-1]) + 1
-        area = (right - left) * (bottom - top)
-        if len(pixels) != area or len(scope) != area * (last - first + 1):
+        """Return the rectangle of a scope; None if it is not a rectangle, the same one in all its channels.
+
+        The first variable of a rectangle is its upper left corner, the last one its lower right corner.
+        """
+        pixels = self.height * self.width
+        first, last = (scope & -scope).bit_length() - 1, scope.bit_length() - 1
+        (first_channel, corner), (last_channel, other) = divmod(first, pixels), divmod(last, pixels)
+        (top, left), (bottom, right) = divmod(corner, self.width), divmod(other, self.width)
+        if left > right or top > bottom:
             return None
-        return Region(first, last + 1, left, top, right, bottom)
+        row = (1 << (right - left + 1)) - 1
+        image = row * repeated(bottom - top + 1, self.width)
+        whole = image * repeated(last_channel - first_channel + 1, pixels)
+        if scope != whole << first:
+            return None
+        return Region(first_channel, last_channel + 1, left, top, right + 1, bottom + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +54,19 @@ class Region:
     bottom: int
 
 
+@cache
+def repeated(count: int, distance: int) -> int:
+    """Return `count` bits at this distance from each other."""
+    return sum(1 << (distance * i) for i in range(count))
+
+
 def infer_grid(scopes: Sequence[Scope], num_variables: int) -> Grid | None:
     """Return the grid on which all scopes are rectangles, with the fewest channels; None if there is none.
 
     A line is preferred, since on it fewer sets of variables are rectangles; among images the one nearest to a square.
     Scopes of one variable, or of all, are rectangles on every grid and say nothing: without others there is no grid.
     """
-    telling = [scope for scope in scopes if 1 < len(scope) < num_variables]
+    telling = [scope for scope in scopes if 1 < scope.bit_count() < num_variables]
     if not telling:
         return None
     return next((grid for grid in _grids(num_variables) if all(grid.region(scope) for scope in telling)), None)

@@ -6,7 +6,7 @@ from itertools import groupby, pairwise
 from math import ceil, sqrt
 
 from explorer.views.plates.cells import Cell, Plate, Plates
-from explorer.views.plates.geometry import Grid
+from explorer.views.plates.geometry import Grid, repeated
 
 PAGE = (1200.0, 480.0)
 """Plates are wrapped so that they fill a page of this shape best."""
@@ -66,6 +66,8 @@ class Stage:
     height: float
 
 
+Shapes = Callable[[Plate], Shape]
+"""Where the cells of a plate are; see `shape_of`."""
 Labels = Callable[[Plate], float]
 """The width of the longest label of a plate."""
 
@@ -74,10 +76,10 @@ Rooms = Mapping[tuple[str, str], float]
 """Additional pixels between two neighbours of a level, by the ids of their boxes."""
 
 
-def place_plates(plates: Plates, label_width: Labels, rooms: Rooms) -> Stage:
+def place_plates(plates: Plates, shapes: Shapes, label_width: Labels, rooms: Rooms) -> Stage:
     """Place the plates of a step on the number of lines with which they are largest on the page."""
     columns = [
-        _column([(plate, shape_of(plate, plates.grid)) for plate in of_level], label_width, rooms)
+        _column([(plate, shapes(plate)) for plate in of_level], label_width, rooms)
         for _, of_level in groupby(plates.plates, key=lambda plate: plate.level)
     ]
     stages = (_stage(_lines(columns, number)) for number in range(1, min(MAX_LINES, max(len(columns), 1)) + 1))
@@ -174,7 +176,8 @@ def _mosaic(cells: Sequence[Cell], grid: Grid) -> Shape | None:
     areas = [(r.right - r.left) * (r.bottom - r.top) for r in (cell.region for cell in cells) if r is not None]
     if sum(areas) > grid.width * grid.height * len(starts):
         return None
-    taken: set[tuple[int, int]] = set()
+    width = len(starts) * panel - 1
+    taken = 0
     places: list[tuple[int, int, int, int]] = []
     for cell in cells:
         region = cell.region
@@ -182,13 +185,13 @@ def _mosaic(cells: Sequence[Cell], grid: Grid) -> Shape | None:
             return None
         left = starts.index(region.first_channel) * panel + region.left
         place = (left, region.top, region.right - region.left, region.bottom - region.top)
-        pixels = {(x, y) for x in range(left, left + place[2]) for y in range(region.top, region.bottom)}
+        pixels = ((1 << place[2]) - 1) * repeated(place[3], width) << (region.top * width + left)
         if taken & pixels:
             return None
         taken |= pixels
         places.append(place)
     pixel = SIDE / max(grid.width, grid.height)
-    return Shape(tuple(places), (len(starts) * panel - 1, grid.height), (pixel, pixel))
+    return Shape(tuple(places), (width, grid.height), (pixel, pixel))
 
 
 def _line(cells: Sequence[Cell], grid: Grid) -> Shape | None:

@@ -59,7 +59,8 @@ def news_text(index: TraceIndex, step: int, plate: Plate) -> str:
     """Return what a rewriting step did to a plate: `was Hadamard + Sum`; empty if nothing."""
     if plate.node is not None:
         return ""
-    rewrite = next((made for layer in plate.ids if (made := rewrites_by_layer(index, step).get(layer))), None)
+    made_by = rewrites_by_layer(index, step)
+    rewrite = next((made_by[layer] for layer in plate.ids if layer in made_by), None) if made_by else None
     if rewrite is not None:
         old, _ = titles_of(index, index.step(step), rewrite)
         return f"was {old}" if old and old != plate.record.title else rewrite.rule

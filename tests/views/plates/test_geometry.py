@@ -1,6 +1,5 @@
 """Which grid the variables of a circuit are on, inferred from the scopes of its layers."""
 
-import numpy as np
 import pytest
 
 from explorer.views.plates.cells import grid_of
@@ -9,7 +8,7 @@ from tests.views.showing import index_of
 
 
 def scopes(*lists):
-    return [np.array(one) for one in lists]
+    return [sum(1 << variable for variable in one) for one in lists]
 
 
 def test_rectangles_of_pixels_are_an_image_and_intervals_are_a_line():
@@ -25,6 +24,17 @@ def test_channels_are_images_of_the_same_region():
     assert grid == Grid(2, 4, 4)
     assert grid.region(both[0]) == Region(0, 2, 0, 0, 2, 2)
     assert grid.region(both[1]) == Region(0, 1, 0, 0, 2, 2)
+
+
+def test_a_scope_with_the_corners_of_a_rectangle_may_not_be_one():
+    grid = Grid(2, 4, 4)
+    for scope in scopes([0, 1, 5], [0, 5], [1, 4], [0, 1, 16], [0, 1, 17, 18], [0, 4, 5, 9], [0, 5, 16, 17, 20, 21]):
+        assert grid.region(scope) is None
+    assert [grid.region(scope) for scope in scopes([6], [6, 22], [2, 3, 6, 7])] == [
+        Region(0, 1, 2, 1, 3, 2),
+        Region(0, 2, 2, 1, 3, 2),
+        Region(0, 1, 2, 0, 4, 2),
+    ]
 
 
 def test_scopes_that_no_grid_makes_rectangles_have_none():

@@ -38,6 +38,8 @@ export function makeFocusing(store, { root, stage, stepper }) {
   let drawn = null;
   /** Whether the focus follows the selection. */
   let follows = false;
+  /** The box that got the focus because its box is gone: the user did not choose it. */
+  let given = "";
 
   const before = {
     reads,
@@ -70,7 +72,7 @@ export function makeFocusing(store, { root, stage, stepper }) {
   function draw(_, changed) {
     const was = drawn;
     drawn = state.picture;
-    if (changed.has("focus")) follows = state.selection.includes(state.focus);
+    if (changed.has("focus") && state.focus !== given) follows = state.selection.includes(state.focus);
     else if (changed.has("selection"))
       follows = state.selection.includes(box) || (follows && state.selection.length > 0);
     if (!active) return;
@@ -83,6 +85,7 @@ export function makeFocusing(store, { root, stage, stepper }) {
     if (target === box && !isLost()) return;
     const following = follows;
     stage.focus(target, pane);
+    given = stage.focusedBox();
     if (target) store.set({ focus: target });
     follows = following;
   }

@@ -4,11 +4,8 @@ import { asDict, asList, number, numberOrNull, text, texts } from "../shared/rea
 import { paletteFor } from "../shared/theme.js";
 import { readPicture } from "../picture/reading.js";
 import { readDetails, readSteps } from "../picture/steps.js";
-import { foundIn } from "../parts/search.js";
 import { isSame } from "./selecting.js";
-import { captionOf, isAwaited, messageOf, picturesOf } from "../parts/state.js";
-
-/** @typedef {import("../picture/types.js").Picture} Picture */
+import { isAwaited } from "../parts/state.js";
 
 /** How long a picture waits for coordinates that match it. */
 const COORDINATES_MS = 400;
@@ -18,12 +15,13 @@ const COORDINATES_MS = 400;
  * @param {import("../parts/ui.js").Ui} ui @param {import("../parts/state.js").Store} store
  * @param {import("../shared/contract.js").Model} model
  * @param {{camera: import("./camera.js").CameraControl, loading: import("../parts/loading.js").Loading,
- *   hint: import("../parts/hint.js").Hint, slides: import("../parts/slides.js").Slides,
- *   closingUp: import("./closing_up.js").ClosingUp, settle(): void}} page `settle`: measures the view again
+ *   showing: import("./showing.js").Showing, ahead: import("./ahead.js").Ahead, slides: import("../parts/slides.js").Slides,
+ *   closingUp: import("./closing_up.js").ClosingUp, settle(): void}} page
+ * `settle`: measures the view again
  * @returns {Record<string, () => void>}
  */
-export function makeReaders({ doc, guard, timers, announce }, store, model, page) {
-  const { camera, loading, hint, slides, closingUp, settle } = page;
+export function makeReaders({ doc, guard, timers }, store, model, page) {
+  const { camera, loading, showing, ahead, slides, closingUp, settle } = page;
   const { state } = store;
 
   function readOptions() {
@@ -50,6 +48,7 @@ export function makeReaders({ doc, guard, timers, announce }, store, model, page
     const next = number(model.get("step"));
     if (next === state.step) return;
     store.set({ step: steps.length ? clamp(next, steps.length) : next });
+    if (ahead.forget()) readBoth(); // a picture may have arrived that was not for the step before
     expect();
   }
 
@@ -80,31 +79,9 @@ export function makeReaders({ doc, guard, timers, announce }, store, model, page
     if (next === "wait") timers.after("coordinates", COORDINATES_MS, () => readBoth(true), "picture");
     else {
       timers.cancel("coordinates");
-      showPicture(next);
+      if (ahead.isNews(next, text(model.get("picture")))) showing.show(next);
     }
   }
-
-  /** @param {Picture | null} picture */
-  function showPicture(picture) {
-    const before = state.picture;
-    if (picture && state.options.numbers === true) {
-      for (const box of picture.boxes) box.numbered = box.ids.length === 1 ? String(box.ids[0]) : "";
-    }
-    const pictures = picturesOf({ ...state, picture });
-    const hover = pictures.some(({ byId }) => byId.has(state.hover)) ? state.hover : "";
-    const hull = picture?.stops.some(({ id }) => id === state.hull) ? state.hull : "";
-    hint.hide();
-    const match = before && picture?.step === before.step && picture.mode === before.mode ? state.match : 0;
-    store.set({ picture, hover, hull, match, found: foundIn(pictures, state.query) });
-    if (picture && before && isOther(picture, before)) {
-      announce([slides.words() || captionOf(state) || messageOf(state), picture.note].filter(Boolean).join(". "));
-    }
-    camera.animate(before);
-  }
-
-  /** @param {Picture} picture @param {Picture} before */
-  const isOther = (picture, before) =>
-    before.step !== picture.step || before.mode !== picture.mode || before.caption !== picture.caption;
 
   const readThePicture = guard(() => readBoth(), "picture");
   return {
@@ -115,6 +92,7 @@ export function makeReaders({ doc, guard, timers, announce }, store, model, page
     selection: guard(readSelection, "selection"),
     picture: readThePicture,
     coordinates: readThePicture,
+    ahead: guard(() => ahead.read(model.get("ahead")), "ahead"),
     progress: guard(readProgress, "progress"),
     details: guard(() => store.set({ details: readDetails(model.get("details")) }), "details"),
     values: guard(() => closingUp.receive(model.get("values")), "values"),

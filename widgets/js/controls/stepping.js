@@ -7,8 +7,9 @@ const LAZY_MS = 80;
 /**
  * @param {import("../parts/ui.js").Ui} ui @param {import("../parts/state.js").Store} store
  * @param {import("./saving.js").Saving} saving @param {import("../parts/loading.js").Loading} loading
+ * @param {import("./ahead.js").Ahead} ahead
  */
-export function makeStepping({ timers }, store, { save }, loading) {
+export function makeStepping({ timers }, store, { save }, loading, ahead) {
   const { state } = store;
 
   /** @param {number} to @param {boolean} [lazily] */
@@ -21,7 +22,7 @@ export function makeStepping({ timers }, store, { save }, loading) {
       timers.cancel("step");
       save({ step: next });
     }
-    loading.expect();
+    if (!ahead.show()) loading.expect();
   }
 
   /**
