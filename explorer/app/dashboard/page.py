@@ -43,7 +43,6 @@ CHROME_HEIGHT = 162
 HEADING_HEIGHT = 36
 """Pixels of the headings above two compared graphs."""
 
-
 HEADER_WIDTH, SIDEBAR_WIDTH = 1100, 1500
 """Minimum widths of a window with room for all options in its header, and for the steps next to the graph."""
 

@@ -105,7 +105,7 @@ def plates_of(index: TraceIndex, step: int) -> Plates:
     is_separate = layers.present.copy()
     for plate in plates:
         is_separate[plate.layers] = False
-    nodes = np.flatnonzero(is_separate)
+    nodes = np.flatnonzero(is_separate).astype(np.int32)
     for group in group_equal(layers.level[nodes], _keys(index, layers, nodes)):
         members = tuple(nodes[group].tolist())
         level, number = int(layers.level[members[0]]), int(layers.node[members[0]])
