@@ -199,3 +199,34 @@ test("the note next to the pointer names the line under it: its ends, its read, 
   assert.deepEqual([...shown, hint.hidden], [false, "cpt reads inputgather 4 KiB copied per exampleadded", true]);
   close();
 });
+
+/** Where the picture is on the stage. */
+const cameraOf = (root) => root.of("ce-boxes")[0].parentNode.getAttribute("transform");
+/** Call back with an event in the middle of a pane, where the box of `fused` that is called is shown. */
+const inTheMiddle = (pane) => ({ clientX: pane.clientWidth / 2, clientY: pane.clientHeight / 2 });
+
+test("the wheel zooms at once in the main view of a page, elsewhere only with the focus", () => {
+  for (const main of [true, false]) {
+    const { root, close } = open({ options: { animate: false, main } });
+    const pane = root.of("ce-view")[0];
+    const before = cameraOf(root);
+    pane.dispatch("wheel", { deltaY: -300, ...inTheMiddle(pane) });
+    assert.equal(cameraOf(root) !== before, main);
+    close();
+  }
+});
+
+test("a double click opens several layers as a plate, and zooms to a single one and back", async () => {
+  const { model, root, close } = open({ options: { animate: false } });
+  const pane = root.of("ce-view")[0];
+  await model.put({ view: { zoom: { k: 1, x: 200, y: 250 } } }); // the middle of the pane is on 4 inputs
+  pane.dispatch("dblclick", inTheMiddle(pane));
+  assert.equal(model.get("view").group_by, "plates");
+  assert.deepEqual(model.get("selection"), ["input"]);
+  await model.put({ view: { zoom: { k: 1, x: 200, y: 150 } } }); // on a single product
+  const before = cameraOf(root);
+  pane.dispatch("dblclick", inTheMiddle(pane));
+  assert.deepEqual(model.get("selection"), ["product"]);
+  assert.notEqual(cameraOf(root), before);
+  close();
+});

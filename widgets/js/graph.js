@@ -89,7 +89,7 @@ function render({ model, el }) {
   const selecting = makeSelecting(ui, store, saving, { root, stage, camera, lit: () => pager.words() });
   const timing = makeTiming(store, saving);
   const closingUp = makeClosingUp(store, saving);
-  const pointing = makePointing(ui, store, { root, stage, camera, selecting, hint, closingUp });
+  const pointing = makePointing(ui, store, { root, stage, camera, selecting, hint, closingUp, saving });
 
   // The parts of the page.
   const stepper = makeStepper(ui, store, stepping, saving);

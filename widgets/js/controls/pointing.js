@@ -1,6 +1,7 @@
 /** The pointer on a pane: hovering, dragging, clicking, and the wheel. */
 
 import { focusedIn } from "../shared/elements.js";
+import { list } from "../shared/reading.js";
 import { edgeAt } from "../picture/near.js";
 import { cellAt } from "../plates/cells.js";
 import { boxAt, pointOf } from "./camera_views.js";
@@ -33,10 +34,12 @@ function scrolls(element) {
  * @param {import("../parts/ui.js").Ui} ui @param {import("../parts/state.js").Store} store
  * @param {{root: any, stage: import("../parts/stage.js").Stage, camera: import("./camera.js").CameraControl,
  *   selecting: import("./selecting.js").Selecting, hint: import("../parts/hint.js").Hint,
- *   closingUp: import("./closing_up.js").ClosingUp}} page
+ *   closingUp: import("./closing_up.js").ClosingUp, saving: import("./saving.js").Saving}} page
  */
-export function makePointing({ guard }, store, { root, stage, camera, selecting, hint, closingUp }) {
+export function makePointing({ guard }, store, { root, stage, camera, selecting, hint, closingUp, saving }) {
   const { state } = store;
+  /** The box that a double click has opened. */
+  let opened = "";
 
   /** @param {any} event @param {Pane} pane @returns {Point} */
   function pointIn(event, { element }) {
@@ -77,6 +80,28 @@ export function makePointing({ guard }, store, { root, stage, camera, selecting,
     if (box) return selecting.choose(box.id, add);
     if (state.options.many !== true) selecting.select([]);
     if (state.hull) selecting.light("");
+  }
+
+  /**
+   * Open the box that was double-clicked: several layers of a graph as a plate with a cell for each, any other box by
+   * zooming to it; a second time, show everything again.
+   * @param {any} event @param {Pane} pane
+   */
+  function open(event, pane) {
+    const box = hit(pointIn(event, pane), pane);
+    if (!box || state.options.many === true) return;
+    selecting.select([box.id]);
+    const groups = list(state.options.groups);
+    const asPlate = !groups.length || groups.includes("plates");
+    if (box.count > 1 && !box.plate && asPlate) {
+      saving.setView({ group_by: "plates" });
+    } else if (opened === box.id) {
+      opened = "";
+      camera.fit();
+    } else {
+      opened = box.id;
+      camera.focusOrFit();
+    }
   }
 
   /**
@@ -139,6 +164,7 @@ export function makePointing({ guard }, store, { root, stage, camera, selecting,
       }
       dragged = false;
     });
+    on("dblclick", (event) => open(event, pane));
     on("wheel", (event) => wheel(event, pane), { passive: false });
     on("focusin", (event) => {
       const id = event.target.getAttribute && event.target.getAttribute("data-id");

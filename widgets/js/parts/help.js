@@ -24,7 +24,7 @@ const KEYS = [
   ["On slides", "→ Space: next, ←: previous, 1 2 Enter: slide 12, f: full screen, Esc: close"],
 ];
 const POINTER =
-  "Drag, or use the map, to pan. Pinch, Ctrl + wheel and the buttons zoom (in a notebook, the wheel alone while the " +
+  "Drag, or use the map, to pan. A double click opens a box. Pinch, Ctrl + wheel and the buttons zoom (in a notebook, the wheel alone while the " +
   "graph has focus). Fill: colour by. Border: change. Badge: warning. Hatch: removed. Symbol: kind of node.";
 const LABEL = "Keys and help (?)";
 
