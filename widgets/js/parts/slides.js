@@ -11,6 +11,7 @@ import { isAsking, isPresenting } from "./state.js";
 
 /** The slides that a view can show: a slide for each frame of the film, or the scenes of the story. */
 const [STEPS, STORY] = ["steps", "circuit"];
+const PLATES = "plates";
 const NEXT = ["ArrowRight", "ArrowDown", "PageDown", " ", "Enter"];
 const PREVIOUS = ["ArrowLeft", "ArrowUp", "PageUp"];
 
@@ -54,8 +55,8 @@ export function makeSlides({ h, textButton, guard }, store, { save }, loading, {
   const { state } = store;
   /** The digits typed so far. */
   let typed = "";
-  /** The mode to which the view returns. */
-  let formerMode = "diff";
+  /** What the view returns to. */
+  let former = { mode: "diff", group_by: PLATES };
 
   const title = h("h2", {});
   const sentence = h("p", {});
@@ -79,12 +80,22 @@ export function makeSlides({ h, textButton, guard }, store, { save }, loading, {
   slides.setAttribute("title", "Slides, for talks: one step on the whole window");
   const buttons = h("div", { class: "ce-group" }, story, slides);
 
+  /** Whether the host has a choice. @param {string} option @param {string} name */
+  const allows = (option, name) => !Array.isArray(state.options[option]) || state.options[option].includes(name);
+
+  /** The view of a slide: its mode, and plates if it is of a circuit. @param {Slide} slide */
+  function viewOf(slide) {
+    /** @type {Record<string, any>} */
+    const view = { ...state.view, slides: slide.name };
+    if (allows("modes", slide.mode)) view.mode = slide.mode;
+    if (allows("groups", PLATES) && scenesOf(state).length) view.group_by = PLATES;
+    return view;
+  }
+
   /** Show a slide. @param {Slide | undefined} slide */
   function show(slide) {
     if (!slide || state.stopped) return;
-    const modes = state.options.modes;
-    const mode = !Array.isArray(modes) || modes.includes(slide.mode) ? slide.mode : state.view.mode;
-    const changes = { step: slide.step, view: { ...state.view, slides: slide.name, mode } };
+    const changes = { step: slide.step, view: viewOf(slide) };
     store.set({ ...changes, playing: false });
     save(changes);
     loading.expect();
@@ -92,7 +103,7 @@ export function makeSlides({ h, textButton, guard }, store, { save }, loading, {
 
   /** @param {string} kind */
   function open(kind) {
-    formerMode = text(state.view.mode, formerMode);
+    former = { mode: text(state.view.mode, former.mode), group_by: text(state.view.group_by, former.group_by) };
     const view = { ...state.view, slides: kind };
     store.set({ view });
     show(current());
@@ -101,7 +112,7 @@ export function makeSlides({ h, textButton, guard }, store, { save }, loading, {
 
   function close() {
     typed = "";
-    const view = { ...state.view, slides: "", mode: formerMode };
+    const view = { ...state.view, slides: "", ...former };
     store.set({ view });
     save({ view });
     loading.expect();
@@ -172,11 +183,14 @@ export function makeSlides({ h, textButton, guard }, store, { save }, loading, {
     foot,
     buttons,
     press: (/** @type {any} */ { key }, /** @type {boolean} */ pressing) => press(key, pressing),
-    /** After a link has been opened: go to the step of its scene. */
+    /** After a link has been opened: go to the step of its slide, in its mode. */
     align: guard(() => {
       if (!isPresenting(state) || !state.steps.length) return;
       const slide = current();
-      if (slide && slide.name !== STEPS && slide.step !== state.step) show(slide);
+      if (!slide) return;
+      const wanted = viewOf(slide);
+      const differs = ["mode", "group_by", "slides"].some((name) => wanted[name] !== state.view[name]);
+      if (differs || slide.step !== state.step) show(slide);
     }),
     /** What is said of the slide to screen readers; empty if there is none. */
     words: () => (isPresenting(state) && current() ? `${current()?.title}. ${current()?.sentence}` : ""),
