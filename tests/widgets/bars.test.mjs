@@ -203,3 +203,12 @@ test("numbers have three digits", () => {
     "4e9",
   ]);
 });
+
+test("a chart can be copied, its table not", () => {
+  const { el, close } = open(JSON.stringify(bars()));
+  const [copy, toggle] = ["Copy SVG", "Table"].map((words) => el.button(words));
+  assert.ok(!copy.hidden);
+  toggle.dispatch("click");
+  assert.ok(copy.hidden);
+  close();
+});

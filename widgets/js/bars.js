@@ -14,10 +14,17 @@ import { errorText } from "./shared/contract.js";
 import { maker, uniqueName } from "./shared/elements.js";
 import { FONT, prepareMeasuring } from "./shared/measuring.js";
 import { asDict } from "./shared/reading.js";
+import { copyOrSave, escaped, insideOf, svgFile } from "./shared/svg_file.js";
 import { TONES, applyPalette, heightOf, paletteFor, watchTheme } from "./shared/theme.js";
 import { onChangesTogether } from "./shared/traits.js";
 
 /** @typedef {import("./bars/reading.js").Bars} Bars */
+
+const COPY = "Copy SVG";
+/** How long its button says what was done. */
+const SAID_MS = 2000;
+/** Height of the title of a copied chart. */
+const HEAD = 30;
 
 const STYLE = `
 .ceb-root{box-sizing:border-box;width:100%;font:13px/1.4 ${FONT};color:var(--ceb-fg);background:var(--ceb-bg);border:1px solid var(--ceb-line);border-radius:8px;overflow:hidden;text-align:left}
@@ -64,17 +71,32 @@ function render({ model, el }) {
   const title = h("h2");
   const legend = h("ul", { class: "ceb-legend", "aria-label": "Series" });
   const toggle = h("button", { type: "button", "aria-pressed": "false", text: "Table", onclick: toggleTable });
+  const copy = h("button", { type: "button", text: COPY, title: "Copy the chart as SVG", onclick: copyChart });
   const body = h("div", { class: "ceb-body" });
   const note = h("p", { class: "ceb-note" });
   const root = h(
     "div",
     { class: "ceb-root", role: "region", "aria-label": "Bars", "data-lm-suppress-shortcuts": "true" },
-    h("div", { class: "ceb-head" }, title, legend, toggle),
+    h("div", { class: "ceb-head" }, title, legend, copy, toggle),
     body,
     note,
   );
 
   const options = () => asDict(model.get("options"));
+
+  async function copyChart() {
+    const chart = body.firstChild;
+    const [wide, high] = ["width", "height"].map((side) => Number(chart.getAttribute(side)));
+    const { roles } = paletteFor(doc, options().theme);
+    const heading = `<text x="8" y="18" font-size="14" font-weight="600" fill="${roles.fg}">${escaped(title.textContent)}</text>`;
+    const drawing = `<g transform="translate(8 ${HEAD})">${insideOf(chart)}</g>`;
+    copy.textContent = await copyOrSave(
+      doc,
+      svgFile(wide + 16, high + HEAD, roles.panel, heading + drawing),
+      "chart.svg",
+    );
+    setTimeout(() => (copy.textContent = COPY), SAID_MS);
+  }
 
   function colours() {
     const { theme, height } = options();
@@ -103,6 +125,7 @@ function render({ model, el }) {
     note.textContent = bars ? bars.note : "";
     note.hidden = !note.textContent;
     toggle.hidden = !bars;
+    copy.hidden = !bars || showTable;
     toggle.setAttribute("aria-pressed", String(showTable));
     root.setAttribute("aria-label", bars && bars.title ? bars.title : "Bars");
     legend.replaceChildren(...entries);

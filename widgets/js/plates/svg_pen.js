@@ -1,9 +1,7 @@
 /** A pen with the methods of a canvas that plates are painted with; it writes SVG elements in place of pixels. */
 
 import { short } from "../picture/shapes.js";
-
-/** Text inside an element or an attribute. @param {string} words */
-export const escaped = (words) => words.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
+import { escaped } from "../shared/svg_file.js";
 
 /** Text anchors by the alignment of a canvas. */
 const ANCHORS = { left: "start", center: "middle", right: "end" };
