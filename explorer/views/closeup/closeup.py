@@ -6,7 +6,7 @@ import numpy as np
 
 from explorer.views.box import box_id
 from explorer.views.closeup.code import code_view
-from explorer.views.closeup.memory import memory_view
+from explorer.views.closeup.memory import known_read, memory_view, reads_of
 from explorer.views.closeup.parameters import parameters_view
 from explorer.views.index import TraceIndex
 from explorer.views.plates.cells import Plate, plates_of
@@ -20,11 +20,12 @@ def closeup(index: TraceIndex, step: int, ids: Sequence[int]) -> CloseupView | N
     if found is None:
         return None
     at, plate = found
+    reads, read = reads_of(index, at, plate), known_read(index, at, plate)
     return {
         "title": title_of(plate),
-        "memory": memory_view(index, at, plate),
+        "memory": memory_view(plate, reads, read),
         "parameters": parameters_view(plate),
-        "code": code_view(index, at, plate),
+        "code": code_view(plate, reads, read),
     }
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from explorer.trace import NodeRecord
-from explorer.views.closeup.memory import Reads, known_read, reads_of
+from explorer.views.closeup.memory import Reads
 from explorer.views.closeup.parameters import shape_text
-from explorer.views.index import NodeRead, TraceIndex
+from explorer.views.index import NodeRead
 from explorer.views.plates.cells import Plate
 from widgets.schema import CodeView, StripView
 
@@ -13,15 +13,14 @@ MAX_SOURCES = 4
 """Maximum number of tensors that a concatenation names."""
 
 
-def code_view(index: TraceIndex, step: int, plate: Plate) -> CodeView:
+def code_view(plate: Plate, reads: Reads, read: NodeRead | None) -> CodeView:
     """Return the code of a folded layer, or of the first of separate layers; its formula is added by who knows it."""
     record = plate.record
     node = plate.ids[0]
-    read = known_read(index, step, plate)
     arguments = "".join(f", {name}" for name in record.parameters)
     return {
         "type": record.type,
-        "lines": [_read_line(record, reads_of(index, step, plate), read), f"y{node} = {record.title}(x{arguments})"],
+        "lines": [_read_line(record, reads, read), f"y{node} = {record.title}(x{arguments})"],
         "formula": "",
         "shapes": _shapes_text(record),
         "source": "",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from explorer.views.folds import READS
-from explorer.views.index import NodeRead, TraceIndex, cached
+from explorer.views.index import NodeRead, TraceIndex
 from explorer.views.plates.cells import Plate, last_unfolded, num_variables_of, plates_of
 from explorer.views.states import scopes_of
 from explorer.views.words import bytes_text, plural
@@ -22,13 +22,11 @@ class Reads:
     rows: Sequence[Sequence[int]]
 
 
-def memory_view(index: TraceIndex, step: int, plate: Plate) -> MemoryView:
-    """Return how a plate reads its inputs after a step."""
-    reads = reads_of(index, step, plate)
+def memory_view(plate: Plate, reads: Reads, read: NodeRead | None) -> MemoryView:
+    """Return how a plate reads its inputs; `read` is how a folded layer reads, if it is known."""
     arity = max(map(len, reads.rows), default=0)
     shown = max(1, MAX_LINES // max(1, arity))
     rows, total = reads.rows[:shown], len(reads.rows)
-    read = known_read(index, step, plate)
     copied = read.copied_bytes if read is not None else 0
     return {
         "sentence": _sentence(plate, reads, read),
@@ -121,12 +119,15 @@ def _reads_of_layers(index: TraceIndex, step: int, plate: Plate) -> Reads:
     return _reads([[(owner[source], slot[source]) for source in inputs[cell.layer]] for cell in plate.cells])
 
 
-@cached
 def _positions(index: TraceIndex, step: int) -> tuple[dict[int, Plate], dict[int, int]]:
-    """Return the plate and the position in it of each layer."""
-    plates = plates_of(index, step).plates
-    cells = [(plate, i, cell.layer) for plate in plates for i, cell in enumerate(plate.cells)]
-    return {layer: plate for plate, _, layer in cells}, {layer: i for _, i, layer in cells}
+    """Return the plate and the position in it of each layer; they are kept for one step, since they may be many."""
+    known = index.cache.get((_positions,))
+    if known is None or known[0] != step:
+        plates = plates_of(index, step).plates
+        cells = [(plate, i, cell.layer) for plate in plates for i, cell in enumerate(plate.cells)]
+        owner = {layer: plate for plate, _, layer in cells}
+        known = index.cache[(_positions,)] = (step, owner, {layer: i for _, i, layer in cells})
+    return known[1], known[2]
 
 
 def _reads(table: Sequence[Sequence[tuple[Plate, int]]]) -> Reads:

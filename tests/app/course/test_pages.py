@@ -109,7 +109,7 @@ class TestViews:
 
     def test_each_drawing_is_included_once_and_no_script_ends_early(self, shown: str) -> None:
         for module in ("graph", "bars", "question"):
-            assert shown.count(f"var {module}_default = {{ render }};") == 1
+            assert shown.count(f"var {module}_default={{render}};") == 1
         assert shown.count("<script") == shown.count("</script>") == 5
         assert "alert(1)</script>" not in shown
 
