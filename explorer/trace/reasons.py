@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from explorer.trace.events import TENSOR, MatchFound, RuleDescription
 from explorer.trace.records import NodeRecord
+from explorer.trace.refusal import type_words
 from explorer.trace.steps import MAX_NEAR_MISSES, MatchRefused, Step
 
 ANY_OPERATOR, OR = "any operator", " or "
@@ -84,8 +85,8 @@ def reason_without_refusal(rule: RuleDescription, context: NodeContext, step: St
     if fits or over:
         return "it was not tried here, or its reason was not kept"
     if rule.kind == "parameter":
-        return f"no parameter of node {node} holds a {wanted}"
-    return f"node {node} is a {record.type}; {rule.pattern} begins with a {wanted}"
+        return f"no parameter of node {node} holds a {type_words(wanted)}"
+    return f"node {node} is a {type_words(record.type)}; {rule.pattern} begins with a {type_words(wanted)}"
 
 
 def reason_of_pass(

@@ -13,6 +13,20 @@ SWITCHED_OFF = "switched off"
 """What a refusal of the kind `DECLINED` has found if the rule was not asked because the user switched it off."""
 
 
+def type_words(name: object) -> str:
+    """The class of a layer or of a parameter node in words; operators keep their names.
+
+    >>> type_words("TorchSumLayer"), type_words("TorchSoftmaxParameter"), type_words("bmm")
+    ('Sum layer', 'Softmax parameter', 'bmm')
+    """
+    words = str(name)
+    for ending in ("Layer", "Parameter"):
+        title = words.removeprefix("Torch").removesuffix(ending)
+        if words.endswith(ending) and title:
+            return f"{title} {ending.lower()}"
+    return words
+
+
 class RefusalKind(Enum):
     """Why an attempt failed, in the order in which the matcher, and then the driver, asks at an entry.
 
@@ -106,7 +120,8 @@ class RefusalKind(Enum):
         >>> RefusalKind.CONFIG_DIFFERS.ask(1, "arity").text
         'is arity 1?'
         """
-        return Question(self.value, what, self.question.format(wanted=wanted, what=what))
+        words = type_words(wanted) if self is RefusalKind.WRONG_TYPE else wanted
+        return Question(self.value, what, self.question.format(wanted=words, what=what))
 
 
 class Question(NamedTuple):
@@ -170,10 +185,11 @@ class Refusal:
 
     def _format(self, template: str) -> str:
         detail = self.inner[0].reason if self.inner else self.found
+        is_type = self.kind is RefusalKind.WRONG_TYPE
         return template.format(
             node=self.node,
-            found=self.found,
-            wanted=self.wanted,
+            found=type_words(self.found) if is_type else self.found,
+            wanted=type_words(self.wanted) if is_type else self.wanted,
             what=self.what,
             next_entry=self.entry + 1,
             a="a " if str(self.wanted)[:1].isupper() else "",  # types of layers; operators have small letters

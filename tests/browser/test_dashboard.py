@@ -91,7 +91,7 @@ def test_why_not_answers_at_a_near_miss(dashboard: Open) -> None:
     near = next(node["id"] for node in page.picture()["nodes"] if any(b["sign"] == "?" for b in node["badges"]))
     page.page.locator(f".ce-box[data-id='{near}']").first.click()
     page.see("Why not SumCollapse at node")
-    page.see("not a TorchSumLayer")
+    page.see("not a Sum layer")
     assert page.trait("selection") == [near]
 
 

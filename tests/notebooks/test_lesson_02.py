@@ -23,7 +23,7 @@ def _layers(*entries: type, **more: Any) -> LayerOptPattern:
     ("answer", "expected"),
     [
         (_layers(TorchHadamardLayer, TorchSumLayer, TorchSumLayer), "At upper, layer 11, it stops at entry 1"),
-        (_layers(TorchSumLayer, TorchSumLayer, TorchSumLayer), "it stops at entry 3: node 9 is a TorchHadamardLayer"),
+        (_layers(TorchSumLayer, TorchSumLayer, TorchSumLayer), "it stops at entry 3: node 9 is a Hadamard layer"),
         (_layers(TorchSumLayer, TorchSumLayer), "it matches 2 layers, [11, 10]; expected three"),
         (_layers(TorchSumLayer, config_patterns=({"arty": 1},)), "The matcher cannot use this pattern"),
         (_layers(SumLayer, SumLayer, HadamardLayer), "SumLayer is not a type of compiled layers"),

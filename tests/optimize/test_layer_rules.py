@@ -222,7 +222,7 @@ def test_a_kronecker_product_that_is_not_the_whole_weight_is_not_shattered():
     assert types_above_inputs(module) == ["Sum"]
     assert watcher.refusals_of("DenseKronecker") == [
         "the parameter 'weight' of node 1 does not match KroneckerOut "
-        "(node 3 is a TorchSoftmaxParameter, not a TorchKroneckerParameter)"
+        "(node 3 is a Softmax parameter, not a Kronecker parameter)"
     ]
 
 

@@ -244,7 +244,7 @@ def test_a_circuit_trace_of_version_1_is_still_read():
         "  became step 3 (optimize/round 1/fuse): Candecomp: 12, 11 -> 16",
         "  now 16, slice 0",
     ]
-    assert trace.why_not("SumCollapse", 12).reason == "node 11 is a TorchHadamardLayer, not a TorchSumLayer"
+    assert trace.why_not("SumCollapse", 12).reason == "node 11 is a Hadamard layer, not a Sum layer"
     assert [group.node for group in trace.fold_groups()] == [17, 18, 15, 16]
     assert trace.near_misses("Mixing")[0].blocked == 4
     assert str(explorer.rerun(trace, explorer.TorchCompiler()).graph_at(0)) == str(trace.graph_at(0))

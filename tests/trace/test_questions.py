@@ -81,12 +81,12 @@ def test_lineage_of_an_unknown_node_is_a_typed_error(blackboard):
 def test_why_not_shows_the_matchers_questions_up_to_the_refusal(blackboard):
     answer = blackboard.why_not("SumCollapse", 7, step="optimize/round 1/fuse")
     assert str(answer) == snapshot("""\
-SumCollapse at node 7 (step 3): node 5 is a TorchHadamardLayer, not a TorchSumLayer
-  entry 1, node 7: is it a TorchSumLayer? yes
+SumCollapse at node 7 (step 3): node 5 is a Hadamard layer, not a Sum layer
+  entry 1, node 7: is it a Sum layer? yes
   entry 1, node 7: does it read at most one node? yes
   entry 1, node 7: is arity 1? yes
   entry 1, node 7: does it read a node? yes
-  entry 2, node 5: is it a TorchSumLayer? no\
+  entry 2, node 5: is it a Sum layer? no\
 """)
 
 
@@ -105,7 +105,7 @@ def test_why_not_names_the_winner_of_a_lost_conflict(conflict):
 
 
 def test_why_not_at_a_node_of_a_different_type_names_both_types(blackboard):
-    assert "is a TorchCategoricalLayer" in blackboard.why_not("Tucker", 0).reason
+    assert "is a Categorical layer" in blackboard.why_not("Tucker", 0).reason
 
 
 def test_why_not_of_an_unknown_pattern_lists_the_known_ones(blackboard):

@@ -69,7 +69,7 @@ def test_a_reason_over_the_limit_is_reported_as_not_kept(blackboard):
 
 def test_a_node_of_a_different_type_is_named_only_if_every_near_miss_was_kept(blackboard):
     trace = as_loaded(blackboard, {FUSE: {"refusals": ()}})
-    begins = "node 0 is a TorchCategoricalLayer; SumCollapse begins with a TorchSumLayer"
+    begins = "node 0 is a Categorical layer; SumCollapse begins with a Sum layer"
     assert trace.why_not("SumCollapse", 0, FUSE).reason == begins
     assert trace.why_not("SumCollapse", 7, FUSE).reason == "it was not tried here, or its reason was not kept"
 

@@ -64,8 +64,8 @@ def test_details_of_a_layer_that_was_fused():
                 ],
             ],
             "Why not": [
-                ["SumCollapse", "node 4 is a TorchHadamardLayer, not a TorchSumLayer"],
-                ["Tucker", "node 4 is a TorchHadamardLayer, not a TorchKroneckerLayer"],
+                ["SumCollapse", "node 4 is a Hadamard layer, not a Sum layer"],
+                ["Tucker", "node 4 is a Hadamard layer, not a Kronecker layer"],
                 ["Mixing", "node 5 has arity 1, wanted at least 2"],
             ],
             "Lineage": [

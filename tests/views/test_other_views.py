@@ -71,14 +71,14 @@ def test_why_not_shows_the_questions_of_the_matcher():
             "rows": [
                 ["pattern", "SumCollapse"],
                 ["expected layers", "Sum over Sum"],
-                ["answer", "node 5 is a TorchHadamardLayer, not a TorchSumLayer"],
+                ["answer", "node 5 is a Hadamard layer, not a Sum layer"],
             ],
             "lines": [
-                "entry 1, node 7: is it a TorchSumLayer? yes",
+                "entry 1, node 7: is it a Sum layer? yes",
                 "entry 1, node 7: does it read at most one node? yes",
                 "entry 1, node 7: is arity 1? yes",
                 "entry 1, node 7: does it read a node? yes",
-                "entry 2, node 5: is it a TorchSumLayer? no",
+                "entry 2, node 5: is it a Sum layer? no",
             ],
         }
     )
@@ -88,7 +88,7 @@ def test_why_not_of_a_loaded_trace_has_the_answer(tmp_path):
     index_of("blackboard").trace.save(tmp_path / "trace.json")
     index = TraceIndex(explorer.Trace.load(tmp_path / "trace.json"))
     assert section(why_not(index, "SumCollapse", 7, 3), "Why not")["rows"][-1] == snapshot(
-        ["answer", "node 5 is a TorchHadamardLayer, not a TorchSumLayer"]
+        ["answer", "node 5 is a Hadamard layer, not a Sum layer"]
     )
 
 

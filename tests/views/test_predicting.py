@@ -173,7 +173,7 @@ def test_feedback_on_a_match_quotes_the_matcher():
         [
             [
                 "Does the pattern SumCollapse (Sum over Sum) match at layer 5?",
-                "No. Node 4 is a TorchHadamardLayer, not a TorchSumLayer.",
+                "No. Node 4 is a Hadamard layer, not a Sum layer.",
             ],
             [
                 "Does the pattern SumCollapse (Sum over Sum) match at layer 6?",

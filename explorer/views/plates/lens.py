@@ -22,7 +22,6 @@ MAX_LINES = 20
 """Maximum number of lines that are drawn thick at a layer that refused."""
 WHOLE = (RefusalKind.DECLINED, RefusalKind.REVERTED)
 """Kinds of refusals after the whole pattern has matched."""
-TYPE = re.compile(r"\bTorch(\w+?)(?:Layer|Parameter)\b")
 NODE = re.compile(r"\bnode (\d+)\b")
 
 
@@ -105,7 +104,7 @@ def _near_miss(index: TraceIndex, step: int, miss: MatchRefused) -> AttemptView:
         while len(cells) < len(rule.entries) and graph.inputs[cells[-1]]:
             cells.append(graph.inputs[cells[-1]][0])
     where = f" in {miss.parameter_path}" if miss.parameter_path else ""
-    reason = TYPE.sub(r"\1", refusal.reason if where else NODE.sub(r"#\1", refusal.reason, count=1))
+    reason = refusal.reason if where else NODE.sub(r"#\1", refusal.reason, count=1)
     view: AttemptView = {
         "cells": cells,
         "verdict": f"It stops at its {ordinal(refusal.entry + 1)} entry{where}: {reason}.",

@@ -220,7 +220,7 @@ def test_the_matcher_explains_each_question():
     trace = explorer.record(load_named("near-misses"))
     checks, answer = explain_pattern(trace, 3, sums(), 8)
     assert [str(check) for check in checks] == [
-        "entry 1, node 8: is it a TorchSumLayer? yes",
+        "entry 1, node 8: is it a Sum layer? yes",
         "entry 1, node 8: does it read at most one node? no",
     ]
     assert answer == "node 8 reads 2 nodes; only the last entry may read more than one"

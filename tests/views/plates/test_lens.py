@@ -101,7 +101,7 @@ def test_a_rule_is_a_small_picture_with_its_questions():
                     "title": "Sum",
                     "kind": "sum",
                     "questions": [
-                        "is it a Sum?",
+                        "is it a Sum layer?",
                         "does it read at most one node?",
                         "is arity 1?",
                         "does it read a node?",
@@ -110,7 +110,7 @@ def test_a_rule_is_a_small_picture_with_its_questions():
                 {
                     "title": "Hadamard",
                     "kind": "product",
-                    "questions": ["is it a Hadamard?", "is it read by at most one node?", "is it not an output?"],
+                    "questions": ["is it a Hadamard layer?", "is it read by at most one node?", "is it not an output?"],
                 },
             ],
             "makes": [{"title": "CPT", "kind": "fused"}],
@@ -149,7 +149,7 @@ def test_a_file_has_the_same_lenses_and_an_old_one_those_without_questions(tmp_p
     text = (tmp_path / "t.json").read_text().replace('"questions"', '"unknown"')
     (tmp_path / "old.json").write_text(text)
     old = before(TraceIndex(Trace.load(tmp_path / "old.json")), 3)
-    assert old.get("rules", {})["SumCollapse"]["finds"][0]["questions"] == ["is it a Sum?"]
+    assert old.get("rules", {})["SumCollapse"]["finds"][0]["questions"] == ["is it a Sum layer?"]
     assert {attempt.get("question") for lens in lenses(old, "near-miss") for attempt in lens["attempts"]} == {None, 1}
 
 
