@@ -42,6 +42,9 @@ class Shape:
     places: tuple[tuple[int, int, int, int], ...]
     units: tuple[int, int]
     unit: tuple[float, float]
+    above: float = 0.0
+    below: float = 0.0
+    """Pixels of the variables above and below those of the cells, so that variables are at one height in all plates."""
 
     @property
     def width(self) -> float:
@@ -133,9 +136,9 @@ class _Column:
         y = top + (height - self.height) / 2
         found: list[Placed] = []
         for (plate, shape), gap in zip(self.parts, self.gaps, strict=True):
-            y += ABOVE
+            y += ABOVE + shape.above
             found.append(Placed(plate, left + (self.width - shape.width) / 2, y, self.width + LEVEL_GAP - 10, shape))
-            y += shape.height + BELOW + gap
+            y += shape.height + shape.below + BELOW + gap
         return found
 
 
@@ -143,7 +146,8 @@ def _column(parts: Sequence[tuple[Plate, Shape]], label_width: Labels, rooms: Ro
     width = max(max(shape.width, label_width(plate)) for plate, shape in parts)
     ids = [plate.id for plate, _ in parts]
     gaps = [*(PLATE_GAP + rooms.get(neighbours, 0.0) for neighbours in pairwise(ids)), 0.0]
-    height = sum(shape.height + ABOVE + BELOW for _, shape in parts) + sum(gaps)
+    heights = (shape.above + shape.height + shape.below for _, shape in parts)
+    height = sum(height + ABOVE + BELOW for height in heights) + sum(gaps)
     return _Column(parts, gaps, width, height)
 
 
@@ -202,14 +206,17 @@ def _line(cells: Sequence[Cell], grid: Grid) -> Shape | None:
     row = min(CELL, SIDE / grid.width)
     if row < MIN_ROW:
         return None
+    regions = [cell.region for cell in cells if cell.region is not None]
+    if len(regions) < len(cells):
+        return None
+    first, last = min(region.left for region in regions), max(region.right for region in regions)
     ends: list[int] = []
     places: dict[int, tuple[int, int, int, int]] = {}
-    for i, region in sorted(enumerate(cell.region for cell in cells), key=lambda one: one[1].left if one[1] else 0):
-        if region is None:
-            return None
+    for i, region in sorted(enumerate(regions), key=lambda one: one[1].left):
         lane = next((lane for lane, end in enumerate(ends) if end <= region.left), len(ends))
         ends[lane : lane + 1] = [region.right]
-        places[i] = (lane, region.left, 1, region.right - region.left)
+        places[i] = (lane, region.left - first, 1, region.right - region.left)
     if len(ends) > MAX_LANES:
         return None
-    return Shape(tuple(places[i] for i in range(len(cells))), (len(ends), grid.width), (CELL, row))
+    ordered = tuple(places[i] for i in range(len(cells)))
+    return Shape(ordered, (len(ends), last - first), (CELL, row), first * row, (grid.width - last) * row)
