@@ -38,7 +38,7 @@ def test_a_refusal_in_a_parameter_belongs_to_the_layer_not_to_the_layer_of_that_
     assert trace.why_not("LogSoftmax", 7, PARAMETERS).reason.startswith("in 7.weight: node 0 is read by 3 nodes")
     answer = trace.why_not("LogSoftmax", 0, PARAMETERS)
     assert answer.refusal is None
-    assert answer.reason == "no parameter of node 0 holds a TorchLogParameter"
+    assert answer.reason == "no parameter of node 0 holds a Log parameter"
 
 
 def test_a_match_in_a_parameter_belongs_to_the_layer_not_to_the_layer_of_that_number(blackboard):
