@@ -2,7 +2,7 @@
 
 import { attemptOf, beatsOf, doneBefore, lensHull, numberOf } from "../plates/lens.js";
 import { HULL_WORDS } from "../picture/words.js";
-import { isAsking, isDrawer, lensOf } from "./state.js";
+import { isAsking, isNarrow, lensOf } from "./state.js";
 
 /**
  * @typedef {import("../picture/types.js").Attempt} Attempt
@@ -126,7 +126,7 @@ export function makeLens({ h, s, button, guard }, store, selecting) {
       doneWords.textContent = `After ${count(before.count)} ${before.count === 1 ? "match" : "matches"}: ${count(layers - before.saved)} layers`;
       const beats = beatsOf(attempt, rule, hull.kind === "near-miss");
       const over = lensOf(state).beats >= beats.length;
-      element.setAttribute("class", `ce-lens${isDrawer(state) ? " ce-lens-over" : ""}`);
+      element.setAttribute("class", `ce-lens${isNarrow(state) ? " ce-lens-over" : ""}`);
       element.replaceChildren(
         h("h2", {}, h("span", { text: rule.name }), h("em", { text: HULL_WORDS[hull.kind] || hull.kind }), close),
         h("p", { text: rule.meaning }),
@@ -143,6 +143,7 @@ export function makeLens({ h, s, button, guard }, store, selecting) {
 
 export const STYLE = `
 .ce-lens{flex:0 0 316px;min-width:0;overflow:auto;border-left:1px solid var(--ce-line);background:var(--ce-panel);padding:10px 12px 14px}
+.ce-compact .ce-lens{flex-basis:280px;padding:6px 10px 10px}
 .ce-lens-over{position:absolute;right:0;top:0;bottom:0;width:min(300px,86%);z-index:3;box-shadow:-4px 0 18px var(--ce-shade)}
 .ce-lens h2{display:flex;align-items:center;gap:8px;font-size:14px;line-height:1.3;margin:0 0 4px;font-weight:650;color:inherit}
 .ce-lens h2 em{flex:1;font-style:normal;font-weight:400;color:var(--ce-muted);font-size:12.5px}

@@ -17,6 +17,9 @@ import { attemptOf, beatsOf } from "./lens.js";
 const [SIZE, TAG] = [12, 20];
 const PAD = 3;
 
+/** Whether the tag of an entry is above its cell. @param {number} entry */
+const isAbove = (entry) => entry % 2 === 0;
+
 /** @type {WeakMap<Picture, Map<number, Area>>} */
 const known = new WeakMap();
 
@@ -39,13 +42,19 @@ export function makeDocking({ s }) {
   /** @type {any[]} */
   let blamed = [];
 
-  /** @param {string} title @param {number} side @param {number} entry @param {Area} area @param {number} k @param {number} below tags above it */
-  function dock(title, side, entry, area, k, below) {
+  /**
+   * The frame of an entry and its tag, by turns above and below the cell, so that those of neighbours do not meet.
+   * @param {string} title @param {number} side @param {number} entry @param {Area} area @param {number} k
+   * @param {number} number of tags that the cell has on this side
+   */
+  function dock(title, side, entry, area, k, number) {
     const words = `${entry + 1} ${title}`;
     const pad = (PAD + (side ? 4 : 0)) / k;
     const frame = { x: area.x - pad, y: area.y - pad, width: area.w + 2 * pad, height: area.h + 2 * pad, rx: 4 / k };
     const width = textWidth(words, SIZE, true) + 12;
-    const scale = `translate(${area.x + area.w / 2} ${area.y - pad}) scale(${1 / k}) translate(0 ${-4 - TAG * below})`;
+    const y = isAbove(entry) ? area.y - pad : area.y + area.h + pad;
+    const shift = isAbove(entry) ? -4 - TAG * number : TAG + TAG * number;
+    const scale = `translate(${area.x + area.w / 2} ${y}) scale(${1 / k}) translate(0 ${shift})`;
     const tag = s(
       "g",
       { transform: scale, class: "ce-dock-tag" },
@@ -67,15 +76,16 @@ export function makeDocking({ s }) {
   function build(picture, hull, attempt, k) {
     const areas = areasOf(picture);
     const titles = (/** @type {string} */ name) => picture.rules.get(name)?.finds.map(({ title }) => title) || [];
-    /** How many tags each layer has. @type {Map<number, number>} */
+    /** How many tags each layer has above and below. @type {Map<string, number>} */
     const tags = new Map();
     /** @param {number[]} cells @param {number} side @param {string} rule */
     const dockAll = (cells, side, rule) =>
       cells.flatMap((layer, entry) => {
         const area = areas.get(layer);
-        const below = tags.get(layer) || 0;
-        tags.set(layer, below + 1);
-        return area ? [dock(titles(rule)[entry] || rule, side, entry, area, k, below)] : [];
+        const place = `${layer} ${isAbove(entry)}`;
+        const number = tags.get(place) || 0;
+        tags.set(place, number + 1);
+        return area ? [dock(titles(rule)[entry] || rule, side, entry, area, k, number)] : [];
       });
     const rival = attempt.rival;
     docks = dockAll(attempt.cells, 0, hull.lens?.rule || "");
@@ -85,17 +95,22 @@ export function makeDocking({ s }) {
       const [from, to] = [areas.get(attempt.lines[at]), areas.get(attempt.lines[at + 1])];
       if (from && to) blamed.push(line(from, to));
     }
+    const refused = attempt.cells.length - 1;
     const sign =
-      hull.kind === "near-miss" ? signOf(hull.lens?.sign || "", areas.get(attempt.cells.at(-1) ?? -1), k) : [];
+      hull.kind === "near-miss" ? signOf(hull.lens?.sign || "", areas.get(attempt.cells[refused]), k, refused) : [];
     blamed.push(...sign);
     element.replaceChildren(...blamed, ...docks.map(({ group }) => group));
   }
 
-  /** The reason in a few words, below the layer that refused. @param {string} words @param {Area | undefined} area @param {number} k */
-  function signOf(words, area, k) {
+  /**
+   * The reason in a few words, below the layer that refused.
+   * @param {string} words @param {Area | undefined} area @param {number} k @param {number} entry
+   */
+  function signOf(words, area, k, entry) {
     if (!area || !words) return [];
     const width = textWidth(`✕ ${words}`, SIZE, true) + 14;
-    const place = `translate(${area.x + area.w / 2} ${area.y + area.h}) scale(${1 / k})`;
+    const below = isAbove(entry) ? 0 : TAG;
+    const place = `translate(${area.x + area.w / 2} ${area.y + area.h}) scale(${1 / k}) translate(0 ${below})`;
     const rect = s("rect", { x: -width / 2, y: 8, width, height: 20, rx: 5 });
     return [
       s(
