@@ -226,3 +226,27 @@ def test_the_close_up_shows_the_copy_of_a_gather_and_colours_cells_by_their_valu
     page.clock.run_for(MOVED_MS)
     assert "The output is −183.71 after each of these 6 steps." in panel.inner_text()
     assert len(ink(page, 0)) > len(kinds) + 2
+
+
+def test_the_rule_lens_docks_a_match_question_by_question_and_closes_by_key(digits: Opener) -> None:
+    page = digits(FUSE)
+    page.keyboard.press("]")
+    page.clock.run_for(1_000)
+    assert 0 < len(words(page, ".ce-lens-yes")) < 7
+    page.clock.run_for(MOVED_MS)
+    assert len(words(page, ".ce-lens-yes")) == 7
+    assert words(page, ".ce-lens-place b") == ["Match 1 of 85"]
+    assert words(page, ".ce-dock-match .ce-dock-tag") == ["1 Sum", "2 Hadamard"]
+    frame, cell = page.locator(".ce-dock-frame").first, page.locator(".ce-plate-face").nth(3)
+    inner, outer = frame.bounding_box(), cell.bounding_box()
+    assert inner is not None
+    assert outer is not None
+    assert outer["x"] - 8 < inner["x"] < outer["x"] + outer["width"]  # the entry is at its cell, not at its card
+    page.keyboard.press("}")
+    page.keyboard.press("}")
+    page.locator(".ce-lens-done input").check()
+    page.clock.run_for(MOVED_MS)
+    assert words(page, ".ce-lens-done") == ["After 2 matches: 168 layers"]
+    page.keyboard.press("Escape")
+    page.clock.run_for(MOVED_MS)
+    assert not page.locator(".ce-lens").is_visible()
