@@ -62,7 +62,7 @@ class PlateView(TypedDict):
     calls: str
     """`64 calls`; `64 → 1 call` if the step folded it."""
     news: str
-    """What the step rewrote: `was Hadamard + Sum`; empty if nothing."""
+    """What the step rewrote: `was Hadamard + Sum`; before it, what was blocked: `16 of 20 matched`; or empty."""
     reads: str
     """How a folded layer reads its inputs: `gather, copies 64 KiB`; empty for others."""
     shape: str

@@ -8,6 +8,7 @@ from explorer.views.changes import APPLIED, LOST, match_roles
 from explorer.views.hulls import near_miss_nodes
 from explorer.views.index import TraceIndex, cached
 from explorer.views.lanes import LayerTimes
+from explorer.views.plates.blocked import blocked_text, blocking_layers
 from explorer.views.plates.cells import UNKNOWN, Plate, grid_of, plates_of
 from explorer.views.plates.layout import MARGIN, Placed, Shape, Stage, place_plates, shape_of
 from explorer.views.plates.links import missed_links
@@ -71,7 +72,7 @@ def plate_view(index: TraceIndex, step: int, name: str, *, at: int, near_misses:
         "gap": 0.0 if plate.node is not None else min(MAX_GAP, narrow / 4),
         "room": placed.room,
         "calls": calls_text(index, step if marked and at == step else 0, plate),
-        "news": news_text(index, step, plate) if marked and at == step else "",
+        "news": _news(index, step, plate, at) if marked else "",
         "reads": reads_text(index, plate),
         "shape": shape_text(plate),
     }
@@ -79,6 +80,11 @@ def plate_view(index: TraceIndex, step: int, name: str, *, at: int, near_misses:
     if marks:
         view["marks"] = marks
     return view
+
+
+def _news(index: TraceIndex, step: int, plate: Plate, at: int) -> str:
+    """Return what the step did to a plate, or, before the step, how many matches were blocked there."""
+    return news_text(index, step, plate) if at == step else blocked_text(index, step, plate)
 
 
 def _marks(index: TraceIndex, step: int, plate: Plate, at: int, pattern: str | None) -> dict[str, list[int]]:
@@ -96,6 +102,8 @@ def _marks(index: TraceIndex, step: int, plate: Plate, at: int, pattern: str | N
             found.setdefault("lost", set()).add(cell.layer)
     if pattern is not None:
         found["near-miss"] = _missed_layers(index, step, pattern)
+    elif at < step:
+        found["near-miss"] = blocking_layers(index, step)
     if not found:
         return {}
     positions = {cell.layer: i for i, cell in enumerate(plate.cells) if cell.layer != UNKNOWN}

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from explorer.trace import MatchFound, MatchLost, MatchRefused, Refusal, RefusalKind, RuleDescription
 from explorer.views.hulls import Stop, near_miss_nodes, stops_of
 from explorer.views.index import TraceIndex, owner
+from explorer.views.plates.blocked import WHOLE
 from explorer.views.plates.rules import parts_of
 from explorer.views.sentences import titles_of
 from explorer.views.words import ordinal
@@ -20,8 +21,6 @@ MAX_NEAR_MISSES = 25
 """Maximum number of near misses of a hull that are shown one by one."""
 MAX_LINES = 20
 """Maximum number of lines that are drawn thick at a layer that refused."""
-WHOLE = (RefusalKind.DECLINED, RefusalKind.REVERTED)
-"""Kinds of refusals after the whole pattern has matched."""
 NODE = re.compile(r"\bnode (\d+)\b")
 
 

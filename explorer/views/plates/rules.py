@@ -35,13 +35,9 @@ def _rule(index: TraceIndex, name: str) -> RuleView:
 
 
 def _questions(rule: RuleDescription) -> list[list[str]]:
-    """Return the questions at each entry, with the titles of types; without recorded questions, only the type."""
+    """Return the questions at each entry; without recorded questions, only the type."""
     asked = rule.questions or tuple((RefusalKind.WRONG_TYPE.ask(entry),) for entry in rule.entries)
-    titles = {entry: type_title(entry) for entry in rule.entries}
-    found = [
-        [question.text.replace(entry, titles[entry]) for question in questions]
-        for entry, questions in zip(rule.entries, asked, strict=True)
-    ]
+    found = [[question.text for question in questions] for questions in asked]
     if rule.guarded:
         found[-1].append(ACCEPTED)
     return found

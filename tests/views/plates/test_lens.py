@@ -153,6 +153,22 @@ def test_a_file_has_the_same_lenses_and_an_old_one_those_without_questions(tmp_p
     assert {attempt.get("question") for lens in lenses(old, "near-miss") for attempt in lens["attempts"]} == {None, 1}
 
 
+def test_a_plate_says_how_many_matches_were_blocked_there_and_marks_the_layers_that_blocked_them():
+    nodes = before(index_of("near-misses"), 3)["nodes"]
+    plates = [
+        (node["title"], node["plate"]["news"], node["plate"].get("marks", {})) for node in nodes if "plate" in node
+    ]
+    assert [plate for plate in plates if plate[1] or "near-miss" in plate[2]] == snapshot(
+        [
+            ("Hadamard", "", {"near-miss": [0]}),
+            ("Sum", "Candecomp: 2 blocked", {"matched": [2]}),
+            ("Hadamard", "", {"near-miss": [0]}),
+            ("Sum", "Candecomp: 1 blocked", {}),
+        ]
+    )
+    assert not any(node["plate"]["news"] for node in before(index_of("digits"), 3)["nodes"] if "plate" in node)
+
+
 def test_the_state_after_has_no_lenses():
     assert "rules" not in picture(index_of("conflict"), 3, "after", group_by="plates").view
     assert "rules" not in picture(index_of("conflict"), 3, "plain", group_by="plates").view
