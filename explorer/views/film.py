@@ -1,15 +1,17 @@
 """The film of a compilation: one frame per step that changed something, with its calls and its sentence."""
 
 from collections.abc import Mapping
+from itertools import pairwise
 
 from explorer.timings import Timing
 from explorer.trace import Step
 from explorer.views.costs import Measurements
 from explorer.views.index import TraceIndex
-from explorer.views.lanes import LayerTimes, in_order
+from explorer.views.lanes import LANES, LayerTimes, in_order
 from explorer.views.messages import rules_text
 from explorer.views.plates.drawing import small_plates
 from explorer.views.sentences import calls_of, sentence_of
+from explorer.views.words import time_text
 from widgets.schema import FrameView
 
 
@@ -23,11 +25,21 @@ def film(
 
     `times` are the measured times after steps, `layer_times` those of layers; `missing` says why a device has none.
     """
-    return [
+    frames = [
         _frame(index, step, (times or {}).get(step.index, {}), layer_times or {}, missing or {})
         for step in index.trace.steps
         if has_frame(step)
     ]
+    for before, after in pairwise(frames):
+        after["sentence"] += _gain_text(before.get("times", {}), after.get("times", {}))
+    return frames
+
+
+def _gain_text(before: Mapping[str, float], after: Mapping[str, float]) -> str:
+    """Say what a step bought in time: ` CPU: 2.3 ms → 0.4 ms.`"""
+    both = [lane for lane in in_order(after) if lane in before]
+    gains = [f"{LANES[lane]}: {time_text(before[lane])} → {time_text(after[lane])}" for lane in both]
+    return f" {', '.join(gains)}." if gains else ""
 
 
 def _frame(

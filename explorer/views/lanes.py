@@ -14,8 +14,8 @@ RECORDED = "recorded-"
 LANES: Mapping[str, str] = {
     CPU: "CPU",
     CUDA: "CUDA",
-    RECORDED + CPU: "CPU, recorded",
-    RECORDED + CUDA: "CUDA, recorded",
+    RECORDED + CPU: "CPU (recorded)",
+    RECORDED + CUDA: "CUDA (recorded)",
 }
 """The names of the lanes, in the order in which they are shown."""
 

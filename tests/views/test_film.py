@@ -96,3 +96,14 @@ def test_frames_have_the_times_of_steps_and_plates_those_of_their_layers_by_lane
     assert sum(ms["cpu"] for ms in plates) == pytest.approx(12 * 0.25)
     assert not any("recorded-cuda" in ms for ms in plates)  # times of another device do not divide it
     assert "times" not in film(index)[0]
+
+
+def test_a_sentence_says_what_a_step_bought_in_time_where_both_states_were_measured():
+    def timed(median):
+        return Timing("", "cpu", 256, Estimate(median, median, median, median, median, 20, 0.96))
+
+    index = index_of("conflict")
+    frames = film(index, {0: {"cpu": timed(3.0)}, 3: {"cpu": timed(2.0), "recorded-cuda": timed(1.0)}})
+    plain = film(index)
+    assert frames[1]["sentence"] == f"{plain[1]['sentence']} CPU: 3 ms → 2 ms."
+    assert frames[2]["sentence"] == plain[2]["sentence"]

@@ -191,7 +191,7 @@ test("the rows of the time line are in one unit: times of a device only if each 
     ["CPU before", "cpu", 9],
     ["CPU after", "cpu", 2],
   ]);
-  assert.deepEqual(lengths(frame(8, { "recorded-cuda": 1 })), [["CUDA, recorded runs", "recorded-cuda", 1]]);
+  assert.deepEqual(lengths(frame(8, { "recorded-cuda": 1 })), [["CUDA (recorded) runs", "recorded-cuda", 1]]);
   assert.deepEqual(lengths(), []);
 });
 

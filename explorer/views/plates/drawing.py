@@ -13,13 +13,19 @@ from explorer.views.plates.cells import UNKNOWN, Plate, grid_of, plates_of
 from explorer.views.plates.layout import MARGIN, Placed, Shape, Stage, place_plates, shape_of
 from explorer.views.plates.links import missed_links
 from explorer.views.plates.times import plate_times
-from explorer.views.plates.words import calls_text, label_width, news_text, reads_text, rewrites_by_layer, shape_text
+from explorer.views.plates.words import (
+    MAX_PAIRS,
+    calls_text,
+    label_width,
+    news_text,
+    reads_text,
+    rewrites_by_layer,
+    shape_text,
+)
 from widgets.schema import EdgeView, PlateView, SmallPlateView
 
 MAX_GAP = 5.0
 """The largest gap between the cells of separate layers, in pixels."""
-MAX_PAIRS = 20_000
-"""Beyond it, only the plates are connected, not their cells."""
 TURN = 10.0
 """Distance of an arrow that goes to the next line from the plates that it leaves and enters."""
 

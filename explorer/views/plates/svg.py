@@ -6,11 +6,10 @@ from html import escape
 from explorer.views.graph_svg import hull_element, tag_element
 from explorer.views.lines import Place
 from explorer.views.plates.svg_links import STYLE as LINK_STYLE, link_elements
+from explorer.views.plates.words import MAX_LINES
 from widgets.schema import EdgeView, LegendItem, NodeView, PictureView, PlateView
 from widgets.theme import LIGHT, heat
 
-MAX_LINES = 6_000
-"""Beyond this number plates are connected, not cells."""
 TITLE, LINE = 14.0, 12.5
 ABOVE, ABOVE_SHEETS, BELOW = 13.0, 18.0, 10.0
 CHARACTER = 6.6

@@ -1,15 +1,21 @@
 """What is written at a plate."""
 
+from collections.abc import Iterator
+
 from explorer.trace import Rewritten
 from explorer.views.boxes import results_text
 from explorer.views.changes import CHANGED, node_changes
 from explorer.views.index import TraceIndex, cached
-from explorer.views.plates.cells import Plate, Plates, plates_of
+from explorer.views.plates.cells import UNKNOWN, Plate, Plates, plates_of
 from explorer.views.sentences import titles_of
 from explorer.views.words import bytes_text, plural
 
 CHARACTER = 7.8
 """Estimated width of a character of a title, in pixels."""
+MAX_LINES = 6_000
+"""Beyond it, lines connect plates, not their cells, except those of the cell at the pointer."""
+MAX_PAIRS = 60_000
+"""Beyond it, it is not sent which cell reads which."""
 MIN_LABEL, MAX_LABEL = 78.0, 130.0
 """Room for `was Hadamard + Sum` with the gap to the next plate; longer labels are cut off."""
 
@@ -39,10 +45,22 @@ def reads_text(index: TraceIndex, plate: Plate) -> str:
 
 
 def note_of_plates(plates: Plates, noun: str) -> str:
-    """Return how much is shown, as in `149 layers in 5 plates: 23 calls`; `noun` is that of a cell."""
+    """Return how much is shown, as in `149 layers in 5 plates: 23 calls`, and what is not; `noun` is that of a cell."""
     cells = sum(len(plate.cells) for plate in plates.plates)
     calls = sum(plate.num_calls for plate in plates.plates)
-    return f"{plural(cells, noun)} in {plural(len(plates.plates), 'plate')}: {plural(calls, 'call')}."
+    shown = f"{plural(cells, noun)} in {plural(len(plates.plates), 'plate')}: {plural(calls, 'call')}."
+    return " ".join([shown, *_limits(plates)])
+
+
+def _limits(plates: Plates) -> Iterator[str]:
+    """Say which lines are not drawn, and why."""
+    reads = sum(map(len, plates.reads.values()))
+    if reads > MAX_PAIRS:
+        yield f"{reads:,} reads are too many to draw: a line is all reads between two plates."
+    elif reads > MAX_LINES:
+        yield f"{reads:,} reads: a line is all reads between two plates; point at a cell to see its own."
+    if any(plate.first_layer == UNKNOWN for plate in plates.plates):
+        yield "Which slice reads which is not known, because they were folded before the trace."
 
 
 def shape_text(plate: Plate) -> str:

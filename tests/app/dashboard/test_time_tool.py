@@ -166,7 +166,7 @@ def test_a_recorded_run_is_shown_as_a_measurement_is(reader: Reader, monkeypatch
     reader.tool.on_change(frozenset({"trace"}))
     reader.tool.recorded.value = file.path.name
     rows = {row[0]: row[1] for row in session.costs()["rows"]}
-    assert (rows["CPU, recorded"], rows["CUDA, recorded"]) == ("4 ms ± 3 ms", "4 ms ± 3 ms")
+    assert (rows["CPU (recorded)"], rows["CUDA (recorded)"]) == ("4 ms ± 3 ms", "4 ms ± 3 ms")
     session.go(12)
     assert session.layer_times == dict.fromkeys(session.index.step(12).snapshot.graph.nodes, 4.0)
     session.change_look(colour_by="time")

@@ -6,9 +6,12 @@ import pytest
 from inline_snapshot import snapshot
 
 from explorer.views import picture
+from explorer.views.plates import words
+from explorer.views.plates.cells import plates_of
 from explorer.views.plates.drawing import stage_of
 from explorer.views.plates.layout import ABOVE, BELOW
 from explorer.views.plates.links import LINE
+from explorer.views.plates.words import note_of_plates
 from explorer.views.static_svg import static_svg
 from tests.views.showing import SMALL, every_step, index_of
 from widgets.schema import Mode
@@ -164,3 +167,15 @@ def test_a_folded_layer_has_a_frame_and_sheets_in_the_svg():
     svg = static_svg(picture(index_of("digits"), 10, group_by="plates"))
     assert svg.count('class="x-sheet"') == 2 * 4  # the root is no fold
     assert svg.count('class="x-slice"') + svg.count('class="x-cell"') >= 64 + 64 + 16 + 4 + 1
+
+
+def test_the_note_says_which_lines_are_not_drawn(monkeypatch):
+    index = index_of("digits")
+    shown = "149 layers in 5 plates: 149 calls."
+    assert plates("digits", 3)["note"] == shown
+    monkeypatch.setattr(words, "MAX_LINES", 100)
+    note = note_of_plates(plates_of(index, 3), "layer")
+    assert note == f"{shown} 148 reads: a line is all reads between two plates; point at a cell to see its own."
+    monkeypatch.setattr(words, "MAX_PAIRS", 147)
+    note = note_of_plates(plates_of(index, 3), "layer")
+    assert note == f"{shown} 148 reads are too many to draw: a line is all reads between two plates."

@@ -31,7 +31,7 @@ def test_a_plate_has_the_time_of_its_calls_in_each_lane_in_which_all_were_measur
         {
             "Categorical": [
                 ("cpu", 1.0, "CPU: 2 ms for 4 calls (1.6 ms to 2.4 ms)"),
-                ("recorded-cuda", 0.2, "CUDA, recorded: 400 µs for 4 calls (400 µs to 400 µs)"),
+                ("recorded-cuda", 0.2, "CUDA (recorded): 400 µs for 4 calls (400 µs to 400 µs)"),
             ],
             "Hadamard": [("cpu", 0.25, "CPU: 500 µs for 1 call (400 µs to 600 µs)")],
             "Sum": [("cpu", 0.25, "CPU: 500 µs for 1 call (400 µs to 600 µs)")],
@@ -57,7 +57,7 @@ def test_the_legend_names_each_lane_and_the_longest_bar():
     assert [(item["role"], item["text"]) for item in view["legend"] if item["channel"] == "bar"] == snapshot(
         [
             ("cpu", "time of the calls: CPU"),
-            ("recorded-cuda", "time of the calls: CUDA, recorded (the longest bar: 2 ms)"),
+            ("recorded-cuda", "time of the calls: CUDA (recorded) (the longest bar: 2 ms)"),
         ]
     )
     assert not any(

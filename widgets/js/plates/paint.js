@@ -22,7 +22,7 @@ import { nameOf } from "./relatives.js";
 const [ROUND, PARTED] = [9, 4];
 /** A number needs a cell this many times as large as its text. */
 const NUMBERED = 2.25;
-/** Beyond this number only the lines of lit cells are drawn. */
+/** Beyond this number only the lines of lit cells are drawn; `explorer/views/plates/words.py` says so. */
 const MAX_LINES = 6000;
 const [DEEP, DEEPER] = [4, 8];
 const FAINT = 0.16;
@@ -125,9 +125,11 @@ export function paintMarks({ pen, palette, k }, box, cells) {
 
 /**
  * The lines from each cell to those that read it.
- * @param {Canvas} canvas @param {Map<string, Area>} areas of the cells by name
+ * @param {Canvas} canvas @param {() => Map<string, Area>} findAreas of the cells by name, if lines between cells are drawn
  */
-export function paintLines({ pen, picture, palette, k, lit }, areas) {
+export function paintLines({ pen, picture, palette, k, lit }, findAreas) {
+  /** @type {Map<string, Area> | null} */
+  let areas = null;
   const { edges } = picture;
   const many = edges.reduce((sum, edge) => sum + edge.pairs.length / 2, 0) > MAX_LINES;
   for (const edge of edges) {
@@ -141,6 +143,7 @@ export function paintLines({ pen, picture, palette, k, lit }, areas) {
       else curve(pen, areaOf(source), areaOf(target));
       pen.lineWidth = Math.min(5, 1.4 + 0.5 * Math.log2(Math.max(1, edge.count)));
     } else {
+      areas ??= findAreas();
       for (let at = 0; at + 1 < pairs.length; at += 2) {
         const [one, other] = [nameOf(source.id, pairs[at]), nameOf(target.id, pairs[at + 1])];
         if (lit && !(lit.has(one) && lit.has(other))) continue;

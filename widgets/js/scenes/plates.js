@@ -151,7 +151,7 @@ export function platesScene(make, palette) {
     const ink = { ...state(), pen, picture: shown, lit, values: marks.values };
     const done = layersDone(shown);
     const cells = done ? rewritten(shownCells(), done) : shownCells();
-    paintLines(ink, areasByName(cells, done));
+    paintLines(ink, () => areasByName(cells, done));
     const e = progress();
     for (const { cell, to } of t < 1 ? plan.leaving : []) {
       const area = between(cell.area, to, e);

@@ -6,8 +6,8 @@ import { text } from "./reading.js";
 export const LANES = {
   cpu: "CPU",
   cuda: "CUDA",
-  "recorded-cpu": "CPU, recorded",
-  "recorded-cuda": "CUDA, recorded",
+  "recorded-cpu": "CPU (recorded)",
+  "recorded-cuda": "CUDA (recorded)",
 };
 
 /** @param {string} lane */
