@@ -36,7 +36,7 @@ def film(
 
 
 def _gain_text(before: Mapping[str, float], after: Mapping[str, float]) -> str:
-    """Say what a step bought in time: ` CPU: 2.3 ms → 0.4 ms.`"""
+    """Say what a step bought in time, as in `CPU: 2.3 ms → 0.4 ms`."""
     both = [lane for lane in in_order(after) if lane in before]
     gains = [f"{LANES[lane]}: {time_text(before[lane])} → {time_text(after[lane])}" for lane in both]
     return f" {', '.join(gains)}." if gains else ""
