@@ -23,6 +23,8 @@ PICTURES = {
     "hmm": ("circuit=hmm&step=3", "light", WIDE, ()),
     "folds": ("circuit=mnist&step=9", "light", WIDE, ("Folds",)),
     "pattern": ("circuit=digits&step=3", "light", WIDE, ("Pattern",)),
+    "gallery": ("", "light", PLAIN, ()),
+    "slide": ("circuit=digits&slides=fold", "dark", PLAIN, ()),
 }
 
 
@@ -43,7 +45,7 @@ def main() -> None:
                 query, scheme, (width, height), buttons = PICTURES[name]
                 context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
                 page = context.new_page()
-                _open(page, f"http://127.0.0.1:{port}/?{query}")
+                _open(page, f"http://127.0.0.1:{port}/" + (query and f"?{query}"))
                 for button in buttons:
                     page.get_by_role("button", name=button, exact=True).first.click()
                 page.wait_for_timeout(4000)
@@ -63,7 +65,7 @@ def _open(page: Page, address: str) -> None:
             break
         except Exception:  # noqa: BLE001  # the type depends on how the browser reports a refused connection
             time.sleep(0.5)
-    page.wait_for_selector(".ce-box", timeout=60_000)
+    page.wait_for_selector(".ce-box, .card", timeout=60_000)
 
 
 if __name__ == "__main__":

@@ -76,7 +76,7 @@ from explorer.views.recording import (
 )
 from explorer.views.static_svg import static_svg as static_svg
 from explorer.views.steps import hide_results as hide_results, steps as steps
-from explorer.views.story import SLIDES as SLIDES, SlidesName as SlidesName, story as story
+from explorer.views.story import SLIDES as SLIDES, SlidesName as SlidesName, slide_at as slide_at, story as story
 from explorer.views.thumbnail import thumbnail as thumbnail
 from explorer.views.timings import (
     SpeedUp as SpeedUp,

@@ -13,7 +13,7 @@ from explorer.views.index import TraceIndex
 from explorer.views.scopes import node_scopes
 from explorer.views.sentences import calls_of, titles_of
 from explorer.views.words import list_text, plural, time_text
-from widgets.schema import SceneView
+from widgets.schema import Mode, SceneView
 
 SlidesName = Literal["", "steps", "circuit", "match", "fuse", "levels", "fold", "clock"]
 """What slides show: nothing, the steps, or a scene of the story."""
@@ -44,6 +44,20 @@ def story(index: TraceIndex, times: Measurements | None = None) -> dict[int, lis
         last = shown[-1].index
         found.setdefault(last, []).append(_clock(index, last, times or {}))
     return dict(sorted(found.items()))
+
+
+def slide_at(index: TraceIndex, name: SlidesName, step: int) -> tuple[SlidesName, int, Mode]:
+    """Return the slide that a link opens, with its step and mode: a scene, or the last frame up to a step.
+
+    The first scene takes the place of one that the trace does not have.
+    """
+    scenes: list[tuple[SlidesName, int, Mode]] = [
+        (scene["name"], at, scene["mode"]) for at, found in story(index).items() for scene in found
+    ]
+    if name != "steps" and scenes:
+        return next((scene for scene in scenes if scene[0] == name), scenes[0])
+    frames = [shown.index for shown in index.trace.steps[: step + 1] if has_frame(shown)]
+    return "steps", frames[-1], "diff"
 
 
 def _best(index: TraceIndex, steps: list[Step]) -> Step | None:

@@ -26,6 +26,7 @@ from explorer.views import (
     heat_at,
     hide_results,
     picture,
+    slide_at,
     steps,
 )
 from widgets.schema import DetailsView, SectionView, StepView, ValuesView
@@ -285,11 +286,16 @@ class Session:
     # ------------------------------------------------------------------ helpers
 
     def _possible(self, opened: Opened, state: ViewState) -> ViewState:
-        """Replace a step that the trace does not have; a link may name a step of a different trace."""
+        """Replace a step that the trace does not have; a link may name a step of a different trace, or only a slide."""
         last = len(opened.trace.steps) - 1
         known = [rule.pattern for rule in opened.trace.rules]
         look = state.look if state.look.near_misses in (None, *known) else replace(state.look, near_misses=None)
-        return replace(state, step=min(state.step, last), options=opened.options, tensor=opened.tensor, look=look)
+        step = min(state.step, last)
+        if look.slides:
+            name, step, mode = slide_at(opened.index, look.slides, step)
+            group_by = "plates" if opened.trace.level.has_circuit else look.group_by
+            look = replace(look, slides=name, mode=mode, group_by=group_by)
+        return replace(state, step=step, options=opened.options, tensor=opened.tensor, look=look)
 
     def _drop_unknown_boxes(self) -> None:
         """Drop selected boxes that are not in the picture; a link or the previous trace may have selected them."""

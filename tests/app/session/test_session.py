@@ -12,7 +12,7 @@ from explorer.errors import CircuitError, UnknownNameError
 from explorer.options import CompilerOptions
 from explorer.timings import estimate
 from explorer.trace import StepCheck
-from explorer.views import PatternTrial
+from explorer.views import PatternTrial, SlidesName
 
 FUSE, LEVEL_0, LEVEL_1 = "optimize/round 1/fuse", "fold/level 0", "fold/level 1"
 
@@ -128,6 +128,29 @@ def test_a_link_may_name_a_step_or_near_misses_that_the_trace_lacks(digits: Open
     assert session.step == len(digits.trace.steps) - 1
     assert session.look == DisplayOptions()
     assert Session(digits, ViewState(look=DisplayOptions(near_misses="Candecomp"))).look.near_misses == "Candecomp"
+
+
+@pytest.mark.parametrize(
+    ("slides", "step", "wanted"),
+    [
+        ("fold", 0, ("fold", 7, "diff")),
+        ("match", 9, ("match", 3, "before")),
+        ("steps", 5, ("steps", 3, "diff")),
+    ],
+)
+def test_a_link_may_name_only_a_slide(
+    digits: Opened, slides: SlidesName, step: int, wanted: tuple[object, ...]
+) -> None:
+    look = DisplayOptions(mode="side", group_by="none", slides=slides)
+    session = Session(digits, ViewState(step=step, look=look))
+    assert (session.look.slides, session.step, session.look.mode) == wanted
+    assert session.picture().view["group_by"] == "plates"
+
+
+def test_the_first_scene_takes_the_place_of_one_that_the_trace_lacks() -> None:
+    opened = open_state(Library(), ViewState(circuit="blackboard", options=CompilerOptions(optimize=False)))
+    session = Session(opened, ViewState(look=DisplayOptions(slides="match")))
+    assert (session.look.slides, session.step, session.look.mode) == ("circuit", 0, "after")
 
 
 def test_unknown_boxes_of_a_link_select_no_nodes(digits: Opened) -> None:

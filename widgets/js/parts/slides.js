@@ -1,5 +1,6 @@
 /** Slides, for talks: one step, or one scene of the story, on the whole window. Keys only; each also has a button. */
 
+import { focusedIn } from "../shared/elements.js";
 import { text } from "../shared/reading.js";
 import { isAsking, isPresenting } from "./state.js";
 
@@ -145,11 +146,25 @@ export function makeSlides({ h, textButton, guard }, store, { save }, loading, {
     drawPosition();
   }
 
+  /** Keep the focus on the slide, which covers the rest of the page. @param {boolean} back @returns {boolean} */
+  function turnFocus(back) {
+    const stops = [...root.querySelectorAll("button:not([disabled]),[tabindex='0']")].filter((one) =>
+      one.checkVisibility({ visibilityProperty: true }),
+    );
+    const at = focusedIn(root);
+    const edge = back ? stops[0] : stops[stops.length - 1];
+    if (at !== edge && at !== root && root.contains(at)) return false;
+    (back ? stops[stops.length - 1] : stops[0])?.focus();
+    return true;
+  }
+
   /**
-   * What a key does while slides are shown. @param {string} key @param {boolean} pressing on something that Space presses
+   * What a key does while slides are shown.
+   * @param {{key: string, shiftKey: boolean}} event @param {boolean} pressing on something that Space presses
    * @returns {boolean} whether the key was used
    */
-  function press(key, pressing) {
+  function press({ key, shiftKey }, pressing) {
+    if (key === "Tab") return turnFocus(shiftKey);
     if (pressing && (key === " " || key === "Enter")) return false;
     if (/^[0-9]$/.test(key)) type((typed + key).slice(-3));
     else if (key === "Enter" && typed) go(Number(typed) - 1);
@@ -182,7 +197,7 @@ export function makeSlides({ h, textButton, guard }, store, { save }, loading, {
     head,
     foot,
     buttons,
-    press: (/** @type {any} */ { key }, /** @type {boolean} */ pressing) => press(key, pressing),
+    press,
     /** After a link has been opened: go to the step of its slide, in its mode. */
     align: guard(() => {
       if (!isPresenting(state) || !state.steps.length) return;
