@@ -121,7 +121,7 @@ export const STYLE = `
 .ce-closeup{flex:none;max-height:46vh;overflow:auto;padding:6px 12px 8px;border-top:2px solid var(--ce-accent);background:var(--ce-panel)}
 .ce-closeup-bar{display:flex;flex-wrap:wrap;align-items:center;gap:4px 12px}
 .ce-closeup h2{font-size:14px;font-weight:650;margin:0;color:inherit}
-.ce-closeup-sentence{flex:1;min-width:200px;margin:0;font-size:13px}
+.ce-closeup-sentence{flex:1 1 340px;margin:0;font-size:13px}
 .ce-closeup-bar>button{margin-left:auto}
 .ce-strips{display:block;font:12px system-ui,sans-serif}
 .ce-closeup-words{margin:4px 0 0;min-height:1.4em;font-size:13px;overflow-wrap:anywhere}
