@@ -76,6 +76,8 @@ HULLS: Mapping[str, Outline] = MappingProxyType(
     }
 )
 KINDS: Mapping[str, Kind] = MappingProxyType({name: Kind(**kind) for name, kind in _TABLE["kinds"].items()})
+FONT: str = _TABLE["font"]
+"""The font of all views, for CSS."""
 MATCHED: str = _TABLE["matched"]
 """The sign of a box that is part of a match."""
 TONES: Mapping[str, Tone] = MappingProxyType({name: Tone(**tone) for name, tone in _TABLE["tones"].items()})

@@ -30,7 +30,9 @@ test("what would be illegible is shown at what changed, unless there is a questi
   const wide = row(40, [30]);
   const camera = automatic([wide], viewport, false);
   assert.ok(camera.k >= 0.5 && sees(camera, wide.boxes[30]), JSON.stringify(camera));
-  assert.deepEqual(automatic([wide], viewport, true), whole([wide], viewport));
+  const [{ k, x }, last] = [automatic([wide], viewport, true), wide.boxes[39]];
+  const ends = [wide.boxes[0].x - 75, last.x + 75].map((end) => (end - x) * k + viewport.width / 2);
+  assert.ok(ends[0] > 0 && ends[1] < viewport.width - 44, `all of it, left of the zoom buttons: ${ends}`);
   assert.deepEqual(automatic([row(3)], viewport, false), whole([row(3)], viewport));
 });
 

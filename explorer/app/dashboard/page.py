@@ -21,7 +21,7 @@ from explorer.app.dashboard.panes.costs import CostStrip
 from explorer.app.dashboard.panes.header import CIRCUIT_WIDTH, Header
 from explorer.app.dashboard.panes.messages import Messages
 from explorer.app.dashboard.panes.tables import html_pane
-from explorer.app.dashboard.panes.tools import DRAWER_HEIGHT, Drawer
+from explorer.app.dashboard.panes.tools import Drawer
 from explorer.app.dashboard.panes.values import check_values, run_inputs
 from explorer.app.dashboard.scheduling import call_later, deliver
 from explorer.app.dashboard.theme import HEADER_STYLE, THEMES, page_template
@@ -61,7 +61,7 @@ class Dashboard:
         self.workspace.show_message, self.workspace.clear_message = self.messages.show, self.messages.clear
         self.browser = BrowserHost()
         self.workspace.copy = self.browser.put_on_clipboard
-        self.graph = GraphPane(options={**_options(False), "main": True})
+        self.graph = GraphPane(options={**_options(""), "main": True})
         self.graphs = pn.Row(self.graph, sizing_mode="stretch_width", margin=0, styles=UNBOUNDED)
         self.steps = StepsPane(options={"height": "calc(100vh - 84px)"})
         self.compared = ComparedNames(self.workspace)
@@ -84,7 +84,7 @@ class Dashboard:
         self.steps.param.watch(self.workspace.guard(lambda event: session.go(event.new)), "step")
         self.graph.param.watch(lambda event: self._filter_steps(event.new), "view")
         self.theme = pmui.Button(
-            label="Theme", size="small", variant="text", on_click=lambda _: self.browser.flip_theme()
+            label="Theme", size="small", variant="outlined", on_click=lambda _: self.browser.flip_theme()
         )
         self.more = pmui.Toggle(label="Options", size="small", variant="outlined")
         self.options = pn.FlexBox(visible=False, sizing_mode="stretch_width", margin=(4, 8))
@@ -291,7 +291,8 @@ class Dashboard:
 
     def _make_room(self, is_open: bool) -> None:
         for pane in (part for part in self.graphs if isinstance(part, GraphPane)):
-            options = _options(is_open, narrow=self.workspace.other is not None)
+            drawer = self.drawer.height if is_open else ""
+            options = _options(drawer, narrow=self.workspace.other is not None)
             pane.options = {**options, "main": pane is self.graph}
 
     def _filter_steps(self, view: dict[str, Any]) -> None:
@@ -304,8 +305,9 @@ class Dashboard:
         self.messages.show(text, "info" if ok else "error", "")
 
 
-def _options(drawer: bool, narrow: bool = False) -> dict[str, Any]:
-    taken = f"{CHROME_HEIGHT + narrow * HEADING_HEIGHT}px" + (f" - {DRAWER_HEIGHT}" if drawer else "")
+def _options(drawer: str, narrow: bool = False) -> dict[str, Any]:
+    """Return how the graph is shown above a drawer of this height; empty if it is closed."""
+    taken = f"{CHROME_HEIGHT + narrow * HEADING_HEIGHT}px" + (f" - {drawer}" if drawer else "")
     return {
         "height": f"max(220px, calc(100vh - {taken}))",
         "legend": not drawer,

@@ -1,31 +1,38 @@
 """The look of the page: its themes, its header, and its head, which sets the theme before anything is drawn."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from jinja2 import Template
 from panel_material_ui.base import BASE_TEMPLATE
 
-COMPONENTS = {
-    "MuiButton": {"styleOverrides": {"root": {"textTransform": "none"}, "sizeSmall": {"fontSize": 13}}},
-    "MuiToggleButton": {
-        "styleOverrides": {
-            "root": {
-                "textTransform": "none",
-                "color": "inherit",
-                "padding": "4px 12px",
-                "minHeight": 32,
-                "fontSize": 13,
-            }
-        }
-    },
-    # Menus are the lists of selects: an option, not a menu item, belongs to a list box.
-    "MuiMenuItem": {"defaultProps": {"role": "option"}},
-}
+from widgets.theme import DARK, FONT, LIGHT
+
+# Buttons and fields look like those of the graph.
+RADIUS = 6
+BUTTON = {"textTransform": "none", "borderRadius": RADIUS, "minHeight": 30, "fontWeight": 400}
+
+
+def _components(roles: Mapping[str, str]) -> dict[str, Any]:
+    outlined = {"color": roles["fg"], "borderColor": roles["control"], "backgroundColor": roles["panel"]}
+    return {
+        "MuiButton": {"styleOverrides": {"root": BUTTON, "sizeSmall": {"fontSize": 13}, "outlined": outlined}},
+        "MuiToggleButton": {
+            "styleOverrides": {"root": {**BUTTON, "color": "inherit", "padding": "4px 12px", "fontSize": 13}}
+        },
+        "MuiOutlinedInput": {"styleOverrides": {"root": {"borderRadius": RADIUS}}},
+        # Menus are the lists of selects: an option, not a menu item, belongs to a list box.
+        "MuiMenuItem": {"defaultProps": {"role": "option"}},
+    }
+
+
 THEMES = {
     name: {
-        "typography": {"fontSize": 13, "button": {"fontSize": 13}},
-        "palette": {"primary": {"main": main, "contrastText": text}},
-        "components": COMPONENTS,
+        "typography": {"fontFamily": FONT, "fontSize": 13, "button": {"fontSize": 13}},
+        "palette": {"primary": {"main": roles["accent"], "contrastText": roles["bg"]}},
+        "components": _components(roles),
     }
-    for name, main, text in (("light", "#0a5fb4", "#ffffff"), ("dark", "#7cc0ff", "#14171c"))
+    for name, roles in (("light", LIGHT), ("dark", DARK))
 }
 # With these two class names a Page does not restyle the controls in its header.
 HEADER_STYLE = {

@@ -63,8 +63,9 @@ export const whole = (pictures, viewport) => showing(extentOf(pictures), viewpor
  * @param {Picture[]} pictures @param {Viewport} viewport @param {boolean} asking @returns {Camera}
  */
 export function automatic(pictures, viewport, asking) {
-  const room = pictures[0]?.groupBy === "plates" ? { ...viewport, width: viewport.width - ZOOM_WIDTH } : viewport;
-  const all = aside(whole(pictures, room), viewport, room);
+  const aside = pictures[0]?.groupBy === "plates" || isUnderButtons(pictures, viewport);
+  const room = aside ? { ...viewport, width: viewport.width - ZOOM_WIDTH } : viewport;
+  const all = atLeft(whole(pictures, room), viewport, room);
   if (pictures[0]?.groupBy === "plates") return legible(all, pictures, viewport);
   if (!pictures.length || all.k >= LEGIBLE) return all;
   const [picture] = pictures;
@@ -84,10 +85,19 @@ export function automatic(pictures, viewport, asking) {
 }
 
 /**
+ * Whether the zoom buttons would cover boxes of the whole picture.
+ * @param {Picture[]} pictures @param {Viewport} viewport
+ */
+function isUnderButtons(pictures, viewport) {
+  const { k, x } = whole(pictures, viewport);
+  return (extentOf(pictures).r - MARGIN - x) * k + viewport.width / 2 > viewport.width - ZOOM_WIDTH;
+}
+
+/**
  * A camera for a narrower view, with what it shows at the left of the whole.
  * @param {Camera} camera @param {Viewport} all @param {Viewport} part @returns {Camera}
  */
-const aside = ({ k, x, y }, all, part) => ({ k, x: x + (all.width - part.width) / 2 / k, y });
+const atLeft = ({ k, x, y }, all, part) => ({ k, x: x + (all.width - part.width) / 2 / k, y });
 
 /**
  * Plates: all of them, or, where they would be too small, the first lines at a legible size.

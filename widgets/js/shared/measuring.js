@@ -1,6 +1,8 @@
 /** The font of all views, the width of a text in it, and texts cut to a width. */
 
-export const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, "Noto Sans", sans-serif';
+import themes from "../../theme.json" with { type: "json" };
+
+export const FONT = themes.font;
 
 const MAX_KNOWN = 20_000;
 /** @type {CanvasRenderingContext2D | null} */

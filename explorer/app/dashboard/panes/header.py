@@ -29,7 +29,7 @@ class Header:
         )
         self.level = pmui.Select(label="Level", options=list(LEVEL_NAMES), size="small", width=110)
         self.preset = pmui.Select(label="Pipeline", options=list(PRESETS), size="small", width=130)
-        self.edit = button(workspace, "Edit", lambda: workspace.open_tool("pipeline"), "text")
+        self.edit = button(workspace, "Edit", lambda: workspace.open_tool("pipeline"), "outlined")
         reason = why_no_cuda()
         missing = [] if reason is None else [devices for devices in DEVICES.values() if CUDA in devices]
         self.device = pmui.Select(

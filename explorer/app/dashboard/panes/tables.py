@@ -6,9 +6,10 @@ from html import escape
 import panel as pn
 
 from widgets.schema import SectionView, TableView
+from widgets.theme import FONT
 
 STYLE = """
-:host{font:13px/1.45 system-ui,-apple-system,"Segoe UI",Roboto,Arial,sans-serif;color:inherit;overflow:auto}
+:host{font:13px/1.45 FONT;color:inherit;overflow:auto}
 table{border-collapse:collapse;font:inherit;color:inherit;font-variant-numeric:tabular-nums}
 th,td{text-align:left;padding:3px 14px 3px 0;vertical-align:top}
 th,td{border-bottom:1px solid color-mix(in srgb,currentColor 22%,transparent)}
@@ -19,7 +20,7 @@ p{margin:2px 0}
 code,pre{font:12px/1.45 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
 pre{margin:0;white-space:pre-wrap}
 .good::before{content:"✓ ";font-weight:700}.bad::before{content:"✕ ";font-weight:700}
-"""
+""".replace("FONT", FONT)
 
 
 def html_pane(html: str = "", **params: object) -> pn.pane.HTML:
