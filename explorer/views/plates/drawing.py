@@ -18,6 +18,7 @@ from explorer.views.plates.words import (
     calls_text,
     label_width,
     news_text,
+    outputs_text,
     reads_text,
     rewrites_by_layer,
     shape_text,
@@ -71,13 +72,14 @@ def plate_view(index: TraceIndex, step: int, name: str, *, at: int, near_misses:
     plate, shape = placed.plate, placed.shape
     _, _, widths, heights = zip(*shape.places, strict=True)
     narrow = min(min(widths) * shape.unit[0], min(heights) * shape.unit[1])
+    calls = calls_text(index, step if marked and at == step else 0, plate)
     view: PlateView = {
         "cells": plate.layers.tolist(),
         "places": list(chain.from_iterable(shape.places)),
         "unit": list(shape.unit),
         "gap": 0.0 if plate.node is not None else min(MAX_GAP, narrow / 4),
         "room": placed.room,
-        "calls": calls_text(index, step if marked and at == step else 0, plate),
+        "calls": ", ".join(filter(None, (calls, outputs_text(index, at, plate)))),
         "news": _news(index, step, plate, at) if marked else "",
         "reads": reads_text(index, plate),
         "shape": shape_text(plate),

@@ -17,7 +17,7 @@ from explorer.views.plates.svg import plates_elements, title_rects
 from explorer.views.plates.times import PlateTimes, half_bars, legend_of_times, plate_times
 from explorer.views.plates.words import note_of_plates
 from explorer.views.request import Request
-from explorer.views.roles import BADGE_TEXTS, MISSED_FOLD
+from explorer.views.roles import BADGE_TEXTS, MISSED_FOLD, OUTPUT
 from widgets.schema import LegendItem, Mode, NodeView, PictureView
 
 
@@ -66,7 +66,7 @@ class PlatesPainter:
         self, request: Request, view: PictureView, items: Sequence[LegendItem], shown: ShownMode
     ) -> list[LegendItem]:
         """Return entries for times, for cells and their lines, and those for hulls and badges."""
-        signs = BADGE_TEXTS.keys() - {MISSED_FOLD}  # links show missed folds
+        signs = BADGE_TEXTS.keys() - {MISSED_FOLD, OUTPUT}  # links show missed folds, words show outputs
         shared = [item for item in items if item["channel"] == "hull" or item["sign"] in signs]
         coloured = request.colour_by not in ("change", "kind")
         times = legend_of_times(_times(request, request.state_step(shown)))

@@ -36,6 +36,13 @@ def calls_text(index: TraceIndex, step: int, plate: Plate) -> str:
     return ""  # an operator is one call, an input none
 
 
+def outputs_text(index: TraceIndex, at: int, plate: Plate) -> str:
+    """Return how many of its cells are outputs after the step `at`, if there are several in all."""
+    outputs = set(plates_of(index, at).layers.outputs)
+    count = len(outputs.intersection(plate.layers.tolist())) if len(outputs) > 1 else 0
+    return plural(count, "output") if count else ""
+
+
 def reads_text(index: TraceIndex, plate: Plate) -> str:
     """Return how a folded layer reads its inputs: `view, no copy`, `gather, copies 64 KiB`."""
     read = index.reads.get(plate.node) if plate.node is not None else None
