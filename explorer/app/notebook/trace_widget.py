@@ -15,7 +15,7 @@ from explorer.app.session.session import Session
 from explorer.trace import MatchFound, Trace
 from explorer.views import fold_level, match_details
 from widgets.jupyter import Fallback, GraphWidget, SavedPicture, bundle_with
-from widgets.schema import FoldGroupView, FoldLevelView, TableView
+from widgets.schema import FoldGroupView, FoldLevelView, HullView, TableView
 
 MAX_SLICES = 12
 """Slices of a folded layer that are listed at once; the rest open on a click."""
@@ -58,18 +58,21 @@ class TraceWidget(GraphWidget):
             session.change_look(mode="before")  # the state with the layers of the match
         found = session.index.step(step).matches[match]
         session.select_nodes(session.index.nodes_of(found))
-        self.view = {**dict(self.view), "hull": self._hull_of(found)}
+        hull = self._hull_of(found)
+        attempts = hull["lens"]["attempts"] if hull is not None and "lens" in hull else []
+        number = next((i for i, attempt in enumerate(attempts) if attempt["cells"] == list(found.nodes)), 0)
+        self.view = {**dict(self.view), "hull": "" if hull is None else hull["id"], "match": number}
         about = session.details()
         sections = [*details["sections"], *(about["sections"] if about is not None else ())]
         self.show_details({"id": session.selection[-1], "title": details["title"], "sections": sections})
 
-    def _hull_of(self, match: MatchFound) -> str:
-        """The hull of a match's rule around exactly the boxes of its nodes; empty if there is none."""
+    def _hull_of(self, match: MatchFound) -> HullView | None:
+        """The hull of a match's rule around exactly the boxes of its nodes, if there is one."""
         boxes = set(self.session.selection)
         for hull in self.session.picture().view["hulls"]:
             if set(hull["nodes"]) == boxes and hull["label"].split(":")[0] == match.rule:
-                return hull["id"]
-        return ""
+                return hull
+        return None
 
     def _fallback(self) -> Fallback:
         return picture_fallback(self.session.picture())

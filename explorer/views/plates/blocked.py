@@ -31,7 +31,7 @@ def blocking_layers(index: TraceIndex, step: int) -> set[int]:
 def blocked_text(index: TraceIndex, step: int, plate: Plate) -> str:
     """Return how many matches with their root at a plate were blocked, for the pattern with the most; empty if none.
 
-    `16 of 20 matched`, or `Candecomp: 4 blocked` if none matched.
+    `16 of 20 matched`, or `4 of 20 blocked` if none matched.
     """
     counts = Counter(refusal.pattern for layer in plate.ids for refusal in _blocked(index, step).get(layer, ()))
     if plate.node is not None or not counts:
@@ -39,4 +39,4 @@ def blocked_text(index: TraceIndex, step: int, plate: Plate) -> str:
     pattern, blocked = counts.most_common(1)[0]
     layers = set(plate.ids)
     matched = sum(match.rule == pattern and match.root in layers for match in index.step(step).matches)
-    return f"{matched:,} of {matched + blocked:,} matched" if matched else f"{pattern}: {blocked:,} blocked"
+    return f"{matched:,} of {matched + blocked:,} matched" if matched else f"{blocked:,} of {len(layers):,} blocked"

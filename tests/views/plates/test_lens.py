@@ -161,9 +161,9 @@ def test_a_plate_says_how_many_matches_were_blocked_there_and_marks_the_layers_t
     assert [plate for plate in plates if plate[1] or "near-miss" in plate[2]] == snapshot(
         [
             ("Hadamard", "", {"near-miss": [0]}),
-            ("Sum", "Candecomp: 2 blocked", {"matched": [2]}),
+            ("Sum", "2 of 3 blocked", {"matched": [2]}),
             ("Hadamard", "", {"near-miss": [0]}),
-            ("Sum", "Candecomp: 1 blocked", {}),
+            ("Sum", "1 of 1 blocked", {}),
         ]
     )
     assert not any(node["plate"]["news"] for node in before(index_of("digits"), 3)["nodes"] if "plate" in node)

@@ -55,7 +55,7 @@ export function makeReaders({ doc, guard, timers }, store, model, page) {
   function readView() {
     const view = asDict(model.get("view"));
     const zoomed = JSON.stringify(view.zoom || null) !== JSON.stringify(state.view.zoom || null);
-    store.set({ view, hull: text(view.hull), onlyChanging: view.any_step !== true });
+    store.set({ view, hull: text(view.hull), match: number(view.match), onlyChanging: view.any_step !== true });
     if (zoomed && view.zoom && number(view.zoom.k) > 0) camera.restore(view.zoom);
     expect();
     slides.align();

@@ -47,7 +47,7 @@ export function makeSelecting({ announce }, store, { save, setView }, { root, st
   function light(id, match = 0) {
     const hull = id === state.hull && match === state.match ? "" : id;
     store.set({ hull, match });
-    setView({ hull });
+    setView({ hull, match });
     const shown = state.picture?.stops.find((item) => item.id === hull);
     if (!shown) return;
     camera.reveal(shown.boxes[0]);
@@ -69,7 +69,7 @@ export function makeSelecting({ announce }, store, { save, setView }, { root, st
     turn(way) {
       const stops = state.picture ? state.picture.stops : [];
       // What plates show as the difference is the state after: matches are on the state before.
-      if (!stops.length && hasStopsBefore()) setView({ mode: "before", hull: FIRST });
+      if (!stops.length && hasStopsBefore()) setView({ mode: "before", hull: FIRST, match: 0 });
       if (!stops.length) return;
       const at = stops.findIndex((hull) => hull.id === state.hull);
       const next = at < 0 ? (way > 0 ? 0 : stops.length - 1) : (at + way + stops.length) % stops.length;

@@ -28,7 +28,7 @@ export function makeShowing({ announce }, store, { camera, hint, words }) {
       const hover = pictures.some(({ byId }) => byId.has(state.hover)) ? state.hover : "";
       const hull = picture?.stops.some(({ id }) => id === state.hull) ? state.hull : "";
       hint.hide();
-      const match = before && picture?.step === before.step && picture.mode === before.mode ? state.match : 0;
+      const match = before && picture?.step !== before.step ? 0 : state.match;
       store.set({ picture, hover, hull, match, selection, found: foundIn(pictures, state.query) });
       if (picture && before && isOther(picture, before)) {
         announce([words() || captionOf(state) || messageOf(state), picture.note].filter(Boolean).join(". "));

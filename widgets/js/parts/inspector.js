@@ -146,10 +146,8 @@ export function makeInspector({ h, button, textButton }, store, { request, setVi
     ]),
     draw() {
       const kind = inspectorKind(state);
-      const open =
-        kind !== "none" &&
-        !lensHull(state.picture, state.hull) &&
-        (isDrawer(state) || isUnselected(state) ? state.showSide : !state.showSide);
+      const isSecond = isDrawer(state) || isUnselected(state) || Boolean(lensHull(state.picture, state.hull));
+      const open = kind !== "none" && (isSecond ? state.showSide : !state.showSide);
       toggle.hidden = kind === "none";
       toggle.setAttribute("aria-expanded", String(open));
       element.hidden = !open;

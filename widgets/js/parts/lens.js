@@ -134,8 +134,8 @@ export function makeLens({ h, s, button, guard }, store, selecting) {
         turns,
         h("p", { class: `ce-lens-verdict${over ? "" : " ce-lens-waits"}`, text: attempt.verdict }),
         ...[over ? rivalWords(hull, attempt) : null].filter(Boolean),
-        h("ol", { class: "ce-lens-entries" }, entries(hull, attempt, rule)),
         done,
+        h("ol", { class: "ce-lens-entries" }, entries(hull, attempt, rule)),
       );
     },
   };
