@@ -137,7 +137,7 @@ def test_actions_in_the_drawing_and_the_tree_update_everything() -> None:
 def test_a_control_is_set_once_when_the_selected_trace_opens(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """The page sends back each value of a control, so a value that is set for a moment would be chosen again."""
     delivered: Queue[Callable[[], None]] = Queue()
-    monkeypatch.setattr(dashboard, "_deliver", lambda document, action: delivered.put(action))
+    monkeypatch.setattr(dashboard, "deliver", lambda document, action: delivered.put(action))
     made = Dashboard(Library(), ViewState(circuit="conflict"))
     control = getattr(made.header, name)
     values: list[str] = []
@@ -305,7 +305,7 @@ def test_the_answer_of_a_question_is_nowhere_while_it_is_asked_and_the_view_is_r
 
 def test_both_sides_of_a_comparison_say_what_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     delivered: Queue[Callable[[], None]] = Queue()
-    monkeypatch.setattr(dashboard, "_deliver", lambda document, action: delivered.put(action))
+    monkeypatch.setattr(dashboard, "deliver", lambda document, action: delivered.put(action))
     made = Dashboard(Library(), ViewState(circuit="conflict", step=3))
     made.drawer.open("compare")
     tool: Any = made.drawer._tools["compare"]
