@@ -80,6 +80,21 @@ test("selecting a plate opens its close-up, and the index table is one switch aw
   close();
 });
 
+test("a row of the index table lights its cell in the picture, and a cell lights its row", async () => {
+  const { root, model, close } = open({ selection: ["sum"] });
+  await model.put({ details: details() });
+  root.button("Index table").dispatch("click");
+  const [, first, second] = root.of("ce-closeup-table")[0].all((element) => element.tagName.toLowerCase() === "tr");
+  second.dispatch("pointerenter");
+  assert.deepEqual(
+    [first, second].map((row) => row.getAttribute("class") || ""),
+    ["", "ce-lit"],
+  );
+  second.parentNode.dispatch("pointerleave");
+  assert.equal(second.getAttribute("class") || "", "");
+  close();
+});
+
 test("without a close-up, or during a question, there is none", async () => {
   for (const [options, closeup] of [
     [{ asking: true }, undefined],

@@ -131,8 +131,11 @@ function copyElements(s, { copy, own }, roles) {
   ];
 }
 
-/** The same as an index table. @param {import("../shared/elements.js").Make["h"]} h @param {Memory} memory */
-export function memoryTable(h, memory) {
+/**
+ * The same as an index table; `hover` is called with the slice of the row at the pointer, or -1.
+ * @param {import("../shared/elements.js").Make["h"]} h @param {Memory} memory @param {(slice: number) => void} hover
+ */
+export function memoryTable(h, memory, hover) {
   const { arity, reads, own } = memory;
   const inputs = Array.from({ length: arity }, (_, at) => (arity > 1 ? `input ${at + 1}` : "input"));
   const count = Math.min(MAX_ROWS, arity ? Math.floor(reads.length / arity) : own.count);
@@ -141,25 +144,25 @@ export function memoryTable(h, memory) {
     ...readsOf(memory, slice).map((at) => sourceName(memory, at)),
   ]);
   const head = [own.apart ? "layer" : "slice", ...inputs].map((text) => h("th", { scope: "col", text }));
-  return h(
+  const elements = rows.map((row, slice) =>
+    h(
+      "tr",
+      { onpointerenter: () => hover(slice) },
+      row.map((text) => h("td", { text })),
+    ),
+  );
+  const element = h(
     "div",
     { class: "ce-closeup-table", tabindex: "0", role: "region", "aria-label": "Index table" },
-    h(
-      "table",
-      {},
-      h("thead", {}, h("tr", {}, head)),
-      h(
-        "tbody",
-        {},
-        rows.map((row) =>
-          h(
-            "tr",
-            {},
-            row.map((text) => h("td", { text })),
-          ),
-        ),
-      ),
-    ),
+    h("table", {}, h("thead", {}, h("tr", {}, head)), h("tbody", { onpointerleave: () => hover(-1) }, elements)),
     count < own.count ? h("p", { text: `The first ${count} of ${own.count.toLocaleString("en-US")} slices.` }) : null,
   );
+  return {
+    element,
+    /** Emphasize the row of a slice; -1: none. @param {number} slice @param {boolean} scrolls to the row */
+    light(slice, scrolls) {
+      elements.forEach((row, at) => row.setAttribute("class", at === slice ? "ce-lit" : ""));
+      if (scrolls && slice >= 0) elements[slice]?.scrollIntoView?.({ block: "nearest" });
+    },
+  };
 }

@@ -55,6 +55,20 @@ export function makeCloseup(ui, { state }, actions) {
     body.replaceChildren(drawing.element);
   }
 
+  /** @param {import("./reading.js").Memory} memory */
+  function drawTable(memory) {
+    /** The row at the pointer, which must not scroll away from it. */
+    let own = -1;
+    const hover = guard((/** @type {number} */ slice) => {
+      own = slice;
+      actions.point(inspectedBox(state)?.id ?? "", slice);
+    });
+    const table = memoryTable(h, memory, hover);
+    light = () => table.light(lit(), own < 0);
+    light();
+    body.replaceChildren(table.element);
+  }
+
   function drawValues() {
     const panel = valuesPanel(ui, state, actions);
     light = panel.light;
@@ -77,7 +91,7 @@ export function makeCloseup(ui, { state }, actions) {
     else if (state.closeup === "parameters" && parameters) drawParameters(parameters);
     else if (state.closeup === "code" && code) body.replaceChildren(codePanel(ui, code));
     else if (!memory) body.replaceChildren();
-    else if (state.closeup === "table") body.replaceChildren(memoryTable(h, memory));
+    else if (state.closeup === "table") drawTable(memory);
     else drawMemory(memory);
   }
 
@@ -127,5 +141,6 @@ export const STYLE = `
 .ce-closeup-words{margin:4px 0 0;min-height:1.4em;font-size:13px;overflow-wrap:anywhere}
 .ce-closeup-table{max-height:200px;overflow:auto;margin-top:6px}
 .ce-closeup-table table{border-collapse:collapse;font-size:12.5px;font-variant-numeric:tabular-nums}
+.ce-closeup-table tr.ce-lit td{background:var(--ce-soft);box-shadow:inset 0 1px var(--ce-accent),inset 0 -1px var(--ce-accent)}
 .ce-closeup-table :is(th,td){text-align:left;padding:2px 16px 2px 0;border-bottom:1px solid var(--ce-line)}
 ${CODE}${PARAMETERS}${VALUES}`;
