@@ -139,6 +139,28 @@ const page = () =>
   });
 const said = (root, name) => root.of(name).map((element) => element.textContent);
 
+test("] leads to the state before the step only where that can be shown", async (context) => {
+  const pass = stopTime(context);
+  const after = data({ mode: "diff", hulls: [], misses: [], rules: {}, matches: [match] });
+  for (const [modes, mode] of [
+    [["diff"], "diff"],
+    [["diff", "before"], "before"],
+  ]) {
+    const steps = JSON.stringify([step(0), step(1)]);
+    const { model, press, close } = open({
+      picture: JSON.stringify(after),
+      coordinates: floats,
+      steps,
+      view: { mode: "diff" },
+      options: { modes },
+    });
+    await pass(30);
+    press("]");
+    assert.equal(model.get("view").mode, mode);
+    close();
+  }
+});
+
 test("] docks the entries of a match one after the other, with a tick for each question", async (context) => {
   const pass = stopTime(context);
   const { root, press, close } = page();

@@ -57,8 +57,10 @@ export function makeSelecting({ announce }, store, { save, setView }, { root, st
 
   /** Whether the state before the step has matches or near misses that this picture, the state after, does not show. */
   const hasStopsBefore = () => {
-    const { picture, steps, step } = state;
-    return picture?.groupBy === "plates" && Boolean(picture.matches.length || steps[step]?.nearMisses);
+    const { picture, steps, step, options } = state;
+    const modes = Array.isArray(options.modes) ? options.modes : [];
+    if (picture?.groupBy !== "plates" || (modes.length && !modes.includes("before"))) return false;
+    return Boolean(picture.matches.length || steps[step]?.nearMisses);
   };
 
   return {
