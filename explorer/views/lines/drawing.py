@@ -19,6 +19,8 @@ TAG, TAG_PAD, TAG_HEIGHT, TAG_WIDEST = 6.2, 24.0, 18.0, 284.0
 """Width of a character, extra width, height and maximum width: of a label, and of the name of a match."""
 PAD, PAD_STEP, PADS = 8.0, 5.0, 3
 """Distance of an outline from its boxes; one around a box that has an outline already is further away."""
+BEYOND_WORDS = (35.0, 51.0)
+"""Distance of a tag from an outline with lines of text below it."""
 PILL = (50.0, 10.0)
 """Room for the number of layers at the upper right corner of a box."""
 
@@ -69,7 +71,7 @@ def add_outlines(hulls: Sequence[HullView], spots: Mapping[str, Spot], taken: Se
 
 
 def _tag_places(rects: Sequence[Rect], width: float) -> list[Rect]:
-    """Return where the name of a match may be: at the corners of its outline, then beyond them, then at its sides."""
+    """Return where the name of a match may be: at the corners of its outline, beyond them, or at its sides."""
     left, top = min(rect[0] for rect in rects), min(rect[1] for rect in rects)
     right, bottom = max(rect[2] for rect in rects), max(rect[3] for rect in rects)
     upper, lower = min(rects, key=lambda rect: rect[1]), max(rects, key=lambda rect: rect[3])
@@ -81,6 +83,7 @@ def _tag_places(rects: Sequence[Rect], width: float) -> list[Rect]:
         (lower[2] - width - 2, bottom - 8),
         (upper[0] + 2, top - 27),
         (lower[0] + 2, bottom + 9),
+        *((lower[0] + 2, bottom + below) for below in BEYOND_WORDS),
         (right - 6, middle),
         (left - width + 6, middle),
     ]

@@ -13,7 +13,7 @@ from explorer.views.plates.legend import link_legend, plates_legend
 from explorer.views.plates.lens import lens_hulls
 from explorer.views.plates.links import link_views, missed_links
 from explorer.views.plates.rules import rule_views
-from explorer.views.plates.svg import plates_elements, title_rects
+from explorer.views.plates.svg import plates_elements, word_rects
 from explorer.views.plates.times import PlateTimes, half_bars, legend_of_times, plate_times
 from explorer.views.plates.words import note_of_plates
 from explorer.views.request import Request
@@ -53,14 +53,14 @@ class PlatesPainter:
         if shown == "before" and request.trial is None:
             view["hulls"], misses = lens_hulls(index, step, request.near_misses)
             view["misses"], view["rules"] = misses, rule_views(index, [*view["hulls"], *misses])
-        titles, spots = title_rects(view["nodes"], places), spots_by_id(view["nodes"], places)
-        add_outlines(view["hulls"], spots, titles)
+        words, spots = word_rects(view["nodes"], places), spots_by_id(view["nodes"], places)
+        add_outlines(view["hulls"], spots, words)
         for miss in view.get("misses", []):  # only one at a time is drawn
-            add_outlines([miss], spots, titles)
+            add_outlines([miss], spots, words)
         if mode == "diff":
             view["origins"] = origins_of_cells(index, step)
             view["matches"] = hulls_of(index, step, request.group_by, "before")
-            add_outlines(view["matches"], _spots_before(request), titles)
+            add_outlines(view["matches"], _spots_before(request), words)
 
     def legend(
         self, request: Request, view: PictureView, items: Sequence[LegendItem], shown: ShownMode

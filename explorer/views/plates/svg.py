@@ -62,14 +62,16 @@ def plates_elements(view: PictureView, places: Sequence[Place]) -> list[str]:
     ]
 
 
-def title_rects(nodes: Sequence[NodeView], places: Sequence[Place]) -> list[tuple[float, float, float, float]]:
-    """Return left, top, right and bottom of the titles of plates."""
+def word_rects(nodes: Sequence[NodeView], places: Sequence[Place]) -> list[tuple[float, float, float, float]]:
+    """Return left, top, right and bottom of the titles of plates, and of the words below them."""
     found: list[tuple[float, float, float, float]] = []
     for node, (x, y, width, height) in zip(nodes, places, strict=True):
         if "plate" in node:
             half = max(width, node["plate"]["room"] - ROOM_MARGIN) / 2
-            bottom = y - height / 2 - (ABOVE if node["plate"]["gap"] else ABOVE_SHEETS) + 3
-            found.append((x - half, bottom - TITLE - 3, x + half, bottom))
+            title = y - height / 2 - (ABOVE if node["plate"]["gap"] else ABOVE_SHEETS) + 3
+            words = y + height / 2 + BELOW
+            lines = 1.25 * LINE * len(_words_below(node["plate"]))
+            found += [(x - half, title - TITLE - 3, x + half, title), (x - half, words, x + half, words + lines)]
     return found
 
 
@@ -128,12 +130,16 @@ def _plate(
     for mark, chosen in plate.get("marks", {}).items():
         parts += [_mark(mark, cells[i]) for i in chosen]
     middle, bottom = left + width / 2, top + height + BELOW
-    below = (plate["calls"], plate["news"], plate["shape"], plate["reads"])
-    lines = [(kind, words) for kind, words in zip(WORD_KINDS, below, strict=True) if words]
     parts.append(_words("x-plate", middle, top - (ABOVE_SHEETS if is_one else ABOVE), node["title"], plate["room"]))
-    for i, (kind, words) in enumerate(lines[:MAX_WORDS]):
+    for i, (kind, words) in enumerate(_words_below(plate)):
         parts.append(_words(kind, middle, bottom + LINE + 1.25 * LINE * i, words, plate["room"]))
     return "".join([*parts, "</g>"])
+
+
+def _words_below(plate: PlateView) -> list[tuple[str, str]]:
+    """Return the lines of text below a plate, each with its class."""
+    below = (plate["calls"], plate["news"], plate["shape"], plate["reads"])
+    return [(kind, words) for kind, words in zip(WORD_KINDS, below, strict=True) if words][:MAX_WORDS]
 
 
 def _fill(node: NodeView, view: PictureView) -> str:
