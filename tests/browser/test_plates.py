@@ -226,6 +226,9 @@ def test_the_close_up_shows_the_copy_of_a_gather_and_colours_cells_by_their_valu
     page.clock.run_for(MOVED_MS)
     assert "The output is −183.71 after each of these 6 steps." in panel.inner_text()
     assert len(ink(page, 0)) > len(kinds) + 2
+    panel.get_by_title("7", exact=True).click()
+    assert "The output is −182.85 after each of these 6 steps." in panel.inner_text()
+    assert page.evaluate("document.activeElement.title") == "7"  # drawn again, and the focus stays
 
 
 def test_the_rule_lens_docks_a_match_question_by_question_and_closes_by_key(digits: Opener) -> None:

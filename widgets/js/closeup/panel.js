@@ -1,6 +1,7 @@
 /** The close-up of the selected plate, below the picture: the user switches between its parts. */
 
-import { closeupOf, inspectedBox } from "../parts/state.js";
+import { focusedIn } from "../shared/elements.js";
+import { closeupOf, inspectedBox, isCloseupAwaited } from "../parts/state.js";
 import { STYLE as CODE, codePanel } from "./code.js";
 import { memoryDrawing, memoryTable } from "./memory.js";
 import { STYLE as PARAMETERS, parametersPanel } from "./parameters.js";
@@ -23,6 +24,9 @@ const PARTS = [
   { name: "code", words: "Code" },
 ];
 
+/** @param {any} element */
+const nameOf = (element) => element.getAttribute("aria-label") || element.textContent;
+
 /**
  * @param {import("../parts/ui.js").Ui} ui @param {import("../parts/state.js").Store} store
  * @param {import("../controls/closing_up.js").ClosingUp} actions
@@ -30,7 +34,8 @@ const PARTS = [
 export function makeCloseup(ui, { state }, actions) {
   const { make, h, button, textButton, guard } = ui;
   const title = h("h2");
-  const choices = h("div", { class: "ce-group", role: "group", "aria-label": "Parts of the close-up" });
+  const choose = PARTS.map(({ name, words }) => textButton(words, () => actions.choose(name)));
+  const choices = h("div", { class: "ce-group", role: "group", "aria-label": "Parts of the close-up" }, choose);
   const sentence = h("p", { class: "ce-closeup-sentence" });
   const body = h("div", { class: "ce-closeup-body" });
   const toggle = button("Show the close-up", "panel", actions.toggle);
@@ -38,6 +43,18 @@ export function makeCloseup(ui, { state }, actions) {
   const element = h("section", { class: "ce-closeup", "aria-label": "Close-up", hidden: true }, bar, body);
   /** What follows the pointer. */
   let light = () => {};
+  /** Says that the host runs an input. */
+  let wait = () => {};
+
+  /** Replace what is below the buttons; the focus stays at the element of the same name. @param {any} content */
+  function setBody(content) {
+    const active = focusedIn(element);
+    const name = active && body.contains(active) ? nameOf(active) : "";
+    body.replaceChildren(...(content ? [content] : []));
+    if (!name) return;
+    const again = [...body.querySelectorAll("button,input,canvas,[tabindex]")].find((one) => nameOf(one) === name);
+    (again || choose[0]).focus();
+  }
 
   /** The slice whose lines are emphasized. */
   function lit() {
@@ -52,7 +69,7 @@ export function makeCloseup(ui, { state }, actions) {
     const drawing = memoryDrawing(make, memory, state.palette, width, hover);
     light = () => drawing.light(lit());
     light();
-    body.replaceChildren(drawing.element);
+    setBody(drawing.element);
   }
 
   /** @param {import("./reading.js").Memory} memory */
@@ -66,31 +83,32 @@ export function makeCloseup(ui, { state }, actions) {
     const table = memoryTable(h, memory, hover);
     light = () => table.light(lit(), own < 0);
     light();
-    body.replaceChildren(table.element);
+    setBody(table.element);
   }
 
   function drawValues() {
     const panel = valuesPanel(ui, state, actions);
     light = panel.light;
-    body.replaceChildren(panel.element);
+    wait = panel.wait;
+    setBody(panel.element);
   }
 
   /** @param {import("./reading.js").Parameters} parameters */
   function drawParameters(parameters) {
     const turn = (/** @type {number} */ way) => actions.turn(parameters, way);
     const needsPython = state.options.actions === false;
-    body.replaceChildren(parametersPanel(ui, parameters, state.palette, needsPython ? null : turn));
+    setBody(parametersPanel(ui, parameters, state.palette, needsPython ? null : turn));
   }
 
   /** @param {Closeup} closeup */
   function drawBody({ memory, parameters, code }) {
-    light = () => {};
+    light = wait = () => {};
     const words = { memory: memory?.sentence, table: memory?.sentence, parameters: parameters?.lines.join(" ") };
     sentence.textContent = /** @type {Record<string, string | undefined>} */ (words)[state.closeup] || "";
     if (state.closeup === "values") drawValues();
     else if (state.closeup === "parameters" && parameters) drawParameters(parameters);
-    else if (state.closeup === "code" && code) body.replaceChildren(codePanel(ui, code));
-    else if (!memory) body.replaceChildren();
+    else if (state.closeup === "code" && code) setBody(codePanel(ui, code));
+    else if (!memory) setBody(null);
     else if (state.closeup === "table") drawTable(memory);
     else drawMemory(memory);
   }
@@ -116,17 +134,19 @@ export function makeCloseup(ui, { state }, actions) {
     /** @param {unknown} _ @param {Changed} changed */
     draw(_, changed) {
       if ([...changed].every((name) => POINTED.has(name))) return light();
+      if ([...changed].every((name) => name === "running")) return wait();
       const closeup = closeupOf(state);
+      // Until the details of the new selection arrive, the old ones stay: nothing jumps from step to step.
+      if (!closeup && !element.hidden && isCloseupAwaited(state)) return undefined;
       element.hidden = !closeup;
       if (!closeup) return undefined;
       const open = state.showCloseup;
       title.textContent = closeup.title;
       toggle.setAttribute("aria-expanded", String(open));
       body.hidden = sentence.hidden = !open;
-      const choice = (/** @type {{name: string, words: string}} */ { name, words }) =>
-        textButton(words, () => actions.choose(name), { "aria-pressed": String(open && state.closeup === name) });
-      choices.replaceChildren(...PARTS.map(choice));
-      return drawBody(closeup);
+      PARTS.forEach(({ name }, at) => choose[at].setAttribute("aria-pressed", String(open && state.closeup === name)));
+      if (open) drawBody(closeup);
+      return undefined;
     },
   };
 }

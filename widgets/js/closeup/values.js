@@ -13,10 +13,12 @@ import { valueOf } from "./values_reading.js";
 
 const THUMBNAIL = 40;
 const STOPS = 8;
+const RUNNING = "Running the input …";
 
 /**
  * @param {import("../parts/ui.js").Ui} ui @param {Readonly<State>} state @param {ClosingUp} actions
- * @returns {{element: any, light(): void}} `light`: says what the cell at the pointer computes
+ * @returns {{element: any, light(): void, wait(): void}} `light`: says what the cell at the pointer computes; `wait`: that an
+ *   input is run
  */
 export function valuesPanel(ui, state, actions) {
   const { h, textButton } = ui;
@@ -24,10 +26,11 @@ export function valuesPanel(ui, state, actions) {
   if (!values || values.missing || !values.runs.length) {
     const words = values?.missing || (running ? "Running the inputs …" : "The values are not in this page.");
     const again = !values && !running && textButton("Run inputs", actions.ask);
-    return { element: h("div", {}, h("p", { text: words }), again), light() {} };
+    return { element: h("div", {}, h("p", { text: words }), again), light() {}, wait() {} };
   }
   const run = values.runs[state.run] || values.runs[0];
   const cell = h("p", { class: "ce-closeup-words" });
+  const same = h("p", { class: "ce-values-same", text: running ? RUNNING : run.same });
   const element = h(
     "div",
     { class: "ce-values" },
@@ -35,7 +38,7 @@ export function valuesPanel(ui, state, actions) {
     h(
       "div",
       { class: "ce-values-outputs" },
-      h("p", { class: "ce-values-same", text: running ? "Running the input …" : run.same }),
+      same,
       outputTable(h, values, run, state.step),
       scale(h, values),
       cell,
@@ -53,7 +56,13 @@ export function valuesPanel(ui, state, actions) {
       : "";
   }
   light();
-  return { element, light };
+  return {
+    element,
+    light,
+    wait() {
+      same.textContent = state.running ? RUNNING : run.same;
+    },
+  };
 }
 
 /** @param {import("../parts/ui.js").Ui} ui @param {Values} values @param {Run} run @param {ClosingUp} actions */

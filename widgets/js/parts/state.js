@@ -129,9 +129,17 @@ export function closeupOf(state) {
   return details.id && selection.includes(details.id) ? details.closeup : null;
 }
 
+/** Whether the details of the selected plate have not arrived yet. @param {Readonly<State>} state */
+export const isCloseupAwaited = ({ details, selection, options, picture }) =>
+  picture?.groupBy === "plates" &&
+  selection.length > 0 &&
+  options.asking !== true &&
+  options.closeup !== false &&
+  !(details && selection.includes(details.id));
+
 /** The values that the cells show. @param {Readonly<State>} state */
 function cellValues(state) {
-  const shown = state.closeup === "values" && state.showCloseup && closeupOf(state);
+  const shown = state.closeup === "values" && state.showCloseup && (closeupOf(state) || isCloseupAwaited(state));
   return (shown && state.values?.runs[state.run]?.cells) || null;
 }
 
