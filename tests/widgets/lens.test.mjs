@@ -212,6 +212,19 @@ test("with reduced motion the end is there at once: a near miss stops at the lay
   close();
 });
 
+test("another step closes the rule lens", async (context) => {
+  const pass = stopTime(context);
+  const { root, press, model, close } = page();
+  await pass(30);
+  press("]");
+  await pass(300);
+  assert.ok(!root.of("ce-lens")[0].hidden);
+  press("ArrowRight");
+  await pass(30);
+  assert.deepEqual([model.get("step"), model.get("view").hull, root.of("ce-lens")[0].hidden], [1, "", true]);
+  close();
+});
+
 test("a conflict docks both sides, and ] in the state after goes to the first match before", async (context) => {
   const pass = stopTime(context);
   const { root, press, model, close } = page();

@@ -9,14 +9,15 @@ const LAZY_MS = 80;
  * @param {import("./saving.js").Saving} saving @param {import("../parts/loading.js").Loading} loading
  * @param {import("./ahead.js").Ahead} ahead
  */
-export function makeStepping({ timers }, store, { save }, loading, ahead) {
+export function makeStepping({ timers }, store, { save, setView }, loading, ahead) {
   const { state } = store;
 
   /** @param {number} to @param {boolean} [lazily] */
   function goTo(to, lazily = false) {
     const next = Math.min(state.steps.length - 1, Math.max(0, to));
     if (next === state.step || next < 0 || state.options.stepper === false || state.stopped) return;
-    store.set({ step: next });
+    if (state.hull) setView({ hull: "", match: 0 }); // a match is one of its step
+    store.set({ step: next, hull: "", match: 0 });
     if (lazily) timers.after("step", LAZY_MS, () => save({ step: state.step }));
     else {
       timers.cancel("step");

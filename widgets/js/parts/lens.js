@@ -63,7 +63,13 @@ export function makeLens({ h, s, button, guard }, store, selecting) {
     const said = `${finds.map(({ title }) => title).join(", then ")}${rule.makes.length ? ` become ${rule.makes.map(({ title }) => title).join(", ")}` : ""}`;
     return s(
       "svg",
-      { class: "ce-lens-picture", viewBox: `-2 -2 ${width + 4} ${HEIGHT + 4}`, role: "img", "aria-label": said },
+      {
+        class: "ce-lens-picture",
+        style: `max-width:${width}px`,
+        viewBox: `-2 -2 ${width + 4} ${HEIGHT + 4}`,
+        role: "img",
+        "aria-label": said,
+      },
       finds.map((part, at) => box(part, at * size, at ? ARROW : null)),
       rule.makes.map((part, at) => box(part, (finds.length + at) * size + 16, at ? ARROW : MAKES)),
     );
