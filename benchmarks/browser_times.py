@@ -1,51 +1,60 @@
-"""Measures in a browser how fast an exported page is painted, and how smoothly 2,000 boxes are moved."""
+"""Measures in a browser how fast an exported page is painted and steps, and how smoothly its plates are moved."""
 
 import importlib.util
 import os
 import shutil
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from benchmarks.view_times import Measurement
+from benchmarks.view_times import FIRST_MS, STEP_MS, Measurement
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run")
-FIRST_PAINT_MS = 1000.0
-"""For up to 10,000 layers; beyond, the budget grows with the layers."""
-FRAMES_PER_S = 30.0
-DRAWN = 2_000
+FRAMES_PER_S = 60.0
+KEYS = (*["ArrowRight"] * 5, *["ArrowLeft"] * 5)
+REST_MS = 900
+"""How long a reader looks at a step."""
+PAINTED_WHAT, STEPPED, MOVED = "exported page: first paint", "exported page: from key to drawn", "plates moved"
 
 PAINTED = """async () => {
   await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
   return performance.now();
 }"""
 
-# Draws boxes in rows of 50, then zooms and pans by the wheel for two seconds, one event per frame.
-MOVE = """async (count) => {
-  const nodes = Array.from({ length: count }, (_, i) => ({ id: `n${i}`, title: `Sum ${i}`, detail: '16 → 16' }));
-  const edges = nodes.slice(50).map((node, i) => ({ source: `n${i}`, target: node.id }));
-  const place = (_, i) => [180 * (i % 50) + 90, 100 * Math.floor(i / 50) + 40, 152, 46];
-  const places = new Float32Array(nodes.flatMap(place));
-  const { model } = circuitExplorer;
-  model.set('options', { ...model.get('options'), animate: false });
-  model.set('coordinates', new Uint8Array(places.buffer));
-  model.set('picture', JSON.stringify({ version: 1, step: 0, mode: 'diff', nodes, edges }));
-  model.save_changes();
+# Presses a key, and waits until the name of the picture says that another one is drawn.
+PRESS = """async (key) => {
+  const find = (at) => {
+    for (const element of at.querySelectorAll('*')) {
+      if (element.matches('[role=listbox].ce-stage')) return element;
+      const inner = element.shadowRoot && find(element.shadowRoot);
+      if (inner) return inner;
+    }
+    return null;
+  };
+  const name = () => find(document)?.getAttribute('aria-label');
+  const before = name();
+  const started = performance.now();
+  document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, composed: true }));
+  while (name() === before && performance.now() - started < 10_000) await new Promise((done) => setTimeout(done, 1));
+  await new Promise((done) => requestAnimationFrame(done));
+  return performance.now() - started;
+}"""
+
+# Zooms and pans by the wheel for two seconds, one event per frame.
+MOVE = """async () => {
   const frame = () => new Promise((done) => requestAnimationFrame(done));
-  await frame();
-  await frame();
-  const canvas = document.querySelector('.ce-canvas');
-  if (!canvas) return null;
-  const { left, top, width, height } = canvas.getBoundingClientRect();
+  const stage = document.querySelector('.ce-view');
+  const { left, top, width, height } = stage.getBoundingClientRect();
   const times = [];
   let before = await frame();
   for (let i = 0; i < 120; i += 1) {
     const wheel = { deltaY: i % 40 < 20 ? -60 : 60, ctrlKey: i % 2 === 0, bubbles: true, cancelable: true };
-    canvas.dispatchEvent(new WheelEvent('wheel', { ...wheel, clientX: left + width / 2, clientY: top + height / 2 }));
+    stage.dispatchEvent(new WheelEvent('wheel', { ...wheel, clientX: left + width / 2, clientY: top + height / 2 }));
     const now = await frame();
     times.push(now - before);
     before = now;
@@ -64,12 +73,11 @@ def missing_browser() -> str:
 
 
 def measure_pages(pages: dict[str, tuple[str, int]]) -> list[Measurement]:
-    """Measure the first paint of each exported page (name -> text, number of layers), and frames of 2,000 boxes."""
+    """Measure the first paint, the steps and the frames of each exported page (name -> text, number of layers)."""
     why = missing_browser()
     if why:
-        names = [(name, "first paint of the exported page") for name in pages]
         return [
-            Measurement(name, what, None, "ms", why=why) for name, what in (*names, ("", f"moving {DRAWN:,} boxes"))
+            Measurement(name, what, None, "ms", why=why) for name in pages for what in (PAINTED_WHAT, STEPPED, MOVED)
         ]
     from playwright.sync_api import sync_playwright
 
@@ -82,25 +90,36 @@ def measure_pages(pages: dict[str, tuple[str, int]]) -> list[Measurement]:
             file.write_text(text, encoding="utf-8")
             page.goto(file.as_uri())
             page.wait_for_selector(".ce-box")
-            painted = float(page.evaluate(PAINTED))
-            budget = FIRST_PAINT_MS * max(1.0, layers / 10_000)
-            found.append(Measurement(name, "first paint of the exported page", painted, "ms", budget))
-        page.goto((Path(folder) / "0.html").as_uri())
-        page.wait_for_selector(".ce-box")
-        found += _frames(page)
+            found += _measure_page(page, f"{name}, {layers:,} layers")
         browser.close()
     return found
 
 
-def _frames(page: "Page") -> list[Measurement]:
-    times: list[float] | None = page.evaluate(MOVE, DRAWN)
-    what = f"moving {DRAWN:,} boxes"
-    if not times:
-        return [Measurement("", what, None, "frames/s", FRAMES_PER_S, True, "they were not drawn on a canvas")]
+def _measure_page(page: "Page", circuit: str) -> list[Measurement]:
+    painted = float(page.evaluate(PAINTED))
+    steps = press_keys(page)
+    times: list[float] = page.evaluate(MOVE)
     return [
-        Measurement("", f"{what}, median", 1000 / times[len(times) // 2], "frames/s", FRAMES_PER_S, True),
-        Measurement("", f"{what}, slowest of 20", 1000 / times[len(times) * 19 // 20], "frames/s", FRAMES_PER_S, True),
+        Measurement(circuit, PAINTED_WHAT, painted, "ms", FIRST_MS),
+        Measurement(circuit, f"{STEPPED}, median", median(steps), "ms", STEP_MS),
+        Measurement(circuit, f"{STEPPED}, slowest", max(steps), "ms", STEP_MS),
+        Measurement(circuit, f"{MOVED}, median", _frames_per_s(median(times)), "frames/s", FRAMES_PER_S, over=True),
+        Measurement(circuit, f"{MOVED}, slowest of 20", _frames_per_s(times[len(times) * 19 // 20]), "frames/s"),
     ]
+
+
+def press_keys(page: "Page") -> list[float]:
+    """Return the milliseconds from pressing each key to the drawn step; between two, the page rests."""
+    found: list[float] = []
+    for key in KEYS:
+        found.append(float(page.evaluate(PRESS, key)))
+        page.wait_for_timeout(REST_MS)
+    return found
+
+
+def _frames_per_s(milliseconds: float) -> float:
+    """Return frames per second, as integers: clocks of browsers are not exact."""
+    return float(round(1000 / milliseconds))
 
 
 def browser_path() -> str | None:

@@ -14,7 +14,7 @@ CHARACTER = 7.8
 """Estimated width of a character of a title, in pixels."""
 MAX_LINES = 6_000
 """Beyond it, lines connect plates, not their cells, except those of the cell at the pointer."""
-MAX_PAIRS = 60_000
+MAX_PAIRS = 20_000
 """Beyond it, it is not sent which cell reads which."""
 MIN_LABEL, MAX_LABEL = 78.0, 130.0
 """Room for `was Hadamard + Sum` with the gap to the next plate; longer labels are cut off."""

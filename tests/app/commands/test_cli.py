@@ -290,11 +290,12 @@ def test_bench_prints_the_costs_of_showing_a_trace_and_their_budgets(tmp_path, m
     monkeypatch.setattr("benchmarks.view_times.settle_heap", lambda: None)  # it would look through all of pytest
     path = tmp_path / "views.json"
     output = run("bench", "views", "blackboard", "conflict", "--no-browser", "--json", str(path)).stdout
-    assert re.search(r"blackboard, 13 layers.*first picture.*ms.*≤ 100 ms.*kept", output)
+    assert re.search(r"blackboard, 13 layers.*first picture.*ms.*≤ 1,000 ms.*met", output)
     stats = json.loads(path.read_text())["statistics"]
     assert [figure["what"] for figure in stats if figure["circuit"] == "conflict"] == ["exported page"]
-    steps = [figure for figure in stats if figure["what"] == "a step, slowest"]
+    steps = [figure for figure in stats if figure["what"] == "plates: a step in Python, slowest"]
     assert [(figure["budget"], figure["unit"]) for figure in steps] == [(100.0, "ms")] * 2
+    assert len([figure for figure in stats if figure["what"] == "graph: a step in Python, slowest"]) == 2
     assert all(0 < figure["value"] < 1000 for figure in steps)
 
 
