@@ -15,13 +15,20 @@ from explorer.views import TraceIndex
 LARGE = ("mnist", "poon-domingos")
 
 
+def told_by(card: Card) -> tuple[object, ...]:
+    """What a card tells: its calls, and the plates of its drawings with their cells. Not where a pixel is."""
+    drawings = (
+        [(p["kind"], p["folded"], p["path"].count("M")) for p in one["plates"]] for one in (card.before, card.after)
+    )
+    return (card.calls, *drawings)
+
+
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.fuzz if name in LARGE else ()) for name in gallery.names()]
 )
-def test_a_recorded_card_is_that_of_the_trace(name: str) -> None:
+def test_a_recorded_card_tells_what_the_trace_does(name: str) -> None:
     """If not: `make pictures`, or `python scripts/gallery.py --no-times`."""
-    card = load_cards()[name]
-    assert card == card_of(TraceIndex(record(gallery.load_named(name))), card.time)
+    assert told_by(load_cards()[name]) == told_by(card_of(TraceIndex(record(gallery.load_named(name)))))
 
 
 def test_each_circuit_has_a_card_and_a_time_names_its_device_and_version() -> None:
