@@ -393,7 +393,7 @@ class TestLessonFive:
         assert picture(TraceIndex(trace), 2, "after", group_by="plates").view["note"] in QUESTIONS[17]
         stats = trace.stats(2)
         says(17, f"`layers` is {stats['layers']}, `folds` is {stats['folds']}")
-        says(17, f"{trace.stats(-1)['layers']} layers will be left")
+        says(17, f"at the end `layers` will be {trace.stats(-1)['layers']}")
 
     def test_18_the_order_decides_how_slices_are_read(self) -> None:
         for name, pairs in made_by(18)["orders"].items():
