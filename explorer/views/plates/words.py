@@ -63,7 +63,7 @@ def _limits(plates: Plates) -> Iterator[str]:
     """Say which lines are not drawn, and why."""
     reads = sum(map(len, plates.reads.values()))
     if reads > MAX_PAIRS:
-        yield f"{reads:,} reads are too many to draw: a line is all reads between two plates."
+        yield f"{reads:,} reads are too many to draw or to light up: a line is all reads between two plates."
     elif reads > MAX_LINES:
         yield f"{reads:,} reads: a line is all reads between two plates; point at a cell to see its own."
     if any(plate.first_layer == UNKNOWN for plate in plates.plates):

@@ -178,4 +178,4 @@ def test_the_note_says_which_lines_are_not_drawn(monkeypatch):
     assert note == f"{shown} 148 reads: a line is all reads between two plates; point at a cell to see its own."
     monkeypatch.setattr(words, "MAX_PAIRS", 147)
     note = note_of_plates(plates_of(index, 3), "layer")
-    assert note == f"{shown} 148 reads are too many to draw: a line is all reads between two plates."
+    assert note == f"{shown} 148 reads are too many to draw or to light up: a line is all reads between two plates."

@@ -55,29 +55,47 @@ export function paintFrame({ pen, palette }, box, alpha) {
   pen.globalAlpha = 1;
 }
 
-/** Cells of one box. @param {Canvas} canvas @param {Box} box @param {Shown[]} cells */
+/** Cells of one box; those that look alike are one path. @param {Canvas} canvas @param {Box} box @param {Shown[]} cells */
 export function paintCells(canvas, box, cells) {
   const { pen, picture, palette, k, lit, values } = canvas;
   const { fill, ink, hatch } = colourOf(box, picture, palette);
-  const forced = palette.forced;
-  for (const { cell, area, alpha } of cells) {
+  /** @type {Map<string, {alpha: number, own: string, outlined: boolean, stroked: boolean, areas: Shown[]}>} */
+  const alike = new Map();
+  /** @type {{alpha: number, ink: string, shown: Shown}[]} */
+  const numbered = [];
+  for (const shown of cells) {
+    const { cell, area } = shown;
     const side = k * Math.min(area.w, area.h);
-    pen.globalAlpha = lit && !lit.has(nameOf(box.id, cell.index)) ? alpha * FAINT : alpha;
+    const alpha = lit && !lit.has(nameOf(box.id, cell.index)) ? shown.alpha * FAINT : shown.alpha;
     const value = values ? valueOf(values, box, cell.index) : null;
     const own = value ? heat(value[1]) : values ? palette.roles.box : fill;
+    const outlined = palette.forced || Boolean(hatch) || !cell.closed;
+    const stroked = outlined ? side > PARTED : side > 2 * PARTED;
+    const look = `${alpha} ${own} ${outlined} ${stroked}`;
+    const known = alike.get(look);
+    if (known) known.areas.push(shown);
+    else alike.set(look, { alpha, own, outlined, stroked, areas: [shown] });
+    const isNumbered = side > NUMBERED * canvas.text && cell.layer >= 0;
+    if (isNumbered) numbered.push({ alpha, ink: value ? inkOnHeat(own) : ink, shown });
+  }
+  for (const { alpha, own, outlined, stroked, areas } of alike.values()) {
+    pen.globalAlpha = alpha;
     pen.fillStyle = own;
     pen.beginPath();
-    if (!cell.closed && side > ROUND)
-      pen.roundRect(area.x, area.y, area.w, area.h, Math.min(4, area.w / 5, area.h / 5));
-    else pen.rect(area.x, area.y, area.w, area.h);
-    pen.fill();
-    const outlined = forced || hatch || !cell.closed;
-    if (outlined ? side > PARTED : side > 2 * PARTED) {
-      pen.strokeStyle = outlined ? palette.roles.kept : palette.roles.ground;
-      pen.lineWidth = outlined ? 0.8 : 1;
-      pen.stroke();
+    for (const { cell, area } of areas) {
+      const isRound = !cell.closed && k * Math.min(area.w, area.h) > ROUND;
+      if (isRound) pen.roundRect(area.x, area.y, area.w, area.h, Math.min(4, area.w / 5, area.h / 5));
+      else pen.rect(area.x, area.y, area.w, area.h);
     }
-    if (side > NUMBERED * canvas.text && cell.layer >= 0) paintNumber(canvas, cell, area, value ? inkOnHeat(own) : ink);
+    pen.fill();
+    if (!stroked) continue;
+    pen.strokeStyle = outlined ? palette.roles.kept : palette.roles.ground;
+    pen.lineWidth = outlined ? 0.8 : 1;
+    pen.stroke();
+  }
+  for (const { alpha, ink: own, shown } of numbered) {
+    pen.globalAlpha = alpha;
+    paintNumber(canvas, shown.cell, shown.area, own);
   }
   pen.globalAlpha = 1;
 }
