@@ -297,7 +297,9 @@ class Dashboard:
 
     def _filter_steps(self, view: dict[str, Any]) -> None:
         """Let the tree of steps show the steps between which the arrow keys move."""
-        self.steps.options = {**self.steps.options, "any_step": bool(view.get("any_step"))}
+        any_step = bool(view.get("any_step"))
+        if any_step != self.steps.options.get("any_step", False):
+            self.steps.options = {**self.steps.options, "any_step": any_step}
 
     def _on_copy(self, answer: dict[str, Any]) -> None:
         ok = bool(answer.get("ok"))
