@@ -22,7 +22,7 @@ const MOVE_MS = 320;
 /** The smallest text of plates on the screen, in pixels, and on a slide. */
 const [TEXT, SLIDE_TEXT] = [12, 16];
 /** Plates are enlarged up to this scale, and more on a slide. */
-const [MAX_FIT, SLIDE_FIT] = [1.2, 3];
+const [MAX_FIT, SLIDE_FIT] = [1.2, 1.8];
 const EMPHASIZED = /** @type {const} */ (["selection", "found", "hull", "hover", "focus", "cell"]);
 const VALUES = /** @type {const} */ (["details", "closeup", "showCloseup", "values", "run"]);
 const LENS = /** @type {const} */ (["match", "docked", "showDone"]);
