@@ -33,7 +33,8 @@ def blocked_text(index: TraceIndex, step: int, plate: Plate) -> str:
 
     `16 of 20 matched`, or `4 of 20 blocked` if none matched.
     """
-    counts = Counter(refusal.pattern for layer in plate.ids for refusal in _blocked(index, step).get(layer, ()))
+    refusals = _blocked(index, step)
+    counts = Counter(refusal.pattern for layer in plate.ids for refusal in refusals.get(layer, ()))
     if plate.node is not None or not counts:
         return ""
     pattern, blocked = counts.most_common(1)[0]

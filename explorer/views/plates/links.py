@@ -11,8 +11,8 @@ from explorer.views.plates.cells import Plate, plates_of
 from explorer.views.plates.layout import ABOVE, BELOW, LINE_GAP, MARGIN, Placed, Stage
 from widgets.schema import LinkView
 
-CHARACTERS, LINE = 19, 15.0
-"""Maximum length of a line of the reason, in characters, and its height, in pixels."""
+CHARACTERS, LONG, LINE = 19, 80, 15.0
+"""Maximum length of a line of the reason between two plates and below a line of plates, in characters; its height."""
 ROOM = 14.0
 """Room around the reason, in pixels."""
 REACH, TURN = 10.0, 18.0
@@ -88,7 +88,7 @@ def link_views(links: Sequence[MissedLink], stage: Stage) -> Iterator[LinkView]:
         view: LinkView = {
             "source": link.first.id,
             "target": link.second.id,
-            "lines": link.lines,
+            "lines": link.lines if is_beside else wrap(link.reason, LONG),
             "points": _beside(first, second) if is_beside else _around(stage, *ends, lane),
         }
         if is_beside:
