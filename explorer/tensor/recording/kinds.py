@@ -8,9 +8,12 @@ CONTRACTIONS = {
     *("convolution", "conv1d", "conv2d", "conv3d"),
 }
 """Operators that multiply matrices, or convolve."""
-PARTED = {"split", "split_with_sizes", "unbind", "chunk", "unfold", "diagonal"}
-"""Operators that return several parts of a tensor, or a part of several axes."""
-MOVED = PARTED | {op._schema.name.rpartition("::")[2] for op in MOVES}
+COLLECTING = {
+    *("split", "split_with_sizes", "unbind", "chunk", "unfold", "diagonal"),
+    *("cat", "stack", "index", "index_select", "gather", "repeat_interleave", "roll", "flip"),
+}
+"""Operators that return parts of a tensor, or collect numbers of one or several tensors, in another order or twice."""
+MOVED = COLLECTING | {op._schema.name.rpartition("::")[2] for op in MOVES}
 
 
 def kind_of(name: str) -> NodeKind:

@@ -6,6 +6,7 @@ from inline_snapshot import snapshot
 from torch import Tensor, nn
 
 import explorer
+from explorer.tensor.recording.kinds import kind_of
 from explorer.views import TraceIndex, picture
 from explorer.views.plates.cells import plates_of
 from widgets.schema import NodeView, PictureView
@@ -84,3 +85,15 @@ def test_operators_that_differ_only_in_what_they_select_are_one_plate() -> None:
     assert [(line[0], line[2], line[3]) for line in drawn(picture(index, 0, group_by="plates").view)] == snapshot(
         [("Input", 1, ""), ("select", 5, "5 calls"), ("exp", 5, "5 calls"), ("stack", 1, "")]
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        *(("linear", "matmul"), ("bmm", "matmul"), ("convolution", "matmul")),
+        *(("view", "view"), ("select", "view"), ("index_select", "view"), ("cat", "view"), ("expand", "view")),
+        *(("add", "operator"), ("sum", "operator"), ("softmax", "operator")),
+    ],
+)
+def test_operators_that_compute_nothing_look_different_from_those_that_do(name: str, kind: str) -> None:
+    assert kind_of(name) == kind
