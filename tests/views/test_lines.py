@@ -8,6 +8,7 @@ from explorer.views.lines import Spot
 from explorer.views.lines.drawing import add_outlines
 from explorer.views.lines.outlines import cover, outline
 from tests.views.showing import SMALL, every_step, index_of
+from widgets.schema import HullView
 
 
 def test_an_outline_surrounds_one_box_with_four_round_corners():
@@ -29,10 +30,12 @@ def test_a_ring_of_boxes_has_an_outer_and_an_inner_line():
 
 def test_a_second_outline_of_a_box_is_further_away_and_has_its_own_tag():
     spots = {"a": Spot(0.0, 0.0, 100.0, 40.0)}
-    hulls = [{"id": name, "kind": "match", "nodes": ["a"], "label": name, "reason": ""} for name in ("one", "two")]
+    hulls: list[HullView] = [
+        {"id": name, "kind": "match", "nodes": ["a"], "label": name, "reason": ""} for name in ("one", "two")
+    ]
     tags = add_outlines(hulls, spots, [])
-    assert hulls[0]["outline"] != hulls[1]["outline"]
-    assert hulls[0]["tag"] != hulls[1]["tag"]
+    assert hulls[0].get("outline") != hulls[1].get("outline")
+    assert hulls[0].get("tag") != hulls[1].get("tag")
     assert len(tags) == 2
 
 
