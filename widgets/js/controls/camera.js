@@ -103,6 +103,7 @@ export function makeCamera({ guard, timers }, store, { setView }, stage, root) {
     };
     if (still) {
       at(1);
+      root.setAttribute("data-moving", "false");
       return;
     }
     const lasts = stage.lasts();
