@@ -20,7 +20,7 @@ def text_at(classes: str, x: float, y: float, text: str, anchor: str = "middle")
 
 def legend_item(item: LegendItem, x: float, y: float) -> list[str]:
     """Return a swatch and the words at the left end of a line of text."""
-    sign = item["sign"] if item["channel"] not in ("shape", "cell", "line", "mark") else ""
+    sign = item["sign"] if item["channel"] not in ("shape", "cell", "line", "mark", "bar") else ""
     wide = max(46, 26 + 8.5 * len(sign)) if len(sign) > MAX_SIGN else 46
     text = text_at("x-soft", x + wide, y, item["text"], "start")
     return [_swatch(item, x, y), text]
@@ -29,7 +29,7 @@ def legend_item(item: LegendItem, x: float, y: float) -> list[str]:
 def _swatch(item: LegendItem, x: float, y: float) -> str:
     """Draw what an entry explains."""
     channel, role, sign = item["channel"], item["role"], item["sign"]
-    if channel in ("cell", "line", "mark"):
+    if channel in ("cell", "line", "mark", "bar"):
         return plate_swatch(item, x, y)
     if channel == "shape":
         return _kind_swatch(role, x, y)

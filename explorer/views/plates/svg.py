@@ -6,6 +6,7 @@ from html import escape
 from explorer.views.graph_svg import hull_element, tag_element
 from explorer.views.lines import Place
 from explorer.views.plates.svg_links import STYLE as LINK_STYLE, link_elements
+from explorer.views.plates.svg_times import STYLE as BAR_STYLE, bar_element, bar_elements, height_of_bars
 from explorer.views.plates.words import MAX_LINES
 from widgets.schema import EdgeView, LegendItem, NodeView, PictureView, PlateView
 from widgets.theme import LIGHT, heat
@@ -42,6 +43,7 @@ STYLE = (
 .x-view text.x-news{font-size:12.5px;font-style:italic}
 """
     + LINK_STYLE
+    + BAR_STYLE
 )
 
 Rect = tuple[float, float, float, float]
@@ -129,7 +131,9 @@ def _plate(
     parts += [_rect("x-frame", rect)] if is_one else []
     for mark, chosen in plate.get("marks", {}).items():
         parts += [_mark(mark, cells[i]) for i in chosen]
-    middle, bottom = left + width / 2, top + height + BELOW
+    bars = plate.get("times", [])
+    parts += bar_elements(bars, left + width / 2, top + height)
+    middle, bottom = left + width / 2, top + height + (height_of_bars(bars) or BELOW)
     parts.append(_words("x-plate", middle, top - (ABOVE_SHEETS if is_one else ABOVE), node["title"], plate["room"]))
     for i, (kind, words) in enumerate(_words_below(plate)):
         parts.append(_words(kind, middle, bottom + LINE + 1.25 * LINE * i, words, plate["room"]))
@@ -184,6 +188,8 @@ def plate_swatch(item: LegendItem, x: float, y: float) -> str:
     if item["channel"] == "line":
         kind = {"viewLine": "x-view-line", "copyLine": "x-copy-line", "nearMiss": "x-missed"}.get(role, "")
         return f'<path class="x-read {kind}" style="stroke-width:2" d="M{x:g} {top + 7:g}h34"/>'
+    if item["channel"] == "bar":
+        return bar_element(role, x, top + 4, 33, 0.6)
     if item["channel"] == "mark":
         return _mark(role, (x + 2, top, 13, 13))
     if role in ("apart", "folded"):

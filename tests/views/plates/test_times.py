@@ -3,7 +3,7 @@
 from inline_snapshot import snapshot
 
 from explorer.timings import Estimate
-from explorer.views import heat_at, picture, with_lanes
+from explorer.views import heat_at, picture, static_svg, with_lanes
 from tests.views.showing import index_of
 
 
@@ -80,3 +80,11 @@ def test_one_lane_colours_the_layers():
     assert heat_at(index, 0, {}) is None
     assert heat_at(index, 0, MEASURED) == dict.fromkeys(range(12), 0.5)
     assert heat_at(index, 0, {"recorded-cuda": MEASURED["recorded-cuda"]}) == dict.fromkeys(range(4), 0.1)
+
+
+def test_the_saved_picture_has_the_bars_too():
+    index = index_of("conflict")
+    svg = static_svg(picture(index, 0, group_by="plates", layer_times=MEASURED))
+    assert svg.count('class="x-lane-cuda x-recorded"') == 2  # at the plate, and in the legend
+    assert svg.count('class="x-track"') == svg.count('class="x-lane-cpu"') + 2
+    assert 'class="x-track"' not in static_svg(picture(index, 0, group_by="plates"))
