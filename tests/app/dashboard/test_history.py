@@ -52,7 +52,7 @@ class Page:
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], Page]:
     delivered: Queue[Callable[[], None]] = Queue()
-    monkeypatch.setattr(dashboard, "_deliver", lambda document, action: delivered.put(action))
+    monkeypatch.setattr(dashboard, "deliver", lambda document, action: delivered.put(action))
 
     def opened(query: str) -> Page:
         page = Page(Dashboard(Library(tmp_path), view_state_of_query(query)), delivered)
