@@ -11,6 +11,8 @@ from explorer.views.picture import PAINTERS, Picture
 from widgets.schema import PictureView
 
 MIN_WIDTH, MIN_HEIGHT = 160.0, 60.0
+EDGE = 6.0
+"""Minimum distance of the name of a match from the frame."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,9 @@ def frames_of(picture: Picture) -> list[Frame]:
         whole = PAINTERS[view["group_by"]].has_margins
         left = 0.0 if whole else max(0.0, min((x - w / 2 for x, _, w, _ in own), default=0.0) - MARGIN)
         top = 0.0 if whole else max(0.0, min((y - h / 2 for _, y, _, h in own), default=0.0) - MARGIN)
+        tags = [tag for hull in view["hulls"] if (tag := hull.get("tag"))]
+        left = min([left, *(x - EDGE for x, _ in tags)])
+        top = min([top, *(y - EDGE for _, y in tags)])
         width, height = max(view["width"] - left, MIN_WIDTH), max(view["height"] - top, MIN_HEIGHT)
         frames.append(Frame(view, own, left, top, width, height))
     return frames

@@ -13,7 +13,7 @@ STACK = (8, 4)
 ROUND, ANGULAR = ("input", "leaf"), ("matmul", "view", "operator")
 """Kinds with half circles at their ends, and with sharp corners."""
 SIGN_STEP, BADGE_STEP, MAX_BADGES = 18.0, 19.0, 4
-NARROW, BOLD = 0.56, 0.6
+NARROW, BOLD = 0.62, 0.62
 """Width of a character, in parts of the size of the font."""
 
 STYLE = """.x-graph text{dominant-baseline:central}
@@ -145,8 +145,8 @@ def _words(node: NodeView, width: float, height: float, style: str) -> list[str]
     two = bool(node["detail"]) and height >= 36
     found = [f'<text class="x-box-title" x="{left:g}" y="{-7 if two else 0.5}" style="{style}">{escape(title)}</text>']
     if two:
-        detail = clip(node["detail"], 11, room)
-        found.append(f'<text class="x-box-detail" x="{left:g}" y="9.5" style="{style}">{escape(detail)}</text>')
+        detail = escape(node["detail"])
+        found.append(f'<text class="x-box-detail" x="{left:g}" y="9.5" style="{style}">{detail}</text>')
     return found
 
 

@@ -28,3 +28,11 @@ def test_a_picture_without_boxes_has_a_frame_too():
     view: Any = {**made.view, "nodes": [], "width": 24.0, "height": 24.0}
     (frame,) = frames_of(Picture(view, made.coordinates[:0]))
     assert (frame.places, frame.width, frame.height) == ([], 160, 60)
+
+
+def test_the_name_of_a_match_above_all_boxes_is_in_the_frame():
+    made = picture(index_of("conflict"), 3, group_by="fold")
+    (frame,) = frames_of(made)
+    tags = [hull.get("tag", [0.0, 0.0]) for hull in made.view["hulls"]]
+    assert min(y for _, y in tags) < 0
+    assert all(x - frame.left >= 6 and y - frame.top >= 6 for x, y in tags)
