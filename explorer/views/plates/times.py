@@ -42,7 +42,7 @@ def legend_of_times(times: PlateTimes) -> list[LegendItem]:
         {"channel": "bar", "role": lane, "sign": "", "text": f"time of the calls: {LANES[lane]}"} for lane in times
     ]
     if items:
-        items[-1]["text"] += f" (the longest bar: {time_text(_longest(times))})"
+        items[-1]["text"] += f"; the longest bar is {time_text(_longest(times))}"
     return items
 
 

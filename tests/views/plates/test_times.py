@@ -57,7 +57,7 @@ def test_the_legend_names_each_lane_and_the_longest_bar():
     assert [(item["role"], item["text"]) for item in view["legend"] if item["channel"] == "bar"] == snapshot(
         [
             ("cpu", "time of the calls: CPU"),
-            ("recorded-cuda", "time of the calls: CUDA (recorded) (the longest bar: 2 ms)"),
+            ("recorded-cuda", "time of the calls: CUDA (recorded); the longest bar is 2 ms"),
         ]
     )
     assert not any(
