@@ -239,7 +239,7 @@ def test_the_rule_lens_docks_a_match_question_by_question_and_closes_by_key(digi
     page.clock.run_for(MOVED_MS)
     assert len(words(page, ".ce-lens-yes")) == 7
     assert words(page, ".ce-lens-place b") == ["Match 1 of 85"]
-    assert words(page, ".ce-dock-match .ce-dock-tag") == ["1 Sum", "2 Hadamard"]
+    assert words(page, ".ce-dock-match .ce-dock-tag") == ["1st: Sum", "2nd: Hadamard"]
     frame, cell = page.locator(".ce-dock-frame").first, page.locator(".ce-plate-face").nth(3)
     inner, outer = frame.bounding_box(), cell.bounding_box()
     assert inner is not None

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { readPicture } from "../../widgets/js/picture/reading.js";
 import { allCells } from "../../widgets/js/plates/cells.js";
 import { areasByName, rewritten } from "../../widgets/js/plates/done.js";
-import { attemptOf, beatsOf, doneBefore, lensHull, numberOf } from "../../widgets/js/plates/lens.js";
+import { attemptOf, beatsOf, doneBefore, lensHull, numberOf, ordinal } from "../../widgets/js/plates/lens.js";
 import { stopTime } from "./dom.mjs";
 import { open } from "./graph.mjs";
 import { node, step } from "./samples.mjs";
@@ -139,6 +139,12 @@ const page = () =>
   });
 const said = (root, name) => root.of(name).map((element) => element.textContent);
 
+test("entries are numbered so that the numbers do not read as counts", () => {
+  assert.deepEqual([1, 2, 3, 4, 11, 12, 21, 113].map(ordinal), [
+    ...["1st", "2nd", "3rd", "4th", "11th", "12th", "21st", "113th"],
+  ]);
+});
+
 test("] leads to the state before the step only where that can be shown", async (context) => {
   const pass = stopTime(context);
   const after = data({ mode: "diff", hulls: [], misses: [], rules: {}, matches: [match] });
@@ -172,7 +178,7 @@ test("] docks the entries of a match one after the other, with a tick for each q
   assert.deepEqual([waiting(), said(root, "ce-lens-yes").length], [2, 0]);
   await pass(500);
   assert.equal(waiting(), 1);
-  assert.match(said(root, "ce-lens-entries")[0], /1 Sum → #3/);
+  assert.match(said(root, "ce-lens-entries")[0], /1st: Sum → #3/);
   await pass(3000);
   assert.deepEqual([waiting(), said(root, "ce-lens-yes").length, said(root, "ce-lens-open").length], [0, 4, 0]);
   assert.match(said(root, "ce-lens-place")[0], /^Match 1 of 3stop 1 of 2: Candecomp: 2 matches$/);

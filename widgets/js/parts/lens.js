@@ -1,6 +1,6 @@
 /** The card of the rule lens: the rule as a small picture, what it asks of each layer, and what came of it. */
 
-import { attemptOf, beatsOf, doneBefore, lensHull, numberOf } from "../plates/lens.js";
+import { attemptOf, beatsOf, doneBefore, lensHull, numberOf, ordinal } from "../plates/lens.js";
 import { HULL_WORDS } from "../picture/words.js";
 import { isAsking, isNarrow, lensOf } from "./state.js";
 
@@ -94,7 +94,7 @@ export function makeLens({ h, s, button, guard }, store, selecting) {
           h("span", { class: "ce-said", text: `: ${said}` }),
         );
       });
-      const head = h("b", { text: `${entry + 1} ${part.title}${bound}${failed ? " ✕" : ""}` });
+      const head = h("b", { text: `${ordinal(entry + 1)}: ${part.title}${bound}${failed ? " ✕" : ""}` });
       return h("li", {}, head, h("ul", {}, questions));
     });
   }

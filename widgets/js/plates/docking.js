@@ -2,7 +2,7 @@
 
 import { textWidth } from "../shared/measuring.js";
 import { allCells } from "./cells.js";
-import { attemptOf, beatsOf } from "./lens.js";
+import { attemptOf, beatsOf, ordinal } from "./lens.js";
 
 /**
  * @typedef {import("../shared/elements.js").Make} Make
@@ -48,7 +48,7 @@ export function makeDocking({ s }) {
    * @param {number} number of tags that the cell has on this side
    */
   function dock(title, side, entry, area, k, number) {
-    const words = `${entry + 1} ${title}`;
+    const words = `${ordinal(entry + 1)}: ${title}`;
     const pad = (PAD + (side ? 4 : 0)) / k;
     const frame = { x: area.x - pad, y: area.y - pad, width: area.w + 2 * pad, height: area.h + 2 * pad, rx: 4 / k };
     const width = textWidth(words, SIZE, true) + 12;

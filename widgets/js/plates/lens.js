@@ -13,6 +13,14 @@
 /** What the rule lens shows if no match is lit. */
 export const NO_LENS = { match: 0, beats: 0, done: false };
 
+const ENDINGS = ["th", "st", "nd", "rd"];
+
+/** The place of an entry in its pattern, `1st`, which does not read as a count. @param {number} number from 1 */
+export const ordinal = (number) => {
+  const isTeen = number % 100 > 10 && number % 100 < 14;
+  return `${number}${(!isTeen && ENDINGS[number % 10]) || "th"}`;
+};
+
 /** The hull, if it is one of the picture and has a lens. @param {Picture | null} picture @param {string} id */
 export const lensHull = (picture, id) => picture?.stops.find((hull) => hull.id === id && hull.lens) || null;
 
