@@ -18,6 +18,8 @@ from explorer.views import check_fits, layer_estimates, measurements, with_lanes
 if TYPE_CHECKING:
     from explorer.app.dashboard.workspace import Workspace
 
+NO_CUDA = "not available on this machine"
+"""Short for what the Time tool says at length."""
 TIMING = "Timing"
 """The title of the job."""
 EVERYTHING, WATERFALL = "everything", "waterfall"
@@ -143,7 +145,7 @@ class Measuring:
             if run.subject == STEPS:
                 found["times"] = with_lanes(known.times, measurements(session.index, run), recorded=recorded)
                 if not recorded:
-                    found["missing"] = dict(run.missing)
+                    found["missing"] = {**({CUDA: NO_CUDA} if why_no_cuda() else {}), **run.missing}
             if run.subject == LAYERS and run.devices:
                 layers[step_of(run)] = {device: layer_estimates(run, device) for device in run.devices}
         if layers:

@@ -21,7 +21,7 @@ from explorer.app.session.opening import open_state
 from explorer.app.session.options import TENSOR_LEVEL, TensorOptions
 from explorer.app.session.session import Session
 from explorer.app.session.view_state import ViewState
-from explorer.bench import RecordedFile, interleave, measurement_run
+from explorer.bench import RecordedFile, interleave, measurement_run, why_no_cuda
 from explorer.timings import LAYER, LAYERS, MODES, STEPS, SWEEP, Run, Setup, Timing, estimate
 from explorer.views import layer_times_at
 
@@ -126,6 +126,8 @@ def test_one_click_times_every_step_and_its_layers(reader: Reader) -> None:
         assert session.layer_times is not None
         assert set(session.layer_times) == set(session.index.step(step).snapshot.graph.nodes)
     assert all(name != "CPU" or "not measured" not in value for name, value in session.costs()["rows"])
+    known = session.findings.missing.get("cuda", "")
+    assert known == ("" if why_no_cuda() is None else "not available on this machine")
 
 
 def test_layers_keep_their_time_while_inputs_and_settings_are_the_same() -> None:
