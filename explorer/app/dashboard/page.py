@@ -15,6 +15,7 @@ from panel.util.parameters import edit_readonly
 
 from explorer.app.dashboard.background import Background, Job
 from explorer.app.dashboard.front_page import TITLE
+from explorer.app.dashboard.graph_options import graph_options
 from explorer.app.dashboard.measuring import TIMING
 from explorer.app.dashboard.panes.compare import ComparedNames
 from explorer.app.dashboard.panes.costs import CostStrip
@@ -37,12 +38,6 @@ from explorer.errors import CircuitError
 from explorer.views import RUN_MORE, counterparts
 from widgets.dashboard import UNBOUNDED, BrowserHost, GraphPane, StepsPane
 
-CHROME_HEIGHT = 162
-"""Pixels of the page outside of the graph: header, the graph's own bars, cost strip, buttons of the tools."""
-
-HEADING_HEIGHT = 36
-"""Pixels of the headings above two compared graphs."""
-
 HEADER_WIDTH, SIDEBAR_WIDTH = 1100, 1500
 """Minimum widths of a window with room for all options in its header, and for the steps next to the graph."""
 
@@ -61,7 +56,7 @@ class Dashboard:
         self.workspace.show_message, self.workspace.clear_message = self.messages.show, self.messages.clear
         self.browser = BrowserHost()
         self.workspace.copy = self.browser.put_on_clipboard
-        self.graph = GraphPane(options={**_options(""), "main": True})
+        self.graph = GraphPane(options={**graph_options(""), "main": True})
         self.graphs = pn.Row(self.graph, sizing_mode="stretch_width", margin=0, styles=UNBOUNDED)
         self.steps = StepsPane(options={"height": "calc(100vh - 84px)"})
         self.compared = ComparedNames(self.workspace)
@@ -292,7 +287,7 @@ class Dashboard:
     def _make_room(self, is_open: bool) -> None:
         for pane in (part for part in self.graphs if isinstance(part, GraphPane)):
             drawer = self.drawer.height if is_open else ""
-            options = _options(drawer, narrow=self.workspace.other is not None)
+            options = graph_options(drawer, narrow=self.workspace.other is not None)
             pane.options = {**options, "main": pane is self.graph}
 
     def _filter_steps(self, view: dict[str, Any]) -> None:
@@ -305,18 +300,6 @@ class Dashboard:
         ok = bool(answer.get("ok"))
         text = "Copied." if ok else "The browser did not allow copying; select the text and copy it yourself."
         self.messages.show(text, "info" if ok else "error", "")
-
-
-def _options(drawer: str, narrow: bool = False) -> dict[str, Any]:
-    """Return how the graph is shown above a drawer of this height; empty if it is closed."""
-    taken = f"{CHROME_HEIGHT + narrow * HEADING_HEIGHT}px" + (f" - {drawer}" if drawer else "")
-    return {
-        "height": f"max(220px, calc(100vh - {taken}))",
-        "legend": not drawer,
-        "compact": narrow,
-        "inspector": "drawer" if narrow else "side",
-        "requests": ["why-not", "timing"],
-    }
 
 
 def make_page(library: Library, default: ViewState | None = None) -> pmui.Page:
