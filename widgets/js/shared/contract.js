@@ -1,4 +1,4 @@
-/** What the hosts give to a view, and the version of the data that these views draw (`widgets/schema.py`). */
+/** What the hosts give to a view, and the version of the data that these views draw (`widgets/schema/`). */
 
 /**
  * The model interface that all three hosts share.

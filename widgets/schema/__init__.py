@@ -1,0 +1,82 @@
+"""The contract between views and drawing: plain data that `explorer.views` produces and the ES modules draw.
+
+Python decides everything that has a meaning (positions, colour roles, words); JavaScript draws it. All data has JSON
+types, so a saved picture opens without the engine. A picture is sent as one JSON string (topology and words) and one
+array of 32-bit floats (x, y, width, height of every node, in the order of `nodes`; x, y is the centre of the box).
+Readers ignore unknown fields.
+"""
+
+from widgets.schema.bars import (
+    BarsView as BarsView,
+    BarView as BarView,
+)
+from widgets.schema.closeup import (
+    CloseupView as CloseupView,
+    CodeView as CodeView,
+    MemoryView as MemoryView,
+    ParametersView as ParametersView,
+    RunView as RunView,
+    SheetView as SheetView,
+    StripView as StripView,
+    ValuesView as ValuesView,
+)
+from widgets.schema.details import (
+    DetailsView as DetailsView,
+    FoldGroupView as FoldGroupView,
+    FoldLevelView as FoldLevelView,
+    SectionView as SectionView,
+)
+from widgets.schema.film import (
+    FrameView as FrameView,
+    SceneName as SceneName,
+    SceneView as SceneView,
+    SmallPlateView as SmallPlateView,
+    StepView as StepView,
+    ThumbnailPlateView as ThumbnailPlateView,
+    ThumbnailView as ThumbnailView,
+)
+from widgets.schema.lens import (
+    AttemptView as AttemptView,
+    EntryView as EntryView,
+    LensView as LensView,
+    PartView as PartView,
+    RivalView as RivalView,
+    RuleView as RuleView,
+)
+from widgets.schema.picture import (
+    ActionView as ActionView,
+    EdgeView as EdgeView,
+    HullView as HullView,
+    LegendItem as LegendItem,
+    NodeView as NodeView,
+    PictureStateView as PictureStateView,
+    PictureView as PictureView,
+    TableView as TableView,
+)
+from widgets.schema.plates import (
+    BadgeView as BadgeView,
+    HalfBarView as HalfBarView,
+    LinkView as LinkView,
+    PlateView as PlateView,
+)
+from widgets.schema.questions import (
+    ClicksView as ClicksView,
+    NumberView as NumberView,
+    QuestionView as QuestionView,
+    VerdictView as VerdictView,
+)
+from widgets.schema.recordings import (
+    EmbeddedView as EmbeddedView,
+    GraphOptions as GraphOptions,
+    RecordingView as RecordingView,
+)
+from widgets.schema.words import (
+    HEIGHT as HEIGHT,
+    VERSION as VERSION,
+    Change as Change,
+    ColourBy as ColourBy,
+    GroupBy as GroupBy,
+    HullKind as HullKind,
+    Mode as Mode,
+    NodeKind as NodeKind,
+)

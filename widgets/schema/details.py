@@ -1,0 +1,54 @@
+"""Details of a selection, and the tables of folding."""
+
+from typing import NotRequired, TypedDict
+
+from widgets.schema.closeup import CloseupView
+from widgets.schema.picture import TableView
+
+
+class SectionView(TypedDict):
+    """A section of the details of a node: a heading, rows of (name, value), then lines of text."""
+
+    heading: str
+    rows: list[list[str]]
+    lines: list[str]
+
+
+class DetailsView(TypedDict):
+    """What the inspector shows of the selection."""
+
+    id: str
+    title: str
+    sections: list[SectionView]
+    closeup: NotRequired[CloseupView]
+    """Only of a plate."""
+
+
+class FoldGroupView(TypedDict):
+    """One folded layer: its members, their common key, and where each slice reads its inputs."""
+
+    node: int
+    title: str
+    members: list[int]
+    """The layer of each slice, in order."""
+    key: list[list[str]]
+    """The fold key: rows of (name, value)."""
+    read: str
+    """How the inputs are read (view, slice, gather ...); empty for input layers."""
+    reason: str
+    """What that read does and costs, in words."""
+    copied_bytes: int
+    index: list[list[list[int]]]
+    """(F, H, 2): the (folded node, slice) that each slice reads as each input; empty for input layers."""
+    table: TableView
+    """The same as a table, one row per slice."""
+
+
+class FoldLevelView(TypedDict):
+    """One level of folding: its groups, and its missed folds."""
+
+    version: int
+    level: int
+    title: str
+    groups: list[FoldGroupView]
+    missed: TableView

@@ -1,0 +1,93 @@
+"""The steps of a trace, its film and its story."""
+
+from typing import Literal, NotRequired, TypedDict
+
+from widgets.schema.words import Mode, NodeKind
+
+
+class SmallPlateView(TypedDict):
+    """A plate in the small drawing of a frame."""
+
+    kind: NodeKind
+    at: list[int]
+    """Left, top, width and height in percent of the drawing's width."""
+    calls: int
+    ms: NotRequired[dict[str, float]]
+    """Measured milliseconds of its calls, by lane."""
+
+
+class FrameView(TypedDict):
+    """One frame of the film: a step that changed something."""
+
+    step: int
+    label: str
+    calls: int
+    """How many layers, or operators, are called after the step."""
+    sentence: str
+    """What the step did and what it bought."""
+    plates: NotRequired[list[SmallPlateView]]
+    """A small drawing, for circuits that are not too large."""
+    times: NotRequired[dict[str, float]]
+    """Measured milliseconds by lane."""
+    missing: NotRequired[dict[str, str]]
+    """Why devices of this machine have no times, if others have."""
+
+
+class ThumbnailPlateView(TypedDict):
+    """A plate of a thumbnail."""
+
+    kind: NodeKind
+    folded: bool
+    """Whether it is several layers in one call; it has a frame."""
+    path: str
+    """SVG path data: an area if it is one call, otherwise a rectangle for each cell."""
+
+
+class ThumbnailView(TypedDict):
+    """A small drawing of plates without words, in pixels."""
+
+    width: float
+    height: float
+    plates: list[ThumbnailPlateView]
+
+
+SceneName = Literal["circuit", "match", "fuse", "levels", "fold", "clock"]
+
+
+class SceneView(TypedDict):
+    """A scene of the story of a compilation: a step, shown in a mode, with a sentence."""
+
+    name: SceneName
+    title: str
+    mode: Mode
+    sentence: str
+
+
+class StepView(TypedDict):
+    """One step of the trace, for the stepper and the tree of steps."""
+
+    index: int
+    path: str
+    title: str
+    """The text of the slider: `Step 7 of 23: fuse, round 1, 12 of 1038 matches`."""
+    label: NotRequired[str]
+    """Its name in the tree of steps, under the headings `groups`, outermost first."""
+    groups: NotRequired[list[str]]
+    summary: str
+    changed: bool
+    ok: bool | None
+    """Whether the values agree; None if they were not checked."""
+    error: str
+    layers: int
+    """How many layers are called after the step: a folded one is one call."""
+    counted: NotRequired[str]
+    """What `layers` counts if not calls (then there are no folds): `Nodes`."""
+    folds: int
+    """How many layers there are, each slice of a folded one included."""
+    matches: int
+    near_misses: int
+    seconds: float
+    frame: NotRequired[FrameView]
+    """Its frame in the film, if it has one."""
+    scenes: NotRequired[list[SceneView]]
+    """The scenes of the story that show it, in their order."""

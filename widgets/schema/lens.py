@@ -1,0 +1,69 @@
+"""What the rule lens shows of a match, a near miss or a conflict."""
+
+from typing import NotRequired, TypedDict
+
+from widgets.schema.words import NodeKind
+
+
+class PartView(TypedDict):
+    """A box in the small picture of a rule."""
+
+    title: str
+    kind: NodeKind
+
+
+class EntryView(PartView):
+    """A box that a rule looks for, with the questions that the matcher asks of it."""
+
+    questions: list[str]
+
+
+class RuleView(TypedDict):
+    """The small picture of a rule: what it looks for, what it makes, and its purpose in a sentence."""
+
+    name: str
+    meaning: str
+    finds: list[EntryView]
+    """The root first, which is nearest to the outputs."""
+    makes: list[PartView]
+    """Inputs first; empty if the trace does not tell."""
+
+
+class RivalView(TypedDict):
+    """The other side of a conflict."""
+
+    rule: str
+    cells: list[int]
+    claimed: int
+    """The layer that both claim."""
+
+
+class AttemptView(TypedDict):
+    """A match or a near miss as the rule lens shows it: which layers the entries of the rule bind."""
+
+    cells: list[int]
+    """The layer of each entry, root first; of a near miss up to the one that refused."""
+    verdict: NotRequired[str]
+    """Default: that of the lens."""
+    question: NotRequired[int]
+    """The first question with the answer no, counted over all entries; missing if none is, or it is not known."""
+    lines: NotRequired[list[int]]
+    """The edges because of which a layer refused: source, user, source, user, ..."""
+    rival: NotRequired[RivalView]
+
+
+class LensView(TypedDict):
+    """The attempts of a rule for which a hull stands."""
+
+    rule: str
+    count: int
+    """How many there are; more than `attempts` if there are too many to show them one by one."""
+    attempts: list[AttemptView]
+    verdict: NotRequired[str]
+    """The verdict of all attempts, if they have the same."""
+    sign: NotRequired[str]
+    """A few words for the layer that refused: `feeds 2 or more layers`."""
+    saved: NotRequired[int]
+    """How many layers fewer there are after each match."""
+    made: NotRequired[list[PartView]]
+    """What replaces the root of each match."""

@@ -1,0 +1,154 @@
+"""A picture: boxes, arrows, outlines of matches, legend, table; and what a view shows of it."""
+
+from typing import Literal, NotRequired, TypedDict
+
+from widgets.schema.lens import LensView, RuleView
+from widgets.schema.plates import BadgeView, LinkView, PlateView
+from widgets.schema.words import Change, ColourBy, GroupBy, HullKind, Mode, NodeKind
+
+
+class NodeView(TypedDict):
+    """A box: one node of the graph, or a group of nodes of one level and fold key."""
+
+    id: str
+    """Unique in the picture, and stable over the steps in which the box stands for the same nodes."""
+    ids: list[int]
+    """The compiler's ids that the box stands for."""
+    title: str
+    detail: str
+    kind: NodeKind
+    level: int
+    count: int
+    """How many nodes the box stands for."""
+    folds: int
+    """F; if greater than 1, the box is drawn as a stack with the badge `xF`."""
+    change: Change
+    fill: float | None
+    """0 to 1 on the scale of the legend; None: no value, drawn hatched. Only if `colour_by` has a scale."""
+    fill_text: str
+    """The value of `fill` as text, with its unit."""
+    category: int | None
+    """Index in the categorical palette, for `colour_by` kind and fold."""
+    matched: bool
+    badges: list[BadgeView]
+    came_from: NotRequired[list[str]]
+    """Ids of the boxes of the step before that became this one: it grows out of their positions."""
+    plate: NotRequired[PlateView]
+    """Only in the grouping `plates`."""
+
+
+class EdgeView(TypedDict):
+    """An arrow from an input to its user."""
+
+    source: str
+    target: str
+    change: Change
+    count: int
+    """How many edges of the graph the arrow stands for."""
+    read: str | None
+    """How a folded node reads it (view, slice, gather ...); None if nothing is folded."""
+    copied_bytes: int
+    """Bytes copied by the read, per example."""
+    label: str
+    points: NotRequired[list[list[float]]]
+    """The points of its line: [x, y] where it is vertical, [x, y, 1] where it is horizontal. Without points, it joins
+    the facing sides of its boxes; between plates, it joins cells."""
+    label_at: NotRequired[list[float]]
+    """The middle of the label, [x, y]; without it there is no room for the label."""
+    pairs: NotRequired[list[int]]
+    """Between plates: which cell is read by which, as numbers of cells (source, target, source, target, ...)."""
+
+
+class HullView(TypedDict):
+    """An outline of the nodes of a match, a near miss, or a side of a conflict."""
+
+    id: str
+    kind: HullKind
+    nodes: list[str]
+    label: str
+    reason: str
+    lens: NotRequired[LensView]
+    """Around plates of the state before the step: how the rule binds their layers."""
+    outline: NotRequired[str]
+    """The line around its boxes, as an SVG path."""
+    tag: NotRequired[list[float]]
+    """The upper left corner of its name, [x, y]; without it the name is not drawn."""
+
+
+class LegendItem(TypedDict):
+    """One entry of the legend: each visual channel has one meaning, and every colour comes with a sign."""
+
+    channel: Literal["fill", "border", "badge", "hull", "shape", "edge", "cell", "line", "mark", "bar"]
+    role: str
+    """Name of a colour role or shape of the drawing code (`added`, `near-miss`, `sum`, `category-3`, `scale`)."""
+    sign: str
+    text: str
+
+
+class ActionView(TypedDict):
+    """A button at the message or the note; a click sets the trait `request` to `{"name": name, "n": 1, 2, ...}`."""
+
+    name: str
+    label: str
+    beside: NotRequired[Literal["message", "note"]]
+    """Default: the message, if there is one."""
+
+
+class TableView(TypedDict):
+    """The same facts as the picture, as a table."""
+
+    columns: list[str]
+    rows: list[list[str]]
+
+
+class PictureView(TypedDict):
+    """Everything drawn for one step in one mode; in mode `side`, `other` is the picture on the right.
+
+    The floats of the boxes of `other` follow those of `nodes` in the same array; their origin is the corner of `other`.
+    """
+
+    version: int
+    step: int
+    mode: Mode
+    colour_by: ColourBy
+    group_by: GroupBy
+    title: str
+    caption: str
+    """What changed, for the line below the picture and the live region: `1 layer created, 2 removed`."""
+    note: str
+    """How much of the graph is shown: `5,725 layers. Showing 28 groups.`"""
+    message: str
+    """Why there is nothing to see, or what went wrong; empty otherwise."""
+    actions: NotRequired[list[ActionView]]
+    """Actions that the message and the note suggest."""
+    width: float
+    height: float
+    nodes: list[NodeView]
+    edges: list[EdgeView]
+    hulls: list[HullView]
+    legend: list[LegendItem]
+    table: TableView
+    origins: NotRequired[list[list[int]]]
+    """For each cell that the step made: its layer, then the layers that it replaces; they move into it."""
+    misses: NotRequired[list[HullView]]
+    """Near misses of patterns that are not in `hulls`; drawn only when they are lit."""
+    rules: NotRequired[dict[str, RuleView]]
+    """The rules of the lenses, by name."""
+    links: NotRequired[list[LinkView]]
+    """Missed folds between plates."""
+    matches: NotRequired[list[HullView]]
+    """The matches, around plates of the step before; shown before they are rewritten."""
+    other: NotRequired["PictureView"]
+    """Only in mode `side`: this picture is the state before, and `other` the state after."""
+
+
+class PictureStateView(TypedDict):
+    """A picture to navigate to: the step, how it is shown, and the selected boxes."""
+
+    step: int
+    mode: Mode
+    colour_by: ColourBy
+    group_by: GroupBy
+    selection: list[str]
+    hull: NotRequired[str]
+    """The hull in focus."""

@@ -1,0 +1,24 @@
+"""The names that a picture may use, and the version of the contract."""
+
+from typing import Literal
+
+VERSION = 1
+
+HEIGHT = 420
+"""Default height of a graph in a notebook, in pixels."""
+
+Change = Literal["kept", "added", "removed", "changed"]
+
+Mode = Literal["diff", "before", "after", "side", "plain"]
+"""`plain` is the state after, without any sign of what was done: the picture for a question about the next step."""
+
+ColourBy = Literal["change", "kind", "time", "memory", "fold"]
+
+GroupBy = Literal["plates", "fold", "none", "scope"]
+"""`plates`: nodes of one level and fold key are a plate with a cell for each; the others are boxes of a graph."""
+
+HullKind = Literal["match", "winner", "lost", "near-miss"]
+
+NodeKind = Literal["input", "sum", "product", "fused", "matmul", "view", "operator", "leaf"]
+"""`matmul`: a matrix product or convolution; `view`: an operator that moves or selects numbers, or shows them in
+another shape, and computes none; `operator`: any other one."""
