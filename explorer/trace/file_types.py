@@ -80,7 +80,7 @@ def _row(*tests: Test, optional: int = 0) -> Test:
     counts = range(len(tests) - optional, len(tests) + 1)
 
     def test_row(value: Any) -> None:
-        if type(value) not in (list, tuple) or len(value) not in counts:  # pyright: ignore[reportUnknownArgumentType]
+        if not isinstance(value, list | tuple) or len(value) not in counts:  # pyright: ignore[reportUnknownArgumentType]
             raise _WrongDataError(value, f"a list of {len(tests)} values")
         for position, (item, test) in enumerate(zip(value, tests, strict=False)):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
             _test_at(f"[{position}]", item, test)

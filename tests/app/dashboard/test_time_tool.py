@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from queue import Empty, Queue
 from typing import Any
@@ -60,10 +61,15 @@ class Reader:
                 continue
 
 
+SECONDS_PER_RUN = 0.2
+"""Of the forty seconds that the repeats may take, on the clock of the tests."""
+
+
 @pytest.fixture
 def reader(monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
-    """A reader who is notified of every repeat without delay; repeats that may take forty seconds end after 0.8."""
-    monkeypatch.setattr(interleave, "monotonic", lambda clock=interleave.monotonic: 50 * clock())
+    """A reader who is notified of every repeat without delay; repeats end after a number of runs, not of seconds."""
+    runs = count()
+    monkeypatch.setattr(interleave, "monotonic", lambda: SECONDS_PER_RUN * next(runs))
     monkeypatch.setattr(measuring, "LIVE_SECONDS", 0.0)
     for module in (background, measurement_run):
         monkeypatch.setattr(module, "PROGRESS_SECONDS", 0.0)
