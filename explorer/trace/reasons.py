@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from explorer.trace.events import TENSOR, MatchFound, RuleDescription
 from explorer.trace.records import NodeRecord
-from explorer.trace.refusal import type_words
+from explorer.trace.refusal import type_with_article
 from explorer.trace.steps import MAX_NEAR_MISSES, MatchRefused, Step
 
 ANY_OPERATOR, OR = "any operator", " or "
@@ -85,8 +85,9 @@ def reason_without_refusal(rule: RuleDescription, context: NodeContext, step: St
     if fits or over:
         return "it was not tried here, or its reason was not kept"
     if rule.kind == "parameter":
-        return f"no parameter of node {node} holds a {type_words(wanted)}"
-    return f"node {node} is a {type_words(record.type)}; {rule.pattern} begins with a {type_words(wanted)}"
+        return f"no parameter of node {node} holds {type_with_article(wanted)}"
+    found = type_with_article(record.type)
+    return f"node {node} is {found}; {rule.pattern} begins with {type_with_article(wanted)}"
 
 
 def reason_of_pass(

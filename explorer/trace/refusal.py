@@ -27,20 +27,32 @@ def type_words(name: object) -> str:
     return words
 
 
+def type_with_article(name: object) -> str:
+    """The class of a layer or of a parameter node in words, with its article; operators have none.
+
+    >>> type_with_article("TorchSumLayer"), type_with_article("TorchEmbeddingLayer"), type_with_article("bmm")
+    ('a Sum layer', 'an Embedding layer', 'bmm')
+    """
+    words = type_words(name)
+    if not words[:1].isupper():
+        return words
+    return f"{'an' if words[0] in 'AEIO' else 'a'} {words}"  # U as in unary
+
+
 class RefusalKind(Enum):
     """Why an attempt failed, in the order in which the matcher, and then the driver, asks at an entry.
 
     Each kind has its name in trace files, its reason, a summary that is true of all refusals of this entry, kind and
     field, and the question to which the answer was no. Reason and summary are formatted with the fields of the
-    refusal, `next_entry`, `a` (an article, if the wanted type has one) and `detail` (the refusal of a sub-pattern), the
-    question with `wanted` and `what`.
+    refusal, `next_entry` and `detail` (the refusal of a sub-pattern), the question with `wanted` and `what`; types have
+    their article.
     """
 
     WRONG_TYPE = (
         "wrong type",
-        "node {node} is {a}{found}, not {a}{wanted}",
+        "node {node} is {found}, not {wanted}",
         "that layer has a different type",
-        "is it a {wanted}?",
+        "is it {wanted}?",
     )
     NOT_AN_OUTPUT = (
         "not an output",
@@ -120,7 +132,7 @@ class RefusalKind(Enum):
         >>> RefusalKind.CONFIG_DIFFERS.ask(1, "arity").text
         'is arity 1?'
         """
-        words = type_words(wanted) if self is RefusalKind.WRONG_TYPE else wanted
+        words = type_with_article(wanted) if self is RefusalKind.WRONG_TYPE else wanted
         return Question(self.value, what, self.question.format(wanted=words, what=what))
 
 
@@ -188,11 +200,10 @@ class Refusal:
         is_type = self.kind is RefusalKind.WRONG_TYPE
         return template.format(
             node=self.node,
-            found=type_words(self.found) if is_type else self.found,
-            wanted=type_words(self.wanted) if is_type else self.wanted,
+            found=type_with_article(self.found) if is_type else self.found,
+            wanted=type_with_article(self.wanted) if is_type else self.wanted,
             what=self.what,
             next_entry=self.entry + 1,
-            a="a " if str(self.wanted)[:1].isupper() else "",  # types of layers; operators have small letters
             detail=f" ({detail})" if detail else "",
         )
 

@@ -377,3 +377,10 @@ def test_a_frequent_reason_does_not_displace_the_others(monkeypatch):
         assert set(some.reasons) == set(whole.reasons)
         assert some.blocked == whole.blocked
     assert any(misses.not_kept for misses in kept.near_misses())
+
+
+def test_types_have_the_article_of_their_first_letter():
+    refusal = Refusal("P", 7, 1, 5, RefusalKind.WRONG_TYPE, found="TorchEmbeddingLayer", wanted="TorchInputLayer")
+    assert refusal.reason == "node 5 is an Embedding layer, not an Input layer"
+    assert RefusalKind.WRONG_TYPE.ask("TorchExpParameter").text == "is it an Exp parameter?"
+    assert RefusalKind.WRONG_TYPE.ask("TorchSumLayer").text == "is it a Sum layer?"

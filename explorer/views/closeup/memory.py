@@ -7,11 +7,13 @@ from explorer.views.folds import READS
 from explorer.views.index import NodeRead, TraceIndex
 from explorer.views.plates.cells import Plate, last_unfolded, num_variables_of, plates_of
 from explorer.views.states import scopes_of
-from explorer.views.words import bytes_text, plural
+from explorer.views.words import bytes_text, list_text, plural
 from widgets.schema import MemoryView, NodeKind, StripView
 
 MAX_LINES = 2_048
 """Maximum number of lines between the strips."""
+MAX_SOURCES = 4
+"""Maximum number of sources named in the sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ def known_read(index: TraceIndex, step: int, plate: Plate) -> NodeRead | None:
 
 
 def _sentence(plate: Plate, reads: Reads, read: NodeRead | None) -> str:
-    what = " and ".join(strip["title"] for strip in reads.sources)
+    what = list_text([strip["title"] for strip in reads.sources], MAX_SOURCES)
     if plate.record.scope is not None:
         each = "slice" if plate.node is not None else "layer"
         return f"Each {each} reads its own of the {what}."

@@ -8,7 +8,9 @@ from explorer.compiler import trace_of_circuit
 from explorer.symbolic import Parameterization
 from explorer.templates import CategoricalInput, gallery
 from explorer.views import TraceIndex, details, picture
+from explorer.views.closeup.memory import Reads, known_read, memory_view, reads_of
 from explorer.views.folds import READS
+from explorer.views.plates.cells import plates_of
 from tests.views.showing import SMALL, every_step, index_of
 
 
@@ -111,3 +113,11 @@ def test_many_lines_are_cut_and_the_view_says_so(monkeypatch):
     memory = closeups("digits", 10)["CPT #257, 16 slices"]
     assert len(memory["reads"]) == 8
     assert memory["cut"] == "The first 2 of 16 slices are drawn."
+
+
+def test_of_many_sources_the_sentence_names_the_first_ones():
+    index = index_of("digits")
+    plate = plates_of(index, 11).plates[-1]
+    read, reads = known_read(index, 11, plate), reads_of(index, 11, plate)
+    many = Reads(sources=[*reads.sources] * 9, rows=reads.rows)
+    assert "(9 in all) by view" in memory_view(plate, many, read)["sentence"]
