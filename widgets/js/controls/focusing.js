@@ -2,7 +2,7 @@
  * Keeping the focus in the view: if drawing lost it, the keys of the view would go to the page.
  *
  * The focus follows the selection: while the box that has it is selected, it moves to the boxes that replace that box.
- * If its box disappears, it moves to a box that replaces it, else to the first.
+ * If its box disappears, it moves to a box that replaces it, else to a selected one, else to the first.
  */
 
 import { focusedIn } from "../shared/elements.js";
@@ -64,8 +64,8 @@ export function makeFocusing(store, { root, stage, stepper }) {
     const { picture, selection } = state;
     const here = stage.has(box);
     if (!picture || (here && (!follows || selection.includes(box)))) return box;
-    const selected = follows ? [...selection].reverse().find(stage.has) : "";
-    return selected || (here ? box : heirOf(box, was, picture));
+    const selected = [...selection].reverse().find(stage.has) || "";
+    return (follows && selected) || (here ? box : heirOf(box, was, picture) || selected);
   }
 
   /** @param {unknown} _ @param {ReadonlySet<keyof State>} changed */
@@ -83,7 +83,7 @@ export function makeFocusing(store, { root, stage, stepper }) {
     }
     const target = changed.has("picture") || changed.has("selection") ? successor(was) : box;
     if (target === box && !isLost()) return;
-    const following = follows;
+    const following = follows || !target; // nobody chose the first box: the selection may arrive later
     stage.focus(target, pane);
     given = stage.focusedBox();
     if (target) store.set({ focus: target });
