@@ -9,6 +9,7 @@ from explorer.backend import TorchCircuit
 from explorer.bench.inputs import random_inputs, variables_of
 from explorer.errors import CircuitError, ShapeError
 from explorer.trace import Step
+from explorer.trace.equivalence import largest_difference
 from explorer.views import Input, StepRun, TraceIndex, no_values, values_view
 from explorer.views.closeup.glyphs import digits_on
 from explorer.views.film import has_frame
@@ -41,7 +42,12 @@ def run_values(index: TraceIndex, painted: Sequence[float] = (), *, paints: bool
         inputs.append(Input("yours", _check(painted, circuit.num_variables, most if discrete else None)))
     rows = np.stack([one.x for one in inputs])
     x = torch.from_numpy(rows.astype(np.int64)) if discrete else torch.from_numpy(rows).to(torch.get_default_dtype())
-    found = [_run(index, step, x) for step in _steps(index)]
+    found: list[StepRun] = []
+    first: torch.Tensor | None = None
+    for step in _steps(index):
+        outputs = _outputs(index, step, x)
+        first = outputs if first is None else first
+        found.append(_run(index, step, x, outputs, first))
     return values_view(index, inputs, found, most=most, paints=paints)
 
 
@@ -92,10 +98,19 @@ def _steps(index: TraceIndex) -> list[Step]:
 
 
 @torch.no_grad()
-def _run(index: TraceIndex, step: Step, x: torch.Tensor) -> StepRun:
+def _outputs(index: TraceIndex, step: Step, x: torch.Tensor) -> torch.Tensor:
     circuit: TorchCircuit = index.trace.circuit_at(step)
-    layers = {node: _log_of(circuit.semiring.name, value).numpy() for node, value in circuit.activations(x)}
-    return StepRun(step.index, circuit(x)[:, 0, 0].cpu().numpy(), layers)
+    return circuit(x).cpu()
+
+
+@torch.no_grad()
+def _run(index: TraceIndex, step: Step, x: torch.Tensor, outputs: torch.Tensor, first: torch.Tensor) -> StepRun:
+    """Return what a step computed; `first` are the outputs of the first step that was run."""
+    circuit: TorchCircuit = index.trace.circuit_at(step)
+    semiring = circuit.semiring.name
+    layers = {node: _log_of(semiring, value).numpy() for node, value in circuit.activations(x)}
+    differences = [largest_difference(value, wanted, semiring) for value, wanted in zip(outputs, first, strict=True)]
+    return StepRun(step.index, outputs[:, 0, 0].numpy(), layers, differences, outputs[0].numel())
 
 
 def _log_of(semiring: str, value: torch.Tensor) -> torch.Tensor:

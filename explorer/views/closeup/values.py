@@ -37,6 +37,9 @@ class StepRun:
     """The first output (N,)."""
     layers: Mapping[int, NDArray[np.float64]]
     """For each node the logarithms (F, N) of its values, each the mean of its units."""
+    differences: Sequence[tuple[float, float]]
+    """For each input how far all outputs are from those of the first step that was run, and what rounding allows."""
+    num_outputs: int = 1
 
 
 def no_values(missing: str) -> ValuesView:
@@ -104,7 +107,7 @@ def _run_view(
     low: float,
     high: float,
 ) -> RunView:
-    outputs = _texts_of([run.outputs[number] for run in found])
+    outputs = [_number_text(run.outputs[number]) for run in found]
     cells = {
         name: [float(f"{log[number]:.5g}"), round((float(log[number]) / size - low) / (high - low or 1.0), 2)]
         for name, (log, size) in logs.items()
@@ -114,33 +117,31 @@ def _run_view(
         "label": one.label,
         "x": [float(f"{value:.4g}") for value in one.x.tolist()],
         "outputs": {str(run.step): text for run, text in zip(found, outputs, strict=True)},
-        "same": _same_text(outputs),
+        "same": _same_text(outputs, number, found),
         "cells": cells,
     }
 
 
-def _texts_of(outputs: Sequence[Any]) -> list[str]:
-    """Return outputs as text; a value that differs from the first one only by rounding has its text."""
-    texts: list[str] = []
-    for value in outputs:
-        digits = DIGITS.get(str(value.dtype), OTHER_DIGITS)
-        first = outputs[0]
-        close = value == first or abs(value - first) <= 10.0 ** (1 - digits) * max(1.0, abs(first))
-        texts.append(texts[0] if texts and close else _number_text(value, digits))
-    return texts
-
-
-def _number_text(value: Any, digits: int) -> str:
-    """Return a real or complex number with a proper minus sign."""
+def _number_text(value: Any) -> str:
+    """Return a real or complex number with the digits of its dtype and a proper minus sign."""
+    digits = DIGITS.get(str(value.dtype), OTHER_DIGITS)
     parts = [value.real, value.imag] if np.iscomplexobj(value) else [value]
     text = f"{parts[0]:.{digits}g}" + (f" {parts[1]:+.{digits}g}i" if len(parts) > 1 else "")
     return text.replace("-", "−")
 
 
-def _same_text(outputs: Sequence[str]) -> str:
-    if len(outputs) < 2:
-        return f"The output is {outputs[0]}." if outputs else ""
+def _same_text(outputs: Sequence[str], number: int, found: Sequence[StepRun]) -> str:
+    """Return whether the outputs for an input are the same after all steps, and by how much rounding changes them."""
+    if not found:
+        return ""
+    count = found[0].num_outputs
+    output = f"Output 1 of {count:,}" if count > 1 else "The output"
     steps = plural(len(outputs), "step")
+    if not all(run.differences[number][0] <= run.differences[number][1] for run in found):  # NaN is not the same
+        return f"{'An' if count > 1 else 'The'} output is not the same after all of these {steps}."
+    if len(outputs) == 1:
+        return f"{output} is {outputs[0]}."
     if len(set(outputs)) == 1:
-        return f"The output is {outputs[0]} after each of these {steps}."
-    return f"The output is not the same after all of these {steps}."
+        return f"{output} is {outputs[0]} after each of these {steps}."
+    most = max(run.differences[number][0] for run in found)
+    return f"{output} is {outputs[0]} after each of these {steps}, up to rounding errors of {most:.2g}."

@@ -7,7 +7,7 @@ import explorer
 from explorer.app.session.running import LOADED, run_values, values_for_page
 from explorer.errors import ShapeError
 from explorer.templates import gallery
-from explorer.trace import Trace
+from explorer.trace import Step, Trace
 from explorer.views import TraceIndex
 
 
@@ -23,6 +23,17 @@ def test_the_output_is_the_same_number_at_every_step(digits: TraceIndex) -> None
     for run in view["runs"]:
         assert len(set(run["outputs"].values())) == 1
         assert len(run["cells"]) == 170 + 85  # the layers as written, and those that fusing made
+
+
+@pytest.mark.parametrize("tiny", [(1e-30, 5e-30), (2e-5, 9e-5), (1e-30, 0.0)])
+def test_tiny_likelihoods_that_differ_are_not_the_same(tiny: tuple[float, float], monkeypatch) -> None:
+    index = TraceIndex(explorer.record(gallery.load_named("hmm"), semiring="sum-product"))
+
+    def outputs(index: TraceIndex, step: Step, x: torch.Tensor) -> torch.Tensor:
+        return torch.full((len(x), 1, 1), tiny[step.index > 0])
+
+    monkeypatch.setattr("explorer.app.session.running._outputs", outputs)
+    assert "The output is not the same" in run_values(index)["runs"][0]["same"]
 
 
 def test_the_value_of_the_root_is_the_output(digits: TraceIndex) -> None:

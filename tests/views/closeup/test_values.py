@@ -10,8 +10,9 @@ from tests.views.showing import index_of
 ROW = Input("row 0", np.array([0.0, 1.0]))
 
 
-def run_of(step, output, layers, dtype="float32"):
-    return StepRun(step, np.array([output], dtype), {node: np.array(logs) for node, logs in layers.items()})
+def run_of(step, output, layers, dtype="float32", difference=(0.0, 1e-4), num_outputs=1):
+    logs = {node: np.array(logs) for node, logs in layers.items()}
+    return StepRun(step, np.array([output], dtype), logs, [difference], num_outputs)
 
 
 def values(*found):
@@ -25,9 +26,23 @@ def test_outputs_that_differ_by_rounding_are_one_number():
 
 
 def test_an_output_that_differs_is_not_hidden():
-    view = values(run_of(0, -183.4, {}), run_of(3, -183.6, {}))
+    view = values(run_of(0, -183.4, {}), run_of(3, -183.6, {}, difference=(0.2, 0.018)))
     assert view["runs"][0]["outputs"] == {"0": "−183.4", "3": "−183.6"}
     assert view["runs"][0]["same"] == "The output is not the same after all of these 2 steps."
+
+
+def test_rounding_that_shows_is_named():
+    view = values(run_of(0, -5000.1, {}), run_of(3, -5000.5, {}, difference=(0.4, 0.5)))
+    assert view["runs"][0]["outputs"] == {"0": "−5000.1", "3": "−5000.5"}
+    expected = "The output is −5000.1 after each of these 2 steps, up to rounding errors of 0.4."
+    assert view["runs"][0]["same"] == expected
+
+
+def test_the_first_of_several_outputs_is_not_the_output():
+    same = [run_of(0, -1.0, {}, num_outputs=4), run_of(3, -1.0, {}, num_outputs=4)]
+    assert values(*same)["runs"][0]["same"] == "Output 1 of 4 is −1 after each of these 2 steps."
+    other = run_of(3, -1.0, {}, difference=(float("nan"), 1e-4), num_outputs=4)
+    assert values(same[0], other)["runs"][0]["same"] == "An output is not the same after all of these 2 steps."
 
 
 def test_double_precision_shows_more_digits():
