@@ -32,7 +32,11 @@ def sentence_of(index: TraceIndex, step: int) -> str:
         return message_of(index, step)
     if step == 0:
         noun = index.trace.level.noun
-        return f"{plural(calls_of(index, 0), noun)} {index.trace.level.begins}, each a call: {_kinds(index)}."
+        calls = calls_of(index, 0)
+        if not calls:
+            return f"No {noun} {index.trace.level.begins}: nothing is called."
+        each = "each a call" if calls > 1 else "one call"
+        return f"{plural(calls, noun)} {index.trace.level.begins}, {each}: {_kinds(index)}."
     if entry.folds:
         done = _folds_text(entry.folds, index)
     elif entry.rewrites:

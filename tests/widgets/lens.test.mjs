@@ -8,6 +8,7 @@ import { allCells } from "../../widgets/js/plates/cells.js";
 import { areasByName, rewritten } from "../../widgets/js/plates/done.js";
 import { attemptOf, beatsOf, doneBefore, lensHull, numberOf, ordinal } from "../../widgets/js/plates/lens.js";
 import { stopTime } from "./dom.mjs";
+import { countHulls } from "../../widgets/js/parts/pager.js";
 import { open } from "./graph.mjs";
 import { node, step } from "./samples.mjs";
 
@@ -143,6 +144,15 @@ test("entries are numbered so that the numbers do not read as counts", () => {
   assert.deepEqual([1, 2, 3, 4, 11, 12, 21, 113].map(ordinal), [
     ...["1st", "2nd", "3rd", "4th", "11th", "12th", "21st", "113th"],
   ]);
+});
+
+test("the pager counts matches, not outlines", () => {
+  const hulls = [
+    { kind: "match", lens: { count: 4 } },
+    { kind: "match", lens: null },
+    { kind: "lost", lens: { count: 1 } },
+  ];
+  assert.equal(countHulls(hulls), "5 matches, 1 lost");
 });
 
 test("] leads to the state before the step only where that can be shown", async (context) => {

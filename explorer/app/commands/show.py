@@ -85,7 +85,7 @@ def _film_lines(trace: "Trace") -> Iterable[str]:
     most = max(frame["calls"] for frame in frames)
     width = len(f"{most:,}")
     for frame in frames:
-        eighths = max(1, round(8 * BAR_WIDTH * frame["calls"] / most))
+        eighths = max(min(frame["calls"], 1), round(8 * BAR_WIDTH * frame["calls"] / max(most, 1)))
         bar = "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
         yield f"{frame['step']:>4}  {frame['calls']:>{width},} {bar:<{BAR_WIDTH}}  {frame['sentence']}"
 

@@ -130,7 +130,7 @@ def check_look(look: DisplayOptions) -> None:
         ("mode", look.mode, ALL_MODES),
         ("colouring", look.colour_by, COLOURS),
         ("grouping", look.group_by, GROUPINGS),
-        ("slides", look.slides, SLIDES),
+        ("slides", look.slides or "steps", SLIDES[1:]),
     ):
         check_name(kind, name, known)
 

@@ -9,9 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 from typer.testing import CliRunner
 
 import benchmarks
+import explorer
 from benchmarks.forward_times import FORWARD, FRESH, TRAINING
 from explorer.app.cli import app
 from explorer.app.training import loop as training
@@ -368,3 +370,9 @@ def test_an_error_of_the_real_command_has_no_traceback():
     )
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr.startswith("Error: no circuit 'nothing'")
+
+
+def test_show_of_a_module_that_calls_nothing(tmp_path):
+    file = tmp_path / "identity.trace.json.gz"
+    explorer.record(torch.nn.Identity(), (torch.zeros(2),)).save(file)
+    assert " ".join(run("show", str(file)).output.split()) == "0 0 No operator imported: nothing is called."

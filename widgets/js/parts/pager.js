@@ -5,11 +5,11 @@ import { HULL_PLURALS, HULL_WORDS, describeHull } from "../picture/words.js";
 
 /** @typedef {import("../picture/types.js").Hull} Hull */
 
-/** @param {Hull[]} hulls */
-function countHulls(hulls) {
+/** How many there are of each kind: an outline may stand for many matches. @param {Hull[]} hulls */
+export function countHulls(hulls) {
   /** @type {Map<string, number>} */
   const counts = new Map();
-  for (const { kind } of hulls) counts.set(kind, (counts.get(kind) || 0) + 1);
+  for (const { kind, lens } of hulls) counts.set(kind, (counts.get(kind) || 0) + (lens?.count || 1));
   const words = [...counts].map(([kind, count]) => {
     const name = count === 1 ? HULL_WORDS[kind] : HULL_PLURALS[kind];
     return `${count} ${name || kind}`;
