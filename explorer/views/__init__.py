@@ -7,9 +7,14 @@ from explorer.views.bars_svg import bars_svg as bars_svg
 from explorer.views.bottlenecks import Bottleneck as Bottleneck, bottlenecks as bottlenecks
 from explorer.views.closeup import (
     Input as Input,
+    NodeValue as NodeValue,
     StepRun as StepRun,
+    digits_on as digits_on,
+    failure_text as failure_text,
+    find_plate as find_plate,
     no_values as no_values,
     values_view as values_view,
+    with_values as with_values,
 )
 from explorer.views.comparing import (
     Counterparts as Counterparts,
@@ -33,7 +38,12 @@ from explorer.views.details import (
     near_misses as near_misses,
     why_not as why_not,
 )
-from explorer.views.film import calls_of as calls_of, film as film, sentence_of as sentence_of
+from explorer.views.film import (
+    calls_of as calls_of,
+    film as film,
+    has_frame as has_frame,
+    sentence_of as sentence_of,
+)
 from explorer.views.folds import (
     fold_level as fold_level,
     fold_levels as fold_levels,
@@ -58,6 +68,7 @@ from explorer.views.picture import (
     Picture as Picture,
     picture as picture,
 )
+from explorer.views.plates.cells import grid_of as grid_of
 from explorer.views.predicting import (
     Answer as Answer,
     Question as Question,
@@ -93,3 +104,4 @@ from explorer.views.timings import (
     time_change_bars as time_change_bars,
 )
 from explorer.views.trials import PatternTrial as PatternTrial
+from explorer.views.words import list_text as list_text, plural as plural

@@ -11,7 +11,7 @@ from explorer.app.dashboard.cards import Card
 from explorer.app.dashboard.theme import HEAD
 from explorer.app.session.library import Library
 from explorer.templates import gallery
-from explorer.views.words import plural
+from explorer.views import plural
 from widgets.schema import ThumbnailView
 from widgets.theme import DARK, LIGHT
 

@@ -10,9 +10,7 @@ from explorer.backend import TorchCircuit, all_parameters
 from explorer.backend.layers import TorchLayer
 from explorer.backend.parameters import TorchLeafParameter, TorchParameter, TorchParameterOp
 from explorer.symbolic import TensorParameter
-from explorer.views import TraceIndex
-from explorer.views.closeup.closeup import find_plate
-from explorer.views.closeup.parameters import NodeValue, with_values
+from explorer.views import NodeValue, TraceIndex, find_plate, with_values
 from widgets.schema import DetailsView
 
 MAX_OVERVIEW = 600

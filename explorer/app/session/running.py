@@ -10,10 +10,17 @@ from explorer.bench.inputs import random_inputs, variables_of
 from explorer.errors import CircuitError, ShapeError
 from explorer.trace import Step
 from explorer.trace.equivalence import largest_difference
-from explorer.views import Input, StepRun, TraceIndex, no_values, values_view
-from explorer.views.closeup.glyphs import digits_on
-from explorer.views.film import has_frame
-from explorer.views.plates.cells import grid_of
+from explorer.views import (
+    Input,
+    StepRun,
+    TraceIndex,
+    digits_on,
+    failure_text,
+    grid_of,
+    has_frame,
+    no_values,
+    values_view,
+)
 from widgets.schema import ValuesView
 
 MAX_CALLS = 450
@@ -31,7 +38,7 @@ def run_values(index: TraceIndex, painted: Sequence[float] = (), *, paints: bool
     Raises: ShapeError if `painted` does not have a finite number for each variable.
     """
     if not index.trace.is_live:
-        return no_values(LOADED)
+        return no_values(failure_text(index.trace) or LOADED)
     circuit: TorchCircuit = index.trace.circuit_at(-1)
     try:
         most, discrete = _range_of(circuit)

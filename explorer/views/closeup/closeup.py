@@ -24,7 +24,7 @@ def closeup(index: TraceIndex, step: int, ids: Sequence[int]) -> CloseupView | N
     return {
         "title": title_of(plate),
         "memory": memory_view(plate, reads, read),
-        "parameters": parameters_view(plate),
+        "parameters": parameters_view(plate, index.trace),
         "code": code_view(plate, reads, read),
     }
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.trace import ParameterRecord, type_title
+from explorer.trace import ParameterRecord, Trace, type_title
 from explorer.views.plates.cells import Plate
 from explorer.views.words import plural
 from widgets.schema import ParametersView, SheetView
@@ -35,7 +35,13 @@ class NodeValue:
     leaf: str = ""
 
 
-def parameters_view(plate: Plate) -> ParametersView:
+def failure_text(trace: Trace) -> str:
+    """Return that there are no values because the compilation failed; empty if it did not."""
+    last = trace.steps[-1]
+    return f"There are no values: the compilation failed at step {last.index}." if last.error is not None else ""
+
+
+def parameters_view(plate: Plate, trace: Trace) -> ParametersView:
     """Return the shapes of the parameters of a plate, without values."""
     parameters = plate.record.parameters
     lines = [_line(name, parameter, plate) for name, parameter in parameters.items()]
@@ -46,7 +52,7 @@ def parameters_view(plate: Plate) -> ParametersView:
         "of": "",
         "sheets": [],
         "overview": [],
-        "missing": NOT_LIVE if parameters else "",
+        "missing": failure_text(trace) or NOT_LIVE if parameters else "",
     }
 
 

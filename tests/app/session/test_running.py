@@ -1,5 +1,7 @@
 """Inputs run through the steps of a live trace."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -8,7 +10,7 @@ from explorer.app.session.running import LOADED, run_values, values_for_page
 from explorer.errors import ShapeError
 from explorer.templates import gallery
 from explorer.trace import Step, Trace
-from explorer.views import TraceIndex
+from explorer.views import TraceIndex, details, picture
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +66,17 @@ def test_values_are_logarithms_in_every_semiring(digits: TraceIndex, semiring: s
 def test_a_loaded_trace_says_why_it_has_no_values(digits: TraceIndex, tmp_path) -> None:
     digits.trace.save(tmp_path / "digits.trace.json")
     assert run_values(TraceIndex(Trace.load(tmp_path / "digits.trace.json")))["missing"] == LOADED
+
+
+def test_a_failed_compilation_is_the_reason_that_there_are_no_values(digits: TraceIndex) -> None:
+    *steps, last = digits.trace.steps
+    index = TraceIndex(replace(digits.trace, executable=None, steps=(*steps, replace(last, error="no luck"))))
+    wanted = f"There are no values: the compilation failed at step {last.index}."
+    assert run_values(index)["missing"] == wanted
+    ids = next(box["ids"] for box in picture(index, 0, "after", group_by="plates").view["nodes"] if 169 in box["ids"])
+    found = details(index, 0, ids)
+    assert "closeup" in found
+    assert found["closeup"]["parameters"]["missing"] == wanted
 
 
 def test_a_page_holds_the_values_of_small_circuits_only(digits: TraceIndex, monkeypatch: pytest.MonkeyPatch) -> None:

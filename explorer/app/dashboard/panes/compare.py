@@ -15,8 +15,7 @@ from explorer.app.session.options import STRATEGIES
 from explorer.app.session.session import Session
 from explorer.app.session.view_state import ViewState
 from explorer.options import PRESETS, CompilerOptions
-from explorer.views import compare_table, first_difference_of_traces
-from explorer.views.words import list_text
+from explorer.views import compare_table, first_difference_of_traces, list_text
 
 SAME = "the same options"
 WORDS = {"optimize": "optimization", "fold": "folding", "max_rounds": "at most this many rounds:"}
