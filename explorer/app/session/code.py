@@ -1,29 +1,33 @@
 """The formula and the source of the class of a layer."""
 
 import inspect
+from collections.abc import Sequence
 from functools import cache
 from textwrap import dedent
 
 from explorer.backend.layers import TorchLayer
+from explorer.views import TraceIndex, find_plate
 from widgets.schema import CodeView, DetailsView
 
 
-def add_code(found: DetailsView) -> DetailsView:
-    """Add the formula and the source of the layer's class to the close-up of a plate."""
-    shown = found.get("closeup")
-    if shown is None:
+def add_code(index: TraceIndex, step: int, ids: Sequence[int], found: DetailsView) -> DetailsView:
+    """Add the formula and the source of the layer's class to the close-up of the plate of these nodes."""
+    shown, plate = found.get("closeup"), find_plate(index, step, ids)
+    if shown is None or plate is None:
         return found
-    formula, source, where = _code_of(shown["code"]["type"])
+    at, drawn = plate
+    layer = index.step(at).snapshot.graph.nodes[drawn.ids[0]]
+    kind = type(layer) if isinstance(layer, TorchLayer) else _newest_class(shown["code"]["type"])
+    if kind is None:
+        return found
+    formula, source, where = _code_of(kind)
     code: CodeView = {**shown["code"], "formula": formula, "source": source, "where": where}
     return {**found, "closeup": {**shown, "code": code}}
 
 
 @cache
-def _code_of(name: str) -> tuple[str, str, str]:
-    """Return the formula, the method `forward` and its location; empty for a class that is not there."""
-    kind = next((kind for kind in _classes(TorchLayer) if kind.__name__ == name), None)
-    if kind is None:
-        return "", "", ""
+def _code_of(kind: type[TorchLayer]) -> tuple[str, str, str]:
+    """Return the formula, the method `forward` and its location."""
     formula = " ".join(inspect.cleandoc(kind.__doc__ or "").split("Shapes:")[0].split())
     try:
         lines, first = inspect.getsourcelines(kind.forward)
@@ -33,5 +37,11 @@ def _code_of(name: str) -> tuple[str, str, str]:
     return formula, dedent("".join(lines)).rstrip(), where
 
 
-def _classes(kind: type) -> list[type]:
+def _newest_class(name: str) -> type[TorchLayer] | None:
+    """Return the class of this name, for a trace that was loaded from a file; None if it is not there."""
+    return next((kind for kind in reversed(_classes(TorchLayer)) if kind.__name__ == name), None)
+
+
+def _classes(kind: type[TorchLayer]) -> list[type[TorchLayer]]:
+    """Return a class and those derived from it; of those with the same base the oldest first."""
     return [kind, *(one for below in kind.__subclasses__() for one in _classes(below))]

@@ -21,7 +21,8 @@ def page_recording(index: TraceIndex, title: str) -> RecordingView:
         step = int(key.split("/")[0])
         for node in view["nodes"]:
             name = f"{step}/{node['id']}"
-            found = recorded["details"][name] = add_code(recorded["details"][name])
+            found = add_code(index, step, node["ids"], recorded["details"][name])
+            recorded["details"][name] = found
             if "closeup" not in found or found["closeup"]["parameters"]["sheets"]:
                 continue
             filled = add_parameters(index, step, node["ids"], 0, found)

@@ -275,7 +275,7 @@ class Session:
         if self.hidden_after is not None:
             found["sections"] = [section for section in found["sections"] if section["heading"] in KNOWN_BEFORE]
             found.pop("closeup", None)
-        return {**add_code(found), "id": box}
+        return {**add_code(self.index, self.step, boxes[box], found), "id": box}
 
     def costs(self) -> SectionView:
         """The statistics of the state that is shown, its measured times and the difference of its output."""

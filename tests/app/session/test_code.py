@@ -1,19 +1,24 @@
 """The code of a plate: the line that reads its inputs runs, and the formula is that of the class."""
 
+import gc
+from pathlib import Path
+
 import pytest
 import torch
 
 import explorer
-from explorer.app.session.code import add_code
+from explorer.app.session.code import _code_of, add_code
+from explorer.backend import TorchSumLayer as Sum
 from explorer.bench import random_inputs
 from explorer.templates import gallery
+from explorer.trace import Trace
 from explorer.views import TraceIndex, details
 
 BATCH = 3
 
 
 def code_at(index: TraceIndex, step: int, *nodes: int):
-    found = add_code(details(index, step, nodes)).get("closeup")
+    found = add_code(index, step, nodes, details(index, step, nodes)).get("closeup")
     assert found is not None
     return found["code"]
 
@@ -55,3 +60,20 @@ def test_the_formula_and_the_source_are_those_of_the_class() -> None:
     assert code["shapes"] == "x 64×1×B×16, weight 64×16×16 → y 64×B×16"
     assert code["source"].startswith("def forward(self, semiring: Semiring, x: Tensor")
     assert code["where"].startswith("explorer.backend.layers.inner, line ")
+
+
+def test_the_code_is_that_of_the_class_of_the_layer_and_not_of_another_of_its_name(tmp_path: Path) -> None:
+    trace = explorer.record(gallery.load_named("digits"))
+    trace.save(tmp_path / "digits.trace.json")
+    loaded = Trace.load(tmp_path / "digits.trace.json")
+
+    class TorchSumLayer(Sum):
+        """Another sum."""
+
+    try:
+        assert code_at(TraceIndex(trace), 11, 256)["formula"].startswith("Weighted sums of units")
+        assert code_at(TraceIndex(loaded), 11, 256)["formula"] == TorchSumLayer.__doc__
+    finally:
+        _code_of.cache_clear()
+        del TorchSumLayer
+        gc.collect()  # a class is in a cycle, and would still be found by its name
