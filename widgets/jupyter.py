@@ -146,7 +146,13 @@ class GraphWidget(_Widget):
         traits["steps"] = to_json(list(steps))
         if picture is not None:
             traits = {**picture_traits(picture, coordinates), "step": picture["step"], **traits}
+        self._callbacks: list[Callable[[Mapping[str, Any]], None]] = []
+        self._arrived: tuple[str, ...] = ()
+        """What an update of the page changes, until the first of its notifications."""
+        self._told: set[str] = set()
+        """What has been told of an update and is still to be notified of."""
         super().__init__(make_fallback, options=chosen, **traits)
+        self.observe(self._tell, names=list(SET_BY_USER))
 
     def show_picture(self, picture: PictureView, coordinates: bytes) -> None:
         """Draw another picture; both parts are sent in one message."""
@@ -180,8 +186,31 @@ class GraphWidget(_Widget):
         self.set_trait("ahead", dict(message))
 
     def on_user_change(self, callback: Callable[[Mapping[str, Any]], None]) -> None:
-        """Call back with the changes of `step`, `selection`, `view` and `request`, one at a time."""
-        self.observe(lambda change: callback({change["name"]: change["new"]}), names=list(SET_BY_USER))
+        """Call back with the changes of `step`, `selection`, `view`, `request`; those of one update together.
+
+        Other observers are notified later, one trait at a time.
+        """
+        self._callbacks.append(callback)
+
+    def set_state(self, sync_data: dict[str, Any]) -> None:
+        """Receive an update of the page; Jupyter calls it."""
+        self._arrived = tuple(
+            name for name in SET_BY_USER if name in sync_data and sync_data[name] != getattr(self, name)
+        )
+        try:
+            super().set_state(sync_data)
+        finally:
+            self._arrived, self._told = (), set()
+
+    def _tell(self, change: Mapping[str, Any]) -> None:
+        """Tell a change, with the others of its update: all have their values before the first notification."""
+        if change["name"] in self._told:
+            self._told.remove(change["name"])
+            return
+        changes = {name: getattr(self, name) for name in self._arrived or (change["name"],)}
+        self._arrived, self._told = (), changes.keys() - {change["name"]}
+        for callback in self._callbacks:
+            callback(changes)
 
     def _words(self) -> str:
         chosen = ", ".join(self.selection) if self.selection else "nothing"

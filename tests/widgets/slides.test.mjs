@@ -70,6 +70,17 @@ test("a link to a scene goes to its step", () => {
   close();
 });
 
+test("an old view that arrives while slides are shown is not answered", async () => {
+  const { root, model, press, close } = shown();
+  root.button("Story").dispatch("click");
+  const old = model.get("view");
+  press("ArrowRight");
+  const saved = model.sent.length;
+  await model.put({ view: old });
+  assert.equal(model.sent.length, saved);
+  close();
+});
+
 test("a question hides slides and story, which would tell the answer", () => {
   for (const options of [{ film: false }, { asking: true }, { stepper: false }]) {
     const { root, close } = shown({ options });

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -54,6 +55,20 @@ class TestJupyter:
         widget.send_state = lambda key=None: sent.append(set(key or ()))  # pyright: ignore[reportAttributeAccessIssue]
         widget.show_picture(pictures()[1], coordinates(pictures()[1]))
         assert sent == [{"picture", "coordinates"}]
+
+    def test_the_changes_of_one_update_are_told_together_and_once(self) -> None:
+        from widgets.jupyter import GraphWidget
+
+        widget = GraphWidget()
+        told: list[dict[str, Any]] = []
+        widget.on_user_change(lambda changes: told.append(dict(changes)))
+        request = {"name": "values", "n": 1}
+        widget.set_state({"selection": [], "step": 2, "view": {"mode": "after"}, "request": request, "ready": True})
+        assert told == [{"step": 2, "view": {"mode": "after"}, "request": request}]
+        widget.set_state({"step": 2})
+        widget.step = 1
+        widget.selection = ["Sum"]
+        assert told[1:] == [{"step": 1}, {"selection": ["Sum"]}]
 
     def test_repr_is_stable_and_describes_the_picture(self) -> None:
         from widgets.jupyter import BarsWidget, GraphWidget

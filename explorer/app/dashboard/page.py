@@ -147,7 +147,7 @@ class Dashboard:
         session = self.workspace.session
         if names & {"trace", "step"}:
             self.messages.clear_note()
-        if names & {"trace", "checks"}:
+        if names & {"trace", "checks", "hidden"}:
             self.steps.show_steps(session.steps(), session.step)
         elif "step" in names:
             self.steps.step = session.step

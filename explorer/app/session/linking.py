@@ -116,7 +116,7 @@ class GraphLink:
         session, host = self.session, self.host
         self._is_notifying = True
         try:
-            if names & {"trace", "checks", "times"}:
+            if names & {"trace", "checks", "times", "hidden"}:
                 host.show_steps(session.steps(), session.step)
             if names & {"trace", "step", "look", "times", "trial"}:
                 found = session.picture()
@@ -125,7 +125,7 @@ class GraphLink:
                 look = session.look
                 view = {name: getattr(look, name) for name in LOOK}
                 host.show_state(session.step, session.selection, view)
-            if names & {"trace", "step", "look", "selection", "times"}:
+            if names & {"trace", "step", "look", "selection", "times", "hidden"}:
                 host.show_details(self._details())
             if names & {"trace", "values"}:
                 host.show_values(session.values)

@@ -19,7 +19,7 @@ IDLE_SECONDS, PAUSE_SECONDS = 0.25, 0.03
 MAX_PICTURES = 8
 MAX_CHARACTERS = 12_000_000
 """The pictures that a page keeps."""
-REDRAWN = frozenset({"trace", "look", "times", "trial", "checks"})
+REDRAWN = frozenset({"trace", "look", "times", "trial", "hidden"})
 """The events after which the pictures of all steps may be different, or must not be known yet."""
 
 

@@ -36,7 +36,7 @@ KEPT_PICTURES = 24
 
 KNOWN_BEFORE = ("Node", "Numbers")
 """The sections of the details of a box that say nothing about later steps."""
-EVENTS = frozenset({"trace", "step", "selection", "look", "times", "checks", "trial", "values", "other"})
+EVENTS = frozenset({"trace", "step", "selection", "look", "times", "checks", "hidden", "trial", "values", "other"})
 """The names that listeners receive."""
 
 
@@ -190,7 +190,7 @@ class Session:
         """Hide what happens after a step, until called with None."""
         if step != self.hidden_after:
             self.hidden_after = step
-            self._tell("checks")
+            self._tell("hidden")
 
     def compare_with(self, other: ViewState | None) -> None:
         """Set the view state of the trace to compare with; the host opens it."""
@@ -200,8 +200,10 @@ class Session:
     def add_findings(self, **changes: Any) -> None:
         """Add results of running the trace: `checks`, `times`, `layer_times`, `missing`."""
         self.findings = replace(self.findings, **changes)
-        self._pictures.clear()
-        self._tell(*(["checks"] if "checks" in changes else []), *(["times"] if set(changes) - {"checks"} else []))
+        times = ["times"] if set(changes) - {"checks"} else []
+        if times:
+            self._pictures.clear()
+        self._tell(*(["checks"] if "checks" in changes else []), *times)
 
     # ------------------------------------------------------------------ views
 

@@ -278,14 +278,26 @@ def test_why_not_begins_with_the_pattern_that_got_furthest_at_the_box() -> None:
     assert tool.pattern.value == "Tucker"  # the reader chose it
 
 
+def headings(details: str) -> set[str]:
+    """The headings of the inspector."""
+    return {section["heading"] for section in json.loads(details)["sections"]} if details else set()
+
+
 def test_the_answer_of_a_question_is_nowhere_while_it_is_asked_and_the_view_is_restored() -> None:
     made = Dashboard(Library(), ViewState(circuit="digits", step=8, look=DisplayOptions(mode="before")))
     session = made.workspace.session
     made.drawer.open("predict")
     tool: Any = made.drawer._tools["predict"]
     tool.choice.value = next(text for text in tool.choice.options if "fold" in text)
+    drawn: list[tuple[int, set[str]]] = []
+    made.graph.param.watch(lambda event: drawn.append((session.step, headings(event.new))), "details")
+    session.select([next(iter(session.boxes))])
+    assert "Lineage" in headings(made.graph.details)
+    drawn.clear()
     tool.begin.clicks += 1
     assert session.step == 7
+    assert drawn[0][0] == 8, "the details are hidden before the picture changes"
+    assert all(shown <= {"Node", "Numbers"} for _, shown in drawn)
     later = [json.dumps(step) for step in json.loads(made.steps.steps)[8:]]
     assert later
     assert all('"frame"' not in step for step in later), "the film would tell the answer"
@@ -295,8 +307,11 @@ def test_the_answer_of_a_question_is_nowhere_while_it_is_asked_and_the_view_is_r
     assert found is not None
     assert {section["heading"] for section in found["sections"]} <= {"Node", "Numbers"}
     tool.check.clicks += 1
+    drawn.clear()
     tool.reveal.clicks += 1
     assert (session.step, session.look.mode, session.hidden_after) == (8, "before", None)
+    assert drawn[0][0] == 7
+    assert "Lineage" in drawn[0][1], "the details are complete again"
     assert "hidden until" not in made.steps.steps
     tool.begin.clicks += 1
     made.drawer.open("")

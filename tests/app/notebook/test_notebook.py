@@ -99,6 +99,24 @@ class TestATrace:
         assert (widget.step, seen) == (5, [5])
         link.unlink()
 
+    def test_a_slide_changes_step_and_view_together_and_is_drawn_once(self, conflict: Trace) -> None:
+        widget, pictures, heard = show(conflict), [], []
+        widget.observe(lambda change: pictures.append(json.loads(change["new"])), names="picture")
+        widget.observe(lambda change: heard.append((change["name"], widget.session.step)), names=["step", "view"])
+        sent: list[str] = []
+        widget.send_state = lambda key=None: sent.extend([key] if isinstance(key, str) else key or ())
+        view = {**dict(widget.view), "slides": "fold"}
+        widget.set_state({"step": 10, "view": view})
+        assert [(shown["step"], shown["mode"]) for shown in pictures] == [(10, "diff")]
+        assert heard == [("step", 10), ("view", 10)]  # the session has moved before anyone else hears of it
+        assert "picture" in sent
+        assert "view" not in sent, "the page has the view already"
+        assert (widget.step, widget.view, widget.session.look.slides) == (10, view, "fold")
+        widget.set_state({"step": 3, "view": {**view, "mode": "after"}})  # that slide is not there
+        assert (widget.step, widget.view, len(pictures)) == (10, view, 1)
+        widget.step = 5
+        assert widget.session.step == 5
+
     def test_near_misses_of_a_pattern_get_hulls(self, conflict: Trace) -> None:
         widget = show(conflict, step=3, near_misses="SumCollapse")
         kinds = {hull["kind"] for hull in json.loads(str(widget.picture))["hulls"]}

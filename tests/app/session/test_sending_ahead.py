@@ -13,6 +13,7 @@ from explorer.app.session.sending_ahead import SendingAhead
 from explorer.app.session.session import Session
 from explorer.app.session.view_state import ViewState
 from explorer.timings import estimate
+from explorer.trace import StepCheck
 
 
 class Page:
@@ -96,6 +97,14 @@ def test_pictures_that_may_be_different_are_dropped_at_once_and_sent_again(page:
     session = page.ahead.session
     assert page.last["view"]["mode"] == session.look.mode
     assert all(view == session.picture_at(step).view for step, view in page.kept.items())
+
+
+def test_checked_outputs_leave_the_pictures_on_the_page(page: Page, opened: Opened) -> None:
+    page.rest()
+    kept, shown = set(page.kept), page.ahead.session.picture()
+    page.ahead.session.add_findings(checks={3: StepCheck(3, opened.trace.steps[3].path, 0.0, "exact", 0.0)})
+    assert set(page.kept) == kept
+    assert page.ahead.session.picture() is shown
 
 
 def test_no_step_after_a_question_is_on_the_page(page: Page) -> None:

@@ -5,7 +5,7 @@ import { paletteFor } from "../shared/theme.js";
 import { readPicture } from "../picture/reading.js";
 import { readDetails, readSteps } from "../picture/steps.js";
 import { isSame } from "./selecting.js";
-import { isAwaited } from "../parts/state.js";
+import { isAwaited, isPresenting } from "../parts/state.js";
 
 /** How long a picture waits for coordinates that match it. */
 const COORDINATES_MS = 400;
@@ -38,9 +38,10 @@ export function makeReaders({ doc, guard, timers }, store, model, page) {
   const clamp = (step, count) => Math.min(Math.max(0, count - 1), Math.max(0, step));
 
   function readAllSteps() {
+    const opens = !state.steps.length;
     const steps = readSteps(model.get("steps"));
     store.set({ steps, step: clamp(number(model.get("step")), steps.length) });
-    slides.align();
+    if (opens) slides.align();
   }
 
   function readStep() {
@@ -54,11 +55,12 @@ export function makeReaders({ doc, guard, timers }, store, model, page) {
 
   function readView() {
     const view = asDict(model.get("view"));
+    const opens = !isPresenting(state); // a view of slides that were shown already may be older than the page's
     const zoomed = JSON.stringify(view.zoom || null) !== JSON.stringify(state.view.zoom || null);
     store.set({ view, hull: text(view.hull), match: number(view.match), onlyChanging: view.any_step !== true });
     if (zoomed && view.zoom && number(view.zoom.k) > 0) camera.restore(view.zoom);
     expect();
-    slides.align();
+    if (opens) slides.align();
   }
 
   function readSelection() {

@@ -68,9 +68,10 @@ class PredictTool(Tool):
         question = self._questions[self.choice.value]
         if self._look is None:
             self._look = session.look
+        self._asked = None  # a question that was asked before is over
+        session.hide_after(question.after_step)
         session.change_look(mode="plain", group_by=question.group_by, colour_by="kind", near_misses=None)
         session.go(question.after_step)
-        session.hide_after(question.after_step)
         self._asked = question
         session.select_nodes(question.nodes)
         options = list(question.choices)
