@@ -6,13 +6,21 @@ from explorer.trace.answers import Answers, Differences, FoldGroup, MissedFold
 from explorer.trace.folds import FoldKey, fold_key, group_differences
 from explorer.trace.steps import Step
 
+DEAD = "is_dead"
+"""The setting of layers on which no output depends."""
+
 
 def missed_folds(groups: Sequence[FoldGroup], steps: Sequence[Step]) -> Answers[MissedFold]:
-    """Equal keys on two levels, if these could run at one time; one level and type with fields that differ."""
+    """Equal keys on two levels, if these could run at one time; one level and type with fields that differ.
+
+    Layers on which no output depends are not nearly folded with others: nothing would be gained.
+    """
     found: list[tuple[FoldGroup, FoldGroup, str, Differences]] = []
     latest: dict[FoldKey, FoldGroup] = {}
     by_level: dict[tuple[int, str], FoldGroup] = {}
     for group in groups:
+        if DEAD in group.key:
+            continue
         key = fold_key(group)
         if key in latest:
             levels = (latest[key].level, group.level)

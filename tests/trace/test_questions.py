@@ -11,7 +11,7 @@ import explorer
 from explorer.errors import CircuitError, RuleError, ShapeError, UnknownNameError
 from explorer.rewrite import LayerOptPattern
 from explorer.symbolic import CategoricalLayer, CircuitBuilder, Parameterization
-from explorer.templates import gallery
+from explorer.templates import CategoricalInput, gallery
 from explorer.trace import NearMisses, Refusal, RefusalKind, Rewritten, RuleDescription, Step, StepPath
 
 
@@ -384,3 +384,11 @@ def test_types_have_the_article_of_their_first_letter():
     assert refusal.reason == "node 5 is an Embedding layer, not an Input layer"
     assert RefusalKind.WRONG_TYPE.ask("TorchExpParameter").text == "is it an Exp parameter?"
     assert RefusalKind.WRONG_TYPE.ask("TorchSumLayer").text == "is it a Sum layer?"
+
+
+def test_a_layer_on_which_no_output_depends_is_not_nearly_folded():
+    b = CircuitBuilder()
+    coins = [b.add(CategoricalInput(2)(v, 2)) for v in range(4)]
+    b.sum(b.hadamard(coins[2], coins[3]), num_units=3)
+    trace = explorer.record(b.build(b.sum(b.hadamard(coins[0], coins[1]), num_units=1)))
+    assert list(trace.missed_folds()) == []
