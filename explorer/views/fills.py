@@ -36,8 +36,9 @@ def fills_of(
     boxes: Sequence[tuple[Box, Forms]],
     colour_by: ColourBy,
     times: Mapping[int, float] | None,
+    where: str = "",
 ) -> list[Fill]:
-    """Return the fill of each box; `value` is the raw value, not yet on the scale."""
+    """Return the fill of each box; `value` is the raw value, not yet on the scale; `where` is whose times they are."""
     if colour_by == "kind":
         return [_kind(index, forms) for _, forms in boxes]
     if colour_by == "fold":
@@ -46,7 +47,7 @@ def fills_of(
         sizes = [bytes_of_box(index, step, box, forms) for box, forms in boxes]
         return [Fill(size, "unknown" if size is None else bytes_text(size), None) for size in sizes]
     if colour_by == "time":
-        return [_time(box, times or {}) for box, _ in boxes]
+        return [_time(box, times or {}, where) for box, _ in boxes]
     return [Fill(None, "", None) for _ in boxes]
 
 
@@ -108,9 +109,9 @@ def _fold(index: TraceIndex, box: Box) -> Fill:
     return Fill(None, text, numbers[0] % CATEGORIES, f"fold group {numbers[0] + 1}")
 
 
-def _time(box: Box, times: Mapping[int, float]) -> Fill:
+def _time(box: Box, times: Mapping[int, float], where: str) -> Fill:
     known = [times[node] for node in box.ids if node in times]
     if not known:
         return Fill(None, "not measured", None)
     part = f" ({len(known)} of {len(box.ids)} measured)" if len(known) < len(box.ids) else ""
-    return Fill(sum(known), time_text(sum(known)) + part, None)
+    return Fill(sum(known), f"{time_text(sum(known))} {where}".rstrip() + part, None)

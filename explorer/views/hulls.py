@@ -25,8 +25,10 @@ class _Hull:
     reason: str
     nodes: set[int] = field(default_factory=set[int])
     count: int = 0
-    others: int = 0
-    """How many of them have a reason that differs from the given one."""
+    varied: bool = False
+    """Whether one of them has a reason that differs from the given one."""
+    at_least: bool = False
+    """Whether there may be more of them that were not kept."""
     attempts: list[MatchFound | MatchRefused] = field(default_factory=list[MatchFound | MatchRefused])
 
 
@@ -53,7 +55,7 @@ class _Hulls:
         hull = self.found.setdefault((kind, rule, distinct, sort), _Hull(kind, distinct, rule, reason))
         hull.nodes.update(nodes)
         hull.count += 1
-        hull.others += hull.reason != reason
+        hull.varied |= hull.reason != reason
         return hull
 
     def add_miss(
@@ -129,7 +131,8 @@ def _add_misses(index: TraceIndex, step: int, mode: ShownMode, hulls: _Hulls, mi
         nodes = _nodes_of_miss(inputs, same[0])
         hull = hulls.add_miss(first, nodes, [_box_shown(hulls.boxes, node, mode) for node in nodes], index.noun)
         hull.count, hull.attempts = len(same), [*same]
-        hull.others = sum(miss.refusal.reason != first.reason for miss in same[:2])
+        hull.varied = any(miss.refusal.reason != first.reason for miss in same[1:])
+        hull.at_least = bool(index.step(step).refusals_over.get(first.pattern))
 
 
 def _trial_hulls(
@@ -206,8 +209,9 @@ def _box_shown(boxes: Boxes, node: int, mode: ShownMode) -> int:
 
 def _view(name: str, hull: _Hull, boxes: Boxes) -> HullView:
     what = "near miss" if hull.kind == "near-miss" else "match"
-    counted = f": {plural(hull.count, what, what + 'es')}" if hull.count > 1 or hull.kind == "near-miss" else ""
-    if hull.count > 1 and hull.others:
+    least = "at least " if hull.at_least else ""
+    counted = f": {least}{plural(hull.count, what, what + 'es')}" if hull.count > 1 or hull.kind == "near-miss" else ""
+    if hull.count > 1 and hull.varied:
         reason = f"for example: {hull.reason}"
     else:
         reason = hull.reason

@@ -25,6 +25,11 @@ def lane_of(device: str, *, recorded: bool) -> str:
     return RECORDED + device if recorded else device
 
 
+def where_text(lane: str) -> str:
+    """Return where the times of a lane were measured: `on CUDA`, `on CUDA, recorded`."""
+    return f"on {LANES[lane.removeprefix(RECORDED)]}{', recorded' if lane.startswith(RECORDED) else ''}"
+
+
 def in_order(lanes: Mapping[str, object]) -> Sequence[str]:
     """Return the known lanes among the keys, in the order in which they are shown."""
     return [lane for lane in LANES if lane in lanes]

@@ -16,7 +16,7 @@ from explorer.views.graph_painter import GraphPainter
 from explorer.views.grouping import boxes_of, drawn_grouping
 from explorer.views.hulls import hulls_of
 from explorer.views.index import TraceIndex
-from explorer.views.lanes import LayerTimes
+from explorer.views.lanes import LayerTimes, main_lane, where_text
 from explorer.views.layout import MARGIN
 from explorer.views.legends import legend_of
 from explorer.views.lines import Place
@@ -77,9 +77,9 @@ def picture(
     """Return the picture of a step.
 
     `near_misses` names a pattern whose near misses get hulls and badges; `times` maps node ids to milliseconds, for
-    `colour_by="time"`; `layer_times` are drawn as half bars of plates; a `trial` replaces the step's matches, hulls
-    and message by those of a trial pattern. A grouping of more than 2,000 boxes is drawn by level and fold key, with a
-    note and the action `show-all`, unless `everything` is set.
+    `colour_by="time"`, which names the main lane of `layer_times`, if they are given: these are drawn as half bars of
+    plates. A `trial` replaces the step's matches, hulls and message by those of a trial pattern. A grouping of more
+    than 2,000 boxes is drawn by level and fold key, with a note and the action `show-all`, unless `everything` is set.
     Raises: UnknownNameError for an unknown step, mode, colouring, grouping or pattern.
     """
     choices = (("mode", mode, ALL_MODES), ("colouring", colour_by, COLOURS), ("grouping", group_by, GROUPINGS))
@@ -149,7 +149,9 @@ def _nodes(
     with_forms: list[tuple[Box, Forms]] = [
         (box, forms_of(index, state_of_box(index, step, box), box.ids)) for box in boxes
     ]
-    fills = fills_of(index, step, with_forms, request.colour_by, request.times)
+    lane = main_lane(request.layer_times)
+    where = where_text(lane) if lane is not None else ""
+    fills = fills_of(index, step, with_forms, request.colour_by, request.times, where)
     badges = badges_of(index, step, boxes, hulls)
     tried = {name for hull in hulls if hull["kind"] == "match" for name in hull["nodes"]}
     scoped = PAINTERS[request.group_by].scoped_titles

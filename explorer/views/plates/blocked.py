@@ -31,7 +31,7 @@ def blocking_layers(index: TraceIndex, step: int) -> set[int]:
 def blocked_text(index: TraceIndex, step: int, plate: Plate) -> str:
     """Return how many matches with their root at a plate were blocked, for the pattern with the most; empty if none.
 
-    `16 of 20 matched`, or `4 of 20 blocked` if none matched.
+    `16 of 20 matched`, or `4 of 20 blocked` if none matched; with `at least` if not all refusals were kept.
     """
     refusals = _blocked(index, step)
     counts = Counter(refusal.pattern for layer in plate.ids for refusal in refusals.get(layer, ()))
@@ -40,4 +40,7 @@ def blocked_text(index: TraceIndex, step: int, plate: Plate) -> str:
     pattern, blocked = counts.most_common(1)[0]
     layers = set(plate.ids)
     matched = sum(match.rule == pattern and match.root in layers for match in index.step(step).matches)
-    return f"{matched:,} of {matched + blocked:,} matched" if matched else f"{blocked:,} of {len(layers):,} blocked"
+    least = "at least " if index.step(step).refusals_over.get(pattern) else ""
+    if matched:
+        return f"{matched:,} of {least}{matched + blocked:,} matched"
+    return f"{least}{blocked:,} of {len(layers):,} blocked"

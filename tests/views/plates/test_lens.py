@@ -1,5 +1,7 @@
 """The rule lens as data: what a match binds, where a near miss stopped and why, who won a conflict."""
 
+from dataclasses import replace
+
 from inline_snapshot import snapshot
 
 import explorer
@@ -167,6 +169,27 @@ def test_a_plate_says_how_many_matches_were_blocked_there_and_marks_the_layers_t
         ]
     )
     assert not any(node["plate"]["news"] for node in before(index_of("digits"), 3)["nodes"] if "plate" in node)
+
+
+def test_counts_say_at_least_if_the_recorder_did_not_keep_all_refusals():
+    trace = explorer.record(gallery.load_named("near-misses"))
+    cut = [replace(step, refusals_over={"Candecomp": 5} if step.index == 3 else {}) for step in trace.steps]
+    view = before(TraceIndex(replace(trace, steps=tuple(cut))), 3, "Candecomp")
+    labels = {hull["label"] for hull in view["hulls"] if hull["kind"] == "near-miss"}
+    assert labels
+    assert all(label.startswith("Candecomp: at least ") for label in labels)
+    news = [node["plate"]["news"] for node in view["nodes"] if "plate" in node]
+    assert "at least 2 of 3 blocked" in news
+
+
+def test_near_misses_of_one_hull_that_differ_in_the_third_are_an_example():
+    index = index_of("near-misses")
+    miss = index.step(3).refusals[0]
+    third = replace(miss, refusal=replace(miss.refusal, found="another"))
+    steps = [replace(step, refusals=(miss, miss, third)) if step.index == 3 else step for step in index.trace.steps]
+    other = TraceIndex(replace(index.trace, steps=tuple(steps)))
+    (stop,) = stops_of(other, 3, miss.refusal.pattern)[0][-1:]
+    assert stop.view["reason"].startswith("for example: ")
 
 
 def test_the_state_after_has_no_lenses():

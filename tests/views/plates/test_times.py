@@ -65,6 +65,21 @@ def test_the_legend_names_each_lane_and_the_longest_bar():
     )
 
 
+def test_times_as_colours_name_the_lane_that_they_are_of():
+    index = index_of("conflict")
+
+    def colours(measured):
+        times = heat_at(index, 0, measured)
+        view = picture(index, 0, colour_by="time", group_by="plates", times=times, layer_times=measured).view
+        legend = [item["text"] for item in view["legend"] if item["channel"] == "fill" and item["role"] == "scale"]
+        return legend, {node["fill_text"] for node in view["nodes"]}
+
+    recorded = {"recorded-cuda": MEASURED["recorded-cuda"]}
+    assert colours({"cpu": MEASURED["cpu"]})[0][0] == "500 µs on CPU (time, logarithmic)"
+    assert colours(recorded)[0] == ["400 µs on CUDA, recorded (time, logarithmic)", "400 µs on CUDA, recorded"]
+    assert colours(recorded)[1] == {"400 µs on CUDA, recorded", "not measured"}
+
+
 def test_a_recorded_run_is_laid_beside_the_measured_one():
     here = with_lanes({}, {0: {"cpu": 1.0}, 3: {"cpu": 2.0}}, recorded=False)
     both = with_lanes(here, {0: {"cpu": 7.0, "cuda": 8.0}}, recorded=True)
