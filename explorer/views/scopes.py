@@ -1,11 +1,11 @@
 """The variables below each node."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from explorer.views.index import TraceIndex, cached
-from explorer.views.states import ABSENT, IntArray, State, scopes_of
+from explorer.views.states import ABSENT, IntArray, State, folds_of, scopes_of
 
 
 @cached
@@ -26,6 +26,38 @@ def node_scopes(index: TraceIndex, state: State) -> Mapping[int, int]:
         found[node] = 0
         for member in members.get(node, (node,)):
             found[node] |= unfolded[member]
+    return found
+
+
+@cached
+def slice_scopes(index: TraceIndex, step: int) -> Mapping[int, Sequence[int]]:
+    """Return the variables below each slice of each layer after a step, as bits, by the index tables of folded layers.
+
+    A layer without a table reads all slices of its inputs, as layers do that are not folded.
+    """
+    state, tables = index.state(step), index.trace.steps[step].snapshot.reads
+    sources: dict[int, list[int]] = {}
+    for source, target in state.edges.tolist():
+        sources.setdefault(target, []).append(source)
+    found: dict[int, Sequence[int]] = {}
+    present = np.flatnonzero(state.present)
+    for node in present[np.argsort(state.level[present], kind="stable")].tolist():
+        layer = index.table.nodes[int(state.node[node])]
+        scopes = scopes_of(layer)
+        if scopes is not None:
+            found[node] = [_union(1 << variable for variable in scope) for scope in scopes]
+        elif node in tables:
+            table: Sequence[Sequence[tuple[int, int]]] = tables[node]["index"]
+            found[node] = [_union(found[source][number] for source, number in row) for row in table]
+        else:
+            found[node] = [_union(bits for source in sources.get(node, ()) for bits in found[source])] * folds_of(layer)
+    return found
+
+
+def _union(scopes: Iterable[int]) -> int:
+    found = 0
+    for scope in scopes:
+        found |= scope
     return found
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from explorer.views.film import has_frame
 from explorer.views.index import TraceIndex
 from explorer.views.plates.cells import UNKNOWN, grid_of, plates_of
-from explorer.views.scopes import node_scopes
+from explorer.views.scopes import node_scopes, slice_scopes
 from explorer.views.words import plural
 from widgets.schema import VERSION, RunView, ValuesView
 
@@ -93,9 +93,11 @@ def _logs_of_cells(index: TraceIndex, found: Sequence[StepRun]) -> dict[str, tup
                 node, number = (plate.node, at) if plate.node is not None else (cell.layer, 0)
                 if node not in run.layers:
                     continue
-                name = str(cell.layer) if cell.layer != UNKNOWN else f"{node}/{at}"
-                size = scopes[cell.layer if cell.layer != UNKNOWN else node].bit_count()
-                logs[name] = (run.layers[node][number], max(1, size))
+                if cell.layer == UNKNOWN:
+                    name, scope = f"{node}/{at}", slice_scopes(index, run.step)[node][at]
+                else:
+                    name, scope = str(cell.layer), scopes[cell.layer]
+                logs[name] = (run.layers[node][number], max(1, scope.bit_count()))
     return logs
 
 

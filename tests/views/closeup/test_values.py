@@ -1,10 +1,13 @@
 """What a circuit computes for some inputs, as plain data made of literal runs."""
 
+from dataclasses import replace
+
 import numpy as np
 
-from explorer.views import Input, StepRun, no_values, values_view
+from explorer.views import Input, StepRun, TraceIndex, no_values, values_view
 from explorer.views.closeup.glyphs import digits_on
 from explorer.views.plates.geometry import Grid
+from explorer.views.scopes import slice_scopes
 from tests.views.showing import index_of
 
 ROW = Input("row 0", np.array([0.0, 1.0]))
@@ -66,6 +69,16 @@ def test_slices_have_the_values_of_the_layers_that_they_were():
     assert {layer: value for layer, (value, _) in cells.items()} == {
         str(layer): -float(i + 1) for i, layer in enumerate(group.members)
     }
+
+
+def test_slices_that_were_folded_before_the_trace_have_their_own_variables():
+    trace = index_of("conflict").trace
+    index = TraceIndex(replace(trace, steps=(replace(trace.steps[-1], index=0, folds=()),)))
+    scopes = slice_scopes(index, 0)
+    assert list(scopes.values()) == [[0b0001, 0b0010, 0b0100, 0b1000], [0b0011, 0b1100], [0b1111]]
+    logs = {node: np.array([[-2.0 * scope.bit_count()] for scope in found]) for node, found in scopes.items()}
+    view = values_view(index, [ROW], [StepRun(0, np.zeros(1), logs, [(0.0, 0.0)])], most=1.0)
+    assert view["scale"][:2] == ["-2", "-2"]
 
 
 def test_a_value_without_a_finite_logarithm_has_no_colour():
