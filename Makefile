@@ -3,12 +3,13 @@
 #   make explore PYTHON=python3.12       another Python (3.11 or later)
 #   make explore TORCH="torch==2.8.0"    another torch: any arguments of `pip install`
 #   make pytest PYTEST="tests/fold -x"   run some of the tests
-#   make test WORKERS=0                  run the tests in one process instead of about one per core
+#   make test WORKERS=0                  run the tests in one process instead of one more than there are cores
 #   make fuzz MINUTES=60                 how long to search for failing examples
 
 PYTHON ?= python3
 PYTEST ?=
-WORKERS ?= auto
+# One more process than there are cores: a third of the time of the tests is spent waiting for pages and servers.
+WORKERS ?= $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 MINUTES ?= 10
 
 VENV := .venv
