@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 load_profile()
 
-# There are as many workers as cores, and one more, so more threads would wait for each other. Set before torch is loaded, for servers
+# There are more workers than cores, so more threads would wait for each other. Set before torch is loaded, for servers
 # that tests start too.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
