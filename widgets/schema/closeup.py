@@ -103,6 +103,8 @@ class ValuesView(TypedDict):
     """What circuits compute for some inputs. Either `runs` or `missing` is empty."""
 
     version: int
+    answer: int
+    """Counts the answers of a session: each is news to the page, even if its values are those of the last one."""
     missing: str
     """Why there are no values."""
     image: list[int]

@@ -8,7 +8,7 @@ from explorer.app.session.parameters import add_parameters
 from explorer.app.session.running import run_values
 from explorer.app.session.session import Session
 from explorer.app.session.view_state import check_look
-from explorer.views import SHOW_ALL, SHOW_MISSES
+from explorer.views import SHOW_ALL, SHOW_MISSES, no_values
 from widgets.schema import DetailsView, PictureView, StepView, ValuesView
 
 UserChangeCallback = Callable[[Mapping[str, Any]], None]
@@ -108,7 +108,14 @@ class GraphLink:
         elif name == SHOW_ALL:
             self.session.change_look(group_by="none", everything=True)
         elif name == "values":
+            self._run_values()
+
+    def _run_values(self) -> None:
+        try:
             self.session.show_values(run_values(self.session.index, self.painted, paints=True))
+        except Exception as error:
+            self.session.show_values(no_values(f"The inputs could not be run: {error}"))  # the page waits for an answer
+            raise
 
     # ------------------------------------------------------------------ session -> drawing
 

@@ -62,6 +62,7 @@ class Session:
         self.findings = Findings()
         self.trial: PatternTrial | None = None
         self.values: ValuesView | None = None
+        self._answers = 0
         """What the circuit computes for some inputs, once the reader has asked for it."""
         self.hidden_after: int | None = None
         """While a question is asked: the results of later steps are hidden."""
@@ -183,7 +184,8 @@ class Session:
 
     def show_values(self, values: ValuesView) -> None:
         """Show what the circuit computes for some inputs."""
-        self.values = values
+        self._answers += 1
+        self.values = {**values, "answer": self._answers}
         self._tell("values")
 
     def hide_after(self, step: int | None) -> None:

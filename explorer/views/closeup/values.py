@@ -46,6 +46,7 @@ def no_values(missing: str) -> ValuesView:
     """Return a view that says why there are no values."""
     return {
         "version": VERSION,
+        "answer": 0,
         "missing": missing,
         "image": [],
         "most": 0,

@@ -11,7 +11,7 @@ from explorer.app.session.linking import GraphLink, UserChangeCallback
 from explorer.app.session.opening import Opened, open_state
 from explorer.app.session.session import Session
 from explorer.app.session.view_state import DisplayOptions, ViewState
-from explorer.errors import UnknownNameError
+from explorer.errors import ShapeError, UnknownNameError
 from explorer.views import SHOW_ALL, SHOW_MISSES
 
 
@@ -221,6 +221,13 @@ def test_values_are_run_when_the_reader_asks_for_them(linked: Linked) -> None:
     assert host.did() == ["values"]
     shown: Any = host.values
     assert [run["label"] for run in shown["runs"]] == ["0", "1", "3", "7", "yours"]
+    host.reader({"request": {"name": "values", "n": 2}})
+    assert host.values != shown  # so the page sees that the same values have arrived
+    host.reader({"view": {**host.view, "painted": [1]}})
+    with pytest.raises(ShapeError):
+        host.reader({"request": {"name": "values", "n": 3}})
+    failed: Any = host.values
+    assert "expected 64 finite numbers" in failed["missing"]
 
 
 def test_parameters_are_added_to_the_details_while_the_close_up_shows_them(linked: Linked) -> None:

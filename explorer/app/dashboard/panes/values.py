@@ -52,5 +52,9 @@ def run_inputs(workspace: Workspace, painted: Sequence[float]) -> None:
         show(no_values(f"The inputs could not be run: {error}"))
 
     workspace.background.start(
-        "Running inputs", lambda job: run_values(TraceIndex(opened.trace), painted, paints=True), show, fail
+        "Running inputs",
+        lambda job: run_values(TraceIndex(opened.trace), painted, paints=True),
+        show,
+        fail,
+        on_cancel=lambda: show(no_values("The run was cancelled.")),
     )
