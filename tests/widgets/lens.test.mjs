@@ -54,7 +54,7 @@ const lost = {
   lens: {
     rule: "SumCollapse",
     count: 1,
-    attempts: [{ cells: [3], verdict: "It loses #3.", rival: { rule: "Candecomp", cells: [3, 1], claimed: 3 } }],
+    attempts: [{ cells: [3], verdict: "It loses #3.", rival: { rule: "Candecomp", cells: [3, 1] } }],
   },
 };
 const miss = {

@@ -34,8 +34,6 @@ class RivalView(TypedDict):
 
     rule: str
     cells: list[int]
-    claimed: int
-    """The layer that both claim."""
 
 
 class AttemptView(TypedDict):

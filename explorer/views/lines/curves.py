@@ -13,34 +13,34 @@ CORNER = 8.0
 
 def curve(points: Sequence[Point]) -> str:
     """Return a smooth line through the points."""
-    return f"M{_at(*points[0][:2])}" + "".join(_part(one, other) for one, other in pairwise(points))
+    return f"M{at(*points[0][:2])}" + "".join(_part(one, other) for one, other in pairwise(points))
 
 
 def _part(one: Point, other: Point) -> str:
     if one.flat != other.flat:
         return _corner(one, other)
     if abs(one.y - other.y if one.flat else one.x - other.x) < STRAIGHT:
-        return f"L{_at(other.x, other.y)}"
+        return f"L{at(other.x, other.y)}"
     if one.flat:
         middle = (one.x + other.x) / 2
-        return f"C{_at(middle, one.y)} {_at(middle, other.y)} {_at(other.x, other.y)}"
+        return f"C{at(middle, one.y)} {at(middle, other.y)} {at(other.x, other.y)}"
     middle = (one.y + other.y) / 2
-    return f"C{_at(one.x, middle)} {_at(other.x, middle)} {_at(other.x, other.y)}"
+    return f"C{at(one.x, middle)} {at(other.x, middle)} {at(other.x, other.y)}"
 
 
 def _corner(one: Point, other: Point) -> str:
     """Return a horizontal and a vertical part with a round corner between them."""
     x, y = (other.x, one.y) if one.flat else (one.x, other.y)
-    across, down = CORNER * _sign(other.x - one.x), CORNER * _sign(other.y - one.y)
+    across, down = CORNER * sign(other.x - one.x), CORNER * sign(other.y - one.y)
     start, end = ((x - across, y), (x, y + down)) if one.flat else ((x, y - down), (x + across, y))
-    return f"L{_at(*start)}Q{_at(x, y)} {_at(*end)}L{_at(other.x, other.y)}"
+    return f"L{at(*start)}Q{at(x, y)} {at(*end)}L{at(other.x, other.y)}"
 
 
 def arrow_head(points: Sequence[Point]) -> str:
     """Return the head of an arrow that ends at the last point."""
     before, tip = points[-2], points[-1]
-    back = -7 * (_sign(tip.x - before.x if tip.flat else tip.y - before.y) or 1)
-    return f"M{_at(tip.x, tip.y)}" + (f"l{back} -4v8Z" if tip.flat else f"l-4 {back}h8Z")
+    back = -7 * (sign(tip.x - before.x if tip.flat else tip.y - before.y) or 1)
+    return f"M{at(tip.x, tip.y)}" + (f"l{back} -4v8Z" if tip.flat else f"l-4 {back}h8Z")
 
 
 def along(points: Sequence[Point], share: float) -> tuple[float, float]:
@@ -53,9 +53,11 @@ def along(points: Sequence[Point], share: float) -> tuple[float, float]:
     return one.x + (other.x - one.x) * for_x, one.y + (other.y - one.y) * for_y
 
 
-def _sign(value: float) -> int:
+def sign(value: float) -> int:
+    """Return 1, 0 or -1."""
     return (value > 0) - (value < 0)
 
 
-def _at(x: float, y: float) -> str:
+def at(x: float, y: float) -> str:
+    """Return a point in the syntax of SVG paths."""
     return f"{round(x, 1):g} {round(y, 1):g}"

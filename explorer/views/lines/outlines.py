@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from explorer.views.lines.curves import at, sign
 from explorer.views.lines.passages import Spot
 
 Rect = tuple[float, float, float, float]
@@ -113,18 +114,10 @@ def _rounded(corners: Sequence[Corner]) -> str:
     for before, (x, y), after in zip([corners[-1], *corners], corners, [*corners[1:], corners[0]], strict=False):
         radius = min([RADIUS, *(abs(x - end[0]) / 2 + abs(y - end[1]) / 2 for end in (before, after))])
         start, end = _towards((x, y), before, radius), _towards((x, y), after, radius)
-        parts.append(f"{'L' if parts else 'M'}{_at(start)}Q{_at((x, y))} {_at(end)}")
+        parts.append(f"{'L' if parts else 'M'}{at(*start)}Q{at(x, y)} {at(*end)}")
     return "".join(parts) + "Z"
 
 
 def _towards(corner: Corner, other: Corner, distance: float) -> Corner:
     (x, y), (to_x, to_y) = corner, other
-    return (x + distance * _sign(to_x - x), y + distance * _sign(to_y - y))
-
-
-def _sign(value: float) -> int:
-    return (value > 0) - (value < 0)
-
-
-def _at(corner: Corner) -> str:
-    return f"{round(corner[0], 1):g} {round(corner[1], 1):g}"
+    return (x + distance * sign(to_x - x), y + distance * sign(to_y - y))

@@ -72,7 +72,7 @@ def _match(index: TraceIndex, step: int, match: MatchFound, conflict: MatchLost 
         rival = matches[conflict.loser if won else conflict.winner]
         outcome = f"It {'wins' if won else 'loses'} #{conflict.node} {'against' if won else 'to'} {rival.rule}."
         view["verdict"] = f"{outcome} {conflict.reason[:1].upper()}{conflict.reason[1:]}."
-        view["rival"] = {"rule": rival.rule, "cells": _cells(rival), "claimed": conflict.node}
+        view["rival"] = {"rule": rival.rule, "cells": _cells(rival)}
     return view
 
 

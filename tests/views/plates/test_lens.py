@@ -41,7 +41,7 @@ def test_a_conflict_has_both_sides_and_the_reason_of_the_winner():
             "cells": [6, 5],
             "verdict": "It wins #5 against Candecomp. "
             "Equal size (2 = 2): SumCollapse is nearer to the outputs, so it wins.",
-            "rival": {"rule": "Candecomp", "cells": [5, 4], "claimed": 5},
+            "rival": {"rule": "Candecomp", "cells": [5, 4]},
         }
     )
     assert lost["attempts"][0] == snapshot(
@@ -49,7 +49,7 @@ def test_a_conflict_has_both_sides_and_the_reason_of_the_winner():
             "cells": [5, 4],
             "verdict": "It loses #5 to SumCollapse. "
             "Equal size (2 = 2): SumCollapse is nearer to the outputs, so it wins.",
-            "rival": {"rule": "SumCollapse", "cells": [6, 5], "claimed": 5},
+            "rival": {"rule": "SumCollapse", "cells": [6, 5]},
         }
     )
     assert "made" not in lost
