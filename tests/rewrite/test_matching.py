@@ -116,7 +116,7 @@ def test_refusals_have_reasons_in_words():
             "output inside": "node 0 is an output and would be lost inside the match",
             "not an output": "node 0 is not an output, which the pattern asks for",
             "config differs": "node 0 has size 1, wanted at least 2",
-            "sub-pattern failed": ("the parameter 'inner' of node 0 does not match InnerOut (node 1 is a C, not a A)"),
+            "sub-pattern failed": ("the parameter 'inner' of node 0 does not match InnerOut (node 1 is a C, not an A)"),
         }
     )
 
@@ -169,7 +169,7 @@ def test_questions_are_recorded_until_the_first_negative_answer():
     match_pattern(graph, wanted, root, checks=checks)
     assert [(check.entry, check.node, check.question, check.passed) for check in checks] == snapshot(
         [
-            (0, 1, "is it a A?", True),
+            (0, 1, "is it an A?", True),
             (0, 1, "does it read at most one node?", True),
             (0, 1, "does it read a node?", True),
             (1, 0, "is it a B?", True),
