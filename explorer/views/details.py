@@ -18,15 +18,22 @@ from widgets.schema import DetailsView, SectionView
 
 
 def details(
-    index: TraceIndex, step: "int | str", ids: Sequence[int], *, times: Mapping[int, float] | None = None
+    index: TraceIndex,
+    step: "int | str",
+    ids: Sequence[int],
+    *,
+    times: Mapping[int, float] | None = None,
+    before: bool = False,
 ) -> DetailsView:
     """Return the details of the nodes of a box at a step: after it, or before it for removed nodes.
 
+    With `before`, as the picture before the step has them; nodes that the step makes are described after it.
     The first of several nodes represents all of them. `times` maps node ids to measured milliseconds.
     Raises: UnknownNameError for an unknown node.
     """
     at = index.step(step).index
-    state = next((s for s in (index.state(at), index.before(at)) if all(_exists(s, node) for node in ids)), None)
+    states = (index.state(at), index.before(at))
+    state = next((s for s in (reversed(states) if before else states) if all(_exists(s, node) for node in ids)), None)
     if state is None or not ids:
         raise UnknownNameError(f"step {at} has no node {list_text(list(ids))}, neither before nor after it")
     node = ids[0]
@@ -48,7 +55,7 @@ def details(
         "title": f"{record.title} #{node}{many}",
         "sections": [section for section in sections if section["rows"] or section["lines"]],
     }
-    shown = closeup(index, at, ids)
+    shown = closeup(index, at, ids, before=before)
     return found if shown is None else {**found, "closeup": shown}
 
 

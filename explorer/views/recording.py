@@ -83,3 +83,7 @@ def _add(
         name = f"{step}/{node['id']}"
         if name not in recorded["details"]:
             recorded["details"][name] = details(index, step, node["ids"], times=times)
+        if mode == "before":
+            before = details(index, step, node["ids"], times=times, before=True)
+            if before != recorded["details"][name]:
+                recorded["details"][f"{name}/before"] = before

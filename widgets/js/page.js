@@ -144,7 +144,9 @@ export function recordingModel(recording, page = {}) {
     const json = JSON.stringify(picture || missing);
     if (json !== values.picture) Object.assign(found, { picture: json, coordinates: bytes });
     const box = values.selection[values.selection.length - 1];
-    const details = box === undefined ? undefined : recording.details[`${values.step}/${box}`];
+    const name = `${values.step}/${box}`;
+    const isBefore = values.view.mode === "before";
+    const details = (isBefore && recording.details[`${name}/before`]) || recording.details[name];
     found.details = details ? JSON.stringify({ ...details, id: box }) : "";
     if (!page.keep) return found;
     const hash = new URLSearchParams([

@@ -23,7 +23,7 @@ class RecordingView(TypedDict):
     coordinates: dict[str, str]
     """Base64 of the float array of each picture, under the same key: 32 bits each, little-endian."""
     details: dict[str, DetailsView]
-    """Keyed by `step/box id`: `3/g5x2-9`."""
+    """Keyed by `step/box id`: `3/g5x2-9`; with `/before`, those in the picture before the step, if they differ."""
     values: NotRequired[ValuesView]
 
 

@@ -10,9 +10,11 @@ from explorer.views import TraceIndex, find_plate
 from widgets.schema import CodeView, DetailsView
 
 
-def add_code(index: TraceIndex, step: int, ids: Sequence[int], found: DetailsView) -> DetailsView:
+def add_code(
+    index: TraceIndex, step: int, ids: Sequence[int], found: DetailsView, *, before: bool = False
+) -> DetailsView:
     """Add the formula and the source of the layer's class to the close-up of the plate of these nodes."""
-    shown, plate = found.get("closeup"), find_plate(index, step, ids)
+    shown, plate = found.get("closeup"), find_plate(index, step, ids, before=before)
     if shown is None or plate is None:
         return found
     at, drawn = plate

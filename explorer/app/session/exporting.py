@@ -18,14 +18,16 @@ def page_recording(index: TraceIndex, title: str) -> RecordingView:
     recorded["values"] = values_for_page(index)
     left = MAX_NUMBERS
     for key, view in recorded["pictures"].items():
-        step = int(key.split("/")[0])
+        step, mode = int(key.split("/")[0]), key.split("/")[1]
         for node in view["nodes"]:
-            name = f"{step}/{node['id']}"
-            found = add_code(index, step, node["ids"], recorded["details"][name])
+            name, before = f"{step}/{node['id']}", mode == "before"
+            if before and f"{name}/before" in recorded["details"]:
+                name += "/before"
+            found = add_code(index, step, node["ids"], recorded["details"][name], before=before)
             recorded["details"][name] = found
             if "closeup" not in found or found["closeup"]["parameters"]["sheets"]:
                 continue
-            filled = add_parameters(index, step, node["ids"], 0, found)
+            filled = add_parameters(index, step, node["ids"], 0, found, before=before)
             shown = filled["closeup"]["parameters"] if "closeup" in filled else None
             if shown is None or not shown["sheets"]:
                 continue

@@ -98,7 +98,8 @@ class GraphLink:
         found = session.details()
         if found is None or not self.shows_parameters:
             return found
-        return add_parameters(session.index, session.step, session.boxes[found["id"]], self.slice, found)
+        nodes, before = session.boxes[found["id"]], session.look.mode == "before"
+        return add_parameters(session.index, session.step, nodes, self.slice, found, before=before)
 
     def _answer(self, name: str) -> None:
         if name in self.requests:

@@ -19,9 +19,11 @@ Slice = tuple[int, int]
 """A node of a parameter graph, and the number of its slice."""
 
 
-def add_parameters(index: TraceIndex, step: int, ids: Sequence[int], number: int, found: DetailsView) -> DetailsView:
+def add_parameters(
+    index: TraceIndex, step: int, ids: Sequence[int], number: int, found: DetailsView, *, before: bool = False
+) -> DetailsView:
     """Add the values of slice `number` of a plate (the first one if there is no such slice) to its details."""
-    plate = find_plate(index, step, ids)
+    plate = find_plate(index, step, ids, before=before)
     shown = found.get("closeup")
     if plate is None or shown is None or not index.trace.is_live:
         return found

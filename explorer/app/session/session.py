@@ -275,11 +275,12 @@ class Session:
         if not self.selection or self.selection[-1] not in boxes:
             return None
         box = self.selection[-1]
-        found = details(self.index, self.step, boxes[box], times=self.layer_times)
+        before = self.look.mode == "before"
+        found = details(self.index, self.step, boxes[box], times=self.layer_times, before=before)
         if self.hidden_after is not None:
             found["sections"] = [section for section in found["sections"] if section["heading"] in KNOWN_BEFORE]
             found.pop("closeup", None)
-        return {**add_code(self.index, self.step, boxes[box], found), "id": box}
+        return {**add_code(self.index, self.step, boxes[box], found, before=before), "id": box}
 
     def costs(self) -> SectionView:
         """The statistics of the state that is shown, its measured times and the difference of its output."""

@@ -14,9 +14,9 @@ from explorer.views.words import plural
 from widgets.schema import CloseupView
 
 
-def closeup(index: TraceIndex, step: int, ids: Sequence[int]) -> CloseupView | None:
-    """Return the close-up of the plate that consists of these nodes, after a step or before it; None if none does."""
-    found = find_plate(index, step, ids)
+def closeup(index: TraceIndex, step: int, ids: Sequence[int], *, before: bool = False) -> CloseupView | None:
+    """Return the close-up of the plate that consists of these nodes, as `find_plate` finds it; None if none does."""
+    found = find_plate(index, step, ids, before=before)
     if found is None:
         return None
     at, plate = found
@@ -29,12 +29,16 @@ def closeup(index: TraceIndex, step: int, ids: Sequence[int]) -> CloseupView | N
     }
 
 
-def find_plate(index: TraceIndex, step: int, ids: Sequence[int]) -> tuple[int, Plate] | None:
-    """Return the plate that consists of these nodes, and the step after which it is: `step`, or the one before."""
+def find_plate(index: TraceIndex, step: int, ids: Sequence[int], *, before: bool = False) -> tuple[int, Plate] | None:
+    """Return the plate that consists of these nodes, and the step after which it is.
+
+    That is `step`, or the one before if the plate is only there; with `before`, the other way round.
+    """
     if not index.trace.level.has_circuit:
         return None
     name = box_id(np.array(ids, np.int32))
-    for at in (step, step - 1)[: 1 + (step > 0)]:
+    after_then_before = (step, step - 1)[: 1 + (step > 0)]
+    for at in reversed(after_then_before) if before else after_then_before:
         for plate in plates_of(index, at).plates:
             if plate.id == name:
                 return at, plate
