@@ -9,7 +9,8 @@ from explorer.backend.parameters import TorchSoftmaxParameter
 from explorer.errors import CircuitError
 from explorer.graph import Graph
 from explorer.rewrite import LayerOptPattern, match_pattern, match_pattern_graph
-from explorer.symbolic import Circuit
+from explorer.symbolic import Circuit, CircuitBuilder, KroneckerParameter, Parameterization, ParameterNode
+from explorer.templates import CategoricalInput
 from explorer.trace import Refusal, RefusalKind
 
 COMPILED_ONLY: dict[str, Any] = {"optimize": False, "fold": False}
@@ -31,14 +32,14 @@ def exercise_3(answer: Any) -> None:
 
 
 def grade_1(answer: Any) -> Feedback:
-    """Check that a pattern matches `upper` over `middle` over `lower-product` in the circuit `near-misses`."""
+    """Check that a pattern matches `upper` over `lower` over an input layer in the tower of the lesson."""
     if answer is None:
         return not_answered("a LayerOptPattern of three entries")
     if not isinstance(answer, LayerOptPattern):
         return something_else("a LayerOptPattern", answer)
     if wrong := _no_compiled_types(answer):
         return wrong
-    circuit = explorer.gallery.load_named("near-misses")
+    circuit = _tower()
     graph = _layers(circuit)
     try:
         at_root = match_pattern(graph, answer, circuit.layer_id("upper"))
@@ -50,7 +51,7 @@ def grade_1(answer: Any) -> Feedback:
     if len(at_root) != 3:
         return Feedback(False, f"At upper it matches {len(at_root)} layers, {list(at_root.nodes)}; expected three.")
     return Feedback(
-        True, "Right: entries go from the root towards the inputs, and only the last one may have several inputs."
+        True, "Right: entries go from the root towards the inputs, and only the last one may be an input layer."
     )
 
 
@@ -64,8 +65,8 @@ def grade_2(answer: Any) -> Feedback:
         return Feedback(False, f"One entry is enough: the question is about one layer. Found {len(answer.entries)}.")
     if wrong := _no_compiled_types(answer):
         return wrong
-    for name in ("kronecker", "conflict"):
-        circuit = explorer.gallery.load_named(name)
+    circuits = {"kronecker": _kronecker_tower(), "the gallery's conflict": explorer.gallery.load_named("conflict")}
+    for name, circuit in circuits.items():
         graph = _layers(circuit)
         try:
             found = {match.root for match in match_pattern_graph(graph, [answer]).matches}
@@ -103,6 +104,25 @@ def grade_3(answer: Any) -> Feedback:
     return Feedback(
         True, "Right: only the users of the lower sum block a match; the upper one may have any number of them."
     )
+
+
+def _tower(*weights: ParameterNode) -> Circuit:
+    """Build the tower of the lesson: the same layers with the same numbers and names."""
+    builder = CircuitBuilder()
+    coin = CategoricalInput(2)
+    x0, x1, another_x1 = (builder.add(coin(variable, 8)) for variable in (0, 1, 1))
+    of_lower, of_upper = weights or (None, None)
+    lower = builder.sum(x0, num_units=8, weight=of_lower, name="lower")
+    upper = builder.sum(lower, num_units=8, weight=of_upper, name="upper")
+    products = [builder.hadamard(upper, one) for one in (x1, another_x1)]
+    return builder.build(builder.sum(*products, num_units=8, name="root"))
+
+
+def _kronecker_tower() -> Circuit:
+    matrix = Parameterization("softmax")
+    two = KroneckerParameter((matrix((2, 2)), matrix((4, 4))))
+    nested = KroneckerParameter((KroneckerParameter((matrix((2, 2)), matrix((2, 2)))), matrix((2, 2))))
+    return _tower(two, nested)
 
 
 def _softmax_problem(where: str, layer: TorchLayer, is_found: bool, result: object) -> str:

@@ -1,6 +1,6 @@
 """Solutions of the exercises of lesson 2."""
 
-from explorer.backend import TorchHadamardLayer, TorchSumLayer
+from explorer.backend import TorchCategoricalLayer, TorchSumLayer
 from explorer.backend.parameters import TorchSoftmaxParameter
 from explorer.rewrite import LayerOptPattern, ParameterOptPattern
 from explorer.symbolic import Circuit, CircuitBuilder
@@ -9,7 +9,7 @@ from explorer.templates import CategoricalInput
 
 def solution_1() -> LayerOptPattern:
     """List the entries from the root towards the inputs."""
-    return LayerOptPattern("SumSumProduct", (TorchSumLayer, TorchSumLayer, TorchHadamardLayer))
+    return LayerOptPattern("SumSumInput", (TorchSumLayer, TorchSumLayer, TorchCategoricalLayer))
 
 
 def solution_2() -> LayerOptPattern:

@@ -8,7 +8,7 @@ import explorer
 from explorer.backend import TorchCategoricalLayer, TorchHadamardLayer, TorchSumLayer
 from explorer.backend.parameters import TorchKroneckerParameter, TorchSoftmaxParameter
 from explorer.rewrite import LayerOptPattern, ParameterOptPattern, at_least
-from explorer.symbolic import Circuit, CircuitBuilder, HadamardLayer, SumLayer
+from explorer.symbolic import CategoricalLayer, Circuit, CircuitBuilder, SumLayer
 from explorer.templates import CategoricalInput
 from tests.notebooks.lessons import module
 
@@ -22,13 +22,13 @@ def _layers(*entries: type, **more: Any) -> LayerOptPattern:
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        (_layers(TorchHadamardLayer, TorchSumLayer, TorchSumLayer), "At upper, layer 11, it stops at entry 1"),
-        (_layers(TorchSumLayer, TorchSumLayer, TorchSumLayer), "it stops at entry 3: node 9 is a Hadamard layer"),
-        (_layers(TorchSumLayer, TorchSumLayer), "it matches 2 layers, [11, 10]; expected three"),
+        (_layers(TorchCategoricalLayer, TorchSumLayer, TorchSumLayer), "At upper, layer 4, it stops at entry 1"),
+        (_layers(TorchSumLayer, TorchSumLayer, TorchSumLayer), "it stops at entry 3: node 0 is a Categorical layer"),
+        (_layers(TorchSumLayer, TorchSumLayer), "it matches 2 layers, [4, 3]; expected three"),
         (_layers(TorchSumLayer, config_patterns=({"arty": 1},)), "The matcher cannot use this pattern"),
-        (_layers(SumLayer, SumLayer, HadamardLayer), "SumLayer is not a type of compiled layers"),
+        (_layers(SumLayer, SumLayer, CategoricalLayer), "SumLayer is not a type of compiled layers"),
         (
-            (TorchSumLayer, TorchSumLayer, TorchHadamardLayer),
+            (TorchSumLayer, TorchSumLayer, TorchCategoricalLayer),
             "Expected a LayerOptPattern; got something of type tuple",
         ),
     ],
@@ -50,9 +50,9 @@ def _weight(*entries: type, **more: Any) -> tuple[dict[str, ParameterOptPattern]
             _layers(TorchSumLayer, sub_patterns=_weight(TorchSoftmaxParameter)),
             "contains a softmax, but does not end in it",
         ),
-        (_layers(TorchSumLayer), "It matches layer 2 of kronecker"),
+        (_layers(TorchSumLayer), "It matches layer 3 of kronecker"),
         (_layers(TorchSumLayer, config_patterns=({"num_output_units": 1},)), "It does not match layer"),
-        (_layers(TorchSumLayer, sub_patterns=_weight(TorchKroneckerParameter)), "It matches layer 2 of kronecker"),
+        (_layers(TorchSumLayer, sub_patterns=_weight(TorchKroneckerParameter)), "It matches layer 3 of kronecker"),
         (_layers(SumLayer, sub_patterns=_weight(TorchSoftmaxParameter)), "SumLayer is not a type of compiled layers"),
         (_layers(TorchCategoricalLayer), "a TorchCategoricalLayer; it should only match sums"),
         (_layers(TorchSumLayer, TorchHadamardLayer), "One entry is enough"),

@@ -18,6 +18,7 @@ pytest.importorskip("anywidget", reason="needs anywidget: pip install 'circuit-e
 pytest.importorskip("latex2mathml", reason="needs latex2mathml: pip install 'circuit-explorer[ui]'")
 pytest.importorskip("nbclient", reason="needs nbclient: pip install 'circuit-explorer[ui]'")
 
+import explorer.templates
 from explorer.app.course.cells import claims_at, is_answer, is_figure, is_question
 from explorer.app.course.page import Course, lesson_html, lesson_of
 
@@ -118,6 +119,29 @@ class TestTheNotebook:
     def test_code_fits_the_text_column(self, file: Path) -> None:
         lines = [line for cell in cells_of(file) if cell.cell_type == "code" for line in cell.source.splitlines()]
         assert [line for line in lines if len(line) > MAX_CODE] == []
+
+
+@pytest.mark.parametrize("file", LESSONS[:6], ids=lambda file: file.stem)
+def test_a_lesson_adds_at_most_one_circuit_to_the_one_that_is_carried_through_the_course(file: Path) -> None:
+    """All lessons use `digits`. Exercises may ask for circuits of their own, and tables may count more of them."""
+    code: list[str] = []
+    for cell in cells_of(file):
+        if cell.cell_type == "code" and "exercise_" not in cell.source:
+            code.append(cell.source)
+        elif re.search("^## Exercises", cell.source, re.MULTILINE):
+            break
+    assert len(side_circuits("\n".join(code))) <= (2 if file.stem == "05_folding" else 1)
+    # lesson 5 also needs the four pairs of coins, which fold worse if they are fused first
+
+
+def side_circuits(code: str) -> set[str]:
+    """The circuits that code builds layer by layer, from a template, or takes from the gallery; without `digits`."""
+    built = {f"built {at}" for at in range(len(re.findall(r"\bCircuitBuilder\(", code)))}
+    templates = {
+        name for name in vars(explorer.templates) if name.islower() and re.search(rf"(?<![.\w]){name}\(", code)
+    }
+    named = set(re.findall(r'\bload_named\("([^"]+)"\)', code))
+    return built | (templates - {"build_circuit"}) | (named - {"digits"})
 
 
 def test_more_the_same_and_fewer_are_each_right_several_times() -> None:
