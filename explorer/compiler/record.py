@@ -6,9 +6,10 @@ from typing import Any
 
 from explorer.compiler.compiler import TorchCompiler
 from explorer.errors import CircuitError
+from explorer.graph import Graph
 from explorer.optimize import preset_rules
 from explorer.options import CompilerOptions
-from explorer.rewrite import match_pattern
+from explorer.rewrite import GraphOptPattern, match_pattern, match_pattern_graph
 from explorer.symbolic import Circuit, circuit_from_json
 from explorer.trace import Check, Listener, Recorder, Refusal, RuleDescription, Trace
 
@@ -96,13 +97,35 @@ def _without_docs(rule: RuleDescription) -> RuleDescription:
     return replace(rule, doc="", source="")
 
 
+def _layers_before(trace: Trace, step: int) -> Graph[Any]:
+    """The live layers that the rules of a step were tried on."""
+    return trace.steps[max(step - 1, 0)].snapshot.graph
+
+
 def _trace(compiler: TorchCompiler, recorder: Recorder, compiled: Any) -> Trace:
-    def explain(trace: Trace, step: int, pattern: str, node: int) -> tuple[tuple[Check, ...], Refusal | None]:
-        graph = trace.steps[max(step - 1, 0)].snapshot.graph
+    def pattern_of(name: str) -> GraphOptPattern:
         rules = {rule.pattern.name: rule for r in (compiler.rules.shatter, compiler.rules.fuse) for rule in r}
+        return rules[name].pattern
+
+    def explain(trace: Trace, step: int, pattern: str, node: int) -> tuple[tuple[Check, ...], Refusal | None]:
         checks: list[Check] = []
-        result = match_pattern(graph, rules[pattern].pattern, node, checks=checks)
+        result = match_pattern(_layers_before(trace, step), pattern_of(pattern), node, checks=checks)
         return tuple(checks), result if isinstance(result, Refusal) else None
 
+    def search(
+        trace: Trace, step: int, pattern: str, waived: Refusal | None
+    ) -> tuple[tuple[tuple[int, ...], ...], tuple[Refusal, ...]]:
+        found = match_pattern_graph(_layers_before(trace, step), (pattern_of(pattern),), waived=waived)
+        return tuple(match.nodes for match in found.matches), tuple(found.refusals)
+
     options: Mapping[str, Any] = recorder.options
-    return Trace(recorder.subject, None, options, recorder.rules, tuple(recorder.steps), compiled, explain)
+    return Trace(
+        recorder.subject,
+        None,
+        options,
+        recorder.rules,
+        tuple(recorder.steps),
+        compiled,
+        explainer=explain,
+        searcher=search,
+    )

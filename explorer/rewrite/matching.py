@@ -64,9 +64,18 @@ class SearchResult:
 
 
 def match_pattern(
-    graph: Graph[Any], pattern: GraphOptPattern, root: int, parameter_path: str = "", checks: list[Check] | None = None
+    graph: Graph[Any],
+    pattern: GraphOptPattern,
+    root: int,
+    parameter_path: str = "",
+    checks: list[Check] | None = None,
+    waived: Refusal | None = None,
 ) -> GraphOptMatch | Refusal:
-    """Try a pattern with its first entry at `root`. Each check is appended to `checks` if given."""
+    """Try a pattern with its first entry at `root`. Each check is appended to `checks` if given.
+
+    The question that gave the refusal `waived` passes whatever the answer is, unless the chain depends on it (a type,
+    several inputs, no input).
+    """
     name = pattern.name
     last = len(pattern.entries) - 1
     current = root
@@ -81,6 +90,7 @@ def match_pattern(
             pattern.is_output
             and entry == 0
             and not _check(checks, at, root in graph.output_set, RefusalKind.NOT_AN_OUTPUT)
+            and not _is_waived(waived, at, RefusalKind.NOT_AN_OUTPUT)
         ):
             return Refusal(*at, RefusalKind.NOT_AN_OUTPUT)
         inputs = graph.inputs[current]
@@ -88,16 +98,19 @@ def match_pattern(
             return Refusal(*at, RefusalKind.SEVERAL_INPUTS, len(inputs), 1)
         if entry != 0:
             users = len(graph.users[current])
-            if not _check(checks, at, users <= 1, RefusalKind.SEVERAL_USERS):
+            fits = _check(checks, at, users <= 1, RefusalKind.SEVERAL_USERS)
+            if not fits and not _is_waived(waived, at, RefusalKind.SEVERAL_USERS):
                 return Refusal(*at, RefusalKind.SEVERAL_USERS, users, 1)
-            if not _check(checks, at, current not in graph.output_set, RefusalKind.INTERIOR_OUTPUT):
+            fits = _check(checks, at, current not in graph.output_set, RefusalKind.INTERIOR_OUTPUT)
+            if not fits and not _is_waived(waived, at, RefusalKind.INTERIOR_OUTPUT):
                 return Refusal(*at, RefusalKind.INTERIOR_OUTPUT)
         for field_name, condition in pattern.config_of_entry(entry).items():
             found = _field(node, field_name, pattern)
             fits = condition.test(found) if isinstance(condition, Condition) else found == condition
-            if not _check(checks, at, fits, RefusalKind.CONFIG_DIFFERS, condition, field_name):
+            fits = _check(checks, at, fits, RefusalKind.CONFIG_DIFFERS, condition, field_name)
+            if not fits and not _is_waived(waived, at, RefusalKind.CONFIG_DIFFERS, field_name):
                 return Refusal(*at, RefusalKind.CONFIG_DIFFERS, found, condition, field_name)
-        sub_matches = _match_sub_patterns(node, pattern, at, checks)
+        sub_matches = _match_sub_patterns(node, pattern, at, checks, waived)
         if isinstance(sub_matches, Refusal):
             return sub_matches
         sub_entries.append(sub_matches)
@@ -132,6 +145,10 @@ def _check(
     return answer
 
 
+def _is_waived(waived: Refusal | None, at: Attempt, kind: RefusalKind, what: str = "") -> bool:
+    return waived is not None and (waived.entry, waived.kind, waived.what) == (at.entry, kind, what)
+
+
 def questions_of(pattern: GraphOptPattern) -> tuple[tuple[Question, ...], ...]:
     """The questions that `match_pattern` asks at each entry, in order, until the answer is no."""
     return tuple(tuple(_questions_at(pattern, entry)) for entry in range(len(pattern.entries)))
@@ -156,7 +173,7 @@ def _questions_at(pattern: GraphOptPattern, entry: int) -> Iterator[Question]:
 
 
 def _match_sub_patterns(
-    node: Any, pattern: GraphOptPattern, at: Attempt, checks: list[Check] | None
+    node: Any, pattern: GraphOptPattern, at: Attempt, checks: list[Check] | None, waived: Refusal | None
 ) -> Mapping[str, tuple[GraphOptMatch, ...]] | Refusal:
     """The matches of the sub-patterns of an entry in the parameters of a node, or why one of them failed."""
     wanted = pattern.sub_patterns_of_entry(at.entry)
@@ -164,6 +181,8 @@ def _match_sub_patterns(
         return NO_CONDITIONS
     found: dict[str, tuple[GraphOptMatch, ...]] = {}
     for name, sub_pattern in wanted.items():
+        if _is_waived(waived, at, RefusalKind.SUB_PATTERN_FAILED, name):
+            continue
         parameter = getattr(node, name, None)
         if parameter is None:
             _check(checks, at, False, RefusalKind.SUB_PATTERN_FAILED, sub_pattern.name, name)
@@ -184,11 +203,12 @@ def _attempts(graph: Graph[Any], pattern: GraphOptPattern, parameter_path: str) 
 
 
 def match_pattern_graph(
-    graph: Graph[Any], patterns: Sequence[GraphOptPattern], parameter_path: str = ""
+    graph: Graph[Any], patterns: Sequence[GraphOptPattern], parameter_path: str = "", waived: Refusal | None = None
 ) -> SearchResult:
     """Try every pattern at every node whose type fits its first entry, a pattern of outputs only at outputs.
 
-    No refusal is recorded of the other nodes, which are not near misses; `match_pattern` has one for any node.
+    No refusal is recorded of the other nodes, which are not near misses; `match_pattern` has one for any node, and
+    explains `waived`.
     """
     search = SearchResult()
     by_type: dict[type, tuple[GraphOptPattern, ...]] = {}
@@ -201,7 +221,7 @@ def match_pattern_graph(
         for pattern in fitting:
             if pattern.is_output and root not in graph.output_set:
                 continue
-            result = match_pattern(graph, pattern, root, parameter_path)
+            result = match_pattern(graph, pattern, root, parameter_path, waived=waived)
             if isinstance(result, Refusal):
                 search.refusals.append(result)
             else:

@@ -12,6 +12,7 @@ from explorer.trace.answers import (
     RuleInteraction as RuleInteraction,
     RuleStats as RuleStats,
     StepCheck as StepCheck,
+    WhatIf as WhatIf,
     WhyNot as WhyNot,
 )
 from explorer.trace.changes import GraphChange as GraphChange

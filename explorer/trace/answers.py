@@ -117,6 +117,68 @@ class WhyNot(_Printable):
         return "\n".join(lines)
 
 
+MAX_LISTED = 3
+"""Maximum number of matches that an answer names."""
+
+
+@dataclass(frozen=True, repr=False)
+class WhatIf(_Printable):
+    """What a rule would match if the question that gave `refusal` were answered otherwise.
+
+    `unasked` says why that cannot be asked; then there is nothing else. `usual` is the number of matches without the
+    change, `matches` are the layers of each additional one, and `applicable` of those share no layer with what the step
+    applied, nor with each other. `later` is the refusal where the same attempt would stop then. `notes` say what else
+    would follow.
+    """
+
+    refusal: Refusal
+    unasked: str = ""
+    usual: int = 0
+    matches: tuple[tuple[int, ...], ...] = ()
+    applicable: int = 0
+    later: Refusal | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def reason(self) -> str:
+        """The answer in sentences.
+
+        >>> refusal = Refusal("SumCollapse", 7, 1, 5, RefusalKind.CONFIG_DIFFERS, 2, 1, "arity")
+        >>> WhatIf(refusal, usual=3, matches=((7, 5),), applicable=1).reason
+        'SumCollapse would match once more (4 in place of 3): #7 + #5. It overlaps no other match.'
+        """
+        if self.unasked:
+            return f"That cannot be asked: {self.unasked}."
+        sentences = [f"{self.refusal.pattern} would {self._found()}"]
+        if self.matches:
+            sentences.append(self._overlap())
+        if self.later is not None:
+            sentences.append(f"The attempt at #{self.later.root} would stop at a later question: {self.later.reason}")
+        return ". ".join(one[:1].upper() + one[1:] for one in (*sentences, *self.notes)) + "."
+
+    def _found(self) -> str:
+        count = len(self.matches)
+        if not count:
+            return f"match as often as before ({self.usual:,})" if self.usual else "still match nowhere"
+        shown = [" + ".join(f"#{node}" for node in nodes) for nodes in self.matches[:MAX_LISTED]]
+        more = f" and {count - MAX_LISTED:,} more" if count > MAX_LISTED else ""
+        times = "once more" if count == 1 else f"{count:,} more times"
+        return f"match {times} ({self.usual + count:,} in place of {self.usual:,}): {', '.join(shown)}{more}"
+
+    def _overlap(self) -> str:
+        count = len(self.matches)
+        if count == 1:
+            return "it overlaps no other match" if self.applicable else "it overlaps a match that was applied"
+        if self.applicable == count:
+            return "they overlap no other match"
+        if not self.applicable:
+            return "each of them overlaps a match that was applied"
+        return f"only {self.applicable:,} of them could be applied; the others overlap a match"
+
+    def __str__(self) -> str:
+        return self.reason
+
+
 @dataclass(frozen=True, repr=False)
 class NearMisses(_Printable):
     """The attempts of a pattern that failed after its first entry matched."""

@@ -19,6 +19,7 @@ from explorer.trace.answers import (
     RuleInteraction,
     RuleStats,
     StepCheck,
+    WhatIf,
     WhyNot,
 )
 from explorer.trace.equivalence import check_steps
@@ -30,9 +31,10 @@ from explorer.trace.lineage import Lineages
 from explorer.trace.missed_folds import missed_folds
 from explorer.trace.records import NodeRecord, Records
 from explorer.trace.refusal import Check, Refusal
-from explorer.trace.rules import conflicts, near_misses, rule_interactions, rule_stats
-from explorer.trace.steps import Step, find_step
+from explorer.trace.rules import conflicts, find_rule, near_misses, rule_interactions, rule_stats
+from explorer.trace.steps import MatchRefused, Step, find_step
 from explorer.trace.text import steps_text
+from explorer.trace.what_if import Found, what_if
 from explorer.trace.why_not import WhyNots
 
 if TYPE_CHECKING:
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
 
 Explainer = Callable[["Trace", int, str, int], tuple[tuple[Check, ...], Refusal | None]]
 """Runs the matcher again at a node: (trace, step, pattern, node) -> (its questions, the refusal or None)."""
+Searcher = Callable[["Trace", int, str, Refusal | None], tuple[Found, tuple[Refusal, ...]]]
+"""Searches again: (trace, step, pattern, the refusal whose question is waived) -> (its matches, its refusals)."""
 
 
 class Subject(Protocol):
@@ -78,6 +82,7 @@ class Trace:
     """Inputs for running the steps: those that a module was exported with; None for a circuit."""
     source: Callable[[Any], tuple[Any, ...]] | None = None
     """Runs the program that was imported, before the first step; None if nothing was imported."""
+    searcher: Searcher | None = None
 
     @cached_property
     def level(self) -> Level:
@@ -153,6 +158,14 @@ class Trace:
         if not self.level.has_circuit and all(rule.pattern != pattern for rule in self.rules):
             return why_nots.of_pass(pattern, node, step)
         return why_nots.of_rule(pattern, node, step)
+
+    def what_if(self, miss: MatchRefused, step: "int | str | Step") -> WhatIf:
+        """What the rule of a near miss of a step would match if the question that refused it were answered otherwise.
+
+        It is searched in all layers, and only a live trace of a circuit has them. Raises: UnknownNameError.
+        """
+        searcher = None if self.searcher is None else partial(self.searcher, self)
+        return what_if(self.step(step), find_rule(self.rules, miss.refusal.pattern), miss, searcher)
 
     def near_misses(self, pattern: str | None = None, step: "int | str | None" = None) -> Answers[NearMisses]:
         """The near misses of a pattern, of the rules of a pass, or of all that have some, over all steps or one."""

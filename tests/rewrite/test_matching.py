@@ -326,3 +326,30 @@ def test_attempts_rank_by_how_many_questions_were_answered(many: list[tuple[Grap
 def test_every_kind_of_refusal_has_a_rank():
     ranks = [Refusal("P", 1, 0, 1, kind).progress for kind in RefusalKind]
     assert len(set(ranks)) == len(RefusalKind)
+
+
+# ---- a waived question
+
+
+def test_a_waived_question_passes_and_the_others_do_not():
+    shared = toy_graph({0: B(), 1: A(), 2: A()}, {1: (0,), 2: (0,)}, (1, 2))
+    users = refusal(shared, AB, 1)
+    assert users.kind is RefusalKind.SEVERAL_USERS
+    again = match_pattern(shared, AB, 1, waived=users)
+    assert isinstance(again, GraphOptMatch)
+    assert again.nodes == (1, 0)
+    assert [match.nodes for match in match_pattern_graph(shared, (AB,), waived=users).matches] == [(1, 0), (2, 0)]
+
+    small = pattern("p", A, B, config_patterns=({"size": 2}, {"size": 3}))
+    first = refusal(chain(B(size=1), A(size=1)), small, 1)
+    second = match_pattern(chain(B(size=1), A(size=1)), small, 1, waived=first)
+    assert isinstance(second, Refusal)
+    assert (second.entry, second.what) == (1, "size")
+
+
+def test_a_waived_sub_pattern_binds_nothing():
+    graph = chain(WithInner(inner=Inner(chain(C()))))
+    wanted = pattern("p", WithInner, sub_patterns=({"inner": INNER_AB},))
+    found = match_pattern(graph, wanted, 0, waived=refusal(graph, wanted, 0))
+    assert isinstance(found, GraphOptMatch)
+    assert found.sub_entries == ({},)

@@ -66,6 +66,7 @@ const miss = {
     rule: "Candecomp",
     count: 7,
     sign: "feeds 2 or more layers",
+    what_if: { text: "Candecomp would match once more: #4 + #2.", matches: [[4, 2]] },
     attempts: [{ cells: [4, 2], question: 3, verdict: "It stops.", lines: [2, 3, 2, 4] }],
   },
 };
@@ -225,6 +226,13 @@ test("with reduced motion the end is there at once: a near miss stops at the lay
     ["visible", "visible"],
   );
   assert.match(said(root, "ce-lens-place")[0], /^Near miss 1 of 7.*the first 1 one by one/);
+  const otherwise = () => root.of("ce-otherwise")[0].getAttribute("visibility");
+  assert.deepEqual([otherwise(), root.of("ce-what-if-answer").length], ["hidden", 0]);
+  root.of("ce-what-if")[0].dispatch("click");
+  await pass(30);
+  assert.deepEqual([otherwise(), root.of("ce-otherwise")[0].childNodes.length], ["visible", 2]);
+  assert.deepEqual(said(root, "ce-what-if-answer"), ["Candecomp would match once more: #4 + #2."]);
+  assert.equal(root.of("ce-what-if")[0].getAttribute("aria-expanded"), "true");
   close();
 });
 

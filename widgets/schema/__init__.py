@@ -42,6 +42,7 @@ from widgets.schema.lens import (
     PartView as PartView,
     RivalView as RivalView,
     RuleView as RuleView,
+    WhatIfView as WhatIfView,
 )
 from widgets.schema.picture import (
     ActionView as ActionView,

@@ -50,6 +50,14 @@ class AttemptView(TypedDict):
     rival: NotRequired[RivalView]
 
 
+class WhatIfView(TypedDict):
+    """The answer to "What if it were not so?" beside a near miss: a question is answered otherwise."""
+
+    text: str
+    matches: list[list[int]]
+    """The layers of each match that there would be in addition; if there are too many, the first ones."""
+
+
 class LensView(TypedDict):
     """The attempts of a rule for which a hull stands."""
 
@@ -61,6 +69,8 @@ class LensView(TypedDict):
     """The verdict of all attempts, if they have the same."""
     sign: NotRequired[str]
     """A few words for the layer that refused: `feeds 2 or more layers`."""
+    what_if: NotRequired[WhatIfView]
+    """Only of near misses: what the rule would match if they were not refused here."""
     saved: NotRequired[int]
     """How many layers fewer there are after each match."""
     made: NotRequired[list[PartView]]

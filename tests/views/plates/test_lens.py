@@ -146,7 +146,8 @@ def test_a_file_has_the_same_lenses_and_an_old_one_those_without_questions(tmp_p
     index = index_of("near-misses")
     index.trace.save(tmp_path / "t.json")
     loaded = TraceIndex(Trace.load(tmp_path / "t.json"))
-    assert before(loaded, 3).get("misses") == before(index, 3).get("misses")
+    lenses_in_file, recorded = (lenses(before(one, 3), "near-miss") for one in (loaded, index))
+    assert [{**lens, "what_if": None} for lens in lenses_in_file] == [{**lens, "what_if": None} for lens in recorded]
     assert before(loaded, 3).get("rules") == before(index, 3).get("rules")
     text = (tmp_path / "t.json").read_text().replace('"questions"', '"unknown"')
     (tmp_path / "old.json").write_text(text)
@@ -195,3 +196,62 @@ def test_near_misses_of_one_hull_that_differ_in_the_third_are_an_example():
 def test_the_state_after_has_no_lenses():
     assert "rules" not in picture(index_of("conflict"), 3, "after", group_by="plates").view
     assert "rules" not in picture(index_of("conflict"), 3, "plain", group_by="plates").view
+
+
+def what_if(index, step, sign):
+    return next(one for one in lenses(before(index, step), "near-miss") if sign in one.get("sign", "")).get("what_if")
+
+
+def test_a_near_miss_knows_what_the_rule_would_match_without_the_question_that_refused_it():
+    index = index_of("near-misses")
+    assert what_if(index, 3, "feeds 2") == snapshot(
+        {
+            "text": "Candecomp would match 2 more times (3 in place of 1): "
+            "#6 + #5, #7 + #5. "
+            "Only 1 of them could be applied; the others overlap a match. "
+            "The other users of #5 still need it, so it would be computed twice.",
+            "matches": [[6, 5], [7, 5]],
+        }
+    )
+    assert what_if(index, 3, "arity differs") == snapshot(
+        {
+            "text": "Mixing would still match nowhere. "
+            "The attempt at #4 would stop at a later question: "
+            "the parameter 'weight' of #4 does not match MixingWeightOut "
+            "(#1 is a Softmax parameter, not a MixingWeight parameter).",
+            "matches": [],
+        }
+    )
+    assert what_if(index, 3, "is an output") == snapshot(
+        {
+            "text": "Candecomp would match once more (2 in place of 1): "
+            "#13 + #12. "
+            "It overlaps no other match. "
+            "#12 is an output of the circuit, which would be lost.",
+            "matches": [[13, 12]],
+        }
+    )
+    assert what_if(index, 3, "has 2") == snapshot(
+        {
+            "text": "That cannot be asked: a pattern is a chain, and here it would not be known which input to follow.",
+            "matches": [],
+        }
+    )
+    assert what_if(index, 3, "different type") == snapshot(
+        {
+            "text": "That cannot be asked: the rule is made for layers of this type, and computes nothing for another.",
+            "matches": [],
+        }
+    )
+
+
+def test_a_loaded_trace_says_why_it_cannot_be_asked(tmp_path):
+    trace = index_of("near-misses").trace
+    trace.save(tmp_path / "t.json.gz")
+    index = TraceIndex(Trace.load(tmp_path / "t.json.gz"))
+    assert what_if(index, 3, "feeds 2") == snapshot(
+        {
+            "text": "That cannot be asked: the trace was loaded from a file; compile its circuit again to ask.",
+            "matches": [],
+        }
+    )

@@ -2,7 +2,7 @@
 
 import { attemptOf, beatsOf, doneBefore, lensHull, numberOf, ordinal } from "../plates/lens.js";
 import { HULL_WORDS } from "../picture/words.js";
-import { isAsking, isNarrow, lensOf } from "./state.js";
+import { isAsking, isNarrow, lensKey, lensOf } from "./state.js";
 
 /**
  * @typedef {import("../picture/types.js").Attempt} Attempt
@@ -16,11 +16,13 @@ import { isAsking, isNarrow, lensOf } from "./state.js";
 const [WIDTH, HEIGHT, GAP] = [92, 30, 22];
 const [ARROW, MAKES] = ["M-16 15h11m-4 -4l5 4l-5 4", "M4 15h16m-6 -6l7 6l-7 6"];
 
+const WHAT_IF = "What if it were not so?";
+
 /**
  * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
  * @param {import("../controls/selecting.js").Selecting} selecting
  */
-export function makeLens({ h, s, button, guard }, store, selecting) {
+export function makeLens({ h, s, button, textButton, guard, announce }, store, selecting) {
   const { state } = store;
   const element = h("aside", { class: "ce-lens", "aria-label": "Rule lens", tabindex: "0", hidden: true });
   const setDone = guard(() => store.set({ showDone: check.checked }));
@@ -99,6 +101,21 @@ export function makeLens({ h, s, button, guard }, store, selecting) {
     });
   }
 
+  /** What the rule would match if it had not been refused, on request. @param {Hull} hull */
+  function whatIf(hull) {
+    const found = hull.lens?.whatIf;
+    if (!found) return [];
+    const { otherwise } = lensOf(state);
+    const ask = textButton(WHAT_IF, () => {
+      store.set({ otherwise: otherwise ? "" : lensKey(state) });
+      if (!otherwise) announce(found.text);
+      element.querySelector(".ce-what-if")?.focus();
+    });
+    ask.setAttribute("class", `${ask.getAttribute("class") || ""} ce-what-if`);
+    ask.setAttribute("aria-expanded", String(otherwise));
+    return [ask, ...(otherwise ? [h("p", { class: "ce-what-if-answer", text: found.text })] : [])];
+  }
+
   /** The other side of a conflict. @param {Hull} hull @param {Attempt} attempt */
   function rivalWords(hull, attempt) {
     const rival = attempt.rival;
@@ -110,7 +127,17 @@ export function makeLens({ h, s, button, guard }, store, selecting) {
 
   return {
     element,
-    reads: /** @type {const} */ (["picture", "hull", "match", "docked", "showDone", "palette", "options", "width"]),
+    reads: /** @type {const} */ ([
+      "picture",
+      "hull",
+      "match",
+      "docked",
+      "showDone",
+      "otherwise",
+      "palette",
+      "options",
+      "width",
+    ]),
     draw() {
       const { picture, match } = state;
       const hull = isAsking(state) ? null : lensHull(picture, state.hull);
@@ -140,6 +167,7 @@ export function makeLens({ h, s, button, guard }, store, selecting) {
         turns,
         h("p", { class: `ce-lens-verdict${over ? "" : " ce-lens-waits"}`, text: attempt.verdict }),
         ...[over ? rivalWords(hull, attempt) : null].filter(Boolean),
+        ...(over ? whatIf(hull) : []),
         done,
         h("ol", { class: "ce-lens-entries" }, entries(hull, attempt, rule)),
       );
@@ -170,5 +198,6 @@ export const STYLE = `
 .ce-lens p.ce-lens-verdict{font-weight:600;margin-top:8px}
 .ce-lens-waits{visibility:hidden}
 .ce-lens-done{display:flex;gap:6px;align-items:center;min-height:24px}
+.ce-lens p.ce-what-if-answer{border-left:3px solid var(--ce-matched);padding:2px 0 2px 8px}
 .ce-lens-rival{color:var(--ce-muted);font-size:12.5px}
 `;

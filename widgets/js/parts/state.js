@@ -19,7 +19,7 @@ import { text } from "../shared/reading.js";
  *   progress: {text: string, share: number | null} | null,
  *   playing: boolean, onlyChanging: boolean, query: string, stopped: boolean,
  *   showTable: boolean, showAllRows: boolean, showHelp: boolean, showSide: boolean,
- *   match: number, docked: {at: string, beats: number}, showDone: boolean,
+ *   match: number, docked: {at: string, beats: number}, showDone: boolean, otherwise: string,
  *   slice: number, closeup: string, showCloseup: boolean,
  *   values: import("../closeup/values_reading.js").Values | null, run: number, running: boolean,
  * }} State
@@ -28,7 +28,8 @@ import { text } from "../shared/reading.js";
  * not answer any more; `showSide`: the inspector is open as a drawer, or closed beside the picture; `slice`: the cell that was
  * clicked, or -1; `closeup`: the part of the close-up that is shown; `progress`: of a measurement; `run`: the input of `values`
  * that is shown; `running`: the host was asked for values; `match`: the match of the lit hull that the rule lens shows;
- * `docked`: how much of it; `showDone`: with those before it done.
+ * `docked`: how much of it; `showDone`: with those before it done; `otherwise`: the near miss of which the
+ * reader asks what if it were not so.
  * @typedef {ReturnType<typeof import("../shared/store.js").makeStore<State>>} Store
  * @typedef {ReadonlySet<keyof State>} Changed  the fields that have changed
  */
@@ -53,6 +54,7 @@ export const initialState = (palette) => ({
   match: 0,
   docked: { at: "", beats: 0 },
   showDone: false,
+  otherwise: "",
   slice: -1,
   palette,
   width: 900,
@@ -163,4 +165,5 @@ export const lensOf = (state) => ({
   match: state.match,
   beats: state.docked.at === lensKey(state) ? state.docked.beats : 0,
   done: state.showDone,
+  otherwise: state.otherwise === lensKey(state),
 });

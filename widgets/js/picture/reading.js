@@ -236,7 +236,7 @@ const readPart = (part) => ({
 /** @param {any} value @returns {import("./types.js").Lens | null} */
 function readLens(value) {
   if (!value || typeof value !== "object") return null;
-  const { rule, count, attempts, verdict, sign, saved, made } = value;
+  const { rule, count, attempts, verdict, sign, saved, made, what_if } = value;
   const read = list(attempts).map((attempt) => readAttempt(record(attempt), text(verdict)));
   return {
     rule: text(rule),
@@ -245,6 +245,7 @@ function readLens(value) {
     sign: text(sign),
     saved: number(saved),
     made: list(made).map(readPart),
+    whatIf: what_if ? { text: text(record(what_if).text), matches: list(record(what_if).matches).map(numbers) } : null,
   };
 }
 

@@ -14,7 +14,8 @@
  * @typedef {{name: string, meaning: string, finds: RulePart[], makes: RulePart[]}} Rule
  * @typedef {{cells: number[], verdict: string, question: number, lines: number[],
  *   rival: {rule: string, cells: number[]} | null}} Attempt  a match or a near miss
- * @typedef {{rule: string, count: number, attempts: Attempt[], sign: string, saved: number, made: RulePart[]}} Lens
+ * @typedef {{rule: string, count: number, attempts: Attempt[], sign: string, saved: number, made: RulePart[],
+ *   whatIf: {text: string, matches: number[][]} | null}} Lens  `whatIf`: what the rule would match without the refusal
  * @typedef {{id: string, kind: string, boxes: Box[], label: string, reason: string, outline: string,
  *   tag: Point | null, lens: Lens | null}} Hull  `outline`: an SVG path; `tag`: the corner of its name
  * @typedef {{id: string, kind: string, nodes: string[], label: string, reason: string, outline: string,
@@ -44,7 +45,7 @@
  * viewport
  * @typedef {{selected: Set<string>, found: Set<string> | null, hull: string, hover: string, focus: string,
  *   cell: number, values: import("../closeup/values_reading.js").Cells | null,
- *   lens: {match: number, beats: number, done: boolean}}} Marks  `cell`: position of the cell at the pointer in
+ *   lens: {match: number, beats: number, done: boolean, otherwise: boolean}}} Marks  `cell`: position of the cell at the pointer in
  *   the box `hover`, or -1; `values`: what the cells show in place of their kind; `lens`: what the rule lens shows
  * @typedef {{stage: any, list: any, show(picture: Picture, from: Map<string, Point>): number | void, frame(t: number): void, progress?(t: number): number,
  *   look(camera: Camera, width: number, height: number, text?: number): void, mark(marks: Marks): void, recolour(): void,

@@ -41,6 +41,8 @@ export function makeDocking({ s }) {
   let docks = [];
   /** @type {any[]} */
   let blamed = [];
+  /** The frames of what would match if the lit near miss were not refused. */
+  const others = s("g", { class: "ce-otherwise" });
 
   /**
    * The frame of an entry and its tag, by turns above and below the cell, so that those of neighbours do not meet.
@@ -99,7 +101,13 @@ export function makeDocking({ s }) {
     const sign =
       hull.kind === "near-miss" ? signOf(hull.lens?.sign || "", areas.get(attempt.cells[refused]), k, refused) : [];
     blamed.push(...sign);
-    element.replaceChildren(...blamed, ...docks.map(({ group }) => group));
+    const frames = (hull.lens?.whatIf?.matches || []).flat().flatMap((layer) => areas.get(layer) ?? []);
+    others.replaceChildren(
+      ...frames.map(({ x, y, w, h }) =>
+        s("rect", { x: x - PAD / k, y: y - PAD / k, width: w + (2 * PAD) / k, height: h + (2 * PAD) / k, rx: 4 / k }),
+      ),
+    );
+    element.replaceChildren(others, ...blamed, ...docks.map(({ group }) => group));
   }
 
   /**
@@ -126,10 +134,10 @@ export function makeDocking({ s }) {
     element,
     /**
      * Draw the first beats of a match; entries that have not docked yet wait at `home`.
-     * @param {Picture | null} picture @param {Hull | null} hull @param {{match: number, beats: number}} lens
+     * @param {Picture | null} picture @param {Hull | null} hull @param {{match: number, beats: number, otherwise: boolean}} lens
      * @param {{k: number, home: {x: number, y: number}}} look
      */
-    draw(picture, hull, { match, beats }, { k, home }) {
+    draw(picture, hull, { match, beats, otherwise }, { k, home }) {
       const attempt = hull && attemptOf(hull, match);
       if (!picture || !hull || !attempt) {
         if (drawn) element.replaceChildren();
@@ -150,6 +158,7 @@ export function makeDocking({ s }) {
         const way = docked ? "none" : `translate(${home.x - area.x}px,${home.y - area.y}px)`;
         group.style.setProperty("transform", way);
       }
+      others.setAttribute("visibility", otherwise ? "visible" : "hidden");
       for (const item of blamed) item.setAttribute("visibility", failed ? "visible" : "hidden");
     },
   };
@@ -165,6 +174,7 @@ export const STYLE = `
 .ce-dock-refused .ce-dock-frame,.ce-dock-refused .ce-dock-tag rect{stroke:var(--ce-nearMiss);stroke-width:4.5px}
 .ce-dock-refused .ce-dock-tag rect{stroke-width:2px}
 .ce-dock-lost .ce-dock-frame,.ce-dock-lost .ce-dock-tag rect{stroke:var(--ce-lost);stroke-dasharray:5 4}
+.ce-otherwise rect{fill:none;stroke:var(--ce-matched);stroke-width:3px;stroke-dasharray:6 4;vector-effect:non-scaling-stroke}
 .ce-blamed{fill:none;stroke:var(--ce-nearMiss);stroke-width:5px;vector-effect:non-scaling-stroke}
 .ce-blamed-sign rect{fill:var(--ce-panel);stroke:var(--ce-nearMiss);stroke-width:2px}
 `;

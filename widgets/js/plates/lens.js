@@ -11,7 +11,7 @@
  */
 
 /** What the rule lens shows if no match is lit. */
-export const NO_LENS = { match: 0, beats: 0, done: false };
+export const NO_LENS = { match: 0, beats: 0, done: false, otherwise: false };
 
 const ENDINGS = ["th", "st", "nd", "rd"];
 
