@@ -50,6 +50,15 @@ class Tone:
     words: str
 
 
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """Whose times: the name of a lane, the role of its bars, and whether they are of a recorded run."""
+
+    words: str
+    line: str
+    recorded: bool
+
+
 def _colours(theme: Mapping[str, Any]) -> Mapping[str, str]:
     categories = {f"category-{number}": colour for number, colour in enumerate(theme["categories"])}
     return MappingProxyType({**theme["roles"], **categories})
@@ -80,6 +89,8 @@ FONT: str = _TABLE["font"]
 """The font of all views, for CSS."""
 MATCHED: str = _TABLE["matched"]
 """The sign of a box that is part of a match."""
+LANES: Mapping[str, Lane] = MappingProxyType({name: Lane(**lane) for name, lane in _TABLE["lanes"].items()})
+"""In the order in which they are shown."""
 TONES: Mapping[str, Tone] = MappingProxyType({name: Tone(**tone) for name, tone in _TABLE["tones"].items()})
 
 

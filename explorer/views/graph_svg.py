@@ -15,6 +15,8 @@ ROUND, ANGULAR = ("input", "leaf"), ("matmul", "view", "operator")
 SIGN_STEP, BADGE_STEP, MAX_BADGES = 18.0, 19.0, 4
 NARROW, BOLD = 0.62, 0.62
 """Width of a character, in parts of the size of the font."""
+TAG = 11.0
+"""Size of the name of a match."""
 
 STYLE = """.x-graph text{dominant-baseline:central}
 .x-view text.x-box-title{font-size:12.5px;font-weight:600}
@@ -52,12 +54,12 @@ def graph_elements(view: PictureView, places: Sequence[Place]) -> list[str]:
     ]
 
 
-def hull_element(hull: HullView) -> str:
-    """Draw the outline of a match."""
+def hull_element(hull: HullView, *, tint: float | None = None) -> str:
+    """Draw the outline of a match; `tint` is the opacity of its inside."""
     if "outline" not in hull:
         return ""
     style, d = HULLS[hull["kind"]], hull["outline"]
-    tint = 0.55 if hull["kind"] in ("near-miss", "lost") else 0.2
+    tint = tint or (0.55 if hull["kind"] in ("near-miss", "lost") else 0.2)
     hatch = f'<path d="{d}" style="fill:url(#x-lost)" opacity="0.35"/>' if style.hatch else ""
     tip = f"<title>{escape(hull['label'])}\n{escape(hull['reason'])}</title>"
     return (
@@ -67,15 +69,17 @@ def hull_element(hull: HullView) -> str:
     )
 
 
-def tag_element(hull: HullView) -> str:
+def tag_element(hull: HullView, *, size: float = TAG) -> str:
     """Draw the name of a match at its outline."""
     if "tag" not in hull:
         return ""
     style, (x, y) = HULLS[hull["kind"]], hull["tag"]
-    words = clip(hull["label"] or hull["kind"], 11, 260)
+    words = clip(hull["label"] or hull["kind"], TAG, 260)
     line = css(style.line)
+    scale = f" scale({size / TAG:.3g})" if size != TAG else ""
+    width = 24 + width_of(words, TAG)
     return (
-        f'<g transform="translate({x:g} {y:g})"><rect class="x-tag-frame" width="{24 + width_of(words, 11):.5g}" '
+        f'<g transform="translate({x:g} {y:g}){scale}"><rect class="x-tag-frame" width="{width:.5g}" '
         f'height="18" rx="9" style="fill:var(--panel);stroke:{line}" stroke-width="1.3"/>'
         f'<text class="x-tag x-corner" x="10" y="9.5" style="fill:{line}">{escape(style.sign)}</text>'
         f'<text class="x-tag" x="18" y="9.5">{escape(words)}</text></g>'

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from explorer.timings import CPU, CUDA, Estimate
+from widgets import theme
 
 LayerTimes = Mapping[str, Mapping[int, Mapping[int, Estimate]]]
 """The measured times of layers, by lane, step and layer."""
@@ -11,12 +12,7 @@ LayerTimes = Mapping[str, Mapping[int, Mapping[int, Estimate]]]
 Measured = TypeVar("Measured")
 
 RECORDED = "recorded-"
-LANES: Mapping[str, str] = {
-    CPU: "CPU",
-    CUDA: "CUDA",
-    RECORDED + CPU: "CPU (recorded)",
-    RECORDED + CUDA: "CUDA (recorded)",
-}
+LANES: Mapping[str, str] = {name: lane.words for name, lane in theme.LANES.items()}
 """The names of the lanes, in the order in which they are shown."""
 
 

@@ -57,7 +57,7 @@ class Pill:
 
 def box_look(node: NodeView, view: PictureView) -> BoxLook:
     """Return the look of a box."""
-    fill, ink, hatch = _fill(node, view)
+    fill, ink, hatch = fill_of(node, view)
     change = CHANGES[node["change"]]
     if node["change"] != "kept":
         return BoxLook(fill, ink, node["change"], 2, change.dash, hatch)
@@ -67,7 +67,8 @@ def box_look(node: NodeView, view: PictureView) -> BoxLook:
     return BoxLook(fill, ink, "matchedLine" if matched else "kept", 1.8 if matched else 1.2, (), hatch)
 
 
-def _fill(node: NodeView, view: PictureView) -> tuple[str, str, str]:
+def fill_of(node: NodeView, view: PictureView) -> tuple[str, str, str]:
+    """Return the fill of a box, its text colour, and its hatch."""
     hatch = "removed" if node["change"] == "removed" else ""
     if node["fill"] is not None:
         colour = heat(node["fill"])

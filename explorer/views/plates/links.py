@@ -9,10 +9,13 @@ from explorer.trace import MissedFold
 from explorer.views.index import TraceIndex, cached
 from explorer.views.plates.cells import Plate, plates_of
 from explorer.views.plates.layout import ABOVE, BELOW, LINE_GAP, MARGIN, Placed, Stage
+from explorer.views.plates.links_svg import LINE
 from widgets.schema import LinkView
 
-CHARACTERS, LONG, LINE = 19, 80, 15.0
-"""Maximum length of a line of the reason between two plates and below a line of plates, in characters; its height."""
+CHARACTERS, LONG = 19, 80
+"""Maximum length of a line of the reason between two plates and below a line of plates, in characters."""
+MAX_WORDED = 3
+"""Of more links, those without room of their own are described in the picture only when they are selected."""
 ROOM = 14.0
 """Room around the reason, in pixels."""
 REACH, TURN = 10.0, 18.0
@@ -85,14 +88,17 @@ def link_views(links: Sequence[MissedLink], stage: Stage) -> Iterator[LinkView]:
         ends = number[link.first.id], number[link.second.id]
         first, second = stage.placed[ends[0]], stage.placed[ends[1]]
         is_beside = link.first.level == link.second.level
+        points = _beside(first, second) if is_beside else _around(stage, *ends, lane)
         view: LinkView = {
             "source": link.first.id,
             "target": link.second.id,
             "lines": link.lines if is_beside else wrap(link.reason, LONG),
-            "points": _beside(first, second) if is_beside else _around(stage, *ends, lane),
+            "points": points,
         }
         if is_beside:
             view["at"] = [first.left + first.shape.width / 2, first.top + first.shape.height + BELOW + ROOM / 2]
+        elif len(links) <= MAX_WORDED:
+            view["at"] = [(points[1][0] + points[-2][0]) / 2, points[1][1]]
         yield view
 
 

@@ -9,11 +9,12 @@ from explorer.views.lines import STACK, Place, Spot, add_outlines, spots_by_id
 from explorer.views.messages import SHOW_ALL
 from explorer.views.plates.cells import plates_of
 from explorer.views.plates.drawing import add_cells, origins_of_cells, placed_at, plate_view, rects_of, stage_of
+from explorer.views.plates.labels_svg import word_rects
 from explorer.views.plates.legend import link_legend, plates_legend
 from explorer.views.plates.lens import lens_hulls
 from explorer.views.plates.links import link_views, missed_links
 from explorer.views.plates.rules import rule_views
-from explorer.views.plates.svg import plates_elements, word_rects
+from explorer.views.plates.svg import plates_elements
 from explorer.views.plates.times import PlateTimes, half_bars, legend_of_times, plate_times
 from explorer.views.plates.words import note_of_plates
 from explorer.views.request import Request

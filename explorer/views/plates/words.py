@@ -9,10 +9,15 @@ from explorer.views.index import TraceIndex, cached
 from explorer.views.plates.cells import UNKNOWN, Plate, Plates, plates_of
 from explorer.views.sentences import titles_of
 from explorer.views.words import bytes_text, plural
+from widgets.plate_look import PLATES
 
-CHARACTER = 7.8
-"""Estimated width of a character of a title, in pixels."""
-MAX_LINES = 6_000
+BOLD, PLAIN = 0.557, 0.53
+"""Estimated width of a character, in parts of the size of the font."""
+NORMAL = 400
+"""The weight of a font that is not bold."""
+EPSILON = 1e-9
+"""A room may be a whole number of characters, but for rounding."""
+MAX_LINES = PLATES["read"]["each"]
 """Beyond it, lines connect plates, not their cells, except those of the cell at the pointer."""
 MAX_PAIRS = 20_000
 """Beyond it, it is not sent which cell reads which."""
@@ -24,7 +29,19 @@ def label_width(plate: Plate) -> float:
     """Return how wide the title and the number of calls are, in pixels."""
     results = results_text(plate.record) if "results" in plate.record.config else ""
     characters = max(len(plate.record.title), len(f"{len(plate.cells):,} → 1 call"), len(results))
-    return min(MAX_LABEL, max(MIN_LABEL, CHARACTER * characters))
+    return min(MAX_LABEL, max(MIN_LABEL, width_of("title") * characters))
+
+
+def width_of(kind: str) -> float:
+    """Return the estimated width of a character of some words at a plate, in pixels."""
+    look = PLATES["words"][kind]
+    return (BOLD if look["weight"] > NORMAL else PLAIN) * look["size"]
+
+
+def clip(text: str, kind: str, room: float) -> str:
+    """Cut words at a plate to a width, with an ellipsis."""
+    most = int(room / width_of(kind) + EPSILON)
+    return text if len(text) <= most else f"{text[: max(0, most - 1)].rstrip()}…"
 
 
 def calls_text(index: TraceIndex, step: int, plate: Plate) -> str:

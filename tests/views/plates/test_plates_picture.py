@@ -157,16 +157,19 @@ def test_the_svg_has_a_rectangle_for_each_cell_and_the_words(mode: Mode):
     svg = static_svg(drawn)
     views = [drawn.view, *([drawn.view["other"]] if "other" in drawn.view else [])]
     cells = sum(len(plate["cells"]) for view in views for plate in insides(view))
-    legend = len(re.findall('class="x-cell"[^>]*fill:var\\(--operator\\)', svg))
+    outlined = re.findall('fill:var\\(--(\\w+)\\);stroke:var\\(--kept\\)"[^>]* d="([^"]*)"', svg)
+    found = sum(path.count("z") for kind, path in outlined if kind != "operator")  # grey ones are in the legend only
     kinds = sum(item["channel"] == "cell" and item["role"] not in ("apart", "folded") for item in views[0]["legend"])
-    assert svg.count('class="x-cell"') == cells + legend + kinds
+    assert found == cells + kinds
     assert ">was Hadamard + Sum<" in svg if mode == "diff" else ">Hadamard<" in svg
 
 
 def test_a_folded_layer_has_a_frame_and_sheets_in_the_svg():
     svg = static_svg(picture(index_of("digits"), 10, group_by="plates"))
-    assert svg.count('class="x-sheet"') == 2 * 4  # the root is no fold
-    assert svg.count('class="x-slice"') + svg.count('class="x-cell"') >= 64 + 64 + 16 + 4 + 1
+    assert svg.count('opacity="0.38"') == 2 * 4  # the root is not folded
+    assert svg.count('stroke-width="2.2"') == 4 + 1  # and in the legend
+    slices = re.findall('stroke:var\\(--ground\\)"[^>]* d="([^"]*)"', svg)
+    assert [path.count("z") for path in slices] == [64, 64, 16, 4]
 
 
 def test_the_note_says_which_lines_are_not_drawn(monkeypatch):

@@ -100,6 +100,7 @@ def test_one_lane_colours_the_layers():
 def test_the_saved_picture_has_the_bars_too():
     index = index_of("conflict")
     svg = static_svg(picture(index, 0, group_by="plates", layer_times=MEASURED))
-    assert svg.count('class="x-lane-cuda x-recorded"') == 2  # at the plate, and in the legend
-    assert svg.count('class="x-track"') == svg.count('class="x-lane-cpu"') + 2
-    assert 'class="x-track"' not in static_svg(picture(index, 0, group_by="plates"))
+    track, here = "fill:var(--line)", "fill:var(--viewLine);stroke:var(--viewLine)"
+    assert svg.count('fill:var(--copyLine)" opacity="0.35"') == 2  # recorded: at the plate, and in the legend
+    assert svg.count(track) == svg.count(here) + 2
+    assert track not in static_svg(picture(index, 0, group_by="plates"))

@@ -3,6 +3,7 @@
 import { clip } from "../shared/measuring.js";
 import { CHANGES, HULLS, MATCHED, dashes, inkOn } from "../shared/theme.js";
 import { hullStyle } from "../picture/fills.js";
+import { MARKS } from "../plates/look.js";
 import { laneClass } from "../shared/lanes.js";
 import { boxPath, isKind, symbolOf } from "../picture/shapes.js";
 
@@ -115,8 +116,8 @@ const barParts = (s, lane) => [
 
 /** The mark of a cell. @param {Make["s"]} s @param {string} role @param {Record<string, string>} roles */
 function markParts(s, role, roles) {
-  const stroke = { lost: roles.lost, "near-miss": roles.nearMiss }[role] || roles.fg;
-  const dash = role === "near-miss" ? "3 3" : null;
+  const look = MARKS[role] || MARKS.matched;
+  const [stroke, dash] = [roles[look.line], dashes(look.dash)];
   const cross = role === "lost" ? "M7 2l12 12M19 2L7 14" : "";
   return [s("path", { d: `M7 2h12v12H7z${cross}`, fill: "none", stroke, "stroke-width": 2, "stroke-dasharray": dash })];
 }

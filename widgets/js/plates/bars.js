@@ -1,13 +1,12 @@
 /** The half bars below a plate: the measured time of its calls, a bar for each lane. */
 
 import { laneClass } from "../shared/lanes.js";
+import { PLATES } from "./look.js";
 
 /** @typedef {import("../picture/types.js").Box} Box */
 
-/** The length of the longest bar of a picture, in its pixels. */
-const LENGTH = 84;
-/** Distance from the cells, and height of a bar and of a gap between two, on the screen if that is larger. */
-const [OFF, THICK, GAP] = [6, 5, 1.5];
+/** Bars and the gaps between them are at least as high on the screen as in the picture. */
+const { length: LENGTH, off: OFF, thick: THICK, gap: GAP } = PLATES.bars;
 
 /**
  * A track as long as the longest bar, and the bar of each lane.

@@ -3,19 +3,14 @@
 import { clip } from "../shared/measuring.js";
 import { describeBox } from "../picture/words.js";
 import { barsElement, layBars } from "./bars.js";
+import { PLATES, WORDS, wordStyle } from "./look.js";
 
 /**
  * @typedef {import("../shared/elements.js").Make} Make
  * @typedef {import("../picture/types.js").Box} Box
  */
 
-/** Sizes of the title and of the lines below, in pixels of the picture; on the screen they are never below
- * the `least` of `layLabel`. */
-const [TITLE, LINE] = [14, 12.5];
-/** Distance of the title from a separate plate, and from the sheets of a folded one; of the lines below from the cells. */
-const [ABOVE, ABOVE_DEEP, BELOW] = [13, 18, 10];
-/** The words of two plates are at least this far apart. */
-const MARGIN = 30;
+const { title: TITLE, lines: LINES } = PLATES;
 /** Below these scales the third and the second line are dropped. */
 const [THREE, TWO] = [0.66, 0.5];
 
@@ -46,18 +41,18 @@ export function labelElement({ s }, box) {
 export function layLabel({ box, ring, bars, texts }, k, least) {
   const plate = box.plate;
   if (!plate) return;
-  const [size, small] = [Math.max(TITLE, least / k), Math.max(LINE, least / k)];
+  const [size, small] = [WORDS.title, WORDS.line].map((look) => Math.max(look.size, least / k));
   const [left, top] = [box.x - box.w / 2, box.y - box.h / 2];
-  const above = plate.gap === 0 ? ABOVE_DEEP : ABOVE;
+  const above = plate.gap === 0 ? TITLE.above_sheets : TITLE.above;
   const below = [
     { kind: "calls", text: plate.calls },
     { kind: "news", text: plate.news },
     { kind: "line", text: plate.shape },
     { kind: "line", text: plate.reads },
   ];
-  const shown = below.filter(({ text }) => text).slice(0, k < TWO ? 1 : k < THREE ? 2 : 3);
-  const gap = layBars(bars, box, k) || BELOW;
-  const height = size + above + box.h + 2 + gap + shown.length * small * 1.25;
+  const shown = below.filter(({ text }) => text).slice(0, k < TWO ? 1 : k < THREE ? 2 : LINES.most);
+  const gap = layBars(bars, box, k) || LINES.below;
+  const height = size + above + box.h + 2 + gap + shown.length * small * LINES.height;
   for (const [name, value] of [
     ["x", left - 6],
     ["y", top - above - size],
@@ -70,21 +65,18 @@ export function layLabel({ box, ring, bars, texts }, k, least) {
   texts.forEach((/** @type {any} */ text, /** @type {number} */ at) => {
     const font = at < 1 ? size : small;
     const { kind, text: line } = words[at] || { kind: "line", text: "" };
-    const isBold = kind === "title" || kind === "calls";
-    text.textContent = clip(line, font, plate.room, isBold);
+    text.textContent = clip(line, font, plate.room, WORDS[kind].weight > 400);
     text.setAttribute("x", box.x);
-    text.setAttribute("y", at < 1 ? top - above : top + box.h + gap + small + (at - 1) * small * 1.25);
+    text.setAttribute("y", at < 1 ? top - above : top + box.h + gap + small + (at - 1) * small * LINES.height);
     text.setAttribute("font-size", font.toFixed(2));
     text.setAttribute("class", `ce-plate-${kind}`);
   });
 }
 
+const WORD_STYLE = Object.entries(WORDS).map(([kind, look]) => wordStyle(`.ce-stage text.ce-plate-${kind}`, look));
+
 export const STYLE = `
-.ce-stage text.ce-plate-title,.ce-stage text.ce-plate-calls,.ce-stage text.ce-plate-line,.ce-stage text.ce-plate-news{dominant-baseline:auto;text-anchor:middle;fill:var(--ce-fg);paint-order:stroke;stroke:var(--ce-ground);stroke-width:3px;stroke-linejoin:round}
-.ce-plate-title,.ce-plate-calls{font-weight:600}
-.ce-stage text.ce-plate-line{fill:var(--ce-muted)}
-.ce-stage text.ce-plate-news{font-style:italic}
-.ce-plates .ce-hull .ce-tint,.ce-plates .ce-hull.ce-lit .ce-tint{opacity:.1}
+${WORD_STYLE.join("")}.ce-plates .ce-hull .ce-tint,.ce-plates .ce-hull.ce-lit .ce-tint{opacity:${PLATES.tint}}
 .ce-plate-face{fill:transparent;pointer-events:all}
 .ce-plate .ce-ring{vector-effect:non-scaling-stroke}
 `;

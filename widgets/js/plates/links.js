@@ -1,20 +1,21 @@
 /** Missed folds: dotted lines between plates, and the reason in words, as SVG elements. */
 
+import { PLATES, WORDS } from "./look.js";
+
 /**
  * @typedef {import("../shared/elements.js").Make} Make
  * @typedef {import("../picture/types.js").Link} Link
  * @typedef {{link: Link, group: any, texts: any[]}} DrawnLink
  */
 
-/** Size of the words in the picture, and the height of a line as a part of it. */
-const [SIZE, LINE] = [12, 1.25];
+const LINE = PLATES.lines.height;
 /** Below this scale the words are shown only at a lit link. */
 const WORDED = 0.6;
 
 /** @param {Make} make @param {Link} link @returns {DrawnLink} */
 export function linkElement({ s }, link) {
   const d = `M${link.points.map(({ x, y }) => `${x} ${y}`).join("L")}`;
-  const texts = link.lines.map((line) => s("text", { class: "ce-reason", text: line }));
+  const texts = link.lines.map((line) => s("text", { class: "ce-plate-reason", text: line }));
   const group = s(
     "g",
     { class: "ce-link" },
@@ -37,21 +38,20 @@ function reasonPoint({ at, points }) {
  */
 export function layLink({ link, group, texts }, k, least, lit) {
   const { x, y } = reasonPoint(link);
-  const size = Math.max(SIZE, least / k);
+  const size = Math.max(WORDS.reason.size, least / k);
   const shown = lit || (Boolean(link.at) && k >= WORDED);
   group.setAttribute("class", `ce-link${lit ? " ce-lit" : ""}`);
   texts.forEach((text, line) => {
     text.setAttribute("visibility", shown ? "visible" : "hidden");
     text.setAttribute("font-size", size.toFixed(2));
     text.setAttribute("x", x);
-    text.setAttribute("y", y + LINE * size * (line + 0.75));
+    text.setAttribute("y", y + LINE * size * (line + 0.8));
   });
 }
 
 export const STYLE = `
-.ce-link-line{fill:none;stroke:var(--ce-nearMiss);stroke-width:2px;stroke-dasharray:2 5;stroke-linecap:round;vector-effect:non-scaling-stroke}
+.ce-link-line{fill:none;stroke:var(--ce-nearMiss);stroke-width:${PLATES.link.width}px;stroke-dasharray:${PLATES.link.dash.join(" ")};stroke-linecap:round;vector-effect:non-scaling-stroke}
 .ce-link-reach{fill:none;stroke:transparent;stroke-width:14px;pointer-events:stroke;vector-effect:non-scaling-stroke}
-.ce-stage .ce-link:hover text.ce-reason{visibility:visible}
+.ce-stage .ce-link:hover text.ce-plate-reason{visibility:visible}
 .ce-link.ce-lit .ce-link-line,.ce-link:hover .ce-link-line{stroke-width:3.5px}
-.ce-stage text.ce-reason{dominant-baseline:auto;text-anchor:middle;font-style:italic;fill:var(--ce-fg);paint-order:stroke;stroke:var(--ce-ground);stroke-width:4px;stroke-linejoin:round}
 `;

@@ -4,6 +4,7 @@ import { valueOf } from "../closeup/values_reading.js";
 import { FONT } from "../shared/measuring.js";
 import { heat, luminance } from "../shared/theme.js";
 import { colourOf } from "./cells.js";
+import { MARKS, PLATES, READS } from "./look.js";
 import { nameOf } from "./relatives.js";
 
 /**
@@ -18,27 +19,19 @@ import { nameOf } from "./relatives.js";
  *   values?: import("../closeup/values_reading.js").Cells | null}} Canvas
  */
 
-/** Cells smaller than this on the screen, in pixels, have no corners, gaps between slices or numbers. */
-const [ROUND, PARTED] = [9, 4];
-/** A number needs a cell this many times as large as its text. */
-const NUMBERED = 2.25;
-/** Beyond this number only the lines of lit cells are drawn; `explorer/views/plates/words.py` says so. */
-const MAX_LINES = 6000;
-const [DEEP, DEEPER] = [4, 8];
+const { cell: CELL, sheets: SHEETS, read: READ } = PLATES;
 const FAINT = 0.16;
 /** Luminance above which black is read best. */
 const MIDDLE = 0.18;
-/** Size of the cross in the corner of a cell that lost a conflict. */
-const MAX_CROSS = 12;
 
 /** The sheets behind a folded layer. @param {Canvas} canvas @param {Box} box @param {number} alpha */
 export function paintDepth({ pen, picture, palette }, box, alpha) {
   const { fill } = colourOf(box, picture, palette);
-  for (const by of [DEEPER, DEEP]) {
-    pen.globalAlpha = 0.38 * alpha;
+  for (const by of [SHEETS.far, SHEETS.near]) {
+    pen.globalAlpha = SHEETS.fill * alpha;
     pen.fillStyle = fill;
     pen.fillRect(box.x - box.w / 2 + by, box.y - box.h / 2 - by, box.w, box.h);
-    pen.globalAlpha = 0.6 * alpha;
+    pen.globalAlpha = SHEETS.stroke * alpha;
     pen.strokeStyle = palette.roles.fg;
     pen.lineWidth = 1;
     pen.strokeRect(box.x - box.w / 2 + by, box.y - box.h / 2 - by, box.w, box.h);
@@ -50,7 +43,7 @@ export function paintDepth({ pen, picture, palette }, box, alpha) {
 export function paintFrame({ pen, palette }, box, alpha) {
   pen.globalAlpha = alpha;
   pen.strokeStyle = palette.roles.fg;
-  pen.lineWidth = 2.2;
+  pen.lineWidth = PLATES.frame;
   pen.strokeRect(box.x - box.w / 2, box.y - box.h / 2, box.w, box.h);
   pen.globalAlpha = 1;
 }
@@ -70,12 +63,12 @@ export function paintCells(canvas, box, cells) {
     const value = values ? valueOf(values, box, cell.index) : null;
     const own = value ? heat(value[1]) : values ? palette.roles.box : fill;
     const outlined = palette.forced || Boolean(hatch) || !cell.closed;
-    const stroked = outlined ? side > PARTED : side > 2 * PARTED;
+    const stroked = outlined ? side > CELL.parted : side > 2 * CELL.parted;
     const look = `${alpha} ${own} ${outlined} ${stroked}`;
     const known = alike.get(look);
     if (known) known.areas.push(shown);
     else alike.set(look, { alpha, own, outlined, stroked, areas: [shown] });
-    const isNumbered = side > NUMBERED * canvas.text && cell.layer >= 0;
+    const isNumbered = side > CELL.numbered * canvas.text && cell.layer >= 0;
     if (isNumbered) numbered.push({ alpha, ink: value ? inkOnHeat(own) : ink, shown });
   }
   for (const { alpha, own, outlined, stroked, areas } of alike.values()) {
@@ -83,14 +76,14 @@ export function paintCells(canvas, box, cells) {
     pen.fillStyle = own;
     pen.beginPath();
     for (const { cell, area } of areas) {
-      const isRound = !cell.closed && k * Math.min(area.w, area.h) > ROUND;
-      if (isRound) pen.roundRect(area.x, area.y, area.w, area.h, Math.min(4, area.w / 5, area.h / 5));
+      const isRound = !cell.closed && k * Math.min(area.w, area.h) > CELL.round;
+      if (isRound) pen.roundRect(area.x, area.y, area.w, area.h, Math.min(CELL.corner, area.w / 5, area.h / 5));
       else pen.rect(area.x, area.y, area.w, area.h);
     }
     pen.fill();
     if (!stroked) continue;
     pen.strokeStyle = outlined ? palette.roles.kept : palette.roles.ground;
-    pen.lineWidth = outlined ? 0.8 : 1;
+    pen.lineWidth = outlined ? CELL.stroke : CELL.slice;
     pen.stroke();
   }
   for (const { alpha, ink: own, shown } of numbered) {
@@ -127,15 +120,16 @@ export function paintMarks({ pen, palette, k }, box, cells) {
       if (!chosen.has(cell.index)) continue;
       pen.rect(area.x - 1, area.y - 1, area.w + 2, area.h + 2);
       if (mark !== "lost") continue;
-      const [side, right] = [Math.min(MAX_CROSS, area.w / 2, area.h / 2), area.x + area.w];
+      const [side, right] = [Math.min(PLATES.cross, area.w / 2, area.h / 2), area.x + area.w];
       pen.moveTo(right - side, area.y);
       pen.lineTo(right, area.y + side);
       pen.moveTo(right, area.y);
       pen.lineTo(right - side, area.y + side);
     }
-    pen.strokeStyle = { lost: roles.lost, "near-miss": roles.nearMiss }[mark] || roles.fg;
-    pen.lineWidth = Math.max(mark === "near-miss" ? 2.4 : 1.8, 1.2 / k);
-    pen.setLineDash(mark === "near-miss" ? [3, 3] : []);
+    const look = MARKS[mark] || MARKS.matched;
+    pen.strokeStyle = roles[look.line];
+    pen.lineWidth = Math.max(look.width, 1.2 / k);
+    pen.setLineDash(look.dash);
     pen.stroke();
     pen.setLineDash([]);
   }
@@ -149,7 +143,7 @@ export function paintLines({ pen, picture, palette, k, lit }, findAreas) {
   /** @type {Map<string, Area> | null} */
   let areas = null;
   const { edges } = picture;
-  const many = edges.reduce((sum, edge) => sum + edge.pairs.length / 2, 0) > MAX_LINES;
+  const many = edges.reduce((sum, edge) => sum + edge.pairs.length / 2, 0) > READ.each;
   for (const edge of edges) {
     const { source, target, pairs } = edge;
     const around = edge.bends.length > 1;
@@ -159,7 +153,7 @@ export function paintLines({ pen, picture, palette, k, lit }, findAreas) {
       if (!touched) continue;
       if (around) polyline(pen, edge.bends);
       else curve(pen, areaOf(source), areaOf(target));
-      pen.lineWidth = Math.min(5, 1.4 + 0.5 * Math.log2(Math.max(1, edge.count)));
+      pen.lineWidth = Math.min(READ.most, READ.many + READ.more * Math.log2(Math.max(1, edge.count)));
     } else {
       areas ??= findAreas();
       for (let at = 0; at + 1 < pairs.length; at += 2) {
@@ -168,10 +162,11 @@ export function paintLines({ pen, picture, palette, k, lit }, findAreas) {
         const [from, to] = [areas.get(one), areas.get(other)];
         if (from && to && from !== to) curve(pen, from, to);
       }
-      pen.lineWidth = Math.max(lit ? 1.8 : 1.1, 0.8 / k);
+      pen.lineWidth = Math.max(lit ? 1.8 : READ.width, 0.8 / k);
     }
-    pen.strokeStyle = edge.read ? (edge.copied ? palette.roles.copyLine : palette.roles.viewLine) : palette.roles.edge;
-    pen.globalAlpha = lit ? 1 : edge.read ? 0.75 : 0.5;
+    const role = edge.read ? (edge.copied ? "copyLine" : "viewLine") : "edge";
+    pen.strokeStyle = palette.roles[role];
+    pen.globalAlpha = lit ? 1 : READS[role];
     pen.stroke();
   }
   pen.globalAlpha = 1;
@@ -191,7 +186,7 @@ const areaOf = ({ x, y, w, h }) => ({ x: x - w / 2, y: y - h / 2, w, h });
 /** From the right side of one area to the left side of another. @param {any} pen @param {Area} a @param {Area} b */
 function curve(pen, a, b) {
   const [x1, y1, x2, y2] = [a.x + a.w, a.y + a.h / 2, b.x, b.y + b.h / 2];
-  const bend = Math.max(12, Math.abs(x2 - x1) / 2);
+  const bend = Math.max(READ.bend, Math.abs(x2 - x1) / 2);
   pen.moveTo(x1, y1);
   pen.bezierCurveTo(x1 + bend, y1, x2 - bend, y2, x2, y2);
 }
@@ -200,7 +195,7 @@ function curve(pen, a, b) {
 function polyline(pen, points) {
   pen.moveTo(points[0].x, points[0].y);
   for (let at = 1; at + 1 < points.length; at += 1) {
-    pen.arcTo(points[at].x, points[at].y, points[at + 1].x, points[at + 1].y, 5);
+    pen.arcTo(points[at].x, points[at].y, points[at + 1].x, points[at + 1].y, READ.corner);
   }
   const last = points[points.length - 1];
   pen.lineTo(last.x, last.y);

@@ -6,6 +6,9 @@ import { escaped } from "../shared/svg_file.js";
 /** Text anchors by the alignment of a canvas. */
 const ANCHORS = { left: "start", center: "middle", right: "end" };
 
+/** Opacities and widths of lines need two decimals. @param {number} value */
+const fine = (value) => String(Math.round(value * 100) / 100);
+
 export function svgPen() {
   /** @type {string[]} */
   const elements = [];
@@ -21,11 +24,11 @@ export function svgPen() {
     path += command + numbers.map(short).join(" ");
     [atX, atY] = numbers.slice(-2);
   };
-  const alpha = () => (pen.globalAlpha < 1 ? ` opacity="${short(pen.globalAlpha)}"` : "");
+  const alpha = () => (pen.globalAlpha < 1 ? ` opacity="${fine(pen.globalAlpha)}"` : "");
   /** @param {string} d */
   const strokeOf = (d) => {
     const dashes = dash.length ? ` stroke-dasharray="${dash.join(" ")}"` : "";
-    const line = ` stroke="${pen.strokeStyle}" stroke-width="${short(pen.lineWidth)}"${dashes}`;
+    const line = ` stroke="${pen.strokeStyle}" stroke-width="${fine(pen.lineWidth)}"${dashes}`;
     elements.push(`<path fill="none"${line}${alpha()} d="${d}"/>`);
   };
   /** @param {string} d */

@@ -5,6 +5,7 @@ import { ease, frameOf, unframe } from "../shared/timing.js";
 import { short } from "../picture/shapes.js";
 import { layHulls } from "../picture/tags.js";
 import { allCells } from "../plates/cells.js";
+import { PLATES } from "../plates/look.js";
 import { makeDocking } from "../plates/docking.js";
 import { labelElement, layLabel } from "../plates/labels.js";
 import { NO_LENS, doneBefore, lensHull } from "../plates/lens.js";
@@ -28,7 +29,7 @@ import { hullElement } from "./svg_lines.js";
 
 /** How long matches are outlined before they are rewritten, and how long cells move. */
 const [HOLD_MS, MERGE_MS] = [750, 560];
-/** Size of the words of a tag in the picture. */
+/** Size of the words of a tag in a graph. */
 const TAG = 11;
 
 /**
@@ -191,7 +192,7 @@ export function platesScene(make, palette) {
 
   /** Tags are as large on the screen as the words of plates. */
   function layTags() {
-    const size = Math.max(1, text / (TAG * camera.k));
+    const size = Math.max(PLATES.tag, text / camera.k) / TAG;
     for (const { tag, place } of hulls) tag?.setAttribute("transform", `${place} scale(${short(size)})`);
   }
 

@@ -1,0 +1,83 @@
+"""Words and half bars of plates as SVG elements: the same as `labels.js` and `bars.js` in `widgets/js/plates/` draw."""
+
+from collections.abc import Iterator, Sequence
+
+from explorer.views.lines import Place
+from explorer.views.plates.pen import Rect, path, rectangle, words
+from explorer.views.plates.words import clip
+from widgets.plate_look import PLATES
+from widgets.schema import HalfBarView, NodeView, PlateView
+from widgets.theme import LANES
+
+TITLE, LINES, BARS, WORDS = PLATES["title"], PLATES["lines"], PLATES["bars"], PLATES["words"]
+ROOM_MARGIN = 12.0
+"""How much narrower than its room a title may be."""
+WORD_KINDS = ("calls", "news", "line", "line")
+
+STYLE = "".join(
+    f".x-view text.x-plate-{kind}{{font-size:{look['size']:g}px;font-weight:{look['weight']};"
+    f"font-style:{look['style']};fill:var(--{look['ink']});text-anchor:middle;paint-order:stroke;"
+    f"stroke:var(--ground);stroke-width:{PLATES['halo']:g}px;stroke-linejoin:round}}\n"
+    for kind, look in WORDS.items()
+)
+
+
+def label_elements(node: NodeView, plate: PlateView, rect: Rect) -> list[str]:
+    """Return the half bars of a plate, its title above and the lines below."""
+    left, top, width, height = rect
+    middle, bottom = left + width / 2, top + height
+    bars, line = plate.get("times", []), WORDS["line"]["size"]
+    title = words("title", middle, top - _above(plate), clip(node["title"], "title", plate["room"]))
+    below = bottom + (_height_of_bars(bars) or LINES["below"]) + line
+    lines = [
+        words(kind, middle, below + number * line * LINES["height"], clip(text, kind, plate["room"]))
+        for number, (kind, text) in enumerate(_words_below(plate))
+    ]
+    return [*_bar_elements(bars, middle, bottom), title, *lines]
+
+
+def word_rects(nodes: Sequence[NodeView], places: Sequence[Place]) -> list[tuple[float, float, float, float]]:
+    """Return left, top, right and bottom of the titles of plates, and of the words below them."""
+    found: list[tuple[float, float, float, float]] = []
+    for node, (x, y, width, height) in zip(nodes, places, strict=True):
+        if "plate" in node:
+            half = max(width, node["plate"]["room"] - ROOM_MARGIN) / 2
+            title = y - height / 2 - _above(node["plate"]) + 3
+            top = y + height / 2 + LINES["below"]
+            lines = LINES["height"] * WORDS["line"]["size"] * len(_words_below(node["plate"]))
+            found.append((x - half, title - WORDS["title"]["size"] - 3, x + half, title))
+            found.append((x - half, top, x + half, top + lines))
+    return found
+
+
+def _above(plate: PlateView) -> float:
+    """Return how far the title is above the cells."""
+    return TITLE["above"] if plate["gap"] else TITLE["above_sheets"]
+
+
+def _words_below(plate: PlateView) -> list[tuple[str, str]]:
+    """Return the lines of text below a plate, each with its look."""
+    below = (plate["calls"], plate["news"], plate["shape"], plate["reads"])
+    return [(kind, text) for kind, text in zip(WORD_KINDS, below, strict=True) if text][: LINES["most"]]
+
+
+def _height_of_bars(bars: Sequence[HalfBarView]) -> float:
+    """Return the room that the bars take below the cells; 0 without bars."""
+    return BARS["off"] + len(bars) * (BARS["thick"] + BARS["gap"]) if bars else 0.0
+
+
+def _bar_elements(bars: Sequence[HalfBarView], middle: float, bottom: float) -> Iterator[str]:
+    """Return a track and a bar for each lane, below the cells of a plate, which end at `bottom`."""
+    for number, bar in enumerate(bars):
+        top = bottom + BARS["off"] + number * (BARS["thick"] + BARS["gap"])
+        yield bar_element(bar["lane"], middle - BARS["length"] / 2, top, BARS["length"], bar["share"])
+
+
+def bar_element(lane: str, left: float, top: float, length: float, share: float) -> str:
+    """Return the bar of a lane on its track; that of a recorded run has an outline."""
+    own = rectangle((left, top, max(1.0, share * length), BARS["thick"]))
+    role = LANES[lane].line
+    parts = [path(rectangle((left, top, length, BARS["thick"])), fill="line")]
+    if LANES[lane].recorded:
+        return "".join([*parts, path(own, fill=role, opacity=BARS["recorded"]), path(own, stroke=role)])
+    return "".join([*parts, path(own, fill=role, stroke=role)])

@@ -1,0 +1,125 @@
+"""Sizes, strokes and words' styles of plates, from `theme.json`; `js/plates/look.js` reads the same table."""
+
+import json
+from collections.abc import Mapping
+from typing import TypedDict
+
+from widgets.theme import FILE
+
+
+class WordLook(TypedDict):
+    """The font of some words, and the role of their colour."""
+
+    size: float
+    weight: int
+    style: str
+    ink: str
+
+
+class TitleLook(TypedDict):
+    """Distance of a title from separate cells, and from the sheets of a folded layer."""
+
+    above: float
+    above_sheets: float
+
+
+class LinesLook(TypedDict):
+    """The lines below a plate: their distance from the cells, their height in parts of the font size, how many."""
+
+    below: float
+    height: float
+    most: int
+
+
+class CellLook(TypedDict):
+    """Strokes of a cell and of a slice, and the largest radius of a corner.
+
+    A smaller cell than `round` has no round corners, one smaller than `parted` no stroke, a slice smaller than twice
+    that no stroke, and one smaller than `numbered` times the size of a number has no number.
+    """
+
+    stroke: float
+    slice: float
+    corner: float
+    round: float
+    parted: float
+    number: float
+    numbered: float
+
+
+class SheetsLook(TypedDict):
+    """How far the sheets behind a folded layer are moved, and their opacity."""
+
+    far: float
+    near: float
+    fill: float
+    stroke: float
+
+
+class MarkLook(TypedDict):
+    """The outline of a marked cell; `line` is a role."""
+
+    line: str
+    width: float
+    dash: list[float]
+
+
+class ReadLook(TypedDict):
+    """The width of a line between cells, and its bend; a line for n reads is as wide as many + more log2(n).
+
+    Beyond `each` reads in a picture, a line connects plates, not their cells, except at the cell at the pointer.
+    """
+
+    width: float
+    bend: float
+    corner: float
+    many: float
+    more: float
+    most: float
+    each: int
+
+
+class BarsLook(TypedDict):
+    """The longest half bar, its distance from the cells, its height, the gap, and the opacity of recorded times."""
+
+    length: float
+    off: float
+    thick: float
+    gap: float
+    recorded: float
+
+
+class LinkLook(TypedDict):
+    """The line of a missed fold."""
+
+    width: float
+    dash: list[float]
+
+
+class PlateLook(TypedDict):
+    """How plates look."""
+
+    words: Mapping[str, WordLook]
+    """`title`, `calls`, `news`, `line` (below a plate), `reason` (of a missed fold)."""
+    title: TitleLook
+    lines: LinesLook
+    cell: CellLook
+    sheets: SheetsLook
+    frame: float
+    marks: Mapping[str, MarkLook]
+    cross: float
+    """The largest cross in a cell that lost a conflict."""
+    reads: Mapping[str, float]
+    """The opacity of the lines between cells, by role."""
+    read: ReadLook
+    bars: BarsLook
+    link: LinkLook
+    halo: float
+    """Width of the ground around words."""
+    tint: float
+    """Opacity of the inside of an outline."""
+    tag: float
+    """Size of the name of a match."""
+
+
+PLATES: PlateLook = json.loads(FILE.read_text(encoding="utf-8"))["plates"]
