@@ -18,7 +18,7 @@ NARROW, BOLD = 0.62, 0.62
 TAG = 11.0
 """Size of the name of a match."""
 
-STYLE = """.x-graph text{dominant-baseline:central}
+STYLE = """.x-graph text,.x-view text.x-tag{dominant-baseline:central}
 .x-view text.x-box-title{font-size:12.5px;font-weight:600}
 .x-view text.x-box-detail{font-size:11px;opacity:.86}
 .x-symbol{fill:none;stroke-width:1.7;stroke-linecap:round;stroke-linejoin:round}
@@ -74,16 +74,24 @@ def tag_element(hull: HullView, *, size: float = TAG) -> str:
     if "tag" not in hull:
         return ""
     style, (x, y) = HULLS[hull["kind"]], hull["tag"]
-    words = clip(hull["label"] or hull["kind"], TAG, 260)
+    words = _tag_words(hull)
     line = css(style.line)
     scale = f" scale({size / TAG:.3g})" if size != TAG else ""
-    width = 24 + width_of(words, TAG)
     return (
-        f'<g transform="translate({x:g} {y:g}){scale}"><rect class="x-tag-frame" width="{width:.5g}" '
+        f'<g transform="translate({x:g} {y:g}){scale}"><rect class="x-tag-frame" width="{tag_width(hull):.5g}" '
         f'height="18" rx="9" style="fill:var(--panel);stroke:{line}" stroke-width="1.3"/>'
         f'<text class="x-tag x-corner" x="10" y="9.5" style="fill:{line}">{escape(style.sign)}</text>'
         f'<text class="x-tag" x="18" y="9.5">{escape(words)}</text></g>'
     )
+
+
+def tag_width(hull: HullView, *, size: float = TAG) -> float:
+    """Return the estimated width of the name of a match."""
+    return size / TAG * (24 + width_of(_tag_words(hull), TAG))
+
+
+def _tag_words(hull: HullView) -> str:
+    return clip(hull["label"] or hull["kind"], TAG, 260)
 
 
 def _edge(edge: EdgeView, spots: Mapping[str, Spot]) -> str:

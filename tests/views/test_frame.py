@@ -4,6 +4,7 @@ from typing import Any
 
 from explorer.views import Picture, picture
 from explorer.views.frame import frames_of
+from explorer.views.graph_svg import tag_width
 from tests.views.showing import every_step, index_of
 
 
@@ -25,7 +26,7 @@ def test_each_state_has_its_own_frame():
 
 def test_a_picture_without_boxes_has_a_frame_too():
     made = picture(index_of("conflict"), 3)
-    view: Any = {**made.view, "nodes": [], "width": 24.0, "height": 24.0}
+    view: Any = {**made.view, "nodes": [], "hulls": [], "width": 24.0, "height": 24.0}
     (frame,) = frames_of(Picture(view, made.coordinates[:0]))
     assert (frame.places, frame.width, frame.height) == ([], 160, 60)
 
@@ -36,3 +37,10 @@ def test_the_name_of_a_match_above_all_boxes_is_in_the_frame():
     tags = [hull.get("tag", [0.0, 0.0]) for hull in made.view["hulls"]]
     assert min(y for _, y in tags) < 0
     assert all(x - frame.left >= 6 and y - frame.top >= 6 for x, y in tags)
+
+
+def test_the_frame_holds_the_names_of_matches_at_the_right_edge():
+    (frame,) = frames_of(picture(index_of("conflict"), 3, "before", group_by="plates"))
+    ends = [hull["tag"][0] + tag_width(hull, size=12) for hull in frame.view["hulls"] if "tag" in hull]
+    assert max(ends) > frame.view["width"]
+    assert frame.left + frame.width >= max(ends)
