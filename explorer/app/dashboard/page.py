@@ -316,7 +316,7 @@ def make_page(library: Library, default: ViewState | None = None) -> pmui.Page:
         theme_config=THEMES,
         busy_indicator=None,
         sx=HEADER_STYLE,
-        template=page_template(),
+        template=page_template((pmui.Page, GraphPane, StepsPane, BrowserHost)),
     )
     with edit_readonly(page):  # otherwise every action of a reader is sent to the pages of all readers, twice
         page.busy = False

@@ -59,19 +59,20 @@ def serve(options: ServeOptions) -> None:
         websocket_origin=[f"{host}:{options.port}" for host in hosts],
         websocket_max_message_size=2 * MAX_UPLOAD_BYTES,
     )
-    _add_front_page(server, Library(options.folder, options.files))
+    add_handlers(server, Library(options.folder, options.files))
     if options.show:
         server.io_loop.add_callback(server.show, options.path)
     server.start()
     server.io_loop.start()
 
 
-def _add_front_page(server: "Server", library: Library) -> None:
-    """Answer requests of `/` without a query by the front page; all others by the dashboard."""
-    from tornado.routing import Matcher, Rule
+def add_handlers(server: "Server", library: Library) -> None:
+    """Answer requests of `/` without a query by the front page; all others by the dashboard, its head first."""
+    from tornado.routing import Matcher, PathMatches, Rule
     from tornado.web import RequestHandler
 
     from explorer.app.dashboard.cards import load_cards
+    from explorer.app.dashboard.early_head import EarlyHeadHandler
     from explorer.app.dashboard.front_page import POLICY, front_page_html
 
     class WithoutQuery(Matcher):
@@ -83,7 +84,9 @@ def _add_front_page(server: "Server", library: Library) -> None:
             self.set_header("Content-Security-Policy", POLICY)
             self.write(front_page_html(library, load_cards()))
 
-    server._tornado.add_handlers(".*", [Rule(WithoutQuery(), FrontPage)])
+    context = {"application_context": server._tornado.applications["/"], "bokeh_websocket_path": "/ws"}
+    rules = [Rule(WithoutQuery(), FrontPage), Rule(PathMatches("/"), EarlyHeadHandler, context)]
+    server._tornado.add_handlers(".*", rules)
 
 
 def host_names(address: str) -> tuple[str, ...]:

@@ -1,9 +1,10 @@
 """The look of the page: its themes, its header, and its head, which sets the theme before anything is drawn."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jinja2 import Template
+from panel.custom import ReactiveESM
 from panel_material_ui.base import BASE_TEMPLATE
 
 from widgets.theme import DARK, FONT, LIGHT
@@ -70,8 +71,22 @@ html[data-theme] body { background: inherit; }
 </style>
 """
 
+MODULES = """
+<script>
+// The browser imports modules of this server itself and caches their compiled code; Panel's polyfill parses copies.
+{
+  const polyfill = window.importShim;
+  const load = (name, ...more) =>
+    name.startsWith("./") ? import(new URL(name, document.baseURI)) : polyfill(name, ...more);
+  window.importShim = Object.assign(load, polyfill);
+  for (const name of {{ modules | tojson }}) load(name);
+}
+</script>
+"""
 
-def page_template() -> Template:
-    """Return the template of a page with this head."""
-    text = f"{{% extends base_template %}}{{% block postamble %}}{HEAD}{{{{ super() }}}}{{% endblock %}}"
-    return BASE_TEMPLATE.environment.from_string(text, globals={"base_template": BASE_TEMPLATE})
+
+def page_template(components: Sequence[type[ReactiveESM]]) -> Template:
+    """Return the template of a page with this head, which starts to load the modules of these components."""
+    text = f"{{% extends base_template %}}{{% block postamble %}}{HEAD}{MODULES}{{{{ super() }}}}{{% endblock %}}"
+    modules = [component._render_esm(server=True) for component in components]
+    return BASE_TEMPLATE.environment.from_string(text, globals={"base_template": BASE_TEMPLATE, "modules": modules})

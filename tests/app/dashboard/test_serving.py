@@ -1,12 +1,15 @@
 """The server listens on this machine only by default, and a port in use is an error."""
 
+import asyncio
 import socket
 from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
 
-from explorer.app.dashboard.serving import LOCAL, ServeOptions, check_port, free_port, serve
+from explorer.app.dashboard.early_head import END, RELOAD, EarlyHeadHandler
+from explorer.app.dashboard.serving import LOCAL, ServeOptions, add_handlers, check_port, free_port, serve
+from explorer.app.session.library import Library
 from explorer.app.session.view_state import ViewState
 from explorer.errors import CircuitError
 
@@ -71,3 +74,43 @@ def test_the_browser_opens_what_was_named_or_else_the_front_page(monkeypatch: py
     opened = [serve_options(monkeypatch, ServeOptions(state, 5099))["opened"] for state in (ViewState(), None)]
     assert opened == [["/?circuit=digits"], ["/"]]
     assert serve_options(monkeypatch, ServeOptions(None, 5099, show=False))["opened"] == []
+
+
+def test_the_head_of_the_last_page_is_sent_before_the_session_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    import panel as pn
+    from panel.io.server import get_server
+    from tornado.httpclient import AsyncHTTPClient
+
+    monkeypatch.setattr(EarlyHeadHandler, "known_head", "")
+    happened: list[str] = []
+    flush = EarlyHeadHandler.flush
+
+    def flush_and_note(handler: EarlyHeadHandler, **more: Any) -> Any:
+        happened.append("sent")
+        return flush(handler, **more)
+
+    monkeypatch.setattr(EarlyHeadHandler, "flush", flush_and_note)
+
+    def make() -> Any:
+        happened.append("made")
+        return pn.pane.HTML("page")
+
+    async def ask() -> list[str]:
+        port = free_port()
+        server = get_server({"/": make}, port=port, address=LOCAL)
+        add_handlers(server, Library())
+        server.start()
+        pages: list[str] = []
+        for number in range(3):
+            if number == 2:
+                EarlyHeadHandler.known_head = "<html><head>an extension was loaded since"
+            response = await AsyncHTTPClient().fetch(f"http://{LOCAL}:{port}/?circuit=digits")
+            pages.append(response.body.decode())
+        server.stop()
+        return pages
+
+    first, second, other = asyncio.run(ask())
+    assert happened[:5] == ["made", "sent", "sent", "made", "sent"]
+    assert (first.count(END), second.count(END)) == (1, 1)
+    assert second.rstrip().endswith("</html>")
+    assert other.endswith(RELOAD)

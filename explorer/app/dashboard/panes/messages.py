@@ -40,7 +40,7 @@ class Messages:
         self.job = line(self.progress, self.bar, self.cancel)
         for part in (self.message, self.job):
             part.param.update(flex_wrap="nowrap", visible=False)
-        self.view = pn.Column(self.message, self.job, visible=False, margin=0, styles=TOAST)
+        self.view = pn.Column(visible=False, margin=0, styles=TOAST)
 
     def show(self, text: str, tone: str, report: str) -> None:
         """Show a message until it is closed; an error is announced assertively, a note politely."""
@@ -77,7 +77,11 @@ class Messages:
         self._update_visibility()
 
     def _update_visibility(self) -> None:
-        self.view.visible = self.message.visible or self.job.visible
+        """Place what is visible: parts that are not on the page do not delay its loading."""
+        shown = [part for part in (self.message, self.job) if part.visible]
+        if self.view.objects != shown:
+            self.view[:] = shown
+        self.view.visible = bool(shown)
 
 
 def _words() -> pn.pane.HTML:
