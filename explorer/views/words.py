@@ -52,8 +52,8 @@ def list_text(items: Sequence[object], limit: int = 12) -> str:
 def ordinal(number: int) -> str:
     """Return an ordinal number.
 
-    >>> ordinal(1), ordinal(2), ordinal(13), ordinal(22)
-    ('1st', '2nd', '13th', '22nd')
+    >>> [ordinal(number) for number in (1, 2, 3, 4, 11, 12, 22, 113)]
+    ['1st', '2nd', '3rd', '4th', '11th', '12th', '22nd', '113th']
     """
     if number % 100 in (11, 12, 13):
         return f"{number}th"

@@ -16,6 +16,8 @@ class EntryView(PartView):
     """A box that a rule looks for, with the questions that the matcher asks of it."""
 
     questions: list[str]
+    place: str
+    """Its place in the pattern: `1st`, which does not read as a count."""
 
 
 class RuleView(TypedDict):
@@ -65,6 +67,14 @@ class LensView(TypedDict):
     count: int
     """How many there are; more than `attempts` if there are too many to show them one by one."""
     attempts: list[AttemptView]
+    noun: str
+    """`Match` or `Near miss`: before the number of an attempt."""
+    first: int
+    """The number of the first attempt among all matches of the picture, or among all near misses."""
+    total: int
+    """How many matches, or near misses, the picture has."""
+    stop: str
+    """The number of the hull among them, and its name: `stop 2 of 4: SumCollapse: 2 matches`."""
     verdict: NotRequired[str]
     """The verdict of all attempts, if they have the same."""
     sign: NotRequired[str]

@@ -13,14 +13,15 @@ from explorer.app.session.library import Library
 from explorer.templates import gallery
 from explorer.views import plural
 from widgets.schema import ThumbnailView
-from widgets.theme import DARK, LIGHT
+from widgets.theme import DARK, KINDS, LIGHT
 
 TITLE = "Circuit Explorer"
 INTRODUCTION = (
     "A compiler for probabilistic circuits that you can watch. Each card shows a circuit before and after it is "
     "compiled: a separate square is a layer that PyTorch calls by itself, a framed block is many layers in one call."
 )
-KINDS = {"input": "input layer", "sum": "sum", "product": "product", "fused": "fused layer"}
+SHOWN = ("input", "sum", "product", "fused")
+"""The kinds of layers in the legend."""
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'"
 )
@@ -68,7 +69,7 @@ def front_page_html(library: Library, cards: Mapping[str, Card]) -> str:
 <main>
 <h1>{TITLE}</h1>
 <p>{INTRODUCTION}</p>
-<ul class="legend" aria-label="Colours">{"".join(map(_legend_html, KINDS.items()))}</ul>
+<ul class="legend" aria-label="Colours">{"".join(map(_legend_html, SHOWN))}</ul>
 {f'<p class="files">Files: {links}</p>' if files else ""}
 <ul class="cards">{shown}</ul>
 </main>
@@ -105,10 +106,9 @@ def _svg(drawing: ThumbnailView, label: str) -> str:
     return f'<svg {size} role="img" aria-label="{label}">{shapes}</svg>'
 
 
-def _legend_html(kind: tuple[str, str]) -> str:
-    role, words = kind
-    square = f'<rect width="14" height="14" fill="var(--{role})"/>'
-    return f'<li><svg width="14" height="14" aria-hidden="true">{square}</svg>{words}</li>'
+def _legend_html(kind: str) -> str:
+    square = f'<rect width="14" height="14" fill="var(--{kind})"/>'
+    return f'<li><svg width="14" height="14" aria-hidden="true">{square}</svg>{KINDS[kind].words}</li>'
 
 
 def _address(**values: str) -> str:
@@ -116,6 +116,6 @@ def _address(**values: str) -> str:
 
 
 def _colours() -> str:
-    roles = (*KINDS, "operator", "leaf", "fg", "muted", "line", "panel", "accent")
+    roles = (*SHOWN, "operator", "leaf", "fg", "muted", "line", "panel", "accent")
     light, dark = (";".join(f"--{role}:{theme[role]}" for role in roles if role in theme) for theme in (LIGHT, DARK))
     return f"html[data-theme]{{{light}}}html[data-theme=dark]{{{dark}}}"

@@ -3,17 +3,8 @@
 from collections.abc import Iterable, Sequence
 
 from widgets.schema import EdgeView, LegendItem, LinkView, NodeView
+from widgets.theme import KINDS
 
-KINDS = {
-    "input": "input",
-    "sum": "sum",
-    "product": "product",
-    "fused": "fused layer",
-    "matmul": "matrix product, convolution",
-    "view": "moves numbers, computes none",
-    "operator": "other operator",
-    "leaf": "leaf",
-}
 MARKS = {
     "matched": "part of a match",
     "new": "made by this step",
@@ -27,7 +18,7 @@ def plates_legend(nodes: Sequence[NodeView], edges: Sequence[EdgeView], coloured
     plates = [node["plate"] for node in nodes if "plate" in node]
     kinds = {node["kind"] for node in nodes}
     marks = {mark for plate in plates for mark in plate.get("marks", {})}
-    items = [] if coloured else _items("cell", ((kind, text) for kind, text in KINDS.items() if kind in kinds))
+    items = [] if coloured else _items("cell", ((name, kind.words) for name, kind in KINDS.items() if name in kinds))
     if any(plate["gap"] for plate in plates):
         items += _items("cell", [("apart", "apart: each is a call")])
     if any(not plate["gap"] for plate in plates):

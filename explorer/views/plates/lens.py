@@ -5,6 +5,7 @@ Questions and reasons are those of the matcher, which the trace has.
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from explorer.trace import MatchFound, MatchLost, MatchRefused, Refusal, RefusalKind, RuleDescription, WhatIf
 from explorer.views.hulls import Stop, near_miss_nodes, stops_of
@@ -26,18 +27,47 @@ MAX_LINES = 20
 NODE = re.compile(r"\bnode (\d+)\b")
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a stop is among all stops with matches, or with near misses."""
+
+    noun: str
+    first: int
+    total: int
+    stop: str
+
+
 def lens_hulls(index: TraceIndex, step: int, pattern: str | None) -> tuple[list[HullView], list[HullView]]:
     """Return the hulls of the state before a step with their lenses, and those of the near misses of other patterns."""
     drawn, others = stops_of(index, step, pattern)
-    with_lens = [[_with_lens(index, step, stop) for stop in stops] for stops in (drawn, others)]
+    places = _places([*drawn, *others])
+    with_lens = [
+        [_with_lens(index, step, stop, places[stop.view["id"]]) for stop in stops] for stops in (drawn, others)
+    ]
     return with_lens[0], with_lens[1]
 
 
-def _with_lens(index: TraceIndex, step: int, stop: Stop) -> HullView:
-    return {**stop.view, "lens": _lens(index, step, stop)}
+def _with_lens(index: TraceIndex, step: int, stop: Stop, place: _Place) -> HullView:
+    return {**stop.view, "lens": _lens(index, step, stop, place)}
 
 
-def _lens(index: TraceIndex, step: int, stop: Stop) -> LensView:
+def _places(stops: Sequence[Stop]) -> dict[str, _Place]:
+    """Return the place of each stop by the id of its hull."""
+    found: dict[str, _Place] = {}
+    misses = [stop for stop in stops if stop.view["kind"] == "near-miss"]
+    matches = [stop for stop in stops if stop.view["kind"] != "near-miss"]
+    for noun, alike, shown in (("Match", matches, MAX_ATTEMPTS), ("Near miss", misses, MAX_NEAR_MISSES)):
+        total, first = sum(len(stop.attempts) for stop in alike), 1
+        for number, stop in enumerate(alike, start=1):
+            count = len(stop.attempts)
+            cut = f" (the first {shown:,} one by one)" if count > shown else ""
+            words = f"stop {number:,} of {len(alike):,}: {stop.view['label']}{cut}"
+            found[stop.view["id"]] = _Place(noun, first, total, words)
+            first += count
+    return found
+
+
+def _lens(index: TraceIndex, step: int, stop: Stop, place: _Place) -> LensView:
     first = stop.attempts[0]
     if isinstance(first, MatchRefused):
         attempts = [
@@ -48,6 +78,10 @@ def _lens(index: TraceIndex, step: int, stop: Stop) -> LensView:
             "rule": rule,
             "count": len(stop.attempts),
             "attempts": attempts,
+            "noun": place.noun,
+            "first": place.first,
+            "total": place.total,
+            "stop": place.stop,
             "sign": _sign(first.refusal),
             "what_if": _what_if(index, step, first),
         }
@@ -59,6 +93,10 @@ def _lens(index: TraceIndex, step: int, stop: Stop) -> LensView:
         "count": len(stop.attempts),
         "verdict": _outcome(index, step, first),
         "attempts": [_match(index, step, match, conflicts.get(match.number)) for match in matches],
+        "noun": place.noun,
+        "first": place.first,
+        "total": place.total,
+        "stop": place.stop,
     }
     rewrite = next((one for one in index.step(step).applied if one.number == first.number), None)
     if rewrite is not None and not rewrite.parameter_path:

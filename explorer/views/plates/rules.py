@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from explorer.trace import RefusalKind, RuleDescription, type_title
 from explorer.views.index import TraceIndex, cached
+from explorer.views.words import ordinal
 from widgets.schema import EntryView, HullView, NodeKind, PartView, RuleView
 
 ACCEPTED = RefusalKind.DECLINED.ask().text
@@ -28,8 +29,13 @@ def _rule(index: TraceIndex, name: str) -> RuleView:
     """Return the small picture of a rule: what it looks for, what it makes, and the questions at each entry."""
     rule = index.rules[name]
     finds: list[EntryView] = [
-        {"title": type_title(entry), "kind": _kinds(index).get(entry, "operator"), "questions": questions}
-        for entry, questions in zip(rule.entries, _questions(rule), strict=True)
+        {
+            "title": type_title(entry),
+            "kind": _kinds(index).get(entry, "operator"),
+            "questions": questions,
+            "place": ordinal(number),
+        }
+        for number, (entry, questions) in enumerate(zip(rule.entries, _questions(rule), strict=True), start=1)
     ]
     return {"name": name, "meaning": rule.doc, "finds": finds, "makes": _makes(index, name)}
 

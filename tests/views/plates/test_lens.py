@@ -55,6 +55,27 @@ def test_a_conflict_has_both_sides_and_the_reason_of_the_winner():
     assert "made" not in lost
 
 
+def test_matches_are_numbered_through_all_stops_and_near_misses_on_their_own(monkeypatch):
+    monkeypatch.setattr(lens, "MAX_NEAR_MISSES", 1)
+    view = before(index_of("near-misses"), 3)
+    shown = [hull["lens"] for hull in (*view["hulls"], *view.get("misses", ())) if "lens" in hull]
+    places = [(one["noun"], one["first"], one["total"], one["stop"]) for one in shown]
+    assert [place for place in places if place[0] == "Match"] == snapshot(
+        [
+            ("Match", 1, 6, "stop 1 of 3: CategoricalLogSoftmax: 4 matches"),
+            ("Match", 5, 6, "stop 2 of 3: SumCollapse"),
+            ("Match", 6, 6, "stop 3 of 3: Candecomp"),
+        ]
+    )
+    assert [place for place in places if place[0] == "Near miss"][:3] == snapshot(
+        [
+            ("Near miss", 1, 26, "stop 1 of 21: Candecomp: 1 near miss"),
+            ("Near miss", 2, 26, "stop 2 of 21: Candecomp: 2 near misses (the first 1 one by one)"),
+            ("Near miss", 4, 26, "stop 3 of 21: SumCollapse: 1 near miss"),
+        ]
+    )
+
+
 def test_a_near_miss_stops_at_the_layer_that_refused_with_the_lines_to_blame():
     view = before(index_of("near-misses"), 3)
     (users,) = (one for one in lenses(view, "near-miss") if one.get("sign") == "feeds 2 or more layers")
@@ -108,11 +129,13 @@ def test_a_rule_is_a_small_picture_with_its_questions():
                         "is arity 1?",
                         "does it read a node?",
                     ],
+                    "place": "1st",
                 },
                 {
                     "title": "Hadamard",
                     "kind": "product",
                     "questions": ["is it a Hadamard layer?", "is it read by at most one node?", "is it not an output?"],
+                    "place": "2nd",
                 },
             ],
             "makes": [{"title": "CPT", "kind": "fused"}],

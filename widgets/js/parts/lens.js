@@ -1,6 +1,6 @@
 /** The card of the rule lens: the rule as a small picture, what it asks of each layer, and what came of it. */
 
-import { attemptOf, beatsOf, doneBefore, lensHull, numberOf, ordinal } from "../plates/lens.js";
+import { attemptOf, beatsOf, doneBefore, lensHull } from "../plates/lens.js";
 import { HULL_WORDS } from "../picture/words.js";
 import { isAsking, isNarrow, lensKey, lensOf } from "./state.js";
 
@@ -96,7 +96,7 @@ export function makeLens({ h, s, button, textButton, guard, announce }, store, s
           h("span", { class: "ce-said", text: `: ${said}` }),
         );
       });
-      const head = h("b", { text: `${ordinal(entry + 1)}: ${part.title}${bound}${failed ? " ✕" : ""}` });
+      const head = h("b", { text: `${part.place}: ${part.title}${bound}${failed ? " ✕" : ""}` });
       return h("li", {}, head, h("ul", {}, questions));
     });
   }
@@ -145,13 +145,10 @@ export function makeLens({ h, s, button, textButton, guard, announce }, store, s
       element.hidden = !attempt;
       if (!picture || !hull || !attempt) return;
       const rule = picture.rules.get(hull.lens?.rule || "") || { name: "", meaning: "", finds: [], makes: [] };
-      const at = numberOf(picture, hull, match);
       const count = (/** @type {number} */ number) => number.toLocaleString("en-US");
-      words.textContent = `${at.noun} ${count(at.number)} of ${count(at.all)}`;
-      const cut = (hull.lens?.count || 0) > (hull.lens?.attempts.length || 0);
-      place.textContent =
-        `stop ${at.stop} of ${at.stops}: ${hull.label}` +
-        (cut ? ` (the first ${hull.lens?.attempts.length} one by one)` : "");
+      const { noun = "", first = 1, total = 0, stop = "" } = hull.lens || {};
+      words.textContent = `${noun} ${count(first + match)} of ${count(total)}`;
+      place.textContent = stop;
       const before = doneBefore(picture, hull, match);
       done.hidden = !before.count || hull.kind === "near-miss";
       check.checked = state.showDone;

@@ -231,17 +231,22 @@ const readPart = (part) => ({
   title: text(record(part).title),
   kind: text(record(part).kind, "operator"),
   questions: texts(record(part).questions),
+  place: text(record(part).place),
 });
 
 /** @param {any} value @returns {import("./types.js").Lens | null} */
 function readLens(value) {
   if (!value || typeof value !== "object") return null;
-  const { rule, count, attempts, verdict, sign, saved, made, what_if } = value;
+  const { rule, count, attempts, noun, first, total, stop, verdict, sign, saved, made, what_if } = value;
   const read = list(attempts).map((attempt) => readAttempt(record(attempt), text(verdict)));
   return {
     rule: text(rule),
     count: number(count, read.length),
     attempts: read,
+    noun: text(noun),
+    first: number(first, 1),
+    total: number(total, read.length),
+    stop: text(stop),
     sign: text(sign),
     saved: number(saved),
     made: list(made).map(readPart),

@@ -10,11 +10,11 @@
  *   badges: Badge[], cameFrom: string[], numbered: string, plate: Plate | null, x: number, y: number, w: number, h: number}} Box
  * @typedef {{source: Box, target: Box, change: string, count: number, read: string, copied: number, label: string,
  *   pairs: number[], bends: Point[], points: Point[], labelAt: Point | null}} Edge  `bends`: the points that Python gives
- * @typedef {{title: string, kind: string, questions: string[]}} RulePart  the questions: of an entry that a rule looks for
+ * @typedef {{title: string, kind: string, questions: string[], place: string}} RulePart  questions and place: of an entry that a rule looks for
  * @typedef {{name: string, meaning: string, finds: RulePart[], makes: RulePart[]}} Rule
  * @typedef {{cells: number[], verdict: string, question: number, lines: number[],
  *   rival: {rule: string, cells: number[]} | null}} Attempt  a match or a near miss
- * @typedef {{rule: string, count: number, attempts: Attempt[], sign: string, saved: number, made: RulePart[],
+ * @typedef {{rule: string, count: number, attempts: Attempt[], noun: string, first: number, total: number, stop: string, sign: string, saved: number, made: RulePart[],
  *   whatIf: {text: string, matches: number[][]} | null}} Lens  `whatIf`: what the rule would match without the refusal
  * @typedef {{id: string, kind: string, boxes: Box[], label: string, reason: string, outline: string,
  *   tag: Point | null, lens: Lens | null}} Hull  `outline`: an SVG path; `tag`: the corner of its name

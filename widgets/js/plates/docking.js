@@ -2,7 +2,7 @@
 
 import { textWidth } from "../shared/measuring.js";
 import { allCells } from "./cells.js";
-import { attemptOf, beatsOf, ordinal } from "./lens.js";
+import { attemptOf, beatsOf } from "./lens.js";
 
 /**
  * @typedef {import("../shared/elements.js").Make} Make
@@ -46,11 +46,10 @@ export function makeDocking({ s }) {
 
   /**
    * The frame of an entry and its tag, by turns above and below the cell, so that those of neighbours do not meet.
-   * @param {string} title @param {number} side @param {number} entry @param {Area} area @param {number} k
+   * @param {string} words @param {number} side @param {number} entry @param {Area} area @param {number} k
    * @param {number} number of tags that the cell has on this side
    */
-  function dock(title, side, entry, area, k, number) {
-    const words = `${ordinal(entry + 1)}: ${title}`;
+  function dock(words, side, entry, area, k, number) {
     const pad = (PAD + (side ? 4 : 0)) / k;
     const frame = { x: area.x - pad, y: area.y - pad, width: area.w + 2 * pad, height: area.h + 2 * pad, rx: 4 / k };
     const width = textWidth(words, SIZE, true) + 12;
@@ -77,7 +76,8 @@ export function makeDocking({ s }) {
   /** @param {Picture} picture @param {Hull} hull @param {Attempt} attempt @param {number} k */
   function build(picture, hull, attempt, k) {
     const areas = areasOf(picture);
-    const titles = (/** @type {string} */ name) => picture.rules.get(name)?.finds.map(({ title }) => title) || [];
+    const titles = (/** @type {string} */ name) =>
+      picture.rules.get(name)?.finds.map(({ place, title }) => `${place}: ${title}`) || [];
     /** How many tags each layer has above and below. @type {Map<string, number>} */
     const tags = new Map();
     /** @param {number[]} cells @param {number} side @param {string} rule */

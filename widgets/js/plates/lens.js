@@ -13,14 +13,6 @@
 /** What the rule lens shows if no match is lit. */
 export const NO_LENS = { match: 0, beats: 0, done: false, otherwise: false };
 
-const ENDINGS = ["th", "st", "nd", "rd"];
-
-/** The place of an entry in its pattern, `1st`, which does not read as a count. @param {number} number from 1 */
-export const ordinal = (number) => {
-  const isTeen = number % 100 > 10 && number % 100 < 14;
-  return `${number}${(!isTeen && ENDINGS[number % 10]) || "th"}`;
-};
-
 /** The hull, if it is one of the picture and has a lens. @param {Picture | null} picture @param {string} id */
 export const lensHull = (picture, id) => picture?.stops.find((hull) => hull.id === id && hull.lens) || null;
 
@@ -55,20 +47,6 @@ export function beatsOf(attempt, rule, refused) {
 }
 
 const APPLIED = ["match", "winner"];
-
-/**
- * The number of a match among all matches of the picture, or of a near miss among all near misses, and that of its stop.
- * @param {Picture} picture @param {Hull} hull @param {number} match
- */
-export function numberOf({ stops }, hull, match) {
-  const isMiss = hull.kind === "near-miss";
-  const alike = stops.filter((stop) => stop.lens && (stop.kind === "near-miss") === isMiss);
-  const at = alike.indexOf(hull);
-  const counts = alike.map(({ lens }) => lens?.count || 0);
-  const before = counts.slice(0, at).reduce((sum, count) => sum + count, 0);
-  const all = counts.reduce((sum, count) => sum + count, 0);
-  return { noun: isMiss ? "Near miss" : "Match", number: before + match + 1, all, stop: at + 1, stops: alike.length };
-}
 
 /**
  * The matches before one that were applied: what became of their layers (the kind of the new layer at the root, null at the
