@@ -7,11 +7,15 @@ from explorer.trace.steps import Step
 
 
 def steps_text(steps: Sequence[Step], level: Level) -> str:
-    """One row a step: number, path, layers and folds afterwards, time, what happened; then limits and errors."""
-    rows = [("step", "path", f"{level.node}s", "folds", "ms", "what happened")]
+    """One row per step: number, path, calls and layers afterwards, time, what happened; then limits and errors.
+
+    The words are those of the page: a folded layer is one call for several layers.
+    """
+    sizes = ("calls", "layers") if level.has_circuit else (f"{level.node}s", "slices")
+    rows = [("step", "path", *sizes, "ms", "what happened")]
     for step in steps:
-        nodes, folds = map(str, step.snapshot.size)
-        rows.append((str(step.index), step.path, nodes, folds, f"{step.seconds * 1000:.1f}", step.summary))
+        sizes = tuple(map(str, step.snapshot.size))
+        rows.append((str(step.index), step.path, *sizes, f"{step.seconds * 1000:.1f}", step.summary))
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
     lines = [_line(row, widths) for row in rows]
     lines.insert(1, "-" * max(len(line) for line in lines))

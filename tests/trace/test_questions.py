@@ -268,6 +268,13 @@ def test_a_limit_that_is_reached_is_recorded():
     assert "! Stopped optimizing at the limit of 2 rounds" in str(trace)
 
 
+def test_the_steps_as_text_have_calls_and_layers_as_the_page_has_them():
+    head, _, *rows = str(explorer.record(gallery.load_named("conflict"))).splitlines()
+    assert head.split()[:4] == ["step", "path", "calls", "layers"]
+    assert rows[0].split()[:4] == ["0", "compile", "12", "12"]
+    assert rows[-1].split()[:5] == ["12", "fold/level", "2", "3", "7"]
+
+
 def test_recording_with_a_compiler_that_knows_the_circuit_is_a_typed_error():
     from explorer.compiler import TorchCompiler, record_with
     from explorer.trace import Recorder

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { rowsOf } from "../../widgets/js/parts/timeline.js";
+import { makeRowLighting } from "../../widgets/js/controls/row_lighting.js";
 import { describeBox } from "../../widgets/js/picture/words.js";
 import { barsElement, layBars } from "../../widgets/js/plates/bars.js";
 import { platesScene } from "../../widgets/js/scenes/plates.js";
@@ -168,6 +169,37 @@ const frame = (calls, times, plates = [{ kind: "sum", at: [0, 0, 9, 9], calls, m
   times,
   missing: {},
   plates,
+});
+
+test("a row of a table lights its cell: that of the layer, and after folding that of the slice", () => {
+  const row = (layer) => {
+    const attributes = { "data-node": 9, "data-slice": 1, "data-layer": layer };
+    return { getAttribute: (name) => attributes[name] ?? null, focus: () => focused.push(layer) };
+  };
+  const [focused, listeners, lit] = [[], new Map(), []];
+  const doc = { addEventListener: (type, act) => listeners.set(type, act), removeEventListener: () => {} };
+  const tell = (type, part, more) => listeners.get(type)({ composedPath: () => [part], ...more });
+  const cells = [0, 0, 1, 1, 1, 0, 1, 1];
+  for (const picture of [read(node("a", [4, 5], [4, 5], cells), b), read(node("n9", [9], [0, 0], cells, 0))]) {
+    const state = { picture, options: { main: true } };
+    makeRowLighting({ doc, guard: (act) => act }, { state, set: (news) => lit.push([news.hover, news.cell]) });
+    tell("pointermove", row(5));
+    tell("pointermove", {});
+    tell("pointermove", {});
+  }
+  assert.deepEqual(lit, [
+    ["a", 1],
+    ["", -1],
+    ["n9", 1],
+    ["", -1],
+  ]);
+  const last = row(7);
+  const first = Object.assign(row(5), { nextElementSibling: last, previousElementSibling: null });
+  const quiet = { preventDefault: () => {}, stopPropagation: () => {} };
+  tell("keydown", first, { key: "ArrowDown", ...quiet });
+  tell("keydown", first, { key: "ArrowUp", ...quiet });
+  assert.deepEqual(focused, [7]);
+  assert.deepEqual(lit.slice(4), [["n9", 1]]);
 });
 
 test("the rows of the time line are in one unit: times of a device only if each row has one", () => {

@@ -25,6 +25,7 @@ import { makeKeys } from "./controls/keys.js";
 import { makePointing } from "./controls/pointing.js";
 import { makeReaders } from "./controls/readers.js";
 import { makeRequesting } from "./controls/requesting.js";
+import { makeRowLighting } from "./controls/row_lighting.js";
 import { makeSaving } from "./controls/saving.js";
 import { makeSelecting } from "./controls/selecting.js";
 import { makeShowing } from "./controls/showing.js";
@@ -246,7 +247,12 @@ function render({ model, el }) {
   }
   const retheme = guard(() => store.set({ palette: paletteFor(doc, state.options.theme) }));
   const readers = makeReaders(ui, store, model, { camera, loading, showing, ahead, slides, closingUp, settle });
-  const closing = [onChangesTogether(model, readers), watchTheme(doc, retheme), keys.listenToPage(doc)];
+  const closing = [
+    onChangesTogether(model, readers),
+    watchTheme(doc, retheme),
+    keys.listenToPage(doc),
+    makeRowLighting(ui, store),
+  ];
   const stop = guard(requesting.stop);
   doc.addEventListener(STOPPED, stop);
   closing.push(() => doc.removeEventListener(STOPPED, stop));

@@ -20,6 +20,7 @@ from panel.util.parameters import edit_readonly
 import explorer
 from explorer.app.dashboard import page as dashboard
 from explorer.app.dashboard.page import Dashboard, make_page
+from explorer.app.dashboard.panes.tables import table_html
 from explorer.app.dashboard.panes.tools import TOOLS
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.library import Library
@@ -362,3 +363,10 @@ def test_a_closed_page_keeps_no_trace() -> None:
     made.close()
     gc.collect()
     assert trace() is None
+
+
+def test_rows_of_an_index_table_name_their_cell_and_the_first_is_a_stop_of_tab() -> None:
+    table = table_html({"columns": ["slice", "layer"], "rows": [["0", "64"], ["1", "65"]]}, slices_of=256)
+    assert '<tr data-node="256" data-slice="0" data-layer="64" tabindex="0">' in table
+    assert '<tr data-node="256" data-slice="1" data-layer="65" tabindex="-1">' in table
+    assert "<tr><th" in table_html({"columns": ["slice"], "rows": [["0"]]})

@@ -22,7 +22,10 @@ class FoldsTool(Tool):
 
     name = "folds"
     title = "Folds"
-    help = "Which layers were folded, by which key, where each slice reads its inputs, and which folds were missed."
+    help = (
+        "Which layers were folded, by which key, where each slice reads its inputs, and which folds were missed. "
+        "Point at a row to see its cell in the picture."
+    )
     supported_levels = (COMPILED,)
 
     def __init__(self, workspace: Workspace) -> None:
@@ -100,7 +103,11 @@ class FoldsTool(Tool):
         read = f"Reads by {group['read']}: {group['reason']}." if group["read"] else "Reads the data."
         self.index.object = (
             lines_html([read])
-            + table_html({"columns": table["columns"], "rows": rows}, "Inputs of each slice: (folded layer, slice)")
+            + table_html(
+                {"columns": table["columns"], "rows": rows},
+                "Inputs of each slice: (folded layer, slice)",
+                group["node"],
+            )
             + lines_html(cut)
         )
         missed = missed_folds(index)
