@@ -64,7 +64,8 @@ def _cell_of(i: int, row: Sequence[str], node: int | None) -> str:
     """The cell of a row, as attributes: only the first row is a stop of Tab, the arrow keys move from row to row."""
     if node is None:
         return ""
-    return f' data-node="{node}" data-slice="{escape(row[0])}" data-layer="{escape(row[1])}" tabindex="{0 if i == 0 else -1}"'
+    stop = 0 if i == 0 else -1
+    return f' data-node="{node}" data-slice="{escape(row[0])}" data-layer="{escape(row[1])}" tabindex="{stop}"'
 
 
 def _row(row: Sequence[str]) -> str:
