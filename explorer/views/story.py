@@ -1,4 +1,4 @@
-"""The story of a compilation: at most six scenes, each a step and one sentence made from the trace."""
+"""The story of a compilation: at most six scenes, each one sentence of the trace each, and two questions."""
 
 from collections.abc import Mapping
 from typing import Literal, get_args
@@ -10,23 +10,26 @@ from explorer.trace import Step
 from explorer.views.costs import Measurements
 from explorer.views.film import has_frame
 from explorer.views.index import TraceIndex
+from explorer.views.predicting.plates import guess_plates
 from explorer.views.scopes import node_scopes
 from explorer.views.sentences import calls_of, titles_of
 from explorer.views.words import list_text, plural, time_text
 from widgets.schema import Mode, SceneView
 
-SlidesName = Literal["", "steps", "circuit", "match", "fuse", "levels", "fold", "clock"]
+SlidesName = Literal["", "steps", "circuit", "guess-fuse", "match", "fuse", "levels", "guess-fold", "fold", "clock"]
 """What slides show: nothing, the steps, or a scene of the story."""
+GuessName = Literal["guess-fuse", "guess-fold"]
 SLIDES: tuple[SlidesName, ...] = get_args(SlidesName)
 MAX_RULES = 2
 """More rules than these are counted, not named."""
 
 
 def story(index: TraceIndex, times: Measurements | None = None) -> dict[int, list[SceneView]]:
-    """Return the scenes by step: circuit, match, fuse, levels, fold, clock.
+    """Return the scenes by step: circuit, match, fuse, levels, fold, clock; before match and fold a question.
 
     A scene about which the trace has nothing to tell is left out: `match` and `fuse` if no layers were fused, `levels`
-    and `fold` if none were folded, `clock` if nothing changed. `times` are the measured times after steps.
+    and `fold` if none were folded, `clock` if nothing changed, a question whose answer is all plates. `times` are the
+    measured times after steps.
     """
     if not index.trace.level.has_circuit:
         return {}
@@ -34,16 +37,18 @@ def story(index: TraceIndex, times: Measurements | None = None) -> dict[int, lis
     found: dict[int, list[SceneView]] = {0: [_circuit(index)]}
     fusing = _best(index, [step for step in shown if step.rewrites])
     if fusing is not None:
+        found.setdefault(fusing.index - 1, []).extend(_guess(index, fusing, "guess-fuse", _match(index, fusing)))
         found.setdefault(fusing.index, []).extend([_match(index, fusing), _fuse(index, fusing)])
     folding = _best(index, [step for step in shown if step.folds])
     if folding is not None:
         first = next(step.index for step in index.trace.steps if step.folds)
         found.setdefault(first - 1, []).append(_levels(index, first - 1))
+        found.setdefault(folding.index - 1, []).extend(_guess(index, folding, "guess-fold", _fold(index, folding)))
         found.setdefault(folding.index, []).append(_fold(index, folding))
     if fusing is not None or folding is not None:
         last = shown[-1].index
         found.setdefault(last, []).append(_clock(index, last, times or {}))
-    return dict(sorted(found.items()))
+    return {step: found[step] for step in sorted(found) if found[step]}
 
 
 def slide_at(index: TraceIndex, name: SlidesName, step: int) -> tuple[SlidesName, int, Mode]:
@@ -93,6 +98,15 @@ def _match(index: TraceIndex, step: Step) -> SceneView:
         "mode": "before",
         "sentence": f"{list_text(parts, MAX_RULES)}{lost}.",
     }
+
+
+def _guess(index: TraceIndex, step: Step, name: GuessName, answer: SceneView) -> list[SceneView]:
+    """Return the question which plates a step merges, if there is one; `answer` is the scene that tells."""
+    guess = guess_plates(index, step.index)
+    if guess is None:
+        return []
+    told = answer["sentence"]
+    return [{"name": name, "title": "Guess", "mode": "after", "sentence": told, "guess": guess}]
 
 
 def _times(count: int) -> str:

@@ -3,6 +3,7 @@ import { test } from "node:test";
 
 import { recordingModel } from "../../widgets/js/page.js";
 import { open } from "./graph.mjs";
+import { node } from "./samples.mjs";
 
 const frame = (label, calls) => ({ label, calls, sentence: `${label} leaves ${calls} calls.`, times: {} });
 const scene = (name, mode = "diff") => ({ name, title: name.toUpperCase(), mode, sentence: `About ${name}.` });
@@ -106,4 +107,44 @@ test("an exported page opens slides by ?slides, and keeps them in its address un
   const again = recordingModel(recording, { ...page, search: "?slides", hash: hashes[1] });
   assert.equal(again.get("view").slides, undefined);
   assert.equal(recordingModel(recording, { ...page, hash: "#slides=fold" }).get("view").slides, "fold");
+});
+
+test("a scene asks which plates change: nothing tells before the answer is checked, by clicks or keys", () => {
+  const guess = { question: "Which plates?", wanted: ["b"], apart: { a: "it is on level 0" } };
+  const asking = { ...scene("guess-fold", "after"), title: "Guess", sentence: "B becomes one call.", guess };
+  const picture = {
+    ...{ version: 1, step: 0, mode: "after", group_by: "plates", caption: "B will be folded." },
+    nodes: ["a", "b"].map((id) =>
+      node(id, {
+        title: id.toUpperCase(),
+        plate: { cells: [1], places: [0, 0, 1, 1], unit: [10, 10], gap: 0, room: 80 },
+      }),
+    ),
+  };
+  const { root, press, head, model, close } = shown({
+    steps: JSON.stringify([
+      { index: 0, title: "compile", frame: frame("compile", 4), scenes: [asking, scene("fold")] },
+    ]),
+    picture: JSON.stringify(picture),
+    coordinates: new Float32Array([10, 5, 20, 10, 110, 5, 20, 10]),
+    view: { slides: "guess-fold", mode: "after" },
+  });
+  const selected = () => root.of("ce-plate").map((plate) => plate.getAttribute("aria-selected"));
+  assert.match(head(), /^GuessWhich plates\? Click them/);
+  assert.ok(root.button("Check (Enter)").disabled);
+  assert.ok(!root.of("ce-foot")[0].textContent.includes("B will be folded."));
+  root.of("ce-plate")[0].dispatch("click");
+  assert.deepEqual([selected(), model.get("selection")], [["true", "false"], []]);
+  press("Enter");
+  assert.equal(head(), "GuessNot quite. Not A: it is on level 0. Missing: B (dotted). B becomes one call.");
+  assert.ok(root.of("ce-plate")[1].getAttribute("class").includes("ce-found"));
+  assert.ok(root.button("Check (Enter)").hidden);
+  press("Enter");
+  assert.equal(model.get("view").slides, "fold");
+  press("ArrowLeft");
+  assert.match(head(), /^GuessWhich plates/);
+  root.of("ce-plate")[1].dispatch("click");
+  root.button("Check (Enter)").dispatch("click");
+  assert.equal(head(), "GuessRight. B becomes one call.");
+  close();
 });

@@ -20,6 +20,7 @@ import { makeCamera } from "./controls/camera.js";
 import { makeClosingUp } from "./controls/closing_up.js";
 import { makeDockingClock } from "./controls/docking.js";
 import { makeCopying } from "./controls/copying.js";
+import { makeGuessing } from "./controls/guessing.js";
 import { makeFocusing } from "./controls/focusing.js";
 import { makeKeys } from "./controls/keys.js";
 import { makePointing } from "./controls/pointing.js";
@@ -87,7 +88,8 @@ function render({ model, el }) {
   const ahead = makeAhead(store, showing);
   const stepping = makeStepping(ui, store, saving, loading, ahead);
   const requesting = makeRequesting(store, saving, loading, stepping);
-  const selecting = makeSelecting(ui, store, saving, { root, stage, camera, lit: () => pager.words() });
+  const guessing = makeGuessing(ui, store);
+  const selecting = makeSelecting(ui, store, saving, { root, stage, camera, guessing, lit: () => pager.words() });
   const timing = makeTiming(store, saving);
   const closingUp = makeClosingUp(store, saving);
   const pointing = makePointing(ui, store, { root, stage, camera, selecting, hint, closingUp, saving });
@@ -98,7 +100,7 @@ function render({ model, el }) {
   const closeup = makeCloseup(ui, store, closingUp);
   const timeline = makeTimeline(ui, store, timing);
   const copying = makeCopying(ui, store, stage);
-  const slides = makeSlides(ui, store, saving, loading, { root, copy: copying.slideButton });
+  const slides = makeSlides(ui, store, saving, loading, { root, guessing, copy: copying.slideButton });
   const toolbar = makeToolbar(ui, store, saving, requesting.setMode);
   const search = makeSearch(ui, store, selecting);
   const strip = makeStrip(ui, store, saving);
@@ -126,6 +128,7 @@ function render({ model, el }) {
     hint,
     timing,
     slides,
+    guessing,
   });
 
   // Where they are.

@@ -28,6 +28,7 @@ from widgets.schema.details import (
 )
 from widgets.schema.film import (
     FrameView as FrameView,
+    GuessView as GuessView,
     SceneName as SceneName,
     SceneView as SceneView,
     SmallPlateView as SmallPlateView,

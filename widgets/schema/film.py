@@ -51,7 +51,17 @@ class ThumbnailView(TypedDict):
     plates: list[ThumbnailPlateView]
 
 
-SceneName = Literal["circuit", "match", "fuse", "levels", "fold", "clock"]
+SceneName = Literal["circuit", "guess-fuse", "match", "fuse", "levels", "guess-fold", "fold", "clock"]
+
+
+class GuessView(TypedDict):
+    """A question that is answered by clicking plates of the scene, and its answer."""
+
+    question: str
+    wanted: list[str]
+    """The plates to click, by id."""
+    apart: dict[str, str]
+    """Why each of the other plates is not among them."""
 
 
 class SceneView(TypedDict):
@@ -61,6 +71,8 @@ class SceneView(TypedDict):
     title: str
     mode: Mode
     sentence: str
+    guess: NotRequired[GuessView]
+    """If it is there, the scene asks; `sentence` is the answer in words."""
 
 
 class StepView(TypedDict):

@@ -80,7 +80,7 @@ class LensView(TypedDict):
     sign: NotRequired[str]
     """A few words for the layer that refused: `feeds 2 or more layers`."""
     what_if: NotRequired[WhatIfView]
-    """Only of near misses: what the rule would match if they were not refused here."""
+    """Only of near misses, where the host adds it: what the rule would match if they were not refused here."""
     saved: NotRequired[int]
     """How many layers fewer there are after each match."""
     made: NotRequired[list[PartView]]

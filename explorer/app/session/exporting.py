@@ -3,7 +3,7 @@
 from explorer.app.session.code import add_code
 from explorer.app.session.parameters import add_parameters
 from explorer.app.session.running import values_for_page
-from explorer.views import TraceIndex, recording
+from explorer.views import TraceIndex, add_what_ifs, recording
 from widgets.schema import RecordingView
 
 MAX_PLATE_NUMBERS, MAX_NUMBERS = 5_000, 40_000
@@ -18,6 +18,7 @@ def page_recording(index: TraceIndex, title: str) -> RecordingView:
     recorded["values"] = values_for_page(index)
     left = MAX_NUMBERS
     for key, view in recorded["pictures"].items():
+        add_what_ifs(index, view)
         step, mode = int(key.split("/")[0]), key.split("/")[1]
         for node in view["nodes"]:
             name, before = f"{step}/{node['id']}", mode == "before"

@@ -20,6 +20,7 @@ from explorer.views import (
     PatternTrial,
     Picture,
     TraceIndex,
+    add_what_ifs,
     cost_strip,
     counterparts,
     details,
@@ -239,7 +240,7 @@ class Session:
         return heat_at(self.index, self.step, self.findings.layer_times)
 
     def _draw(self, step: int, trial: PatternTrial | None) -> Picture:
-        return picture(
+        found = picture(
             self.index,
             step,
             self.look.mode,
@@ -251,6 +252,9 @@ class Session:
             trial=trial,
             everything=self.look.everything,
         )
+        if trial is None:
+            add_what_ifs(self.index, found.view, self.look.near_misses)
+        return found
 
     @property
     def boxes(self) -> Mapping[str, tuple[int, ...]]:

@@ -7,21 +7,19 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from explorer.trace import MatchFound, MatchLost, MatchRefused, Refusal, RefusalKind, RuleDescription, WhatIf
+from explorer.trace import MatchFound, MatchLost, MatchRefused, Refusal, RefusalKind, RuleDescription
 from explorer.views.hulls import Stop, near_miss_nodes, stops_of
-from explorer.views.index import TraceIndex, cached, owner
+from explorer.views.index import TraceIndex, owner
 from explorer.views.plates.blocked import WHOLE
 from explorer.views.plates.rules import parts_of
 from explorer.views.sentences import titles_of
 from explorer.views.words import ordinal
-from widgets.schema import AttemptView, HullView, LensView, WhatIfView
+from widgets.schema import AttemptView, HullView, LensView
 
 MAX_ATTEMPTS = 2_000
 """Maximum number of matches of a hull that are shown one by one; more are counted."""
 MAX_NEAR_MISSES = 25
 """Maximum number of near misses of a hull that are shown one by one."""
-MAX_MARKED = 500
-"""Maximum number of matches that are marked as the answer to "What if it were not so?"."""
 MAX_LINES = 20
 """Maximum number of lines that are drawn thick at a layer that refused."""
 NODE = re.compile(r"\bnode (\d+)\b")
@@ -83,7 +81,6 @@ def _lens(index: TraceIndex, step: int, stop: Stop, place: _Place) -> LensView:
             "total": place.total,
             "stop": place.stop,
             "sign": _sign(first.refusal),
-            "what_if": _what_if(index, step, first),
         }
     lost = index.step(step).lost
     conflicts = {one.winner: one for one in reversed(lost)} | {one.loser: one for one in lost}
@@ -103,24 +100,6 @@ def _lens(index: TraceIndex, step: int, stop: Stop, place: _Place) -> LensView:
         lens["saved"] = len(rewrite.removed) - len(rewrite.added)
         lens["made"] = parts_of(index, step, rewrite.added)[-1:]
     return lens
-
-
-@cached
-def _answers(index: TraceIndex, step: int) -> dict[tuple[object, ...], WhatIf]:
-    """The answers of a step that are known, by the question that was refused."""
-    return {}
-
-
-def _what_if(index: TraceIndex, step: int, miss: MatchRefused) -> WhatIfView:
-    """Return what the rule would match if it did not ask the question that refused an attempt."""
-    refusal, known = miss.refusal, _answers(index, step)
-    question = (refusal.pattern, refusal.entry, refusal.kind, refusal.what, miss.parameter_path)
-    if question not in known:
-        known[question] = index.trace.what_if(miss, step)
-    answer = known[question]
-    marked = answer.matches[:MAX_MARKED]
-    cut = f" The first {MAX_MARKED} are marked." if len(answer.matches) > MAX_MARKED else ""
-    return {"text": NODE.sub(r"#\1", answer.reason) + cut, "matches": [[*nodes] for nodes in marked]}
 
 
 def _sign(refusal: Refusal) -> str:

@@ -15,7 +15,7 @@ import { ZOOM_STEP } from "../parts/zoom.js";
  *   stepping: import("./stepping.js").Stepping, selecting: import("./selecting.js").Selecting,
  *   search: import("../parts/search.js").Search, inspector: import("../parts/inspector.js").Inspector,
  *   help: import("../parts/help.js").Help, hint: import("../parts/hint.js").Hint, timing: import("./timing.js").Timing,
- *   slides: import("../parts/slides.js").Slides,
+ *   slides: import("../parts/slides.js").Slides, guessing: import("./guessing.js").Guessing,
  * }} Page
  */
 
@@ -25,6 +25,7 @@ import { ZOOM_STEP } from "../parts/zoom.js";
 export function makeKeys({ announce, guard }, store, page) {
   const { root, slider, setMode, stage, camera, stepping, selecting, search, inspector, help, hint, slides, timing } =
     page;
+  const { guessing } = page;
   const { state } = store;
 
   /** The box that has the focus, or else the first. @param {Picture} picture */
@@ -123,7 +124,7 @@ export function makeKeys({ announce, guard }, store, page) {
     const pressing = tag === "button" || tag === "summary" || type === "checkbox";
     const { key, shiftKey } = event;
     const used = isPresenting(state)
-      ? slides.press(event, pressing)
+      ? guessing.press(event, { inPicture: stage.hasFocus(), pressing, moveFocus }) || slides.press(event, pressing)
       : act({ key, shiftKey, target }, stage.hasFocus(), pressing);
     if (!used) return;
     event.preventDefault();

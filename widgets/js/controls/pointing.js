@@ -4,6 +4,7 @@ import { focusedIn } from "../shared/elements.js";
 import { list } from "../shared/reading.js";
 import { edgeAt } from "../picture/near.js";
 import { cellAt } from "../plates/cells.js";
+import { guessOf } from "../parts/state.js";
 import { boxAt, pointOf } from "./camera_views.js";
 
 /**
@@ -57,7 +58,8 @@ export function makePointing({ guard }, store, { root, stage, camera, selecting,
     const cell = box?.plate ? cellAt(box, point.x, point.y) : null;
     store.set({ hover: box ? box.id : "", cell: cell ? cell.index : -1 });
     const edge = !box && pane.picture ? edgeAt(pane.picture, point, REACH / state.camera.k) : null;
-    if (box) hint.show(box, at, pane.element);
+    if (guessOf(state)) hint.hide();
+    else if (box) hint.show(box, at, pane.element);
     else if (edge) hint.showEdge(edge, at, pane.element);
     else hint.hide();
   }

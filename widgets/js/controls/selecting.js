@@ -2,7 +2,7 @@
 
 import { focusedIn } from "../shared/elements.js";
 import { lensHull } from "../plates/lens.js";
-import { boxOf, isDrawer } from "../parts/state.js";
+import { boxOf, guessOf, isDrawer } from "../parts/state.js";
 
 /** The id of the first match of a step, in the state before it. */
 const FIRST = "hull-0";
@@ -13,16 +13,16 @@ export const isSame = (a, b) => a.length === b.length && a.every((item, index) =
 /**
  * @param {import("../parts/ui.js").Ui} ui @param {import("../parts/state.js").Store} store
  * @param {import("./saving.js").Saving} saving
- * @param {{root: any, stage: import("../parts/stage.js").Stage, camera: import("./camera.js").CameraControl, lit(): string}}
- * page
+ * @param {{root: any, stage: import("../parts/stage.js").Stage, camera: import("./camera.js").CameraControl, lit(): string,
+ *   guessing: import("./guessing.js").Guessing}} page
  * `lit`: what the pager says about the lit match
  */
-export function makeSelecting({ announce }, store, { save, setView }, { root, stage, camera, lit }) {
+export function makeSelecting({ announce }, store, { save, setView }, { root, stage, camera, lit, guessing }) {
   const { state } = store;
 
   /** @param {string[]} ids */
   function select(ids) {
-    if (isSame(ids, state.selection)) return;
+    if (isSame(ids, state.selection) || guessOf(state)) return;
     camera.forgetFocus();
     if (!ids.length !== !state.selection.length && !isDrawer(state)) store.set({ showSide: false });
     store.set({ selection: ids, slice: -1 });
@@ -33,6 +33,7 @@ export function makeSelecting({ announce }, store, { save, setView }, { root, st
   function choose(id, add) {
     const { selection } = state;
     store.set({ focus: id });
+    guessing.toggle(id);
     if (!add && state.options.many !== true) select(selection.length === 1 && selection[0] === id ? [] : [id]);
     else select(selection.includes(id) ? selection.filter((other) => other !== id) : [...selection, id]);
     const active = focusedIn(root);

@@ -3,20 +3,20 @@
 import { classes } from "../shared/elements.js";
 import { FONT } from "../shared/measuring.js";
 import { applyPalette, heightOf } from "../shared/theme.js";
-import { isCompact, isDrawer, isNarrow, isPresenting } from "./state.js";
+import { isCompact, isDrawer, isGuessing, isNarrow, isPresenting } from "./state.js";
 
 const [HEIGHT, COMPACT_HEIGHT] = [640, 420];
 
 /** @param {import("./state.js").Store} store @param {any} root */
 export const makeFrame = ({ state }, root) => ({
-  reads: /** @type {const} */ (["options", "palette", "width", "view"]),
+  reads: /** @type {const} */ (["options", "palette", "width", "view", "steps", "guess"]),
   draw() {
     const compact = isCompact(state);
     applyPalette(root, state.palette, "ce");
     const height = state.options.height ?? (compact ? COMPACT_HEIGHT : HEIGHT);
     root.style.setProperty("height", heightOf(height, `${HEIGHT}px`));
     const forms = [compact && "ce-compact", isDrawer(state) && "ce-drawer", isNarrow(state) && "ce-narrow"];
-    forms.push(isPresenting(state) && "ce-slides");
+    forms.push(isPresenting(state) && "ce-slides", isGuessing(state) && "ce-guessing");
     root.setAttribute("class", classes("ce-root", ...forms));
   },
 });

@@ -2,7 +2,7 @@
 
 import { focusedIn } from "../shared/elements.js";
 import { text } from "../shared/reading.js";
-import { isAsking, isPresenting } from "./state.js";
+import { guessOf, isAsking, isGuessing, isPresenting, NO_GUESS } from "./state.js";
 
 /**
  * @typedef {import("./state.js").State} State
@@ -50,9 +50,10 @@ function numberOf({ view, step }, slides) {
 /**
  * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
  * @param {import("../controls/saving.js").Saving} saving @param {import("./loading.js").Loading} loading
- * @param {{root: any, copy: any}} page `copy`: a button that copies the picture
+ * @param {{root: any, copy: any, guessing: import("../controls/guessing.js").Guessing}} page `copy`: a button that copies the
+ *   picture
  */
-export function makeSlides({ h, textButton, guard }, store, { save }, loading, { root, copy }) {
+export function makeSlides({ h, textButton, guard }, store, { save }, loading, { root, copy, guessing }) {
   const { state } = store;
   /** The digits typed so far. */
   let typed = "";
@@ -65,10 +66,12 @@ export function makeSlides({ h, textButton, guard }, store, { save }, loading, {
   const position = h("span", { class: "ce-slide-position" });
   const previous = textButton("Previous (←)", () => turn(-1));
   const next = textButton("Next (→)", () => turn(1));
+  const check = textButton("Check (Enter)", () => guessing.check());
   const foot = h(
     "div",
     { class: "ce-slide-foot", role: "group", "aria-label": "Slides" },
     position,
+    check,
     previous,
     next,
     copy,
@@ -97,7 +100,7 @@ export function makeSlides({ h, textButton, guard }, store, { save }, loading, {
   function show(slide) {
     if (!slide || state.stopped) return;
     const changes = { step: slide.step, view: viewOf(slide) };
-    store.set({ ...changes, playing: false });
+    store.set({ ...changes, playing: false, guess: NO_GUESS });
     save(changes);
     loading.expect();
   }
@@ -208,9 +211,12 @@ export function makeSlides({ h, textButton, guard }, store, { save }, loading, {
       if (differs || slide.step !== state.step) show(slide);
     }),
     /** What is said of the slide to screen readers; empty if there is none. */
-    words: () => (isPresenting(state) && current() ? `${current()?.title}. ${current()?.sentence}` : ""),
-    reads: /** @type {const} */ (["steps", "step", "view", "options"]),
+    words: () =>
+      isPresenting(state) && current() ? `${current()?.title}. ${guessing.words() || current()?.sentence}` : "",
+    reads: /** @type {const} */ (["steps", "step", "view", "options", "guess", "picture"]),
     draw() {
+      check.hidden = !isGuessing(state);
+      check.disabled = !guessOf(state)?.chosen.length;
       const told = state.options.stepper !== false && state.options.film !== false && !isAsking(state);
       story.hidden = !told || scenesOf(state).length < 2;
       slides.hidden = !told || framesOf(state).length < 2;
@@ -218,7 +224,7 @@ export function makeSlides({ h, textButton, guard }, store, { save }, loading, {
       head.hidden = foot.hidden = !isPresenting(state);
       if (head.hidden) return;
       title.textContent = current()?.title ?? "";
-      sentence.textContent = current()?.sentence ?? "";
+      sentence.textContent = guessing.words() || (current()?.sentence ?? "");
       drawPosition();
     },
   };
@@ -228,6 +234,7 @@ export function makeSlides({ h, textButton, guard }, store, { save }, loading, {
 export const STYLE = `
 .ce-root.ce-slides{position:fixed;inset:0;z-index:2000;height:auto!important;width:auto;border:0;border-radius:0;font-size:16px;padding:0 24px}
 .ce-slides>.ce-bar,.ce-slides>.ce-film,.ce-slides>.ce-strip,.ce-slides>.ce-bottom,.ce-slides .ce-closeup,.ce-slides .ce-side,.ce-slides .ce-table,.ce-slides .ce-help,.ce-slides .ce-zoom,.ce-slides .ce-map,.ce-slides .ce-modes{display:none!important}
+.ce-guessing .ce-link-layer{display:none}
 .ce-root.ce-slides:focus-visible{outline:none}
 .ce-slide-head{flex:none;padding:18px 0 10px}
 .ce-slide-head h2{margin:0;font-size:34px;line-height:1.2;font-weight:650}

@@ -25,7 +25,7 @@ const [TEXT, SLIDE_TEXT] = [12, 16];
 const [MAX_FIT, SLIDE_FIT] = [1.2, 1.8];
 const EMPHASIZED = /** @type {const} */ (["selection", "found", "hull", "hover", "focus", "cell"]);
 const VALUES = /** @type {const} */ (["details", "closeup", "showCloseup", "values", "run"]);
-const LENS = /** @type {const} */ (["match", "docked", "showDone", "otherwise"]);
+const LENS = /** @type {const} */ (["match", "docked", "showDone", "otherwise", "guess", "view", "steps"]);
 const MARKS = [...EMPHASIZED, ...VALUES, ...LENS];
 /** How pictures are drawn. */
 const SCENES = { plates: platesScene, canvas: canvasScene, svg: svgScene };

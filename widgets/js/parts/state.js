@@ -20,6 +20,7 @@ import { text } from "../shared/reading.js";
  *   playing: boolean, onlyChanging: boolean, query: string, stopped: boolean,
  *   showTable: boolean, showAllRows: boolean, showHelp: boolean, showSide: boolean,
  *   match: number, docked: {at: string, beats: number}, showDone: boolean, otherwise: string,
+ *   guess: {at: string, chosen: string[], checked: boolean},
  *   slice: number, closeup: string, showCloseup: boolean,
  *   values: import("../closeup/values_reading.js").Values | null, run: number, running: boolean,
  * }} State
@@ -29,13 +30,16 @@ import { text } from "../shared/reading.js";
  * clicked, or -1; `closeup`: the part of the close-up that is shown; `progress`: of a measurement; `run`: the input of `values`
  * that is shown; `running`: the host was asked for values; `match`: the match of the lit hull that the rule lens shows;
  * `docked`: how much of it; `showDone`: with those before it done; `otherwise`: the near miss of which the
- * reader asks what if it were not so.
+ * reader asks what if it were not so; `guess`: the plates chosen in the scene `at` of the story, which asks for them.
  * @typedef {ReturnType<typeof import("../shared/store.js").makeStore<State>>} Store
  * @typedef {ReadonlySet<keyof State>} Changed  the fields that have changed
  */
 
 /** Below this width the inspector is a drawer; below the other one, all parts have less room. */
 const [DRAWER_WIDTH, NARROW] = [760, 620];
+
+/** No plate is chosen as an answer. @type {State["guess"]} */
+export const NO_GUESS = { at: "", chosen: [], checked: false };
 
 /** @param {Palette} palette @returns {State} */
 export const initialState = (palette) => ({
@@ -55,6 +59,7 @@ export const initialState = (palette) => ({
   docked: { at: "", beats: 0 },
   showDone: false,
   otherwise: "",
+  guess: NO_GUESS,
   slice: -1,
   palette,
   width: 900,
@@ -83,7 +88,31 @@ export const isCompact = ({ options }) => options.compact === true;
  * Whether a question is asked about the picture: then only the picture is shown, without captions.
  * @param {Readonly<State>} state
  */
-export const isAsking = ({ options }) => options.asking === true;
+export const isAsking = (state) => state.options.asking === true || isGuessing(state);
+
+/** The scene of the story that asks a question, if it is shown. @param {Readonly<State>} state */
+const askingScene = ({ steps, view }) =>
+  text(view.slides)
+    ? steps.flatMap(({ scenes }) => scenes).find(({ name, guess }) => guess && name === view.slides)
+    : null;
+
+/** What the scene asks, and what the reader has answered; null if it asks nothing. @param {Readonly<State>} state */
+export function guessOf(state) {
+  const scene = askingScene(state);
+  if (!scene || !scene.guess) return null;
+  const { at, chosen, checked } = state.guess;
+  const own = at === scene.name;
+  return {
+    ...scene.guess,
+    name: scene.name,
+    answer: scene.sentence,
+    chosen: own ? chosen : [],
+    checked: own && checked,
+  };
+}
+
+/** Whether a scene waits for an answer: then nothing on the screen may tell it. @param {Readonly<State>} state */
+export const isGuessing = (state) => guessOf(state)?.checked === false;
 
 /** Whether the view is full of a slide: `steps`, or a scene of the story. @param {Readonly<State>} state */
 export const isPresenting = ({ view }) => text(view.slides) !== "";
@@ -147,8 +176,7 @@ function cellValues(state) {
 
 /** What is emphasized in the scenes. @param {Readonly<State>} state @returns {Marks} */
 export const marksOf = (state) => ({
-  selected: new Set(state.selection),
-  found: state.found,
+  ...chosenOf(state),
   hull: state.hull,
   hover: state.hover,
   focus: state.focus,
@@ -156,6 +184,13 @@ export const marksOf = (state) => ({
   values: cellValues(state),
   lens: lensOf(state),
 });
+
+/** The selected boxes and those that were found; in a scene that asks, those that were chosen and then the right ones. @param {Readonly<State>} state */
+function chosenOf(state) {
+  const guess = guessOf(state);
+  if (!guess) return { selected: new Set(state.selection), found: state.found };
+  return { selected: new Set(guess.chosen), found: guess.checked ? new Set(guess.wanted) : null };
+}
 
 /** What the rule lens shows. @param {Readonly<State>} state */
 export const lensKey = ({ picture, hull, match }) => `${picture?.step} ${picture?.mode} ${hull} ${match}`;

@@ -4,7 +4,7 @@
  */
 
 import { lanesOf, laneName, timeWords } from "../shared/lanes.js";
-import { isAsking } from "./state.js";
+import { guessOf, isAsking } from "./state.js";
 
 /**
  * @typedef {import("./state.js").Changed} Changed
@@ -97,12 +97,17 @@ export function makeTimeline({ make, textButton }, { state }, timing) {
 
   return {
     element,
-    reads: /** @type {const} */ (["steps", "step", "options", "palette", "progress", "view"]),
+    reads: /** @type {const} */ (["steps", "step", "options", "palette", "progress", "view", "guess"]),
     /** @param {unknown} _ @param {Changed} changed */
     draw(_, changed) {
       const shown = framesShown();
       const drawn = shown.length > 0 && shown.every((frame) => frame.plates.length);
-      element.hidden = !drawn || state.options.film === false || state.options.stepper === false || isAsking(state);
+      element.hidden =
+        !drawn ||
+        state.options.film === false ||
+        state.options.stepper === false ||
+        isAsking(state) ||
+        Boolean(guessOf(state));
       if (element.hidden) return;
       drawProgress();
       if (changed.size === 1 && changed.has("progress")) return;

@@ -30,9 +30,20 @@ export function readSteps(value) {
       title: text(record(scene).title),
       mode: text(record(scene).mode, "diff"),
       sentence: text(record(scene).sentence),
+      guess: readGuess(record(scene).guess),
     })),
   }));
 }
+
+/** @param {any} value @returns {import("./types.js").Guess | null} */
+const readGuess = (value) =>
+  value && typeof value === "object"
+    ? {
+        question: text(value.question),
+        wanted: texts(value.wanted),
+        apart: new Map(Object.entries(record(value.apart))),
+      }
+    : null;
 
 /** @param {any} value @param {number} step @returns {import("./types.js").Frame | null} */
 function readFrame(value, step) {

@@ -33,7 +33,9 @@
  * @typedef {{index: number, path: string, title: string, summary: string, changed: boolean, ok: boolean | null,
  * error: string, layers: number, counted: string, folds: number, matches: number, nearMisses: number, seconds:
  * number, frame: Frame | null, scenes: Scenario[]}} Step
- * @typedef {{name: string, title: string, mode: string, sentence: string}} Scenario  a scene of the story of a compilation
+ * @typedef {{question: string, wanted: string[], apart: Map<string, string>}} Guess  which plates to click, and why not the others
+ * @typedef {{name: string, title: string, mode: string, sentence: string, guess: Guess | null}} Scenario  a scene of the
+ *   story of a compilation; with `guess` it asks, and `sentence` is the answer
  * @typedef {{step: number, label: string, calls: number, sentence: string, times: Record<string, number>, missing: Record<string, string>,
  *   plates: import("../plates/small.js").SmallPlate[]}} Frame
  * @typedef {{heading: string, rows: string[][], lines: string[]}} Section

@@ -69,7 +69,7 @@ export function platesScene(make, palette) {
   const labelLayer = s("g", { class: "ce-boxes", role: "presentation" });
   const [hullLayer, tagLayer] = ["ce-hulls", "ce-tags"].map((layer) => s("g", { class: layer, "aria-hidden": "true" }));
   const lens = makeDocking(make);
-  const linkLayer = s("g", { "aria-hidden": "true" });
+  const linkLayer = s("g", { "aria-hidden": "true", class: "ce-link-layer" });
   const world = s("g", { role: "presentation" }, hullLayer, labelLayer, linkLayer, tagLayer, lens.element);
   const overlay = s("svg", { class: "ce-stage", role: "listbox", "aria-multiselectable": "true" }, defs, world);
   const stage = h("div", { class: "ce-stage ce-plates" }, canvas, overlay);
