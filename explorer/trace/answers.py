@@ -153,7 +153,9 @@ class WhatIf(_Printable):
         if self.matches:
             sentences.append(self._overlap())
         if self.later is not None:
-            sentences.append(f"The attempt at #{self.later.root} would stop at a later question: {self.later.reason}")
+            sentences.append(
+                f"The attempt at #{self.later.root} would stop at a later question: {self.later.describe('#')}"
+            )
         return ". ".join(one[:1].upper() + one[1:] for one in (*sentences, *self.notes)) + "."
 
     def _found(self) -> str:

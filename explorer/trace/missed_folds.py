@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from explorer.trace.answers import Answers, Differences, FoldGroup, MissedFold
 from explorer.trace.folds import FoldKey, fold_key, group_differences
+from explorer.trace.refusal import type_words
 from explorer.trace.steps import Step
 
 DEAD = "is_dead"
@@ -26,13 +27,13 @@ def missed_folds(groups: Sequence[FoldGroup], steps: Sequence[Step]) -> Answers[
             levels = (latest[key].level, group.level)
             apart = levels[0] != levels[1]
             why = f"levels {levels[0]} and {levels[1]}" if apart else f"level {levels[0]} was switched off"
-            found.append((latest[key], group, f"{group.type}: equal keys, {why}", ()))
+            found.append((latest[key], group, f"{type_words(group.type)}: equal keys, {why}", ()))
         latest[key] = group
         neighbour = by_level.get((group.level, group.type))
         if neighbour is not None and fold_key(neighbour) != key:
             differences = group_differences(neighbour, group)
             fields = "; ".join(f"{name} is {mine} and {theirs}" for name, mine, theirs in differences)
-            found.append((neighbour, group, f"{group.type} on level {group.level}: {fields}", differences))
+            found.append((neighbour, group, f"{type_words(group.type)} on level {group.level}: {fields}", differences))
         by_level[(group.level, group.type)] = group
     on_two_levels = [(one, other) for one, other, _, _ in found if one.level != other.level]
     joinable = _could_join(on_two_levels, steps)

@@ -45,60 +45,60 @@ class RefusalKind(Enum):
     Each kind has its name in trace files, its reason, a summary that is true of all refusals of this entry, kind and
     field, and the question to which the answer was no. Reason and summary are formatted with the fields of the
     refusal, `next_entry` and `detail` (the refusal of a sub-pattern), the question with `wanted` and `what`; types have
-    their article.
+    their article, and nodes are `node 5` or `#5`.
     """
 
     WRONG_TYPE = (
         "wrong type",
-        "node {node} is {found}, not {wanted}",
+        "{node} is {found}, not {wanted}",
         "that layer has a different type",
         "is it {wanted}?",
     )
     NOT_AN_OUTPUT = (
         "not an output",
-        "node {node} is not an output, which the pattern asks for",
+        "{node} is not an output, which the pattern asks for",
         "that layer is not an output",
         "is it an output?",
     )
     SEVERAL_INPUTS = (
         "several inputs",
-        "node {node} reads {found} nodes; only the last entry may read more than one",
+        "{node} reads {found} nodes; only the last entry may read more than one",
         "that layer has 2 or more inputs",
         "does it read at most one node?",
     )
     SEVERAL_USERS = (
         "several users",
-        "node {node} is read by {found} nodes; only the first entry may be read by more than one",
+        "{node} is read by {found} nodes; only the first entry may be read by more than one",
         "that layer feeds 2 or more layers",
         "is it read by at most one node?",
     )
     INTERIOR_OUTPUT = (
         "output inside",
-        "node {node} is an output and would be lost inside the match",
+        "{node} is an output and would be lost inside the match",
         "that layer is an output",
         "is it not an output?",
     )
     CONFIG_DIFFERS = (
         "config differs",
-        "node {node} has {what} {found}, wanted {wanted}",
+        "{node} has {what} {found}, wanted {wanted}",
         "its {what} differs",
         "is {what} {wanted}?",
     )
     SUB_PATTERN_FAILED = (
         "sub-pattern failed",
-        "the parameter {what!r} of node {node} does not match {wanted}{detail}",
+        "the parameter {what!r} of {node} does not match {wanted}{detail}",
         "its parameter {what} does not match",
         "does its {what} match {wanted}?",
     )
     NO_INPUT = (
         "no input",
-        "node {node} reads nothing, and entry {next_entry} is still to be found",
+        "{node} reads nothing, and entry {next_entry} is still to be found",
         "that layer has no input",
         "does it read a node?",
     )
     OTHER_VALUE = (
         "other value",
-        "the variable {what!r} of the pattern is node {wanted}, but node {found} is read here",
+        "the variable {what!r} of the pattern is {wanted}, but {found} is read here",
         "that layer's input differs from the pattern's",
         "is {what} the same node?",
     )
@@ -174,7 +174,15 @@ class Refusal:
         >>> Refusal("SumCollapse", 7, 1, 5, RefusalKind.SEVERAL_USERS, found=3).reason
         'node 5 is read by 3 nodes; only the first entry may be read by more than one'
         """
-        return "it matched, and was switched off" if self.is_switched_off else self._format(self.kind.reason)
+        return self.describe()
+
+    def describe(self, prefix: str = "node ") -> str:
+        """The reason in words; `prefix` is what a node's number follows.
+
+        >>> Refusal("SumCollapse", 7, 1, 5, RefusalKind.INTERIOR_OUTPUT).describe("#")
+        '#5 is an output and would be lost inside the match'
+        """
+        return "it matched, and was switched off" if self.is_switched_off else self._format(self.kind.reason, prefix)
 
     @property
     def cause(self) -> str:
@@ -188,24 +196,29 @@ class Refusal:
     @property
     def summary(self) -> str:
         """The reason without naming a node: true of all refusals of this entry, kind and field."""
-        return "it is switched off" if self.is_switched_off else self._format(self.kind.summary)
+        return "it is switched off" if self.is_switched_off else self._format(self.kind.summary, "node ")
 
     @property
     def is_switched_off(self) -> bool:
         """Whether the rule was not asked because the user switched the match off."""
         return self.kind is RefusalKind.DECLINED and self.found == SWITCHED_OFF
 
-    def _format(self, template: str) -> str:
+    def _format(self, template: str, prefix: str) -> str:
         detail = self.inner[0].reason if self.inner else self.found
-        is_type = self.kind is RefusalKind.WRONG_TYPE
+        found, wanted = (self._words(value, prefix) for value in (self.found, self.wanted))
         return template.format(
-            node=self.node,
-            found=type_with_article(self.found) if is_type else self.found,
-            wanted=type_with_article(self.wanted) if is_type else self.wanted,
+            node=f"{prefix}{self.node}",
+            found=found,
+            wanted=wanted,
             what=self.what,
             next_entry=self.entry + 1,
             detail=f" ({detail})" if detail else "",
         )
+
+    def _words(self, value: object, prefix: str) -> object:
+        if self.kind is RefusalKind.WRONG_TYPE:
+            return type_with_article(value)
+        return f"{prefix}{value}" if self.kind is RefusalKind.OTHER_VALUE else value
 
     def to_json(self) -> dict[str, Any]:
         """As data of JSON types; fields with their default are omitted."""

@@ -219,6 +219,7 @@ def _view(name: str, hull: _Hull, boxes: Boxes) -> HullView:
         "id": name,
         "kind": hull.kind,
         "nodes": [boxes.boxes[place].id for place in hull.boxes],
+        "rule": hull.rule,
         "label": hull.rule + counted,
         "reason": reason,
     }

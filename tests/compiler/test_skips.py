@@ -93,7 +93,7 @@ def test_layers_of_a_level_that_is_switched_off_are_not_folded():
     assert trace.step("fold/level 1").summary == "2 layers became 1"
     assert trace.why_not_folded(0, 1).reason == "Not folded together: equal keys, but level 0 was switched off."
     assert next(str(missed) for missed in trace.missed_folds()).endswith(
-        "TorchCategoricalLayer: equal keys, level 0 was switched off"
+        "Categorical layer: equal keys, level 0 was switched off"
     )
 
 

@@ -172,7 +172,7 @@ def test_a_missed_fold_names_every_field_that_differs():
     trace = explorer.record(builder.build(builder.hadamard(*top)), optimize=False)
     reasons = {miss.nodes: miss.reason for miss in trace.missed_folds()}
     assert reasons[sums[0], sums[1]] == (
-        "TorchSumLayer on level 1: num_output_units is 3 and 5; num_input_units is 2 and 4; "
+        "Sum layer on level 1: num_output_units is 3 and 5; num_input_units is 2 and 4; "
         "weight.shape is (3, 2) and (5, 4)"
     )
     differences = {miss.nodes: miss.differences for miss in trace.missed_folds()}

@@ -173,10 +173,10 @@ def test_missed_folds_have_their_reason():
         {
             "columns": ["node", "other node", "layers", "why not folded together"],
             "rows": [
-                ["28", "46", "3", "TorchCPTLayer on level 1: arity is 2 and 3"],
-                ["28", "34", "2", "TorchCPTLayer: equal keys, levels 1 and 2"],
-                ["34", "41", "2", "TorchCPTLayer on level 2: arity is 2 and 3"],
-                ["34", "43", "2", "TorchCPTLayer: equal keys, levels 2 and 3"],
+                ["28", "46", "3", "CPT layer on level 1: arity is 2 and 3"],
+                ["28", "34", "2", "CPT layer: equal keys, levels 1 and 2"],
+                ["34", "41", "2", "CPT layer on level 2: arity is 2 and 3"],
+                ["34", "43", "2", "CPT layer: equal keys, levels 2 and 3"],
             ],
         }
     )

@@ -122,6 +122,7 @@ def test_winners_and_losers_of_a_conflict_have_hulls_and_signs():
                 "id": "hull-2",
                 "kind": "winner",
                 "nodes": ["g6x2-de459964", "g5x2-e876f9e2"],
+                "rule": "SumCollapse",
                 "label": "SumCollapse: 2 matches",
                 "reason": "won against Candecomp (largest-match)",
             },
@@ -129,6 +130,7 @@ def test_winners_and_losers_of_a_conflict_have_hulls_and_signs():
                 "id": "hull-3",
                 "kind": "lost",
                 "nodes": ["g5x2-e876f9e2", "g4x2-7cbfe92a"],
+                "rule": "Candecomp",
                 "label": "Candecomp: 2 matches",
                 "reason": "lost to SumCollapse (largest-match: equal size (2 = 2): SumCollapse is nearer to the "
                 "outputs, so it wins)",

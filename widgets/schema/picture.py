@@ -65,6 +65,8 @@ class HullView(TypedDict):
     id: str
     kind: HullKind
     nodes: list[str]
+    rule: NotRequired[str]
+    """The name of the rule; `label` may have a number too."""
     label: str
     reason: str
     lens: NotRequired[LensView]

@@ -70,7 +70,7 @@ class TraceWidget(GraphWidget):
         """The hull of a match's rule around exactly the boxes of its nodes, if there is one."""
         boxes = set(self.session.selection)
         for hull in self.session.picture().view["hulls"]:
-            if set(hull["nodes"]) == boxes and hull["label"].split(":")[0] == match.rule:
+            if set(hull["nodes"]) == boxes and hull.get("rule") == match.rule:
                 return hull
         return None
 

@@ -3,7 +3,6 @@
 Questions and reasons are those of the matcher, which the trace has.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -22,7 +21,6 @@ MAX_NEAR_MISSES = 25
 """Maximum number of near misses of a hull that are shown one by one."""
 MAX_LINES = 20
 """Maximum number of lines that are drawn thick at a layer that refused."""
-NODE = re.compile(r"\bnode (\d+)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +144,7 @@ def _near_miss(index: TraceIndex, step: int, miss: MatchRefused) -> AttemptView:
         while len(cells) < len(rule.entries) and graph.inputs[cells[-1]]:
             cells.append(graph.inputs[cells[-1]][0])
     where = f" in {miss.parameter_path}" if miss.parameter_path else ""
-    reason = refusal.reason if where else NODE.sub(r"#\1", refusal.reason, count=1)
+    reason = refusal.reason if where else refusal.describe("#")
     view: AttemptView = {
         "cells": cells,
         "verdict": f"It stops at its {ordinal(refusal.entry + 1)} entry{where}: {reason}.",

@@ -1,6 +1,5 @@
 """Missed folds as links: two plates whose layers were nearly folded together, with the reason in words."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
@@ -22,7 +21,8 @@ REACH, TURN = 10.0, 18.0
 """Distance of the ends of a link from its plates, and of its corners."""
 
 
-SHAPE = re.compile(r"\(\d+(, \d+)+\)")
+SHAPE = ".shape"
+"""The end of the names of shapes in fold keys."""
 LANE, LANES = 3.0, 4
 """Distance of links that are below the same line of plates; at most this many are told apart."""
 
@@ -68,7 +68,10 @@ def _reason(miss: MissedFold, first: Plate, second: Plate, *, is_swapped: bool) 
     """Return why two plates were not folded together, as a sentence."""
     if miss.differences:
         fields = [(name, *((there, here) if is_swapped else (here, there))) for name, here, there in miss.differences]
-        why = "; ".join(f"{name} is {_short(above)} above and {_short(below)} below" for name, above, below in fields)
+        why = "; ".join(
+            f"{name} is {_short(first, name, above)} above and {_short(second, name, below)} below"
+            for name, above, below in fields
+        )
     elif first.level != second.level:
         why = f"their keys are equal, but their levels are {first.level} and {second.level}"
     else:
@@ -76,9 +79,10 @@ def _reason(miss: MissedFold, first: Plate, second: Plate, *, is_swapped: bool) 
     return f"Not folded together: {why}."
 
 
-def _short(value: str) -> str:
-    """Return a shape as it is written at a plate: `16×16`."""
-    return value[1:-1].replace(", ", "×") if SHAPE.fullmatch(value) else value
+def _short(plate: Plate, name: str, value: str) -> str:
+    """Return the value of a field of a fold key; the shape of a parameter as it is written at a plate: `16×16`."""
+    parameter = plate.record.parameters.get(name.removesuffix(SHAPE)) if name.endswith(SHAPE) else None
+    return value if parameter is None else "×".join(map(str, parameter.shape))
 
 
 def link_views(links: Sequence[MissedLink], stage: Stage) -> Iterator[LinkView]:

@@ -242,7 +242,7 @@ def test_a_near_miss_knows_what_the_rule_would_match_without_the_question_that_r
             "text": "Mixing would still match nowhere. "
             "The attempt at #4 would stop at a later question: "
             "the parameter 'weight' of #4 does not match MixingWeightOut "
-            "(#1 is a Softmax parameter, not a MixingWeight parameter).",
+            "(node 1 is a Softmax parameter, not a MixingWeight parameter).",
             "matches": [],
         }
     )
