@@ -6,7 +6,6 @@ They are added to a picture, because a trace that was loaded from a file has no 
 from explorer.trace import MatchRefused, WhatIf
 from explorer.views.hulls import stops_of
 from explorer.views.index import TraceIndex, cached
-from explorer.views.plates.lens import NODE
 from widgets.schema import PictureView, WhatIfView
 
 MAX_MARKED = 500
@@ -41,4 +40,4 @@ def _what_if(index: TraceIndex, step: int, miss: MatchRefused) -> WhatIfView:
     answer = known[question]
     marked = answer.matches[:MAX_MARKED]
     cut = f" The first {MAX_MARKED} are marked." if len(answer.matches) > MAX_MARKED else ""
-    return {"text": NODE.sub(r"#\1", answer.reason) + cut, "matches": [[*nodes] for nodes in marked]}
+    return {"text": answer.reason + cut, "matches": [[*nodes] for nodes in marked]}
