@@ -16,6 +16,7 @@ import { layLink, linkElement } from "../../widgets/js/plates/links.js";
 import { between, movement } from "../../widgets/js/plates/movement.js";
 import { nameOf, relativesOf } from "../../widgets/js/plates/relatives.js";
 import { svgPen } from "../../widgets/js/plates/svg_pen.js";
+import { layTags } from "../../widgets/js/plates/tags.js";
 
 const plate = (cells, places, gap) => ({
   cells,
@@ -308,4 +309,36 @@ test("the pen of SVG writes what the canvas paints", () => {
     '<text x="5" y="10.3" font-size="12" text-anchor="middle" fill="#abc">a&#60;b</text>',
     '<path fill="none" stroke="#123" stroke-width="1.5" d="M0 0L15 0Q20 0 20 5"/></g>',
   ]);
+});
+
+test("a tag that would cover another or a title is only its sign, or hidden; it hides the words below it", () => {
+  const element = (more) => {
+    const values = { ...more };
+    return {
+      textContent: "",
+      values,
+      getAttribute: (name) => values[name],
+      setAttribute: (name, value) => (values[name] = value),
+    };
+  };
+  const at = (x, y, words) => Object.assign(element({ x, y, "font-size": 10 }), { textContent: words });
+  const hull = (l, t, width) => {
+    const childNodes = [element(), element(), element()];
+    return { at: { l, t, r: l + width, b: t + 18 }, tag: { ...element(), childNodes } };
+  };
+  const label = (x, top) => ({ box: { x, w: 20 }, texts: [at(x, top, "Sum"), at(x, top + 60, "4x4")] });
+  const labels = [label(50, 10), label(150, 10), label(150, 75)];
+  const hulls = [hull(40, 55, 200), hull(145, 130, 60), hull(45, 0, 30)];
+  layTags(hulls, labels, 1);
+  const shown = hulls.map(({ tag }) => tag.values.visibility);
+  assert.deepEqual(shown, ["visible", "visible", "hidden"]);
+  assert.equal(hulls[0].tag.childNodes[0].values.width, 20);
+  assert.deepEqual(
+    [hulls[1].tag.childNodes[0].values.width, hulls[1].tag.values.transform],
+    [60, "translate(120 130) scale(1)"],
+  );
+  assert.deepEqual(
+    labels.map(({ texts }) => texts[1].values.visibility),
+    ["hidden", "inherit", "hidden"],
+  );
 });

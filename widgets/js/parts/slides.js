@@ -240,8 +240,13 @@ export const STYLE = `
 .ce-slide-head h2{margin:0;font-size:34px;line-height:1.2;font-weight:650}
 .ce-slide-head p{margin:6px 0 0;font-size:22px;line-height:1.35;min-height:2.7em}
 .ce-slide-foot{flex:none;display:flex;gap:8px;align-items:center;padding:10px 0 12px;font-size:16px}
-.ce-root .ce-slide-foot button{height:34px;font-size:16px}
-.ce-slide-position{margin-right:auto;font-size:18px;font-weight:600;font-variant-numeric:tabular-nums}
+.ce-root .ce-slide-foot button{height:34px;font-size:16px;flex:none}
+.ce-narrow .ce-slide-foot{flex-wrap:wrap;padding-bottom:4px}
+.ce-narrow .ce-slide-foot button{font-size:14px;padding:0 6px}
+.ce-narrow .ce-slide-head{padding:8px 0 4px}
+.ce-narrow .ce-slide-head h2{font-size:24px}
+.ce-narrow .ce-slide-head p{font-size:17px}
+.ce-slide-position{margin-right:auto;white-space:nowrap;font-size:18px;font-weight:600;font-variant-numeric:tabular-nums}
 .ce-slides .ce-runs{font-size:18px}
 .ce-slides .ce-run{height:26px}
 .ce-slides .ce-main{background:none}

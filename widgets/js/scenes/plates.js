@@ -14,6 +14,7 @@ import { between, movement } from "../plates/movement.js";
 import { areasByName, paintDone, rewritten } from "../plates/done.js";
 import { paintCells, paintDepth, paintFrame, paintLines, paintMarks } from "../plates/paint.js";
 import { nameOf, relativesOf } from "../plates/relatives.js";
+import { layTags } from "../plates/tags.js";
 import { svgPen } from "../plates/svg_pen.js";
 import { hullElement } from "./svg_lines.js";
 
@@ -187,13 +188,13 @@ export function platesScene(make, palette) {
     hulls = laid.map((item) => hullElement(make, item, palette(), (hatch) => `url(#${name}-${hatch})`));
     hullLayer.replaceChildren(...hulls.map(({ group }) => group));
     tagLayer.replaceChildren(...hulls.map(({ tag }) => tag).filter(Boolean));
-    layTags();
+    layWords();
   }
 
-  /** Tags are as large on the screen as the words of plates. */
-  function layTags() {
-    const size = Math.max(PLATES.tag, text / camera.k) / TAG;
-    for (const { tag, place } of hulls) tag?.setAttribute("transform", `${place} scale(${short(size)})`);
+  /** Lay out the words of plates and, as large as them on the screen, those of tags. */
+  function layWords() {
+    for (const label of labels) layLabel(label, camera.k, text);
+    layTags(hulls, labels, Math.max(PLATES.tag, text / camera.k) / TAG);
   }
 
   /** Links are lit if one of their plates is at the pointer or selected. */
@@ -226,7 +227,6 @@ export function platesScene(make, palette) {
       hold = docks.length ? HOLD_MS / (HOLD_MS + MERGE_MS) : 0;
       docking = docks.length ? { ...shown, hulls: docks } : null;
       drawHulls(docking || shown);
-      for (const label of labels) layLabel(label, camera.k, text);
       t = 1;
       later();
       return hold ? HOLD_MS + MERGE_MS : MERGE_MS;
@@ -254,8 +254,7 @@ export function platesScene(make, palette) {
       const { k, x, y } = camera;
       const corner = `${short(w / 2 - k * x)} ${short(h / 2 - k * y)}`;
       world.setAttribute("transform", `translate(${corner}) scale(${Math.round(k * 1e4) / 1e4})`);
-      if (scaled) for (const label of labels) layLabel(label, k, text);
-      if (scaled) layTags();
+      if (scaled) layWords();
       if (scaled) layLinks();
       if (scaled) layLens();
       later();

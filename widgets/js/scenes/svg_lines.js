@@ -10,7 +10,7 @@ import { hullStyle, lineOf } from "../picture/fills.js";
  * @typedef {import("../picture/types.js").Rect} Rect
  * @typedef {import("../picture/tags.js").LaidHull} LaidHull
  * @typedef {{edge: Edge, group: any, line: any, head: any, label: any}} DrawnEdge
- * @typedef {{hull: import("../picture/types.js").Hull, group: any, tag: any, place: string}} DrawnHull
+ * @typedef {{hull: import("../picture/types.js").Hull, group: any, tag: any, at: Rect | null}} DrawnHull
  */
 
 /**
@@ -61,9 +61,8 @@ export function hullElement({ s }, { hull, d, tag }, palette, hatchUrl) {
     style.hatch ? s("path", { d, fill: hatchUrl("lost"), class: "ce-lost-hatch" }) : null,
     s("path", { d, fill: "none", ...line, "stroke-linecap": "round" }),
   );
-  const corner = tag ? `translate(${tag.at.l} ${tag.at.t})` : "";
-  if (!tag) return { hull, group, tag: null, place: corner };
-  const place = { "data-hull": hull.id, transform: corner };
+  if (!tag) return { hull, group, tag: null, at: null };
+  const place = { "data-hull": hull.id, transform: `translate(${tag.at.l} ${tag.at.t})` };
   const element = s(
     "g",
     { class: `ce-tag ce-tag-${hull.kind}`, ...place },
@@ -71,5 +70,5 @@ export function hullElement({ s }, { hull, d, tag }, palette, hatchUrl) {
     s("text", { class: "ce-tag-sign", x: 10, y: 9.5, fill: style.stroke, text: tag.sign }),
     s("text", { x: 18, y: 9.5, text: tag.words }),
   );
-  return { hull, group, tag: element, place: corner };
+  return { hull, group, tag: element, at: tag.at };
 }
