@@ -45,6 +45,7 @@ import { makeMinimap } from "./parts/minimap.js";
 import { makePager } from "./parts/pager.js";
 import { makeSearch } from "./parts/search.js";
 import { makeSlides } from "./parts/slides.js";
+import { makeToolSplit } from "./parts/split.js";
 import { makeStage } from "./parts/stage.js";
 import { initialState, isCompact } from "./parts/state.js";
 import { makeStepper } from "./parts/stepper.js";
@@ -111,6 +112,7 @@ function render({ model, el }) {
   const help = makeHelp(ui, store, saving, root);
   const legend = makeLegend(ui, store);
   const lens = makeLens(ui, store, selecting);
+  const split = makeToolSplit(ui, store);
   const pager = makePager(ui, store, selecting.turn);
   const foot = makeFoot(ui, store, saving, pager.element);
   const focusing = makeFocusing(store, { root, stage, stepper });
@@ -157,6 +159,7 @@ function render({ model, el }) {
     timeline.element,
     h("div", { class: "ce-bottom" }, legend.element, foot.element),
     slides.foot,
+    split.element,
     ui.live,
   );
 
@@ -230,6 +233,7 @@ function render({ model, el }) {
     strip,
     legend,
     foot,
+    split,
     pager,
     lens,
     inspector,

@@ -22,7 +22,7 @@ from explorer.app.dashboard.panes.costs import CostStrip
 from explorer.app.dashboard.panes.header import CIRCUIT_WIDTH, Header
 from explorer.app.dashboard.panes.messages import Messages
 from explorer.app.dashboard.panes.tables import html_pane
-from explorer.app.dashboard.panes.tools import Drawer
+from explorer.app.dashboard.panes.tools import HEIGHT, Drawer
 from explorer.app.dashboard.panes.values import check_values, run_inputs
 from explorer.app.dashboard.scheduling import call_later, deliver
 from explorer.app.dashboard.theme import HEADER_STYLE, THEMES, page_template
@@ -286,9 +286,9 @@ class Dashboard:
 
     def _make_room(self, is_open: bool) -> None:
         for pane in (part for part in self.graphs if isinstance(part, GraphPane)):
-            drawer = self.drawer.height if is_open else ""
+            drawer = HEIGHT if is_open else ""
             options = graph_options(drawer, narrow=self.workspace.other is not None)
-            pane.options = {**options, "main": pane is self.graph}
+            pane.options = {**options, "main": pane is self.graph, "split": is_open and pane is self.graph}
 
     def _filter_steps(self, view: dict[str, Any]) -> None:
         """Let the tree of steps show the steps between which the arrow keys move."""

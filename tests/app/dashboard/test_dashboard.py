@@ -93,18 +93,16 @@ def test_the_button_of_the_open_tool_closes_it_and_another_one_changes_it() -> N
     assert (made.drawer.open_name, made.drawer.body.visible) == ("", False)
 
 
-def test_an_open_tool_is_made_smaller_and_larger_and_the_graph_gets_the_rest() -> None:
+def test_the_graph_leaves_the_height_of_an_open_tool_which_a_bar_changes() -> None:
     made = Dashboard(Library(), ViewState(circuit="blackboard"))
     made.drawer.open("cost")
-    heights = [made.drawer.body.styles["height"]]
-    for press in (made.drawer.larger, made.drawer.smaller, made.drawer.smaller):
-        press.clicks += 1
-        heights.append(made.drawer.body.styles["height"])
-        assert heights[-1] in made.graph.options["height"]
-    assert heights == ["max(270px, 36vh)", "max(400px, 60vh)", "max(270px, 36vh)", "max(180px, 22vh)"]
-    assert (made.drawer.smaller.disabled, made.drawer.larger.disabled) == (True, False)
+    height = made.drawer.body.styles["height"]
+    assert height.startswith("var(--explorer-tool-height,")
+    assert f"- {height}" in made.graph.options["height"]
+    assert made.graph.options["split"] is True
     made.drawer.open("")
-    assert "vh)" not in made.graph.options["height"].replace("100vh", "")
+    assert "explorer-tool-height" not in made.graph.options["height"]
+    assert made.graph.options["split"] is False
 
 
 def test_a_tool_that_raises_reports_it_and_the_page_keeps_working(monkeypatch: pytest.MonkeyPatch) -> None:

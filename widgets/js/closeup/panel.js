@@ -1,6 +1,7 @@
 /** The close-up of the selected plate, below the picture: the user switches between its parts. */
 
 import { focusedIn } from "../shared/elements.js";
+import { makeSplit } from "../shared/splitting.js";
 import { closeupOf, inspectedBox, isCloseupAwaited } from "../parts/state.js";
 import { STYLE as CODE, codePanel } from "./code.js";
 import { memoryDrawing, memoryTable } from "./memory.js";
@@ -40,7 +41,13 @@ export function makeCloseup(ui, { state }, actions) {
   const body = h("div", { class: "ce-closeup-body" });
   const toggle = button("Show the close-up", "panel", actions.toggle);
   const bar = h("div", { class: "ce-closeup-bar" }, title, choices, sentence, toggle);
-  const element = h("section", { class: "ce-closeup", "aria-label": "Close-up", hidden: true }, bar, body);
+  const split = makeSplit(make, {
+    name: "closeup",
+    words: "the close-up",
+    apply: (height) => element.style.setProperty("--ce-closeup-height", height),
+  });
+  const content = h("div", { class: "ce-closeup-content" }, bar, body);
+  const element = h("section", { class: "ce-closeup", "aria-label": "Close-up", hidden: true }, split.element, content);
   /** What follows the pointer. */
   let light = () => {};
   /** Says that the host runs an input. */
@@ -143,7 +150,8 @@ export function makeCloseup(ui, { state }, actions) {
       const open = state.showCloseup;
       title.textContent = closeup.title;
       toggle.setAttribute("aria-expanded", String(open));
-      body.hidden = sentence.hidden = !open;
+      body.hidden = sentence.hidden = split.element.hidden = !open;
+      element.setAttribute("class", open ? "ce-closeup ce-open" : "ce-closeup");
       PARTS.forEach(({ name }, at) => choose[at].setAttribute("aria-pressed", String(open && state.closeup === name)));
       if (open) drawBody(closeup);
       return undefined;
@@ -152,7 +160,9 @@ export function makeCloseup(ui, { state }, actions) {
 }
 
 export const STYLE = `
-.ce-closeup{flex:none;max-height:46vh;overflow:auto;padding:6px 12px 8px;border-top:2px solid var(--ce-accent);background:var(--ce-panel)}
+.ce-closeup{flex:none;display:flex;flex-direction:column;max-height:var(--ce-closeup-height,46vh);border-top:2px solid var(--ce-accent);background:var(--ce-panel)}
+.ce-closeup.ce-open{height:var(--ce-closeup-height,auto)}
+.ce-closeup-content{flex:1;min-height:0;overflow:auto;padding:2px 12px 8px}
 .ce-closeup-bar{display:flex;flex-wrap:wrap;align-items:center;gap:4px 12px}
 .ce-closeup h2{font-size:14px;font-weight:650;margin:0;color:inherit}
 .ce-closeup-sentence{flex:1 1 340px;margin:0;font-size:13px}

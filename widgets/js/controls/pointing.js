@@ -1,6 +1,6 @@
 /** The pointer on a pane: hovering, dragging, clicking, and the wheel. */
 
-import { focusedIn } from "../shared/elements.js";
+import { focusedIn, scrollerOf } from "../shared/elements.js";
 import { list } from "../shared/reading.js";
 import { edgeAt } from "../picture/near.js";
 import { cellAt } from "../plates/cells.js";
@@ -19,17 +19,6 @@ const DRAG = 4;
 const REACH = 5;
 /** Zoom per unit of the wheel, and of a pinch. */
 const [WHEEL, PINCH] = [0.0016, 0.008];
-
-/** Whether the wheel can scroll something around an element. @param {any} element */
-function scrolls(element) {
-  const window = element.ownerDocument.defaultView;
-  for (let at = element.parentNode; at && window; at = at.host || at.parentNode) {
-    if (!(at.scrollHeight > at.clientHeight + 1)) continue;
-    const overflow = at.nodeType === 1 ? window.getComputedStyle(at).overflowY : "";
-    if (at === element.ownerDocument.documentElement || overflow === "auto" || overflow === "scroll") return true;
-  }
-  return false;
-}
 
 /**
  * @param {import("../parts/ui.js").Ui} ui @param {import("../parts/state.js").Store} store
@@ -112,7 +101,7 @@ export function makePointing({ guard }, store, { root, stage, camera, selecting,
    * @param {any} event @param {Pane} pane
    */
   function wheel(event, pane) {
-    const zooms = event.ctrlKey || event.metaKey || (state.options.main === true && !scrolls(root));
+    const zooms = event.ctrlKey || event.metaKey || (state.options.main === true && !scrollerOf(root));
     if (!zooms && !root.contains(focusedIn(root))) return;
     event.preventDefault();
     camera.zoom(Math.exp(-event.deltaY * (event.ctrlKey ? PINCH : WHEEL)), pointIn(event, pane));

@@ -6,6 +6,7 @@ import { STYLE as DOCKING } from "../plates/docking.js";
 import { STYLE as LINKS } from "../plates/links.js";
 import { STYLE as FAILURES } from "../shared/failures.js";
 import { STYLE as LANES } from "../shared/lanes.js";
+import { STYLE as SPLITTING } from "../shared/splitting.js";
 import { STYLE as SCENES } from "../scenes/style.js";
 import { STYLE as FILM } from "./film.js";
 import { STYLE as FOOT } from "./foot.js";
@@ -49,6 +50,7 @@ export const STYLE = [
   FOOT,
   FAILURES,
   LANES,
+  SPLITTING,
   SCENES,
   PLATES,
   CLOSEUP,

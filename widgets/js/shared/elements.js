@@ -53,5 +53,16 @@ export function focusedIn(root) {
   return tree.activeElement || root.ownerDocument.activeElement || null;
 }
 
+/** The element around this one that the user can scroll, if there is one. @param {any} element */
+export function scrollerOf(element) {
+  const window = element.ownerDocument.defaultView;
+  for (let at = element.parentNode; at && window; at = at.host || at.parentNode) {
+    if (!(at.scrollHeight > at.clientHeight + 1)) continue;
+    const overflow = at.nodeType === 1 ? window.getComputedStyle(at).overflowY : "";
+    if (at === element.ownerDocument.documentElement || overflow === "auto" || overflow === "scroll") return at;
+  }
+  return null;
+}
+
 /** A class attribute of the names that apply. @param {(string | false | null | undefined | 0)[]} names */
 export const classes = (...names) => names.filter(Boolean).join(" ");

@@ -12,7 +12,6 @@ from explorer.app.dashboard.panes.conflicts import ConflictsTool
 from explorer.app.dashboard.panes.costs import CostTool
 from explorer.app.dashboard.panes.files import FilesTool
 from explorer.app.dashboard.panes.folds import FoldsTool
-from explorer.app.dashboard.panes.layout import button, line
 from explorer.app.dashboard.panes.patterns import PatternTool
 from explorer.app.dashboard.panes.pipeline import PipelineTool
 from explorer.app.dashboard.panes.predict import PredictTool
@@ -36,8 +35,8 @@ TOOLS: tuple[type[Tool], ...] = (
     FilesTool,
 )
 
-HEIGHTS = ("max(180px, 22vh)", "max(270px, 36vh)", "max(400px, 60vh)")
-"""The heights of an open tool, among which its buttons choose."""
+HEIGHT = "var(--explorer-tool-height, max(270px, 36vh))"
+"""The height of an open tool, for CSS. The bar between the graph and the tool sets the variable (`parts/split.js`)."""
 
 
 class Drawer:
@@ -48,10 +47,6 @@ class Drawer:
         self.on_open = on_open
         self.open_name = self._shown = ""
         self._tools: dict[str, Tool] = {}
-        self.size = 1
-        """The index of the height."""
-        self.smaller = button(workspace, "Smaller", lambda: self.resize(-1), "outlined")
-        self.larger = button(workspace, "Larger", lambda: self.resize(1), "outlined")
         self.buttons = pmui.CheckButtonGroup(
             options=self._supported(),
             size="small",
@@ -60,20 +55,8 @@ class Drawer:
         )
         self.buttons.param.watch(workspace.guard(self._on_press), "value")
         self.body = pn.Column(
-            sizing_mode="stretch_width", styles={"height": self.height}, scroll="y-auto", visible=False, margin=(0, 4)
+            sizing_mode="stretch_width", styles={"height": HEIGHT}, scroll="y-auto", visible=False, margin=(0, 4)
         )
-
-    @property
-    def height(self) -> str:
-        """The height of an open tool, for CSS."""
-        return HEIGHTS[self.size]
-
-    def resize(self, by: int) -> None:
-        """Make the tool larger or smaller, and give the rest to the graph."""
-        self.size = max(0, min(len(HEIGHTS) - 1, self.size + by))
-        self.smaller.disabled, self.larger.disabled = self.size == 0, self.size == len(HEIGHTS) - 1
-        self.body.styles = {"height": self.height}
-        self.on_open(bool(self.open_name))
 
     def open(self, name: str) -> None:
         """Open a tool by name; an empty name, or a tool that does not support the trace, closes the drawer."""
@@ -102,8 +85,8 @@ class Drawer:
             return
         if self._shown != tool.name:
             self._shown = tool.name
-            words = html_pane(f"<p>{escape(tool.help)}</p>", sizing_mode=None)
-            self.body[:] = [line(words, self.smaller, self.larger), tool.view]
+            words = html_pane(f"<p>{escape(tool.help)}</p>")
+            self.body[:] = [words, tool.view]
             names = EVENTS | {OPENED}
         self.workspace.guard(tool.on_change)(names)
 
