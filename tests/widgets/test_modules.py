@@ -19,7 +19,7 @@ def test_there_are_tests_of_the_modules() -> None:
     graph = ["graph", "graph_focus", "graph_keys", "graph_parts", "graph_reading"]
     views = ["bars", *graph, "host", "page", "question", "steps"]
     assert tested == sorted(
-        [*views, "ahead", "camera", "closeup", "lens", "picture", "plates", "slides", "store", "theme"]
+        [*views, "ahead", "camera", "closeup", "lens", "picture", "plates", "slides", "split", "store", "theme"]
     )
 
 
