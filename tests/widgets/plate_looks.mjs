@@ -2,8 +2,8 @@
 
 import { readFileSync } from "node:fs";
 
+import { NO_MARKS } from "../../widgets/js/picture/marks.js";
 import { readPicture } from "../../widgets/js/picture/reading.js";
-import { NO_LENS } from "../../widgets/js/plates/lens.js";
 import { platesScene } from "../../widgets/js/scenes/plates.js";
 import { maker } from "../../widgets/js/shared/elements.js";
 import { prepareMeasuring } from "../../widgets/js/shared/measuring.js";
@@ -37,7 +37,7 @@ function drawn({ view, coordinates }, theme, selects) {
   scene.show(picture, new Map());
   scene.look({ k: 1, x: 0, y: 0 }, 0, 0);
   const selected = new Set(selects ? [picture.boxes[0].id] : []);
-  scene.mark({ selected, found: null, hull: "", hover: "", focus: "", cell: -1, values: null, lens: NO_LENS });
+  scene.mark({ ...NO_MARKS, selected });
   const svg = `<svg>${scene.canvasSvg()}${markup(scene.list)}</svg>`;
   scene.close();
   return svg;

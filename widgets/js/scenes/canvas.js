@@ -8,7 +8,7 @@ import { describeBox } from "../picture/words.js";
 import { makeBrush } from "./brush.js";
 import { paintBox } from "./canvas_box.js";
 import { paintEdges, paintHulls, paintTags } from "./canvas_lines.js";
-import { NO_LENS } from "../plates/lens.js";
+import { NO_MARKS } from "../picture/marks.js";
 
 /**
  * @typedef {import("../shared/elements.js").Make} Make
@@ -49,17 +49,7 @@ export function canvasScene(make, palette) {
   let [width, height, t] = [0, 0, 1];
   /** @type {Camera} */
   let camera = { k: 1, x: 0, y: 0 };
-  /** @type {Marks} */
-  let marks = {
-    selected: new Set(),
-    found: null,
-    hull: "",
-    hover: "",
-    focus: "",
-    cell: -1,
-    values: null,
-    lens: NO_LENS,
-  };
+  let marks = NO_MARKS;
   /** @type {import("../picture/tags.js").LaidHull[]} */
   let hulls = [];
   let waiting = 0;

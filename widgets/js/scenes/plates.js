@@ -2,13 +2,14 @@
 
 import { classes, uniqueName } from "../shared/elements.js";
 import { ease, frameOf, unframe } from "../shared/timing.js";
+import { NO_MARKS } from "../picture/marks.js";
 import { short } from "../picture/shapes.js";
 import { layHulls } from "../picture/tags.js";
 import { allCells } from "../plates/cells.js";
 import { PLATES } from "../plates/look.js";
 import { makeDocking } from "../plates/docking.js";
 import { labelElement, layLabel } from "../plates/labels.js";
-import { NO_LENS, doneBefore, lensHull } from "../plates/lens.js";
+import { doneBefore, lensHull } from "../plates/lens.js";
 import { layLink, linkElement } from "../plates/links.js";
 import { between, movement } from "../plates/movement.js";
 import { areasByName, paintDone, rewritten } from "../plates/done.js";
@@ -22,7 +23,6 @@ import { hullElement } from "./svg_lines.js";
  * @typedef {import("../shared/elements.js").Make} Make
  * @typedef {import("../shared/theme.js").Palette} Palette
  * @typedef {import("../picture/types.js").Camera} Camera
- * @typedef {import("../picture/types.js").Marks} Marks
  * @typedef {import("../picture/types.js").Picture} Picture
  * @typedef {import("../picture/types.js").Scene} Scene
  * @typedef {import("../plates/paint.js").Shown} Shown
@@ -88,17 +88,7 @@ export function platesScene(make, palette) {
   let hold = 0;
   /** The ids of the boxes that were drawn before. @type {Set<string>} */
   let former = new Set();
-  /** @type {Marks} */
-  let marks = {
-    selected: new Set(),
-    found: null,
-    hull: "",
-    hover: "",
-    focus: "",
-    cell: -1,
-    values: null,
-    lens: NO_LENS,
-  };
+  let marks = NO_MARKS;
   /** @type {Camera} */
   let camera = { k: 1, x: 0, y: 0 };
   let [width, height, t] = [0, 0, 1];
