@@ -80,6 +80,12 @@ class EvaluatedCircuit(nn.Module, ABC):
             value = values[planned.node] = self._activation(planned, batch, values, parameters)
             yield planned.node, value.clone() if planned.may_alias else value
 
+    def evaluate(self, x: Tensor | None = None) -> tuple[Tensor, dict[int, Tensor]]:
+        """The value of the circuit as `forward` returns it, and the activation (F, B, O) of each layer by its id."""
+        values = dict(self.activations(x))
+        result = self._outputs(values)
+        return (result[0] if x is None else result), values
+
     @torch.no_grad()
     def integral(self) -> Tensor:
         """The sum or integral of every output over all values of the variables, (outputs, classes), as in `forward`.

@@ -39,14 +39,14 @@ Result = TypeVar("Result")
 def cached(
     view: "Callable[Concatenate[TraceIndex, Arguments], Result]",
 ) -> "Callable[Concatenate[TraceIndex, Arguments], Result]":
-    """Decorator: compute a function of an index and positional arguments once per trace.
+    """Decorator: compute a function of an index once per trace and arguments.
 
     Arguments that compare by identity, such as a `State`, are kept alive.
     """
 
     @wraps(view)
     def look_up(index: TraceIndex, *arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
-        key = (view, *arguments)
+        key = (view, arguments, tuple(sorted(named.items())))
         if key not in index.cache:
             index.cache[key] = view(index, *arguments, **named)
         return index.cache[key]

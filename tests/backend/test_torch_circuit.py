@@ -85,6 +85,9 @@ def test_the_activations_of_all_layers_can_be_seen(mode: Mode):
         layer = circuit.graph.nodes[node]
         assert value.shape == (layer.num_folds, len(x), layer.num_output_units)
     assert torch.equal(seen[circuit.graph.outputs[0]].transpose(0, 1), circuit(x))
+    outputs, activations = circuit.evaluate(x)
+    assert torch.equal(outputs, circuit(x))
+    assert all(torch.equal(activations[node], value) for node, value in seen.items())
 
 
 # ---- outputs

@@ -37,6 +37,7 @@ from explorer.views import (
     steps,
     why_not,
 )
+from explorer.views.index import cached
 from tests.views.showing import every_step, index_of, section
 
 # ---------------------------------------------------------------------- steps
@@ -341,3 +342,16 @@ def test_a_static_picture_supports_light_and_dark():
 def test_a_gallery_name_is_enough():
     index = TraceIndex(explorer.record(gallery.load_named("hmm")))
     assert picture(index, "compile").view["step"] == 0
+
+
+def test_a_view_is_computed_once_for_each_set_of_arguments_also_by_keyword():
+    counted = []
+
+    @cached
+    def view(index, step, *, wide=False):
+        counted.append((step, wide))
+        return len(counted)
+
+    index = index_of("conflict")
+    assert [view(index, 1), view(index, 1, wide=True), view(index, 1), view(index, 1, wide=True)] == [1, 2, 1, 2]
+    assert counted == [(1, False), (1, True)]

@@ -4,6 +4,9 @@ import { test } from "node:test";
 import { readCloseup } from "../../widgets/js/closeup/reading.js";
 import { layStrips, linesPath, nameOf, readsOf, slicesPath, sourceName } from "../../widgets/js/closeup/strips.js";
 import { readValues, valueOf } from "../../widgets/js/closeup/values_reading.js";
+import { paintPad } from "../../widgets/js/closeup/pad.js";
+import { maker } from "../../widgets/js/shared/elements.js";
+import { newDocument } from "./dom.mjs";
 import { open } from "./graph.mjs";
 
 const strip = (node, count) => ({
@@ -238,4 +241,15 @@ test("the code is the lines that run, the formula and the shapes", () => {
   for (const part of [...lines, "y = w x", "x 4×1×B×16", "def forward", "inner, line 3"])
     assert.ok(words.includes(part));
   close();
+});
+
+test("a stroke that the browser cancels ends, too", () => {
+  const runs = [];
+  const ui = { ...maker(newDocument()), guard: (action) => action, announce: () => undefined };
+  const pad = paintPad(ui, [0, 0, 0, 0], [1, 2, 2], 9, (x) => runs.push([...x]));
+  pad.dispatch("pointerdown", { clientX: 1, clientY: 1 });
+  pad.dispatch("pointercancel");
+  pad.dispatch("pointermove", { clientX: 899, clientY: 1 });
+  pad.dispatch("pointerup");
+  assert.deepEqual(runs, [[9, 0, 0, 0]]);
 });

@@ -39,7 +39,7 @@ def svg(
     out: Annotated[Path, typer.Option("--out", "-o", help="write the picture here")],
     step: Annotated[str, typer.Option(metavar="N|PATH", help="the step: by number (-1 is the last) or by path")] = "-1",
     mode: Annotated[str, typer.Option(help="diff, before, after or side")] = "diff",
-    colour_by: Annotated[str, typer.Option(help="change, kind, memory or fold")] = "change",
+    colour_by: Annotated[str, typer.Option(help="change, kind, time, memory or fold")] = "change",
     engine: Annotated[str, typer.Option(help="own, or dot: the graph after the step, drawn by Graphviz")] = "own",
 ) -> None:
     """Write a step of a trace as a picture, SVG or PNG by the ending of the file's name."""

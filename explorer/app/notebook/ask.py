@@ -40,8 +40,8 @@ def ask(
     picture in pixels.
 
     Raises: DataTypeError for anything but a trace; UnknownNameError for an unknown kind, step, node, pattern or
-    statistic; CircuitError for a question that the step does not raise; MissingPackageError without the packages of
-    Jupyter.
+    statistic; ValueRangeError for a height below 1; CircuitError for a question that the step does not raise;
+    MissingPackageError without the packages of Jupyter.
     """
     require_ui("anywidget", "ipywidgets", "resvg_py", "fontpkg_inter")
     if not isinstance(trace, Trace):

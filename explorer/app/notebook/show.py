@@ -58,7 +58,7 @@ def show(
     before a question. The widget has the traits `step`, `selection` and `view`, and the property `selected_nodes`.
 
     Raises: DataTypeError for anything else; UnknownNameError for an unknown step, match, level, pattern, box or
-    option; MissingPackageError without the packages of Jupyter.
+    option; ValueRangeError for a height below 1; MissingPackageError without the packages of Jupyter.
     """
     require_ui("anywidget", "ipywidgets", "resvg_py", "fontpkg_inter")
     bars = _bars_of(thing)

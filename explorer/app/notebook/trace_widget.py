@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import ExitStack
 from html import escape
 from typing import Any, cast
 
@@ -12,6 +13,7 @@ from explorer.app.notebook.fallback import picture_fallback
 from explorer.app.session.linking import GraphHost, GraphLink
 from explorer.app.session.sending_ahead import SendingAhead
 from explorer.app.session.session import Session
+from explorer.errors import DataTypeError, ValueRangeError
 from explorer.trace import MatchFound, Trace
 from explorer.views import fold_level, match_details
 from widgets.jupyter import Fallback, GraphWidget, SavedPicture, bundle_with
@@ -21,6 +23,14 @@ MAX_SLICES = 12
 """Slices of a folded layer that are listed at once; the rest open on a click."""
 
 
+def check_height(height: object) -> None:
+    """Raises: DataTypeError for a height that is not an int, ValueRangeError for one below 1."""
+    if not isinstance(height, int) or isinstance(height, bool):
+        raise DataTypeError(f"expected a height in pixels, an int; got {height!r}")
+    if height < 1:
+        raise ValueRangeError(f"expected a height of at least 1 pixel; got {height}")
+
+
 class TraceWidget(GraphWidget):
     """A trace to step through. `step`, `selection` and `view` are traits: set, `observe` or link them.
 
@@ -28,6 +38,8 @@ class TraceWidget(GraphWidget):
     """
 
     def __init__(self, session: Session, height: int, note: str = "", *, film: bool = True) -> None:
+        self._closing = ExitStack()
+        check_height(height)
         options = {"height": height} if film else {"height": height, "film": False}
         super().__init__(options=options, make_fallback=self._fallback)
         self.session = session
@@ -35,6 +47,13 @@ class TraceWidget(GraphWidget):
         self.link = GraphLink(session, cast(GraphHost, self))
         ahead = SendingAhead(session, self.send_ahead, _call_later)
         self.observe(lambda _: ahead.start(), names="ready")
+        self._closing.callback(self.link.close)
+        self._closing.callback(ahead.close)
+
+    def close(self) -> None:
+        """Close the widget; the session no longer draws it, nor sends it pictures."""
+        self._closing.close()
+        super().close()
 
     @property
     def trace(self) -> Trace:

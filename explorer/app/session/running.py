@@ -1,6 +1,6 @@
 """Runs inputs through the steps of a live trace, for the close-up."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
@@ -39,22 +39,23 @@ def run_values(index: TraceIndex, painted: Sequence[float] = (), *, paints: bool
     """
     if not index.trace.is_live:
         return no_values(failure_text(index.trace) or LOADED)
-    circuit: TorchCircuit = index.trace.circuit_at(-1)
+    last: TorchCircuit = index.trace.circuit_at(-1)
     try:
-        most, discrete = _range_of(circuit)
-        inputs = _inputs(index, circuit, most)
+        most, discrete = _range_of(last)
+        inputs = _inputs(index, last, most)
     except CircuitError as error:  # an input layer of the user's own
         return no_values(f"There are no values: {error}")
     if len(painted):
-        inputs.append(Input("yours", _check(painted, circuit.num_variables, most if discrete else None)))
+        inputs.append(Input("yours", _check(painted, last.num_variables, most if discrete else None)))
     rows = np.stack([one.x for one in inputs])
     x = torch.from_numpy(rows.astype(np.int64)) if discrete else torch.from_numpy(rows).to(torch.get_default_dtype())
     found: list[StepRun] = []
     first: torch.Tensor | None = None
     for step in _steps(index):
-        outputs = _outputs(index, step, x)
+        circuit: TorchCircuit = index.trace.circuit_at(step)
+        outputs, activations = _evaluate(circuit, x)
         first = outputs if first is None else first
-        found.append(_run(index, step, x, outputs, first))
+        found.append(_step_run(step, circuit.semiring.name, outputs, activations, first))
     return values_view(index, inputs, found, most=most, paints=paints)
 
 
@@ -105,17 +106,20 @@ def _steps(index: TraceIndex) -> list[Step]:
 
 
 @torch.no_grad()
-def _outputs(index: TraceIndex, step: Step, x: torch.Tensor) -> torch.Tensor:
-    circuit: TorchCircuit = index.trace.circuit_at(step)
-    return circuit(x).cpu()
+def _evaluate(circuit: TorchCircuit, x: torch.Tensor) -> tuple[torch.Tensor, Mapping[int, torch.Tensor]]:
+    outputs, activations = circuit.evaluate(x)
+    return outputs.cpu(), activations
 
 
-@torch.no_grad()
-def _run(index: TraceIndex, step: Step, x: torch.Tensor, outputs: torch.Tensor, first: torch.Tensor) -> StepRun:
+def _step_run(
+    step: Step,
+    semiring: str,
+    outputs: torch.Tensor,
+    activations: Mapping[int, torch.Tensor],
+    first: torch.Tensor,
+) -> StepRun:
     """Return what a step computed; `first` are the outputs of the first step that was run."""
-    circuit: TorchCircuit = index.trace.circuit_at(step)
-    semiring = circuit.semiring.name
-    layers = {node: _log_of(semiring, value).numpy() for node, value in circuit.activations(x)}
+    layers = {node: _log_of(semiring, value).numpy() for node, value in activations.items()}
     differences = [largest_difference(value, wanted, semiring) for value, wanted in zip(outputs, first, strict=True)]
     return StepRun(step.index, outputs[:, 0, 0].numpy(), layers, differences, outputs[0].numel())
 

@@ -37,6 +37,8 @@ class SendingAhead:
         self._cancel: Cancel = lambda: None
         self._sizes: dict[int, int] = {}
         """The characters of the pictures on the page, by step."""
+        self._drawn: dict[int, int] = {}
+        """Those of all pictures that were drawn; one without room on the page is not drawn again at each rest."""
         self._has_started = False
         self._stop_listening = session.listen(self._on_change)
 
@@ -51,9 +53,11 @@ class SendingAhead:
         self._stop_listening()
 
     def _on_change(self, names: frozenset[str]) -> None:
-        if names & REDRAWN and self._sizes:
-            self._sizes = {}
-            self._send({"keep": []})
+        if names & REDRAWN:
+            self._drawn = {}
+            if self._sizes:
+                self._sizes = {}
+                self._send({"keep": []})
         if self._has_started and names & (REDRAWN | {"step", "selection"}):
             self._wait(IDLE_SECONDS)
 
@@ -64,17 +68,24 @@ class SendingAhead:
     def _send_next(self) -> None:
         """Send the nearest picture that is missing; without one, the selections that the others would have."""
         self._cancel = lambda: None
-        session = self.session
         wanted = list(self._wanted())
         self._sizes = {step: self._sizes[step] for step in wanted if step in self._sizes}
         step = next((step for step in wanted if step not in self._sizes), None)
-        found = None if step is None else self._encode(session.picture_at(step))
-        if step is None or found is None or sum(self._sizes.values()) + len(found["picture"]) > MAX_CHARACTERS:
+        found = None if step is None or not self._fits(self._drawn.get(step, 0)) else self._draw(step)
+        if step is None or found is None or not self._fits(self._drawn[step]):
             self._send(self._message())
             return
-        self._sizes[step] = len(found["picture"])
+        self._sizes[step] = self._drawn[step]
         self._send({**self._message(), "step": step, **found})
         self._wait(PAUSE_SECONDS)
+
+    def _fits(self, characters: int) -> bool:
+        return sum(self._sizes.values()) + characters <= MAX_CHARACTERS
+
+    def _draw(self, step: int) -> dict[str, Any]:
+        found = self._encode(self.session.picture_at(step))
+        self._drawn[step] = len(found["picture"])
+        return found
 
     def _encode(self, shown: Picture) -> dict[str, Any]:
         traits = picture_traits(shown.view, shown.coordinates.astype("<f4").tobytes())

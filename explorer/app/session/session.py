@@ -94,9 +94,9 @@ class Session:
         return self.state.selection
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Notify a listener of changes; returns the function that unsubscribes it."""
+        """Notify a listener of changes; returns the function that unsubscribes it, also after `close`."""
         self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
+        return lambda: self._listeners.remove(listener) if listener in self._listeners else None
 
     def close(self) -> None:
         """Drop the trace, which may be large; the session cannot be used afterwards.

@@ -11,7 +11,7 @@ import torch
 import explorer
 from explorer import TorchCompiler
 from explorer.bench import measure_layers, measure_steps
-from explorer.errors import CircuitError, DataTypeError, UnknownNameError
+from explorer.errors import CircuitError, DataTypeError, UnknownNameError, ValueRangeError
 from explorer.timings import Estimate, Run, Setup, Timing
 from explorer.trace import Trace
 from explorer.views import TraceIndex, picture, stat_bars
@@ -61,6 +61,21 @@ class TestATrace:
         assert json.loads(str(widget.picture))["title"] == "Step 3 of 12: fuse, round 1, 7 of 9 matches"
         assert widget.session.step == 3
         assert len(json.loads(str(widget.steps))) == 13
+
+    def test_a_height_below_one_is_a_typed_error(self, conflict: Trace) -> None:
+        for height in (-5, 0):
+            with pytest.raises(ValueRangeError, match=f"at least 1 pixel; got {height}"):
+                show(conflict, height=height)
+        with pytest.raises(DataTypeError, match="an int; got '5'"):
+            show(conflict, height="5")  # pyright: ignore[reportArgumentType]
+
+    def test_a_closed_widget_is_drawn_no_more_and_can_be_closed_again(self, conflict: Trace) -> None:
+        widget = show(conflict)
+        session, drawn = widget.session, str(widget.picture)
+        widget.close()
+        session.go(3)
+        assert str(widget.picture) == drawn
+        widget.close()
 
     def test_the_initial_step_and_look_are_arguments(self, conflict: Trace) -> None:
         widget = show(conflict, step="optimize/round 1/fuse", mode="after", colour_by="kind", group_by="none")

@@ -123,6 +123,22 @@ def test_a_page_keeps_a_bounded_number_of_characters(page: Page, monkeypatch: py
     assert not page.waits
 
 
+def test_a_picture_without_room_is_not_drawn_again_at_each_rest(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sending_ahead, "MAX_CHARACTERS", 10)
+    session, drawn = page.ahead.session, []
+    draw = session.picture_at
+    monkeypatch.setattr(session, "picture_at", lambda step: drawn.append(step) or draw(step))
+    page.rest()
+    for _ in range(3):
+        session.select(list(session.boxes)[:1])
+        session.select([])
+        page.rest()
+    assert drawn == [7]
+    session.change_look(mode="after")
+    page.rest()
+    assert drawn == [7, 7]
+
+
 def test_each_step_comes_with_the_selection_that_follows_the_lineage(page: Page) -> None:
     session = page.ahead.session
     session.select(list(session.boxes)[:1])

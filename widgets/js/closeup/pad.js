@@ -83,10 +83,12 @@ export function paintPad({ h, guard, announce }, start, shape, most, done) {
     const [column, row] = pixel(event);
     if (stroke) put(column, row);
   });
-  on("pointerup", () => {
+  const lift = () => {
     if (stroke) done(x);
     stroke = false;
-  });
+  };
+  on("pointerup", lift);
+  on("pointercancel", lift); // the browser takes the pointer, to scroll for example
   on("keydown", (event) => {
     const by = ARROWS[event.key];
     if (!by && event.key !== " ") return;
