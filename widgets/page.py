@@ -26,9 +26,20 @@ const store = document.getElementById("recording");
 const el = document.getElementById("view");
 try {
   const recording = await readRecording(store.textContent, store.dataset.packed === "true");
-  const keep = (hash) => { try { history.replaceState(null, "", hash); } catch { /* forbidden by some hosts */ } };
+  let leaps = false;
+  const keep = (hash, adds) => {
+    const change = adds && !leaps ? "pushState" : "replaceState";
+    try { history[change](null, "", hash); } catch { /* forbidden by some hosts */ }
+  };
   const { hash, search } = location;
   const model = recordingModel(recording, { hash, search, keep, height: "calc(100vh - 3.6rem)" });
+  addEventListener("popstate", () => {
+    leaps = true;
+    follow(model, recordingModel(recording, { hash: location.hash, search }));
+    leaps = false;
+  });
+  const problem = problemOf(recording, hash);
+  if (problem) el.before(Object.assign(document.createElement("p"), { role: "status", textContent: problem }));
   globalThis.circuitExplorer = { model, close: render({ model, el }) };
 } catch (error) {
   el.textContent = `Cannot show this page: ${error instanceof Error ? error.message : error}`;

@@ -4,7 +4,7 @@ import { test } from "node:test";
 
 import bars from "../../widgets/js/bars.js";
 import view from "../../widgets/js/graph.js";
-import { readRecording, recordingModel, showEmbedded } from "../../widgets/js/page.js";
+import { follow, problemOf, readRecording, recordingModel, showEmbedded } from "../../widgets/js/page.js";
 import question from "../../widgets/js/question.js";
 import { newDocument, settled } from "./dom.mjs";
 import { fused, picture, places, step } from "./samples.mjs";
@@ -198,4 +198,31 @@ test("bars are shown in such a page too", () => {
   };
   const { el } = embed({ kind: "bars", bars: shown });
   assert.equal(el.of("ceb-bar").length, 1);
+});
+
+test("the hash holds the match in the rule lens and the part of the close-up; only steps and the lens are entries", () => {
+  const kept = [];
+  const keep = (hash, adds) => kept.push([hash, adds]);
+  const hash = "#step=2&mode=diff&hull=hull-1&match=2&closeup=code&box=cpt";
+  const model = recordingModel(recording(), { hash, keep });
+  const { hull, match, closeup } = model.get("view");
+  assert.deepEqual([hull, match, closeup, model.get("selection")], ["hull-1", 2, "code", ["cpt"]]);
+  assert.deepEqual(kept, [[hash, false]]);
+  const change = (name, value) => {
+    model.set(name, value);
+    model.save_changes();
+    return kept.at(-1);
+  };
+  const view = { ...model.get("view"), match: 3 };
+  assert.deepEqual(change("view", view), [hash.replace("match=2", "match=3"), false]);
+  assert.deepEqual(change("view", { ...view, hull: "", match: 0 }), ["#step=2&mode=diff&closeup=code&box=cpt", true]);
+  assert.deepEqual(change("step", 0), ["#step=0&mode=diff&closeup=code&box=cpt", true]);
+  follow(model, recordingModel(recording(), { hash }));
+  assert.deepEqual([model.get("step"), model.get("view").hull, model.get("view").match], [2, "hull-1", 2]);
+});
+
+test("what a link says that cannot be read is named", () => {
+  const problem = (hash) => problemOf(recording(), hash);
+  assert.equal(problem("#step=2&mode=side&box=x&utm=1&closeup=values"), "");
+  assert.equal(problem("#step=9&mode=odd"), "Not understood in the link: step=9, mode=odd.");
 });

@@ -86,10 +86,39 @@ export function plainModel(values, answer = () => ({})) {
   };
 }
 
+/** The parts of the close-up, and what a link says of the match in the rule lens and of the close-up. */
+const CLOSEUPS = ["memory", "parameters", "values", "code"];
+const CLOSER = ["hull", "match", "closeup"];
+
+/**
+ * What of a link is not understood, in a sentence; empty if all is.
+ * @param {Recording} recording @param {string} hash
+ */
+export function problemOf(recording, hash) {
+  const steps = recording.steps.length;
+  /** @type {Record<string, (value: string) => boolean>} */
+  const fits = {
+    step: (value) => /^\d+$/.test(value) && Number(value) < steps,
+    match: (value) => /^\d+$/.test(value),
+    mode: (value) => value === "side" || Object.keys(recording.pictures).some((key) => key.split("/")[1] === value),
+    closeup: (value) => CLOSEUPS.includes(value),
+  };
+  const wrong = [...new URLSearchParams(hash.replace(/^#/, ""))].filter(
+    ([name, value]) => fits[name]?.(value) === false,
+  );
+  return wrong.length ? `Not understood in the link: ${wrong.map((pair) => pair.join("=")).join(", ")}.` : "";
+}
+
+/** Go where a link leads, after Back or Forward. @param {RecordingModel} model @param {RecordingModel} linked a model of the link */
+export function follow(model, linked) {
+  for (const name of ["step", "view", "selection"]) model.set(name, linked.get(name));
+  model.save_changes();
+}
+
 /**
  * The model of a graph. The choices are what was recorded, unless `options` sets them; `start` is the initial state.
  * @param {Recording} recording
- * @param {{hash?: string, search?: string, keep?: (hash: string) => void, height?: string, options?: Record<string, any>,
+ * @param {{hash?: string, search?: string, keep?: (hash: string, adds: boolean) => void, height?: string, options?: Record<string, any>,
  *   start?: Record<string, any>, details?: string}} [page]
  * @returns {RecordingModel}
  */
@@ -108,6 +137,9 @@ export function recordingModel(recording, page = {}) {
     step: start,
     selection: asked.getAll("box"),
     mode: modes.includes(mode) ? mode : modes[0] || "diff",
+    hull: asked.get("hull") || "",
+    match: parseInt(asked.get("match") || "0", 10) || 0,
+    closeup: CLOSEUPS.includes(asked.get("closeup") || "") ? asked.get("closeup") : "",
     colour_by: first.colour_by,
     group_by: first.group_by,
   };
@@ -130,6 +162,8 @@ export function recordingModel(recording, page = {}) {
     request: {},
   };
 
+  /** What the current entry of the history shows: another match in the lens, or another box, replaces it. */
+  let shown = "";
   const answer = () => {
     /** @type {Record<string, any>} */
     const found = {};
@@ -155,8 +189,14 @@ export function recordingModel(recording, page = {}) {
     ]);
     const { slides } = values.view;
     if (slides || asks) hash.append("slides", slides || "");
+    for (const name of CLOSER) if (values.view[name]) hash.append(name, values.view[name]);
     for (const id of values.selection) hash.append("box", id);
-    page.keep(`#${hash}`);
+    const entry = ["step", "mode", "slides"]
+      .map((name) => hash.get(name))
+      .concat(hash.has("hull") ? "lens" : "")
+      .join();
+    page.keep(`#${hash}`, entry !== shown && shown !== "");
+    shown = entry;
     return found;
   };
 
@@ -167,8 +207,12 @@ export function recordingModel(recording, page = {}) {
 }
 
 /** The traits that navigate a graph to a `PictureStateView`. @param {Record<string, any>} place */
-function placeOf({ step, selection, mode, colour_by, group_by, hull, slides }) {
-  const more = { ...(hull ? { hull } : {}), ...(slides ? { slides } : {}) };
+function placeOf({ step, selection, mode, colour_by, group_by, hull, match, slides, closeup }) {
+  const more = {
+    ...(hull ? { hull, ...(match ? { match } : {}) } : {}),
+    ...(slides ? { slides } : {}),
+    ...(closeup ? { closeup } : {}),
+  };
   return { step, selection, view: { mode, colour_by, group_by, ...more } };
 }
 

@@ -33,7 +33,8 @@ from explorer.app.session.linking import GraphLink
 from explorer.app.session.opening import Opened, open_state
 from explorer.app.session.sending_ahead import SendingAhead
 from explorer.app.session.session import Session
-from explorer.app.session.view_state import MAX_ROUNDS, ViewState, trace_of, view_state_of_query
+from explorer.app.session.view_state import MAX_ROUNDS, ViewState, readable_state, trace_of, view_state_of_query
+from explorer.compiler import TorchCompiler
 from explorer.errors import CircuitError
 from explorer.views import RUN_MORE, counterparts
 from widgets.dashboard import UNBOUNDED, BrowserHost, GraphPane, StepsPane
@@ -48,7 +49,7 @@ class Dashboard:
     def __init__(self, library: Library, state: ViewState, problem: str = "", opened: Opened | None = None) -> None:
         document = pn.state.curdoc
         self.is_loaded = self._following = self._is_link_due = self._is_writing = False
-        self._address = ""
+        self._address, self._shown = "", state
         self.messages = Messages(cancel=lambda: self.workspace.background.cancel())
         session = Session(opened or open_state(library, state), state)
         self._deliver = partial(deliver, document)
@@ -165,7 +166,7 @@ class Dashboard:
             if names & {"step", "selection"}:
                 self._follow(session, self.workspace.other)
         self.drawer.on_change(names)
-        if names & {"trace", "step", "selection", "look", "other"}:
+        if names & {"trace", "step", "selection", "look", "other", "closer"}:
             self._write_link()
 
     def _show_other(self) -> None:
@@ -230,11 +231,20 @@ class Dashboard:
         state = self.workspace.session.state
         if state.other is not None and self.workspace.other is None:
             return
-        replaces = self.browser.address != self._address
+        replaces = self.browser.address != self._address or self._is_turning(state)
         self._address = f"?{state.query()}"
+        self._shown = state
         self._is_writing = True
         self.browser.show_address(self._address, replaces=replaces)
         self._is_writing = False
+
+    def _is_turning(self, state: ViewState) -> bool:
+        """Whether only a further match is shown in the rule lens, or another part of the close-up.
+
+        Back leaves the lens at once then.
+        """
+        before, after = self._shown.closer, state.closer
+        return replace(self._shown, closer=after) == state and bool(before.hull) == bool(after.hull)
 
     def _on_address(self, address: str) -> None:
         """Open the view state of the address after Back or Forward."""
@@ -322,17 +332,18 @@ def make_page(library: Library, default: ViewState | None = None) -> pmui.Page:
         page.busy = False
     default = default or ViewState()
     query = pn.state.location.search if pn.state.location is not None else ""
-    state, problem = default, ""
-    try:
-        state = view_state_of_query(query) if query else default
-    except CircuitError as error:
-        problem = f"The link cannot be read: {error}"
+    state, problem = read_link(query, default)
     if replace(trace_of(state), options=ViewState().options, other=None) == ViewState():
         start = "The link cannot be opened: " if query else ""
         _fill(page, library, (state, problem), (default, ""), (ViewState(), ""), start=start)
     else:
-        _open_in_background(page, library, state, default)
+        _open_in_background(page, library, state, default, problem)
     return page
+
+
+def read_link(query: str, default: ViewState) -> tuple[ViewState, str]:
+    """Return what can be read of a link, and in a sentence what cannot."""
+    return readable_state(query, lambda state: TorchCompiler(state.options)) if query else (default, "")
 
 
 def _fill(page: pmui.Page, library: Library, *places: tuple[ViewState, str], start: str = "") -> None:
@@ -359,8 +370,11 @@ def _show(page: pmui.Page, dashboard: Dashboard) -> None:
         pn.state.on_session_destroyed(lambda _: dashboard.close())
 
 
-def _open_in_background(page: pmui.Page, library: Library, state: ViewState, default: ViewState) -> None:
-    """Open a view state in the background; meanwhile the page shows its progress, with Cancel."""
+def _open_in_background(page: pmui.Page, library: Library, state: ViewState, default: ViewState, known: str) -> None:
+    """Open a view state in the background; meanwhile the page shows its progress, with Cancel.
+
+    `known` says what of the link could not be read.
+    """
     fallback = default if default != state else ViewState()
     messages = Messages(cancel=lambda: background.cancel())
     background = Background(partial(deliver, pn.state.curdoc), messages.show_job)
@@ -379,7 +393,7 @@ def _open_in_background(page: pmui.Page, library: Library, state: ViewState, def
         background.start(
             f"Opening {state.circuit}",
             work,
-            lambda opened: _show(page, Dashboard(library, state, opened=opened)),
+            lambda opened: _show(page, Dashboard(library, state, known, opened)),
             on_error,
             on_cancel=lambda: fall_back(f"{state.circuit} was not opened: the job was cancelled."),
         )

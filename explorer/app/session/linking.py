@@ -15,8 +15,12 @@ UserChangeCallback = Callable[[Mapping[str, Any]], None]
 Guard = Callable[[UserChangeCallback], UserChangeCallback]
 
 
+PARAMETERS = "parameters"
+"""The part of the close-up whose values are sent when it is shown."""
 LOOK = ("mode", "colour_by", "group_by", "slides")
-"""The keys of a drawing's view that belong to the session."""
+"""The keys of a drawing's view that belong to the display of a session."""
+CLOSER = ("hull", "closeup")
+"""Those of what is looked at, with the number `match`."""
 
 
 class GraphHost(Protocol):
@@ -48,9 +52,8 @@ class GraphLink:
         self.requests = dict(requests or {})
         self.painted: tuple[float, ...] = ()
         """The input that the reader has painted or written."""
-        self.shows_parameters = False
-        """Whether the close-up shows parameters, of slice `self.slice`."""
         self.slice = 0
+        """The slice of which the close-up shows parameters."""
         self._is_notifying = False
         self.close = session.listen(self._draw)
         host.on_user_change(self._on_user_change if guard is None else guard(self._on_user_change))
@@ -75,7 +78,6 @@ class GraphLink:
         view = changes.get("view", {})
         if "view" in changes:
             self.painted = tuple(map(float, view.get("painted") or ()))
-            self._look_closer(view)
         found = {name: view[name] for name in LOOK if isinstance(view.get(name), str)}
         look = replace(session.look, **found)
         step = max(0, min(int(changes.get("step", session.step)), len(session.opened.trace.steps) - 1))
@@ -85,18 +87,23 @@ class GraphLink:
         else:
             session.change_look(**found)
             session.go(step)
+        if "view" in changes:
+            self._look_closer(view)
 
     def _look_closer(self, view: Mapping[str, Any]) -> None:
-        """Add the values of parameters to the details while the close-up shows them."""
-        shown = (view.get("closeup") == "parameters", int(view.get("slice") or 0))
-        if shown != (self.shows_parameters, self.slice):
-            self.shows_parameters, self.slice = shown
+        """Show a match in the lens, a part of the close-up, and there the parameters of a slice."""
+        turned = self.slice != int(view.get("slice") or 0)
+        self.slice = int(view.get("slice") or 0)
+        found = {name: view[name] for name in CLOSER if isinstance(view.get(name), str)}
+        part = self.session.state.closer.closeup
+        self.session.look_closer(**found, match=int(view.get("match") or 0))
+        if turned and part == self.session.state.closer.closeup == PARAMETERS:
             self.host.show_details(self._details())
 
     def _details(self) -> DetailsView | None:
         session = self.session
         found = session.details()
-        if found is None or not self.shows_parameters:
+        if found is None or session.state.closer.closeup != PARAMETERS:
             return found
         nodes, before = session.boxes[found["id"]], session.look.mode == "before"
         return add_parameters(session.index, session.step, nodes, self.slice, found, before=before)
@@ -129,11 +136,12 @@ class GraphLink:
             if names & {"trace", "step", "look", "times", "trial"}:
                 found = session.picture()
                 host.show_picture(found.view, found.coordinates.astype("<f4").tobytes())
-            if names & {"trace", "step", "look", "selection"}:
-                look = session.look
-                view = {name: getattr(look, name) for name in LOOK}
+            if names & {"trace", "step", "look", "selection", "closer"}:
+                look, closer = session.look, session.state.closer
+                view: dict[str, Any] = {name: getattr(look, name) for name in LOOK}
+                view |= {name: getattr(closer, name) for name in (*CLOSER, "match")}
                 host.show_state(session.step, session.selection, view)
-            if names & {"trace", "step", "look", "selection", "times", "hidden"}:
+            if names & {"trace", "step", "look", "selection", "times", "hidden", "closer"}:
                 host.show_details(self._details())
             if names & {"trace", "values"}:
                 host.show_values(session.values)

@@ -10,8 +10,8 @@ from typing import Any
 
 from explorer.app.session.code import add_code
 from explorer.app.session.opening import Opened
-from explorer.app.session.view_state import DisplayOptions, ViewState, check_look
-from explorer.errors import CircuitError, unknown_name
+from explorer.app.session.view_state import CLOSEUPS, DisplayOptions, ViewState, check_look
+from explorer.errors import CircuitError, check_name, unknown_name
 from explorer.timings import Estimate, Timing
 from explorer.trace import StepCheck
 from explorer.views import (
@@ -37,7 +37,9 @@ KEPT_PICTURES = 24
 
 KNOWN_BEFORE = ("Node", "Numbers")
 """The sections of the details of a box that say nothing about later steps."""
-EVENTS = frozenset({"trace", "step", "selection", "look", "times", "checks", "hidden", "trial", "values", "other"})
+EVENTS = frozenset(
+    {"trace", "step", "selection", "look", "times", "checks", "hidden", "trial", "values", "other", "closer"}
+)
 """The names that listeners receive."""
 
 
@@ -119,9 +121,10 @@ class Session:
 
     def show(self, state: ViewState) -> None:
         """Show step, selection and display of another view state of this trace."""
+        closer = ["closer"] if state.closer != self.state.closer else []
         self.state, self.trial = self._possible(self.opened, state), None
         self._drop_unknown_boxes()
-        self._tell("step", "selection", "look", "trial")
+        self._tell("step", "selection", "look", "trial", *closer)
 
     def go(self, step: "int | str") -> None:
         """Go to a step; the selection follows the lineage. Raises: UnknownNameError.
@@ -135,7 +138,10 @@ class Session:
         ended = {"trial"} if self.trial is not None else set[str]()
         self.trial = None
         changed = {"step", "selection"} if kept != self.selection else {"step"}
-        self.state = replace(self.state, step=at, selection=kept)
+        closer = replace(self.state.closer, hull="", match=0)  # a match is one of its step
+        if closer != self.state.closer:
+            changed.add("closer")
+        self.state = replace(self.state, step=at, selection=kept, closer=closer)
         self._tell(*changed, *ended)
 
     def select(self, boxes: Sequence[str]) -> None:
@@ -159,7 +165,7 @@ class Session:
             self.change_look(mode="before")
 
     def change_look(self, **changes: Any) -> None:
-        """Change how the step is displayed; the names are those of `DisplayOptions`.
+        """Change how the step is displayed; the names are those of `DisplayOptions`. A slide has its own step and mode.
 
         Raises: UnknownNameError for an unknown value; then nothing has changed.
         """
@@ -171,11 +177,24 @@ class Session:
         patterns = tuple(rule.pattern for rule in self.opened.trace.rules)
         if look.near_misses not in (None, *patterns):
             raise unknown_name("pattern", look.near_misses, patterns)
-        self.state = replace(self.state, look=look)
+        before, shown = self.step, replace(self.state, look=look)
+        self.state = self._possible(self.opened, shown) if "slides" in changes else shown
         kept = _boxes_with(nodes, self.boxes)
         changed = {"look", "selection"} if kept != self.selection else {"look"}
+        changed |= {"step"} if self.step != before else set()
         self.state = replace(self.state, selection=kept)
         self._tell(*changed)
+
+    def look_closer(self, **changes: Any) -> None:
+        """Show a match in the rule lens, or a part of the close-up; the names are those of `CloserLook`.
+
+        Raises: UnknownNameError for an unknown part of the close-up.
+        """
+        closer = replace(self.state.closer, **changes)
+        check_name("part of the close-up", closer.closeup, ("", *CLOSEUPS))
+        if closer != self.state.closer:
+            self.state = replace(self.state, closer=closer)
+            self._tell("closer")
 
     def try_pattern(self, trial: PatternTrial | None) -> None:
         """Draw the matches and near misses of a pattern that is being edited; None ends the trial."""

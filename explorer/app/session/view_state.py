@@ -4,13 +4,13 @@ Only non-default values are written; a list repeats its name. Names that begin w
 compared with: `circuit=digits&step=3&vs.disable=SumCollapse`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, get_args
 from urllib.parse import parse_qsl, urlencode
 
 from explorer.app.session.options import LEVEL_NAMES, TensorOptions
-from explorer.errors import ValueRangeError, check_name
+from explorer.errors import CircuitError, ValueRangeError, check_name
 from explorer.options import CompilerOptions
 from explorer.views import ALL_MODES, COLOURS, GROUPINGS, SLIDES, SlidesName
 from widgets.schema import ColourBy, GroupBy, Mode
@@ -41,6 +41,19 @@ class DisplayOptions:
     slides: SlidesName = ""
 
 
+CLOSEUPS = ("memory", "parameters", "values", "code")
+"""The parts of the close-up; an empty name is the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class CloserLook:
+    """What is looked at: a match in the rule lens, by its hull and its number there, and a part of the close-up."""
+
+    hull: str = ""
+    match: int = 0
+    closeup: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class ViewState:
     """Everything that a link reopens. `circuit` is a name in the library; `other` is the trace it is compared with.
@@ -58,6 +71,7 @@ class ViewState:
     step: int = 0
     selection: tuple[str, ...] = ()
     look: DisplayOptions = field(default_factory=DisplayOptions)
+    closer: CloserLook = field(default_factory=CloserLook)
     other: "ViewState | None" = None
 
     def query(self) -> str:
@@ -67,10 +81,12 @@ class ViewState:
     def _pairs(self) -> list[tuple[str, str]]:
         pairs: list[tuple[str, str]] = []
         changed = self.options.non_defaults()
-        for part in (self, self.options, self.tensor, self.look):
+        for part in (self, self.options, self.tensor, self.look, self.closer):
             for f in fields(part):
                 value = getattr(part, f.name)
-                if f.name in ("options", "tensor", "look", "other") or (value == f.default and f.name != "circuit"):
+                if f.name in ("options", "tensor", "look", "closer", "other") or (
+                    value == f.default and f.name != "circuit"
+                ):
                     continue
                 if part is self.options and f.name not in changed:
                     continue
@@ -81,7 +97,8 @@ class ViewState:
 
 def trace_of(state: ViewState) -> ViewState:
     """Return the part of a view state that names its traces: without steps, selections and display."""
-    return replace(state, step=0, selection=(), look=DisplayOptions(), other=state.other and trace_of(state.other))
+    other = state.other and trace_of(state.other)
+    return replace(state, step=0, selection=(), look=DisplayOptions(), closer=CloserLook(), other=other)
 
 
 def view_state_of_query(query: str) -> ViewState:
@@ -89,10 +106,41 @@ def view_state_of_query(query: str) -> ViewState:
 
     Raises: ValueRangeError, UnknownNameError for invalid values.
     """
+    return _state_of(_pairs_of(query))
+
+
+def readable_state(query: str, check: Callable[[ViewState], object] = lambda state: None) -> tuple[ViewState, str]:
+    """Parse what can be read of a link; also return, in a sentence, what cannot; empty if all can.
+
+    `check` raises a CircuitError for a view state that cannot be opened.
+    """
     try:
-        pairs = parse_qsl(query.removeprefix("?"), keep_blank_values=True, max_num_fields=MAX_VALUES)
+        pairs = _pairs_of(query)
+    except CircuitError as error:
+        return ViewState(), f"The link cannot be read: {error}."
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for name, value in pairs:
+        groups.setdefault(name.replace("replacement", "form"), []).append((name, value))
+    kept: list[tuple[str, str]] = []
+    problems: list[str] = []
+    for own in groups.values():
+        try:
+            check(_state_of([*kept, *own]))
+        except CircuitError as error:
+            problems.append(str(error))
+        else:
+            kept += own
+    return _state_of(kept), f"Not understood in the link: {'; '.join(problems)}." if problems else ""
+
+
+def _pairs_of(query: str) -> list[tuple[str, str]]:
+    try:
+        return parse_qsl(query.removeprefix("?"), keep_blank_values=True, max_num_fields=MAX_VALUES)
     except ValueError as error:
         raise ValueRangeError(f"the link names more than {MAX_VALUES} values") from error
+
+
+def _state_of(pairs: Sequence[tuple[str, str]]) -> ViewState:
     here = [(name, value) for name, value in pairs if not name.startswith(OTHER)]
     there = [(name.removeprefix(OTHER), value) for name, value in pairs if name.startswith(OTHER)]
     state = _parse(here)
@@ -111,8 +159,10 @@ def _parse(pairs: Sequence[tuple[str, str]]) -> ViewState:
     tensor = _build(TensorOptions, values)
     for kind, name, known in (("level", tensor.level, LEVEL_NAMES), ("mode", tensor.compile_for, MODES_OF_USE)):
         check_name(kind, name, known)
+    closer = _build(CloserLook, values)
+    check_name("part of the close-up", closer.closeup, ("", *CLOSEUPS))
     options = _build(CompilerOptions, values)
-    state = replace(_build(ViewState, values), options=options, tensor=tensor, look=look)
+    state = replace(_build(ViewState, values), options=options, tensor=tensor, look=look, closer=closer)
     if len(state.form) != len(state.replacement):
         raise ValueRangeError(
             f"the link names {len(state.form)} forms and {len(state.replacement)} replacements; each form has one"

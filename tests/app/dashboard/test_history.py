@@ -179,3 +179,29 @@ def test_a_trace_to_compare_with_that_cannot_be_opened_leaves_the_address(opened
     page.back(f"{CONFLICT}&vs.circuit=nope")
     assert page.work() == [(CONFLICT, True)]
     assert "no circuit or trace named" in str(page.made.messages.text.object)
+
+
+def test_the_rule_lens_and_the_close_up_are_in_the_address_and_back_leaves_them_at_once(
+    opened: Callable[[str], Page],
+) -> None:
+    page = opened(f"{CONFLICT}&step=3&mode=before")
+    link = f"{CONFLICT}&step=3&mode=before"
+    page.made.graph.view = {**page.made.graph.view, "hull": "hull-0", "match": 0}
+    assert page.work() == [(f"{link}&hull=hull-0", False)]
+    page.made.graph.view = {**page.made.graph.view, "hull": "hull-1", "match": 2}
+    assert page.work() == [(f"{link}&hull=hull-1&match=2", True)]
+    page.back(link)
+    assert (page.session.state.closer.hull, page.made.graph.view["hull"]) == ("", "")
+    page.back(f"{link}&hull=hull-1&match=2&closeup=code")
+    shown = page.made.graph.view
+    assert (shown["hull"], shown["match"], shown["closeup"]) == ("hull-1", 2, "code")
+    page.work()
+    page.session.go(0)
+    assert page.work() == [(f"{CONFLICT}&mode=before&closeup=code", False)]
+
+
+def test_a_bad_word_in_a_link_keeps_the_rest() -> None:
+    query = "?circuit=conflict&step=3&preset=odd"
+    state, problem = dashboard.read_link(query, ViewState())
+    assert (state.circuit, state.step, state.options) == ("conflict", 3, CompilerOptions())
+    assert problem.startswith("Not understood in the link: ")

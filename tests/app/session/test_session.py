@@ -295,3 +295,11 @@ def test_a_trace_from_a_file_cannot_be_run(digits: Opened, tmp_path) -> None:
     loaded = open_state(Library(tmp_path), ViewState(circuit="d.trace.json"))
     with pytest.raises(CircuitError, match="compile it again first"):
         require_live(Session(loaded, ViewState()))
+
+
+def test_a_slide_that_python_asks_for_has_its_own_step_and_mode(digits: Opened) -> None:
+    session = Session(digits, ViewState())
+    events = Events(session)
+    session.change_look(slides="match")
+    assert (session.step, session.look.mode, session.look.slides) == (3, "before", "match")
+    assert "step" in events.only()

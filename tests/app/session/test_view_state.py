@@ -6,17 +6,20 @@ import pytest
 from hypothesis import given, strategies as st
 
 from explorer.app.session.view_state import (
+    CLOSEUPS,
     MAX_FORM_LENGTH,
     MAX_FORMS,
     MAX_LENGTH,
     MAX_ROUNDS,
     MAX_SELECTED,
     MAX_VALUES,
+    CloserLook,
     DisplayOptions,
     ViewState,
+    readable_state,
     view_state_of_query,
 )
-from explorer.errors import CircuitError, UnknownNameError, ValueRangeError
+from explorer.errors import CircuitError, UnknownNameError, ValueRangeError, check_name
 from explorer.options import PRESETS, CompilerOptions
 from explorer.views import COLOURS, GROUPINGS, MODES, SLIDES
 
@@ -46,6 +49,8 @@ looks = st.builds(
     slides=st.sampled_from(SLIDES),
 )
 
+closer = st.builds(CloserLook, hull=texts, match=numbers, closeup=st.sampled_from(["", *CLOSEUPS]))
+
 
 @st.composite
 def places(draw: st.DrawFn) -> ViewState:
@@ -59,6 +64,7 @@ def places(draw: st.DrawFn) -> ViewState:
         step=draw(numbers),
         selection=draw(names),
         look=draw(looks),
+        closer=draw(closer),
     )
 
 
@@ -135,6 +141,29 @@ def test_invalid_values_in_a_link_are_typed_errors(query: str, error: type[Circu
     with pytest.raises(error) as raised:
         view_state_of_query(query)
     assert message in str(raised.value)
+
+
+def test_what_can_be_read_of_a_link_is_kept_and_the_rest_is_named() -> None:
+    state, problem = readable_state("?circuit=hmm&step=two&mode=before&fold=true&slides=match&utm=1")
+    assert (state.circuit, state.step, state.look.mode, state.look.slides) == ("hmm", 0, "before", "match")
+    assert problem == (
+        "Not understood in the link: step in the link must be an integer of at least 0; found 'two'; "
+        "fold in the link must be yes or no; found 'true'."
+    )
+    assert readable_state("circuit=hmm&step=2") == (ViewState(circuit="hmm", step=2), "")
+    assert readable_state("form={}&replacement=one&step=1")[0].form == ("{}",)
+
+    def check(state: ViewState) -> None:
+        check_name("preset", state.options.preset, PRESETS)
+
+    assert readable_state("circuit=hmm&preset=odd", check)[0] == ViewState(circuit="hmm")
+
+
+def test_a_link_reopens_the_rule_lens_and_the_part_of_the_close_up() -> None:
+    state = view_state_of_query("circuit=digits&step=3&mode=before&hull=hull-2&match=4&closeup=values")
+    assert state.closer == CloserLook("hull-2", 4, "values")
+    with pytest.raises(UnknownNameError, match="no part of the close-up named 'dust'"):
+        view_state_of_query("closeup=dust")
 
 
 def test_long_links_are_refused() -> None:

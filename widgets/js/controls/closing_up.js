@@ -3,6 +3,9 @@
 import { text } from "../shared/reading.js";
 import { readValues } from "../closeup/values_reading.js";
 
+/** The part of the close-up that is shown at first. */
+const FIRST = "memory";
+
 /**
  * @param {import("../parts/state.js").Store} store @param {import("./saving.js").Saving} saving
  */
@@ -22,6 +25,13 @@ export function makeClosingUp(store, { request, setView }) {
       store.set({ closeup: part, showCloseup: true });
       setView({ closeup: part, slice: Math.max(0, state.slice) });
       if (part === "values" && !state.values && !state.running) ask();
+    },
+    /** The host shows a part of the close-up, or a link did. @param {string} part empty: the first */
+    restore(part) {
+      const closeup = part || FIRST;
+      if (closeup === state.closeup) return;
+      store.set({ closeup });
+      if (closeup === "values" && !state.values && !state.running) ask();
     },
     /** @param {number} run */
     pick(run) {

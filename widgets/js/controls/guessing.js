@@ -43,7 +43,7 @@ export function makeGuessing({ announce }, store) {
       const guess = guessOf(state);
       if (!guess) return "";
       if (guess.checked) return verdict(guess);
-      return `${guess.question} Click them, or move with , and . and choose with Space; Enter checks.`;
+      return `${guess.question} Click them, or move with , and . and choose with Space; Enter answers.`;
     },
     /**
      * What a key does while a scene waits for an answer.

@@ -58,6 +58,7 @@ export function makeReaders({ doc, guard, timers }, store, model, page) {
     const opens = !isPresenting(state); // a view of slides that were shown already may be older than the page's
     const zoomed = JSON.stringify(view.zoom || null) !== JSON.stringify(state.view.zoom || null);
     store.set({ view, hull: text(view.hull), match: number(view.match), onlyChanging: view.any_step !== true });
+    closingUp.restore(text(view.closeup));
     if (zoomed && view.zoom && number(view.zoom.k) > 0) camera.restore(view.zoom);
     expect();
     if (opens) slides.align();

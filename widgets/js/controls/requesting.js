@@ -24,7 +24,7 @@ export function makeRequesting(store, { save, request, setView }, loading, stepp
     setMode(mode) {
       const allowed = list(state.options.modes);
       if (state.stopped || (allowed.length && !allowed.includes(mode))) return;
-      setView({ mode });
+      setView({ mode, ...(state.view.hull ? { hull: "", match: 0 } : {}) }); // a match is one of its picture
       loading.expect();
     },
     /** Do not wait for the requested picture. */

@@ -66,7 +66,7 @@ export function makeSlides({ h, textButton, guard }, store, { save }, loading, {
   const position = h("span", { class: "ce-slide-position" });
   const previous = textButton("Previous (←)", () => turn(-1));
   const next = textButton("Next (→)", () => turn(1));
-  const check = textButton("Check (Enter)", () => guessing.check());
+  const check = textButton("Answer (Enter)", () => guessing.check());
   const foot = h(
     "div",
     { class: "ce-slide-foot", role: "group", "aria-label": "Slides" },
@@ -90,7 +90,7 @@ export function makeSlides({ h, textButton, guard }, store, { save }, loading, {
   /** The view of a slide: its mode, and plates if it is of a circuit. @param {Slide} slide */
   function viewOf(slide) {
     /** @type {Record<string, any>} */
-    const view = { ...state.view, slides: slide.name };
+    const view = { ...state.view, slides: slide.name, hull: "", match: 0 };
     if (allows("modes", slide.mode)) view.mode = slide.mode;
     if (allows("groups", PLATES) && scenesOf(state).length) view.group_by = PLATES;
     return view;
