@@ -9,12 +9,9 @@ from explorer.views.graph_svg import tag_width
 from explorer.views.layout import MARGIN
 from explorer.views.lines import Place
 from explorer.views.picture import PAINTERS, Picture
-from widgets.plate_look import PLATES
 from widgets.schema import PictureView
 
 MIN_WIDTH, MIN_HEIGHT = 160.0, 60.0
-TAG = PLATES["tag"]
-"""The larger size of the name of a match: that in a picture of plates."""
 EDGE = 6.0
 """Minimum distance of the name of a match from the frame."""
 
@@ -40,10 +37,11 @@ def frames_of(picture: Picture) -> list[Frame]:
         whole = PAINTERS[view["group_by"]].has_margins
         left = 0.0 if whole else max(0.0, min((x - w / 2 for x, _, w, _ in own), default=0.0) - MARGIN)
         top = 0.0 if whole else max(0.0, min((y - h / 2 for _, y, _, h in own), default=0.0) - MARGIN)
-        tags = [(*tag, tag[0] + tag_width(hull, size=TAG)) for hull in view["hulls"] if (tag := hull.get("tag"))]
+        tags = [(*tag, tag[0] + tag_width(hull)) for hull in view["hulls"] if (tag := hull.get("tag"))]
         left = min([left, *(x - EDGE for x, _, _ in tags)])
         top = min([top, *(y - EDGE for _, y, _ in tags)])
-        right = max([view["width"], *(end + EDGE for _, _, end in tags)])
+        ends = [] if whole else [end + EDGE for _, _, end in tags]  # on plates they are moved inside
+        right = max([view["width"], *ends])
         width, height = max(right - left, MIN_WIDTH), max(view["height"] - top, MIN_HEIGHT)
         frames.append(Frame(view, own, left, top, width, height))
     return frames

@@ -69,25 +69,26 @@ def hull_element(hull: HullView, *, tint: float | None = None) -> str:
     )
 
 
-def tag_element(hull: HullView, *, size: float = TAG) -> str:
-    """Draw the name of a match at its outline."""
+def tag_element(
+    hull: HullView, corner: Sequence[float] | None = None, scale: float = 1.0, sign_width: float | None = None
+) -> str:
+    """Draw the name of a match at its outline, or at a corner; with `sign_width` only its sign."""
     if "tag" not in hull:
         return ""
-    style, (x, y) = HULLS[hull["kind"]], hull["tag"]
-    words = _tag_words(hull)
+    style, (x, y) = HULLS[hull["kind"]], corner or hull["tag"]
     line = css(style.line)
-    scale = f" scale({size / TAG:.3g})" if size != TAG else ""
+    place = f"translate({x:g} {y:g})" + (f" scale({scale:.2g})" if scale != 1 else "")
+    words = "" if sign_width else f'<text class="x-tag" x="18" y="9.5">{escape(_tag_words(hull))}</text>'
     return (
-        f'<g transform="translate({x:g} {y:g}){scale}"><rect class="x-tag-frame" width="{tag_width(hull):.5g}" '
+        f'<g transform="{place}"><rect class="x-tag-frame" width="{sign_width or tag_width(hull):.5g}" '
         f'height="18" rx="9" style="fill:var(--panel);stroke:{line}" stroke-width="1.3"/>'
-        f'<text class="x-tag x-corner" x="10" y="9.5" style="fill:{line}">{escape(style.sign)}</text>'
-        f'<text class="x-tag" x="18" y="9.5">{escape(words)}</text></g>'
+        f'<text class="x-tag x-corner" x="10" y="9.5" style="fill:{line}">{escape(style.sign)}</text>{words}</g>'
     )
 
 
-def tag_width(hull: HullView, *, size: float = TAG) -> float:
+def tag_width(hull: HullView) -> float:
     """Return the estimated width of the name of a match."""
-    return size / TAG * (24 + width_of(_tag_words(hull), TAG))
+    return 24 + width_of(_tag_words(hull), TAG)
 
 
 def _tag_words(hull: HullView) -> str:

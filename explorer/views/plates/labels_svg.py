@@ -1,10 +1,11 @@
 """Words and half bars of plates as SVG elements: the same as `labels.js` and `bars.js` in `widgets/js/plates/` draw."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from explorer.views.lines import Place
 from explorer.views.plates.pen import Rect, path, rectangle, words
-from explorer.views.plates.words import clip
+from explorer.views.plates.words import BOLD, clip
 from widgets.plate_look import PLATES
 from widgets.schema import HalfBarView, NodeView, PlateView
 from widgets.theme import LANES
@@ -12,6 +13,8 @@ from widgets.theme import LANES
 TITLE, LINES, BARS, WORDS = PLATES["title"], PLATES["lines"], PLATES["bars"], PLATES["words"]
 ROOM_MARGIN = 12.0
 """How much narrower than its room a title may be."""
+ASCENT = 0.8
+"""The part of a line of text above its baseline."""
 WORD_KINDS = ("calls", "news", "line", "line")
 
 STYLE = "".join(
@@ -22,18 +25,47 @@ STYLE = "".join(
 )
 
 
-def label_elements(node: NodeView, plate: PlateView, rect: Rect) -> list[str]:
-    """Return the half bars of a plate, its title above and the lines below."""
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A line of words at a plate: its look, the middle of its baseline, and what it says."""
+
+    kind: str
+    x: float
+    y: float
+    text: str
+
+    @property
+    def area(self) -> tuple[float, float, float, float]:
+        """Left, top, right and bottom."""
+        size = WORDS[self.kind]["size"]
+        half = BOLD * size * len(self.text) / 2
+        return self.x - half, self.y - ASCENT * size, self.x + half, self.y + (1 - ASCENT) * size
+
+    def element(self) -> str:
+        """The words as an SVG element."""
+        return words(self.kind, self.x, self.y, self.text)
+
+
+def words_of(node: NodeView, plate: PlateView, rect: Rect) -> list[Words]:
+    """Return the title of a plate above its cells, and the lines below."""
     left, top, width, height = rect
-    middle, bottom = left + width / 2, top + height
-    bars, line = plate.get("times", []), WORDS["line"]["size"]
-    title = words("title", middle, top - _above(plate), clip(node["title"], "title", plate["room"]))
-    below = bottom + (_height_of_bars(bars) or LINES["below"]) + line
-    lines = [
-        words(kind, middle, below + number * line * LINES["height"], clip(text, kind, plate["room"]))
-        for number, (kind, text) in enumerate(_words_below(plate))
+    middle, line = left + width / 2, WORDS["line"]["size"]
+    below = top + height + (_height_of_bars(plate.get("times", [])) or LINES["below"]) + line
+    return [
+        Words("title", middle, top - _above(plate), clip(node["title"], "title", plate["room"])),
+        *(
+            Words(kind, middle, below + number * line * LINES["height"], clip(text, kind, plate["room"]))
+            for number, (kind, text) in enumerate(_words_below(plate))
+        ),
     ]
-    return [*_bar_elements(bars, middle, bottom), title, *lines]
+
+
+def bar_elements(plate: PlateView, rect: Rect) -> Iterator[str]:
+    """Return a track and a bar for each lane, below the cells of a plate."""
+    left, top, width, height = rect
+    for number, bar in enumerate(plate.get("times", [])):
+        above = top + height + BARS["off"] + number * (BARS["thick"] + BARS["gap"])
+        yield bar_element(bar["lane"], left + (width - BARS["length"]) / 2, above, BARS["length"], bar["share"])
 
 
 def word_rects(nodes: Sequence[NodeView], places: Sequence[Place]) -> list[tuple[float, float, float, float]]:
@@ -64,13 +96,6 @@ def _words_below(plate: PlateView) -> list[tuple[str, str]]:
 def _height_of_bars(bars: Sequence[HalfBarView]) -> float:
     """Return the room that the bars take below the cells; 0 without bars."""
     return BARS["off"] + len(bars) * (BARS["thick"] + BARS["gap"]) if bars else 0.0
-
-
-def _bar_elements(bars: Sequence[HalfBarView], middle: float, bottom: float) -> Iterator[str]:
-    """Return a track and a bar for each lane, below the cells of a plate, which end at `bottom`."""
-    for number, bar in enumerate(bars):
-        top = bottom + BARS["off"] + number * (BARS["thick"] + BARS["gap"])
-        yield bar_element(bar["lane"], middle - BARS["length"] / 2, top, BARS["length"], bar["share"])
 
 
 def bar_element(lane: str, left: float, top: float, length: float, share: float) -> str:

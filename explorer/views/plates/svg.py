@@ -2,14 +2,15 @@
 
 from collections.abc import Sequence
 
-from explorer.views.graph_svg import hull_element, tag_element
+from explorer.views.graph_svg import hull_element
 from explorer.views.lines import Place
 from explorer.views.plates.cells_svg import STYLE as CELL_STYLE, cells_of, line_elements, mark_element, plate_elements
-from explorer.views.plates.labels_svg import STYLE as LABEL_STYLE, bar_element, label_elements
+from explorer.views.plates.labels_svg import STYLE as LABEL_STYLE, Words, bar_element, bar_elements, words_of
 from explorer.views.plates.links_svg import STYLE as LINK_STYLE, link_elements
 from explorer.views.plates.pen import Rect, path, rectangle, round_rectangle
+from explorer.views.plates.tags_svg import Tag, place_tags, seen_words, tag_elements
 from widgets.plate_look import PLATES
-from widgets.schema import LegendItem, PictureView
+from widgets.schema import LegendItem, PictureView, PlateView
 
 STYLE = CELL_STYLE + LABEL_STYLE + LINK_STYLE
 
@@ -19,14 +20,22 @@ def plates_elements(view: PictureView, places: Sequence[Place]) -> list[str]:
     rects = {node["id"]: _corner(place) for node, place in zip(view["nodes"], places, strict=True)}
     plates = [(node, node["plate"]) for node in view["nodes"] if "plate" in node]
     cells = {node["id"]: cells_of(plate, rects[node["id"]]) for node, plate in plates}
+    labels = {node["id"]: words_of(node, plate, rects[node["id"]]) for node, plate in plates}
+    right = max((left + width for left, _, width, _ in rects.values()), default=0.0)
+    tags = place_tags(view["hulls"], list(labels.values()), right)
     return [
         *line_elements(view["edges"], rects, cells),
         *(plate_elements(node, plate, rects[node["id"]], cells[node["id"]], view) for node, plate in plates),
         *(hull_element(hull, tint=PLATES["tint"]) for hull in view["hulls"]),
-        *(element for node, plate in plates for element in label_elements(node, plate, rects[node["id"]])),
+        *(element for node, plate in plates for element in _label(plate, rects[node["id"]], labels[node["id"]], tags)),
         *link_elements(view.get("links", [])),
-        *(tag_element(hull, size=PLATES["tag"]) for hull in view["hulls"]),
+        *tag_elements(view["hulls"], tags),
     ]
+
+
+def _label(plate: PlateView, rect: Rect, words: Sequence[Words], tags: Sequence[Tag]) -> list[str]:
+    """Return the half bars and the words of a plate."""
+    return [*bar_elements(plate, rect), *(one.element() for one in seen_words(words, tags))]
 
 
 def _corner(place: Place) -> Rect:
