@@ -46,7 +46,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> "Scheduli
 def pytest_collect_file() -> "Generator[None, list[pytest.Collector], list[pytest.Collector]]":
     """Look for no docstring examples in the tests."""
     collectors = yield
-    return [collector for collector in collectors if isinstance(collector, pytest.Module)]
+    return [collector for collector in collectors if type(collector) is pytest.Module]  # no subclass
 
 
 @pytest.hookimpl(trylast=True)

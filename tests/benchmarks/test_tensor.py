@@ -1,9 +1,8 @@
 """The benchmark of the tensor level: its graphs and counts, and that rewriting grows no faster than the graphs.
 
-Growth is counted in calls, not in seconds: the same on every machine, and on a busy one.
+Growth is counted in calls, not in seconds.
 """
 
-import sys
 from importlib.util import find_spec
 
 import pytest
@@ -15,6 +14,7 @@ from benchmarks.rewrite_times import RewriteTime, exponent, our_library, ours, p
 from explorer.errors import UnknownNameError
 from explorer.tensor import FunctionGraph
 from tests.benchmarks.test_measurements import text_of
+from tests.counting import num_calls
 from tests.needed import is_missing
 
 AFTER_50 = {
@@ -28,22 +28,6 @@ AFTER_50 = {
     "matmuls": 3,
 }
 """Number of operators left of 50."""
-
-
-def calls(function):
-    """The result of a function, and the number of Python and C functions it calls."""
-    count = 0
-
-    def profile(frame, event, argument):
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(profile)
-    try:
-        result = function()
-    finally:
-        sys.setprofile(None)
-    return result, count
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -122,7 +106,7 @@ def test_rewriting_grows_as_graphs_do(name):
     """
     sizes = (20, 40, 80)
     ours(SHAPES[name], sizes[-1])  # warm-up: imports and caches of shapes
-    few, more, most = (calls(lambda size=size: ours(SHAPES[name], size))[1] for size in sizes)
+    few, more, most = (num_calls(lambda size=size: ours(SHAPES[name], size)) for size in sizes)
     assert sizes[0] < few < more
     assert (most - more) / (more - few) < 2.3
 

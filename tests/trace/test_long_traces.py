@@ -2,10 +2,9 @@
 
 import gc
 import json
-import sys
 import tracemalloc
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ import explorer
 from explorer.templates import hmm
 from explorer.trace import Trace, trace_from_json
 from explorer.trace.files import trace_to_json
+from tests.counting import num_calls
 
 SHORT, LONG = 20, 80
 LINEAR = 1.25 * LONG / SHORT
@@ -23,22 +23,6 @@ LINEAR = 1.25 * LONG / SHORT
 
 def chain(length: int) -> explorer.Circuit:
     return hmm(range(length), num_latent_states=2, num_categories=2)
-
-
-def calls(work: Callable[[Any], object], argument: object) -> int:
-    """How many functions are called, in Python and in C."""
-    count = 0
-
-    def on_event(frame: object, event: str, arg: object) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(on_event)
-    try:
-        work(argument)
-    finally:
-        sys.setprofile(None)
-    return count
 
 
 def kept_bytes(work: Callable[[Any], object], argument: object) -> int:
@@ -75,13 +59,13 @@ def record(length: int) -> Trace:
 
 @pytest.mark.parametrize("work", [str, save, lambda trace: load(save(trace))])
 def test_work_on_a_trace_grows_with_its_length_and_not_with_its_square(work):
-    short, long = (calls(work, trace_of(n)) for n in (SHORT, LONG))
+    short, long = (num_calls(partial(work, trace_of(n))) for n in (SHORT, LONG))
     assert long < LINEAR * short
 
 
 def test_recording_a_chain_makes_linearly_many_calls():
     explorer.record(chain(SHORT))
-    short, long = (calls(explorer.record, chain(n)) for n in (SHORT, LONG))
+    short, long = (num_calls(partial(explorer.record, chain(n))) for n in (SHORT, LONG))
     assert long < LINEAR * short
 
 

@@ -1,12 +1,11 @@
 """The layout in rows: few crossings, straight lanes, room for edges that pass a row."""
 
-import time
-
 import numpy as np
 from inline_snapshot import snapshot
 
 from explorer.views.layered import columns, count_crossings, order_rows, pull_up, split_rows
 from explorer.views.layout import Grid, layout
+from tests.counting import num_calls
 
 GRID = Grid(160.0)
 
@@ -65,11 +64,17 @@ def test_rows_without_boxes_take_no_room():
     assert points[0, 1] - points[1, 1] == GRID.row
 
 
-def test_a_layout_of_five_thousand_boxes_takes_seconds_at_most():
-    count = 5000
+def tree(count):
+    """A binary tree, its root at the top: the level of each box, and the edges."""
     levels = np.floor(np.log2(np.arange(1, count + 1))).astype(np.int32)
     edges = np.stack([np.arange(1, count), (np.arange(1, count) - 1) // 2], axis=1).astype(np.int32)
-    start = time.process_time()
-    points = layout(levels.max() - levels, edges, GRID)
-    assert time.process_time() - start < 5
-    assert len(np.unique(points, axis=0)) == count
+    return levels.max() - levels, edges
+
+
+def test_the_work_of_a_layout_is_in_proportion_to_its_boxes():
+    few, more, most = (num_calls(lambda count=count: layout(*tree(count), GRID)) for count in (300, 600, 1200))
+    assert (most - more) / (more - few) < 2.3  # with quadratic growth it is 4
+
+
+def test_each_of_thousands_of_boxes_has_its_own_place():
+    assert len(np.unique(layout(*tree(5000), GRID), axis=0)) == 5000
