@@ -115,7 +115,7 @@ def browsing(tab: "Page") -> "Iterator[Page]":
         if other is not tab:
             other.close()
     tab.mouse.move(0, 0)
-    tab.emulate_media(color_scheme="null", reduced_motion="null", forced_colors="null")
+    tab.emulate_media(color_scheme="null", reduced_motion="reduce", forced_colors="null")
     tab.context.clear_cookies()
     assert outside == []
     assert problems == []

@@ -48,6 +48,25 @@ SHOWN = """() => !document.body.inert && [...Bokeh.documents[0]._all_models.valu
 )"""
 
 
+SOUND = ("sound-1.circuit.json", "sound-2.circuit.json")
+STRANGE = "strange.circuit.json"
+STRANGE_NAME = "<script>alert(1)</script>"
+
+
+def fill(folder: Path) -> None:
+    """Write the files that tests open: a page lists those that are there when it is loaded."""
+    import explorer
+    from explorer.symbolic import CategoricalLayer, Parameterization
+
+    for name in SOUND:
+        explorer.gallery.load_named("blackboard").save(folder / name)
+    builder = explorer.CircuitBuilder()
+    probs = Parameterization("softmax")((2, 2))
+    layer = CategoricalLayer(scope=(0,), num_output_units=2, num_categories=2, probs=probs)
+    circuit = builder.build(builder.sum(builder.add(layer, name=STRANGE_NAME), num_units=1))
+    circuit.save(folder / STRANGE)
+
+
 @dataclass
 class Server:
     """A dashboard in a separate process."""
@@ -64,6 +83,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
     port = free_port()
     folder = tmp_path_factory.mktemp("files")
+    fill(folder)
     log = tmp_path_factory.mktemp("log") / "server.log"
     command = [sys.executable, "-m", "explorer.app", "serve", "--no-show", f"--port={port}", f"--folder={folder}"]
     with log.open("w") as out:
@@ -85,6 +105,10 @@ class Dashboard:
     def load(self, url: str) -> None:
         """Load the page."""
         self.page.goto(url)
+        self.wait_until_shown()
+
+    def wait_until_shown(self) -> None:
+        """Wait until a page that loads can be used."""
         self.page.wait_for_selector(".ce-box, .ce-canvas", timeout=WAIT_MS)
         self.page.wait_for_function(SHOWN, timeout=WAIT_MS)
 

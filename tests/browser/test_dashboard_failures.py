@@ -1,4 +1,4 @@
-"""Errors while the dashboard is in use appear on the page, which remains usable; a page that loads has its theme."""
+"""Errors while the dashboard is in use appear on the page, which remains usable; what is drawn first has its theme."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,22 +6,35 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from explorer.templates import gallery
-from tests.browser.conftest import Dashboard, Server
+import explorer
+from tests.browser.conftest import SOUND, STRANGE, STRANGE_NAME, Dashboard, Server
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page, WebSocketRoute
+    from playwright.sync_api import Browser
 
 pytestmark = pytest.mark.browser
+
+
+def test_a_link_cannot_leave_the_folder_and_text_from_its_files_stays_text(
+    dashboard: Callable[..., Dashboard], server: Server
+) -> None:
+    secret = server.folder.parent / "secret.trace.json"
+    explorer.record(explorer.gallery.load_named("blackboard")).save(secret)
+    page = dashboard("?circuit=../secret.trace.json", fresh=True)
+    page.see("The link cannot be opened: no circuit or trace named '../secret.trace.json'")
+    assert page.picture()["caption"] == "170 layers compiled"
+    page.choose("Circuit", STRANGE)
+    page.wait(lambda: "circuit=strange" in page.page.url, "the circuit of the file")
+    page.page.locator(".ce-box").first.click()
+    page.see(STRANGE_NAME)
+    assert page.page.locator("script", has_text="alert(1)").count() == 0
 
 
 def test_files_that_were_deleted_or_truncated_are_alerts_and_a_refusal_is_a_status(
     dashboard: Callable[..., Dashboard], server: Server
 ) -> None:
-    gone, cut = (server.folder / f"{name}.circuit.json" for name in ("soon-gone", "cut"))
-    for file in (gone, cut):
-        gallery.load_named("blackboard").save(file)
-    page = dashboard(fresh=True)
+    gone, cut = (server.folder / name for name in SOUND)
+    page = dashboard()
     gone.unlink()
     cut.write_bytes(cut.read_bytes()[:200])
 
@@ -64,46 +77,44 @@ def test_uploads_that_are_empty_too_large_or_broken_are_refused_in_the_page(
     page.wait(lambda: progress.count() == 0, "the end of the progress")
 
 
-def test_a_stopped_server_is_told_and_the_picture_stays(browsing: "Page", server: Server) -> None:
-    """The page loses its connection, as it does when the process ends."""
-    connections: list[WebSocketRoute] = []
+def test_what_is_drawn_before_the_models_arrive_has_the_theme_of_the_system_or_the_chosen_one(
+    browser: "Browser", server: Server
+) -> None:
+    """Here they never arrive."""
+    context = browser.new_context(color_scheme="dark")
+    page = context.new_page()
+    ground = "() => getComputedStyle(document.querySelector('#loader')).backgroundColor"  # it covers the page
+    page.route("**/*.js*", lambda route: route.abort())
+    page.goto(f"{server.url}?circuit=digits")
+    assert page.evaluate(ground) == "rgb(18, 18, 18)"
+    page.evaluate("() => localStorage.setItem('circuit-explorer-theme', 'light')")
+    page.reload()
+    assert page.evaluate(ground) == "rgb(255, 255, 255)"
+    context.close()
 
-    def connect(connection: "WebSocketRoute") -> None:
-        connection.connect_to_server()
-        connections.append(connection)
 
-    page = browsing.context.new_page()
-    page.route_web_socket("**/ws*", connect)
-    shown = Dashboard(page)
-    shown.load(f"{server.url}?step=3")
+CATCH_SOCKET = """() => {
+  const { send } = WebSocket.prototype;
+  WebSocket.prototype.send = function (...sent) {
+    globalThis.socket = this;
+    return send.apply(this, sent);
+  };
+}"""
+
+
+def test_a_stopped_server_is_told_and_the_picture_stays(dashboard: Callable[..., Dashboard]) -> None:
+    """The page loses its connection, as it does when the process ends. It is the last test of this page."""
+    shown = dashboard("?step=3")
+    page = shown.page
+    page.evaluate(CATCH_SOCKET)
+    shown.settle()
     assert page.get_by_role("alert").count() == 0
     boxes = page.locator(".ce-box").count()
-    connections[0].close()
+    page.evaluate("() => socket.close()")
     page.get_by_role("alert").filter(has_text="The server has stopped. The picture stays").wait_for(timeout=2000)
     for name in ("First step", "Previous step", "Next step", "Last step", "Play"):
         assert page.get_by_role("button", name=name).is_disabled()
     page.keyboard.press("ArrowRight")
     assert page.get_by_role("slider").first.get_attribute("aria-valuetext") == shown.picture()["title"]
     assert page.locator(".ce-box").count() == boxes
-
-
-def test_a_page_that_loads_has_the_chosen_theme_and_that_of_the_system(browser: "Browser", server: Server) -> None:
-    """A page whose models never arrive shows what is drawn before them."""
-    context = browser.new_context(color_scheme="dark")
-    page = Dashboard(context.new_page())
-    ground = "() => getComputedStyle(document.querySelector('#loader')).backgroundColor"  # it covers the page
-    page.page.route("**/*.js*", lambda route: route.abort())
-    page.page.goto(f"{server.url}?circuit=digits")
-    assert page.page.evaluate(ground) == "rgb(18, 18, 18)"
-    page.page.unroute_all()
-    page.load(f"{server.url}?circuit=digits")
-    page.page.locator(".ce-root[data-theme=dark]").wait_for()
-    page.press("Theme")
-    page.page.locator(".ce-root[data-theme=light]").wait_for()
-    page.page.route("**/*.js*", lambda route: route.abort())
-    page.page.reload()
-    assert page.page.evaluate(ground) == "rgb(255, 255, 255)"
-    page.page.unroute_all()
-    page.load(f"{server.url}?circuit=digits")
-    page.page.locator(".ce-root[data-theme=light]").wait_for()
-    context.close()
+    page.goto("about:blank")

@@ -19,7 +19,8 @@ FOCUSED = """() => {
 
 
 def test_keys_work_on_a_fresh_page_and_after_the_focused_box_is_rewritten(dashboard: Open) -> None:
-    page = dashboard("?step=3", fresh=True)
+    page = dashboard("?step=3", fresh=True, color_scheme="dark")
+    page.page.locator(".ce-root[data-theme=dark]").wait_for()
     keys = page.page.keyboard
     assert page.page.evaluate(FOCUSED) == "body"
     keys.press("ArrowLeft")

@@ -18,12 +18,11 @@ from urllib.request import HTTPCookieProcessor, build_opener, urlopen
 import pytest
 
 from tests.browser.conftest import WAIT_MS
-from tests.chromium import USUAL
 from tests.needed import is_missing
 from tests.serving import wait_for_server
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
 pytestmark = pytest.mark.browser
 
@@ -127,7 +126,7 @@ def test_it_prints_an_address_with_a_token_and_fetches_no_news(lab: Lab) -> None
     assert settings["news"] == {"disabled": True}
 
 
-def test_a_lesson_runs_and_answers_steps_and_clicks_reach_python(page: "Page", lab: Lab) -> None:
+def test_a_lesson_runs_answers_steps_and_clicks_reach_python_and_its_pictures_are_saved(page: "Page", lab: Lab) -> None:
     open_and_run(page, lab.address)
     errors = page.locator("[data-mime-type='application/vnd.jupyter.error']")
     state = Watch(page, lab.folder / "state.json")
@@ -180,26 +179,27 @@ def test_a_lesson_runs_and_answers_steps_and_clicks_reach_python(page: "Page", l
     ground = root.evaluate("root => getComputedStyle(root).backgroundColor")
     assert ground == "rgb(20, 23, 28)"
 
+    save(page, lab)
+    reopened = page.context.new_page()  # a tab whose errors are not looked at: JupyterLab reports lost widgets
+    page.goto("about:blank")
+    look_at_saved(reopened, lab)
 
-def test_a_saved_notebook_shows_its_pictures_without_a_kernel_and_with_a_new_one(browser: "Browser", lab: Lab) -> None:
-    context = browser.new_context(viewport=USUAL)  # one whose errors are not looked at: JupyterLab reports lost widgets
-    page = context.new_page()
-    (lab.folder / "state.json").unlink(missing_ok=True)
-    open_and_run(page, lab.address)
-    Watch(page, lab.folder / "state.json").when(lambda now: True)
+
+def save(page: "Page", lab: Lab) -> None:
+    """Save the notebook: with the pictures in it, which are hidden while their widgets live."""
     saved = page.locator(".jp-Notebook .ce-saved")
-    views = page.locator(".ce-root:visible")
-    views.last.scroll_into_view_if_needed()
-    views.last.locator(".ce-box").first.wait_for()
-    assert saved.locator("visible=true").count() == 0  # while the widget lives
+    assert saved.locator("visible=true").count() == 0
     page.keyboard.press("Control+s")
     page.wait_for_function("() => !document.querySelector('.jp-mod-dirty')")
     notebook = json.loads((lab.folder / LESSON.name).read_text(encoding="utf-8"))
     assert sum("ce-saved" in json.dumps(cell.get("outputs", "")) for cell in notebook["cells"]) >= 2
     assert "widgets" not in notebook["metadata"]
 
+
+def look_at_saved(page: "Page", lab: Lab) -> None:
+    """Open the saved notebook: its pictures are seen with a new kernel and without one."""
     reopen(page, lab.address)
-    last = saved.last
+    last = page.locator(".jp-Notebook .ce-saved").last
     last.scroll_into_view_if_needed()
     for kernel in ("a new kernel", "no kernel"):
         if kernel == "no kernel":
@@ -213,12 +213,10 @@ def test_a_saved_notebook_shows_its_pictures_without_a_kernel_and_with_a_new_one
         assert last.is_visible()
         for words in ("model not found", "Loading widget"):
             assert page.get_by_text(words).locator("visible=true").count() == 0
-    context.close()
 
 
 def reopen(page: "Page", address: str) -> None:
     """End the kernels of the lab and open the saved lesson with a new one."""
-    page.goto("about:blank")
     server, _, token = address.partition("/lab?token=")
     for kind in ("sessions", "kernels"):
         for running in page.request.get(f"{server}/api/{kind}?token={token}").json():

@@ -12,6 +12,8 @@ from widgets.theme import DARK, FONT, LIGHT
 # Buttons and fields look like those of the graph.
 RADIUS = 6
 BUTTON = {"textTransform": "none", "borderRadius": RADIUS, "minHeight": 30, "fontWeight": 400}
+# What would move without an end stands still for readers who ask for less motion.
+STILL = {"@media (prefers-reduced-motion: reduce)": {"animation": "none !important"}}
 
 
 def _components(roles: Mapping[str, str]) -> dict[str, Any]:
@@ -22,6 +24,8 @@ def _components(roles: Mapping[str, str]) -> dict[str, Any]:
             "styleOverrides": {"root": {**BUTTON, "color": "inherit", "padding": "4px 12px", "fontSize": 13}}
         },
         "MuiOutlinedInput": {"styleOverrides": {"root": {"borderRadius": RADIUS}}},
+        "MuiLinearProgress": {"styleOverrides": {"bar1": STILL, "bar2": STILL}},
+        "MuiSkeleton": {"styleOverrides": {"root": STILL}},
         # Menus are the lists of selects: an option, not a menu item, belongs to a list box.
         "MuiMenuItem": {"defaultProps": {"role": "option"}},
     }
