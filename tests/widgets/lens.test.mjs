@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { readPicture } from "../../widgets/js/picture/reading.js";
 import { allCells } from "../../widgets/js/plates/cells.js";
-import { areasByName, rewritten } from "../../widgets/js/plates/done.js";
+import { areasByBox, rewritten } from "../../widgets/js/plates/done.js";
 import { attemptOf, beatsOf, doneBefore, lensHull } from "../../widgets/js/plates/lens.js";
 import { stopTime } from "./dom.mjs";
 import { countHulls } from "../../widgets/js/parts/pager.js";
@@ -140,9 +140,9 @@ test("after some matches their layers are gone but for the one that replaces the
     rewritten(cells, done.layers).map(({ alpha }) => alpha < 1),
     [true, false, false, false],
   );
-  const areas = areasByName(cells, done.layers);
-  assert.equal(areas.get("a 0"), areas.get("b 0"));
-  assert.notEqual(areas.get("a 1"), areas.get("b 1"));
+  const areas = areasByBox(cells, done.layers);
+  assert.equal(areas.get("a")?.[0], areas.get("b")?.[0]);
+  assert.notEqual(areas.get("a")?.[1], areas.get("b")?.[1]);
 });
 
 const page = () =>

@@ -16,7 +16,10 @@
  * @param {string | undefined} base64
  */
 function recordedBytes(base64) {
-  return Uint8Array.from(atob(base64 || ""), (letter) => letter.charCodeAt(0));
+  const letters = atob(base64 || "");
+  const bytes = new Uint8Array(letters.length);
+  for (let i = 0; i < letters.length; i += 1) bytes[i] = letters.charCodeAt(i); // a callback per byte took 0.4 s
+  return bytes;
 }
 
 /**

@@ -152,6 +152,7 @@ export function makeCamera({ guard, timers }, store, { setView }, stage, root) {
     /** The size of the stage has changed. */
     settle() {
       if (!state.picture) return;
+      stage.measure();
       if (auto && !moving) store.set({ camera: automaticView() });
       stage.look();
     },

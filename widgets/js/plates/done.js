@@ -1,7 +1,6 @@
 /** The state after some matches of a step: their layers as the rewrites leave them, in the places that they had before. */
 
 import { paintCells } from "./paint.js";
-import { nameOf } from "./relatives.js";
 
 /**
  * @typedef {import("./paint.js").Canvas} Canvas
@@ -25,14 +24,17 @@ export const rewritten = (cells, done) =>
  * Where lines begin and end: what read a layer that is gone, or was read by it, is connected with the one that replaces it.
  * @param {Shown[]} cells @param {Done | null} done
  */
-export function areasByName(cells, done) {
-  const byLayer = new Map(cells.map(({ cell, area }) => [cell.layer, area]));
-  return new Map(
-    cells.map(({ cell, area }) => {
-      const root = done?.get(cell.layer)?.root;
-      return [nameOf(cell.box.id, cell.index), (root === undefined ? undefined : byLayer.get(root)) ?? area];
-    }),
-  );
+export function areasByBox(cells, done) {
+  const byLayer = done && new Map(cells.map(({ cell, area }) => [cell.layer, area]));
+  /** @type {Map<string, import("./cells.js").Area[]>} */
+  const found = new Map();
+  for (const { cell, area } of cells) {
+    const root = done?.get(cell.layer)?.root;
+    const own = found.get(cell.box.id) || [];
+    if (!own.length) found.set(cell.box.id, own);
+    own[cell.index] = (root === undefined ? undefined : byLayer?.get(root)) ?? area;
+  }
+  return found;
 }
 
 /** The new layers, with a tick, over the ones that they replace. @param {Canvas} canvas @param {import("../picture/types.js").Box} box @param {Shown[]} cells @param {Done} done */

@@ -27,13 +27,24 @@ function relatives(origins) {
   /** @type {Map<number, number[]>} */
   const found = new Map();
   /** @param {number} one @param {number} other */
-  const add = (one, other) => found.set(one, [...(found.get(one) || []), other]);
+  const add = (one, other) => {
+    const others = found.get(one);
+    if (others) others.push(other);
+    else found.set(one, [other]);
+  };
   for (const [made, ...replaced] of origins) {
     for (const old of replaced) {
       add(made, old);
       add(old, made);
     }
   }
+  return found;
+}
+
+/** @param {{cell: Cell, area: Area}[]} cells @returns {Map<number, Area>} */
+function areasByLayer(cells) {
+  const found = new Map();
+  for (const { cell, area } of cells) if (cell.layer >= 0) found.set(cell.layer, area);
   return found;
 }
 
@@ -44,8 +55,8 @@ function relatives(origins) {
  * @returns {{moving: Moving[], leaving: Leaving[]}}
  */
 export function movement(cells, before, origins) {
-  const was = new Map(before.flatMap(({ cell, area }) => (cell.layer < 0 ? [] : [[cell.layer, area]])));
-  const is = new Map(cells.flatMap((cell) => (cell.layer < 0 ? [] : [[cell.layer, cell.area]])));
+  const was = areasByLayer(before);
+  const is = areasByLayer(cells.map((cell) => ({ cell, area: cell.area })));
   const kin = relatives(origins);
   /** @param {number} layer @param {Map<number, Area>} places @returns {Area[]} */
   const placesOf = (layer, places) => (kin.get(layer) || []).flatMap((other) => places.get(other) ?? []);

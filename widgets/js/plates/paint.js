@@ -15,6 +15,7 @@ import { nameOf } from "./relatives.js";
  * @typedef {import("./cells.js").Area} Area
  * @typedef {import("./cells.js").Cell} Cell
  * @typedef {{cell: Cell, area: Area, alpha: number}} Shown
+ * @typedef {{alpha: number, own: string, outlined: boolean, stroked: boolean, areas: Shown[]}} Look
  * @typedef {{pen: any, picture: Picture, palette: Palette, k: number, text: number, lit: Set<string> | null,
  *   values?: import("../closeup/values_reading.js").Cells | null}} Canvas
  */
@@ -52,8 +53,10 @@ export function paintFrame({ pen, palette }, box, alpha) {
 export function paintCells(canvas, box, cells) {
   const { pen, picture, palette, k, lit, values } = canvas;
   const { fill, ink, hatch } = colourOf(box, picture, palette);
-  /** @type {Map<string, {alpha: number, own: string, outlined: boolean, stroked: boolean, areas: Shown[]}>} */
+  /** @type {Map<string, Look>} */
   const alike = new Map();
+  /** @type {Look | undefined} */
+  let look; // most cells look like the one before
   /** @type {{alpha: number, ink: string, shown: Shown}[]} */
   const numbered = [];
   for (const shown of cells) {
@@ -64,10 +67,12 @@ export function paintCells(canvas, box, cells) {
     const own = value ? heat(value[1]) : values ? palette.roles.box : fill;
     const outlined = palette.forced || Boolean(hatch) || !cell.closed;
     const stroked = outlined ? side > CELL.parted : side > 2 * CELL.parted;
-    const look = `${alpha} ${own} ${outlined} ${stroked}`;
-    const known = alike.get(look);
-    if (known) known.areas.push(shown);
-    else alike.set(look, { alpha, own, outlined, stroked, areas: [shown] });
+    if (look?.alpha !== alpha || look.own !== own || look.outlined !== outlined || look.stroked !== stroked) {
+      const name = `${alpha} ${own} ${outlined} ${stroked}`;
+      look = alike.get(name) || { alpha, own, outlined, stroked, areas: [] };
+      alike.set(name, look);
+    }
+    look.areas.push(shown);
     const isNumbered = side > CELL.numbered * canvas.text && cell.layer >= 0;
     if (isNumbered) numbered.push({ alpha, ink: value ? inkOnHeat(own) : ink, shown });
   }
@@ -135,15 +140,18 @@ export function paintMarks({ pen, palette, k }, box, cells) {
   }
 }
 
+/** The number of lines between cells. @param {Picture} picture */
+export const countLines = ({ edges }) => edges.reduce((sum, { pairs }) => sum + pairs.length / 2, 0);
+
 /**
  * The lines from each cell to those that read it.
- * @param {Canvas} canvas @param {() => Map<string, Area>} findAreas of the cells by name, if lines between cells are drawn
+ * @param {Canvas} canvas @param {() => Map<string, Area[]>} findAreas of the cells of each box, if lines between cells are drawn
  */
 export function paintLines({ pen, picture, palette, k, lit }, findAreas) {
-  /** @type {Map<string, Area> | null} */
+  /** @type {Map<string, Area[]> | null} */
   let areas = null;
   const { edges } = picture;
-  const many = edges.reduce((sum, edge) => sum + edge.pairs.length / 2, 0) > READ.each;
+  const many = countLines(picture) > READ.each;
   for (const edge of edges) {
     const { source, target, pairs } = edge;
     const around = edge.bends.length > 1;
@@ -156,10 +164,10 @@ export function paintLines({ pen, picture, palette, k, lit }, findAreas) {
       pen.lineWidth = Math.min(READ.most, READ.many + READ.more * Math.log2(Math.max(1, edge.count)));
     } else {
       areas ??= findAreas();
+      const [sources, targets] = [areas.get(source.id) || [], areas.get(target.id) || []];
       for (let at = 0; at + 1 < pairs.length; at += 2) {
-        const [one, other] = [nameOf(source.id, pairs[at]), nameOf(target.id, pairs[at + 1])];
-        if (lit && !(lit.has(one) && lit.has(other))) continue;
-        const [from, to] = [areas.get(one), areas.get(other)];
+        if (lit && !pairIsLit(edge, at, lit)) continue;
+        const [from, to] = [sources[pairs[at]], targets[pairs[at + 1]]];
         if (from && to && from !== to) curve(pen, from, to);
       }
       pen.lineWidth = Math.max(lit ? 1.8 : READ.width, 0.8 / k);
@@ -172,11 +180,13 @@ export function paintLines({ pen, picture, palette, k, lit }, findAreas) {
   pen.globalAlpha = 1;
 }
 
+/** Whether both cells of a pair are lit. @param {Edge} edge @param {number} at @param {Set<string>} lit */
+const pairIsLit = ({ source, target, pairs }, at, lit) =>
+  lit.has(nameOf(source.id, pairs[at])) && lit.has(nameOf(target.id, pairs[at + 1]));
+
 /** Whether a lit cell reads another through an edge. @param {Edge} edge @param {Set<string>} lit */
-function edgeIsLit({ source, target, pairs }, lit) {
-  for (let at = 0; at + 1 < pairs.length; at += 2) {
-    if (lit.has(nameOf(source.id, pairs[at])) && lit.has(nameOf(target.id, pairs[at + 1]))) return true;
-  }
+function edgeIsLit(edge, lit) {
+  for (let at = 0; at + 1 < edge.pairs.length; at += 2) if (pairIsLit(edge, at, lit)) return true;
   return false;
 }
 

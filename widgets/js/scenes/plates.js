@@ -12,8 +12,8 @@ import { labelElement, layLabel } from "../plates/labels.js";
 import { doneBefore, lensHull } from "../plates/lens.js";
 import { layLink, linkElement } from "../plates/links.js";
 import { between, movement } from "../plates/movement.js";
-import { areasByName, paintDone, rewritten } from "../plates/done.js";
-import { paintCells, paintDepth, paintFrame, paintLines, paintMarks } from "../plates/paint.js";
+import { areasByBox, paintDone, rewritten } from "../plates/done.js";
+import { countLines, paintCells, paintDepth, paintFrame, paintLines, paintMarks } from "../plates/paint.js";
 import { nameOf, relativesOf } from "../plates/relatives.js";
 import { layTags } from "../plates/tags.js";
 import { svgPen } from "../plates/svg_pen.js";
@@ -30,6 +30,8 @@ import { hullElement } from "./svg_lines.js";
 
 /** How long matches are outlined before they are rewritten, and how long cells move. */
 const [HOLD_MS, MERGE_MS] = [750, 560];
+/** More lines than these return when the cells have arrived, as the words do. */
+const MOVING_LINES = 1_500;
 /** Size of the words of a tag in a graph. */
 const TAG = 11;
 
@@ -143,7 +145,7 @@ export function platesScene(make, palette) {
     const ink = { ...state(), pen, picture: shown, lit, values: marks.values };
     const done = layersDone(shown);
     const cells = done ? rewritten(shownCells(), done) : shownCells();
-    paintLines(ink, () => areasByName(cells, done));
+    if (t >= 1 || countLines(shown) <= MOVING_LINES) paintLines(ink, () => areasByBox(cells, done));
     const e = progress();
     for (const { cell, to } of t < 1 ? plan.leaving : []) {
       const area = between(cell.area, to, e);
