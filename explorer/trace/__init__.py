@@ -49,6 +49,7 @@ from explorer.trace.records import (
     ParameterNodeRecord as ParameterNodeRecord,
     ParameterRecord as ParameterRecord,
     record_of as record_of,
+    title_of as title_of,
     type_title as type_title,
 )
 from explorer.trace.refusal import (

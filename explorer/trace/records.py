@@ -112,6 +112,11 @@ def record_of(node: Any, leaf_name: LeafName) -> NodeRecord:
     )
 
 
+def title_of(node: Any) -> str:
+    """The title of the record of a node, which is not made for it."""
+    return node.title if isinstance(node, NodeRecord) else type_title(type(node).__name__)
+
+
 class Records:
     """The records of nodes, each created once and shared by all steps. `leaf_name` names parameter leaves."""
 

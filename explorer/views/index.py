@@ -18,6 +18,7 @@ from explorer.trace import (
     Trace,
     owner_of_parameter as owner,
     record_of,
+    title_of,
 )
 from explorer.views.states import IntArray, NodeTable, State, fold_state, folds_of, state_of
 
@@ -123,6 +124,10 @@ class TraceIndex:
             names: Mapping[Any, str] = self.trace.subject.leaf_names if self.trace.subject is not None else {}
             self._records[number] = record_of(self.table.nodes[number], names.__getitem__)
         return self._records[number]
+
+    def title(self, number: int) -> str:
+        """Return the title of the node with this number in the table."""
+        return title_of(self.table.nodes[number])
 
     def same(self, one: int, other: int) -> bool:
         """Return whether two nodes, given by number, have equal records."""

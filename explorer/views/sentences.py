@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from explorer.trace import Folded, Rewritten, Step
+from explorer.trace import Folded, Rewritten, Step, title_of
 from explorer.views.index import TraceIndex, cached
 from explorer.views.messages import message_of
 from explorer.views.words import list_text, plural
@@ -51,9 +51,11 @@ def sentence_of(index: TraceIndex, step: int) -> str:
 
 def _kinds(index: TraceIndex) -> str:
     """Count the titles of the first step, the most frequent first."""
-    records = index.trace.graph_at(0).nodes.values()
-    called = [record for record in records if index.trace.level.has_circuit or record.kind not in ("input", "leaf")]
-    counts = Counter(record.title for record in called)
+    graph = index.trace.steps[0].snapshot.graph
+    by_id = {node: graph.nodes[node] for node in sorted(graph.nodes)}
+    nodes = graph.from_unordered(by_id, graph.inputs, graph.outputs).nodes.values()
+    called = [node for node in nodes if index.trace.level.has_circuit or node.kind not in ("input", "leaf")]
+    counts = Counter(map(title_of, called))
     return list_text([f"{count:,} {title}" for title, count in counts.most_common()], 6)
 
 
@@ -63,7 +65,7 @@ def _folds_text(folds: Sequence[Folded], index: TraceIndex) -> str:
     parts: list[str] = []
     if len(groups) == 1:
         (group,) = groups
-        title = index.record(index.table.number(index.trace.steps[-1].snapshot.graph.nodes[group.node])).title
+        title = title_of(index.trace.steps[-1].snapshot.graph.nodes[group.node])
         parts.append(f"{len(group.members):,} equal {title} layers of level {group.level} become one")
     elif groups:
         layers = sum(len(group.members) for group in groups)
@@ -99,8 +101,8 @@ def titles_of(index: TraceIndex, step: Step, rewrite: Rewritten) -> tuple[str, s
     if rewrite.parameter_path:
         return "", ""
     before, after = index.before(step.index), index.state(step.index)
-    old = [index.record(int(before.node[node])).title for node in reversed(rewrite.removed) if before.present[node]]
-    new = [index.record(int(after.node[node])).title for node in rewrite.added if after.present[node]]
+    old = [index.title(int(before.node[node])) for node in reversed(rewrite.removed) if before.present[node]]
+    new = [index.title(int(after.node[node])) for node in rewrite.added if after.present[node]]
     return _series(old), _series(new)
 
 
