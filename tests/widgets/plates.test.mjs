@@ -10,6 +10,7 @@ import { maker } from "../../widgets/js/shared/elements.js";
 import { paletteFor } from "../../widgets/js/shared/theme.js";
 import { newDocument } from "./dom.mjs";
 import { readPicture } from "../../widgets/js/picture/reading.js";
+import { wordLines } from "../../widgets/js/plates/labels.js";
 import { allCells, cellAt, cellsOf } from "../../widgets/js/plates/cells.js";
 import { NO_LENS } from "../../widgets/js/plates/lens.js";
 import { layLink, linkElement } from "../../widgets/js/plates/links.js";
@@ -170,6 +171,26 @@ const frame = (calls, times, plates = [{ kind: "sum", at: [0, 0, 9, 9], calls, m
   times,
   missing: {},
   plates,
+});
+
+test("words that do not fit go on in the next line, and are cut only where there is none", () => {
+  const fits = (_, text) => text.length <= 12;
+  const below = [
+    { kind: "calls", text: "1 call" },
+    { kind: "news", text: "was Hadamard + Sum" },
+    { kind: "line", text: "4×4" },
+  ];
+  const lines = (most, words = below) => wordLines(words, most, fits).map(({ text }) => text);
+  assert.deepEqual(lines(4), ["1 call", "was Hadamard", "+ Sum", "4×4"]);
+  assert.deepEqual(lines(3), ["1 call", "was Hadamard", "+ Sum"]);
+  assert.deepEqual(lines(2), ["1 call", "was Hadamard + Sum"]);
+  assert.deepEqual(lines(3, [{ kind: "news", text: "CategoricalLogSoftmax" }]), ["CategoricalLogSoftmax"]);
+});
+
+test("the description of a plate has its words in full", () => {
+  const long = node("a", [1], [1], [0, 0, 1, 1]);
+  Object.assign(long.plate, { calls: "1 call, 2 outputs", news: "was Hadamard + Sum" });
+  assert.match(describeBox(read(long).boxes[0]), /, 1 call, 2 outputs, was Hadamard \+ Sum, level 0/);
 });
 
 test("a row of a table lights its cell: that of the layer, and after folding that of the slice", () => {

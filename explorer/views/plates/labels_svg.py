@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from explorer.views.lines import Place
 from explorer.views.plates.pen import Rect, path, rectangle, words
-from explorer.views.plates.words import BOLD, clip
+from explorer.views.plates.words import BOLD, broken, clip
 from widgets.plate_look import PLATES
 from widgets.schema import HalfBarView, NodeView, PlateView
 from widgets.theme import LANES
@@ -88,9 +88,14 @@ def _above(plate: PlateView) -> float:
 
 
 def _words_below(plate: PlateView) -> list[tuple[str, str]]:
-    """Return the lines of text below a plate, each with its look."""
+    """Return the lines of text below a plate, each with its look: `wordLines` of `labels.js`."""
     below = (plate["calls"], plate["news"], plate["shape"], plate["reads"])
-    return [(kind, text) for kind, text in zip(WORD_KINDS, below, strict=True) if text][: LINES["most"]]
+    lines: list[tuple[str, str]] = []
+    for kind, text in zip(WORD_KINDS, below, strict=True):
+        if text and len(lines) < LINES["most"]:
+            first, rest = broken(text, kind, plate["room"]) if len(lines) + 1 < LINES["most"] else (text, "")
+            lines += [(kind, part) for part in (first, rest) if part]
+    return lines
 
 
 def _height_of_bars(bars: Sequence[HalfBarView]) -> float:

@@ -14,6 +14,8 @@ MAX_LINES = 8
 SIDE = 168.0
 """The longer side of an image: all images of a picture have one scale, so that regions can be compared."""
 MARGIN, LEVEL_GAP, PLATE_GAP, LINE_GAP = 24.0, 52.0, 10.0, 14.0
+MAX_SPREAD = 72.0
+"""Levels move this far apart, or less, if the page has the room: for longer words at their plates."""
 ABOVE, BELOW = 30.0, 60.0
 """Room for the title above a plate, and for the lines of text below it."""
 CELL, MIN_CELL = 28.0, 2.5
@@ -85,8 +87,13 @@ def place_plates(plates: Plates, shapes: Shapes, label_width: Labels, rooms: Roo
         _column([(plate, shapes(plate)) for plate in of_level], label_width, rooms)
         for _, of_level in groupby(plates.plates, key=lambda plate: plate.level)
     ]
-    stages = (_stage(_lines(columns, number)) for number in range(1, min(MAX_LINES, max(len(columns), 1)) + 1))
-    return max(stages, key=lambda stage: min(PAGE[0] / stage.width, PAGE[1] / stage.height))
+    wrapped = [_lines(columns, number) for number in range(1, min(MAX_LINES, max(len(columns), 1)) + 1)]
+    lines, stage = max(
+        ((lines, _stage(lines, 0.0)) for lines in wrapped),
+        key=lambda one: min(PAGE[0] / one[1].width, PAGE[1] / one[1].height),
+    )
+    spare = stage.height * PAGE[0] / PAGE[1] - stage.width
+    return _stage(lines, max(0.0, min(MAX_SPREAD, spare / max(map(len, lines), default=1))))
 
 
 def _lines(columns: "Sequence[_Column]", number: int) -> "list[list[_Column]]":
@@ -103,7 +110,9 @@ def _lines(columns: "Sequence[_Column]", number: int) -> "list[list[_Column]]":
     return lines
 
 
-def _stage(lines: "Sequence[Sequence[_Column]]") -> Stage:
+def _stage(lines: "Sequence[Sequence[_Column]]", spread: float) -> Stage:
+    """Place the levels of each line, `spread` pixels further apart than they must be, and from the edges."""
+    gap, edge = LEVEL_GAP + spread, MARGIN + spread / 2
     placed: list[Placed] = []
     line_of: list[int] = []
     tops: list[float] = []
@@ -111,14 +120,14 @@ def _stage(lines: "Sequence[Sequence[_Column]]") -> Stage:
     for number, line in enumerate(lines):
         tops.append(top)
         height = max((column.height for column in line), default=0.0)
-        left = MARGIN
+        left = edge
         for column in line:
-            placed += column.place(left, top, height)
+            placed += column.place(left, top, height, gap)
             line_of += [number] * len(column.parts)
-            left += column.width + LEVEL_GAP
-        right = max(right, left - LEVEL_GAP)
+            left += column.width + gap
+        right = max(right, left - gap)
         top += height + LINE_GAP
-    return Stage(tuple(placed), tuple(line_of), tuple(tops), right + MARGIN, top - LINE_GAP + MARGIN)
+    return Stage(tuple(placed), tuple(line_of), tuple(tops), right + edge, top - LINE_GAP + MARGIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,14 +140,14 @@ class _Column:
     width: float
     height: float
 
-    def place(self, left: float, top: float, height: float) -> list[Placed]:
-        """Place the plates in the middle of a line."""
+    def place(self, left: float, top: float, height: float, gap: float) -> list[Placed]:
+        """Place the plates in the middle of a line; `gap` is that to the next level."""
         y = top + (height - self.height) / 2
         found: list[Placed] = []
-        for (plate, shape), gap in zip(self.parts, self.gaps, strict=True):
+        for (plate, shape), below in zip(self.parts, self.gaps, strict=True):
             y += ABOVE + shape.above
-            found.append(Placed(plate, left + (self.width - shape.width) / 2, y, self.width + LEVEL_GAP - 10, shape))
-            y += shape.height + shape.below + BELOW + gap
+            found.append(Placed(plate, left + (self.width - shape.width) / 2, y, self.width + gap - 10, shape))
+            y += shape.height + shape.below + BELOW + below
         return found
 
 

@@ -38,9 +38,21 @@ def width_of(kind: str) -> float:
     return (BOLD if look["weight"] > NORMAL else PLAIN) * look["size"]
 
 
+def broken(text: str, kind: str, room: float) -> tuple[str, str]:
+    """Break words at a plate at the last space before a width; the second part is empty if they fit, or have none."""
+    most = max_characters(kind, room)
+    end = text.rfind(" ", 0, most + 1) if len(text) > most else -1
+    return (text, "") if end <= 0 else (text[:end], text[end + 1 :])
+
+
+def max_characters(kind: str, room: float) -> int:
+    """Return how many characters of some words at a plate fit into a width."""
+    return int(room / width_of(kind) + EPSILON)
+
+
 def clip(text: str, kind: str, room: float) -> str:
     """Cut words at a plate to a width, with an ellipsis."""
-    most = int(room / width_of(kind) + EPSILON)
+    most = max_characters(kind, room)
     return text if len(text) <= most else f"{text[: max(0, most - 1)].rstrip()}…"
 
 

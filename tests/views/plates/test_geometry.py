@@ -3,7 +3,10 @@
 import pytest
 
 from explorer.views.plates.cells import grid_of
+from explorer.views.plates.drawing import stage_of
 from explorer.views.plates.geometry import Grid, Region, infer_grid
+from explorer.views.plates.layout import MAX_SPREAD
+from explorer.views.plates.words import broken
 from tests.views.showing import index_of
 
 
@@ -54,3 +57,15 @@ def test_scopes_that_no_grid_makes_rectangles_have_none():
 )
 def test_the_gallery(name, grid):
     assert grid_of(index_of(name)) == grid
+
+
+def test_levels_move_apart_for_longer_words_if_the_page_has_the_room():
+    crowded = min(placed.room for placed in stage_of(index_of("conflict"), 0).placed)
+    spread = min(placed.room for placed in stage_of(index_of("hmm"), 3).placed)
+    assert spread == crowded + MAX_SPREAD
+
+
+def test_words_that_do_not_fit_are_broken_at_a_space():
+    assert broken("was Hadamard + Sum", "news", 1000) == ("was Hadamard + Sum", "")
+    assert broken("was Hadamard + Sum", "news", 90) == ("was Hadamard", "+ Sum")
+    assert broken("CategoricalLogSoftmax", "news", 100) == ("CategoricalLogSoftmax", "")

@@ -1,6 +1,6 @@
 /** The note next to the pointer: the facts of the box or of the line under it. */
 
-import { edgeFacts } from "../picture/words.js";
+import { captionsOf, edgeFacts } from "../picture/words.js";
 
 /**
  * @typedef {import("../picture/types.js").Box} Box
@@ -22,7 +22,9 @@ export function makeHint({ h }, area) {
     const state = [many, `level ${box.level}`, change, box.matched ? "matched" : ""].filter(Boolean).join(" · ");
     const badges = box.badges.map((badge) => `${badge.sign} ${badge.text}`);
     const times = (box.plate?.times || []).map((bar) => bar.text);
-    return [box.title, box.detail, state, box.fillText, ...times, ...badges].filter(Boolean);
+    return [box.title, box.detail, captionsOf(box).join(" · "), state, box.fillText, ...times, ...badges].filter(
+      Boolean,
+    );
   }
 
   /** @param {string[]} facts @param {Point} at in its pane @param {any} pane */

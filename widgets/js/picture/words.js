@@ -57,6 +57,9 @@ export function pillOf(box) {
   return box.count > 1 ? { words: `${box.count}`, solid: false } : null;
 }
 
+/** The words at a plate in full: in the picture they may be cut. @param {Box} box */
+export const captionsOf = ({ plate }) => (plate ? [plate.calls, plate.news, plate.reads].filter(Boolean) : []);
+
 /** A description of a box, for screen readers and the tooltip. @param {Box} box */
 export function describeBox(box) {
   const many = box.folds > 1 ? `${box.folds} slices` : box.count > 1 ? `${box.count} layers` : "";
@@ -64,6 +67,7 @@ export function describeBox(box) {
     box.title,
     box.detail,
     many,
+    ...captionsOf(box),
     `level ${box.level}`,
     box.change === "kept" ? "" : CHANGE_WORDS[box.change],
   ];

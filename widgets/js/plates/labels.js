@@ -1,6 +1,6 @@
 /** The words at a plate, as SVG elements; they stay legible at every scale. */
 
-import { clip } from "../shared/measuring.js";
+import { clip, textWidth } from "../shared/measuring.js";
 import { describeBox } from "../picture/words.js";
 import { barsElement, layBars } from "./bars.js";
 import { PLATES, WORDS, wordStyle } from "./look.js";
@@ -13,6 +13,28 @@ import { PLATES, WORDS, wordStyle } from "./look.js";
 const { title: TITLE, lines: LINES } = PLATES;
 /** Below these scales the third and the second line are dropped. */
 const [THREE, TWO] = [0.66, 0.5];
+
+/** @param {string} kind */
+const isBold = (kind) => WORDS[kind].weight > 400;
+
+/**
+ * The lines of text below a plate: one that does not fit goes on in the next line, if there may be one.
+ * @param {{kind: string, text: string}[]} below @param {number} most
+ * @param {(kind: string, text: string) => boolean} fits
+ */
+export function wordLines(below, most, fits) {
+  /** @type {{kind: string, text: string}[]} */
+  const lines = [];
+  for (const { kind, text } of below) {
+    if (!text || lines.length === most) continue;
+    let end = text.length;
+    while (end > 0 && !fits(kind, text.slice(0, end))) end = text.lastIndexOf(" ", end - 1);
+    const isCut = end > 0 && end < text.length && lines.length + 1 < most;
+    lines.push({ kind, text: isCut ? text.slice(0, end) : text });
+    if (isCut) lines.push({ kind, text: text.slice(end + 1) });
+  }
+  return lines;
+}
 
 /**
  * The group of a plate: its name for screen readers, the ring of the selection, and its words.
@@ -50,7 +72,9 @@ export function layLabel({ box, ring, bars, texts }, k, least) {
     { kind: "line", text: plate.shape },
     { kind: "line", text: plate.reads },
   ];
-  const shown = below.filter(({ text }) => text).slice(0, k < TWO ? 1 : k < THREE ? 2 : LINES.most);
+  /** @param {string} kind @param {string} text */
+  const fits = (kind, text) => textWidth(text, small, isBold(kind)) <= plate.room;
+  const shown = wordLines(below, k < TWO ? 1 : k < THREE ? 2 : LINES.most, fits);
   const gap = layBars(bars, box, k) || LINES.below;
   const height = size + above + box.h + 2 + gap + shown.length * small * LINES.height;
   for (const [name, value] of [
@@ -65,7 +89,7 @@ export function layLabel({ box, ring, bars, texts }, k, least) {
   texts.forEach((/** @type {any} */ text, /** @type {number} */ at) => {
     const font = at < 1 ? size : small;
     const { kind, text: line } = words[at] || { kind: "line", text: "" };
-    text.textContent = clip(line, font, plate.room, WORDS[kind].weight > 400);
+    text.textContent = clip(line, font, plate.room, isBold(kind));
     text.setAttribute("x", box.x);
     text.setAttribute("y", at < 1 ? top - above : top + box.h + gap + small + (at - 1) * small * LINES.height);
     text.setAttribute("font-size", font.toFixed(2));
