@@ -166,12 +166,12 @@ test("the pager counts matches, not outlines", () => {
 test("] leads to the state before the step only where that can be shown", async (context) => {
   const pass = stopTime(context);
   const after = data({ mode: "diff", hulls: [], misses: [], rules: {}, matches: [match] });
-  for (const [modes, mode] of [
-    [["diff"], "diff"],
-    [["diff", "before"], "before"],
+  for (const [modes, mode, said] of [
+    [["diff"], "diff", "The matches of this step are on the state before it, which is not shown here."],
+    [["diff", "before"], "before", ""],
   ]) {
     const steps = JSON.stringify([step(0), step(1)]);
-    const { model, press, close } = open({
+    const { model, root, press, close } = open({
       picture: JSON.stringify(after),
       coordinates: floats,
       steps,
@@ -181,6 +181,7 @@ test("] leads to the state before the step only where that can be shown", async 
     await pass(30);
     press("]");
     assert.equal(model.get("view").mode, mode);
+    assert.equal(root.of("ce-caption")[0].textContent, said);
     close();
   }
 });
@@ -273,4 +274,50 @@ test("a conflict docks both sides, and ] in the state after goes to the first ma
   press("]");
   assert.deepEqual([model.get("view").mode, model.get("view").hull], ["before", "hull-0"]);
   close();
+});
+
+test("] says so where nothing matched, until the next picture", async (context) => {
+  const pass = stopTime(context);
+  const none = data({ hulls: [], misses: [], rules: {}, caption: "Nothing changed." });
+  const { root, model, press, close } = open({
+    picture: JSON.stringify(none),
+    coordinates: floats,
+    steps: JSON.stringify([step(0), step(1)]),
+    view: { mode: "before" },
+  });
+  await pass(30);
+  press("]");
+  const words = "This step has no matches and no near misses.";
+  assert.deepEqual([said(root, "ce-caption"), root.of("ce-said").at(-1).textContent], [[words], words]);
+  await model.put({ picture: JSON.stringify({ ...none, caption: "Another." }) });
+  await pass(30);
+  assert.deepEqual(said(root, "ce-caption"), ["Another."]);
+  close();
+});
+
+test("while the rule lens is open its counter is the only one, and the focus stays on a button that turns", async (context) => {
+  const pass = stopTime(context);
+  const { root, press, close } = page();
+  await pass(30);
+  const pager = root.of("ce-pager")[0];
+  assert.ok(!pager.hidden);
+  press("]");
+  await pass(30);
+  assert.ok(pager.hidden);
+  press("Escape");
+  await pass(30);
+  assert.ok(!pager.hidden);
+  close();
+});
+
+test("the help says what t does in this host", () => {
+  for (const [options, words] of [
+    [{}, /ttimes in the details/],
+    [{ requests: ["timing"] }, /ttime every step and its layers/],
+  ]) {
+    const { root, press, close } = open({ picture: JSON.stringify(data()), coordinates: floats, options });
+    press("?");
+    assert.match(root.of("ce-help")[0].textContent, words);
+    close();
+  }
 });

@@ -109,11 +109,11 @@ function render({ model, el }) {
   const map = makeMinimap(ui, store, stage, camera);
   const table = makeTable(ui, store);
   const inspector = makeInspector(ui, store, saving, compactSettings);
-  const help = makeHelp(ui, store, saving, root);
+  const help = makeHelp(ui, store, saving, timing, root);
   const legend = makeLegend(ui, store);
-  const lens = makeLens(ui, store, selecting);
   const split = makeToolSplit(ui, store);
   const pager = makePager(ui, store, selecting.turn);
+  const lens = makeLens(ui, store, selecting, { root, pager: pager.element });
   const foot = makeFoot(ui, store, saving, pager.element);
   const focusing = makeFocusing(store, { root, stage, stepper });
   const keys = makeKeys(ui, store, {

@@ -73,6 +73,8 @@ class LensView(TypedDict):
     """The number of the first attempt among all matches of the picture, or among all near misses."""
     total: int
     """How many matches, or near misses, the picture has."""
+    at_least: NotRequired[bool]
+    """Whether there were more of them, which the recorder did not keep."""
     stop: str
     """The number of the hull among them, and its name: `stop 2 of 4: SumCollapse: 2 matches`."""
     verdict: NotRequired[str]

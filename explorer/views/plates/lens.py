@@ -30,13 +30,14 @@ class _Place:
     noun: str
     first: int
     total: int
+    at_least: bool
     stop: str
 
 
 def lens_hulls(index: TraceIndex, step: int, pattern: str | None) -> tuple[list[HullView], list[HullView]]:
     """Return the hulls of the state before a step with their lenses, and those of the near misses of other patterns."""
     drawn, others = stops_of(index, step, pattern)
-    places = _places([*drawn, *others])
+    places = _places([*drawn, *others], is_cut=bool(index.step(step).refusals_over))
     with_lens = [
         [_with_lens(index, step, stop, places[stop.view["id"]]) for stop in stops] for stops in (drawn, others)
     ]
@@ -47,8 +48,8 @@ def _with_lens(index: TraceIndex, step: int, stop: Stop, place: _Place) -> HullV
     return {**stop.view, "lens": _lens(index, step, stop, place)}
 
 
-def _places(stops: Sequence[Stop]) -> dict[str, _Place]:
-    """Return the place of each stop by the id of its hull."""
+def _places(stops: Sequence[Stop], is_cut: bool) -> dict[str, _Place]:
+    """Return the place of each stop by the id of its hull; `is_cut`: there were more near misses than were kept."""
     found: dict[str, _Place] = {}
     misses = [stop for stop in stops if stop.view["kind"] == "near-miss"]
     matches = [stop for stop in stops if stop.view["kind"] != "near-miss"]
@@ -58,7 +59,7 @@ def _places(stops: Sequence[Stop]) -> dict[str, _Place]:
             count = len(stop.attempts)
             cut = f" (the first {shown:,} one by one)" if count > shown else ""
             words = f"stop {number:,} of {len(alike):,}: {stop.view['label']}{cut}"
-            found[stop.view["id"]] = _Place(noun, first, total, words)
+            found[stop.view["id"]] = _Place(noun, first, total, is_cut and alike is misses, words)
             first += count
     return found
 
@@ -77,6 +78,7 @@ def _lens(index: TraceIndex, step: int, stop: Stop, place: _Place) -> LensView:
             "noun": place.noun,
             "first": place.first,
             "total": place.total,
+            "at_least": place.at_least,
             "stop": place.stop,
             "sign": _sign(first.refusal),
         }

@@ -27,6 +27,7 @@ def lenses(view, kind):
 def test_a_match_binds_layers_root_first_and_says_what_it_becomes():
     view = before(index_of("digits"), 3)
     first = lenses(view, "match")[0]
+    assert not first.get("at_least")
     assert (first["rule"], first["count"], first.get("saved"), first.get("made")) == snapshot(
         ("Candecomp", 16, 1, [{"title": "CPT", "kind": "fused"}])
     )
@@ -279,3 +280,12 @@ def test_a_loaded_trace_says_why_it_cannot_be_asked(tmp_path):
             "matches": [],
         }
     )
+
+
+def test_the_number_of_near_misses_is_a_bound_where_the_recorder_kept_fewer():
+    index = index_of("near-misses")
+    entry = replace(index.trace.step(3), refusals_over={"Candecomp": 7})
+    steps = (*index.trace.steps[:3], entry, *index.trace.steps[4:])
+    view = before(TraceIndex(replace(index.trace, steps=steps)), 3)
+    assert all(lens.get("at_least") for lens in lenses(view, "near-miss"))
+    assert not any(lens.get("at_least") for kind in ("match", "winner", "lost") for lens in lenses(view, kind))

@@ -64,6 +64,21 @@ export function makeSelecting({ announce }, store, { save, setView }, { root, st
     return Boolean(picture.matches.length || steps[step]?.nearMisses);
   };
 
+  /** Why there is no match to go to. */
+  function missing() {
+    const { picture, steps, step } = state;
+    if (picture?.groupBy === "plates" && (picture.matches.length || steps[step]?.nearMisses)) {
+      return "The matches of this step are on the state before it, which is not shown here.";
+    }
+    return "This step has no matches and no near misses.";
+  }
+
+  /** @param {string} notice */
+  function say(notice) {
+    store.set({ notice });
+    announce(notice);
+  }
+
   return {
     select,
     choose,
@@ -73,7 +88,10 @@ export function makeSelecting({ announce }, store, { save, setView }, { root, st
       const stops = state.picture ? state.picture.stops : [];
       // What plates show as the difference is the state after: matches are on the state before.
       if (!stops.length && hasStopsBefore()) setView({ mode: "before", hull: FIRST, match: 0 });
-      if (!stops.length) return;
+      if (!stops.length) {
+        if (!hasStopsBefore()) say(missing());
+        return;
+      }
       const at = stops.findIndex((hull) => hull.id === state.hull);
       const next = at < 0 ? (way > 0 ? 0 : stops.length - 1) : (at + way + stops.length) % stops.length;
       if (next !== at) light(stops[next].id);

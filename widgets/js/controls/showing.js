@@ -29,7 +29,7 @@ export function makeShowing({ announce }, store, { camera, hint, words }) {
       const hull = picture?.stops.some(({ id }) => id === state.hull) ? state.hull : "";
       hint.hide();
       const match = before && picture?.step !== before.step ? 0 : state.match;
-      store.set({ picture, hover, hull, match, selection, found: foundIn(pictures, state.query) });
+      store.set({ picture, notice: "", hover, hull, match, selection, found: foundIn(pictures, state.query) });
       if (picture && before && isOther(picture, before)) {
         announce([words() || captionOf(state) || messageOf(state), picture.note].filter(Boolean).join(". "));
       }

@@ -18,6 +18,7 @@ export function makeFoot(ui, { state }, { request }, pager) {
 
   /** In compact form: the box under the pointer, else the selection, else what changed. */
   function captionWords() {
+    if (state.notice) return state.notice;
     const id = state.hover || state.selection[state.selection.length - 1] || "";
     const box = isCompact(state) ? boxOf(state, id) : undefined;
     return box ? describeBox(box) : captionOf(state);
@@ -25,7 +26,7 @@ export function makeFoot(ui, { state }, { request }, pager) {
 
   return {
     element: h("div", { class: "ce-foot" }, pager, caption, note, actions),
-    reads: /** @type {const} */ (["picture", "options", "hover", "selection"]),
+    reads: /** @type {const} */ (["picture", "options", "hover", "selection", "notice"]),
     /** @param {unknown} _ @param {Changed} changed */
     draw(_, changed) {
       caption.textContent = captionWords();

@@ -2,6 +2,8 @@
 
 import { focusedIn } from "../shared/elements.js";
 
+/** What `t` does where the host does not measure, and where it does. */
+const [TIMING, TIME_IT] = ["times in the details", "time every step and its layers, on this machine"];
 const KEYS = [
   ["← →", "previous, next step that changes something"],
   ["Shift + ← →", "any step"],
@@ -18,7 +20,7 @@ const KEYS = [
   ["d", "diff, after"],
   ["h", "lineage"],
   ["w", "why not"],
-  ["t", "timing"],
+  ["t", TIMING],
   ["Esc", "clear, then leave"],
   ["?", "this help"],
   ["On slides", "→ Space: next, ←: previous, 1 2 Enter: slide 12, f: full screen, Esc: close"],
@@ -30,9 +32,9 @@ const LABEL = "Keys and help (?)";
 
 /**
  * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
- * @param {import("../controls/saving.js").Saving} saving @param {any} root
+ * @param {import("../controls/saving.js").Saving} saving @param {import("../controls/timing.js").Timing} timing @param {any} root
  */
-export function makeHelp({ h, guard, textButton }, store, { save }, root) {
+export function makeHelp({ h, guard, textButton }, store, { save }, timing, root) {
   const { state } = store;
   /** What had the focus before. @type {any} */
   let from = null;
@@ -78,7 +80,12 @@ export function makeHelp({ h, guard, textButton }, store, { save }, root) {
       const checked = state.options.letter_keys !== false;
       const letters = h("input", { type: "checkbox", checked, onchange: guard(setLetters) });
       const row = (/** @type {string[]} */ [name, does]) =>
-        h("li", {}, h("kbd", { text: name }), h("span", { text: does }));
+        h(
+          "li",
+          {},
+          h("kbd", { text: name }),
+          h("span", { text: does === TIMING && timing.isOffered() ? TIME_IT : does }),
+        );
       element.replaceChildren(
         h("h2", { text: state.options.main === true ? "Keys" : "Keys, while this view has focus" }),
         h("ul", {}, KEYS.map(row)),

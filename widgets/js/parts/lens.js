@@ -1,5 +1,6 @@
 /** The card of the rule lens: the rule as a small picture, what it asks of each layer, and what came of it. */
 
+import { focusedIn } from "../shared/elements.js";
 import { attemptOf, beatsOf, doneBefore, lensHull } from "../plates/lens.js";
 import { HULL_WORDS } from "../picture/words.js";
 import { isAsking, isNarrow, lensKey, lensOf } from "./state.js";
@@ -21,8 +22,9 @@ const WHAT_IF = "What if it were not so?";
 /**
  * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
  * @param {import("../controls/selecting.js").Selecting} selecting
+ * @param {{root: any, pager: any}} page `pager`: the element of the counter that is shown while the lens is closed
  */
-export function makeLens({ h, s, button, textButton, guard, announce }, store, selecting) {
+export function makeLens({ h, s, button, textButton, guard, announce }, store, selecting, { root, pager }) {
   const { state } = store;
   const element = h("aside", { class: "ce-lens", "aria-label": "Rule lens", tabindex: "0", hidden: true });
   const setDone = guard(() => store.set({ showDone: check.checked }));
@@ -31,11 +33,12 @@ export function makeLens({ h, s, button, textButton, guard, announce }, store, s
   const done = h("label", { class: "ce-lens-done" }, check, doneWords);
   const words = h("b", {});
   const place = h("span", {});
+  const next = button("Next match of this kind (})", "next", () => selecting.turnMatch(1));
   const turns = h(
     "div",
     { class: "ce-group" },
     button("Previous match of this kind ({)", "previous", () => selecting.turnMatch(-1)),
-    button("Next match of this kind (})", "next", () => selecting.turnMatch(1)),
+    next,
     h("div", { class: "ce-lens-place" }, words, place),
   );
   const close = button("Close the rule lens (Esc)", "close", () => selecting.light(""), { class: "ce-bare" });
@@ -140,14 +143,15 @@ export function makeLens({ h, s, button, textButton, guard, announce }, store, s
     ]),
     draw() {
       const { picture, match } = state;
+      const focused = focusedIn(root);
       const hull = isAsking(state) ? null : lensHull(picture, state.hull);
       const attempt = hull && attemptOf(hull, match);
       element.hidden = !attempt;
       if (!picture || !hull || !attempt) return;
       const rule = picture.rules.get(hull.lens?.rule || "") || { name: "", meaning: "", finds: [], makes: [] };
       const count = (/** @type {number} */ number) => number.toLocaleString("en-US");
-      const { noun = "", first = 1, total = 0, stop = "" } = hull.lens || {};
-      words.textContent = `${noun} ${count(first + match)} of ${count(total)}`;
+      const { noun = "", first = 1, total = 0, atLeast = false, stop = "" } = hull.lens || {};
+      words.textContent = `${noun} ${count(first + match)} of ${atLeast ? "at least " : ""}${count(total)}`;
       place.textContent = stop;
       const before = doneBefore(picture, hull, match);
       done.hidden = !before.count || hull.kind === "near-miss";
@@ -168,6 +172,10 @@ export function makeLens({ h, s, button, textButton, guard, announce }, store, s
         done,
         h("ol", { class: "ce-lens-entries" }, entries(hull, attempt, rule)),
       );
+      // Its own counter takes the place of that of the foot, and the focus stays on a button that turns.
+      const turned = pager.contains(focused) ? next : element.contains(focused) ? focused : null;
+      pager.hidden = true;
+      turned?.focus({ preventScroll: true });
     },
   };
 }

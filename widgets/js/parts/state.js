@@ -20,7 +20,7 @@ import { text } from "../shared/reading.js";
  *   playing: boolean, onlyChanging: boolean, query: string, stopped: boolean,
  *   showTable: boolean, showAllRows: boolean, showHelp: boolean, showSide: boolean,
  *   match: number, docked: {at: string, beats: number}, showDone: boolean, otherwise: string,
- *   guess: {at: string, chosen: string[], checked: boolean},
+ *   notice: string, guess: {at: string, chosen: string[], checked: boolean},
  *   slice: number, closeup: string, showCloseup: boolean,
  *   values: import("../closeup/values_reading.js").Values | null, run: number, running: boolean,
  * }} State
@@ -30,7 +30,7 @@ import { text } from "../shared/reading.js";
  * clicked, or -1; `closeup`: the part of the close-up that is shown; `progress`: of a measurement; `run`: the input of `values`
  * that is shown; `running`: the host was asked for values; `match`: the match of the lit hull that the rule lens shows;
  * `docked`: how much of it; `showDone`: with those before it done; `otherwise`: the near miss of which the
- * reader asks what if it were not so; `guess`: the plates chosen in the scene `at` of the story, which asks for them.
+ * reader asks what if it were not so; `notice`: what the last key could not do; `guess`: the plates chosen in the scene `at` of the story, which asks for them.
  * @typedef {ReturnType<typeof import("../shared/store.js").makeStore<State>>} Store
  * @typedef {ReadonlySet<keyof State>} Changed  the fields that have changed
  */
@@ -59,6 +59,7 @@ export const initialState = (palette) => ({
   docked: { at: "", beats: 0 },
   showDone: false,
   otherwise: "",
+  notice: "",
   guess: NO_GUESS,
   slice: -1,
   palette,

@@ -237,7 +237,7 @@ const readPart = (part) => ({
 /** @param {any} value @returns {import("./types.js").Lens | null} */
 function readLens(value) {
   if (!value || typeof value !== "object") return null;
-  const { rule, count, attempts, noun, first, total, stop, verdict, sign, saved, made, what_if } = value;
+  const { rule, count, attempts, noun, first, total, stop, verdict, sign, saved, made, what_if, at_least } = value;
   const read = list(attempts).map((attempt) => readAttempt(record(attempt), text(verdict)));
   return {
     rule: text(rule),
@@ -246,6 +246,7 @@ function readLens(value) {
     noun: text(noun),
     first: number(first, 1),
     total: number(total, read.length),
+    atLeast: at_least === true,
     stop: text(stop),
     sign: text(sign),
     saved: number(saved),

@@ -14,7 +14,7 @@
  * @typedef {{name: string, meaning: string, finds: RulePart[], makes: RulePart[]}} Rule
  * @typedef {{cells: number[], verdict: string, question: number, lines: number[],
  *   rival: {rule: string, cells: number[]} | null}} Attempt  a match or a near miss
- * @typedef {{rule: string, count: number, attempts: Attempt[], noun: string, first: number, total: number, stop: string, sign: string, saved: number, made: RulePart[],
+ * @typedef {{rule: string, count: number, attempts: Attempt[], noun: string, first: number, total: number, atLeast: boolean, stop: string, sign: string, saved: number, made: RulePart[],
  *   whatIf: {text: string, matches: number[][]} | null}} Lens  `whatIf`: what the rule would match without the refusal
  * @typedef {{id: string, kind: string, boxes: Box[], label: string, reason: string, outline: string,
  *   tag: Point | null, lens: Lens | null}} Hull  `outline`: an SVG path; `tag`: the corner of its name
