@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { automatic, boxAt, revealing, showing, whole, zoomedTo } from "../../widgets/js/controls/camera_views.js";
 import { readPicture } from "../../widgets/js/picture/reading.js";
 import { node } from "./samples.mjs";
+import { cornerFor } from "../../widgets/js/parts/minimap.js";
 
 const viewport = { width: 800, height: 400, panes: 1, inset: 0, maxFit: 1.2 };
 
@@ -59,4 +60,17 @@ test("the box at a point, with some slack, or none", () => {
   assert.equal(boxAt(shown, camera, { x: 100, y: 60 }, viewport).id, "n0");
   assert.equal(boxAt(shown, camera, { x: 176, y: 60 }, viewport).id, "n0");
   assert.equal(boxAt(shown, camera, { x: 200, y: 300 }, viewport), null);
+});
+
+test("the map is in the corner in which it covers least of the boxes", () => {
+  const viewport = { width: 1000, height: 600 };
+  const camera = { k: 2, x: 250, y: 150 }; // the stage shows 0 to 500 and 0 to 300 of the picture
+  const at = (x, y) => ({ x, y, w: 60, h: 40, plate: null });
+  assert.equal(cornerFor([at(250, 150)], camera, viewport), "bottom-right");
+  assert.equal(cornerFor([at(460, 270)], camera, viewport), "bottom-left");
+  assert.equal(cornerFor([at(460, 270), at(40, 270)], camera, viewport), "top-left");
+  assert.equal(
+    cornerFor([at(40, 300), at(460, 270)], camera, viewport, ["bottom-right", "bottom-left"]),
+    "bottom-left",
+  );
 });

@@ -31,6 +31,8 @@ export const STYLE = `
 .ce-group{display:flex;align-items:center;gap:2px}
 .ce-root button,.ce-root select,.ce-root input[type=search]{font:inherit;color:inherit;height:28px;min-width:28px;padding:0 8px;margin:0;border:1px solid var(--ce-control);
   border-radius:6px;background:var(--ce-panel);cursor:pointer;white-space:nowrap;line-height:1;box-shadow:none;text-transform:none;letter-spacing:0}
+.ce-root select{appearance:none;padding-right:26px;background:linear-gradient(45deg,transparent 50%,currentColor 50%) right 14px center/5px 5px no-repeat,linear-gradient(135deg,currentColor 50%,transparent 50%) right 9px center/5px 5px no-repeat var(--ce-panel)}
+.ce-root select option{background:var(--ce-panel)}
 .ce-root button{display:inline-flex;align-items:center;justify-content:center;gap:5px;font-weight:500}
 .ce-root button.ce-bare{border-color:transparent;padding:0 6px}
 .ce-root button:hover:not(:disabled){background:var(--ce-soft)}

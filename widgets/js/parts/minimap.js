@@ -1,6 +1,7 @@
-/** The map of the whole picture with what is in sight, while that is not all of it. */
+/** The map of the whole picture with what is in sight, while that is not all of it: in the corner with fewest boxes. */
 
 import { fillOf } from "../picture/fills.js";
+import { isCompact } from "./state.js";
 
 /**
  * @typedef {import("../picture/types.js").Box} Box
@@ -12,6 +13,38 @@ const [WIDTH, HEIGHT, EDGE] = [300, 200, 4];
 const MIN_STAGE = 300;
 /** The whole picture is in sight up to this factor. */
 const ZOOMED = 1.08;
+
+/** Its size on the screen, and its distance from the edges of the stage. */
+const [SHOWN_WIDTH, SHOWN_HEIGHT, OFF] = [150, 100, 10];
+/** Room for the words above and below a plate. */
+const [ABOVE, BELOW] = [30, 60];
+const CORNERS = /** @type {const} */ (["bottom-right", "bottom-left", "top-left"]);
+/** @typedef {typeof CORNERS[number]} Corner */
+
+/**
+ * The corner of the stage in which the map covers least of the boxes.
+ * @param {readonly Box[]} boxes @param {import("../picture/types.js").Camera} camera
+ * @param {{width: number, height: number}} viewport @param {readonly Corner[]} corners
+ * @returns {Corner}
+ */
+export function cornerFor(boxes, { k, x, y }, { width, height }, corners = CORNERS) {
+  /** @param {Corner} corner */
+  function covered(corner) {
+    const left = corner.endsWith("left") ? OFF : width - OFF - SHOWN_WIDTH;
+    const top = corner.startsWith("top") ? OFF : height - OFF - SHOWN_HEIGHT;
+    let area = 0;
+    for (const box of boxes) {
+      const [above, below] = box.plate ? [ABOVE, BELOW] : [0, 0];
+      const [l, r] = [width / 2 + k * (box.x - box.w / 2 - x), width / 2 + k * (box.x + box.w / 2 - x)];
+      const [t, b] = [box.y - box.h / 2 - above, box.y + box.h / 2 + below].map((at) => height / 2 + k * (at - y));
+      const across = Math.min(r, left + SHOWN_WIDTH) - Math.max(l, left);
+      const down = Math.min(b, top + SHOWN_HEIGHT) - Math.max(t, top);
+      if (across > 0 && down > 0) area += across * down;
+    }
+    return area;
+  }
+  return corners.reduce((best, corner) => (covered(corner) < covered(best) ? corner : best));
+}
 
 /**
  * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
@@ -71,15 +104,20 @@ export function makeMinimap({ h, guard }, { state }, stage, camera) {
     const zoomed = state.camera.k >= camera.whole().k * ZOOMED;
     const room = !state.showTable && stage.viewport().height >= MIN_STAGE;
     element.hidden = !picture || !picture.boxes.length || !zoomed || !room;
-    if (picture && pen && !element.hidden) paint(picture);
+    if (!picture || element.hidden) return;
+    const corners = isCompact(state) ? CORNERS.slice(0, 2) : CORNERS; // a notebook has buttons at the top
+    element.setAttribute("data-corner", cornerFor(picture.boxes, state.camera, stage.viewport(), corners));
+    if (pen) paint(picture);
   }
   return {
     element,
     draw,
-    reads: /** @type {const} */ (["picture", "palette", "camera", "selection", "showTable"]),
+    reads: /** @type {const} */ (["picture", "palette", "camera", "selection", "showTable", "options"]),
   };
 }
 
 export const STYLE = `
-.ce-map{position:absolute;right:10px;bottom:10px;width:150px;height:100px;border:1px solid var(--ce-line);border-radius:6px;background:var(--ce-panel);box-shadow:0 1px 4px var(--ce-shade);cursor:pointer}
+.ce-map{position:absolute;right:${OFF}px;bottom:${OFF}px;width:${SHOWN_WIDTH}px;height:${SHOWN_HEIGHT}px;border:1px solid var(--ce-line);border-radius:6px;background:var(--ce-panel);box-shadow:0 1px 4px var(--ce-shade);cursor:pointer}
+.ce-map[data-corner$=left]{right:auto;left:${OFF}px}
+.ce-map[data-corner^=top]{bottom:auto;top:${OFF}px}
 `;
