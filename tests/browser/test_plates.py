@@ -34,19 +34,21 @@ def html_of(name: str) -> str:
 Opener = Callable[..., "Page"]
 
 
-@pytest.fixture
-def digits(browser: "Browser", tmp_path: Path) -> "Iterator[Opener]":
-    """Open the exported page at a step; time passes only while a test says so."""
+@pytest.fixture(scope="module")
+def digits(browser: "Browser", tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Opener]":
+    """Open the exported page at a step; time passes only while a test says so. All tests use one tab."""
     context = browser.new_context(viewport={"width": 1280, "height": 800})
     context.set_default_timeout(WAIT_MS)
     context.clock.install(time=0)
     context.clock.pause_at(1000)
+    file = tmp_path_factory.mktemp("plates") / "digits.html"
+    file.write_text(html_of("digits"), encoding="utf-8")
+    page = context.new_page()
 
     def show(step: int, **media: Any) -> "Page":
-        file = tmp_path / "digits.html"
-        file.write_text(html_of("digits"), encoding="utf-8")
-        page = context.new_page()
-        page.emulate_media(**media)
+        page.goto("about:blank")  # going to another step would not load the page
+        page.mouse.move(0, 0)
+        page.emulate_media(**{"reduced_motion": "no-preference", **media})
         page.goto(f"{file.as_uri()}#step={step}")
         page.wait_for_selector(".ce-plate")
         page.clock.run_for(MOVED_MS)
