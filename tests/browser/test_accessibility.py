@@ -49,14 +49,20 @@ def show(page: "Page", tmp_path: Path) -> "Callable[..., Page]":
     return shown
 
 
-@pytest.fixture
-def stopped(browser: "Browser", tmp_path: Path) -> "Iterator[Callable[..., Page]]":
+@pytest.fixture(scope="module")
+def stopped(browser: "Browser", tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Callable[..., Page]]":
     """Open a page on which time passes only while a test says so: `page.clock.run_for(milliseconds)`."""
     context = browser.new_context()
     context.set_default_timeout(WAIT_MS)
     context.clock.install(time=0)
     context.clock.pause_at(1000)
-    yield lambda name, **media: opened(context.new_page(), tmp_path, name, **media)
+    page, folder = context.new_page(), tmp_path_factory.mktemp("stopped")
+
+    def show(name: str, **media: Any) -> "Page":
+        page.goto("about:blank")
+        return opened(page, folder, name, **{"reduced_motion": "no-preference", **media})
+
+    yield show
     context.close()
 
 

@@ -178,7 +178,14 @@ def test_a_plate_is_selected_by_click_and_keyboard_and_a_key_shows_the_matches(d
 def test_slides_are_large_and_keys_go_through_the_story(digits: Opener) -> None:
     page = digits(0)
     page.get_by_role("button", name="Story").click()
-    for key, title in (("ArrowRight", "Match"), (" ", "Fuse"), ("5", "Fuse"), ("Enter", "Fold"), ("End", "The clock")):
+    for key, title in (
+        ("ArrowRight", "Guess"),
+        ("ArrowRight", "Match"),
+        (" ", "Fuse"),
+        ("7", "Fuse"),
+        ("Enter", "Fold"),
+        ("End", "The clock"),
+    ):
         page.keyboard.press(key)
         page.clock.run_for(MOVED_MS)
         assert words(page, ".ce-slide-head h2") == [title]
