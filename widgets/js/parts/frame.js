@@ -51,7 +51,7 @@ export const STYLE = `
 
 /** Rules for what users ask of their system; they come last. */
 export const SYSTEM_STYLE = `
-@media (prefers-reduced-motion:reduce){.ce-root *{animation:none!important;transition:none!important}}
+@media (prefers-reduced-motion:reduce){.ce-root *,.ce-root ::before{animation:none!important;transition:none!important}}
 @media (forced-colors:active){
   .ce-root button[aria-pressed=true]{background:Highlight;color:HighlightText;forced-color-adjust:none}
   .ce-stage,.ce-legend svg{forced-color-adjust:none}

@@ -99,6 +99,6 @@ export const STYLE = `
 .ce-split{display:flex;flex:none;align-items:center;gap:4px;height:24px;padding:0 6px;background:var(--ce-panel)}
 .ce-split-grip{flex:1;height:24px;cursor:ns-resize;touch-action:none;background:linear-gradient(var(--ce-control),var(--ce-control)) center/44px 4px no-repeat}
 .ce-split-grip:hover{background-color:var(--ce-soft)}
-.ce-root .ce-split button{height:22px;min-width:26px;padding:0}
+.ce-root .ce-split button{height:24px;min-width:26px;padding:0}
 @media (forced-colors:active){.ce-split-grip{border-top:2px solid ButtonText}}
 `;
