@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Iterator
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
