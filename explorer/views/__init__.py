@@ -50,7 +50,12 @@ from explorer.views.folds import (
     missed_folds as missed_folds,
 )
 from explorer.views.index import TraceIndex as TraceIndex
-from explorer.views.lanes import LANES as LANES, LayerTimes as LayerTimes, with_lanes as with_lanes
+from explorer.views.lanes import (
+    LANES as LANES,
+    LayerTimes as LayerTimes,
+    main_lane as main_lane,
+    with_lanes as with_lanes,
+)
 from explorer.views.layer_timings import (
     heat_at as heat_at,
     layer_estimates as layer_estimates,

@@ -12,6 +12,7 @@ from explorer.views.boxes import number_bytes, parameter_count
 from explorer.views.changes import match_roles
 from explorer.views.closeup import closeup
 from explorer.views.index import TraceIndex, owner
+from explorer.views.lanes import where_text
 from explorer.views.states import State
 from explorer.views.words import bytes_text, list_text, plural, time_text
 from widgets.schema import DetailsView, SectionView
@@ -23,12 +24,14 @@ def details(
     ids: Sequence[int],
     *,
     times: Mapping[int, float] | None = None,
+    lane: str | None = None,
     before: bool = False,
 ) -> DetailsView:
     """Return the details of the nodes of a box at a step: after it, or before it for removed nodes.
 
     With `before`, as the picture before the step has them; nodes that the step makes are described after it.
-    The first of several nodes represents all of them. `times` maps node ids to measured milliseconds.
+    The first of several nodes represents all of them. `times` maps node ids to measured milliseconds,
+    of a `lane` if it is known.
     Raises: UnknownNameError for an unknown node.
     """
     at = index.step(step).index
@@ -48,7 +51,7 @@ def details(
         _why_not_section(index, at, ids),
         *([_lineage_section(index, lineage, len(ids))] if _has_lineage(index) else []),
         _code_section(index, at, ids, lineage),
-        _numbers_section(index, record, ids, times or {}),
+        _numbers_section(index, record, ids, times or {}, lane),
     ]
     found: DetailsView = {
         "id": f"{at}/{box_id(np.array(ids, np.int32))}",
@@ -304,7 +307,7 @@ def _rule_rows(rule: RuleDescription) -> list[list[str]]:
 
 
 def _numbers_section(
-    index: TraceIndex, record: NodeRecord, ids: Sequence[int], times: Mapping[int, float]
+    index: TraceIndex, record: NodeRecord, ids: Sequence[int], times: Mapping[int, float], lane: str | None
 ) -> SectionView:
     rows: list[list[str]] = []
     units = record.config.get("num_output_units")
@@ -318,5 +321,6 @@ def _numbers_section(
         rows += [["read", read.kind], ["copied per example", bytes_text(read.copied_bytes)]]
     known = [times[node] for node in ids if node in times]
     if known:
-        rows.append(["measured", f"{time_text(sum(known))} ({len(known)} of {plural(len(ids), 'node')})"])
+        where = f" {where_text(lane)}" if lane else ""
+        rows.append(["measured", f"{time_text(sum(known))}{where} ({len(known)} of {plural(len(ids), 'node')})"])
     return _section("Numbers", rows)

@@ -130,6 +130,8 @@ def test_details_follow_a_folded_layer_back_to_the_symbolic_ones():
 def test_details_show_measured_times():
     rows = section(details(index_of("conflict"), 12, [22], times={22: 1.5}), "Numbers")["rows"]
     assert ["measured", "1.5 ms (1 of 1 node)"] in rows
+    recorded = details(index_of("conflict"), 12, [22], times={22: 1.5}, lane="recorded-cuda")
+    assert ["measured", "1.5 ms on CUDA, recorded (1 of 1 node)"] in section(recorded, "Numbers")["rows"]
 
 
 def test_a_match_shows_its_result_and_the_matches_it_won_against():

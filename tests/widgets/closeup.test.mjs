@@ -168,6 +168,17 @@ test("why there are no values is said in words", async () => {
   });
   root.button("Values").dispatch("click");
   assert.match(root.of("ce-closeup")[0].textContent, /This trace has no tensors\./);
+  assert.ok(!root.button("Run inputs"));
+  close();
+});
+
+test("after a run that was cancelled the inputs can be run again", async () => {
+  const { root, model, close } = open({ selection: ["sum"], details: details() });
+  root.button("Values").dispatch("click");
+  await model.put({ values: JSON.stringify({ missing: "The run was cancelled.", paints: true }) });
+  const asked = model.get("request").n;
+  root.button("Run inputs").dispatch("click");
+  assert.deepEqual(model.get("request"), { name: "values", n: asked + 1 });
   close();
 });
 

@@ -122,7 +122,8 @@ class GraphLink:
         try:
             self.session.show_values(run_values(self.session.index, self.painted, paints=True))
         except Exception as error:
-            self.session.show_values(no_values(f"The inputs could not be run: {error}"))  # the page waits for an answer
+            missing = f"The inputs could not be run: {error}"
+            self.session.show_values(no_values(missing, can_run=True))  # the page waits for an answer
             raise
 
     # ------------------------------------------------------------------ session -> drawing

@@ -26,6 +26,7 @@ from explorer.views import (
     details,
     heat_at,
     hide_results,
+    main_lane,
     picture,
     slide_at,
     steps,
@@ -299,7 +300,8 @@ class Session:
             return None
         box = self.selection[-1]
         before = self.look.mode == "before"
-        found = details(self.index, self.step, boxes[box], times=self.layer_times, before=before)
+        lane = main_lane(self.findings.layer_times)
+        found = details(self.index, self.step, boxes[box], times=self.layer_times, lane=lane, before=before)
         if self.hidden_after is not None:
             found["sections"] = [section for section in found["sections"] if section["heading"] in KNOWN_BEFORE]
             found.pop("closeup", None)

@@ -42,15 +42,15 @@ class StepRun:
     num_outputs: int = 1
 
 
-def no_values(missing: str) -> ValuesView:
-    """Return a view that says why there are no values."""
+def no_values(missing: str, *, can_run: bool = False) -> ValuesView:
+    """Return a view that says why there are no values; with `can_run` the reader can ask for them again."""
     return {
         "version": VERSION,
         "answer": 0,
         "missing": missing,
         "image": [],
         "most": 0,
-        "paints": False,
+        "paints": can_run,
         "runs": [],
         "steps": [],
         "scale": [],

@@ -3,8 +3,12 @@
 import threading
 from collections.abc import Callable
 from queue import Queue
+from types import SimpleNamespace
+from typing import Any, cast
 
 from explorer.app.dashboard.background import PROGRESS_SECONDS, Background, Job
+from explorer.app.dashboard.panes import values as values_pane
+from explorer.app.dashboard.workspace import Workspace
 
 
 class Host:
@@ -83,3 +87,50 @@ def test_a_new_job_cancels_the_previous_one() -> None:
     host.serve()
     assert results == ["cancelled", "second"]
     assert not second.running
+
+
+class Asked:
+    """A workspace whose reader has asked for values; `answers` are the reasons why there are none."""
+
+    def __init__(self, host: Host) -> None:
+        self.background, self.answers = host.background, list[str]()
+        opened = SimpleNamespace(trace=None)
+        self.session = SimpleNamespace(opened=opened, values=None, show_values=self._note)
+
+    def _note(self, view: Any) -> None:
+        self.answers.append(view["missing"])
+
+    def show_error(self, error: Exception) -> None:
+        self.answers.append(f"shown: {error}")
+
+
+def asked(monkeypatch: Any, run: Callable[..., Any]) -> tuple[Host, Asked]:
+    """Ask for values that `run` computes."""
+    host = Host()
+    workspace = Asked(host)
+    monkeypatch.setattr(values_pane, "TraceIndex", lambda trace: None)
+    monkeypatch.setattr(values_pane, "run_values", run)
+    values_pane.run_inputs(cast(Workspace, workspace), ())
+    return host, workspace
+
+
+def test_a_run_of_inputs_that_is_cancelled_or_fails_answers_the_page(monkeypatch: Any) -> None:
+    ended = threading.Event()
+    host, workspace = asked(monkeypatch, lambda *_, **__: ended.wait(5))
+    host.background.cancel()
+    ended.set()
+    assert workspace.answers == ["The run was cancelled."]
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise ValueError("no luck")
+
+    host, workspace = asked(monkeypatch, fail)
+    host.serve()
+    assert workspace.answers == ["shown: no luck", "The inputs could not be run: no luck"]
+
+
+def test_a_run_of_inputs_answers_the_page_although_another_circuit_was_opened(monkeypatch: Any) -> None:
+    host, workspace = asked(monkeypatch, lambda *_, **__: {"missing": ""})
+    workspace.session.opened = SimpleNamespace(trace=None)
+    host.serve()
+    assert workspace.answers == [values_pane.ANOTHER]

@@ -25,7 +25,7 @@ export function valuesPanel(ui, state, actions) {
   const { values, running } = state;
   if (!values || values.missing || !values.runs.length) {
     const words = values?.missing || (running ? "Running the inputs …" : "The values are not in this page.");
-    const again = !values && !running && textButton("Run inputs", actions.ask);
+    const again = (!values || values.paints) && !running && textButton("Run inputs", actions.ask);
     return { element: h("div", {}, h("p", { text: words }), again), light() {}, wait() {} };
   }
   const run = values.runs[state.run] || values.runs[0];

@@ -12,6 +12,7 @@ from explorer.views import TraceIndex, no_values
 from widgets.schema import ValuesView
 
 ROWS = 16
+ANOTHER = "Another circuit was opened while the inputs were run."
 AT_ONCE = 1_500
 """Up to this many layers the values are checked without a request."""
 
@@ -40,21 +41,27 @@ def _check(opened: Opened, job: Job) -> dict[int, StepCheck]:
 
 
 def run_inputs(workspace: Workspace, painted: Sequence[float]) -> None:
-    """Run the inputs of the close-up in the background, with an index of its own: an index serves one thread."""
+    """Run the inputs of the close-up in the background, with an index of its own: an index serves one thread.
+
+    The page waits for an answer, whatever becomes of the run.
+    """
     opened = workspace.session.opened
 
     def show(values: ValuesView) -> None:
-        if workspace.session.opened is opened:
-            workspace.session.show_values(values)
+        session = workspace.session
+        if session.opened is opened:
+            session.show_values(values)
+        elif session.values is None:
+            session.show_values(no_values(ANOTHER, can_run=True))
 
     def fail(error: Exception) -> None:
         workspace.show_error(error)
-        show(no_values(f"The inputs could not be run: {error}"))
+        show(no_values(f"The inputs could not be run: {error}", can_run=True))
 
     workspace.background.start(
         "Running inputs",
         lambda job: run_values(TraceIndex(opened.trace), painted, paints=True),
         show,
         fail,
-        on_cancel=lambda: show(no_values("The run was cancelled.")),
+        on_cancel=lambda: show(no_values("The run was cancelled.", can_run=True)),
     )
