@@ -1,6 +1,6 @@
 """The film of a compilation: one frame per step that changed something, with its calls and its sentence."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from explorer.timings import Timing
@@ -14,6 +14,9 @@ from explorer.views.sentences import calls_of, sentence_of
 from explorer.views.words import time_text
 from widgets.schema import FrameView
 
+MAX_OPERATORS = 20_000
+"""Maximum number of operators in the small drawings of a tensor graph: placing them takes about 50 µs each."""
+
 
 def film(
     index: TraceIndex,
@@ -25,14 +28,25 @@ def film(
 
     `times` are the measured times after steps, `layer_times` those of layers; `missing` says why a device has none.
     """
+    steps = [step for step in index.trace.steps if has_frame(step)]
+    undrawn = _undrawn_text(index, steps)
     frames = [
-        _frame(index, step, (times or {}).get(step.index, {}), layer_times or {}, missing or {})
-        for step in index.trace.steps
-        if has_frame(step)
+        _frame(index, step, (times or {}).get(step.index, {}), layer_times or {}, missing or {}, undrawn)
+        for step in steps
     ]
     for before, after in pairwise(frames):
         after["sentence"] += _gain_text(before.get("times", {}), after.get("times", {}))
     return frames
+
+
+def _undrawn_text(index: TraceIndex, steps: Sequence[Step]) -> str:
+    """Return why the steps have no small drawings; empty if they have."""
+    total = 0 if index.trace.level.has_circuit else sum(len(step.snapshot.graph.nodes) for step in steps)
+    if total <= MAX_OPERATORS:
+        return ""
+    return (
+        f"No small drawings: {len(steps)} steps with {total:,} operators in all; at most {MAX_OPERATORS:,} are drawn."
+    )
 
 
 def _gain_text(before: Mapping[str, float], after: Mapping[str, float]) -> str:
@@ -43,7 +57,12 @@ def _gain_text(before: Mapping[str, float], after: Mapping[str, float]) -> str:
 
 
 def _frame(
-    index: TraceIndex, step: Step, times: Mapping[str, Timing], layers: LayerTimes, missing: Mapping[str, str]
+    index: TraceIndex,
+    step: Step,
+    times: Mapping[str, Timing],
+    layers: LayerTimes,
+    missing: Mapping[str, str],
+    undrawn: str,
 ) -> FrameView:
     frame: FrameView = {
         "step": step.index,
@@ -51,7 +70,9 @@ def _frame(
         "calls": calls_of(index, step.index),
         "sentence": sentence_of(index, step.index),
     }
-    if index.trace.level.has_circuit:
+    if undrawn:
+        frame["undrawn"] = undrawn
+    else:
         frame["plates"] = small_plates(index, step.index, layers)
     medians = {lane: one.estimate.median for lane in in_order(times) if (one := times[lane]).estimate is not None}
     if medians:

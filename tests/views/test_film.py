@@ -1,5 +1,6 @@
 """The film: which steps have a frame, how many calls each leaves, and what its sentence says."""
 
+import sys
 from textwrap import wrap
 
 import pytest
@@ -55,7 +56,7 @@ def test_a_step_that_changed_nothing_says_what_came_closest():
     )
 
 
-def test_operators_are_counted_at_the_tensor_level():
+def test_operators_are_counted_at_the_tensor_level(monkeypatch):
     circuit = explorer.TorchCompiler().compile(gallery.load_named("conflict"))
     index = TraceIndex(explorer.record(circuit, (torch.zeros(4, 4, dtype=torch.long),)))
     assert lines_of(index, 3) == snapshot(
@@ -65,6 +66,13 @@ def test_operators_are_counted_at_the_tensor_level():
             "3 evaluate_constant 40: evaluate_constant 29 times: 70 calls → 40.",
             "5 to_permute 40: transpose becomes permute (to_permute): still 40 calls.",
         ]
+    )
+    for frame in film(index):
+        assert sum(plate["calls"] for plate in frame.get("plates", ())) == frame["calls"]
+    monkeypatch.setattr(sys.modules[film.__module__], "MAX_OPERATORS", 100)
+    assert not any("plates" in frame for frame in film(index))
+    assert film(index)[0].get("undrawn") == snapshot(
+        "No small drawings: 9 steps with 369 operators in all; at most 100 are drawn."
     )
 
 

@@ -9,6 +9,8 @@ import { platesScene } from "../../widgets/js/scenes/plates.js";
 import { maker } from "../../widgets/js/shared/elements.js";
 import { paletteFor } from "../../widgets/js/shared/theme.js";
 import { newDocument } from "./dom.mjs";
+import { open } from "./graph.mjs";
+import { step } from "./samples.mjs";
 import { readPicture } from "../../widgets/js/picture/reading.js";
 import { wordLines } from "../../widgets/js/plates/labels.js";
 import { allCells, cellAt, cellsOf } from "../../widgets/js/plates/cells.js";
@@ -247,6 +249,19 @@ test("the rows of the time line are in one unit: times of a device only if each 
   ]);
   assert.deepEqual(lengths(frame(8, { "recorded-cuda": 1 })), [["CUDA (recorded) runs", "recorded-cuda", 1]]);
   assert.deepEqual(lengths(), []);
+});
+
+test("without drawings, the time line says why there are none", () => {
+  const { root, close } = open({
+    steps: JSON.stringify(
+      [0, 1].map((at) => step(at, { frame: { calls: 9 - at, undrawn: "No small drawings: too many." } })),
+    ),
+  });
+  const [line] = root.of("ce-timeline");
+  assert.equal(line.hidden, false);
+  assert.match(line.textContent, /No small drawings: too many\.$/);
+  assert.equal(line.of("ce-run").length, 0);
+  close();
 });
 
 test("the half bars of a plate are as long as their share, and on the screen never thinner than at full scale", () => {

@@ -26,7 +26,9 @@ class FrameView(TypedDict):
     sentence: str
     """What the step did and what it bought."""
     plates: NotRequired[list[SmallPlateView]]
-    """A small drawing, for circuits that are not too large."""
+    """A small drawing, unless the trace is too large."""
+    undrawn: NotRequired[str]
+    """Why there is no drawing."""
     times: NotRequired[dict[str, float]]
     """Measured milliseconds by lane."""
     missing: NotRequired[dict[str, str]]

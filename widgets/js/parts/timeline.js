@@ -102,8 +102,9 @@ export function makeTimeline({ make, textButton }, { state }, timing) {
     draw(_, changed) {
       const shown = framesShown();
       const drawn = shown.length > 0 && shown.every((frame) => frame.plates.length);
+      const undrawn = shown.find((frame) => frame.undrawn)?.undrawn || "";
       element.hidden =
-        !drawn ||
+        (!drawn && !undrawn) ||
         state.options.film === false ||
         state.options.stepper === false ||
         isAsking(state) ||
@@ -111,11 +112,12 @@ export function makeTimeline({ make, textButton }, { state }, timing) {
       if (element.hidden) return;
       drawProgress();
       if (changed.size === 1 && changed.has("progress")) return;
-      const all = rowsOf(shown);
+      const all = drawn ? rowsOf(shown) : [];
       const whole = Math.max(...all.map(({ length }) => length));
       rows.replaceChildren(...all.flatMap((row) => rowElements(row, whole)));
       const reasons = Object.entries(shown[shown.length - 1].missing);
-      missing.textContent = reasons.map(([lane, why]) => `No times on ${laneName(lane)}: ${why}.`).join(" ");
+      const untimed = reasons.map(([lane, why]) => `No times on ${laneName(lane)}: ${why}.`);
+      missing.textContent = [undrawn, ...untimed].filter(Boolean).join(" ");
     },
   };
 }

@@ -53,6 +53,7 @@ function readFrame(value, step) {
     label: text(value.label),
     calls: number(value.calls),
     sentence: text(value.sentence),
+    undrawn: text(value.undrawn),
     times: readNumbers(value.times),
     missing: Object.fromEntries(Object.entries(record(value.missing)).map(([lane, why]) => [lane, text(why)])),
     plates: list(value.plates).map((plate) => ({

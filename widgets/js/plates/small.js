@@ -9,6 +9,8 @@
 const [WIDTH, MAX_HEIGHT] = [86, 36];
 /** Separate calls are told apart if a part of the plate is at least this large, in percent of the width. */
 const [PART, MAX_PARTS] = [2.4, 8];
+/** A smaller plate, in percent of the width, has no frame: it would hide its colour. */
+const FRAMED = 3;
 
 /** @param {Make} make @param {SmallPlate[]} plates @param {Palette} palette */
 export function smallPlates({ s }, plates, { roles }) {
@@ -22,7 +24,7 @@ export function smallPlates({ s }, plates, { roles }) {
     { viewBox: view, width: WIDTH, height: Math.max(10, height), "aria-hidden": "true" },
     plates.map((plate) => s("path", { d: pathOf(plate), fill: roles[plate.kind] || roles.operator })),
     plates
-      .filter(({ calls }) => calls === 1)
+      .filter(({ calls, at: [, , w, h] }) => calls === 1 && Math.min(w, h) >= FRAMED)
       .map(({ at: [x, y, w, h] }) =>
         s("rect", { x, y, width: w, height: h, fill: "none", stroke: roles.fg, "stroke-width": 0.9 }),
       ),
