@@ -27,6 +27,8 @@ from widgets.schema import EdgeView, PlateView, SmallPlateView
 
 MAX_GAP = 5.0
 """The largest gap between the cells of separate layers, in pixels."""
+MIN_SMALL = 4.0
+"""The least size of a plate in a small drawing, in percent of its width."""
 TURN = 10.0
 """Distance of an arrow that goes to the next line from the plates that it leaves and enters."""
 
@@ -155,6 +157,13 @@ def _around(stage: Stage, source: int, target: int) -> list[list[float]]:
     return [[right, start], [out, start], [out, level], [back, level], [back, end], [left, end]]
 
 
+def _small_area(area: Sequence[float]) -> list[int]:
+    """Round left, top, width and height; an area that would be a dot is enlarged around its centre."""
+    left, top, width, height = area
+    by = max(0.0, MIN_SMALL - max(width, height)) / 2
+    return [round(part) for part in (left - by, top - by, width + 2 * by, height + 2 * by)]
+
+
 def small_plates(index: TraceIndex, step: int, measured: LayerTimes) -> list[SmallPlateView]:
     """Return the plates after a step for a small drawing; `measured` are the times of layers, if they are known."""
     stage = stage_of(index, step)
@@ -162,7 +171,7 @@ def small_plates(index: TraceIndex, step: int, measured: LayerTimes) -> list[Sma
     found: list[SmallPlateView] = [
         {
             "kind": one.plate.record.kind,
-            "at": [round(part * percent) for part in (one.left, one.top, one.shape.width, one.shape.height)],
+            "at": _small_area([part * percent for part in (one.left, one.top, one.shape.width, one.shape.height)]),
             "calls": one.plate.num_calls,
         }
         for one in stage.placed

@@ -10,7 +10,7 @@ const [WIDTH, MAX_HEIGHT] = [86, 36];
 /** Separate calls are told apart if a part of the plate is at least this large, in percent of the width. */
 const [PART, MAX_PARTS] = [2.4, 8];
 /** A smaller plate, in percent of the width, has no frame: it would hide its colour. */
-const FRAMED = 3;
+const FRAMED = 5;
 
 /** @param {Make} make @param {SmallPlate[]} plates @param {Palette} palette */
 export function smallPlates({ s }, plates, { roles }) {
