@@ -19,6 +19,7 @@ TOGETHER: dict[str, tuple[str, ...]] = {
         "tests/tensor/test_places.py",
         "tests/tensor/quantization/test_raising.py",
     ),
+    "recorded circuits of the gallery": ("tests/views/",),
     "exported circuits": ("tests/tensor/test_circuits.py", "tests/tensor/test_rewritten_programs.py"),
 }
 """What the tests share, and the beginnings of their ids: the groups that take longest, in the order to start them."""

@@ -34,9 +34,9 @@ QUICKLY = """
 from explorer.app import images
 from explorer.bench import interleave
 images.DENSITY = 1
-interleave.monotonic = lambda clock=interleave.monotonic: 5 * clock()
+interleave.monotonic = lambda clock=interleave.monotonic: 20 * clock()
 """
-"""Lets the time limits of measurements pass five times as fast, measured times are those of another clock, and draws
+"""Lets the time limits of measurements pass twenty times as fast, measured times are those of another clock, and draws
 images for saved notebooks with a quarter of the pixels.
 """
 README = (NOTEBOOKS / "README.md").read_text(encoding="utf-8")

@@ -56,7 +56,7 @@ def show_everything(trace: explorer.Trace) -> None:
     str((trace, trace.near_misses(), trace.conflicts(), trace.rule_stats(), trace.missed_folds()))
 
 
-@seeded(200)
+@seeded(100)
 @pytest.mark.parametrize("name", ["blackboard", "conflict", "near-misses", OPERATORS])
 def test_a_file_with_one_wrong_value_is_a_typed_error_or_can_be_shown(name, seed):
     data = json.loads(text_of(name))

@@ -5,8 +5,7 @@ from inline_snapshot import snapshot
 
 import explorer
 from explorer.templates import gallery
-from explorer.views import TraceIndex, picture
-from explorer.views.grouping import MAX_DRAWN_BOXES
+from explorer.views import TraceIndex, grouping, messages, picture
 from tests.views.showing import index_of
 
 
@@ -36,22 +35,30 @@ def test_a_step_at_the_limit_of_rounds_offers_to_run_more():
     assert actions(index, at) == [("run-more", "Run more", "message")]
 
 
-def test_more_boxes_than_the_limit_are_drawn_only_on_request():
-    index = index_of("mnist")
+@pytest.fixture
+def at_most_100(monkeypatch):
+    """With a limit of 100 boxes, digits is as good as a circuit of thousands of layers."""
+    for module in (grouping, messages):
+        monkeypatch.setattr(module, "MAX_DRAWN_BOXES", 100)
+    return TraceIndex(explorer.record(gallery.load_named("digits")))
+
+
+def test_more_boxes_than_the_limit_are_drawn_only_on_request(at_most_100):
+    index = at_most_100
     grouped = picture(index, 0, group_by="none").view
-    assert (grouped["group_by"], len(grouped["nodes"])) == ("fold", 28)
-    assert grouped["note"] == snapshot("5,725 layers. Showing 28 groups.")
+    assert (grouped["group_by"], len(grouped["nodes"])) == ("fold", 8)
+    assert grouped["note"] == snapshot("170 layers. Showing 8 groups.")
     assert actions(index, 0, group_by="none") == [("show-all", "Show all anyway (slow)", "note")]
     assert actions(index, 0) == actions(index, 0, group_by="none")
     everything = picture(index, 0, group_by="none", everything=True).view
-    assert (everything["group_by"], len(everything["nodes"])) == ("none", 5725)
+    assert (everything["group_by"], len(everything["nodes"])) == ("none", 170)
     assert everything.get("actions") == []
-    assert everything["note"] == "5,725 layers."
+    assert everything["note"] == "170 layers."
 
 
-def test_a_small_picture_has_one_box_per_node():
-    index = index_of("mnist")
+def test_a_small_picture_has_one_box_per_node(at_most_100):
+    index = at_most_100
     last = len(index.trace.steps) - 1
     view = picture(index, last, group_by="none").view
     assert (view["group_by"], view.get("actions")) == ("none", [])
-    assert len(view["nodes"]) < MAX_DRAWN_BOXES
+    assert len(view["nodes"]) < 100

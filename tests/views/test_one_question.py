@@ -168,7 +168,9 @@ class TestAsData:
         for other, reason in clicks["apart"].items():
             assert f"Layer {other}: {reason}" in check(index, question, [int(other)]).text
 
-    @pytest.mark.parametrize("name", SMALL)
+    @pytest.mark.parametrize(
+        "name", [pytest.param(name, marks=pytest.mark.fuzz) if name == "digits" else name for name in SMALL]
+    )
     def test_it_switches_from_the_question_picture_to_the_answer_picture(self, name):
         index = index_of(name)
         for step in every_step(name):
