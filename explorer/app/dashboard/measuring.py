@@ -26,6 +26,8 @@ EVERYTHING, WATERFALL = "everything", "waterfall"
 """Every step and its layers; the gain of each step. The other choices are the subjects of runs."""
 STEPS_SHARE = 0.5
 """The share of the time that is for steps if their layers are measured, too."""
+FIRST_SHARE = 0.1
+"""The share of the time that the layers of this step get even if the steps took all of it."""
 LIVE_SECONDS = 0.5
 """The minimum time between two drawings of the bars during a measurement, which waits for them."""
 
@@ -193,7 +195,10 @@ def _measure(request: Request, trace: Trace, name: str, step: int, settings: dic
 
 
 def _measure_everything(trace: Trace, name: str, step: int, batch_size: int, settings: dict[str, Any]) -> Iterator[Run]:
-    """Time the steps, then the layers of this step and of as many others as there is time for, nearest first."""
+    """Time the steps, then the layers of this step and of as many others as there is time for, nearest first.
+
+    Each layer of this step is timed at least once, even if that takes longer than its share of the time.
+    """
     started, limit = monotonic(), settings["total_seconds"]
     yield measure_steps(trace, batch_size=batch_size, name=name, **_within(settings, STEPS_SHARE * limit))
     here = state_step(trace, step)
@@ -201,10 +206,14 @@ def _measure_everything(trace: Trace, name: str, step: int, batch_size: int, set
     quiet = {**_of_layers(settings), "on_progress": lambda progress: tell(replace(progress, timings=()))}
     waiting = sorted({here, *default_steps(trace)}, key=lambda other: (abs(other - here), other))
     while waiting and not settings["cancelled"]():
-        left = limit - (monotonic() - started)
+        step, left = waiting[0], limit - (monotonic() - started)
+        if step == here:
+            left = max(left, FIRST_SHARE * limit)
         if left <= 0:
             return
         share = _within(quiet, left / len(waiting))
+        if step == here:
+            share["total_seconds"] = left  # one round is run to its end, whatever its share is
         yield measure_layers(trace, waiting.pop(0), batch_size=batch_size, name=name, **share)
 
 

@@ -15,7 +15,7 @@ from explorer.views.plates.lens import lens_hulls
 from explorer.views.plates.links import link_views, missed_links
 from explorer.views.plates.rules import rule_views
 from explorer.views.plates.svg import plates_elements
-from explorer.views.plates.times import PlateTimes, half_bars, legend_of_times, plate_times
+from explorer.views.plates.times import PlateTimes, half_bars, legend_of_times, missing_note, plate_times
 from explorer.views.plates.words import note_of_plates
 from explorer.views.request import Request
 from explorer.views.roles import BADGE_TEXTS, MISSED_FOLD, OUTPUT
@@ -48,7 +48,7 @@ class PlatesPainter:
         add_cells(index, at, view["edges"])
         _add_plates(request, view["nodes"], at, marked=mode != "after")
         view["width"], view["height"] = stage.width, stage.height
-        view["note"] = note_of_plates(plates_of(index, at), index.noun)
+        view["note"] = note_of_plates(plates_of(index, at), index.noun) + missing_note(view["nodes"])
         view["links"] = list(link_views(missed_links(index, at), stage))
         view["actions"] = [action for action in view.get("actions", []) if action["name"] != SHOW_ALL]
         if shown == "before" and request.trial is None:

@@ -8,11 +8,14 @@ from explorer.views.index import TraceIndex
 from explorer.views.lanes import LANES, LayerTimes, in_order
 from explorer.views.layer_timings import layer_times_at
 from explorer.views.plates.cells import Plate
-from explorer.views.words import plural, time_text
-from widgets.schema import HalfBarView, LegendItem
+from explorer.views.words import list_text, plural, time_text
+from widgets.schema import HalfBarView, LegendItem, NodeView
 
 PlateTimes = Mapping[str, Mapping[str, Estimate]]
 """The time of all calls of plates, by lane and plate."""
+
+MAX_NAMED = 4
+"""Maximum number of plates without a time that are named."""
 
 
 def plate_times(index: TraceIndex, step: int, plates: Sequence[Plate], measured: LayerTimes) -> PlateTimes:
@@ -44,6 +47,12 @@ def legend_of_times(times: PlateTimes) -> list[LegendItem]:
     if items:
         items[-1]["text"] += f"; the longest bar is {time_text(_longest(times))}"
     return items
+
+
+def missing_note(nodes: Sequence[NodeView]) -> str:
+    """Return which plates have no time although others have: ` Not measured: Sum, CPT.`; empty if none."""
+    missing = [node["title"] for node in nodes if "plate" in node and not node["plate"].get("times")]
+    return f" Not measured: {list_text(missing, MAX_NAMED)}." if 0 < len(missing) < len(nodes) else ""
 
 
 def _longest(times: PlateTimes) -> float:

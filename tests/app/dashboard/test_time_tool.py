@@ -136,6 +136,35 @@ def test_one_click_times_every_step_and_its_layers(reader: Reader) -> None:
     assert known == ("" if why_no_cuda() is None else "not available on this machine")
 
 
+@pytest.mark.parametrize("steps_took", [5.0, 30.0])
+def test_the_layers_of_this_step_are_timed_first_and_once_even_if_the_steps_took_all_the_time(
+    monkeypatch: pytest.MonkeyPatch, steps_took: float
+) -> None:
+    trace = open_state(Library(), ViewState(circuit="conflict")).trace
+    now, asked = [0.0], list[tuple[int, float, float]]()
+
+    def time_steps(*_: Any, **settings: Any) -> str:
+        now[0] += steps_took
+        return "steps"
+
+    def time_layers(_: Any, step: int, *, max_seconds: float, total_seconds: float, **__: Any) -> str:
+        asked.append((step, max_seconds, total_seconds))
+        now[0] += 2 * max_seconds
+        return "layers"
+
+    monkeypatch.setattr(measuring, "monotonic", lambda: now[0])
+    monkeypatch.setattr(measuring, "measure_steps", time_steps)
+    monkeypatch.setattr(measuring, "measure_layers", time_layers)
+    settings = {"total_seconds": 20.0, "on_progress": lambda _: None, "cancelled": lambda: False}
+    runs = list(measuring._measure_everything(trace, "", 10, 16, settings))
+    assert runs[:2] == ["steps", "layers"]
+    step, most, total = asked[0]
+    assert step == 10
+    assert most < total  # then the first round is run to its end
+    assert all(most == total for _, most, total in asked[1:])
+    assert bool(asked[1:]) == (steps_took < 20)
+
+
 def test_layers_keep_their_time_while_inputs_and_settings_are_the_same() -> None:
     index = open_state(Library(), ViewState(circuit="near-misses")).index
     graphs = [index.step(step).snapshot.graph for step in (2, 3)]

@@ -42,6 +42,9 @@ def test_a_plate_has_the_time_of_its_calls_in_each_lane_in_which_all_were_measur
 def test_plates_that_a_step_kept_keep_their_time_and_others_have_none():
     index = index_of("conflict")
     before = {node: time(0.5, 0.4, 0.6) for node in index.step(6).snapshot.graph.nodes}
+    notes = [picture(index, step, group_by="plates", layer_times={"cpu": {6: before}}).view["note"] for step in (6, 10)]
+    assert ["Not measured" in note for note in notes] == [False, True]
+    assert notes[1].endswith(" Not measured: Categorical, CPT.")
     assert bars_of(index, 10, {"cpu": {6: before}}) == snapshot(
         {"Categorical": [], "CPT": [("cpu", 1.0, "CPU: 500 µs for 1 call (400 µs to 600 µs)")]}
     )
