@@ -94,10 +94,10 @@ LANES: Mapping[str, Lane] = MappingProxyType({name: Lane(**lane) for name, lane 
 TONES: Mapping[str, Tone] = MappingProxyType({name: Tone(**tone) for name, tone in _TABLE["tones"].items()})
 
 
-def heat(value: float) -> str:
-    """Return the colour (cividis) of a value from 0 to 1."""
+def value_colour(value: float) -> str:
+    """Return the colour (cividis) of a value from 0 to 1 on a light ground: the largest value is the darkest."""
     ramp: list[str] = _TABLE["heat"]
-    scaled = min(1.0, max(0.0, value)) * (len(ramp) - 1)
+    scaled = (1.0 - min(1.0, max(0.0, value))) * (len(ramp) - 1)
     low = min(len(ramp) - 2, int(scaled))
     pairs = zip(_rgb(ramp[low]), _rgb(ramp[low + 1]), strict=True)
     return "#" + "".join(f"{int(a + (b - a) * (scaled - low) + 0.5):02x}" for a, b in pairs)

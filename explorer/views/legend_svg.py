@@ -7,7 +7,7 @@ from explorer.views.graph_svg import box_path
 from explorer.views.looks import css, dashes, ink_on
 from explorer.views.plates.svg import plate_swatch
 from widgets.schema import LegendItem
-from widgets.theme import CHANGES, HULLS, KINDS, LIGHT, heat
+from widgets.theme import CHANGES, HULLS, KINDS, LIGHT, value_colour
 
 MAX_SIGN = 2
 """Maximum length of a sign inside its swatch."""
@@ -37,7 +37,7 @@ def _swatch(item: LegendItem, x: float, y: float) -> str:
         hull = HULLS[role]
         shape = _box(x, y, hull.fill, hull.line, hull.dash, 'fill-opacity="0.3" rx="6"')
     elif role == "scale":
-        shape = _box(x, y, heat(1.0 if sign == "max" else 0.0), "kept")
+        shape = _box(x, y, value_colour(1.0 if sign == "max" else 0.0), "kept")
     elif role == "missing":
         shape = _box(x, y, "box", "kept") + f'<rect {_rect(x, y)} rx="3" style="fill:url(#x-missing)"/>'
     elif role in CHANGES:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import log2
 
 from widgets.schema import BadgeView, EdgeView, NodeView, PictureView
-from widgets.theme import CATEGORIES, CHANGES, LIGHT, MATCHED, heat, is_dark
+from widgets.theme import CATEGORIES, CHANGES, LIGHT, MATCHED, is_dark, value_colour
 
 SCALES = ("time", "memory", "fold")
 """Colourings in which a box without a value is hatched."""
@@ -71,7 +71,7 @@ def fill_of(node: NodeView, view: PictureView) -> tuple[str, str, str]:
     """Return the fill of a box, its text colour, and its hatch."""
     hatch = "removed" if node["change"] == "removed" else ""
     if node["fill"] is not None:
-        colour = heat(node["fill"])
+        colour = value_colour(node["fill"])
         return colour, "#ffffff" if is_dark(colour) else "#000000", hatch
     if view["colour_by"] in SCALES and node["category"] is None:
         return "box", "fg", hatch or "missing"

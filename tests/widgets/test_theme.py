@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from tests.needed import is_missing
-from widgets.theme import CATEGORIES, CHANGES, DARK, FILE, HULLS, LIGHT, TONES, heat, is_dark
+from widgets.theme import CATEGORIES, CHANGES, DARK, FILE, HULLS, LIGHT, TONES, is_dark, value_colour
 
 SOURCE = FILE.parent / "js" / "shared" / "theme.js"
 VALUES = [number / 40 for number in range(41)]
@@ -31,20 +31,22 @@ def test_signs_differ() -> None:
         assert len(set(signs)) == len(signs)
 
 
-@pytest.mark.parametrize(("value", "colour"), [(-1.0, "#00204c"), (0.0, "#00204c"), (1.0, "#ffe945"), (2.0, "#ffe945")])
-def test_the_ends_of_the_heat_ramp(value: float, colour: str) -> None:
-    assert heat(value) == colour
+@pytest.mark.parametrize(("value", "colour"), [(-1.0, "#ffe945"), (0.0, "#ffe945"), (1.0, "#00204c"), (2.0, "#00204c")])
+def test_the_largest_value_is_the_one_that_differs_most_from_a_light_ground(value: float, colour: str) -> None:
+    assert value_colour(value) == colour
 
 
-def test_heat_is_that_of_the_views() -> None:
+def test_the_colours_of_values_are_those_of_the_views() -> None:
     node = shutil.which("node")
     if node is None:
         is_missing("node 20.11 or later", "apt-get install nodejs, brew install node, or https://nodejs.org")
     script = (
-        f"import {{ heat, luminance }} from {json.dumps(SOURCE.as_uri())};"
-        f"console.log(JSON.stringify({VALUES}.map((at) => [heat(at), luminance(heat(at)) <= 0.18])));"
+        f"import {{ luminance, valueColour }} from {json.dumps(SOURCE.as_uri())};"
+        "const colours = (theme, at) => valueColour(at, { theme });"
+        f"console.log(JSON.stringify({VALUES}.map((at) => [colours('light', at), colours('dark', 1 - at),"
+        "luminance(colours('light', at)) <= 0.18])));"
     )
     done = subprocess.run(
         [node, "--input-type=module", "-e", script], capture_output=True, text=True, check=True, timeout=60
     )
-    assert json.loads(done.stdout) == [[heat(at), is_dark(heat(at))] for at in VALUES]
+    assert json.loads(done.stdout) == [[value_colour(at), value_colour(at), is_dark(value_colour(at))] for at in VALUES]

@@ -1,7 +1,7 @@
 /** The legend: the roles that occur in the picture, and the scale of its values. */
 
 import { classes, setChildren, uniqueName } from "../shared/elements.js";
-import { heat } from "../shared/theme.js";
+import { valueColour } from "../shared/theme.js";
 import { isCompact, isNarrow } from "./state.js";
 import { swatch } from "./swatches.js";
 
@@ -19,16 +19,19 @@ export function legendItems(make, { picture, palette }) {
   const scale = items.filter((item) => item.role === "scale");
   const roles = items.filter((item) => item.role !== "scale");
   return [
-    ...(scale.length ? [scaleItem(make, scale)] : []),
+    ...(scale.length ? [scaleItem(make, scale, palette)] : []),
     ...roles.map((item) => h("li", {}, swatch(make, item, palette), h("span", { text: item.text }))),
   ];
 }
 
-/** The ramp from the smallest to the largest value. @param {Make} make @param {LegendItem[]} scale */
-function scaleItem({ h, s }, scale) {
+/**
+ * The ramp from the smallest to the largest value.
+ * @param {Make} make @param {LegendItem[]} scale @param {import("../shared/theme.js").Palette} palette
+ */
+function scaleItem({ h, s }, scale, palette) {
   const id = `${uniqueName("ce")}-scale`;
   const stops = Array.from({ length: STOPS + 1 }, (_, index) =>
-    s("stop", { offset: index / STOPS, "stop-color": heat(index / STOPS) }),
+    s("stop", { offset: index / STOPS, "stop-color": valueColour(index / STOPS, palette) }),
   );
   const bar = s(
     "svg",

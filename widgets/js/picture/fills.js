@@ -1,6 +1,6 @@
 /** How a change, a match and a value look: fill, border, lines, hulls. */
 
-import { CHANGES, HULLS, heat, luminance } from "../shared/theme.js";
+import { CHANGES, HULLS, luminance, valueColour } from "../shared/theme.js";
 
 /**
  * @typedef {import("./types.js").Box} Box
@@ -19,7 +19,7 @@ export function fillOf(box, picture, palette) {
   const hatch = box.change === "removed" ? "removed" : "";
   if (palette.forced) return { fill: roles.box, ink: roles.fg, hatch };
   if (box.fill !== null) {
-    const fill = heat(box.fill);
+    const fill = valueColour(box.fill, palette);
     return { fill, ink: luminance(fill) > 0.18 ? "#000000" : "#ffffff", hatch };
   }
   if (["time", "memory", "fold"].includes(picture.colourBy) && box.category === null) {

@@ -142,6 +142,12 @@ export function heat(at) {
   return `#${mixed.map((value) => value.toString(16).padStart(2, "0")).join("")}`;
 }
 
+/**
+ * The colour of a value from 0 to 1: the largest is the one that differs most from the ground.
+ * @param {number} at @param {Palette} palette
+ */
+export const valueColour = (at, { theme }) => heat(theme === "dark" ? at : 1 - at);
+
 /** Relative luminance (WCAG 2). @param {string} hex */
 export function luminance(hex) {
   const [r, g, b] = rgb(hex).map((value) => {
