@@ -62,6 +62,13 @@ test("the box at a point, with some slack, or none", () => {
   assert.equal(boxAt(shown, camera, { x: 200, y: 300 }, viewport), null);
 });
 
+test("the whole of a picture of plates includes their words", () => {
+  const plate = { cells: [1], places: [0, 0, 1, 1], unit: [20, 20], gap: 2, room: 180 };
+  const picture = readPicture({ nodes: [node("n0", { plate })] }, new Float32Array([120, 60, 20, 20]));
+  const { k, x } = whole([picture], viewport);
+  assert.ok(x - 400 / k <= 120 - 90 + 1e-9);
+});
+
 test("the map is in the corner in which it covers least of the boxes", () => {
   const viewport = { width: 1000, height: 600 };
   const camera = { k: 2, x: 250, y: 150 }; // the stage shows 0 to 500 and 0 to 300 of the picture

@@ -50,7 +50,10 @@ export function extentOf(pictures) {
   // Coordinates are shared by all steps: most of the picture of a late step may be empty.
   const boxes = pictures.flatMap((item) => item.boxes);
   if (!boxes.length) return { l: 0, t: 0, r, b };
-  const l = boxes.reduce((least, box) => Math.min(least, box.x - box.w / 2), Infinity);
+  const l = boxes.reduce((least, { x, w, plate }) => {
+    const words = plate ? plate.room / 2 - MARGIN : 0; // those of the first plates begin further to the left
+    return Math.min(least, x - Math.max(w / 2, words));
+  }, Infinity);
   const t = boxes.reduce((least, box) => Math.min(least, box.y - box.h / 2), Infinity);
   return { l: Math.max(0, l - MARGIN), t: Math.max(0, t - MARGIN), r, b };
 }
