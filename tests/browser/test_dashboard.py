@@ -45,6 +45,7 @@ def test_the_keyboard_steps_to_the_first_fuse_and_a_link_reopens_it_as_displayed
     page.wait(lambda: len(page.trait("selection")) == 1 and "selection=" in page.page.url, "a selected box")
     before, selected = page.picture(), page.trait("selection")
     page.press("Theme")
+    page.page.locator(".ce-root[data-theme=dark]").wait_for()  # only then it is stored
     again = dashboard("?" + urlsplit(page.page.url).query, fresh=True)
     assert again.picture() == before
     assert again.trait("selection") == selected
