@@ -46,10 +46,12 @@ def serve(options: ServeOptions) -> None:
     import panel as pn
     from panel.io.server import get_server
 
+    from explorer.app.dashboard.closed_tabs import ignore_closed_tabs
     from explorer.app.dashboard.front_page import TITLE
     from explorer.app.dashboard.page import make_page
 
     pn.extension()
+    ignore_closed_tabs()
     hosts = dict.fromkeys((options.address, LOCAL, "localhost", *options.hosts, *host_names(options.address)))
     server = get_server(
         {"/": lambda: make_page(Library(options.folder, options.files), options.state or ViewState())},

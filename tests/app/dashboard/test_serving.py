@@ -1,12 +1,15 @@
 """The server listens on this machine only by default, and a port in use is an error."""
 
 import asyncio
+import gc
+import logging
 import socket
 from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
 
+from explorer.app.dashboard.closed_tabs import FILTER, LOGGERS, SAID, ignore_closed_tabs
 from explorer.app.dashboard.early_head import END, RELOAD, EarlyHeadHandler
 from explorer.app.dashboard.serving import LOCAL, ServeOptions, add_handlers, check_port, free_port, serve
 from explorer.app.session.library import Library
@@ -114,3 +117,33 @@ def test_the_head_of_the_last_page_is_sent_before_the_session_is_made(monkeypatc
     assert (first.count(END), second.count(END)) == (1, 1)
     assert second.rstrip().endswith("</html>")
     assert other.endswith(RELOAD)
+
+
+def test_a_tab_that_closes_while_it_loads_is_not_an_error() -> None:
+    from tornado.websocket import WebSocketClosedError
+
+    async def write(error: Exception) -> None:
+        raise error
+
+    async def forget(error: Exception) -> None:
+        task = asyncio.ensure_future(write(error))
+        await asyncio.sleep(0)
+        del task
+        gc.collect()
+
+    records: list[logging.LogRecord] = []
+    handler = logging.Handler()
+    handler.emit = records.append
+    logging.getLogger().addHandler(handler)
+    ignore_closed_tabs()
+    try:
+        asyncio.run(forget(WebSocketClosedError()))
+        logging.getLogger("bokeh.server.views.ws").warning(SAID)
+        assert records == []
+        asyncio.run(forget(ValueError("another error")))
+        logging.getLogger("bokeh.server.views.ws").warning("another warning")
+    finally:
+        logging.getLogger().removeHandler(handler)
+        for name in LOGGERS:
+            logging.getLogger(name).removeFilter(FILTER)
+    assert [record.name for record in records] == ["asyncio", "bokeh.server.views.ws"]
