@@ -13,6 +13,7 @@ from explorer.views.changes import match_roles
 from explorer.views.closeup import closeup
 from explorer.views.index import TraceIndex, owner
 from explorer.views.lanes import where_text
+from explorer.views.names import names_of
 from explorer.views.states import State
 from explorer.views.words import bytes_text, list_text, plural, time_text
 from widgets.schema import DetailsView, SectionView
@@ -45,7 +46,7 @@ def details(
     lineage = index.trace.lineage(node)
     sections = [
         *_rule_cards(index, at, ids),
-        _node_section(state, ids, record),
+        _node_section(state, ids, record, [name for name in names_of(index, ids) if name]),
         *(_parameter_section(name, parameter) for name, parameter in record.parameters.items()),
         _match_section(index, at, ids),
         _why_not_section(index, at, ids),
@@ -159,11 +160,13 @@ def _section(heading: str, rows: list[list[str]], lines: Sequence[str] = ()) -> 
     return {"heading": heading, "rows": rows, "lines": list(lines)}
 
 
-def _node_section(state: State, ids: Sequence[int], record: NodeRecord) -> SectionView:
+def _node_section(state: State, ids: Sequence[int], record: NodeRecord, names: Sequence[str]) -> SectionView:
     node = ids[0]
     reads = state.edges[state.edges[:, 1] == node, 0].tolist()
     users = state.edges[state.edges[:, 0] == node, 1].tolist()
     rows = [["id", str(node)], ["type", _type_text(record)], ["kind", record.kind], ["level", str(state.level[node])]]
+    if names:
+        rows.insert(1, ["name" if len(ids) == 1 else "names", list_text(names)])
     if len(ids) > 1:
         rows.append(["nodes in this box", list_text(ids)])
     if record.num_folds > 1:

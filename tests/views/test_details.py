@@ -38,6 +38,7 @@ def test_details_of_a_layer_that_was_fused():
             ],
             "Node": [
                 ["id", "5"],
+                ["name", "middle-left"],
                 ["type", "Sum (TorchSumLayer)"],
                 ["kind", "sum"],
                 ["level", "2"],

@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import { rowsOf } from "../../widgets/js/parts/timeline.js";
 import { makeRowLighting } from "../../widgets/js/controls/row_lighting.js";
-import { describeBox } from "../../widgets/js/picture/words.js";
+import { cellWords, describeBox } from "../../widgets/js/picture/words.js";
 import { barsElement, layBars } from "../../widgets/js/plates/bars.js";
 import { platesScene } from "../../widgets/js/scenes/plates.js";
 import { maker } from "../../widgets/js/shared/elements.js";
@@ -295,6 +295,18 @@ const penOf = (alphas) =>
       set: (pen, name, value) => ((pen[name] = value), true),
     },
   );
+
+test("a cell is named by its number and the name of its layer, a plate by the first names", () => {
+  const named = { ...a, plate: { ...a.plate, names: ["x0", ""] } };
+  const [box] = read(named).boxes;
+  assert.deepEqual(
+    [0, 1, -1, 7].map((at) => cellWords(box, at)),
+    ["#1 x0", "#2", "", ""],
+  );
+  assert.match(describeBox(box), /^a, .*x0/);
+  const many = { ...a, plate: { ...a.plate, cells: [1, 2, 3, 4, 5, 6], names: [..."uvwxyz"] } };
+  assert.match(describeBox(read(many).boxes[0]), /u, v, w, x, and 2 more names/);
+});
 
 test("hovering dims what is unrelated, but nothing if the reads of cells are not known", () => {
   const alphasOf = (first, second, more) => {

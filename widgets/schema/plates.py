@@ -30,6 +30,8 @@ class PlateView(TypedDict):
 
     cells: list[int]
     """The layer of each cell, also after it became a slice; -1 if it was folded before the trace."""
+    names: NotRequired[list[str]]
+    """The name of the layer of each cell, or an empty string; only if a layer has one."""
     places: list[int]
     """Column, row, width and height of each cell, in units; the corner of the box is (0, 0)."""
     unit: list[float]

@@ -8,6 +8,7 @@ from explorer.views.changes import APPLIED, LOST, match_roles
 from explorer.views.hulls import near_miss_nodes
 from explorer.views.index import TraceIndex, cached
 from explorer.views.lanes import LayerTimes
+from explorer.views.names import names_of
 from explorer.views.plates.blocked import blocked_text, blocking_layers
 from explorer.views.plates.cells import UNKNOWN, Plate, grid_of, plates_of
 from explorer.views.plates.layout import MARGIN, Placed, Shape, Stage, place_plates, shape_of
@@ -86,6 +87,9 @@ def plate_view(index: TraceIndex, step: int, name: str, *, at: int, near_misses:
         "reads": reads_text(index, plate),
         "shape": shape_text(plate),
     }
+    names = names_of(index, view["cells"])
+    if any(names):
+        view["names"] = names
     marks = _marks(index, step, plate, at, near_misses) if marked else {}
     if marks:
         view["marks"] = marks

@@ -5,7 +5,7 @@ import re
 import pytest
 from inline_snapshot import snapshot
 
-from explorer.views import picture
+from explorer.views import details, picture
 from explorer.views.plates import words
 from explorer.views.plates.cells import plates_of
 from explorer.views.plates.drawing import stage_of
@@ -13,7 +13,7 @@ from explorer.views.plates.layout import ABOVE, BELOW
 from explorer.views.plates.links import LINE
 from explorer.views.plates.words import note_of_plates
 from explorer.views.static_svg import static_svg
-from tests.views.showing import SMALL, every_step, index_of
+from tests.views.showing import SMALL, every_step, index_of, section
 from widgets.schema import Mode
 
 
@@ -55,6 +55,21 @@ def test_fusing_says_what_the_new_layers_were():
             ["CPT", "1 call", "was Hadamard + Sum", "1×4"],
         ]
     )
+
+
+def test_cells_have_the_names_of_their_layers_and_new_ones_those_that_they_were_made_of():
+    named = [plate.get("names") for plate in insides(plates("conflict", 3))]
+    assert named == snapshot(
+        [
+            ["x0", "x1", "x2", "x3"],
+            ["product-left", "product-right"],
+            ["middle-left, upper-left", "middle-right, upper-right"],
+            ["product, root"],
+        ]
+    )
+    assert not any("names" in plate for plate in insides(plates("digits", 3)))
+    rows = section(details(index_of("conflict"), 3, [18]), "Node")["rows"]
+    assert ["name", "product, root"] in rows
 
 
 def test_the_gap_tells_separate_calls_from_slices():

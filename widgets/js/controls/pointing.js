@@ -48,7 +48,7 @@ export function makePointing({ guard }, store, { root, stage, camera, selecting,
     store.set({ hover: box ? box.id : "", cell: cell ? cell.index : -1 });
     const edge = !box && pane.picture ? edgeAt(pane.picture, point, REACH / state.camera.k) : null;
     if (guessOf(state)) hint.hide();
-    else if (box) hint.show(box, at, pane.element);
+    else if (box) hint.show(box, at, pane.element, cell ? cell.index : -1);
     else if (edge) hint.showEdge(edge, at, pane.element);
     else hint.hide();
   }

@@ -1,6 +1,6 @@
 /** The last line: the matches, the caption, the note and its buttons. */
 
-import { describeBox } from "../picture/words.js";
+import { cellWords, describeBox } from "../picture/words.js";
 import { boxOf, captionOf, isCompact } from "./state.js";
 import { actionButtons } from "./strip.js";
 
@@ -21,12 +21,14 @@ export function makeFoot(ui, { state }, { request }, pager) {
     if (state.notice) return state.notice;
     const id = state.hover || state.selection[state.selection.length - 1] || "";
     const box = isCompact(state) ? boxOf(state, id) : undefined;
-    return box ? describeBox(box) : captionOf(state);
+    if (!box) return captionOf(state);
+    const cell = state.hover ? cellWords(box, state.cell) : "";
+    return [cell, describeBox(box)].filter(Boolean).join(": ");
   }
 
   return {
     element: h("div", { class: "ce-foot" }, pager, caption, note, actions),
-    reads: /** @type {const} */ (["picture", "options", "hover", "selection", "notice"]),
+    reads: /** @type {const} */ (["picture", "options", "hover", "cell", "selection", "notice"]),
     /** @param {unknown} _ @param {Changed} changed */
     draw(_, changed) {
       caption.textContent = captionWords();

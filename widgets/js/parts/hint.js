@@ -1,6 +1,6 @@
 /** The note next to the pointer: the facts of the box or of the line under it. */
 
-import { captionsOf, edgeFacts } from "../picture/words.js";
+import { captionsOf, cellWords, edgeFacts } from "../picture/words.js";
 
 /**
  * @typedef {import("../picture/types.js").Box} Box
@@ -15,16 +15,16 @@ const ROOM = 310;
 export function makeHint({ h }, area) {
   const element = h("div", { class: "ce-hint", "aria-hidden": "true", hidden: true });
 
-  /** @param {Box} box @returns {string[]} */
-  function factsOf(box) {
+  /** @param {Box} box @param {number} cell under the pointer, or -1 @returns {string[]} */
+  function factsOf(box, cell) {
     const many = box.folds > 1 ? `F = ${box.folds}` : box.count > 1 ? `${box.count} layers` : "";
     const change = box.change === "kept" ? "" : box.change;
     const state = [many, `level ${box.level}`, change, box.matched ? "matched" : ""].filter(Boolean).join(" · ");
     const badges = box.badges.map((badge) => `${badge.sign} ${badge.text}`);
     const times = (box.plate?.times || []).map((bar) => bar.text);
-    return [box.title, box.detail, captionsOf(box).join(" · "), state, box.fillText, ...times, ...badges].filter(
-      Boolean,
-    );
+    const captions = captionsOf(box).join(" · ");
+    const facts = [box.title, cellWords(box, cell), box.detail, captions, state, box.fillText, ...times, ...badges];
+    return facts.filter(Boolean);
   }
 
   /** @param {string[]} facts @param {Point} at in its pane @param {any} pane */
@@ -45,8 +45,8 @@ export function makeHint({ h }, area) {
     hide() {
       element.hidden = true;
     },
-    /** @param {Box} box @param {Point} at in its pane @param {any} pane */
-    show: (box, at, pane) => show(factsOf(box), at, pane),
+    /** @param {Box} box @param {Point} at in its pane @param {any} pane @param {number} [cell] */
+    show: (box, at, pane, cell = -1) => show(factsOf(box, cell), at, pane),
     /** @param {Edge} edge @param {Point} at in its pane @param {any} pane */
     showEdge: (edge, at, pane) => show(edgeFacts(edge), at, pane),
   };

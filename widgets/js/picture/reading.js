@@ -112,6 +112,7 @@ function readPlate(value) {
   const { calls, news, reads, shape } = value;
   return {
     cells: numbers(value.cells),
+    names: list(value.names).map((name) => text(name)),
     places: numbers(value.places),
     unit: numbers(value.unit),
     gap: number(value.gap),

@@ -2,7 +2,7 @@
 
 /**
  * @typedef {{sign: string, text: string, tone: string}} Badge
- * @typedef {{cells: number[], places: number[], unit: number[], gap: number, room: number, calls: string, news: string, reads: string,
+ * @typedef {{cells: number[], names: string[], places: number[], unit: number[], gap: number, room: number, calls: string, news: string, reads: string,
  *   shape: string, marks: Record<string, number[]>, times: HalfBar[]}} Plate
  * @typedef {{lane: string, share: number, text: string}} HalfBar  the measured time of the calls of a plate
  * @typedef {{id: string, ids: number[], title: string, detail: string, kind: string, level: number, count: number,

@@ -60,6 +60,22 @@ export function pillOf(box) {
 /** The words at a plate in full: in the picture they may be cut. @param {Box} box */
 export const captionsOf = ({ plate }) => (plate ? [plate.calls, plate.news, plate.reads].filter(Boolean) : []);
 
+/** At most this many names of cells are part of the description of a plate. */
+const MAX_NAMES = 4;
+
+/** The number and the name of the layer of a cell: `#12 root`. @param {Box} box @param {number} index */
+export function cellWords({ plate }, index) {
+  const layer = plate?.cells[index] ?? -1;
+  return layer < 0 ? "" : [`#${layer}`, plate?.names[index]].filter(Boolean).join(" ");
+}
+
+/** The names of the cells of a plate, the first ones if they are many. @param {Box} box */
+function namesIn({ plate }) {
+  const names = (plate?.names || []).filter(Boolean);
+  const more = names.length > MAX_NAMES ? [`and ${names.length - MAX_NAMES} more names`] : [];
+  return [...names.slice(0, MAX_NAMES), ...more].join(", ");
+}
+
 /** A description of a box, for screen readers and the tooltip. @param {Box} box */
 export function describeBox(box) {
   const many = box.folds > 1 ? `${box.folds} slices` : box.count > 1 ? `${box.count} layers` : "";
@@ -67,6 +83,7 @@ export function describeBox(box) {
     box.title,
     box.detail,
     many,
+    namesIn(box),
     ...captionsOf(box),
     `level ${box.level}`,
     box.change === "kept" ? "" : CHANGE_WORDS[box.change],
