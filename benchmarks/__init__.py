@@ -8,6 +8,7 @@ from benchmarks.compile_times import (
     deviations_from_proportional as deviations_from_proportional,
     measure_compile as measure_compile,
     measure_growth as measure_growth,
+    measure_recording as measure_recording,
     num_compile_runs as num_compile_runs,
 )
 from benchmarks.forward_times import (

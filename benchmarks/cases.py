@@ -79,7 +79,7 @@ FORWARD_CASES = _by_name(
 """Cases for the forward pass and the training step: S small, M medium, L large images."""
 
 COMPILE_CASES = _by_name(
-    *(Case(f"qg-cp-{n}", (1, n, n), "quad-graph", "cp", 4, "gaussian", 1) for n in (12, 28, 53, 64)),
+    *(Case(f"qg-cp-{n}", (1, n, n), "quad-graph", "cp", 4, "gaussian", 1) for n in (12, 28, 53, 64, 66)),
     Case("qg-cp-3x32x32", (3, 32, 32), "quad-graph", "cp", 4, "gaussian", 1),
     *(Case(f"qt2-cp-t-{n}", (1, n, n), "quad-tree-2", "cp-t", 4, "gaussian", 1) for n in (45, 64, 82)),
 )

@@ -15,9 +15,12 @@ from benchmarks.conditions import Conditions, write_json
 from benchmarks.dashboard_times import measure_dashboard
 from benchmarks.view_times import (
     EXPORT_BYTES,
+    LARGE_CASE,
     VIEW_CASES,
+    Measurement,
     export_of,
     export_size,
+    large_export,
     layers_of,
     measure_views,
     view_table,
@@ -29,12 +32,17 @@ from explorer.bench import keep_freed_memory
 from explorer.bench.machine import busy_machine
 from explorer.compiler import record
 from explorer.templates import gallery
+from explorer.trace import Trace
 
 bench = typer.Typer(
     help="Measure speed, side by side with the peer compiler if it is installed.",
     no_args_is_help=True,
     add_completion=False,
 )
+
+RECORDED = {"digits": 15, "mnist": 3}
+"""The circuits that are compiled with and without the recorder, and how often."""
+RECORDING_PERCENT = 10.0
 
 JsonOption = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="write all measurements here")]
 
@@ -143,10 +151,19 @@ def bench_views(
                 page = export_of(name, trace)
                 pages[name] = (page, layers_of(trace))
                 measurements.append(export_size(name, page, EXPORT_BYTES if name == VIEW_CASES[0] else None))
+                if name in RECORDED:
+                    overhead = 100 * b.measure_recording(b.get_case(name), repeats=RECORDED[name])
+                    measurements.append(Measurement(name, "recording adds", overhead, "%", RECORDING_PERCENT))
                 bar.advance(task)
             if browser and pages:
+                large: dict[str, Trace] = {}
+                if circuits is None:
+                    bar.update(task, note=LARGE_CASE)
+                    large[LARGE_CASE] = record(b.get_case(LARGE_CASE).circuit())
+                for name, trace in large.items():
+                    pages[name] = (large_export(name, trace), layers_of(trace))
                 measurements += measure_pages(pages)
-                measurements += measure_dashboard()
+                measurements += measure_dashboard(large)
     results().print(view_table(measurements))
     _note_if_busy()
     if json is not None:

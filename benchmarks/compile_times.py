@@ -69,6 +69,13 @@ def measure_compile(case: Case, *, repeats: int, on_run: Callable[[str], None] =
     return CompileTimes(case.name, symbolic_layers, num_layers, samples, peer_layers, beside_peer)
 
 
+def measure_recording(case: Case, *, repeats: int) -> float:
+    """Measure the overhead of recording, as a share of the time to compile without it."""
+    torch.set_num_threads(1)
+    samples = _time({PLAIN: _our_job(case), RECORDED: Job(record, case.circuit)}, repeats, lambda name: None)
+    return ratio(samples[RECORDED], samples[PLAIN]) - 1
+
+
 def measure_growth(
     cases: Sequence[str] = GROWTH_CASES, *, repeats: int, on_run: Callable[[str], None] = lambda name: None
 ) -> tuple[CompileTimes, ...]:

@@ -10,13 +10,19 @@ from rich.table import Table
 
 from explorer.app.session.heap import settle_heap
 from explorer.trace import Trace
-from explorer.views import TraceIndex, cost_strip, details, picture, recording, steps
+from explorer.views import TraceIndex, add_looks, cost_strip, details, empty_recording, picture, recording, steps
 from widgets import page_html
 from widgets.encode import picture_traits, to_json
 from widgets.schema import GroupBy
 
 VIEW_CASES = ("digits", "mnist", "poon-domingos")
 """The default circuit, and two of 5,725 and 19,342 layers."""
+
+LARGE_CASE = "qg-cp-66"
+"""A benchmark case of 31,733 layers, for the budgets of 30,000 cells."""
+
+LARGE_STEPS = 6
+"""How many of its changing steps are recorded: as many as are shown."""
 
 EXPORT_MODES = ("diff", "before", "after")
 """The display options that `circuit-explorer html` records."""
@@ -25,8 +31,8 @@ GROUPINGS: Mapping[GroupBy, str] = {"plates": "plates", "fold": "graph"}
 """The pictures that are measured, the default first, with their names."""
 
 STEP_MS = 100.0
-FIRST_MS = 1000.0
-"""For a trace of up to 20,000 layers."""
+FIRST_MS, FIRST_LAYERS = 1000.0, 20_000
+"""For a trace of up to this many layers."""
 EXPORT_BYTES = 500_000
 
 
@@ -95,6 +101,15 @@ def layers_of(trace: Trace) -> int:
 def export_of(name: str, trace: Trace) -> str:
     """Export the page that `circuit-explorer html` writes."""
     return page_html(recording(TraceIndex(trace), name, modes=EXPORT_MODES))
+
+
+def large_export(name: str, trace: Trace) -> str:
+    """Export a page with the first changing steps only, without details: recording all of a large trace takes long."""
+    index = TraceIndex(trace)
+    recorded = empty_recording(index, name)
+    shown = [step.index for step in trace.steps if step.changed or not step.index][:LARGE_STEPS]
+    add_looks(recorded, index, [(step, "diff", "change", "plates") for step in shown])
+    return page_html(recorded)
 
 
 def export_size(name: str, page: str, budget: float | None) -> Measurement:

@@ -35,8 +35,13 @@ export function makeCamera({ guard, timers }, store, { setView }, stage, root) {
   let focused = false;
   let moving = 0;
 
-  const wholeView = () => whole(picturesOf(state), stage.viewport());
-  const automaticView = () => automatic(picturesOf(state), stage.viewport(), isAsking(state));
+  /** Parts that were drawn just now may have changed the size. */
+  const measured = () => {
+    stage.measure();
+    return stage.viewport();
+  };
+  const wholeView = () => whole(picturesOf(state), measured());
+  const automaticView = () => automatic(picturesOf(state), measured(), isAsking(state));
 
   function stop() {
     if (moving) unframe(moving);
@@ -63,7 +68,10 @@ export function makeCamera({ guard, timers }, store, { setView }, stage, root) {
   /** @param {number} by @param {Point} [at] point in the viewport that stays fixed */
   function zoom(by, at) {
     const viewport = stage.viewport();
-    const k = Math.min(MAX_ZOOM, Math.max(Math.min(MIN_ZOOM, wholeView().k), state.camera.k * by));
+    const k = Math.min(
+      MAX_ZOOM,
+      Math.max(Math.min(MIN_ZOOM, whole(picturesOf(state), viewport).k), state.camera.k * by),
+    );
     jumpTo(zoomedTo(state.camera, k, at || { x: viewport.width / 2, y: viewport.height / 2 }, viewport));
   }
 
@@ -83,7 +91,7 @@ export function makeCamera({ guard, timers }, store, { setView }, stage, root) {
       return;
     }
     focused = true;
-    moveTo(showing(unionOf(boxes.map((box) => around(box, FOCUS_PAD))), stage.viewport()));
+    moveTo(showing(unionOf(boxes.map((box) => around(box, FOCUS_PAD))), measured()));
   }
 
   /** Move the picture from one step to the next, and the camera with it. @param {Picture | null} before */
@@ -134,10 +142,10 @@ export function makeCamera({ guard, timers }, store, { setView }, stage, root) {
     fit,
     focusOrFit,
     animate,
-    whole: wholeView,
+    whole: () => whole(picturesOf(state), stage.viewport()),
     /** Bring a box into view. @param {Box | undefined} box */
     reveal(box) {
-      const camera = box && revealing(box, state.camera, stage.viewport());
+      const camera = box && revealing(box, state.camera, measured());
       if (camera) moveTo(camera);
     },
     /** The selection has changed: `f` shows it. */
@@ -147,6 +155,7 @@ export function makeCamera({ guard, timers }, store, { setView }, stage, root) {
     /** Go where a view was saved. @param {Record<string, any>} zoom */
     restore({ k, x, y }) {
       auto = false;
+      stage.measure();
       store.set({ camera: { k: number(k, 1), x: number(x), y: number(y) } });
     },
     /** The size of the stage has changed. */

@@ -2,6 +2,7 @@
 
 import { focusedIn, scrollerOf } from "../shared/elements.js";
 import { list } from "../shared/reading.js";
+import { clock } from "../shared/timing.js";
 import { edgeAt } from "../picture/near.js";
 import { cellAt } from "../plates/cells.js";
 import { guessOf } from "../parts/state.js";
@@ -19,6 +20,8 @@ const DRAG = 4;
 const REACH = 5;
 /** Zoom per unit of the wheel, and of a pinch. */
 const [WHEEL, PINCH] = [0.0016, 0.008];
+/** Events of the wheel that follow each other this fast are one turn. */
+const TURN_MS = 200;
 
 /**
  * @param {import("../parts/ui.js").Ui} ui @param {import("../parts/state.js").Store} store
@@ -30,10 +33,11 @@ export function makePointing({ guard }, store, { root, stage, camera, selecting,
   const { state } = store;
   /** The box that a double click has opened. */
   let opened = "";
+  /** Where the pane of the last turn of the wheel is; to read it in each frame makes the browser lay out the page. */
+  let wheeled = { element: /** @type {any} */ (null), rect: { left: 0, top: 0 }, at: -Infinity };
 
   /** @param {any} event @param {Pane} pane @returns {Point} */
-  function pointIn(event, { element }) {
-    const rect = element.getBoundingClientRect();
+  function pointIn(event, { element }, rect = element.getBoundingClientRect()) {
     return { x: event.clientX - rect.left, y: event.clientY - rect.top };
   }
 
@@ -104,7 +108,10 @@ export function makePointing({ guard }, store, { root, stage, camera, selecting,
     const zooms = event.ctrlKey || event.metaKey || (state.options.main === true && !scrollerOf(root));
     if (!zooms && !root.contains(focusedIn(root))) return;
     event.preventDefault();
-    camera.zoom(Math.exp(-event.deltaY * (event.ctrlKey ? PINCH : WHEEL)), pointIn(event, pane));
+    const { element } = pane;
+    const isOne = wheeled.element === element && clock() - wheeled.at < TURN_MS;
+    wheeled = { element, rect: isOne ? wheeled.rect : element.getBoundingClientRect(), at: clock() };
+    camera.zoom(Math.exp(-event.deltaY * (event.ctrlKey ? PINCH : WHEEL)), pointIn(event, pane, wheeled.rect));
   }
 
   /** Listen to the pointer on a pane. @param {Pane} pane */

@@ -43,7 +43,6 @@ export function makeStage({ make, h }, { state }, { root, attach }) {
   /** While a host hides the view (scrolled out of a notebook) it has no size: keep the last one. */
   let lasts = MOVE_MS;
   const size = { width: 800, height: 320 };
-  let moving = false;
 
   /** @param {keyof typeof SCENES} kind @returns {Pane} */
   function newPane(kind) {
@@ -94,15 +93,14 @@ export function makeStage({ make, h }, { state }, { root, attach }) {
     root.setAttribute("data-zoom", state.camera.k.toFixed(3));
   }
 
-  /** Reading the size makes the browser lay out the page: not in each frame of a movement, nor for each part that draws. */
+  /** Read the size, which makes the browser lay out the page: not in each frame of a movement, nor for each part. */
   function measure() {
     size.width = panes[0]?.element.clientWidth || size.width;
     size.height = panes[0]?.element.clientHeight || size.height;
   }
 
-  /** @returns {import("../controls/camera_views.js").Viewport} */
+  /** As it was measured last. @returns {import("../controls/camera_views.js").Viewport} */
   function viewport() {
-    if (!moving) measure();
     const inset = panes.length > 1 || isCompact(state) ? INSET : 0;
     const maxFit = isPresenting(state) ? SLIDE_FIT : MAX_FIT;
     return { ...size, panes: panes.length, inset, maxFit };
@@ -142,7 +140,6 @@ export function makeStage({ make, h }, { state }, { root, attach }) {
     },
     /** Draw the movement to the picture at progress `t`. @param {number} t */
     frame(t) {
-      moving = t < 1;
       for (const { scene } of panes) scene.frame(t);
     },
     /** How long the movement to the picture takes, in milliseconds. */

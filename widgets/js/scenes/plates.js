@@ -16,6 +16,7 @@ import { areasByBox, paintDone, rewritten } from "../plates/done.js";
 import { countLines, paintCells, paintDepth, paintFrame, paintLines, paintMarks } from "../plates/paint.js";
 import { nameOf, relativesOf } from "../plates/relatives.js";
 import { layTags } from "../plates/tags.js";
+import { makeStill } from "../plates/still.js";
 import { svgPen } from "../plates/svg_pen.js";
 import { hullElement } from "./svg_lines.js";
 
@@ -32,6 +33,8 @@ import { hullElement } from "./svg_lines.js";
 const [HOLD_MS, MERGE_MS] = [750, 560];
 /** More lines than these return when the cells have arrived, as the words do. */
 const MOVING_LINES = 1_500;
+/** A picture of more cells is moved as an image, and painted again when the camera has rested so long. */
+const [MOVED_CELLS, SHARPEN_MS] = [4_000, 150];
 /** Size of the words of a tag in a graph. */
 const TAG = 11;
 
@@ -68,6 +71,7 @@ export function platesScene(make, palette) {
   const name = uniqueName("ce");
   const canvas = h("canvas", { class: "ce-canvas", "aria-hidden": "true" });
   const pen = typeof canvas.getContext === "function" ? canvas.getContext("2d") : null;
+  const still = makeStill(make, canvas);
   const defs = s("defs");
   const labelLayer = s("g", { class: "ce-boxes", role: "presentation" });
   const [hullLayer, tagLayer] = ["ce-hulls", "ce-tags"].map((layer) => s("g", { class: layer, "aria-hidden": "true" }));
@@ -100,9 +104,15 @@ export function platesScene(make, palette) {
   let docking = null;
   let waiting = 0;
   let closed = false;
+  /** Paints a picture that was moved as an image. @type {any} */
+  let sharpening = 0;
 
-  const later = () => {
+  const request = () => {
     if (!waiting && !closed) waiting = frameOf(paint);
+  };
+  const later = () => {
+    still.forget();
+    request();
   };
   const state = () => ({ palette: palette(), k: camera.k, text });
 
@@ -132,8 +142,14 @@ export function platesScene(make, palette) {
   function paint() {
     waiting = 0;
     if (!pen || !picture || closed) return;
+    if (still.paint(pen, camera)) {
+      clearTimeout(sharpening);
+      sharpening = setTimeout(later, SHARPEN_MS);
+      return;
+    }
     begin();
     draw(pen, picture);
+    if (t >= 1 && plan.moving.length > MOVED_CELLS) still.keep(camera);
   }
 
   /** Draw cells and lines. @param {any} pen of the canvas, or one that writes SVG @param {Picture} shown */
@@ -224,6 +240,7 @@ export function platesScene(make, palette) {
       return hold ? HOLD_MS + MERGE_MS : MERGE_MS;
     },
     frame(at) {
+      const moves = t < 1 || at < 1 || docking;
       t = at;
       if (docking && picture && t > hold) {
         docking = null;
@@ -233,11 +250,12 @@ export function platesScene(make, palette) {
       labelLayer.setAttribute("opacity", seen);
       linkLayer.setAttribute("opacity", seen);
       for (const layer of [hullLayer, tagLayer]) layer.setAttribute("opacity", docking ? "1" : seen);
-      later();
+      if (moves) later();
     },
     progress: (at) => Math.max(0, at - hold) / (1 - hold),
     look(next, w, h, least = 12) {
       const scaled = next.k !== camera.k || least !== text;
+      const resized = w !== width || h !== height;
       camera = next;
       text = least;
       [width, height] = [w, h];
@@ -249,7 +267,8 @@ export function platesScene(make, palette) {
       if (scaled) layWords();
       if (scaled) layLinks();
       if (scaled) layLens();
-      later();
+      if (resized) later();
+      else request();
     },
     mark(next) {
       marks = next;
@@ -288,6 +307,7 @@ export function platesScene(make, palette) {
     places: () => new Map(picture?.boxes.map((box) => [box.id, { x: box.x, y: box.y }])),
     close() {
       closed = true;
+      clearTimeout(sharpening);
       if (waiting) unframe(waiting);
       stage.remove();
     },

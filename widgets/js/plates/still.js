@@ -1,0 +1,35 @@
+/** The last painting as an image: a picture of many cells is moved as that, and painted again when the camera rests. */
+
+/** @typedef {import("../picture/types.js").Camera} Camera */
+
+/** @param {import("../shared/elements.js").Make} make @param {any} canvas whose painting is kept */
+export function makeStill({ h }, canvas) {
+  const copy = h("canvas", {});
+  /** The camera of the painting that is kept. @type {Camera | null} */
+  let kept = null;
+  return {
+    /** @param {Camera} camera */
+    keep(camera) {
+      [copy.width, copy.height] = [canvas.width, canvas.height];
+      copy.getContext("2d").drawImage(canvas, 0, 0);
+      kept = camera;
+    },
+    forget() {
+      kept = null;
+    },
+    /** Paint the image as another camera sees it, and say whether there is one. @param {any} pen @param {Camera} camera */
+    paint(pen, camera) {
+      const { width, height } = canvas;
+      if (!kept || copy.width !== width || copy.height !== height) return false;
+      const by = camera.k / kept.k;
+      const scale = globalThis.devicePixelRatio || 1;
+      const x = (kept.x - camera.x) * camera.k * scale + (width / 2) * (1 - by);
+      const y = (kept.y - camera.y) * camera.k * scale + (height / 2) * (1 - by);
+      pen.setTransform(1, 0, 0, 1, 0, 0);
+      pen.clearRect(0, 0, width, height);
+      pen.imageSmoothingEnabled = false;
+      pen.drawImage(copy, x, y, width * by, height * by);
+      return true;
+    },
+  };
+}
