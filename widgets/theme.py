@@ -94,10 +94,16 @@ LANES: Mapping[str, Lane] = MappingProxyType({name: Lane(**lane) for name, lane 
 TONES: Mapping[str, Tone] = MappingProxyType({name: Tone(**tone) for name, tone in _TABLE["tones"].items()})
 
 
-def value_colour(value: float) -> str:
-    """Return the colour (cividis) of a value from 0 to 1 on a light ground: the largest value is the darkest."""
+def value_role(value: float) -> str:
+    """Return the role of a value from 0 to 1, in percent; that of text on it begins with `on`."""
+    return f"value-{_percent(value)}"
+
+
+def value_colour(value: float, *, dark: bool = False) -> str:
+    """Return the colour (cividis) of a value from 0 to 1: the largest is the one that differs most from the ground."""
     ramp: list[str] = _TABLE["heat"]
-    scaled = (1.0 - min(1.0, max(0.0, value))) * (len(ramp) - 1)
+    share = _percent(value) / 100
+    scaled = (share if dark else 1.0 - share) * (len(ramp) - 1)
     low = min(len(ramp) - 2, int(scaled))
     pairs = zip(_rgb(ramp[low]), _rgb(ramp[low + 1]), strict=True)
     return "#" + "".join(f"{int(a + (b - a) * (scaled - low) + 0.5):02x}" for a, b in pairs)
@@ -110,5 +116,20 @@ def is_dark(colour: str) -> bool:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] <= DARK_BELOW
 
 
+def _percent(value: float) -> int:
+    return int(100 * min(1.0, max(0.0, value)) + 0.5)
+
+
 def _rgb(colour: str) -> tuple[int, int, int]:
     return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
+
+
+def _values(*, dark: bool) -> Mapping[str, str]:
+    colours = {number: value_colour(number / 100, dark=dark) for number in range(101)}
+    inks = {f"onValue-{number}": "#ffffff" if is_dark(colour) else "#000000" for number, colour in colours.items()}
+    return MappingProxyType({**{f"value-{number}": colour for number, colour in colours.items()}, **inks})
+
+
+LIGHT_VALUES = _values(dark=False)
+"""Colours of values, and of text on them, by role."""
+DARK_VALUES = _values(dark=True)

@@ -7,7 +7,7 @@ from explorer.views.graph_svg import box_path
 from explorer.views.looks import css, dashes, ink_on
 from explorer.views.plates.svg import plate_swatch
 from widgets.schema import LegendItem
-from widgets.theme import CHANGES, HULLS, KINDS, LIGHT, value_colour
+from widgets.theme import CHANGES, HULLS, KINDS, LIGHT, value_role
 
 MAX_SIGN = 2
 """Maximum length of a sign inside its swatch."""
@@ -21,7 +21,7 @@ def text_at(classes: str, x: float, y: float, text: str, anchor: str = "middle")
 def legend_item(item: LegendItem, x: float, y: float) -> list[str]:
     """Return a swatch and the words at the left end of a line of text."""
     sign = item["sign"] if item["channel"] not in ("shape", "cell", "line", "mark", "bar") else ""
-    wide = max(46, 26 + 8.5 * len(sign)) if len(sign) > MAX_SIGN else 46
+    wide = max(46, 32 + 8.5 * len(sign)) if len(sign) > MAX_SIGN else 46
     text = text_at("x-soft", x + wide, y, item["text"], "start")
     return [_swatch(item, x, y), text]
 
@@ -37,7 +37,7 @@ def _swatch(item: LegendItem, x: float, y: float) -> str:
         hull = HULLS[role]
         shape = _box(x, y, hull.fill, hull.line, hull.dash, 'fill-opacity="0.3" rx="6"')
     elif role == "scale":
-        shape = _box(x, y, value_colour(1.0 if sign == "max" else 0.0), "kept")
+        shape = _box(x, y, value_role(1.0 if sign == "max" else 0.0), "kept")
     elif role == "missing":
         shape = _box(x, y, "box", "kept") + f'<rect {_rect(x, y)} rx="3" style="fill:url(#x-missing)"/>'
     elif role in CHANGES:

@@ -1,6 +1,6 @@
 """How boxes and arrows look in an image: the colours, borders and signs of the interactive view.
 
-A colour is the name of a role of `widgets/theme.json`, or a hexadecimal colour of the heat scale.
+A colour is the name of a role of `widgets/theme.json`, or that of a value (`value-37`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import log2
 
 from widgets.schema import BadgeView, EdgeView, NodeView, PictureView
-from widgets.theme import CATEGORIES, CHANGES, LIGHT, MATCHED, is_dark, value_colour
+from widgets.theme import CATEGORIES, CHANGES, LIGHT, MATCHED, value_role
 
 SCALES = ("time", "memory", "fold")
 """Colourings in which a box without a value is hatched."""
@@ -71,8 +71,7 @@ def fill_of(node: NodeView, view: PictureView) -> tuple[str, str, str]:
     """Return the fill of a box, its text colour, and its hatch."""
     hatch = "removed" if node["change"] == "removed" else ""
     if node["fill"] is not None:
-        colour = value_colour(node["fill"])
-        return colour, "#ffffff" if is_dark(colour) else "#000000", hatch
+        return value_role(node["fill"]), ink_on(value_role(node["fill"])), hatch
     if view["colour_by"] in SCALES and node["category"] is None:
         return "box", "fg", hatch or "missing"
     if node["category"] is not None and view["colour_by"] != "change":

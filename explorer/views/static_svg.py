@@ -15,7 +15,7 @@ from explorer.views.legend_svg import legend_item, text_at
 from explorer.views.picture import PAINTERS, Picture
 from explorer.views.plates.svg import STYLE as PLATES_STYLE
 from widgets.schema import LegendItem, PictureView
-from widgets.theme import DARK, LIGHT
+from widgets.theme import DARK, DARK_VALUES, LIGHT, LIGHT_VALUES
 
 MAX_WIDTH, MAX_HEIGHT, MAX_TOTAL_HEIGHT = 1400.0, 720.0, 2400.0
 """The size of a page in pixels. A drawing over MAX_HEIGHT is not scaled below LEGIBLE_SCALE for it."""
@@ -88,7 +88,7 @@ def static_svg(picture: Picture, *, fit: bool = False) -> str:
             f'viewBox="0 0 {width:g} {height:g}" aria-label={quoteattr(title)}>',
             f"<title>{escape(title)}</title>",
             f"<desc>{escape(_description(views))}</desc>",
-            f"<style>{STYLE if fit else THEMES + STYLE}</style>",
+            f"<style>{STYLE if fit else THEMES + _values_of(body) + STYLE}</style>",
             DEFINITIONS,
             f'<rect class="x-page" width="{width:g}" height="{height:g}"/>',
             *body,
@@ -99,9 +99,16 @@ def static_svg(picture: Picture, *, fit: bool = False) -> str:
     return _in_light(svg) if fit else svg
 
 
+def _values_of(body: Sequence[str]) -> str:
+    """Return the variables of the values that an image shows, in light and dark."""
+    used = [role for role in LIGHT_VALUES if any(f"var(--{role})" in element for element in body)]
+    light, dark = (";".join(f"--{role}:{colours[role]}" for role in used) for colours in (LIGHT_VALUES, DARK_VALUES))
+    return f".x-view{{{light}}}\n@media (prefers-color-scheme:dark){{.x-view{{{dark}}}}}\n" if used else ""
+
+
 def _in_light(svg: str) -> str:
     """Replace the variables by light colours, for renderers without CSS variables."""
-    return re.sub(r"var\(--([\w-]+)\)", lambda role: LIGHT.get(role[1], role[0]), svg)
+    return re.sub(r"var\(--([\w-]+)\)", lambda role: {**LIGHT, **LIGHT_VALUES}.get(role[1], role[0]), svg)
 
 
 def _page_scale(width: float, height: float) -> float:

@@ -19,14 +19,14 @@ from explorer.views.lines import Point, arrow_head, curve
 from explorer.views.looks import badge_colours, box_look, letters_of, line_look, pill_of, signs_of
 from tests.needed import is_missing
 from widgets.schema import EdgeView, HullView, NodeView, PictureView
-from widgets.theme import HULLS, KINDS, LIGHT
+from widgets.theme import HULLS, KINDS, LIGHT, LIGHT_VALUES
 
 LOOKS = Path(__file__).with_name("looks.mjs")
 AXIS = Path(__file__).parents[2] / "widgets" / "js" / "bars" / "axis.js"
 
 
 def colour(name: str) -> str:
-    return LIGHT.get(name, name)
+    return {**LIGHT, **LIGHT_VALUES}.get(name, name)
 
 
 def saved_box(node: NodeView, place: tuple[float, ...], view: PictureView) -> dict[str, Any]:

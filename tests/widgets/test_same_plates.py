@@ -17,11 +17,12 @@ from explorer.views.plates.svg import plates_elements
 from tests.needed import is_missing
 from tests.views.showing import index_of
 from widgets.plate_look import PLATES
-from widgets.theme import DARK, LANES, LIGHT
+from widgets.theme import DARK, DARK_VALUES, LANES, LIGHT, LIGHT_VALUES
 
 LOOKS = Path(__file__).with_name("plate_looks.mjs")
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 VARIABLE = re.compile(r"var\(--(?:ce-)?([\w-]+)\)")
+LIGHT_ROLES, DARK_ROLES = {**LIGHT, **LIGHT_VALUES}, {**DARK, **DARK_VALUES}
 UNSEEN = {"ce-name", "ce-ring", "ce-plate-face", "ce-link-reach", "ce-docks"}
 """What screen readers, the pointer, the selection and the rule lens need."""
 
@@ -129,7 +130,7 @@ def drawn() -> tuple[dict[str, Picture], dict[str, list[str]]]:
     return shown, json.loads(done.stdout)
 
 
-@pytest.mark.parametrize(("theme", "roles"), [("light", LIGHT), ("dark", DARK), ("selected", LIGHT)])
+@pytest.mark.parametrize(("theme", "roles"), [("light", LIGHT_ROLES), ("dark", DARK_ROLES), ("selected", LIGHT_ROLES)])
 def test_live_and_saved_plates_are_the_same_list(drawn: Any, theme: str, roles: Mapping[str, str]) -> None:
     shown, svgs = drawn
     for (name, one), svg in zip(shown.items(), svgs[theme], strict=True):
@@ -141,7 +142,7 @@ def test_live_and_saved_plates_are_the_same_list(drawn: Any, theme: str, roles: 
 
 def test_the_pictures_have_every_part(drawn: Any) -> None:
     shown, _ = drawn
-    found = {kind for one in shown.values() for kind, _, _ in saved(one, LIGHT)}
+    found = {kind for one in shown.values() for kind, _, _ in saved(one, LIGHT_ROLES)}
     words = {f"words: plate-{kind}" for kind in PLATES["words"]} | {"words: number"}
     assert found == {"fill", "stroke", "tag", "link", "hatch", *words}
     marks = {

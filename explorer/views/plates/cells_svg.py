@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from math import log2
 
-from explorer.views.looks import fill_of
+from explorer.views.looks import css, fill_of
 from explorer.views.plates.pen import Rect, curve, path, polyline, rectangle, round_rectangle, short
 from explorer.views.plates.words import MAX_LINES
 from widgets.plate_look import PLATES
@@ -93,8 +93,7 @@ def _cells(cells: Sequence[Rect], fill: str, *, is_outlined: bool, is_one: bool)
 
 def _number(area: Rect, layer: int, ink: str) -> str:
     x, y = area[0] + area[2] / 2, area[1] + area[3] / 2 + MIDDLE * CELL["number"]
-    colour = ink if ink.startswith("#") else f"var(--{ink})"
-    return f'<text class="x-number" x="{short(x)}" y="{short(y)}" style="fill:{colour}">{layer}</text>'
+    return f'<text class="x-number" x="{short(x)}" y="{short(y)}" style="fill:{css(ink)}">{layer}</text>'
 
 
 def mark_element(mark: str, cells: Sequence[Rect]) -> str:

@@ -143,10 +143,13 @@ export function heat(at) {
 }
 
 /**
- * The colour of a value from 0 to 1: the largest is the one that differs most from the ground.
+ * The colour of a value from 0 to 1, to the percent: the largest is the one that differs most from the ground.
  * @param {number} at @param {Palette} palette
  */
-export const valueColour = (at, { theme }) => heat(theme === "dark" ? at : 1 - at);
+export function valueColour(at, { theme }) {
+  const share = Math.round(100 * Math.min(1, Math.max(0, at))) / 100;
+  return heat(theme === "dark" ? share : 1 - share);
+}
 
 /** Relative luminance (WCAG 2). @param {string} hex */
 export function luminance(hex) {
