@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from explorer.app.session.parameters import add_parameters
 from explorer.app.session.running import run_values
 from explorer.app.session.session import Session
-from explorer.app.session.view_state import check_look
+from explorer.app.session.view_state import check_closer, check_look
 from explorer.views import SHOW_ALL, SHOW_MISSES, no_values
 from widgets.schema import DetailsView, PictureView, StepView, ValuesView
 
@@ -80,24 +80,21 @@ class GraphLink:
             self.painted = tuple(map(float, view.get("painted") or ()))
         found = {name: view[name] for name in LOOK if isinstance(view.get(name), str)}
         look = replace(session.look, **found)
+        closer = session.state.closer
+        if "view" in changes:
+            named = {name: view[name] for name in CLOSER if isinstance(view.get(name), str)}
+            closer = replace(closer, **named, match=int(view.get("match") or 0))
+            check_closer(closer)
+        part, turned = session.state.closer.closeup, self.slice != int(view.get("slice") or 0)
+        self.slice = int(view.get("slice") or 0) if "view" in changes else self.slice
         step = max(0, min(int(changes.get("step", session.step)), len(session.opened.trace.steps) - 1))
         if look != session.look and step != session.step:
             check_look(look)
-            session.show(replace(session.state, step=step, look=look))
+            session.show(replace(session.state, step=step, look=look, closer=closer))
         else:
-            session.change_look(**found)
+            session.change_look(closer, **found)
             session.go(step)
-        if "view" in changes:
-            self._look_closer(view)
-
-    def _look_closer(self, view: Mapping[str, Any]) -> None:
-        """Show a match in the lens, a part of the close-up, and there the parameters of a slice."""
-        turned = self.slice != int(view.get("slice") or 0)
-        self.slice = int(view.get("slice") or 0)
-        found = {name: view[name] for name in CLOSER if isinstance(view.get(name), str)}
-        part = self.session.state.closer.closeup
-        self.session.look_closer(**found, match=int(view.get("match") or 0))
-        if turned and part == self.session.state.closer.closeup == PARAMETERS:
+        if "view" in changes and turned and part == session.state.closer.closeup == PARAMETERS:
             self.host.show_details(self._details())
 
     def _details(self) -> DetailsView | None:

@@ -10,8 +10,8 @@ from typing import Any
 
 from explorer.app.session.code import add_code
 from explorer.app.session.opening import Opened
-from explorer.app.session.view_state import CLOSEUPS, DisplayOptions, ViewState, check_look
-from explorer.errors import CircuitError, check_name, unknown_name
+from explorer.app.session.view_state import CloserLook, DisplayOptions, ViewState, check_look
+from explorer.errors import CircuitError, unknown_name
 from explorer.timings import Estimate, Timing
 from explorer.trace import StepCheck
 from explorer.views import (
@@ -165,34 +165,34 @@ class Session:
         if is_after and not shown.issuperset(nodes):
             self.change_look(mode="before")
 
-    def change_look(self, **changes: Any) -> None:
-        """Change how the step is displayed; the names are those of `DisplayOptions`. A slide has its own step and mode.
+    def change_look(self, closer: CloserLook | None = None, **changes: Any) -> None:
+        """Change how the step is displayed; the names are those of `DisplayOptions`.
+
+        A slide has its own step and mode. `closer` is what is looked at then, so that both are shown at once.
 
         Raises: UnknownNameError for an unknown value; then nothing has changed.
         """
         nodes = self.selected_nodes
         look = replace(self.look, **changes)
         if look == self.look:
+            self.look_closer(closer or self.state.closer)
             return
         check_look(look)
         patterns = tuple(rule.pattern for rule in self.opened.trace.rules)
         if look.near_misses not in (None, *patterns):
             raise unknown_name("pattern", look.near_misses, patterns)
-        before, shown = self.step, replace(self.state, look=look)
+        closer = closer or self.state.closer
+        changed = {"look", "closer"} if closer != self.state.closer else {"look"}
+        before, shown = self.step, replace(self.state, look=look, closer=closer)
         self.state = self._possible(self.opened, shown) if "slides" in changes else shown
         kept = _boxes_with(nodes, self.boxes)
-        changed = {"look", "selection"} if kept != self.selection else {"look"}
+        changed |= {"selection"} if kept != self.selection else set()
         changed |= {"step"} if self.step != before else set()
         self.state = replace(self.state, selection=kept)
         self._tell(*changed)
 
-    def look_closer(self, **changes: Any) -> None:
-        """Show a match in the rule lens, or a part of the close-up; the names are those of `CloserLook`.
-
-        Raises: UnknownNameError for an unknown part of the close-up.
-        """
-        closer = replace(self.state.closer, **changes)
-        check_name("part of the close-up", closer.closeup, ("", *CLOSEUPS))
+    def look_closer(self, closer: CloserLook) -> None:
+        """Show a match in the rule lens, or a part of the close-up."""
         if closer != self.state.closer:
             self.state = replace(self.state, closer=closer)
             self._tell("closer")

@@ -160,7 +160,7 @@ def _parse(pairs: Sequence[tuple[str, str]]) -> ViewState:
     for kind, name, known in (("level", tensor.level, LEVEL_NAMES), ("mode", tensor.compile_for, MODES_OF_USE)):
         check_name(kind, name, known)
     closer = _build(CloserLook, values)
-    check_name("part of the close-up", closer.closeup, ("", *CLOSEUPS))
+    check_closer(closer)
     options = _build(CompilerOptions, values)
     state = replace(_build(ViewState, values), options=options, tensor=tensor, look=look, closer=closer)
     if len(state.form) != len(state.replacement):
@@ -172,6 +172,11 @@ def _parse(pairs: Sequence[tuple[str, str]]) -> ViewState:
     if state.options.max_rounds > MAX_ROUNDS:
         raise ValueRangeError(f"max_rounds in the link is {state.options.max_rounds}; at most {MAX_ROUNDS} are run")
     return state
+
+
+def check_closer(closer: CloserLook) -> None:
+    """Raises: UnknownNameError for an unknown part of the close-up."""
+    check_name("part of the close-up", closer.closeup, ("", *CLOSEUPS))
 
 
 def check_look(look: DisplayOptions) -> None:

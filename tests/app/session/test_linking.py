@@ -237,3 +237,15 @@ def test_parameters_are_added_to_the_details_while_the_close_up_shows_them(linke
     host.reader({"view": {**host.view, "closeup": "parameters", "slice": 3}})
     assert [sheet["shape"] for sheet in host.details["closeup"]["parameters"]["sheets"]] == ["16×16"] * 2
     assert host.details["closeup"]["parameters"]["slice"] == 3
+
+
+def test_a_key_that_shows_the_state_before_and_a_match_there_shows_both_at_once(
+    linked: tuple[Session, Host, list[frozenset[str]]],
+) -> None:
+    session, host, events = linked
+    seen: list[tuple[str, str]] = []
+    session.listen(lambda names: seen.append((session.look.mode, session.state.closer.hull)))
+    host.reader({"view": {**host.view, "mode": "before", "hull": "hull-0", "match": 0}})
+    assert seen == [("before", "hull-0")]
+    assert events == [frozenset({"look", "closer"})]
+    assert (host.view["mode"], host.view["hull"]) == ("before", "hull-0")
