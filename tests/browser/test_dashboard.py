@@ -11,6 +11,7 @@ import pytest
 
 import explorer
 from explorer.views import steps
+from tests.browser.closer import look_closer
 from tests.browser.conftest import WAIT_MS, Dashboard, opened_by
 
 pytestmark = pytest.mark.browser
@@ -52,6 +53,7 @@ def test_the_keyboard_steps_to_the_first_fuse_and_a_link_reopens_it_as_displayed
     again.page.locator(".ce-root[data-theme=dark]").wait_for()
     again.press("Theme")
     again.page.locator(".ce-root[data-theme=light]").wait_for()
+    look_closer(again.page, again.page.locator(".ce-root").first)
     again.page.evaluate("() => localStorage.clear()")
 
 
