@@ -17,6 +17,7 @@ from urllib.request import HTTPCookieProcessor, build_opener, urlopen
 
 import pytest
 
+from tests.browser.closer import look_closer
 from tests.browser.conftest import WAIT_MS
 from tests.needed import is_missing
 from tests.serving import wait_for_server
@@ -156,6 +157,7 @@ def test_a_lesson_runs_answers_steps_and_clicks_reach_python_and_its_pictures_ar
     page.keyboard.press("d")
     assert state.when(lambda now: now["mode"] == "after")["nodes"] == list(range(234, 250))
     view.locator(".ce-box.ce-is-removed").first.wait_for(state="detached")
+    look_closer(page, view)
 
     questions = page.locator(".ceq-root").filter(has=page.get_by_role("radio"))
     first, other = questions.nth(0), questions.nth(1)
