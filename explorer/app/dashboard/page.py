@@ -239,10 +239,7 @@ class Dashboard:
         self._is_writing = False
 
     def _is_turning(self, state: ViewState) -> bool:
-        """Whether only a further match is shown in the rule lens, or another part of the close-up.
-
-        Back leaves the lens at once then.
-        """
+        """Whether only another match is shown in the lens, or another part of the close-up: Back goes past them."""
         before, after = self._shown.closer, state.closer
         return replace(self._shown, closer=after) == state and bool(before.hull) == bool(after.hull)
 
