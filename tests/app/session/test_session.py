@@ -1,6 +1,7 @@
 """A session: its notifications, the selection across steps, and up-to-date pictures."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -186,7 +187,7 @@ def test_in_mode_before_the_costs_are_those_before_the_step(digits: Opened) -> N
 @pytest.mark.parametrize(
     "look", [{"mode": "x"}, {"colour_by": "x"}, {"group_by": "x"}, {"near_misses": "NoPattern"}], ids=str
 )
-def test_an_unknown_look_changes_nothing(digits: Opened, look: dict[str, str]) -> None:
+def test_an_unknown_look_changes_nothing(digits: Opened, look: dict[str, Any]) -> None:
     session = Session(digits, ViewState(step=3))
     events = Events(session)
     with pytest.raises(UnknownNameError, match="known are"):
