@@ -89,13 +89,13 @@ def test_a_guess_asks_for_plates_of_the_state_before_and_does_not_tell_which():
             "question": "Layers are fused next. Which plates take part?",
             "wanted": ["n10", "g6x3-492ced97"],
             "apart": {
-                "g0x4-278eafa9": "SumCollapse comes closest, but #0 is a Categorical layer, not a Sum layer",
+                "g0x4-278eafa9": "CategoricalLogSoftmax replaces it alone; nothing is fused",
                 "n4": "SumCollapse comes closest, but #0 is a Categorical layer, not a Sum layer",
                 "n9": "Candecomp matches there, but loses a conflict",
                 "n5": "Candecomp comes closest, but #5 is read by 2 nodes; "
                 "only the first entry may be read by more than one",
                 "n8": "Mixing comes closest, but the parameter 'weight' of #8 does not match MixingWeightOut "
-                "(#1 is a Softmax parameter, not a MixingWeight parameter)",
+                "(node 1 is a Softmax parameter, not a MixingWeight parameter)",
                 "n12": "Candecomp comes closest, but #12 is an output and would be lost inside the match",
                 "n13": "Candecomp comes closest, but #12 is an output and would be lost inside the match",
             },

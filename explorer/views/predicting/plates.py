@@ -1,6 +1,5 @@
 """The questions of the story: which plates does a step fuse or fold? They are answered by clicking plates."""
 
-import re
 from collections.abc import Sequence
 
 from explorer.trace import Step
@@ -10,7 +9,6 @@ from widgets.schema import GuessView
 
 MAX_PLATES = 40
 """Maximum number of plates that are asked about: more cannot be read on a slide."""
-NODE = re.compile(r"\b(?:node|layer) (\d+)\b")
 
 
 @cached
@@ -26,11 +24,10 @@ def guess_plates(index: TraceIndex, step: int) -> GuessView | None:
     others = [box for box in shown if merged.isdisjoint(box.ids)]
     if not wanted or not others or len(shown) > MAX_PLATES:
         return None
-    reasons = {box.id: _reason(index, entry, box.ids) for box in others}
     return {
         "question": _question(entry),
         "wanted": [box.id for box in wanted],
-        "apart": {name: NODE.sub(r"#\1", reason) for name, reason in reasons.items()},
+        "apart": {box.id: _reason(index, entry, box.ids) for box in others},
     }
 
 
@@ -60,9 +57,14 @@ def _reason(index: TraceIndex, entry: Step, layers: Sequence[int]) -> str:
     loser = next((match for match in lost if not own.isdisjoint(match.nodes)), None)
     if loser is not None:
         return f"{loser.rule} matches there, but loses a conflict"
+    alone = [
+        rewrite for rewrite in entry.rewrites if not rewrite.parameter_path and not own.isdisjoint(rewrite.removed)
+    ]
+    if alone:
+        return f"{alone[0].rule} replaces it alone; nothing is fused"
     near = [miss.refusal for miss in entry.refusals if not miss.parameter_path]
     near = [refusal for refusal in near if refusal.root in own or refusal.node in own]
     if not near:
         return "no pattern comes close there"
     closest = max(near, key=lambda refusal: refusal.progress)
-    return f"{closest.pattern} comes closest, but {closest.reason}"
+    return f"{closest.pattern} comes closest, but {closest.describe('#')}"
