@@ -125,7 +125,7 @@ MAX_LISTED = 3
 class WhatIf(_Printable):
     """What a rule would match if the question that gave `refusal` were answered otherwise.
 
-    `unasked` says why that cannot be asked; then there is nothing else. `usual` is the number of matches without the
+    `unasked` says why there is no answer; then there is nothing else. `usual` is the number of matches without the
     change, `matches` are the layers of each additional one, and `applicable` of those share no layer with what the step
     applied, nor with each other. `later` is the refusal where the same attempt would stop then. `notes` say what else
     would follow.
@@ -148,7 +148,7 @@ class WhatIf(_Printable):
         'SumCollapse would match once more (4 in place of 3): #7 + #5. It overlaps no other match.'
         """
         if self.unasked:
-            return f"That cannot be asked: {self.unasked}."
+            return f"This cannot be answered: {self.unasked}."
         sentences = [f"{self.refusal.pattern} would {self._found()}"]
         if self.matches:
             sentences.append(self._overlap())
@@ -175,7 +175,11 @@ class WhatIf(_Printable):
             return "they overlap no other match"
         if not self.applicable:
             return "each of them overlaps a match that was applied"
-        return f"only {self.applicable:,} of them could be applied; the others overlap a match"
+        if count == 2:
+            overlap = not set(self.matches[0]).isdisjoint(self.matches[1])
+            why = "because they overlap" if overlap else "because the other overlaps a match that was applied"
+            return f"only one of the two could be applied, {why}"
+        return f"only {self.applicable:,} of them could be applied; the others overlap these or applied matches"
 
     def __str__(self) -> str:
         return self.reason

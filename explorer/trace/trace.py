@@ -34,7 +34,7 @@ from explorer.trace.refusal import Check, Refusal
 from explorer.trace.rules import conflicts, find_rule, near_misses, rule_interactions, rule_stats
 from explorer.trace.steps import MatchRefused, Step, find_step
 from explorer.trace.text import steps_text
-from explorer.trace.what_if import Found, what_if
+from explorer.trace.what_if import Found, Searcher as StepSearcher, remember, what_if
 from explorer.trace.why_not import WhyNots
 
 if TYPE_CHECKING:
@@ -164,8 +164,7 @@ class Trace:
 
         It is searched in all layers, and only a live trace of a circuit has them. Raises: UnknownNameError.
         """
-        searcher = None if self.searcher is None else partial(self.searcher, self)
-        return what_if(self.step(step), find_rule(self.rules, miss.refusal.pattern), miss, searcher)
+        return what_if(self.step(step), find_rule(self.rules, miss.refusal.pattern), miss, self._search)
 
     def near_misses(self, pattern: str | None = None, step: "int | str | None" = None) -> Answers[NearMisses]:
         """The near misses of a pattern, of the rules of a pass, or of all that have some, over all steps or one."""
@@ -237,6 +236,11 @@ class Trace:
         """The records of the nodes of all steps."""
         names: Mapping[Any, str] = self.subject.leaf_names if self.subject is not None else {}
         return Records(names.__getitem__)
+
+    @cached_property
+    def _search(self) -> StepSearcher | None:
+        """Searches layers again, once per question; None if there are no layers."""
+        return None if self.searcher is None else remember(partial(self.searcher, self))
 
     @cached_property
     def _folds(self) -> Folds:

@@ -15,7 +15,7 @@ Searcher = Callable[[int, str, Refusal | None], tuple[Found, tuple[Refusal, ...]
 STRUCTURE: Mapping[RefusalKind, str] = MappingProxyType(
     {
         RefusalKind.WRONG_TYPE: "the rule is made for layers of this type, and computes nothing for another",
-        RefusalKind.SEVERAL_INPUTS: "a pattern is a chain, and here it would not be known which input to follow",
+        RefusalKind.SEVERAL_INPUTS: "a pattern is a chain, and it is unclear which input to follow",
         RefusalKind.NO_INPUT: "there is no layer for the next entry of the pattern",
         RefusalKind.OTHER_VALUE: "a variable of a pattern is one node",
         RefusalKind.REVERTED: "it was applied, and had to be reverted",
@@ -26,12 +26,26 @@ IN_PARAMETER = "the rule rewrites a parameter, and only rules on layers are sear
 LOADED = "the trace was loaded from a file; compile its circuit again to ask"
 LOST: Mapping[RefusalKind, str] = MappingProxyType(
     {
-        RefusalKind.SEVERAL_USERS: "the other users of #{node} still need it, so it would be computed twice",
-        RefusalKind.INTERIOR_OUTPUT: "#{node} is an output of the circuit, which would be lost",
+        RefusalKind.SEVERAL_USERS: "other layers read a layer inside the match, so it would be computed twice",
+        RefusalKind.INTERIOR_OUTPUT: "an output of the circuit would be lost inside the match",
         RefusalKind.SUB_PATTERN_FAILED: "what the rule looks for in {what} would be missing there",
     }
 )
 """What the question protects."""
+
+
+def remember(searcher: Searcher) -> Searcher:
+    """Return a searcher that searches a step for a pattern once per waived question."""
+    known: dict[tuple[object, ...], tuple[Found, tuple[Refusal, ...]]] = {}
+
+    def search(step: int, pattern: str, waived: Refusal | None) -> tuple[Found, tuple[Refusal, ...]]:
+        question = None if waived is None else (waived.entry, waived.kind, waived.what)
+        key = (step, pattern, question)
+        if key not in known:
+            known[key] = searcher(step, pattern, waived)
+        return known[key]
+
+    return search
 
 
 def what_if(step: Step, rule: RuleDescription, miss: MatchRefused, searcher: Searcher | None) -> WhatIf:
@@ -42,18 +56,27 @@ def what_if(step: Step, rule: RuleDescription, miss: MatchRefused, searcher: Sea
         unasked = LOADED
     if unasked or searcher is None:
         return WhatIf(refusal, unasked)
-    is_declined = refusal.kind is RefusalKind.DECLINED
-    found, stopped = searcher(step.index, refusal.pattern, None if is_declined else refusal)
     kept = tuple(match.nodes for match in step.matches if match.rule == rule.pattern)
-    usual = set(kept if is_declined or not rule.guarded else searcher(step.index, refusal.pattern, None)[0])
+    matched, _ = searcher(step.index, refusal.pattern, None)
+    if refusal.kind is RefusalKind.DECLINED:
+        accepted = _declined_roots(step, refusal)
+        matches = tuple(nodes for nodes in matched if nodes[0] in accepted)
+        return WhatIf(refusal, "", len(kept), matches, len(list(_applicable(step, matches))))
+    found, stopped = searcher(step.index, refusal.pattern, refusal)
+    usual = set(matched)
     matches = tuple(nodes for nodes in found if nodes not in usual)
     later = next((one for one in stopped if one.root == refusal.root), None)
-    notes = (
-        [LOST[refusal.kind].format(node=refusal.node, what=refusal.what)] if refusal.kind in LOST and matches else []
-    )
-    if rule.guarded and not is_declined and matches:
+    notes = [LOST[refusal.kind].format(what=refusal.what)] if refusal.kind in LOST and matches else []
+    if rule.guarded and matches:
         notes.append("the rule may still decline")
     return WhatIf(refusal, "", len(kept), matches, len(list(_applicable(step, matches))), later, tuple(notes))
+
+
+def _declined_roots(step: Step, refusal: Refusal) -> set[int]:
+    """The roots of the matches of a rule that were declined for the same reason."""
+    question = (refusal.pattern, refusal.kind, refusal.found)
+    declined = (miss.refusal for miss in step.refusals if not miss.parameter_path)
+    return {one.root for one in declined if (one.pattern, one.kind, one.found) == question}
 
 
 def _applicable(step: Step, matches: Sequence[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:

@@ -3,9 +3,9 @@
 They are added to a picture, because a trace that was loaded from a file has no layers to search.
 """
 
-from explorer.trace import MatchRefused, WhatIf
+from explorer.trace import MatchRefused
 from explorer.views.hulls import stops_of
-from explorer.views.index import TraceIndex, cached
+from explorer.views.index import TraceIndex
 from widgets.schema import PictureView, WhatIfView
 
 MAX_MARKED = 500
@@ -26,18 +26,8 @@ def add_what_ifs(index: TraceIndex, view: PictureView, near_misses: str | None =
             hull["lens"]["what_if"] = _what_if(index, view["step"], first)
 
 
-@cached
-def _answers(index: TraceIndex, step: int) -> dict[tuple[object, ...], WhatIf]:
-    """Return the answers of a step that are known, by the question that was refused."""
-    return {}
-
-
 def _what_if(index: TraceIndex, step: int, miss: MatchRefused) -> WhatIfView:
-    refusal, known = miss.refusal, _answers(index, step)
-    question = (refusal.pattern, refusal.entry, refusal.kind, refusal.what, miss.parameter_path)
-    if question not in known:
-        known[question] = index.trace.what_if(miss, step)
-    answer = known[question]
+    answer = index.trace.what_if(miss, step)
     marked = answer.matches[:MAX_MARKED]
     cut = f" The first {MAX_MARKED} are marked." if len(answer.matches) > MAX_MARKED else ""
     return {"text": answer.reason + cut, "matches": [[*nodes] for nodes in marked]}

@@ -233,8 +233,8 @@ def test_a_near_miss_knows_what_the_rule_would_match_without_the_question_that_r
         {
             "text": "Candecomp would match 2 more times (3 in place of 1): "
             "#6 + #5, #7 + #5. "
-            "Only 1 of them could be applied; the others overlap a match. "
-            "The other users of #5 still need it, so it would be computed twice.",
+            "Only one of the two could be applied, because they overlap. "
+            "Other layers read a layer inside the match, so it would be computed twice.",
             "matches": [[6, 5], [7, 5]],
         }
     )
@@ -252,22 +252,55 @@ def test_a_near_miss_knows_what_the_rule_would_match_without_the_question_that_r
             "text": "Candecomp would match once more (2 in place of 1): "
             "#13 + #12. "
             "It overlaps no other match. "
-            "#12 is an output of the circuit, which would be lost.",
+            "An output of the circuit would be lost inside the match.",
             "matches": [[13, 12]],
         }
     )
     assert what_if(index, 3, "has 2") == snapshot(
         {
-            "text": "That cannot be asked: a pattern is a chain, and here it would not be known which input to follow.",
+            "text": "This cannot be answered: a pattern is a chain, and it is unclear which input to follow.",
             "matches": [],
         }
     )
     assert what_if(index, 3, "different type") == snapshot(
         {
-            "text": "That cannot be asked: the rule is made for layers of this type, and computes nothing for another.",
+            "text": "This cannot be answered: "
+            "the rule is made for layers of this type, and computes nothing for another.",
             "matches": [],
         }
     )
+
+
+def test_each_stop_has_the_answer_to_its_own_attempt():
+    index = index_of("near-misses")
+    view = before(index, 3)
+    add_what_ifs(index, view)
+    found = [one for one in lenses(view, "near-miss") if one["rule"] == "Mixing" and "arity" in one.get("sign", "")]
+    roots = [one["attempts"][0]["cells"][0] for one in found]
+    assert len(set(roots)) > 1
+    for root, one in zip(roots, found, strict=True):
+        assert "what_if" in one
+        assert f"The attempt at #{root} would stop at a later question" in one["what_if"]["text"]
+
+
+def test_a_match_that_is_switched_off_is_gained_only_if_it_is_asked_about():
+    trace = explorer.record(gallery.load_named("near-misses"), TorchCompiler(skip=("Candecomp@10",)))
+    misses = [miss for miss in trace.step(3).refusals if miss.refusal.pattern == "Candecomp"]
+    gained = {miss.refusal.root: trace.what_if(miss, 3).matches for miss in misses}
+    assert gained == snapshot(
+        {4: (), 6: ((6, 5), (7, 5)), 7: ((6, 5), (7, 5)), 8: (), 11: (), 13: ((13, 12),), 10: ((10, 9),)}
+    )
+
+
+def test_only_matches_that_were_declined_for_the_same_reason_are_gained():
+    options = TorchCompiler(skip=("CategoricalLogSoftmax@0", "CategoricalLogSoftmax@1"))
+    trace = explorer.record(gallery.load_named("near-misses"), options)
+    step = trace.step(3)
+    first, *others = [miss for miss in step.refusals if miss.refusal.pattern == "CategoricalLogSoftmax"]
+    assert trace.what_if(first, step).matches == snapshot(((0,), (1,)))
+    other = replace(others[0], refusal=replace(others[0].refusal, found="the axes differ"))
+    cut = tuple(replace(one, refusals=(first, other)) if one.index == 3 else one for one in trace.steps)
+    assert replace(trace, steps=cut).what_if(other, 3).matches == snapshot(((1,),))
 
 
 def test_a_loaded_trace_says_why_it_cannot_be_asked(tmp_path):
@@ -276,7 +309,7 @@ def test_a_loaded_trace_says_why_it_cannot_be_asked(tmp_path):
     index = TraceIndex(Trace.load(tmp_path / "t.json.gz"))
     assert what_if(index, 3, "feeds 2") == snapshot(
         {
-            "text": "That cannot be asked: the trace was loaded from a file; compile its circuit again to ask.",
+            "text": "This cannot be answered: the trace was loaded from a file; compile its circuit again to ask.",
             "matches": [],
         }
     )
