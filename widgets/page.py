@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from widgets.schema import EmbeddedView, Mode, RecordingView
 from widgets.static import BARS, GRAPH, PAGE, QUESTION
+from widgets.theme import CLOSEUPS
 
 RECORDED_MODES: tuple[Mode, ...] = ("diff", "before", "after")
 """The modes recorded for a page; it composes side by side itself."""
@@ -32,13 +33,13 @@ try {
     try { history[change](null, "", hash); } catch { /* forbidden by some hosts */ }
   };
   const { hash, search } = location;
-  const model = recordingModel(recording, { hash, search, keep, height: "calc(100vh - 3.6rem)" });
+  const model = recordingModel(recording, { hash, search, closeups, keep, height: "calc(100vh - 3.6rem)" });
   addEventListener("popstate", () => {
     leaps = true;
-    follow(model, recordingModel(recording, { hash: location.hash, search }));
+    follow(model, recordingModel(recording, { hash: location.hash, search, closeups }));
     leaps = false;
   });
-  const problem = problemOf(recording, hash);
+  const problem = problemOf(recording, hash, closeups);
   if (problem) el.before(Object.assign(document.createElement("p"), { role: "status", textContent: problem }));
   globalThis.circuitExplorer = { model, close: render({ model, el }) };
 } catch (error) {
@@ -70,7 +71,8 @@ h1{font-size:1.05rem;line-height:2.4rem;margin:0;white-space:nowrap;overflow:hid
 
 def page_html(recording: RecordingView) -> str:
     """Return the page: the drawing code, the recording and a small model that answers from it, in one module."""
-    module = "\n".join([GRAPH.read_text(encoding="utf-8"), PAGE.read_text(encoding="utf-8"), START])
+    closeups = f"const closeups = {json.dumps(list(CLOSEUPS))};"
+    module = "\n".join([GRAPH.read_text(encoding="utf-8"), PAGE.read_text(encoding="utf-8"), closeups, START])
     steps = "".join(
         f"<li>{html.escape(step['title'])}: {html.escape(step['summary'])}</li>" for step in recording["steps"]
     )

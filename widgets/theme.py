@@ -91,6 +91,8 @@ MATCHED: str = _TABLE["matched"]
 """The sign of a box that is part of a match."""
 LANES: Mapping[str, Lane] = MappingProxyType({name: Lane(**lane) for name, lane in _TABLE["lanes"].items()})
 """In the order in which they are shown."""
+CLOSEUPS: Mapping[str, str] = MappingProxyType(_TABLE["closeup"])
+"""The parts of the close-up, in the order of their buttons, and the words on those: the first is shown at first."""
 TONES: Mapping[str, Tone] = MappingProxyType({name: Tone(**tone) for name, tone in _TABLE["tones"].items()})
 
 

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from widgets.theme import CLOSEUPS
+
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
@@ -9,7 +11,10 @@ if TYPE_CHECKING:
 def look_closer(page: "Page", view: "Locator") -> None:
     """Drive them at step 3 of digits, where a plate is selected and a picture has the focus."""
     panel = view.locator(".ce-closeup")
-    panel.get_by_role("button", name="Code", exact=True).click()
+    for name in CLOSEUPS.values():
+        part = panel.get_by_role("button", name=name, exact=True)
+        part.click()
+        page.wait_for_function("button => button.getAttribute('aria-pressed') === 'true'", arg=part.element_handle())
     panel.get_by_text("CPT").first.wait_for()
     view.locator(".ce-box.ce-selected").first.focus()
     page.keyboard.press("]")

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { FIRST, PARTS } from "../../widgets/js/closeup/names.js";
 import { readCloseup } from "../../widgets/js/closeup/reading.js";
 import { layStrips, linesPath, nameOf, readsOf, slicesPath, sourceName } from "../../widgets/js/closeup/strips.js";
 import { readValues, valueOf } from "../../widgets/js/closeup/values_reading.js";
@@ -81,6 +82,20 @@ test("selecting a plate opens its close-up, and the index table is one switch aw
   root.button("Index table").dispatch("click");
   assert.match(panel.textContent, /#3\[0\]#2\[0\]#1\[0\]#3\[1\]#1\[1\]#2\[1\]/);
   close();
+});
+
+test("each part of the close-up has a button, and a link reopens it", async () => {
+  assert.deepEqual(Object.values(PARTS), ["Memory", "Index table", "Parameters", "Values", "Code"]);
+  assert.equal(FIRST, "memory");
+  for (const [part, words] of Object.entries(PARTS)) {
+    const { root, model, close } = open({ selection: ["sum"], details: details() });
+    root.button(words).dispatch("click");
+    assert.equal(model.get("view").closeup, part);
+    close();
+    const linked = open({ selection: ["sum"], details: details(), view: { closeup: part } });
+    assert.equal(linked.root.button(words).getAttribute("aria-pressed"), "true");
+    linked.close();
+  }
 });
 
 test("a row of the index table lights its cell in the picture, and a cell lights its row", async () => {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
 import { test } from "node:test";
 
+import { PARTS } from "../../widgets/js/closeup/names.js";
 import bars from "../../widgets/js/bars.js";
 import view from "../../widgets/js/graph.js";
 import { follow, problemOf, readRecording, recordingModel, showEmbedded } from "../../widgets/js/page.js";
@@ -9,6 +10,7 @@ import question from "../../widgets/js/question.js";
 import { newDocument, settled } from "./dom.mjs";
 import { fused, picture, places, step } from "./samples.mjs";
 
+const CLOSEUPS = Object.keys(PARTS);
 const base64 = (bytes) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
 
 const recording = () => ({
@@ -204,7 +206,7 @@ test("the hash holds the match in the rule lens and the part of the close-up; on
   const kept = [];
   const keep = (hash, adds) => kept.push([hash, adds]);
   const hash = "#step=2&mode=diff&hull=hull-1&match=2&closeup=code&box=cpt";
-  const model = recordingModel(recording(), { hash, keep });
+  const model = recordingModel(recording(), { hash, keep, closeups: CLOSEUPS });
   const { hull, match, closeup } = model.get("view");
   assert.deepEqual([hull, match, closeup, model.get("selection")], ["hull-1", 2, "code", ["cpt"]]);
   assert.deepEqual(kept, [[hash, false]]);
@@ -217,12 +219,13 @@ test("the hash holds the match in the rule lens and the part of the close-up; on
   assert.deepEqual(change("view", view), [hash.replace("match=2", "match=3"), false]);
   assert.deepEqual(change("view", { ...view, hull: "", match: 0 }), ["#step=2&mode=diff&closeup=code&box=cpt", true]);
   assert.deepEqual(change("step", 0), ["#step=0&mode=diff&closeup=code&box=cpt", true]);
-  follow(model, recordingModel(recording(), { hash }));
+  follow(model, recordingModel(recording(), { hash, closeups: CLOSEUPS }));
   assert.deepEqual([model.get("step"), model.get("view").hull, model.get("view").match], [2, "hull-1", 2]);
 });
 
 test("what a link says that cannot be read is named", () => {
-  const problem = (hash) => problemOf(recording(), hash);
-  assert.equal(problem("#step=2&mode=side&box=x&utm=1&closeup=values"), "");
+  const problem = (hash) => problemOf(recording(), hash, CLOSEUPS);
+  for (const part of CLOSEUPS) assert.equal(problem(`#step=2&mode=side&box=x&utm=1&closeup=${part}`), "");
+  assert.equal(problem("#closeup=dust"), "Not understood in the link: closeup=dust.");
   assert.equal(problem("#step=9&mode=odd"), "Not understood in the link: step=9, mode=odd.");
 });

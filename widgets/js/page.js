@@ -89,22 +89,21 @@ export function plainModel(values, answer = () => ({})) {
   };
 }
 
-/** The parts of the close-up, and what a link says of the match in the rule lens and of the close-up. */
-const CLOSEUPS = ["memory", "parameters", "values", "code"];
+/** What a link says of the match in the rule lens and of the close-up. */
 const CLOSER = ["hull", "match", "closeup"];
 
 /**
  * What of a link is not understood, in a sentence; empty if all is.
- * @param {Recording} recording @param {string} hash
+ * @param {Recording} recording @param {string} hash @param {string[]} closeups the parts of the close-up
  */
-export function problemOf(recording, hash) {
+export function problemOf(recording, hash, closeups) {
   const steps = recording.steps.length;
   /** @type {Record<string, (value: string) => boolean>} */
   const fits = {
     step: (value) => /^\d+$/.test(value) && Number(value) < steps,
     match: (value) => /^\d+$/.test(value),
     mode: (value) => value === "side" || Object.keys(recording.pictures).some((key) => key.split("/")[1] === value),
-    closeup: (value) => CLOSEUPS.includes(value),
+    closeup: (value) => closeups.includes(value),
   };
   const wrong = [...new URLSearchParams(hash.replace(/^#/, ""))].filter(
     ([name, value]) => fits[name]?.(value) === false,
@@ -119,9 +118,10 @@ export function follow(model, linked) {
 }
 
 /**
- * The model of a graph. The choices are what was recorded, unless `options` sets them; `start` is the initial state.
+ * The model of a graph. The choices are what was recorded, unless `options` sets them; `start` is the initial state;
+ * `closeups` are the parts of the close-up that a link may name.
  * @param {Recording} recording
- * @param {{hash?: string, search?: string, keep?: (hash: string, adds: boolean) => void, height?: string, options?: Record<string, any>,
+ * @param {{hash?: string, search?: string, closeups?: string[], keep?: (hash: string, adds: boolean) => void, height?: string, options?: Record<string, any>,
  *   start?: Record<string, any>, details?: string}} [page]
  * @returns {RecordingModel}
  */
@@ -142,7 +142,7 @@ export function recordingModel(recording, page = {}) {
     mode: modes.includes(mode) ? mode : modes[0] || "diff",
     hull: asked.get("hull") || "",
     match: parseInt(asked.get("match") || "0", 10) || 0,
-    closeup: CLOSEUPS.includes(asked.get("closeup") || "") ? asked.get("closeup") : "",
+    closeup: page.closeups?.includes(asked.get("closeup") || "") ? asked.get("closeup") : "",
     colour_by: first.colour_by,
     group_by: first.group_by,
   };

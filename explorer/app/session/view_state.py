@@ -14,6 +14,7 @@ from explorer.errors import CircuitError, ValueRangeError, check_name
 from explorer.options import CompilerOptions
 from explorer.views import ALL_MODES, COLOURS, GROUPINGS, SLIDES, SlidesName
 from widgets.schema import ColourBy, GroupBy, Mode
+from widgets.theme import CLOSEUPS
 
 OTHER = "vs."
 STEPS: SlidesName = "steps"
@@ -41,13 +42,12 @@ class DisplayOptions:
     slides: SlidesName = ""
 
 
-CLOSEUPS = ("memory", "parameters", "values", "code")
-"""The parts of the close-up; an empty name is the first."""
-
-
 @dataclass(frozen=True, slots=True)
 class CloserLook:
-    """What is looked at: a match in the rule lens, by its hull and its number there, and a part of the close-up."""
+    """What is looked at: a match in the rule lens, by its hull and its number there, and a part of the close-up.
+
+    An empty part is the first.
+    """
 
     hull: str = ""
     match: int = 0

@@ -13,6 +13,7 @@ from explorer.app.session.session import Session
 from explorer.app.session.view_state import DisplayOptions, ViewState
 from explorer.errors import ShapeError, UnknownNameError
 from explorer.views import SHOW_ALL, SHOW_MISSES
+from widgets.theme import CLOSEUPS
 
 
 class Host:
@@ -237,6 +238,9 @@ def test_parameters_are_added_to_the_details_while_the_close_up_shows_them(linke
     host.reader({"view": {**host.view, "closeup": "parameters", "slice": 3}})
     assert [sheet["shape"] for sheet in host.details["closeup"]["parameters"]["sheets"]] == ["16×16"] * 2
     assert host.details["closeup"]["parameters"]["slice"] == 3
+    for part in CLOSEUPS:
+        host.reader({"view": {**host.view, "closeup": part}})
+        assert session.state.closer.closeup == part
 
 
 def test_a_key_that_shows_the_state_before_and_a_match_there_shows_both_at_once(

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from explorer.app.session.view_state import (
-    CLOSEUPS,
     MAX_FORM_LENGTH,
     MAX_FORMS,
     MAX_LENGTH,
@@ -22,6 +21,7 @@ from explorer.app.session.view_state import (
 from explorer.errors import CircuitError, UnknownNameError, ValueRangeError, check_name
 from explorer.options import PRESETS, CompilerOptions
 from explorer.views import COLOURS, GROUPINGS, MODES, SLIDES
+from widgets.theme import CLOSEUPS
 
 texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
 names = st.lists(texts, max_size=3).map(tuple)
@@ -164,6 +164,10 @@ def test_a_link_reopens_the_rule_lens_and_the_part_of_the_close_up() -> None:
     assert state.closer == CloserLook("hull-2", 4, "values")
     with pytest.raises(UnknownNameError, match="no part of the close-up named 'dust'"):
         view_state_of_query("closeup=dust")
+    assert tuple(CLOSEUPS) == ("memory", "table", "parameters", "values", "code")
+    for part in CLOSEUPS:
+        place = ViewState(closer=CloserLook(closeup=part))
+        assert view_state_of_query(place.query()) == place
 
 
 def test_long_links_are_refused() -> None:

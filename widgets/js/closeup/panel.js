@@ -5,6 +5,7 @@ import { makeSplit } from "../shared/splitting.js";
 import { closeupOf, inspectedBox, isCloseupAwaited } from "../parts/state.js";
 import { STYLE as CODE, codePanel } from "./code.js";
 import { memoryDrawing, memoryTable } from "./memory.js";
+import { PARTS } from "./names.js";
 import { STYLE as PARAMETERS, parametersPanel } from "./parameters.js";
 import { STYLE as VALUES, valuesPanel } from "./values.js";
 
@@ -17,13 +18,6 @@ import { STYLE as VALUES, valuesPanel } from "./values.js";
 const MARGIN = 26;
 /** What the pointer changes; the rest of the close-up stays. */
 const POINTED = new Set(["hover", "cell", "slice"]);
-const PARTS = [
-  { name: "memory", words: "Memory" },
-  { name: "table", words: "Index table" },
-  { name: "parameters", words: "Parameters" },
-  { name: "values", words: "Values" },
-  { name: "code", words: "Code" },
-];
 
 /** @param {any} element */
 const nameOf = (element) => element.getAttribute("aria-label") || element.textContent;
@@ -35,7 +29,7 @@ const nameOf = (element) => element.getAttribute("aria-label") || element.textCo
 export function makeCloseup(ui, { state }, actions) {
   const { make, h, button, textButton, guard } = ui;
   const title = h("h2");
-  const choose = PARTS.map(({ name, words }) => textButton(words, () => actions.choose(name)));
+  const choose = Object.entries(PARTS).map(([name, words]) => textButton(words, () => actions.choose(name)));
   const choices = h("div", { class: "ce-group", role: "group", "aria-label": "Parts of the close-up" }, choose);
   const sentence = h("p", { class: "ce-closeup-sentence" });
   const body = h("div", { class: "ce-closeup-body" });
@@ -152,7 +146,9 @@ export function makeCloseup(ui, { state }, actions) {
       toggle.setAttribute("aria-expanded", String(open));
       body.hidden = sentence.hidden = split.element.hidden = !open;
       element.setAttribute("class", open ? "ce-closeup ce-open" : "ce-closeup");
-      PARTS.forEach(({ name }, at) => choose[at].setAttribute("aria-pressed", String(open && state.closeup === name)));
+      for (const [at, name] of Object.keys(PARTS).entries()) {
+        choose[at].setAttribute("aria-pressed", String(open && state.closeup === name));
+      }
       if (open) drawBody(closeup);
       return undefined;
     },

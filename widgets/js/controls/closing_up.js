@@ -1,10 +1,8 @@
 /** What the user does in the close-up: switching between its parts, picking an input, running one of their own. */
 
 import { text } from "../shared/reading.js";
+import { FIRST } from "../closeup/names.js";
 import { readValues } from "../closeup/values_reading.js";
-
-/** The part of the close-up that is shown at first. */
-const FIRST = "memory";
 
 /**
  * @param {import("../parts/state.js").Store} store @param {import("./saving.js").Saving} saving

@@ -1,5 +1,6 @@
 /** What a view of pictures shows and what the user did: the state that its parts draw, and facts derived from it. */
 
+import { FIRST } from "../closeup/names.js";
 import { text } from "../shared/reading.js";
 
 /**
@@ -75,7 +76,7 @@ export const initialState = (palette) => ({
   showAllRows: false,
   showHelp: false,
   showSide: false,
-  closeup: "memory",
+  closeup: FIRST,
   values: null,
   run: 0,
   running: false,
