@@ -7,7 +7,7 @@ import { layStrips, linesPath, nameOf, readsOf, slicesPath, sourceName } from ".
 import { readValues, valueOf } from "../../widgets/js/closeup/values_reading.js";
 import { paintPad } from "../../widgets/js/closeup/pad.js";
 import { maker } from "../../widgets/js/shared/elements.js";
-import { newDocument } from "./dom.mjs";
+import { newDocument, stopTime } from "./dom.mjs";
 import { open } from "./graph.mjs";
 
 const strip = (node, count) => ({
@@ -172,6 +172,20 @@ test("the host is asked for values once, and the reader picks an input or runs t
   const runs = [...VALUES.runs, { ...VALUES.runs[0], label: "yours", same: "The output is −5." }];
   await model.put({ values: JSON.stringify({ ...VALUES, runs }) });
   assert.match(panel.textContent, /The output is −5\./);
+  close();
+});
+
+test("a link to the values asks for them once the close-up is there, not before", async (context) => {
+  const pass = stopTime(context);
+  const { model, close } = open({ view: { closeup: "values" } });
+  await pass(30);
+  assert.notEqual(model.get("request")?.name, "values");
+  await model.put({ selection: ["sum"], details: details() });
+  await pass(30);
+  assert.deepEqual(model.get("request"), { name: "values", n: 1 });
+  await model.put({ details: details({ title: "Sum again" }) });
+  await pass(30);
+  assert.equal(model.get("request").n, 1);
   close();
 });
 

@@ -18,6 +18,7 @@ import { makeCloseup } from "./closeup/panel.js";
 import { makeAhead } from "./controls/ahead.js";
 import { makeCamera } from "./controls/camera.js";
 import { makeClosingUp } from "./controls/closing_up.js";
+import { makeAsking } from "./controls/asking.js";
 import { makeDockingClock } from "./controls/docking.js";
 import { makeCopying } from "./controls/copying.js";
 import { makeGuessing } from "./controls/guessing.js";
@@ -238,6 +239,7 @@ function render({ model, el }) {
     lens,
     inspector,
     makeDockingClock(ui, store),
+    makeAsking(ui, store, closingUp),
     closeup,
     table,
     help,

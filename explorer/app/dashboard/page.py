@@ -50,11 +50,12 @@ class Dashboard:
         document = pn.state.curdoc
         self.is_loaded = self._following = self._is_link_due = self._is_writing = False
         self._address, self._shown = "", state
-        self.messages = Messages(cancel=lambda: self.workspace.background.cancel())
+        self.messages = Messages(cancel=lambda: self.workspace.cancel())
         session = Session(opened or open_state(library, state), state)
         self._deliver = partial(deliver, document)
         self.workspace = Workspace(session, library, self._deliver, self._show_job)
         self.workspace.show_message, self.workspace.clear_message = self.messages.show, self.messages.clear
+        self.workspace.show_progress = self.messages.show_job
         self.browser = BrowserHost()
         self.workspace.copy = self.browser.put_on_clipboard
         self.graph = GraphPane(options={**graph_options(""), "main": True})
@@ -68,7 +69,7 @@ class Dashboard:
         requests = {
             "why-not": partial(self.drawer.open, "why-not"),
             "timing": self.workspace.measuring.start_everything,
-            "cancel": self.workspace.background.cancel,
+            "cancel": self.workspace.cancel,
             RUN_MORE: self._run_more,
             "values": lambda: run_inputs(self.workspace, self.link.painted),
         }
@@ -134,7 +135,7 @@ class Dashboard:
 
     def close(self) -> None:
         """Cancel the work of a closed page, and free its traces."""
-        self.workspace.background.cancel()
+        self.workspace.cancel()
         self.workspace.quiet_background.cancel()
         self.ahead.close()
         for session in (self.workspace.session, self.workspace.other):

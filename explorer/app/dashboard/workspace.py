@@ -34,12 +34,16 @@ class Workspace:
         self.background = Background(deliver, show_job)
         self.quiet_background = Background(deliver, show_nothing)
         """For work that nobody waits for."""
+        self.inputs_background = Background(deliver, self._show_inputs)
+        """For the inputs of the close-up: they run while a trace is opened, and neither ends the other."""
         self.other: Session | None = None
         """The session of the trace that is compared with."""
         self.devices: tuple[str, ...] = (CPU,)
         """The devices to time."""
         self.show_message: ShowMessage = lambda text, tone, report: None
         self.clear_message: Callable[[], None] = lambda: None
+        self.show_progress: Callable[[Job | None], None] = show_nothing
+        """Shows the progress of a job, and nothing else: the end of a job of `background` has further effects."""
         self.copy: Callable[[str], None] = lambda text: None
         self.open_tool: Callable[[str], None] = lambda name: None
         self.measuring = Measuring(self)
@@ -127,6 +131,16 @@ class Workspace:
         self._opening = self.background.start(
             title, lambda job: open_state(self.library, state, job.on_event), on_open, on_error
         )
+
+    def cancel(self) -> None:
+        """Cancel the work that the reader waits for."""
+        self.background.cancel()
+        self.inputs_background.cancel()
+
+    def _show_inputs(self, job: Job | None) -> None:
+        """Show the run of the inputs, unless another job is shown."""
+        if self.background.job is None:
+            self.show_progress(job)
 
     def stop_opening(self) -> None:
         """Cancel the opening of a trace, but no other work."""

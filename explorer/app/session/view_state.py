@@ -118,6 +118,13 @@ def readable_state(query: str, check: Callable[[ViewState], object] = lambda sta
         pairs = _pairs_of(query)
     except CircuitError as error:
         return ViewState(), f"The link cannot be read: {error}."
+    try:
+        state = _state_of(pairs)
+        check(state)
+    except CircuitError:
+        pass  # which names cannot be read is found below, one after the other
+    else:
+        return state, ""
     groups: dict[str, list[tuple[str, str]]] = {}
     for name, value in pairs:
         groups.setdefault(name.replace("replacement", "form"), []).append((name, value))

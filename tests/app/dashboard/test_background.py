@@ -93,7 +93,7 @@ class Asked:
     """A workspace whose reader has asked for values; `answers` are the reasons why there are none."""
 
     def __init__(self, host: Host) -> None:
-        self.background, self.answers = host.background, list[str]()
+        self.inputs_background, self.answers = host.background, list[str]()
         opened = SimpleNamespace(trace=None)
         self.session = SimpleNamespace(opened=opened, values=None, show_values=self._note)
 

@@ -1,6 +1,7 @@
 """Back and Forward, without a browser: what each action writes into the address, and what an address opens."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from queue import Queue
 
@@ -39,7 +40,8 @@ class Page:
     def work(self) -> list[tuple[str, bool]]:
         """Do the work that waits; return what was written since the last time."""
         workspace = self.made.workspace
-        while workspace.background.job or workspace.quiet_background.job or not self.delivered.empty():
+        jobs = (workspace.background, workspace.quiet_background, workspace.inputs_background)
+        while any(one.job for one in jobs) or not self.delivered.empty():
             self.delivered.get(timeout=20)()
         written, self.written[:] = list(self.written), []
         return written
@@ -205,3 +207,21 @@ def test_a_bad_word_in_a_link_keeps_the_rest() -> None:
     state, problem = dashboard.read_link(query, ViewState())
     assert (state.circuit, state.step, state.options) == ("conflict", 3, CompilerOptions())
     assert problem.startswith("Not understood in the link: ")
+
+
+def test_a_run_of_the_inputs_keeps_the_comparison_that_is_opened_or_about_to_be(opened: Callable[[str], Page]) -> None:
+    page = opened(f"{CONFLICT}&closeup=values")
+    workspace, other = page.made.workspace, ViewState(circuit="conflict", options=CompilerOptions(fold=False))
+    for is_first in (True, False):
+        page.session.state = replace(page.session.state, other=other)
+        if is_first:  # a page that has just loaded: nothing is opened yet
+            page.made.graph.request = {"name": "values", "n": 1}
+            while workspace.inputs_background.job:
+                page.delivered.get(timeout=20)()
+        workspace.open_other(other)
+        page.made.graph.request = {"name": "values", "n": 2 + is_first}
+        page.work()
+        assert workspace.other is not None
+        assert page.session.values is not None
+        assert not page.session.values["missing"]
+        workspace.show_other(None)

@@ -29,7 +29,6 @@ export function makeClosingUp(store, { request, setView }) {
       const closeup = part || FIRST;
       if (closeup === state.closeup) return;
       store.set({ closeup });
-      if (closeup === "values" && !state.values && !state.running) ask();
     },
     /** @param {number} run */
     pick(run) {

@@ -58,7 +58,7 @@ def run_inputs(workspace: Workspace, painted: Sequence[float]) -> None:
         workspace.show_error(error)
         show(no_values(f"The inputs could not be run: {error}", can_run=True))
 
-    workspace.background.start(
+    workspace.inputs_background.start(
         "Running inputs",
         lambda job: run_values(TraceIndex(opened.trace), painted, paints=True),
         show,
