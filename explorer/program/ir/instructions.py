@@ -1,0 +1,188 @@
+"""The instructions of a program, and the weights that they read and write.
+
+A weight, an allocation and a view define a value, which has the number of what defines it. All other instructions read
+and write values.
+"""
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+import torch
+
+from explorer.program.ir.types import BufferType
+from explorer.tensor.ir.ops import Op
+from explorer.tensor.ir.variables import NOWHERE, SourceLocation
+
+
+class OperandKind(Enum):
+    """What an instruction does with a value."""
+
+    IN = "in"
+    INOUT = "inout"
+    OUT = "out"
+
+
+class Role(Enum):
+    """What a weight is to a program."""
+
+    INPUT = "input"
+    WEIGHT = "weight"
+    """A parameter or buffer that the program might write."""
+    CONSTANT = "constant"
+    """A parameter or buffer that the program only reads."""
+    OUTPUT = "output"
+
+
+class Way(Enum):
+    """How an operator of PyTorch writes its results into memory that was planned for it."""
+
+    OUT = "out"
+    """By its `out=` overload."""
+    COPIED = "copied"
+    """It has no such overload, or none that computes in place: it allocates its results, which are then copied."""
+    ITSELF = "itself"
+    """It overwrites its own inputs, and its results are these."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """Memory that lives longer than a call: an input, a parameter or buffer, or an output."""
+
+    id: int
+    name: str
+    role: Role
+    type: BufferType
+    is_trainable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Alloc:
+    """Reserve memory for a value."""
+
+    id: int
+    type: BufferType
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Another view of the memory of a value: its elements begin `offset_bytes` after those of `source`.
+
+    `label` is the operator that made it.
+    """
+
+    id: int
+    source: int
+    type: BufferType
+    offset_bytes: int = 0
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A Python number as an operand; `dtype` is the one in which it acts."""
+
+    value: complex
+    dtype: torch.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Apply an operator. `inputs` are its tensors in the order of its slots; a result that is no tensor has no value."""
+
+    id: int
+    op: Op
+    inputs: tuple[int | Number, ...]
+    outputs: tuple[int | None, ...]
+    way: Way = Way.OUT
+    location: SourceLocation = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Copy the elements of a value into another one of the same shape."""
+
+    id: int
+    source: int
+    dest: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """Elementwise calls on equally many elements, run one after the other as one kernel."""
+
+    id: int
+    calls: tuple[Call, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Dealloc:
+    """Free the memory of an allocation."""
+
+    id: int
+    buffer: int
+
+
+Instruction = Alloc | View | Call | Copy | Stack | Dealloc
+Definition = Weight | Alloc | View
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A value that an instruction reads, writes, or both."""
+
+    value: int
+    kind: OperandKind
+    name: str
+
+
+def reads(instruction: Instruction) -> tuple[int, ...]:
+    """The values whose elements an instruction reads, in order; a value that is read twice occurs twice."""
+    match instruction:
+        case Call():
+            return tuple(value for value in instruction.inputs if isinstance(value, int))
+        case Copy():
+            return (instruction.source,)
+        case Stack():
+            return tuple(value for call in instruction.calls for value in reads(call))
+        case _:
+            return ()
+
+
+def writes(instruction: Instruction) -> tuple[int, ...]:
+    """The values whose elements an instruction writes, in order."""
+    match instruction:
+        case Call():
+            return tuple(value for value in instruction.outputs if value is not None)
+        case Copy():
+            return (instruction.dest,)
+        case Stack():
+            return tuple(dict.fromkeys(value for call in instruction.calls for value in writes(call)))
+        case _:
+            return ()
+
+
+def operands(instruction: Instruction) -> tuple[Operand, ...]:
+    """The operands of an instruction; a value that is read and written is one operand `inout`."""
+    found: dict[int, Operand] = {}
+    written = writes(instruction)
+    for value, name in zip(reads(instruction), _names(instruction), strict=True):
+        kind = OperandKind.INOUT if value in written else OperandKind.IN
+        found.setdefault(value, Operand(value, kind, name))
+    for position, value in enumerate(written):
+        name = "out" if len(written) == 1 else f"out{position}"
+        found.setdefault(value, Operand(value, OperandKind.OUT, name))
+    return tuple(found.values())
+
+
+def _names(instruction: Instruction) -> list[str]:
+    """For each value that is read the name of the argument."""
+    match instruction:
+        case Call():
+            named = zip(instruction.op.input_names(), instruction.inputs, strict=True)
+            return [name for name, value in named if isinstance(value, int)]
+        case Copy():
+            return ["source"]
+        case Stack():
+            return [name for call in instruction.calls for name in _names(call)]
+        case _:
+            return []

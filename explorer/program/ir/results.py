@@ -1,0 +1,75 @@
+"""What an operator returns, found by running it on fake tensors: types with strides, and which results are views."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import torch
+
+from explorer.errors import OperatorError
+from explorer.program.ir.instructions import Number
+from explorer.program.ir.types import BufferType
+from explorer.tensor.ir.aliasing import destroyed_inputs
+from explorer.tensor.ir.fakes import on_fakes
+from explorer.tensor.ir.numbers import PythonNumber
+from explorer.tensor.ir.ops import Op
+from explorer.tensor.ir.schemas import KERNEL_ERRORS
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A tensor that an operator returns; `source` is the position of the input whose memory it is in, or None.
+
+    `offset_bytes` lie between the first element of that input and its own first one.
+    """
+
+    type: BufferType
+    source: int | None = None
+    offset_bytes: int = 0
+
+
+@lru_cache(maxsize=100_000)
+def results_of(op: Op, inputs: tuple[BufferType | Number, ...]) -> tuple[Result | None, ...]:
+    """The results of an operator for inputs of these types; None for a result that is no tensor.
+
+    Raises: OperatorError if PyTorch refuses the inputs, or the shape of a result depends on numbers.
+    """
+    destroyed = destroyed_inputs(op)
+    devices = [kind.device for kind in inputs if isinstance(kind, BufferType)]
+    try:
+        with on_fakes():
+            tensors = [_fake(kind) for kind in inputs]
+            memory = [tensor.untyped_storage()._cdata for tensor in tensors]
+            found: list[Result | None] = []
+            for value in op.run(tensors):
+                if not isinstance(value, torch.Tensor):
+                    found.append(None)
+                    continue
+                source = _source(value, tensors, memory, destroyed)
+                offset = int(value.storage_offset()) * value.dtype.itemsize if source is not None else 0
+                found.append(Result(BufferType.of(value, _device(value, devices)), source, offset))
+            return tuple(found)
+    except KERNEL_ERRORS as error:
+        kinds = ", ".join(str(kind) for kind in inputs)
+        raise OperatorError(f"{op.name} has no results of fixed types for ({kinds}): {error}") from error
+
+
+def _fake(kind: BufferType | Number) -> torch.Tensor:
+    if isinstance(kind, Number):
+        return PythonNumber.of(kind.value, kind.dtype)
+    return torch.empty_strided(kind.shape, kind.strides, dtype=kind.dtype, device=kind.device)
+
+
+def _source(value: torch.Tensor, tensors: list[Any], memory: list[int], destroyed: tuple[int, ...]) -> int | None:
+    """The input whose memory a result is in; one that the operator overwrites first."""
+    if value.is_conj() or value.is_neg():  # its numbers are not those in memory
+        return None
+    mine = value.untyped_storage()._cdata
+    order = [*destroyed, *(i for i in range(len(tensors)) if i not in destroyed)]
+    return next((i for i in order if memory[i] == mine), None)
+
+
+def _device(value: torch.Tensor, devices: list[torch.device]) -> torch.device:
+    """The device of a result, with its index where the inputs have one."""
+    alike = (device for device in devices if device.type == value.device.type)
+    return value.device if value.device.index is not None else next(alike, value.device)

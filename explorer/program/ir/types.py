@@ -1,0 +1,81 @@
+"""The type of a value in memory: dtype, shape, strides and device."""
+
+from dataclasses import dataclass
+from math import prod
+
+import torch
+
+from explorer.tensor.graph.interface import same_strides
+from explorer.tensor.ir.types import LETTERS
+
+CPU = torch.device("cpu")
+
+
+@dataclass(frozen=True, slots=True)
+class BufferType:
+    """How the numbers of a tensor lie in memory; strides count elements."""
+
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    device: torch.device = CPU
+
+    @classmethod
+    def of(cls, tensor: torch.Tensor, device: torch.device | None = None) -> "BufferType":
+        """The type of a tensor, real or fake."""
+        strides = tuple(int(stride) for stride in tensor.stride())
+        return cls(tensor.dtype, tuple(int(n) for n in tensor.shape), strides, device or tensor.device)
+
+    @classmethod
+    def contiguous(cls, dtype: torch.dtype, shape: tuple[int, ...], device: torch.device = CPU) -> "BufferType":
+        """The type of a contiguous tensor."""
+        return cls(dtype, shape, contiguous_strides(shape), device)
+
+    @property
+    def size(self) -> int:
+        """The number of its elements."""
+        return prod(self.shape)
+
+    @property
+    def extent(self) -> int:
+        """The number of elements from its first to its last one in memory, both included; 0 if it has none."""
+        if 0 in self.shape:
+            return 0
+        return 1 + sum((n - 1) * stride for n, stride in zip(self.shape, self.strides, strict=True))
+
+    @property
+    def size_bytes(self) -> int:
+        """The bytes from its first to its last element."""
+        return self.extent * self.dtype.itemsize
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether its elements lie in the order of its axes, without gaps."""
+        return same_strides(self.shape, self.strides, contiguous_strides(self.shape))
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether its elements lie without gaps and overlaps, in any order of the axes."""
+        return self.extent == self.size
+
+    def is_same(self, other: "BufferType") -> bool:
+        """Whether the elements of both lie alike; strides of axes of size 1 do not matter."""
+        alike = (self.dtype, self.shape, self.device) == (other.dtype, other.shape, other.device)
+        return alike and same_strides(self.shape, self.strides, other.strides)
+
+    def __str__(self) -> str:
+        name = LETTERS.get(self.dtype, str(self.dtype).removeprefix("torch."))
+        usual = self.strides == contiguous_strides(self.shape)
+        strides = "" if usual else f"{{{','.join(map(str, self.strides))}}}"
+        device = "" if self.device == CPU else f" @{self.device}"
+        return f"{name}[{','.join(map(str, self.shape))}]{strides}{device}"
+
+
+def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides without gaps, the last axis running fastest."""
+    found: list[int] = []
+    step = 1
+    for size in reversed(shape):
+        found.append(step)
+        step *= max(size, 1)
+    return tuple(reversed(found))
