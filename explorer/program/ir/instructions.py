@@ -135,6 +135,11 @@ class Operand:
     name: str
 
 
+def runs(instruction: Instruction) -> bool:
+    """Whether an instruction reads or writes elements: all but those that only name or reserve memory."""
+    return isinstance(instruction, Call | Copy | Stack)
+
+
 def reads(instruction: Instruction) -> tuple[int, ...]:
     """The values whose elements an instruction reads, in order; a value that is read twice occurs twice."""
     match instruction:

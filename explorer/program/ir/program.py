@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from explorer.program.ir.instructions import Alloc, Dealloc, Definition, Instruction, Role, View, Weight, reads, writes
+from explorer.program.ir.instructions import Alloc, Dealloc, Definition, Instruction, Role, View, Weight, reads, runs, writes
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +74,23 @@ class Program:
             for origin in dict.fromkeys(self._origins[value] for value in (*reads(one), *writes(one))):
                 found[origin].append(position)
         return {origin: tuple(positions) for origin, positions in found.items()}
+
+    @cached_property
+    def touches(self) -> Mapping[int, tuple[int, ...]]:
+        """As `uses`, with the positions of the views of that memory."""
+        found = {origin: list(positions) for origin, positions in self.uses.items()}
+        for position, one in enumerate(self.instructions):
+            if isinstance(one, View):
+                found[self._origins[one.id]].append(position)
+        return {origin: tuple(sorted(positions)) for origin, positions in found.items()}
+
+    @cached_property
+    def moments(self) -> tuple[int, ...]:
+        """For each position, and the end, the number of calls, copies and stacks before it."""
+        found = [0]
+        for one in self.instructions:
+            found.append(found[-1] + runs(one))
+        return tuple(found)
 
     def with_role(self, role: Role) -> tuple[Weight, ...]:
         """The weights of a role, in order."""

@@ -1,0 +1,1 @@
+"""When the buffers of a program are alive, and where they lie."""

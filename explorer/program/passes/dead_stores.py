@@ -1,0 +1,38 @@
+"""Stores that nobody reads."""
+
+from collections.abc import Iterator
+
+from explorer.program.editing.edits import Edit
+from explorer.program.ir.instructions import Call, Copy, Role, reads, writes
+from explorer.program.ir.program import Program
+from explorer.program.passes.base import program_pass
+
+
+@program_pass("DSE")
+def eliminate_dead_stores(program: Program, fresh: Iterator[int]) -> Iterator[Edit]:
+    """A call or copy is removed if nothing reads what it writes before that is overwritten or freed.
+
+    It goes backwards and keeps the memory that is read later. A write of a whole buffer ends the need for what was in
+    it before; a write of a part does not. Weights other than inputs are read after the program. Random operators stay:
+    those after them would draw other numbers.
+    """
+    wanted = {weight.id for weight in program.weights if weight.role in (Role.OUTPUT, Role.WEIGHT)}
+    for one in reversed(program.instructions):
+        if not isinstance(one, Call | Copy):
+            wanted |= {program.origin(value) for value in reads(one)}
+            continue
+        is_random = isinstance(one, Call) and one.op.is_random
+        written = [program.origin(value) for value in writes(one)]
+        if not is_random and not any(origin in wanted for origin in written):
+            yield Edit((one.id,), removed=(one.id,))
+            continue
+        for value, origin in zip(writes(one), written, strict=True):
+            if _fills(program, value, origin):
+                wanted.discard(origin)
+        wanted |= {program.origin(value) for value in reads(one)}
+
+
+def _fills(program: Program, value: int, origin: int) -> bool:
+    """Whether a value has all bytes of its origin."""
+    kind, whole = program.definitions[value].type, program.definitions[origin].type
+    return kind.is_dense and whole.is_dense and kind.size_bytes == whole.size_bytes

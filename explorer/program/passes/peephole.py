@@ -1,0 +1,23 @@
+"""Short sequences of instructions that do nothing."""
+
+from collections.abc import Iterator
+
+from explorer.program.editing.edits import Edit
+from explorer.program.ir.instructions import Copy
+from explorer.program.ir.program import Program
+from explorer.program.passes.base import program_pass
+
+
+@program_pass("Peephole")
+def peephole(program: Program, fresh: Iterator[int]) -> Iterator[Edit]:
+    """A copy of elements onto themselves is removed."""
+    for one in program.instructions:
+        if isinstance(one, Copy) and _is_same_place(program, one.source, one.dest):
+            yield Edit((one.id,), removed=(one.id,))
+
+
+def _is_same_place(program: Program, one: int, other: int) -> bool:
+    """Whether two values are the same elements in the same memory."""
+    same = program.origin(one) == program.origin(other)
+    first, second = program.definitions[one].type, program.definitions[other].type
+    return same and program.offset_in_origin(one) == program.offset_in_origin(other) and first.is_same(second)
