@@ -49,6 +49,11 @@ class LayersSnapshot(ABC):
         return self._folded_graph[0]
 
     @property
+    def memory(self) -> None:
+        """Layers have no buffers."""
+        return None
+
+    @property
     def size(self) -> tuple[int, int]:
         """Number of layers and of folds."""
         return self.stats["layers"], self.stats["folds"]

@@ -17,6 +17,7 @@ from explorer.trace.answers import (
 )
 from explorer.trace.changes import GraphChange as GraphChange
 from explorer.trace.events import (
+    PROGRAM as PROGRAM,
     TENSOR as TENSOR,
     AttemptsRefused as AttemptsRefused,
     Event as Event,
@@ -43,6 +44,7 @@ from explorer.trace.paths import (
     parse_path as parse_path,
 )
 from explorer.trace.reading import trace_from_json as trace_from_json
+from explorer.trace.memory import BufferRecord as BufferRecord, MemoryRecord as MemoryRecord
 from explorer.trace.records import (
     NodeKind as NodeKind,
     NodeRecord as NodeRecord,

@@ -5,7 +5,7 @@ from typing import Any
 
 from explorer.trace.changes import GraphChange, GraphHistory
 from explorer.trace.equivalence import EXACTNESS_ORDER
-from explorer.trace.events import TENSOR, RuleDescription
+from explorer.trace.events import LISTED_KINDS, RuleDescription
 from explorer.trace.passes import PASS_OF_KIND
 from explorer.trace.paths import owner_of_parameter
 from explorer.trace.records import NodeRecord
@@ -37,7 +37,7 @@ class ReferenceChecker:
 
     def __init__(self, rules: Sequence[RuleDescription], history: GraphHistory) -> None:
         for rule in rules:
-            if rule.kind not in (*PASS_OF_KIND, TENSOR) or rule.exactness not in EXACTNESS_ORDER or not rule.entries:
+            if rule.kind not in (*PASS_OF_KIND, *LISTED_KINDS) or rule.exactness not in EXACTNESS_ORDER or not rule.entries:
                 raise ValueError(f"the rule {rule.name} has an unknown kind or exactness, or no entries")
         self._rules = frozenset(rule.name for rule in rules)
         self._patterns = frozenset(rule.pattern for rule in rules)

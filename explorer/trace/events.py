@@ -10,10 +10,13 @@ from typing import Any, Protocol
 
 from explorer.graph import Graph
 from explorer.trace.changes import GraphChange
+from explorer.trace.memory import MemoryRecord
 from explorer.trace.paths import StepPath
 from explorer.trace.refusal import Question, Refusal
 
-TENSOR = "tensor"
+TENSOR, PROGRAM = "tensor", "program"
+LISTED_KINDS = (TENSOR, PROGRAM)
+"""The kinds of rules that each step lists; a step tries all rules of the other kinds."""
 
 
 class Snapshot(Protocol):
@@ -42,6 +45,11 @@ class Snapshot(Protocol):
     @property
     def reads(self) -> Mapping[int, Mapping[str, Any]]:
         """The index table and the kind of read of each folded node."""
+        ...
+
+    @property
+    def memory(self) -> "MemoryRecord | None":
+        """When each buffer is alive and where it lies; None at levels without buffers."""
         ...
 
     def circuit(self) -> Any:

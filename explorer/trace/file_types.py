@@ -158,6 +158,10 @@ def _refusal(value: Any) -> None:
 
 READ = _record({"kind": TEXT, "copied_bytes": COUNT, "index": _list_of(_list_of(_row(ID, COUNT)))})
 FOLD = {"level": COUNT, "node": ID, "type": TEXT, "key": _list_of(_row(TEXT, _anything)), "members": IDS}
+BUFFER = _record(
+    {"id": ID, "type": TEXT, "start": COUNT, "end": COUNT, "bytes": COUNT, "offset": _maybe(COUNT), "users": IDS}
+)
+MEMORY = _record({"order": IDS, "buffers": _list_of(BUFFER), "lower_bound_bytes": COUNT, "size_bytes": COUNT})
 STEP = _record(
     {
         "removed": IDS,
@@ -177,7 +181,7 @@ STEP = _record(
         "limits": _list_of(_row(TEXT, INTEGER, TEXT)),
         "error": _maybe(TEXT),
     },
-    {"stages": _list_of(_row(TEXT, _maybe(COUNT), SIZE)), "part": SIZE, "path": TEXT, "tried": COUNT},
+    {"memory": MEMORY, "stages": _list_of(_row(TEXT, _maybe(COUNT), SIZE)), "part": SIZE, "path": TEXT, "tried": COUNT},
 )
 RULE = _record(
     {"name": TEXT, "pattern": TEXT, "entries": TEXTS, "kind": TEXT, "exactness": TEXT, "doc": TEXT, "source": TEXT},

@@ -73,7 +73,23 @@ OPERATORS = Level(
     declines_matches=False,
     stage_depth=1,
 )
-LEVELS: Mapping[str, Level] = {level.name: level for level in (COMPILED, OPERATORS)}
+INSTRUCTIONS = Level(
+    name="program",
+    node="instruction",
+    noun="instruction",
+    count_stat="instructions",
+    begins="lowered",
+    origins="lowered from",
+    entries="tried at",
+    rerun="explorer.record(module, ..., level='program') records the module again",
+    no_folds="instructions are not folded",
+    has_folds=False,
+    has_batches=False,
+    has_circuit=False,
+    declines_matches=False,
+    stage_depth=1,
+)
+LEVELS: Mapping[str, Level] = {level.name: level for level in (COMPILED, OPERATORS, INSTRUCTIONS)}
 
 
 def level_of(options: Mapping[str, Any]) -> Level:

@@ -8,6 +8,7 @@ from explorer.errors import CircuitError
 from explorer.graph import Graph
 from explorer.trace.changes import GraphChange, GraphHistory
 from explorer.trace.ladder import COMPILED, Level
+from explorer.trace.memory import MemoryRecord
 from explorer.trace.records import NodeRecord
 
 
@@ -20,6 +21,7 @@ class LoadedSnapshot:
     stats: Mapping[str, int]
     reads: Mapping[int, Mapping[str, Any]]
     level: Level = COMPILED
+    memory: MemoryRecord | None = None
 
     @property
     def graph(self) -> Graph[NodeRecord]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from explorer.trace.events import TENSOR, RuleDescription
+from explorer.trace.events import LISTED_KINDS, RuleDescription
 from explorer.trace.steps import Step
 
 PASS_OF_KIND = {"parameter": "parameters", "shatter": "shatter", "fuse": "fuse"}
@@ -13,7 +13,7 @@ DEAD_CODE = "DCE"
 
 def tries(step: Step, rule: RuleDescription) -> bool:
     """Whether a step tries a rule: the step lists it, or is the pass of the rule's kind."""
-    if rule.kind == TENSOR:
+    if rule.kind in LISTED_KINDS:
         return rule.name in step.rules
     return step.pass_name == PASS_OF_KIND[rule.kind]
 

@@ -15,6 +15,7 @@ from explorer.trace.file_types import check_types
 from explorer.trace.ladder import level_of
 from explorer.trace.loaded import LoadedSnapshot
 from explorer.trace.paths import Stage, StepPath, parse_path
+from explorer.trace.memory import MemoryRecord
 from explorer.trace.records import NODE_KINDS, NodeKind, NodeRecord, ParameterNodeRecord, ParameterRecord
 from explorer.trace.refusal import Question, Refusal
 from explorer.trace.steps import MatchRefused, Step
@@ -51,7 +52,8 @@ def _read(data: Mapping[str, Any]) -> Trace:
     steps: list[Step] = []
     for index, row in enumerate(data["steps"]):
         change = _read_change(row, records)
-        snapshot = LoadedSnapshot(history, index, row["stats"], reads, level)
+        memory = MemoryRecord.from_json(row["memory"]) if "memory" in row else None
+        snapshot = LoadedSnapshot(history, index, row["stats"], reads, level, memory)
         step = _read_step(index, row, snapshot, times, tuple(data["tried"][row["tried"]]) if "tried" in row else ())
         checker.check_before(step)
         history.add(change)

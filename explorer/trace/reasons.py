@@ -7,7 +7,7 @@ which `parameter_path` names. A rule on parameters is therefore asked about by t
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from explorer.trace.events import TENSOR, MatchFound, RuleDescription
+from explorer.trace.events import LISTED_KINDS, MatchFound, RuleDescription
 from explorer.trace.records import NodeRecord
 from explorer.trace.refusal import type_with_article
 from explorer.trace.steps import MAX_NEAR_MISSES, MatchRefused, Step
@@ -74,7 +74,7 @@ def reason_without_refusal(rule: RuleDescription, context: NodeContext, step: St
     A trace knows types by name only, and the first entry may be a base class. So a different name is the reason only
     if every near miss was kept.
     """
-    if rule.kind == TENSOR:
+    if rule.kind in LISTED_KINDS:
         return _reason_at_operator(rule, context)
     node, record = context.node, context.record
     wanted = rule.entries[0]

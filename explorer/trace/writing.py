@@ -136,7 +136,14 @@ def _step_row(step: Step, reads: Mapping[int, Any]) -> dict[str, Any]:
         ],
         "limits": [[x.what, x.limit, x.message] for x in step.limits],
         "error": step.error,
+        **_memory_row(step),
     }
+
+
+def _memory_row(step: Step) -> dict[str, Any]:
+    """The buffers of a program, if it has some."""
+    memory = step.snapshot.memory
+    return {} if memory is None else {"memory": memory.to_json()}
 
 
 def _node_row(record: NodeRecord, forms: _Table) -> dict[str, Any]:

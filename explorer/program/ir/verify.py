@@ -54,6 +54,12 @@ def _check_numbers(program: Program) -> None:
         seen.add(one.id)
 
 
+def fills(program: Program, value: int) -> bool:
+    """Whether a value is all the memory of its weight or allocation."""
+    kind, whole = program.definitions[value].type, program.definitions[program.origin(value)].type
+    return kind.is_dense and whole.is_dense and kind.size_bytes == whole.size_bytes
+
+
 class _State:
     """What is defined, written and freed while a program runs."""
 
@@ -130,13 +136,12 @@ class _State:
             self._write(origin, value)
 
     def _write(self, origin: int, value: int) -> None:
-        kind, whole = self.defined[value], self.defined[origin]
-        if kind.size_bytes == whole.size_bytes and kind.is_dense and whole.is_dense:
+        if fills(self.program, value):
             self._written[origin] = True
         elif self._written[origin] is not True:
             mask = self._written[origin]
             if not isinstance(mask, torch.Tensor):
-                self._written[origin] = mask = torch.zeros(whole.size_bytes, dtype=torch.bool)
+                self._written[origin] = mask = torch.zeros(self.defined[origin].size_bytes, dtype=torch.bool)
             self._part(mask, value).fill_(True)
 
     def _part(self, mask: torch.Tensor, value: int) -> torch.Tensor:

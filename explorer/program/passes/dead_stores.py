@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from explorer.program.editing.edits import Edit
 from explorer.program.ir.instructions import Call, Copy, Role, reads, writes
 from explorer.program.ir.program import Program
+from explorer.program.ir.verify import fills
 from explorer.program.passes.base import program_pass
 
 
@@ -27,12 +28,6 @@ def eliminate_dead_stores(program: Program, fresh: Iterator[int]) -> Iterator[Ed
             yield Edit((one.id,), removed=(one.id,))
             continue
         for value, origin in zip(writes(one), written, strict=True):
-            if _fills(program, value, origin):
+            if fills(program, value):
                 wanted.discard(origin)
         wanted |= {program.origin(value) for value in reads(one)}
-
-
-def _fills(program: Program, value: int, origin: int) -> bool:
-    """Whether a value has all bytes of its origin."""
-    kind, whole = program.definitions[value].type, program.definitions[origin].type
-    return kind.is_dense and whole.is_dense and kind.size_bytes == whole.size_bytes

@@ -198,6 +198,11 @@ class TensorSnapshot:
         return {}
 
     @property
+    def memory(self) -> None:
+        """Operators have no buffers."""
+        return None
+
+    @property
     def stats(self) -> Mapping[str, int]:
         """Operators, constants, parameters (numbers in constants) and bytes that operators write."""
         return self._stats

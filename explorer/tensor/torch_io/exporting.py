@@ -25,17 +25,19 @@ CONTIGUOUS: dict[str, Any] = {"memory_format": torch.contiguous_format}
 class TensorModule(nn.Module):
     """Runs a tensor graph. Called like the imported module; supports `torch.compile` and `torch.export`.
 
+    `run_with` makes of the operators what runs in their place: a module of tensors in, a tuple of tensors out.
     Trainable constants are its parameters, all others its buffers. Those that no rewrite replaced keep their
     names, so that a state dict of the original module can be loaded as long as all of them are present.
     """
 
-    def __init__(self, graph: FunctionGraph) -> None:
+    def __init__(self, graph: FunctionGraph, run_with: Callable[[fx.GraphModule], nn.Module] | None = None) -> None:
         super().__init__()
-        constants = _constants(graph)
+        constants = constants_of(graph)
         mutations = graph.interface.mutations
         changed = [Constant(mutation.data, mutation.name, True) for mutation in mutations]
         names = hold(self, [*constants, *changed], graph.interface.state, OWN_NAMES)
-        self.program = fx.GraphModule(nn.Module(), _program(graph, constants, _as_input), "TensorProgram")
+        operators = fx.GraphModule(nn.Module(), _program(graph, constants, _as_input), "TensorProgram")
+        self.program = operators if run_with is None else run_with(operators)
         self._interface = replace(graph.interface, mutations=(), state=(), shared=None)
         self._expected = tuple((v.name or f"input {i}", v.tensor_type) for i, v in enumerate(graph.inputs))
         self._constant_paths = tuple(tuple(names[constant].split(".")) for constant in constants)
@@ -43,16 +45,25 @@ class TensorModule(nn.Module):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The results for these arguments; mutated buffers are updated. Raises: OperatorError."""
+        tensors = self.arguments(args, kwargs)
+        results = list(self.program(*tensors, *self.constants()))
+        for name in self._changed:
+            with torch.no_grad():
+                self.get_buffer(name).copy_(results.pop(0))
+        return self._interface.structured_results(self._interface.with_strides(results, tensors))
+
+    def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """The tensors that the graph accepts. Raises: OperatorError for others than it was exported with."""
         tensors = self._interface.flat_arguments(args, kwargs)
         if len(tensors) != len(self._expected):
             raise OperatorError(f"expected {len(self._expected)} tensors, got {len(tensors)}")
         for (name, kind), value in zip(self._expected, tensors, strict=True):
             _check_argument(name, kind, value)
-        results = list(self.program(*tensors, *[self._tensor(path) for path in self._constant_paths]))
-        for name in self._changed:
-            with torch.no_grad():
-                self.get_buffer(name).copy_(results.pop(0))
-        return self._interface.structured_results(self._interface.with_strides(results, tensors))
+        return tensors
+
+    def constants(self) -> list[torch.Tensor]:
+        """The present values of the constants that the program reads."""
+        return [self._tensor(path) for path in self._constant_paths]
 
     def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Self:
         """Move or convert parameters and buffers; a converted module accepts arguments of the new dtype."""
@@ -91,13 +102,13 @@ def to_module(graph: FunctionGraph) -> TensorModule:
 def to_fx(graph: FunctionGraph) -> fx.GraphModule:
     """The graph as an fx module: tensors in, a tuple of tensors out. Raises: ExportError."""
     root = nn.Module()
-    constants = _constants(graph)
+    constants = constants_of(graph)
     names = hold(root, constants, graph.interface.state, dir(fx.GraphModule(root, fx.Graph())))
     program = _program(graph, constants, lambda program, constant: program.get_attr(names[constant]))
     return fx.GraphModule(root, program, "TensorProgram")
 
 
-def _constants(graph: FunctionGraph) -> list[Constant]:
+def constants_of(graph: FunctionGraph) -> list[Constant]:
     """The constants that a program of a graph reads as tensors."""
     read = [*(v for node in graph.toposort() for v in node.inputs if v not in node.numbers), *graph.outputs]
     return [variable for variable in dict.fromkeys(read) if isinstance(variable, Constant)]

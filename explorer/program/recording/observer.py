@@ -1,0 +1,125 @@
+"""Reports what passes do to a program as steps of a trace."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from time import perf_counter
+
+from explorer.program.editing.edits import Edit, Kept
+from explorer.program.ir.instructions import runs
+from explorer.program.ir.program import Program
+from explorer.program.recording.records import RecordCache
+from explorer.program.recording.snapshot import ProgramSnapshot
+from explorer.tensor.graph.function_graph import FunctionGraph
+from explorer.trace import (
+    PROGRAM,
+    AttemptsRefused,
+    Event,
+    LimitReached,
+    Listener,
+    MatchFound,
+    Refusal,
+    RefusalKind,
+    Rewritten,
+    Stage,
+    StepEnded,
+    StepFailed,
+    StepPath,
+    StepStarted,
+)
+
+
+class ProgramRecording:
+    """Turns the rounds of passes into steps: one for each time a rule looked at the program."""
+
+    def __init__(self, listeners: Sequence[Listener], source: FunctionGraph, program: Program) -> None:
+        self._listeners = tuple(listeners)
+        self._source = source
+        self._cache = RecordCache()
+        self._last = ProgramSnapshot(program, source, self._cache)
+        self._stages: list[Stage] = []
+        self._rules: list[tuple[str, ...]] = [()]
+        self._seen: dict[tuple[Stage, ...], int] = {}
+        self._started = perf_counter()
+
+    def first(self, name: str, seconds: float) -> None:
+        """Record the first step: the program as it was lowered."""
+        self._emit(StepStarted(StepPath.of(name), PROGRAM))
+        self._emit(StepEnded(True, seconds, self._last))
+        self._started = perf_counter()
+
+    @contextmanager
+    def scope(self, name: str, rules: Sequence[str] = (), number: int | None = None) -> Iterator[None]:
+        """Record what happens inside under a name."""
+        stages = (*self._stages, Stage(name, number))
+        run = self._seen[stages] = self._seen.get(stages, 0) + 1
+        self._stages.append(replace(stages[-1], run=run))
+        self._rules.append(tuple(rules))
+        try:
+            yield
+        finally:
+            self._stages.pop()
+            self._rules.pop()
+
+    def on_limit(self, what: str, limit: int, message: str) -> None:
+        """A limit was reached."""
+        self._emit(LimitReached(what, limit, message))
+
+    def on_failure(self, error: str) -> None:
+        """A rule raised, and the recording ends."""
+        self._emit(StepStarted(self._path(), PROGRAM, self._rules[-1]))
+        self._emit(StepFailed(error, self._last))
+
+    def on_round(self, rule: str, edits: Sequence[Edit], kept: Sequence[Kept], after: Program) -> None:
+        """A rule looked at the program once."""
+        before = self._last
+        snapshot = ProgramSnapshot(after, self._source, self._cache) if edits else before
+        self._emit(StepStarted(self._path(), PROGRAM, self._rules[-1]))
+        matched = [_matched(before, edit) for edit in edits]
+        for number, nodes in enumerate(matched):
+            self._emit(MatchFound(number, rule, nodes[0], nodes))
+        known = before.graph.nodes
+        refusals = [
+            Refusal(rule, one.root, 0, one.root, RefusalKind.DECLINED, found=one.reason)
+            for one in kept
+            if one.root in known
+        ]
+        if refusals:
+            self._emit(AttemptsRefused(tuple(refusals)))
+        now = perf_counter()
+        share = (now - self._started) / max(len(edits), 1)
+        for number, edit in enumerate(edits):
+            self._emit(_rewritten(number, rule, edit, before, snapshot, share))
+        self._emit(StepEnded(bool(edits), now - self._started, snapshot))
+        self._last, self._started = snapshot, perf_counter()
+
+    def _path(self) -> StepPath:
+        return StepPath(tuple(self._stages) or (Stage("change"),))
+
+    def _emit(self, event: Event) -> None:
+        for listener in self._listeners:
+            listener(event)
+
+
+def _matched(before: ProgramSnapshot, edit: Edit) -> tuple[int, ...]:
+    """The nodes of the graph that an edit is about; for one about memory only, those next to it."""
+    known = before.graph.nodes
+    found = tuple(number for number in dict.fromkeys(edit.matched) if number in known)
+    if found:
+        return found
+    program = before.program
+    places = [program.positions[n] for n in (*edit.matched, *edit.removed) if n in program.positions]
+    start = min(places, default=0)
+    following = [one.id for one in program.instructions[start:] if runs(one)]
+    return tuple((following or list(known))[:1])
+
+
+def _rewritten(
+    number: int, rule: str, edit: Edit, before: ProgramSnapshot, after: ProgramSnapshot, seconds: float
+) -> Rewritten:
+    old, new = before.graph.nodes, after.graph.nodes
+    removed = tuple(one for one in edit.removed if one in old and one not in new)
+    placed = (found.instruction.id for found in edit.placed)
+    added = tuple(one for one in (*(one.id for one in edit.changed), *placed) if one in new and one not in old)
+    became = tuple(one for one in edit.became if one in new and one not in added)
+    return Rewritten(number, rule, removed, added, seconds, "", became)

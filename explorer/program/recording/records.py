@@ -1,0 +1,150 @@
+"""The instructions that run, and the views and inputs that they read, as the graph of a trace."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from explorer.graph import Graph
+from explorer.program.ir.instructions import (
+    Call,
+    Copy,
+    Instruction,
+    Role,
+    Stack,
+    View,
+    Way,
+    Weight,
+    reads,
+    runs,
+    writes,
+)
+from explorer.program.ir.program import Program
+from explorer.program.ir.verify import fills
+from explorer.tensor.recording.kinds import kind_of
+from explorer.trace import NodeRecord
+
+Source = Instruction | Weight
+
+
+@dataclass
+class RecordCache:
+    """Records of instructions by what they show, so that one that did not change is the same object in all steps."""
+
+    _records: dict[Any, NodeRecord] = field(default_factory=dict[Any, NodeRecord])
+
+    def of(self, program: Program, one: Source) -> NodeRecord:
+        """The record of an instruction or an input."""
+        values = _shown_values(program, one)
+        key = (one, values)
+        if key not in self._records:
+            self._records[key] = _record(program, one, values)
+        return self._records[key]
+
+
+def graph_of(program: Program, cache: RecordCache) -> Graph[NodeRecord]:
+    """The graph of what computes: an edge leads from what wrote some memory, or made a view of it, to what reads it.
+
+    Allocations and deallocations are in the record of the memory; parameters and buffers are named in the configs.
+    """
+    inputs: dict[int, tuple[int, ...]] = {weight.id: () for weight in program.with_role(Role.INPUT)}
+    writers: dict[int, list[int]] = {origin: [origin] for origin in inputs}
+    made_after: dict[int, int] = {}
+    """How many writes of its memory came before a view."""
+    counts: dict[int, int] = {}
+
+    def provided_by(value: int) -> list[int]:
+        origin = program.origin(value)
+        if value in made_after and made_after[value] == counts.get(origin, 0):
+            return [value]
+        return writers.get(origin, [])
+
+    for one in program.instructions:
+        if isinstance(one, View):
+            inputs[one.id] = tuple(provided_by(one.source))
+            made_after[one.id] = counts.get(program.origin(one.id), 0)
+        elif runs(one):
+            inputs[one.id] = tuple(source for value in reads(one) for source in provided_by(value))
+            for value in dict.fromkeys(writes(one)):
+                origin = program.origin(value)
+                counts[origin] = counts.get(origin, 0) + 1
+                known = [] if fills(program, value) else writers.get(origin, [])
+                writers[origin] = [*known, one.id]
+    outputs = [writer for weight in program.with_role(Role.OUTPUT) for writer in writers.get(weight.id, [])]
+    return _read_part(program, inputs, tuple(outputs), cache)
+
+
+def _read_part(
+    program: Program, inputs: Mapping[int, tuple[int, ...]], outputs: tuple[int, ...], cache: RecordCache
+) -> Graph[NodeRecord]:
+    """The graph without views that nothing reads."""
+    needed: set[int] = set()
+    for number in reversed(list(inputs)):
+        one = program.instructions[program.positions[number]] if number in program.positions else None
+        if not isinstance(one, View) or number in needed:
+            needed |= {number, *inputs[number]}
+    kept = {number: sources for number, sources in inputs.items() if number in needed}
+    sources: dict[int, Source] = {weight.id: weight for weight in program.weights}
+    sources |= {one.id: one for one in program.instructions}
+    nodes = {number: cache.of(program, sources[number]) for number in kept}
+    return Graph[NodeRecord](nodes, kept, outputs)
+
+
+def _shown_values(program: Program, one: Source) -> tuple[str, ...]:
+    """What an instruction reads and writes, in words."""
+    if isinstance(one, Weight):
+        return ()
+    if isinstance(one, View):
+        return (_value_text(program, one.source),)
+    return (*(_value_text(program, value) for value in reads(one)), *(_value_text(program, v) for v in writes(one)))
+
+
+def _value_text(program: Program, value: int) -> str:
+    """A value by the weight or buffer that it is in: `buffer 12`, `weight fc.bias`."""
+    origin = program.definitions[program.origin(value)]
+    place = f"{origin.role.value} {origin.name}" if isinstance(origin, Weight) else f"buffer {origin.id}"
+    kind = program.definitions[value].type
+    part = "" if kind.is_same(origin.type) else f"part of "
+    return f"{part}{place}: {kind}"
+
+
+def _record(program: Program, one: Source, values: tuple[str, ...]) -> NodeRecord:
+    match one:
+        case Weight():
+            config = {"name": one.name, "results": [str(one.type)], "bytes": one.type.size_bytes}
+            return NodeRecord("Input", 1, config, scope=(), kind="input")
+        case View():
+            config = {"reads": list(values), "results": [str(one.type)], "bytes": 0}
+            title = one.label or "view"
+            return NodeRecord("View", 1, {**config, "offset_bytes": one.offset_bytes}, kind="view", title=title)
+        case Copy():
+            return NodeRecord("Copy", 1, _config(program, one, values), kind="view", title="copy")
+        case Stack():
+            title = "+".join(call.op.name for call in one.calls)
+            return NodeRecord("Stack", 1, _config(program, one, values), title=title)
+        case Call():
+            config = {name: _plain(value) for name, value in one.op.settings.items()}
+            known = {"module": one.location.module, "source": one.location.line}
+            about = {name: text for name, text in known.items() if text}
+            kind = str(one.op.target).replace("::", ".")
+            way = {} if one.way is Way.OUT else {"written": one.way.value}
+            config |= _config(program, one, values) | way
+            return NodeRecord(kind, 1, config, about=about, kind=kind_of(one.op.name), title=one.op.name)
+        case _:
+            raise TypeError(f"{one} is no node of a graph")
+
+
+def _config(program: Program, one: Call | Copy | Stack, values: tuple[str, ...]) -> dict[str, Any]:
+    written = [program.definitions[value].type for value in writes(one)]
+    count = len(reads(one))
+    return {
+        "reads": list(values[:count]),
+        "writes": list(values[count:]),
+        "results": [str(kind) for kind in written],
+        "bytes": sum(kind.size * kind.dtype.itemsize for kind in written),
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value if isinstance(value, bool | int | float | str) or value is None else str(value)

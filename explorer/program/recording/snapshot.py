@@ -1,0 +1,108 @@
+"""The state of a program after a step."""
+
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+
+from explorer.graph import Graph
+from explorer.program.ir.instructions import Copy, Role, View, runs, writes
+from explorer.program.ir.program import Program
+from explorer.program.memory.liveness import lifetimes, peak_bytes
+from explorer.program.recording.records import RecordCache, graph_of
+from explorer.program.running.module import to_program_module
+from explorer.tensor.graph.function_graph import FunctionGraph
+from explorer.tensor.recording.snapshot import run
+from explorer.trace import BufferRecord, MemoryRecord, NodeRecord
+
+
+@dataclass(frozen=True, eq=False)
+class ProgramSnapshot:
+    """A program, and the graph that it was lowered from, which has the values of the weights."""
+
+    program: Program
+    source: FunctionGraph
+    cache: RecordCache
+
+    @property
+    def graph(self) -> Graph[NodeRecord]:
+        """What computes, and what it reads."""
+        return self._graph
+
+    @cached_property
+    def _graph(self) -> Graph[NodeRecord]:
+        return graph_of(self.program, self.cache)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Number of nodes, twice: nothing is folded at this level."""
+        return len(self.graph), len(self.graph)
+
+    @property
+    def change(self) -> None:
+        """Unknown: the graphs of two states have to be compared."""
+        return None
+
+    @property
+    def reads(self) -> Mapping[int, Mapping[str, Any]]:
+        """Nothing is folded at this level."""
+        return {}
+
+    @property
+    def memory(self) -> MemoryRecord:
+        """The buffers: when each is alive, and where it lies."""
+        return self._memory
+
+    @cached_property
+    def _memory(self) -> MemoryRecord:
+        program = self.program
+        order = tuple(one.id for one in program.instructions if runs(one))
+        buffers = tuple(
+            BufferRecord(
+                one.buffer,
+                str(program.allocs[one.buffer].type),
+                one.start,
+                min(one.end, max(len(order), 1)),
+                one.size_bytes,
+                program.offsets.get(one.buffer),
+                tuple(program.instructions[position].id for position in program.uses[one.buffer]),
+            )
+            for one in lifetimes(program)
+        )
+        bound = peak_bytes(program)
+        ends = [buffer.offset + buffer.size_bytes for buffer in buffers if buffer.offset is not None]
+        return MemoryRecord(order, buffers, max(ends, default=bound), bound)
+
+    @property
+    def stats(self) -> Mapping[str, int]:
+        """Instructions that run, copies among them, views, buffers, their bytes, and the most at one moment."""
+        return self._stats
+
+    @cached_property
+    def _stats(self) -> Mapping[str, int]:
+        program = self.program
+        running = [one for one in program.instructions if runs(one)]
+        written = [program.definitions[value].type for one in running for value in writes(one)]
+        weights = [weight.type for weight in program.weights if weight.role in (Role.WEIGHT, Role.CONSTANT)]
+        return {
+            "instructions": len(running),
+            "copies": sum(isinstance(one, Copy) for one in running),
+            "views": sum(isinstance(one, View) for one in program.instructions),
+            "buffers": len(program.allocs),
+            "parameters": sum(kind.size for kind in weights),
+            "activation_bytes": sum(kind.size * kind.dtype.itemsize for kind in written),
+            "allocated_bytes": sum(buffer.size_bytes for buffer in self.memory.buffers),
+            "peak_bytes": self.memory.size_bytes,
+        }
+
+    def circuit(self) -> Any:
+        """A module that runs the program."""
+        return to_program_module(self.source, self.program)
+
+    def results(self, x: Any) -> tuple[torch.Tensor, ...]:
+        """The results of the module for a tuple of arguments; mutable state is copied."""
+        module = self.circuit()
+        return run(deepcopy(module) if self.source.interface.mutations else module, x)
