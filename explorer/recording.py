@@ -1,36 +1,72 @@
-"""`explorer.record`: the trace of compiling a circuit, or of rewriting a module; loads only what it needs."""
+"""`explorer.record`: the trace of compiling a circuit, or of a module at a lower level; loads only what it needs."""
 
 from typing import TYPE_CHECKING, Any
 
-from explorer.errors import DataTypeError
+from explorer.errors import DataTypeError, check_name
 from explorer.symbolic import Circuit
+from explorer.trace import LEVELS, PROGRAM
+from explorer.trace.ladder import COMPILED
 
 if TYPE_CHECKING:
     from explorer.trace import Trace
 
+ROWS = 8
+"""The batch size of the lower levels of a circuit, whose shapes are fixed."""
 
-def record(subject: Any, *arguments: Any, **options: Any) -> "Trace":
+
+def record(subject: Any, *arguments: Any, level: str = "", **options: Any) -> "Trace":
     """Compile a circuit, or rewrite a module, and return the trace; `trace.compiled` is the result.
 
     - A symbolic circuit: `record(circuit, preset="handbook", fold=False, ...)`, see `explorer.compiler.record`.
     - An `nn.Module`, an exported program, or a tensor graph: `record(module, example_inputs, pipeline=...)`, see
       `explorer.tensor.recording.record.record_module`.
+    - With `level="program"`, any of these as instructions on buffers, see
+      `explorer.program.recording.record.record_program`. At the levels below "compiled", a circuit accepts
+      `compiler` (options of `TorchCompiler`) and `batch_size`.
 
-    Raises: DataTypeError for anything else; otherwise as these two functions.
+    Raises: UnknownNameError for a level; DataTypeError for anything else than these subjects; otherwise as these
+    functions.
     """
-    if isinstance(subject, Circuit):
+    is_circuit = isinstance(subject, Circuit)
+    level = level or (COMPILED.name if is_circuit else "tensor")
+    check_name("level", level, LEVELS)
+    if is_circuit and level == COMPILED.name:
         from explorer.compiler import record as record_circuit
 
         return record_circuit(subject, *arguments, **options)
+    if is_circuit:
+        subject, arguments, options = _exported(subject, arguments, **options)
     from torch import nn
     from torch.export import ExportedProgram
 
     from explorer.tensor import FunctionGraph
+
+    if level == COMPILED.name or not isinstance(subject, nn.Module | ExportedProgram | FunctionGraph):
+        wanted = "a circuit" if level == COMPILED.name else "a circuit, an nn.Module with example inputs, an exported "
+        wanted += "" if level == COMPILED.name else "program or a tensor graph"
+        raise DataTypeError(f"expected {wanted} to record, got {type(subject).__name__}")
+    if level == PROGRAM:
+        from explorer.program.recording.record import record_program
+
+        return record_program(subject, *arguments, **options)
     from explorer.tensor.recording.record import record_module
 
-    if not isinstance(subject, nn.Module | ExportedProgram | FunctionGraph):
-        raise DataTypeError(
-            "expected a circuit, an nn.Module with example inputs, an exported program or a tensor graph to record, "
-            f"got {type(subject).__name__}"
-        )
     return record_module(subject, *arguments, **options)
+
+
+def _exported(
+    circuit: Circuit,
+    arguments: tuple[Any, ...],
+    *,
+    compiler: "dict[str, Any] | None" = None,
+    batch_size: int = ROWS,
+    **options: Any,
+) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """A compiled circuit with example inputs, unless the caller has passed some."""
+    from explorer.compiler import TorchCompiler
+    from explorer.tensor.torch_io.circuits import example_rows
+
+    compiled = TorchCompiler(**(compiler or {})).compile(circuit)
+    if not arguments and "example_inputs" not in options:
+        arguments = ((example_rows(compiled, batch_size),),)
+    return compiled, arguments, options

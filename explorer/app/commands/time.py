@@ -38,7 +38,7 @@ def time(
     layers: Annotated[bool, typer.Option("--layers", help="also each layer of the last step, forward")] = False,
     sweep: Annotated[bool, typer.Option("--sweep", help="also batches of 1 to 1,024 rows")] = False,
     modes: Annotated[bool, typer.Option("--modes", help="also optimized or not, folded or not")] = False,
-    level: Annotated[str, typer.Option(help="compiled, or tensor: the operators of the exported circuit")] = "compiled",
+    level: Annotated[str, typer.Option(help="compiled, tensor or program: which steps to time")] = "compiled",
     device: Annotated[str, typer.Option(metavar="cpu|cuda|both", help="where to run")] = "both",
     seconds: Annotated[float, typer.Option(help="maximum time of each part; it ends earlier once precise")] = 20.0,
     json: Annotated[

@@ -28,13 +28,13 @@ def trace(
     *,
     options: CompilerOptions,
     level: Annotated[
-        str, typer.Option(help="compiled, or tensor: export the folded circuit and rewrite its operators")
+        str, typer.Option(help="compiled; tensor: the operators of the exported circuit; program: its instructions on buffers")
     ] = "compiled",
     pipeline: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="the passes of the tensor level as YAML (the dashboard saves such files)"),
+        typer.Option(metavar="FILE", help="the passes of a level below compiled as YAML (the dashboard saves such files)"),
     ] = None,
-    mode: Annotated[str, typer.Option(help="infer or train: the mode of the tensor level")] = "infer",
+    mode: Annotated[str, typer.Option(help="infer or train: the mode of a level below compiled")] = "infer",
     times: Annotated[
         bool,
         typer.Option("--times/--no-times", help="keep times in the file; without them equal runs write equal bytes"),
@@ -67,36 +67,37 @@ Recorder = Callable[["Circuit", CompilerOptions], "Trace"]
 def recorder_of(
     level: str, name: str, pipeline: Path | None = None, mode: str = "infer", rows: int | None = None
 ) -> Recorder:
-    """Return the function that records a level; the tensor level uses a pipeline, a mode and a number of rows.
+    """Return the function that records a level; those below the compiled one use a pipeline, a mode and a number of rows.
 
     Raises: UnknownNameError, FileFormatError; CircuitError for a pipeline or a mode that the level does not have.
     """
-    from explorer.app.session.options import LEVEL_NAMES, TENSOR_LEVEL, TensorOptions
+    from explorer.app.session.options import COMPILED, LEVEL_NAMES, TensorOptions
     from explorer.compiler import TorchCompiler, record
     from explorer.rewrite import CompilationMode
 
     check_name("mode", mode, [known.value for known in CompilationMode])
     check_name("level", level, LEVEL_NAMES)
-    if level != TENSOR_LEVEL:
+    if level == COMPILED:
         if pipeline is not None or mode != "infer":
-            raise CircuitError("--pipeline and --mode belong to the tensor level; add --level tensor")
+            raise CircuitError("--pipeline and --mode belong to the levels below; add --level tensor or --level program")
         return lambda circuit, options: record(circuit, TorchCompiler(options))
-    chosen = TensorOptions(TENSOR_LEVEL, mode, () if pipeline is None else _entries(pipeline))
+    chosen = TensorOptions(level, mode, () if pipeline is None else _entries(pipeline, level))
 
-    def at_tensor_level(circuit: "Circuit", options: CompilerOptions) -> "Trace":
-        from explorer.app.session.tensor_opening import ROWS, tensor_trace
+    def below_compiled(circuit: "Circuit", options: CompilerOptions) -> "Trace":
+        from explorer.app.session.exported_levels import exported_trace
+        from explorer.recording import ROWS
 
-        return tensor_trace(circuit, TorchCompiler(options), chosen, name, rows=rows or ROWS)
+        return exported_trace(circuit, TorchCompiler(options), chosen, name, rows=rows or ROWS)
 
-    return at_tensor_level
+    return below_compiled
 
 
-def _entries(pipeline: Path) -> tuple[str, ...]:
+def _entries(pipeline: Path, level: str) -> tuple[str, ...]:
+    from explorer.app.session.exported_levels import pass_names
     from explorer.app.session.pass_entries import entry_text
     from explorer.rewrite import read_pipeline
-    from explorer.tensor.passes import passes
 
-    return tuple(entry_text(config) for config in read_pipeline(pipeline, passes.names))
+    return tuple(entry_text(config) for config in read_pipeline(pipeline, pass_names(level)))
 
 
 def _record(circuit: "Circuit", options: CompilerOptions, out: Path | None, times: bool, recorder: Recorder) -> "Trace":

@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from weakref import WeakValueDictionary
 
+from explorer.app.session.exported_levels import exported_trace
 from explorer.app.session.heap import settle_heap
 from explorer.app.session.library import Library
-from explorer.app.session.options import TENSOR_LEVEL, TensorOptions
+from explorer.app.session.options import COMPILED, TensorOptions
 from explorer.app.session.pattern_form import PatternForm
 from explorer.app.session.pattern_use import apply_form
-from explorer.app.session.tensor_opening import tensor_trace
 from explorer.app.session.view_state import ViewState, trace_of
 from explorer.compiler import TorchCompiler, options_of, record, rerun
 from explorer.errors import CircuitError
@@ -79,12 +79,12 @@ def _open(library: Library, state: ViewState, listeners: tuple[Listener, ...]) -
             raise CircuitError(
                 f"{state.circuit} is the trace of a module, which a file does not contain; record it again in Python"
             )
-        return Opened(state.circuit, item, options_of(item), tensor=replace(state.tensor, level=TENSOR_LEVEL))
-    if state.tensor.level == TENSOR_LEVEL:
+        return Opened(state.circuit, item, options_of(item), tensor=replace(state.tensor, level=item.level.name))
+    if state.tensor.level != COMPILED:
         circuit = item if isinstance(item, Circuit) else circuit_of(item)
         compiler = TorchCompiler(state.options)
         tensor = state.tensor
-        return _record(state, tensor, lambda: tensor_trace(circuit, compiler, tensor, state.circuit, listeners))
+        return _record(state, tensor, lambda: exported_trace(circuit, compiler, tensor, state.circuit, listeners))
     if isinstance(item, Trace):
         if not state.again:
             return Opened(state.circuit, item, options_of(item))

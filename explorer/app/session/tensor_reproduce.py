@@ -1,8 +1,9 @@
 """Copy as Python at the tensor level: code that compiles, exports and rewrites a circuit, and keeps the trace."""
 
-from explorer.app.session.options import TensorOptions
-from explorer.app.session.tensor_opening import ROWS, pipeline_or_default
+from explorer.app.session.exported_levels import pipeline_or_default
+from explorer.app.session.options import TENSOR_LEVEL, TensorOptions
 from explorer.options import CompilerOptions
+from explorer.recording import ROWS
 from explorer.rewrite import pipeline_to_yaml
 from explorer.templates import gallery
 
@@ -17,7 +18,7 @@ def tensor_python_of(name: str, compiling: CompilerOptions, options: TensorOptio
         return "\n".join(["import explorer", "", f"trace = explorer.Trace.load({name!r})", *end]) + "\n"
     lines = ["import explorer", "from explorer.bench import random_inputs"]
     if options.passes:
-        lines += ["from explorer.rewrite import pipeline_from_yaml", "from explorer.tensor.passes import passes"]
+        lines += ["from explorer.rewrite import pipeline_from_yaml", f"from explorer.{options.level}.passes import passes"]
     known = name in gallery.names()
     lines += ["", f"circuit = explorer.{f'gallery.load_named({name!r})' if known else f'Circuit.load({name!r})'}"]
     arguments = ", ".join(f"{key}={value!r}" for key, value in compiling.non_defaults().items())
@@ -25,13 +26,13 @@ def tensor_python_of(name: str, compiling: CompilerOptions, options: TensorOptio
         f"compiled = explorer.TorchCompiler({arguments}).compile(circuit)",
         f"x = random_inputs(compiled, {ROWS})",
     ]
-    more = ""
+    more = "" if options.level == TENSOR_LEVEL else f", level={options.level!r}"
     if options.passes:
         yaml = pipeline_to_yaml(pipeline_or_default(options))
         lines += ["", f'PIPELINE = """\n{yaml}"""', "pipeline = pipeline_from_yaml(PIPELINE, passes.names)"]
         more += ", pipeline=pipeline"
     if options.compile_for != "infer":
         more += f", mode={options.compile_for!r}"
-    if options.one_by_one:
+    if options.one_by_one and options.level == TENSOR_LEVEL:
         more += ", one_by_one=True"
     return "\n".join([*lines, f"trace = explorer.record(compiled, (x,){more})", *end]) + "\n"

@@ -39,6 +39,10 @@ passes: PassRegistry[WorkingProgram] = PassRegistry()
 """All passes on programs, by Glow's names."""
 
 
+rules: dict[str, Rule] = {}
+"""The rule of each pass."""
+
+
 def program_pass(name: str) -> Callable[[Rule], Rule]:
     """Register a rule as a pass; the first line of its docstring says what it does.
 
@@ -48,6 +52,7 @@ def program_pass(name: str) -> Callable[[Rule], Rule]:
     def register(rule: Rule) -> Rule:
         source = source_of_function(rule) if isinstance(rule, FunctionType) else ""
         doc = (getdoc(rule) or "").partition("\n")[0]
+        rules[name] = rule
         passes.register(ProgramPass(name, doc, source, rule))
         return rule
 

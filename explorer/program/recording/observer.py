@@ -9,7 +9,7 @@ from explorer.program.editing.edits import Edit, Kept
 from explorer.program.ir.instructions import runs
 from explorer.program.ir.program import Program
 from explorer.program.recording.records import RecordCache
-from explorer.program.recording.snapshot import ProgramSnapshot
+from explorer.program.recording.snapshot import ProgramSnapshot, refusal_of
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.trace import (
     PROGRAM,
@@ -18,9 +18,8 @@ from explorer.trace import (
     LimitReached,
     Listener,
     MatchFound,
-    Refusal,
-    RefusalKind,
     Rewritten,
+    RunStarted,
     Stage,
     StepEnded,
     StepFailed,
@@ -42,9 +41,10 @@ class ProgramRecording:
         self._seen: dict[tuple[Stage, ...], int] = {}
         self._started = perf_counter()
 
-    def first(self, name: str, seconds: float) -> None:
-        """Record the first step: the program as it was lowered."""
-        self._emit(StepStarted(StepPath.of(name), PROGRAM))
+    def begin(self, run: RunStarted, seconds: float) -> None:
+        """Record the first step: the program as it was lowered, in so many seconds."""
+        self._emit(run)
+        self._emit(StepStarted(StepPath.of("lower"), PROGRAM))
         self._emit(StepEnded(True, seconds, self._last))
         self._started = perf_counter()
 
@@ -79,11 +79,7 @@ class ProgramRecording:
         for number, nodes in enumerate(matched):
             self._emit(MatchFound(number, rule, nodes[0], nodes))
         known = before.graph.nodes
-        refusals = [
-            Refusal(rule, one.root, 0, one.root, RefusalKind.DECLINED, found=one.reason)
-            for one in kept
-            if one.root in known
-        ]
+        refusals = [refusal_of(rule, one) for one in kept if one.root in known]
         if refusals:
             self._emit(AttemptsRefused(tuple(refusals)))
         now = perf_counter()

@@ -1,13 +1,14 @@
 """Lower a module to a program, run passes on it, and return the trace: `explorer.record(module, level="program")`."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
 import torch
+from torch import nn
+from torch.export import ExportedProgram
 
-from explorer.errors import CircuitError
+from explorer.errors import CircuitError, DataTypeError
 from explorer.program.editing.working import WorkingProgram
 from explorer.program.lowering.lower import lower
 from explorer.program.passes import passes
@@ -15,10 +16,9 @@ from explorer.program.passes.pipelines import MEMORY_PIPELINE
 from explorer.program.recording.observer import ProgramRecording
 from explorer.program.recording.snapshot import ProgramSnapshot
 from explorer.program.running.module import to_program_module
-from explorer.rewrite import CompilationMode, FunctionPassPipeline, PassManager
+from explorer.rewrite import CompilationMode, FunctionPassConfig, FunctionPassPipeline, PassManager
 from explorer.tensor.graph.function_graph import FunctionGraph
-from explorer.tensor.recording.snapshot import run
-from explorer.tensor.torch_io.exporting import to_module
+from explorer.tensor.recording.record import Chosen, entries_of, import_graph, pipelines_of
 from explorer.trace import (
     PROGRAM,
     Check,
@@ -31,52 +31,61 @@ from explorer.trace import (
 )
 from explorer.trace.reasons import ANY_OPERATOR
 
+Passes = FunctionPassPipeline | FunctionPassConfig | str
+Source = Callable[[Any], tuple[torch.Tensor, ...]]
+
 
 def record_program(
-    graph: FunctionGraph,
-    example_inputs: Any = None,
-    pipeline: FunctionPassPipeline = MEMORY_PIPELINE,
+    subject: "nn.Module | ExportedProgram | FunctionGraph",
+    example_inputs: Sequence[Any] = (),
+    pipeline: Passes | Sequence[Passes] | None = None,
     *,
+    tensor_pipeline: "Chosen | Sequence[Chosen] | None" = None,
+    kwargs: Mapping[str, Any] | None = None,
     mode: str = "infer",
+    operators: str = "functional",
+    layout: str = "",
     listeners: Sequence[Listener] = (),
     name: str = "",
-    tensor_pipeline: Sequence[str] = (),
 ) -> Trace:
-    """Lower a graph, run passes on the program, and return the trace; `trace.compiled` runs the last program.
+    """Export a module, rewrite its graph, lower it, run passes on the program, and return the trace.
 
-    `tensor_pipeline` names the passes that made the graph, for the record.
-    Raises: OperatorError for a graph that cannot be lowered, UnknownNameError for a pass; errors of rules, with the
-    trace up to there.
+    `trace.compiled` runs the last program. `pipeline` are passes on programs or their names (None: the memory passes);
+    `tensor_pipeline` is what `record_module` accepts, and its steps are not recorded. All other arguments are those of
+    `record_module`.
+    Raises: as `record_module`; OperatorError for a graph that cannot be lowered.
     """
+    chosen = _pipeline(pipeline)
+    manager = PassManager(chosen, passes)
+    rewriting = pipelines_of(tensor_pipeline, mode, layout)
+    imported = import_graph(subject, example_inputs, kwargs=kwargs, mode=mode, operators=operators)
+    graph = imported.graph
+    for part in rewriting:
+        part.rewrite(graph)
     started = perf_counter()
-    program = lower(graph, name)
+    title = name or type(subject).__name__
+    program = lower(graph, title)
     program.verify()
-    seconds = perf_counter() - started
-    manager = PassManager(pipeline, passes)
     recorder = Recorder()
     recording = ProgramRecording((recorder, *listeners), graph, program)
-    rules = describe_passes(pipeline)
     options = {
         "level": PROGRAM,
-        "subject": name,
-        "pipeline": [str(config) for config in pipeline],
+        "subject": title,
+        "pipeline": [str(config) for config in chosen],
+        "tensor_pipeline": [entry for part in rewriting for entry in entries_of(part)],
         "mode": mode,
-        "operators": "functional",
-        "layout": "",
+        "operators": operators,
+        "layout": layout,
         "one_by_one": False,
-        "tensor_pipeline": list(tensor_pipeline),
     }
-    for listener in (recorder, *listeners):
-        listener(RunStarted(None, options, rules))
-    recording.first("lower", seconds)
+    recording.begin(RunStarted(None, options, describe_passes(chosen)), perf_counter() - started)
     working = WorkingProgram(program, recording)
-    source = partial(_run_graph, graph)
     try:
         manager.run(working, CompilationMode(mode))
     except CircuitError as error:
-        error.trace = _trace(recorder, None, example_inputs, source)
+        error.trace = _trace(recorder, None, imported.examples, imported.source)
         raise
-    return _trace(recorder, to_program_module(graph, working.program), example_inputs, source)
+    return _trace(recorder, to_program_module(graph, working.program), imported.examples, imported.source)
 
 
 def describe_passes(pipeline: FunctionPassPipeline) -> tuple[RuleDescription, ...]:
@@ -88,24 +97,28 @@ def describe_passes(pipeline: FunctionPassPipeline) -> tuple[RuleDescription, ..
     )
 
 
-def _run_graph(graph: FunctionGraph, x: Any) -> tuple[torch.Tensor, ...]:
-    """The results of the operators, one by one."""
-    return run(to_module(graph), x)
+def _pipeline(chosen: Passes | Sequence[Passes] | None) -> FunctionPassPipeline:
+    """Raises: DataTypeError for something else than passes on programs."""
+    if chosen is None:
+        return MEMORY_PIPELINE
+    if isinstance(chosen, FunctionPassPipeline):
+        return chosen
+    entries = (chosen,) if isinstance(chosen, FunctionPassConfig | str) else tuple(chosen)
+    found = FunctionPassPipeline()
+    for entry in entries:
+        if not isinstance(entry, FunctionPassPipeline | FunctionPassConfig | str):
+            raise DataTypeError(f"expected passes on programs or their names as the pipeline, got {entry!r}")
+        found += entry if isinstance(entry, FunctionPassPipeline) else FunctionPassPipeline.of(entry)
+    return found
 
 
-def _trace(
-    recorder: Recorder, compiled: Any, examples: Any, source: Callable[[Any], tuple[torch.Tensor, ...]]
-) -> Trace:
-    return Trace(
-        None, None, recorder.options, recorder.rules, tuple(recorder.steps), compiled, _explain, examples, source
-    )
+def _trace(recorder: Recorder, compiled: Any, examples: Any, source: Source | None) -> Trace:
+    options: Mapping[str, Any] = recorder.options
+    return Trace(None, None, options, recorder.rules, tuple(recorder.steps), compiled, _explain, examples, source)
 
 
 def _explain(trace: Trace, step: int, pattern: str, node: int) -> tuple[tuple[Check, ...], Refusal | None]:
-    """What a rule kept at an instruction on the state before a step."""
+    """What a rule says of an instruction in the state before a step, asked again."""
     snapshot = trace.steps[max(step - 1, 0)].snapshot
     assert isinstance(snapshot, ProgramSnapshot)
-    for missed in trace.steps[step].refusals:
-        if missed.refusal.pattern == pattern and missed.refusal.root == node:
-            return (), missed.refusal
-    return (), None
+    return (), snapshot.refusal(pattern, node)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from typing import Any
 
 import torch
@@ -11,12 +12,19 @@ import torch
 from explorer.graph import Graph
 from explorer.program.ir.instructions import Copy, Role, View, runs, writes
 from explorer.program.ir.program import Program
+from explorer.program.editing.edits import Kept
 from explorer.program.memory.liveness import lifetimes, peak_bytes
+from explorer.program.passes import rules
 from explorer.program.recording.records import RecordCache, graph_of
 from explorer.program.running.module import to_program_module
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.recording.snapshot import run
-from explorer.trace import BufferRecord, MemoryRecord, NodeRecord
+from explorer.trace import BufferRecord, MemoryRecord, NodeRecord, Refusal, RefusalKind
+
+
+def refusal_of(name: str, kept: Kept) -> Refusal:
+    """A near miss of a pass."""
+    return Refusal(name, kept.root, 0, kept.root, RefusalKind.DECLINED, found=kept.reason)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +105,14 @@ class ProgramSnapshot:
             "allocated_bytes": sum(buffer.size_bytes for buffer in self.memory.buffers),
             "peak_bytes": self.memory.size_bytes,
         }
+
+    def refusal(self, name: str, number: int) -> Refusal | None:
+        """What a pass says of an instruction of this program, if it leaves it as it is."""
+        if name not in rules:
+            return None
+        found = rules[name](self.program, count(self.program.next_id))
+        mine = (one for one in found if isinstance(one, Kept) and one.root == number)
+        return next((refusal_of(name, one) for one in mine), None)
 
     def circuit(self) -> Any:
         """A module that runs the program."""

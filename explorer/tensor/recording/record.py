@@ -1,6 +1,7 @@
 """Rewrite a module and return the trace: `explorer.record(module, example_inputs, pipeline=...)`."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from typing import Any, Protocol, runtime_checkable
@@ -86,15 +87,9 @@ def record_module(
     Raises: ExportError, UnknownNameError, DataTypeError for an invalid pipeline, and errors of rules; these have the
     trace up to there.
     """
-    check_name("mode", mode, MODES)
-    check_layout(layout)
-    steps = (*((nhwc_rewriter,) if layout == "nhwc" else ()), *_pipelines(pipeline, mode))
-    examples = _examples(subject, example_inputs, kwargs or {})
-    training = mode == "train"
-    is_module = isinstance(subject, nn.Module)
-    program = export(subject, examples, examples.by_name, training=training) if is_module else subject
-    source = partial(_run_exported, program) if isinstance(program, ExportedProgram) else None
-    graph = _graph_of(program, operators, training)
+    steps = pipelines_of(pipeline, mode, layout)
+    imported = import_graph(subject, example_inputs, kwargs=kwargs, mode=mode, operators=operators)
+    graph, kept, source = imported.graph, imported.examples, imported.source
     recorder = Recorder()
     observer = Observer((recorder, *listeners), one_by_one)
     graph.attach_feature(observer)
@@ -111,7 +106,6 @@ def record_module(
     for listener in observer.listeners:
         listener(RunStarted(None, options, rules))
     observer.first("import")
-    kept = examples if examples.by_name else tuple(examples) or None
     try:
         for part in steps:
             part.rewrite(graph)
@@ -119,6 +113,41 @@ def record_module(
         error.trace = _trace(recorder, steps, None, kept, source)
         raise
     return _trace(recorder, steps, to_module(graph), kept, source)
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A graph that was imported, its example inputs, and the program it was imported from, to run it."""
+
+    graph: FunctionGraph
+    examples: Any
+    source: Callable[[Any], tuple[torch.Tensor, ...]] | None
+
+
+def import_graph(
+    subject: "nn.Module | ExportedProgram | FunctionGraph",
+    example_inputs: Sequence[Any] = (),
+    *,
+    kwargs: Mapping[str, Any] | None = None,
+    mode: str = "infer",
+    operators: str = "functional",
+) -> Imported:
+    """Export a module, or copy a graph. Raises: ExportError, UnknownNameError, DataTypeError."""
+    check_name("mode", mode, MODES)
+    examples = _examples(subject, example_inputs, kwargs or {})
+    training = mode == "train"
+    is_module = isinstance(subject, nn.Module)
+    program = export(subject, examples, examples.by_name, training=training) if is_module else subject
+    source = partial(_run_exported, program) if isinstance(program, ExportedProgram) else None
+    kept = examples if examples.by_name else tuple(examples) or None
+    return Imported(_graph_of(program, operators, training), kept, source)
+
+
+def pipelines_of(pipeline: "Chosen | Sequence[Chosen] | None", mode: str, layout: str = "") -> tuple[Pipeline, ...]:
+    """The pipelines to run, in order. Raises: UnknownNameError, DataTypeError."""
+    check_name("mode", mode, MODES)
+    check_layout(layout)
+    return (*((nhwc_rewriter,) if layout == "nhwc" else ()), *_pipelines(pipeline, mode))
 
 
 def _examples(subject: object, positional: Sequence[Any], by_name: Mapping[str, Any]) -> Arguments:

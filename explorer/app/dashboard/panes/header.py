@@ -70,7 +70,7 @@ class Header:
             return
         if control is self.level:
             state = self.workspace.session.state
-            tensor = replace(state.tensor, level=self.level.value)
+            tensor = replace(state.tensor, level=self.level.value, passes=())
             self.workspace.open(ViewState(circuit=state.circuit, options=state.options, tensor=tensor))
             return
         options = self.workspace.session.opened.options

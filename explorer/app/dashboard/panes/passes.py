@@ -1,4 +1,4 @@
-"""The pipeline of the tensor level: its passes, their order, repetition and mode; read and saved as YAML."""
+"""The pipeline of a level below the compiled one: its passes, their order, repetition and mode; read and saved as YAML."""
 
 from dataclasses import replace
 from io import BytesIO
@@ -11,8 +11,9 @@ from panel.viewable import Viewable
 from explorer.app.dashboard.panes.layout import button, column, columns, line
 from explorer.app.dashboard.panes.tables import html_pane, lines_html
 from explorer.app.dashboard.workspace import Workspace
+from explorer.app.session.exported_levels import pass_names, pipeline_or_default
+from explorer.app.session.options import TENSOR_LEVEL
 from explorer.app.session.pipeline_draft import PipelineDraft
-from explorer.app.session.tensor_opening import pipeline_or_default
 from explorer.rewrite import (
     CompilationMode,
     ConvergenceMode,
@@ -77,12 +78,12 @@ class PassesForm:
 
     def fill(self) -> None:
         """Show the pipeline that the trace was recorded with."""
-        from explorer.tensor.passes import passes
-
         opened = self.workspace.session.opened
-        self.new.param.update(options=list(passes.names), value=self.new.value or passes.names[0])
+        known = list(pass_names(opened.tensor.level))
+        self.new.param.update(options=known, value=self.new.value if self.new.value in known else known[0])
         self.mode.value = opened.tensor.compile_for
         self.one_by_one.value = opened.tensor.one_by_one
+        self.one_by_one.visible = opened.tensor.level == TENSOR_LEVEL
         self.run.disabled = not opened.is_live
         self.draft = PipelineDraft.of(pipeline_or_default(opened.tensor)) if opened.is_live else PipelineDraft()
         names = [] if opened.is_live else list(opened.trace.options["pipeline"])
