@@ -28,10 +28,13 @@ def _signature(argument: Any) -> tuple[str, str]:
 
 @cache
 def computes_in_place(target: OpOverload, device: str) -> bool:
-    """Whether the `out=` overload writes its results where they are wanted, without memory of its own for them.
+    """Whether the `out=` overload computes the same bits as the operator, without memory of its own for the results.
 
-    PyTorch generates the other ones: they compute as without `out=`, and copy. These have no kernel of a device.
+    Both have kernels for the device then. PyTorch generates the `out=` overloads that have none: they compute as
+    without `out=`, and copy. An operator that has none is composed of others, maybe other ones than its `out=`
+    overload: the average pool of a whole picture is a mean, but only without `out=`.
     """
     found = out_overload(target)
     key = {"cpu": "CPU", "cuda": "CUDA"}.get(device, device.upper())
-    return found is not None and torch._C._dispatch_has_kernel_for_dispatch_key(found[0].name(), key)
+    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
+    return found is not None and has_kernel(found[0].name(), key) and has_kernel(target.name(), key)

@@ -36,9 +36,10 @@ def results_of(op: Op, inputs: tuple[BufferType | Number, ...]) -> tuple[Result 
     """
     destroyed = destroyed_inputs(op)
     devices = [kind.device for kind in inputs if isinstance(kind, BufferType)]
+    numbers = [PythonNumber.of(kind.value, kind.dtype) if isinstance(kind, Number) else None for kind in inputs]
     try:
         with on_fakes():
-            tensors = [_fake(kind) for kind in inputs]
+            tensors = [_fake(kind) if isinstance(kind, BufferType) else number for kind, number in zip(inputs, numbers, strict=True)]
             memory = [tensor.untyped_storage()._cdata for tensor in tensors]
             found: list[Result | None] = []
             for value in op.run(tensors):
@@ -54,9 +55,7 @@ def results_of(op: Op, inputs: tuple[BufferType | Number, ...]) -> tuple[Result 
         raise OperatorError(f"{op.name} has no results of fixed types for ({kinds}): {error}") from error
 
 
-def _fake(kind: BufferType | Number) -> torch.Tensor:
-    if isinstance(kind, Number):
-        return PythonNumber.of(kind.value, kind.dtype)
+def _fake(kind: BufferType) -> torch.Tensor:
     return torch.empty_strided(kind.shape, kind.strides, dtype=kind.dtype, device=kind.device)
 
 
