@@ -45,19 +45,15 @@ def lifetimes(program: Program) -> tuple[Lifetime, ...]:
     return tuple(found)
 
 
-def live_bytes(program: Program) -> list[int]:
-    """The bytes of the buffers that are alive at each moment."""
-    return _live_bytes(lifetimes(program))
-
-
 def peak_bytes(program: Program) -> int:
     """The most bytes that are alive at one moment: no plan of this program can need fewer."""
     found = lifetimes(program)
     devices = dict.fromkeys(one.device for one in found)
-    return sum(max(_live_bytes([one for one in found if one.device == device]), default=0) for device in devices)
+    return sum(max(live_bytes([one for one in found if one.device == device]), default=0) for device in devices)
 
 
-def _live_bytes(found: Sequence[Lifetime]) -> list[int]:
+def live_bytes(found: Sequence[Lifetime]) -> list[int]:
+    """The bytes of some buffers that are alive at each moment."""
     moments = max((one.end for one in found), default=0)
     change = [0] * (moments + 1)
     for one in found:
