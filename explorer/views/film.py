@@ -11,7 +11,7 @@ from explorer.views.lanes import LANES, LayerTimes, in_order
 from explorer.views.messages import rules_text
 from explorer.views.plates.drawing import small_plates
 from explorer.views.sentences import calls_of, sentence_of
-from explorer.views.words import time_text
+from explorer.views.words import bytes_text, time_text
 from widgets.schema import FrameView
 
 MAX_OPERATORS = 20_000
@@ -70,6 +70,9 @@ def _frame(
         "calls": calls_of(index, step.index),
         "sentence": sentence_of(index, step.index),
     }
+    if step.snapshot.memory is not None:
+        peak = step.snapshot.memory.size_bytes
+        frame["memory"] = (bytes_text(peak), peak)
     if undrawn:
         frame["undrawn"] = undrawn
     else:

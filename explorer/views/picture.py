@@ -10,6 +10,7 @@ from explorer.errors import check_name
 from explorer.views.badges import badges_of
 from explorer.views.box import Box, ShownMode, is_shown
 from explorer.views.boxes import detail_of, folds_of_box, forms_of, kind_of_box, state_of_box, title_of
+from explorer.views.buffers import buffers_of
 from explorer.views.edges import edge_view, edges_of
 from explorer.views.fills import Forms, fill_legend, fills_of, log_scale
 from explorer.views.graph_painter import GraphPainter
@@ -135,6 +136,9 @@ def _paint(request: Request, shown: ShownMode, mode: Mode) -> Picture:
         "legend": [],
         "table": table_of(nodes, edges, hulls),
     }
+    buffers = buffers_of(index, step, shown)
+    if buffers is not None:
+        view["buffers"] = buffers
     painter.complete(request, view, places_from(coordinates), mode, shown)
     items = legend_of(nodes, edges, hulls, tried, index.noun)
     view["legend"] = [*legend, *painter.legend(request, view, items, shown)]

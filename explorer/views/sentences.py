@@ -8,7 +8,7 @@ import numpy as np
 from explorer.trace import Folded, Rewritten, Step, title_of
 from explorer.views.index import TraceIndex, cached
 from explorer.views.messages import message_of
-from explorer.views.words import list_text, plural
+from explorer.views.words import bytes_text, list_text, plural
 
 MAX_PHRASES = 4
 """Beyond it, a sentence counts the rewrites of each rule."""
@@ -45,8 +45,17 @@ def sentence_of(index: TraceIndex, step: int) -> str:
         return message_of(index, step)
     before, after = calls_of(index, step - 1), calls_of(index, step)
     bought = f"{plural(before, 'call')} → {after:,}" if before != after else f"still {plural(after, 'call')}"
+    bought += _memory_text(index, step)
     limits = [limit.message for limit in entry.limits]
     return " ".join([f"{done}: {bought}.", *limits])
+
+
+def _memory_text(index: TraceIndex, step: int) -> str:
+    """Say what a step bought in memory."""
+    before, after = (index.trace.steps[at].snapshot.memory for at in (step - 1, step))
+    if before is None or after is None or before.size_bytes == after.size_bytes:
+        return ""
+    return f", peak memory {bytes_text(before.size_bytes)} → {bytes_text(after.size_bytes)}"
 
 
 def _kinds(index: TraceIndex) -> str:

@@ -14,6 +14,7 @@ import { setChildren } from "./shared/elements.js";
 import { makeStore } from "./shared/store.js";
 import { paletteFor, watchTheme } from "./shared/theme.js";
 import { onChangesTogether } from "./shared/traits.js";
+import { makeBuffers } from "./parts/buffers.js";
 import { makeCloseup } from "./closeup/panel.js";
 import { makeAhead } from "./controls/ahead.js";
 import { makeCamera } from "./controls/camera.js";
@@ -101,6 +102,7 @@ function render({ model, el }) {
   const film = makeFilm(ui, store, stepping);
   const closeup = makeCloseup(ui, store, closingUp);
   const timeline = makeTimeline(ui, store, timing);
+  const buffers = makeBuffers(ui, store, selecting);
   const copying = makeCopying(ui, store, stage);
   const slides = makeSlides(ui, store, saving, loading, { root, guessing, copy: copying.slideButton });
   const toolbar = makeToolbar(ui, store, saving, requesting.setMode);
@@ -158,6 +160,7 @@ function render({ model, el }) {
     main,
     closeup.element,
     timeline.element,
+    buffers.element,
     h("div", { class: "ce-bottom" }, legend.element, foot.element),
     slides.foot,
     split.element,
@@ -226,6 +229,7 @@ function render({ model, el }) {
     stepper,
     film,
     timeline,
+    buffers,
     slides,
     copying,
     toolbar,

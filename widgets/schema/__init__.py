@@ -10,6 +10,7 @@ from widgets.schema.bars import (
     BarsView as BarsView,
     BarView as BarView,
 )
+from widgets.schema.buffers import BuffersView as BuffersView, BufferView as BufferView
 from widgets.schema.closeup import (
     CloseupView as CloseupView,
     CodeView as CodeView,

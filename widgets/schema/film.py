@@ -25,6 +25,8 @@ class FrameView(TypedDict):
     """How many layers, or operators, are called after the step."""
     sentence: str
     """What the step did and what it bought."""
+    memory: NotRequired[tuple[str, int]]
+    """The most memory of its buffers at one moment, in words and in bytes; it is shown in place of the calls."""
     plates: NotRequired[list[SmallPlateView]]
     """A small drawing, unless the trace is too large."""
     undrawn: NotRequired[str]

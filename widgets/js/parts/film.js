@@ -25,7 +25,7 @@ export function makeFilm({ make, guard }, { state }, { goTo }) {
 
   function drawFrames() {
     const shown = state.steps.filter((step) => step.frame);
-    const most = Math.max(1, ...shown.map((step) => step.frame?.calls || 0));
+    const most = Math.max(1, ...shown.map((step) => countOf(step.frame)));
     const longest = Math.max(0, ...shown.flatMap((step) => Object.values(step.frame?.times || {})));
     buttons = new Map(shown.map((step) => [step.index, frameButton(step, most, longest)]));
     frames.replaceChildren(...buttons.values());
@@ -37,7 +37,7 @@ export function makeFilm({ make, guard }, { state }, { goTo }) {
     const lanes = lanesOf(frame.times);
     const bars = lanes.length
       ? lanes.map((lane) => bar(laneClass(lane), frame.times[lane] / longest))
-      : [bar("ce-bar-of-calls", frame.calls / most)];
+      : [bar("ce-bar-of-calls", countOf(frame) / most)];
     const measured = lanes.map((lane) => `${laneName(lane)} ${timeWords(frame.times[lane])}`).join(", ");
     const noun = frame.calls === 1 ? "call" : "calls";
     const time = lanes.length ? h("em", { text: timeWords(frame.times[lanes[0]]) }) : null;
@@ -53,8 +53,8 @@ export function makeFilm({ make, guard }, { state }, { goTo }) {
       frame.plates.length ? smallPlates(make, frame.plates, state.palette) : null,
       h(
         "b",
-        { text: frame.calls.toLocaleString("en-US") },
-        h("span", { class: "ce-said", text: ` ${noun} after` }),
+        { text: frame.memory ? frame.memory[0] : frame.calls.toLocaleString("en-US") },
+        h("span", { class: "ce-said", text: frame.memory ? " of memory after" : ` ${noun} after` }),
         time,
       ),
       h("span", { text: frame.label }),
@@ -85,6 +85,9 @@ export function makeFilm({ make, guard }, { state }, { goTo }) {
     },
   };
 }
+
+/** What the bar of a frame shows: the most memory at one moment, or the calls. @param {Step["frame"]} frame */
+const countOf = (frame) => frame?.memory?.[1] ?? frame?.calls ?? 0;
 
 export const STYLE = `
 .ce-film{flex:none;padding:6px 10px 4px;border-bottom:1px solid var(--ce-line);background:var(--ce-panel)}

@@ -17,6 +17,7 @@ import { STYLE as INSPECTOR } from "./inspector.js";
 import { STYLE as LEGEND } from "./legend.js";
 import { STYLE as LENS } from "./lens.js";
 import { STYLE as LOADING } from "./loading.js";
+import { STYLE as BUFFERS } from "./buffers.js";
 import { STYLE as MINIMAP } from "./minimap.js";
 import { STYLE as PAGER } from "./pager.js";
 import { STYLE as SEARCH } from "./search.js";
@@ -36,6 +37,7 @@ export const STYLE = [
   STEPPER,
   FILM,
   TIMELINE,
+  BUFFERS,
   STRIP,
   STAGE,
   ZOOM,

@@ -3,6 +3,7 @@
 import { checkVersion, parseJson } from "../shared/contract.js";
 import { asFloats, list, number, record, text, texts } from "../shared/reading.js";
 import { CHANGES } from "../shared/theme.js";
+import { readBuffers } from "./buffers.js";
 import { facing } from "./shapes.js";
 
 /**
@@ -83,6 +84,7 @@ function build(raw, floats, start) {
       label: text(record(action).label),
       beside: text(record(action).beside, raw.message ? "message" : "note"),
     })),
+    buffers: raw.buffers ? readBuffers(record(raw.buffers)) : null,
     origins: list(raw.origins).map(numbers),
     matches: list(raw.matches).map((match) => ({ ...readHull(record(match)), nodes: texts(record(match).nodes) })),
     stops: [...hulls, ...readHulls(raw.misses, byId)],

@@ -56,6 +56,7 @@ function readFrame(value, step) {
     undrawn: text(value.undrawn),
     times: readNumbers(value.times),
     missing: Object.fromEntries(Object.entries(record(value.missing)).map(([lane, why]) => [lane, text(why)])),
+    memory: Array.isArray(value.memory) ? [text(value.memory[0]), number(value.memory[1])] : null,
     plates: list(value.plates).map((plate) => ({
       kind: text(record(plate).kind, "operator"),
       at: list(record(plate).at).map((part) => number(part)),

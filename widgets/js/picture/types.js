@@ -28,7 +28,7 @@
  * {{step: number, mode: string, colourBy: string, groupBy: string, title: string, caption: string, note: string,
  *   message: string, width: number, height: number, boxes: Box[], byId: Map<string, Box>, edges: Edge[], hulls: Hull[],
  *   legend: LegendItem[], signs: Map<number, string>, table: Table, actions: Action[], origins: number[][], matches: Match[], links: Link[],
- *   stops: Hull[], rules: Map<string, Rule>,
+ *   stops: Hull[], rules: Map<string, Rule>, buffers: import("./buffers.js").Buffers | null,
  *   other: Picture | null}} Picture
  * @typedef {{index: number, path: string, title: string, summary: string, changed: boolean, ok: boolean | null,
  * error: string, layers: number, counted: string, folds: number, matches: number, nearMisses: number, seconds:
@@ -36,7 +36,7 @@
  * @typedef {{question: string, wanted: string[], apart: Map<string, string>}} Guess  which plates to click, and why not the others
  * @typedef {{name: string, title: string, mode: string, sentence: string, guess: Guess | null}} Scenario  a scene of the
  *   story of a compilation; with `guess` it asks, and `sentence` is the answer
- * @typedef {{step: number, label: string, calls: number, sentence: string, undrawn: string, times: Record<string, number>, missing: Record<string, string>,
+ * @typedef {{step: number, label: string, calls: number, sentence: string, undrawn: string, times: Record<string, number>, missing: Record<string, string>, memory: [string, number] | null,
  *   plates: import("../plates/small.js").SmallPlate[]}} Frame
  * @typedef {{heading: string, rows: string[][], lines: string[]}} Section
  * @typedef {{id: string, title: string, sections: Section[], closeup: import("../closeup/reading.js").Closeup | null}} Details

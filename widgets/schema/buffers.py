@@ -1,0 +1,42 @@
+"""The buffers of a program over time: to the right the instructions as they run, upward bytes."""
+
+from typing import TypedDict
+
+from widgets.schema.words import NodeKind
+
+
+class BufferView(TypedDict):
+    """A buffer as a bar: it is alive from `start` to `end`, and takes `bytes` from `bottom` on."""
+
+    id: int
+    start: int
+    end: int
+    bottom: int
+    bytes: int
+    kind: NodeKind
+    """The kind of the instruction that writes it first."""
+    label: str
+    text: str
+    """What it is, how large, and from when to when it is alive."""
+    users: list[int]
+    """The instructions that read or write it, by the compiler's ids, in order."""
+
+
+class BuffersView(TypedDict):
+    """All buffers of a state."""
+
+    buffers: list[BufferView]
+    moments: list[str]
+    """What runs at each moment: `#12 exp`."""
+    height: int
+    """The bytes that the drawing has room for, the same before and after a step."""
+    live: list[int]
+    """The bytes that are alive at each moment."""
+    peak: int
+    """The first moment at which the most bytes are alive."""
+    planned: bool
+    """Whether `bottom` is a place in one block of memory; otherwise each buffer has memory of its own."""
+    text: str
+    """What is needed, in a sentence."""
+    peak_text: str
+    """The name of the peak: `peak 66 KiB`."""
