@@ -50,23 +50,29 @@ Rule = Callable[[Program, Iterator[int]], Iterable[Edit | Kept]]
 def edited(program: Program, edits: Sequence[Edit]) -> Program:
     """The program with all edits done, in order: a later one may change or remove what an earlier one has changed.
 
-    Raises: RuleError if an instruction is removed or moved twice.
+    Raises: RuleError if an instruction is removed twice, or put before one that there is not.
     """
-    removed = _once("removes", edits, lambda edit: edit.removed)
-    placed = [found for edit in edits for found in edit.placed]
-    moved = _once("moves", edits, lambda edit: tuple(found.instruction.id for found in edit.placed))
-    changed = {one.id: one for edit in edits for one in edit.changed}
-    before: dict[int | None, list[Instruction]] = {}
-    for found in placed:
-        before.setdefault(found.before, []).append(found.instruction)
+    present = {one.id: one for one in program.instructions}
+    places: dict[int, int | None] = {}
+    for edit in edits:
+        for number in edit.removed:
+            if present.pop(number, None) is None:
+                raise RuleError(f"a rule removes instruction {number}, which the program does not have any more")
+        for found in edit.placed:
+            places[found.instruction.id] = found.before
+        present |= {one.id: one for one in (*edit.changed, *(found.instruction for found in edit.placed))}
+    arriving: dict[int | None, list[Instruction]] = {}
+    for number, before in places.items():
+        if number in present:
+            arriving.setdefault(before, []).append(present[number])
     instructions: list[Instruction] = []
     for one in program.instructions:
-        instructions += before.pop(one.id, ())
-        if one.id not in removed and one.id not in moved:
-            instructions.append(changed.get(one.id, one))
-    instructions += before.pop(None, ())
-    if before:
-        raise RuleError(f"a rule puts instructions before {sorted(map(str, before))}, which the program does not have")
+        instructions += arriving.pop(one.id, ())
+        if one.id in present and one.id not in places:
+            instructions.append(present[one.id])
+    instructions += arriving.pop(None, ())
+    if arriving:
+        raise RuleError(f"a rule puts instructions before {list(arriving)}, which the program does not have")
     weights = {weight.id: weight for edit in edits for weight in edit.weights}
     offsets = next((edit.offsets for edit in reversed(edits) if edit.offsets is not None), {})
     return replace(
@@ -76,12 +82,3 @@ def edited(program: Program, edits: Sequence[Edit]) -> Program:
         offsets=offsets,
     )
 
-
-def _once(verb: str, edits: Sequence[Edit], numbers: Callable[[Edit], Iterable[int]]) -> set[int]:
-    seen: set[int] = set()
-    for edit in edits:
-        for number in dict.fromkeys(numbers(edit)):
-            if number in seen:
-                raise RuleError(f"a rule {verb} instruction {number} twice in one round")
-            seen.add(number)
-    return seen

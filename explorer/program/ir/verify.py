@@ -50,7 +50,7 @@ def _check_numbers(program: Program) -> None:
     inner = (call for one in program.instructions if isinstance(one, Stack) for call in one.calls)
     for one in (*program.weights, *program.instructions, *inner):
         if one.id in seen:
-            raise GraphError(f"the number {one.id} is used twice")
+            raise GraphError(f"the number #{one.id} is used twice")
         seen.add(one.id)
 
 
@@ -191,8 +191,8 @@ class _State:
 def _check_offsets(program: Program) -> None:
     """Raises: GraphError if a buffer has no place, or shares bytes with another one that lives at the same time."""
     if set(program.offsets) != set(program.allocs):
-        odd = sorted(set(program.offsets) ^ set(program.allocs))
-        raise GraphError(f"the memory plan and the program have different buffers: {odd[:10]}")
+        odd = ", ".join(f"%{buffer}" for buffer in sorted(set(program.offsets) ^ set(program.allocs)))
+        raise GraphError(f"the memory plan and the program have different buffers: {odd}")
     live: dict[int, tuple[int, int]] = {}
     for one in program.instructions:
         if isinstance(one, Dealloc):

@@ -118,7 +118,7 @@ export function makeBuffers({ make, guard, timers }, { state }, selecting) {
 export const STYLE = `
 .ce-buffers{flex:none;padding:5px 12px;border-top:1px solid var(--ce-line);background:var(--ce-panel);font-size:12.5px}
 .ce-buffers-words{margin-bottom:4px}
-.ce-buffers-drawing{position:relative;height:150px;border-left:1px solid var(--ce-control);border-bottom:1px solid var(--ce-control);overflow:hidden}
+.ce-buffers-drawing{position:relative;height:150px;margin-top:18px;border-left:1px solid var(--ce-control);border-bottom:1px solid var(--ce-control)}
 .ce-buffers-drawing svg{position:absolute;inset:0;width:100%;height:100%;pointer-events:none}
 .ce-live{fill:none;stroke:var(--ce-fg);stroke-width:1.5;stroke-dasharray:4 3;vector-effect:non-scaling-stroke}
 .ce-buffer{position:absolute;overflow:hidden;padding:0 4px;font-size:12px;line-height:1.4;white-space:nowrap;text-overflow:ellipsis;color:var(--ce-onCell);
@@ -126,6 +126,6 @@ export const STYLE = `
 .ce-buffer.ce-leaving{opacity:0}
 .ce-buffer.ce-unused{opacity:.35}
 .ce-buffer.ce-used{box-shadow:inset 0 0 0 2px var(--ce-accent)}
-.ce-peak{position:absolute;padding:0 6px;font-weight:600;white-space:nowrap;background:var(--ce-panel);border-radius:3px;pointer-events:none}
+.ce-peak{position:absolute;transform:translateY(-100%);padding:0 6px;font-weight:600;white-space:nowrap;background:var(--ce-panel);border-radius:3px;pointer-events:none}
 .ce-buffers-axis{display:flex;justify-content:space-between;color:var(--ce-muted)}
 `;

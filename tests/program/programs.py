@@ -1,0 +1,62 @@
+"""Programs for tests: read from text, run with poisoned memory, compared with the graph they were lowered from."""
+
+import torch
+from torch import Tensor
+
+from explorer.program.editing.working import WorkingProgram
+from explorer.program.ir.instructions import Role
+from explorer.program.ir.parsing import parse_program
+from explorer.program.ir.program import Program
+from explorer.program.passes import passes
+from explorer.program.running.executor import Executor
+from explorer.rewrite import FunctionPassPipeline, PassManager
+from explorer.tensor import FunctionGraph, to_module
+
+
+def program_of(text: str) -> Program:
+    """A program from its text, which is checked."""
+    program = parse_program(text)
+    program.verify()
+    return program
+
+
+def after(program: Program, *names: str) -> Program:
+    """The program after some passes; each result is checked."""
+    working = WorkingProgram(program)
+    PassManager(FunctionPassPipeline.of(*names), passes).run(working)
+    return working.program
+
+
+def poison(memory: Tensor) -> None:
+    """Fill memory that nobody may read with what would be noticed."""
+    if memory.dtype.is_floating_point:
+        memory.fill_(float("nan"))
+    elif memory.dtype == torch.bool:
+        memory.logical_not_()
+    else:
+        memory.fill_(-77)
+
+
+def arguments_of(program: Program, graph: FunctionGraph, *inputs: Tensor) -> list[Tensor]:
+    """The tensors that a program accepts: inputs of its graph, and constants."""
+    values = {number: variable for variable, number in graph.ids.items()}
+    waiting = iter(inputs)
+    given = [weight for weight in program.weights if weight.role is not Role.OUTPUT]
+    return [next(waiting) if weight.role is Role.INPUT else values[weight.id].data for weight in given]
+
+
+def assert_computes(program: Program, graph: FunctionGraph, *inputs: Tensor) -> None:
+    """A program returns the bits of its graph, while memory is poisoned where it is not alive."""
+    program.verify()
+    wanted = to_module(graph)(*inputs)
+    wanted = wanted if isinstance(wanted, tuple) else (wanted,)
+    found = Executor(program, poison)(*arguments_of(program, graph, *inputs))
+    for value, expected in zip(found, wanted, strict=True):
+        assert torch.equal(value, expected)
+
+
+def kinds(program: Program) -> list[str]:
+    """The instructions in order, by kind; calls by the name of their operator."""
+    return [
+        one.op.name if type(one).__name__ == "Call" else type(one).__name__.lower() for one in program.instructions
+    ]
