@@ -36,6 +36,7 @@ from explorer.trace.events import (
 )
 from explorer.trace.file_format import TRACE_FORMAT as TRACE_FORMAT
 from explorer.trace.ladder import LEVELS as LEVELS, Level as Level
+from explorer.trace.memory import BufferRecord as BufferRecord, MemoryRecord as MemoryRecord
 from explorer.trace.passes import tries as tries
 from explorer.trace.paths import (
     Stage as Stage,
@@ -44,7 +45,6 @@ from explorer.trace.paths import (
     parse_path as parse_path,
 )
 from explorer.trace.reading import trace_from_json as trace_from_json
-from explorer.trace.memory import BufferRecord as BufferRecord, MemoryRecord as MemoryRecord
 from explorer.trace.records import (
     NodeKind as NodeKind,
     NodeRecord as NodeRecord,

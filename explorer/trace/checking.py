@@ -37,7 +37,11 @@ class ReferenceChecker:
 
     def __init__(self, rules: Sequence[RuleDescription], history: GraphHistory) -> None:
         for rule in rules:
-            if rule.kind not in (*PASS_OF_KIND, *LISTED_KINDS) or rule.exactness not in EXACTNESS_ORDER or not rule.entries:
+            if (
+                rule.kind not in (*PASS_OF_KIND, *LISTED_KINDS)
+                or rule.exactness not in EXACTNESS_ORDER
+                or not rule.entries
+            ):
                 raise ValueError(f"the rule {rule.name} has an unknown kind or exactness, or no entries")
         self._rules = frozenset(rule.name for rule in rules)
         self._patterns = frozenset(rule.pattern for rule in rules)

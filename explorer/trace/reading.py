@@ -14,8 +14,8 @@ from explorer.trace.file_format import TRACE_FORMAT, VERSION
 from explorer.trace.file_types import check_types
 from explorer.trace.ladder import level_of
 from explorer.trace.loaded import LoadedSnapshot
-from explorer.trace.paths import Stage, StepPath, parse_path
 from explorer.trace.memory import MemoryRecord
+from explorer.trace.paths import Stage, StepPath, parse_path
 from explorer.trace.records import NODE_KINDS, NodeKind, NodeRecord, ParameterNodeRecord, ParameterRecord
 from explorer.trace.refusal import Question, Refusal
 from explorer.trace.steps import MatchRefused, Step

@@ -51,7 +51,9 @@ def memory_text(memory: MemoryRecord) -> str:
         return f"{each}; at most {bytes_text(bound)} are alive at once."
     if memory.size_bytes == bound:
         return f"{buffers} in {bytes_text(memory.size_bytes)}, the least possible: so much is alive at once."
-    return f"{buffers} in {bytes_text(memory.size_bytes)}; {bytes_text(bound)} are alive at once, so no plan needs less."
+    return (
+        f"{buffers} in {bytes_text(memory.size_bytes)}; {bytes_text(bound)} are alive at once, so no plan needs less."
+    )
 
 
 def _bars(memory: MemoryRecord, graph: Graph[NodeRecord], names: Mapping[int, str]) -> list[BufferView]:

@@ -1,10 +1,12 @@
 """Programs for tests: read from text, run with poisoned memory, compared with the graph they were lowered from."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from explorer.program.editing.working import WorkingProgram
-from explorer.program.ir.instructions import Role
+from explorer.program.ir.instructions import Call, Role
 from explorer.program.ir.parsing import parse_program
 from explorer.program.ir.program import Program
 from explorer.program.passes import passes
@@ -39,7 +41,7 @@ def poison(memory: Tensor) -> None:
 
 def arguments_of(program: Program, graph: FunctionGraph, *inputs: Tensor) -> list[Tensor]:
     """The tensors that a program accepts: inputs of its graph, and constants."""
-    values = {number: variable for variable, number in graph.ids.items()}
+    values: dict[int, Any] = {number: variable for variable, number in graph.ids.items()}
     waiting = iter(inputs)
     given = [weight for weight in program.weights if weight.role is not Role.OUTPUT]
     return [next(waiting) if weight.role is Role.INPUT else values[weight.id].data for weight in given]
@@ -57,6 +59,4 @@ def assert_computes(program: Program, graph: FunctionGraph, *inputs: Tensor) -> 
 
 def kinds(program: Program) -> list[str]:
     """The instructions in order, by kind; calls by the name of their operator."""
-    return [
-        one.op.name if type(one).__name__ == "Call" else type(one).__name__.lower() for one in program.instructions
-    ]
+    return [one.op.name if isinstance(one, Call) else type(one).__name__.lower() for one in program.instructions]

@@ -2,6 +2,7 @@
 
 import torch
 
+from explorer.program.ir.instructions import Dealloc
 from explorer.program.running.executor import Executor
 from tests.program.programs import after, kinds, poison, program_of
 
@@ -75,7 +76,7 @@ def test_buffers_are_freed_after_their_last_use_and_allocated_before_their_first
     text = text.replace("%4 = alloc f32[2,2]\n#5", "#5")
     found = after(program_of(text), "HoistDealloc", "SinkAllocas")
     assert kinds(found) == ["alloc", "exp", "alloc", "mm", "dealloc", "copy", "dealloc"]
-    assert [one.buffer for one in found.instructions if hasattr(one, "buffer")] == [2, 4]
+    assert [one.buffer for one in found.instructions if isinstance(one, Dealloc)] == [2, 4]
     assert torch.equal(run(found, X), X.exp() @ X.exp())
 
 

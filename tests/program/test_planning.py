@@ -3,14 +3,13 @@
 import random
 
 import pytest
+import torch
 
 from explorer.program.ir.instructions import Alloc, Copy, Dealloc, Instruction, Role, Weight
 from explorer.program.ir.program import Program
 from explorer.program.ir.types import BufferType
 from explorer.program.memory.liveness import lifetimes, peak_bytes
 from explorer.program.memory.planning import plan_memory
-
-import torch
 
 
 def random_program(seed: int) -> Program:

@@ -15,7 +15,7 @@ from explorer.tensor.rules.optdb import optdb
 from tests.fuzzing import examples
 from tests.program.programs import after, arguments_of, poison
 from tests.tensor.random_networks import networks
-from tests.tensor.rule_checks import sample, same_bits
+from tests.tensor.rule_checks import same_bits, sample
 from tests.tensor.test_random_rewriting import graphs
 
 PASSES = MEMORY_PIPELINE.pass_ids

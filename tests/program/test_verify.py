@@ -46,7 +46,7 @@ def test_a_good_program_is_accepted():
 def test_a_broken_program_is_refused_with_the_place(name):
     old, new, words = BROKEN[name]
     assert old in GOOD
-    with pytest.raises(GraphError, match="#|%") as caught:
+    with pytest.raises(GraphError, match=r"#|%") as caught:
         parse_program(GOOD.replace(old, new, 1)).verify()
     assert words in str(caught.value)
 

@@ -28,11 +28,14 @@ def trace(
     *,
     options: CompilerOptions,
     level: Annotated[
-        str, typer.Option(help="compiled; tensor: the operators of the exported circuit; program: its instructions on buffers")
+        str,
+        typer.Option(help="compiled; tensor: operators of the exported circuit; program: instructions on buffers"),
     ] = "compiled",
     pipeline: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="the passes of a level below compiled as YAML (the dashboard saves such files)"),
+        typer.Option(
+            metavar="FILE", help="the passes of a level below compiled as YAML (the dashboard saves such files)"
+        ),
     ] = None,
     mode: Annotated[str, typer.Option(help="infer or train: the mode of a level below compiled")] = "infer",
     times: Annotated[
@@ -67,7 +70,7 @@ Recorder = Callable[["Circuit", CompilerOptions], "Trace"]
 def recorder_of(
     level: str, name: str, pipeline: Path | None = None, mode: str = "infer", rows: int | None = None
 ) -> Recorder:
-    """Return the function that records a level; those below the compiled one use a pipeline, a mode and a number of rows.
+    """Return the function that records a level; those below compiled use a pipeline, a mode and a number of rows.
 
     Raises: UnknownNameError, FileFormatError; CircuitError for a pipeline or a mode that the level does not have.
     """
@@ -79,7 +82,9 @@ def recorder_of(
     check_name("level", level, LEVEL_NAMES)
     if level == COMPILED:
         if pipeline is not None or mode != "infer":
-            raise CircuitError("--pipeline and --mode belong to the levels below; add --level tensor or --level program")
+            raise CircuitError(
+                "--pipeline and --mode belong to the levels below; add --level tensor or --level program"
+            )
         return lambda circuit, options: record(circuit, TorchCompiler(options))
     chosen = TensorOptions(level, mode, () if pipeline is None else _entries(pipeline, level))
 

@@ -18,7 +18,10 @@ def tensor_python_of(name: str, compiling: CompilerOptions, options: TensorOptio
         return "\n".join(["import explorer", "", f"trace = explorer.Trace.load({name!r})", *end]) + "\n"
     lines = ["import explorer", "from explorer.bench import random_inputs"]
     if options.passes:
-        lines += ["from explorer.rewrite import pipeline_from_yaml", f"from explorer.{options.level}.passes import passes"]
+        lines += [
+            "from explorer.rewrite import pipeline_from_yaml",
+            f"from explorer.{options.level}.passes import passes",
+        ]
     known = name in gallery.names()
     lines += ["", f"circuit = explorer.{f'gallery.load_named({name!r})' if known else f'Circuit.load({name!r})'}"]
     arguments = ", ".join(f"{key}={value!r}" for key, value in compiling.non_defaults().items())

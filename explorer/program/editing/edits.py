@@ -81,4 +81,3 @@ def edited(program: Program, edits: Sequence[Edit]) -> Program:
         instructions=tuple(instructions),
         offsets=offsets,
     )
-

@@ -1,7 +1,7 @@
 """The driver: holds the present program, does what rules ask for, and reports it."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from typing import Protocol
 
@@ -12,8 +12,8 @@ from explorer.program.ir.program import Program
 class ProgramObserver(Protocol):
     """Receives what happens to a program."""
 
-    def scope(self, name: str, rules: Sequence[str] = (), number: int | None = None) -> "Iterator[None]":
-        """Record what happens inside under a name; a context manager."""
+    def scope(self, name: str, rules: Sequence[str] = (), number: int | None = None) -> AbstractContextManager[None]:
+        """Record what happens inside under a name."""
         ...
 
     def on_limit(self, what: str, limit: int, message: str) -> None:
@@ -52,7 +52,7 @@ class WorkingProgram:
 
     def __init__(self, program: Program, observer: "ProgramObserver | None" = None) -> None:
         self.program = program
-        self.observer = NoObserver() if observer is None else observer
+        self.observer: ProgramObserver = NoObserver() if observer is None else observer
         self.fresh: Iterator[int] = count(program.next_id)
         self._num_edits = 0
 

@@ -87,7 +87,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Apply an operator. `inputs` are its tensors in the order of its slots; a result that is no tensor has no value."""
+    """Apply an operator to `inputs`, in the order of its slots; a result that is no tensor has no value."""
 
     id: int
     op: Op

@@ -9,7 +9,19 @@ import torch
 from torch._ops import OpOverload
 
 from explorer.errors import CircuitError, FileFormatError
-from explorer.program.ir.instructions import Alloc, Call, Copy, Dealloc, Instruction, Number, Role, Stack, View, Way, Weight
+from explorer.program.ir.instructions import (
+    Alloc,
+    Call,
+    Copy,
+    Dealloc,
+    Instruction,
+    Number,
+    Role,
+    Stack,
+    View,
+    Way,
+    Weight,
+)
 from explorer.program.ir.program import Program
 from explorer.program.ir.types import CPU, BufferType, contiguous_strides
 from explorer.tensor.ir.ops import SLOT, Op

@@ -4,7 +4,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from explorer.program.ir.instructions import Alloc, Dealloc, Definition, Instruction, Role, View, Weight, reads, runs, writes
+from explorer.program.ir.instructions import (
+    Alloc,
+    Dealloc,
+    Definition,
+    Instruction,
+    Role,
+    View,
+    Weight,
+    reads,
+    runs,
+    writes,
+)
 
 
 @dataclass(frozen=True, eq=False)

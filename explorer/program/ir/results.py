@@ -36,10 +36,10 @@ def results_of(op: Op, inputs: tuple[BufferType | Number, ...]) -> tuple[Result 
     """
     destroyed = destroyed_inputs(op)
     devices = [kind.device for kind in inputs if isinstance(kind, BufferType)]
-    numbers = [PythonNumber.of(kind.value, kind.dtype) if isinstance(kind, Number) else None for kind in inputs]
+    given = [PythonNumber.of(kind.value, kind.dtype) if isinstance(kind, Number) else kind for kind in inputs]
     try:
         with on_fakes():
-            tensors = [_fake(kind) if isinstance(kind, BufferType) else number for kind, number in zip(inputs, numbers, strict=True)]
+            tensors = [_fake(kind) if isinstance(kind, BufferType) else kind for kind in given]
             memory = [tensor.untyped_storage()._cdata for tensor in tensors]
             found: list[Result | None] = []
             for value in op.run(tensors):

@@ -209,7 +209,5 @@ def _check_offsets(program: Program) -> None:
         live[one.id] = (start, end)
 
 
-def _first_overlap(
-    one: Alloc, start: int, end: int, live: Iterable[tuple[int, tuple[int, int]]]
-) -> int | None:
+def _first_overlap(one: Alloc, start: int, end: int, live: Iterable[tuple[int, tuple[int, int]]]) -> int | None:
     return next((other for other, (low, high) in live if start < high and low < end), None)

@@ -101,11 +101,10 @@ class _Lowering:
         else:
             self._add_call(node, inputs, results)
 
-    def _add_views(
-        self, node: Apply, inputs: tuple[int | Number, ...], results: tuple[Result | None, ...]
-    ) -> None:
+    def _add_views(self, node: Apply, inputs: tuple[int | Number, ...], results: tuple[Result | None, ...]) -> None:
         for variable, result in zip(node.outputs, results, strict=True):
-            assert result is not None and result.source is not None
+            assert result is not None
+            assert result.source is not None
             source = inputs[result.source]
             assert isinstance(source, int)
             number = node.id if len(results) == 1 else self._fresh()
@@ -149,8 +148,11 @@ class _Lowering:
         outputs: list[int | None] = []
         for variable, result in zip(node.outputs, results, strict=True):
             value = None if result is None or result.source is None else inputs[result.source]
-            if not isinstance(value, int) or value not in overwritten or not self._types[value].is_same(result.type):
-                raise OperatorError(f"{node.op.name} overwrites an input, but result {variable.index} is not that input")
+            is_input = isinstance(value, int) and value in overwritten
+            if result is None or not is_input or not self._types[value].is_same(result.type):
+                raise OperatorError(
+                    f"{node.op.name} overwrites an input, but result {variable.index} is not that input"
+                )
             self._values[variable] = value
             outputs.append(value)
         self.instructions.append(Call(node.id, node.op, inputs, tuple(outputs), Way.ITSELF, node.location))

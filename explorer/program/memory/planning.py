@@ -1,8 +1,8 @@
 """The memory plan: a place for each buffer, such that buffers that are alive at one moment share no byte.
 
 Finding the smallest plan is NP-hard (Buchsbaum et al. 2003, OPT versus LOAD in dynamic storage allocation). As in the
-planners of PyTorch and TensorFlow Lite, each buffer in some order goes into the lowest gap that it fits in. Here several
-orders are tried; then the buffers at the top of the best plan are placed first, as long as that may help.
+planners of PyTorch and TensorFlow Lite, each buffer in some order goes into the lowest gap that it fits in. Here
+several orders are tried; then the buffers at the top of the best plan are placed first, as long as that may help.
 """
 
 from collections.abc import Callable, Sequence

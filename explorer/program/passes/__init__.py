@@ -3,7 +3,13 @@
 from importlib import import_module
 from pkgutil import iter_modules
 
-from explorer.program.passes.base import ProgramPass as ProgramPass, passes as passes, program_pass as program_pass, rules as rules
+from explorer.program.passes.base import (
+    ProgramPass as ProgramPass,
+    passes as passes,
+    program_pass as program_pass,
+    rules as rules,
+    sources as sources,
+)
 
 for _module in sorted(info.name for info in iter_modules(__path__)):
     import_module(f"{__name__}.{_module}")

@@ -17,7 +17,6 @@ class ProgramPass:
 
     name: str
     doc: str
-    source: str
     rule: Rule = field(compare=False)
 
     def rule_names(self) -> tuple[str, ...]:
@@ -39,6 +38,8 @@ passes: PassRegistry[WorkingProgram] = PassRegistry()
 """All passes on programs, by Glow's names."""
 
 
+sources: dict[str, str] = {}
+"""Where the rule of each pass is written."""
 rules: dict[str, Rule] = {}
 """The rule of each pass."""
 
@@ -52,8 +53,8 @@ def program_pass(name: str) -> Callable[[Rule], Rule]:
     def register(rule: Rule) -> Rule:
         source = source_of_function(rule) if isinstance(rule, FunctionType) else ""
         doc = (getdoc(rule) or "").partition("\n")[0]
-        rules[name] = rule
-        passes.register(ProgramPass(name, doc, source, rule))
+        rules[name], sources[name] = rule, source
+        passes.register(ProgramPass(name, doc, rule))
         return rule
 
     return register

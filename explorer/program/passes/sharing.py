@@ -127,9 +127,7 @@ def _without_copy(lives: _Lives, one: Copy, position: int) -> Iterator[Edit | Ke
         reason = f"%{one.source} is the {owner.role.value} {owner.name}"
     elif not first.is_same(second):
         reason = f"%{one.source} is {first}, and %{one.dest} is {second}"
-    elif owner.type.size_bytes != target.type.size_bytes or not (owner.type.is_dense and target.type.is_dense):
-        reason = f"%{one.source} or %{one.dest} is a part of a buffer"
-    elif program.offset_in_origin(one.source) or program.offset_in_origin(one.dest):
+    elif not (_is_whole(lives, one.source) and _is_whole(lives, one.dest)):
         reason = f"%{one.source} or %{one.dest} is a part of a buffer"
     elif lives.first[dest] != position:
         reason = f"%{one.dest} is in use before"
@@ -144,3 +142,10 @@ def _without_copy(lives: _Lives, one: Copy, position: int) -> Iterator[Edit | Ke
     if isinstance(target, Alloc):
         placed = (Placed(target, source),)
     yield Edit((one.id,), removed=removed, changed=edit.changed, placed=placed)
+
+
+def _is_whole(lives: _Lives, value: int) -> bool:
+    """Whether a value begins where its memory begins, and both have all elements of one another."""
+    owner, kind = lives.program.definitions[lives.root(value)].type, lives.types[value]
+    same = owner.size_bytes == kind.size_bytes and owner.is_dense and kind.is_dense
+    return same and not lives.program.offset_in_origin(value)

@@ -11,7 +11,7 @@ from torch.export import ExportedProgram
 from explorer.errors import CircuitError, DataTypeError
 from explorer.program.editing.working import WorkingProgram
 from explorer.program.lowering.lower import lower
-from explorer.program.passes import passes
+from explorer.program.passes import passes, sources
 from explorer.program.passes.pipelines import MEMORY_PIPELINE
 from explorer.program.recording.observer import ProgramRecording
 from explorer.program.recording.snapshot import ProgramSnapshot
@@ -92,7 +92,7 @@ def describe_passes(pipeline: FunctionPassPipeline) -> tuple[RuleDescription, ..
     """Descriptions of the rules of a pipeline, each once."""
     found = [passes[name] for name in pipeline.pass_ids if name in passes.passes]
     return tuple(
-        RuleDescription(one.name, one.name, (ANY_OPERATOR,), PROGRAM, "exact", one.doc, one.source, guarded=True)
+        RuleDescription(one.name, one.name, (ANY_OPERATOR,), PROGRAM, "exact", one.doc, sources[one.name], guarded=True)
         for one in found
     )
 

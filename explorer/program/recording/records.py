@@ -103,7 +103,7 @@ def _value_text(program: Program, value: int) -> str:
     origin = program.definitions[program.origin(value)]
     place = f"{origin.role.value} {origin.name}" if isinstance(origin, Weight) else f"buffer {origin.id}"
     kind = program.definitions[value].type
-    part = "" if kind.is_same(origin.type) else f"part of "
+    part = "" if kind.is_same(origin.type) else "part of "
     return f"{part}{place}: {kind}"
 
 

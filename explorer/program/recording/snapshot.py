@@ -10,9 +10,9 @@ from typing import Any
 import torch
 
 from explorer.graph import Graph
+from explorer.program.editing.edits import Kept
 from explorer.program.ir.instructions import Copy, Role, View, runs, writes
 from explorer.program.ir.program import Program
-from explorer.program.editing.edits import Kept
 from explorer.program.memory.liveness import lifetimes, peak_bytes
 from explorer.program.passes import rules
 from explorer.program.recording.records import RecordCache, graph_of

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 from torch import fx, nn
+from torch._C._functorch import is_functorch_wrapped_tensor
 from torch.autograd import forward_ad
 from torch.utils._python_dispatch import _get_current_dispatch_mode
 
@@ -74,6 +75,6 @@ class ProgramRunner(nn.Module):
 
 def _is_wrapped(tensor: torch.Tensor) -> bool:
     """Whether a transform of `torch.func` or forward-mode differentiation wraps a tensor."""
-    if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+    if is_functorch_wrapped_tensor(tensor):
         return True
     return forward_ad._current_level >= 0 and forward_ad.unpack_dual(tensor).tangent is not None

@@ -1,4 +1,4 @@
-"""The pipeline of a level below the compiled one: its passes, their order, repetition and mode; read and saved as YAML."""
+"""The pipeline of a level below compiled: its passes, their order, repetition and mode; read and saved as YAML."""
 
 from dataclasses import replace
 from io import BytesIO

@@ -1,0 +1,13 @@
+"""Level 3: instructions on explicit buffers, the memory passes, and running them."""
+
+from explorer.program.ir.parsing import parse_program as parse_program
+from explorer.program.ir.program import Program as Program
+from explorer.program.lowering.lower import lower as lower
+from explorer.program.memory.planning import MemoryPlan as MemoryPlan, plan_memory as plan_memory
+from explorer.program.passes import passes as passes
+from explorer.program.passes.pipelines import MEMORY_PIPELINE as MEMORY_PIPELINE
+from explorer.program.running.executor import Executor as Executor
+from explorer.program.running.module import (
+    to_program_module as to_program_module,
+    why_not_planned as why_not_planned,
+)
