@@ -148,14 +148,21 @@ class _Lowering:
         outputs: list[int | None] = []
         for variable, result in zip(node.outputs, results, strict=True):
             value = None if result is None or result.source is None else inputs[result.source]
-            is_input = isinstance(value, int) and value in overwritten
-            if result is None or not is_input or not self._types[value].is_same(result.type):
+            if (
+                result is None
+                or not isinstance(value, int)
+                or value not in overwritten
+                or not self._is_same(value, result)
+            ):
                 raise OperatorError(
                     f"{node.op.name} overwrites an input, but result {variable.index} is not that input"
                 )
             self._values[variable] = value
             outputs.append(value)
         self.instructions.append(Call(node.id, node.op, inputs, tuple(outputs), Way.ITSELF, node.location))
+
+    def _is_same(self, value: int, result: Result) -> bool:
+        return self._types[value].is_same(result.type)
 
     def _check_unread(self, node: Apply, variable: Variable) -> None:
         if variable.clients:
