@@ -3,7 +3,7 @@
 from explorer.rewrite import ConvergenceMode, DCERequiredMode, FunctionPassConfig, FunctionPassPipeline
 
 _PASSES = (
-    *("MakeWeightsConst", "DSE", "ShareBuffers", "Peephole"),
+    *("MakeWeightsConst", "DSE", "OptimizeInserts", "ShareBuffers", "Peephole"),
     *("DeleteDeadAllocs", "HoistDealloc", "SinkAllocas", "PlanMemory"),
 )
 
