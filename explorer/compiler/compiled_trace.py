@@ -24,6 +24,8 @@ class CircuitSnapshot:
     reads: Mapping[int, Mapping[str, Any]]
     change: None = None
     """There is no previous step."""
+    memory: None = None
+    """Layers have no buffers."""
 
     @property
     def size(self) -> tuple[int, int]:
