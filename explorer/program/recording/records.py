@@ -115,12 +115,12 @@ def _record(program: Program, one: Source, values: tuple[str, ...]) -> NodeRecor
         case View():
             config = {"reads": list(values), "results": [str(one.type)], "bytes": 0}
             title = one.label or "view"
-            return NodeRecord("View", 1, {**config, "offset_bytes": one.offset_bytes}, kind="view", title=title)
+            return NodeRecord(f"View.{title}", 1, {**config, "offset_bytes": one.offset_bytes}, kind="view", title=title)
         case Copy():
             return NodeRecord("Copy", 1, _config(program, one, values), kind="view", title="copy")
         case Stack():
             title = "+".join(call.op.name for call in one.calls)
-            return NodeRecord("Stack", 1, _config(program, one, values), title=title)
+            return NodeRecord(f"Stack.{title}", 1, _config(program, one, values), title=title)
         case Call():
             config = {name: _plain(value) for name, value in one.op.settings.items()}
             known = {"module": one.location.module, "source": one.location.line}
