@@ -34,10 +34,18 @@ STATS: Mapping[str, tuple[str, str, Callable[[float], str]]] = {
     "parameter_flops": ("operations on parameters", "FLOP", _number),
     "activation_bytes": ("activations", "bytes", bytes_text),
     "copied_bytes": ("copied by reads", "bytes", bytes_text),
+    "instructions": ("instructions", "instructions", _number),
+    "copies": ("copies", "instructions", _number),
+    "buffers": ("buffers", "buffers", _number),
+    "allocated_bytes": ("bytes of all buffers", "bytes", bytes_text),
+    "peak_bytes": ("peak memory", "bytes", bytes_text),
 }
 """Statistics of a trace: name -> title, unit, format of a value."""
 
-IN_THE_STRIP = ("layers", "operators", "constants", "parameters", "flops", "activation_bytes", "copied_bytes")
+IN_THE_STRIP = (
+    *("layers", "operators", "constants", "instructions", "copies", "buffers", "parameters", "flops"),
+    *("activation_bytes", "copied_bytes", "peak_bytes"),
+)
 """The statistics in the cost strip; the rest are only shown over the steps."""
 
 TIMES = ("cpu", "cuda")
