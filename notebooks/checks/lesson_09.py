@@ -39,7 +39,7 @@ program five
 %2 = alloc f32[64]
 #10 aten.exp.default(self=%0) -> %2
 %3 = alloc f32[2,64]
-#11 aten.cat.default(tensors=[%2, %2]) -> %3
+#11 aten.stack.default(tensors=[%2, %2]) -> %3 (copied)
 %4 = alloc f32[64]
 #12 aten.sum.dim_IntList(self=%3, dim=[0]) -> %4
 #20 dealloc %3
