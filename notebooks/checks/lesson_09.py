@@ -95,9 +95,7 @@ def grade_1(answer: Any) -> Feedback:
         for which, mine, right in zip(("first", "last"), found, uses, strict=True):
             if mine != right:
                 return Feedback(False, f"Instruction {mine} is not the {which} one that uses buffer {buffer}.")
-    return Feedback(
-        True, "Right: a buffer is alive from the instruction that writes it to the last one that reads it."
-    )
+    return Feedback(True, "Right: a buffer is alive from the instruction that writes it to the last one that reads it.")
 
 
 def _uses(program: Program) -> dict[int, tuple[int, int]]:
@@ -169,6 +167,7 @@ def grade_3(answer: Any) -> Feedback:
     bound = plan_memory(program).lower_bound_bytes
     if size > bound:
         return Feedback(
-            False, f"It is a plan, of {size:,} bytes. Fewer are enough: which moment has most bytes alive, and how many?"
+            False,
+            f"It is a plan, of {size:,} bytes. Fewer are enough: how many are alive at the fullest moment?",
         )
     return Feedback(True, f"Right: {size:,} bytes, as many as are alive at the fullest moment.")

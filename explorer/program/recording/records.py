@@ -115,7 +115,9 @@ def _record(program: Program, one: Source, values: tuple[str, ...]) -> NodeRecor
         case View():
             config = {"reads": list(values), "results": [str(one.type)], "bytes": 0}
             title = one.label or "view"
-            return NodeRecord(f"View.{title}", 1, {**config, "offset_bytes": one.offset_bytes}, kind="view", title=title)
+            return NodeRecord(
+                f"View.{title}", 1, {**config, "offset_bytes": one.offset_bytes}, kind="view", title=title
+            )
         case Copy():
             return NodeRecord("Copy", 1, _config(program, one, values), kind="view", title="copy")
         case Stack():
