@@ -141,7 +141,7 @@ def test_a_circuit_file_is_traced_like_a_name(tmp_path):
         (("train", "blackboard"), "the circuit reads 5 variables"),
         (("train", "digits", "--data", "mnist"), "no data set named 'mnist'"),
         (("train", "digits", "--resume", str(ROOT / "pyproject.toml")), "is not a circuit-explorer checkpoint"),
-        (("trace", "conflict", "--mode", "train"), "belong to the tensor level; add --level tensor"),
+        (("trace", "conflict", "--mode", "train"), "belong to the levels below; add --level tensor or --level program"),
         (("trace", "conflict", "--level", "tensor", "--mode", "fun"), "no mode named 'fun'; known are: infer, train"),
         (("trace", "conflict", "--level", "tensor", "--pipeline", "no.yaml"), "cannot read no.yaml"),
         (("bench", "forward", "L9"), "no benchmark case named 'L9'"),
