@@ -13,6 +13,7 @@ from explorer.program.passes import passes
 from explorer.program.running.executor import Executor
 from explorer.rewrite import FunctionPassPipeline, PassManager
 from explorer.tensor import FunctionGraph, to_module
+from tests.tensor.rule_checks import same_bits
 
 
 def program_of(text: str) -> Program:
@@ -31,12 +32,12 @@ def after(program: Program, *names: str) -> Program:
 
 def poison(memory: Tensor) -> None:
     """Fill memory that nobody may read with what would be noticed."""
-    if memory.dtype.is_floating_point:
+    if memory.dtype.is_floating_point or memory.dtype.is_complex:
         memory.fill_(float("nan"))
     elif memory.dtype == torch.bool:
         memory.logical_not_()
     else:
-        memory.fill_(-77)
+        memory.fill_(77)
 
 
 def arguments_of(program: Program, graph: FunctionGraph, *inputs: Tensor) -> list[Tensor]:
@@ -54,7 +55,7 @@ def assert_computes(program: Program, graph: FunctionGraph, *inputs: Tensor) -> 
     wanted = wanted if isinstance(wanted, tuple) else (wanted,)
     found = Executor(program, poison)(*arguments_of(program, graph, *inputs))
     for value, expected in zip(found, wanted, strict=True):
-        assert torch.equal(value, expected)
+        assert same_bits(value, expected)
 
 
 def kinds(program: Program) -> list[str]:

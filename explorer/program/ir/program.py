@@ -44,27 +44,24 @@ class Program:
         return {one.id: i for i, one in enumerate(self.instructions)}
 
     @cached_property
-    def _origins(self) -> Mapping[int, int]:
-        found = {weight.id: weight.id for weight in self.weights}
+    def _locations(self) -> Mapping[int, tuple[int, int]]:
+        """For each value its origin, and its offset in the memory of that."""
+        found = {weight.id: (weight.id, 0) for weight in self.weights}
         for one in self.instructions:
             if isinstance(one, Alloc):
-                found[one.id] = one.id
+                found[one.id] = (one.id, 0)
             elif isinstance(one, View):
-                found[one.id] = found.get(one.source, one.source)
+                origin, offset = found.get(one.source, (one.source, 0))
+                found[one.id] = (origin, offset + one.offset_bytes)
         return found
 
     def origin(self, value: int) -> int:
         """The weight or allocation whose memory a value is in."""
-        return self._origins[value]
+        return self._locations[value][0]
 
     def offset_in_origin(self, value: int) -> int:
         """How many bytes after those of its origin the elements of a value begin."""
-        offset = 0
-        found = self.definitions[value]
-        while isinstance(found, View):
-            offset += found.offset_bytes
-            found = self.definitions[found.source]
-        return offset
+        return self._locations[value][1]
 
     @cached_property
     def allocs(self) -> Mapping[int, Alloc]:
@@ -82,7 +79,7 @@ class Program:
         found: dict[int, list[int]] = {weight.id: [] for weight in self.weights}
         found |= {alloc: [] for alloc in self.allocs}
         for position, one in enumerate(self.instructions):
-            for origin in dict.fromkeys(self._origins[value] for value in (*reads(one), *writes(one))):
+            for origin in dict.fromkeys(self.origin(value) for value in (*reads(one), *writes(one))):
                 found[origin].append(position)
         return {origin: tuple(positions) for origin, positions in found.items()}
 
@@ -92,8 +89,14 @@ class Program:
         found = {origin: list(positions) for origin, positions in self.uses.items()}
         for position, one in enumerate(self.instructions):
             if isinstance(one, View):
-                found[self._origins[one.id]].append(position)
+                found[self.origin(one.id)].append(position)
         return {origin: tuple(sorted(positions)) for origin, positions in found.items()}
+
+    @cached_property
+    def last_writes(self) -> Mapping[int, int]:
+        """For each weight and allocation that is written the position of the last instruction that does."""
+        positions = enumerate(self.instructions)
+        return {self.origin(value): position for position, one in positions for value in writes(one)}
 
     @cached_property
     def moments(self) -> tuple[int, ...]:

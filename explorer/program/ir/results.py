@@ -28,12 +28,18 @@ class Result:
     offset_bytes: int = 0
 
 
-@lru_cache(maxsize=100_000)
 def results_of(op: Op, inputs: tuple[BufferType | Number, ...]) -> tuple[Result | None, ...]:
-    """The results of an operator for inputs of these types; None for a result that is no tensor.
+    """The results of an operator for inputs of these types; None for a result that is not a tensor.
 
     Raises: OperatorError if PyTorch refuses the inputs, or the shape of a result depends on numbers.
     """
+    return _results_of(op, inputs, torch.get_default_dtype())  # a quotient of integers has the default dtype
+
+
+@lru_cache(maxsize=100_000)
+def _results_of(
+    op: Op, inputs: tuple[BufferType | Number, ...], default_dtype: torch.dtype
+) -> tuple[Result | None, ...]:
     destroyed = destroyed_inputs(op)
     devices = [kind.device for kind in inputs if isinstance(kind, BufferType)]
     given = [PythonNumber.of(kind.value, kind.dtype) if isinstance(kind, Number) else kind for kind in inputs]

@@ -1,6 +1,6 @@
 """The invariants of a program."""
 
-from collections.abc import Iterable
+from bisect import bisect_left
 
 import torch
 
@@ -193,21 +193,30 @@ def _check_offsets(program: Program) -> None:
     if set(program.offsets) != set(program.allocs):
         odd = ", ".join(f"%{buffer}" for buffer in sorted(set(program.offsets) ^ set(program.allocs)))
         raise GraphError(f"the memory plan and the program have different buffers: {odd}")
-    live: dict[int, tuple[int, int]] = {}
+    live = {alloc.type.device: list[_Span]() for alloc in program.allocs.values()}
     for one in program.instructions:
-        if isinstance(one, Dealloc):
-            del live[one.buffer]
-        if not isinstance(one, Alloc):
+        alloc = program.allocs[one.buffer] if isinstance(one, Dealloc) else one
+        if not isinstance(alloc, Alloc) or not alloc.type.size_bytes:
             continue
-        start = program.offsets[one.id]
-        if start < 0 or start % ALIGNMENT:
-            raise GraphError(f"%{one.id} begins at byte {start}, which is no multiple of {ALIGNMENT}")
-        end = start + one.type.size_bytes
-        other = _first_overlap(one, start, end, live.items())
-        if other is not None:
-            raise GraphError(f"%{one.id} has bytes {start} to {end}, and %{other}, which is alive, shares some of them")
-        live[one.id] = (start, end)
+        start = program.offsets[alloc.id]
+        span = (start, start + alloc.type.size_bytes, alloc.id)
+        spans = live[alloc.type.device]
+        place = bisect_left(spans, span)
+        if isinstance(one, Dealloc):
+            del spans[place]
+            continue
+        _check_span(span, spans[max(place - 1, 0) : place + 1])
+        spans.insert(place, span)
 
 
-def _first_overlap(one: Alloc, start: int, end: int, live: Iterable[tuple[int, tuple[int, int]]]) -> int | None:
-    return next((other for other, (low, high) in live if start < high and low < end), None)
+_Span = tuple[int, int, int]
+"""The first byte of a buffer, the one after its last, and its number."""
+
+
+def _check_span(span: _Span, neighbors: list[_Span]) -> None:
+    start, end, buffer = span
+    if start < 0 or start % ALIGNMENT:
+        raise GraphError(f"%{buffer} begins at byte {start}, which is no multiple of {ALIGNMENT}")
+    for low, high, other in neighbors:
+        if start < high and low < end:
+            raise GraphError(f"%{buffer} has bytes {start} to {end}, and %{other}, which is alive, shares some of them")

@@ -1,5 +1,8 @@
 """Lowering: each result of an operator gets a buffer, or is a view of the memory of another value."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from explorer.errors import OperatorError
 from explorer.program.ir.instructions import (
     Alloc,
@@ -39,8 +42,8 @@ def lower(graph: FunctionGraph, name: str = "") -> Program:
         graph.attach_feature(DestroyHandler())  # it orders the users of a value before the operator that overwrites it
     lowering = _Lowering(graph)
     nodes = graph.toposort()
-    for variable in graph.inputs:
-        lowering.add_weight(variable, Role.INPUT)
+    for position, variable in enumerate(graph.inputs):
+        lowering.add_weight(variable, Role.INPUT, graph.interface.argument_strides[position : position + 1])
     for variable in dict.fromkeys([*(v for node in nodes for v in node.inputs), *graph.outputs]):
         if isinstance(variable, Constant) and not isinstance(variable.data, PythonNumber):
             lowering.add_weight(variable, Role.WEIGHT)
@@ -61,15 +64,19 @@ class _Lowering:
         self._numbers = graph.ids
         self._values: dict[Variable, int] = {}
         self._types: dict[int, BufferType] = {}
-        self._written_weights: set[int] = set()
+        self._weight_of: dict[int, Weight] = {}
+        """The weight in whose memory a value is, if it is in one."""
         self._next = graph.next_id
 
-    def add_weight(self, variable: Variable, role: Role) -> None:
-        """Add the weight of an input or a constant."""
+    def add_weight(self, variable: Variable, role: Role, strides: Sequence[tuple[int, ...]] = ()) -> None:
+        """Add the weight of an input or a constant; the strides of an input, if known, are those of the export."""
         number = self._numbers[variable]
         trainable = isinstance(variable, Constant) and variable.trainable
         kind = _type_of(variable)
-        self.weights.append(Weight(number, variable.name or f"{role.value}{number}", role, kind, trainable))
+        kind = replace(kind, strides=strides[0]) if strides else kind
+        weight = Weight(number, variable.name or f"{role.value}{number}", role, kind, trainable)
+        self.weights.append(weight)
+        self._weight_of[number] = weight
         self._define(variable, number, kind)
 
     def add_output(self, variable: Variable, position: int) -> None:
@@ -109,6 +116,8 @@ class _Lowering:
             assert isinstance(source, int)
             number = node.id if len(results) == 1 else self._fresh()
             self.instructions.append(View(number, source, result.type, result.offset_bytes, node.op.name))
+            if source in self._weight_of:
+                self._weight_of[number] = self._weight_of[source]
             self._define(variable, number, result.type)
 
     def _add_call(self, node: Apply, inputs: tuple[int | Number, ...], results: tuple[Result | None, ...]) -> None:
@@ -138,12 +147,12 @@ class _Lowering:
         self, node: Apply, inputs: tuple[int | Number, ...], results: tuple[Result | None, ...]
     ) -> None:
         """Add an operator that overwrites its own inputs: each of its results is one of these."""
-        overwritten = [inputs[i] for i in destroyed_inputs(node.op)]
-        outside = [weight for weight in self.weights if weight.id in overwritten]
-        if outside:
+        overwritten = [value for i in destroyed_inputs(node.op) if isinstance(value := inputs[i], int)]
+        outside = next((self._weight_of[value] for value in overwritten if value in self._weight_of), None)
+        if outside is not None:
             raise OperatorError(
-                f"{node.op.name} overwrites {outside[0].name}, an {outside[0].role.value} of the graph; "
-                "use the operator without the underscore"
+                f"{node.op.name} overwrites memory of the {outside.role.value} {outside.name}, which belongs to the "
+                "caller; use the operator without the underscore"
             )
         outputs: list[int | None] = []
         for variable, result in zip(node.outputs, results, strict=True):
@@ -186,7 +195,7 @@ class _Lowering:
 
 
 def _type_of(variable: Variable) -> BufferType:
-    """The type of an input or a constant; an input is expected to be contiguous unless the graph says otherwise."""
+    """The type of an input or a constant; an input is expected to be contiguous."""
     if isinstance(variable, Constant):
         return BufferType.of(variable.data)
     kind = variable.tensor_type

@@ -1,12 +1,15 @@
 """The memory plan: a place for each buffer, such that buffers that are alive at one moment share no byte.
 
 Finding the smallest plan is NP-hard (Buchsbaum et al. 2003, OPT versus LOAD in dynamic storage allocation). As in the
-planners of PyTorch and TensorFlow Lite, each buffer in some order goes into the lowest gap that it fits in. Here
-several orders are tried; then the buffers at the top of the best plan are placed first, as long as that may help.
+planners of PyTorch and TensorFlow Lite, each buffer in some order goes into the lowest gap that it fits in. Buffers
+are first placed as they come, as an allocator would, which takes linear time. If that is not optimal, several orders
+are tried; then the buffers at the top of the best plan are placed first, as long as that may help.
 """
 
-from collections.abc import Callable, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
 
 from explorer.program.ir.program import Program
 from explorer.program.memory.liveness import Lifetime, lifetimes, live_bytes, peak_bytes
@@ -19,13 +22,15 @@ ORDERS: tuple[Order, ...] = (
     lambda one: (-one.size_bytes, one.start, one.buffer),
     lambda one: (-one.size_bytes * (one.end - one.start), one.start, one.buffer),
     lambda one: (one.start - one.end, -one.size_bytes, one.buffer),
-    lambda one: (one.start, -one.size_bytes, one.buffer),
     lambda one: (-one.end, -one.size_bytes, one.buffer),
 )
-"""The orders in which buffers are placed: the largest first, the longest lived first, as they come, and the reverse."""
+"""The orders in which buffers are placed: the largest first, the longest lived first, and from the end."""
 
 MAX_REPAIRS = 50
 """How often the buffers at the top of a plan are placed first."""
+
+MAX_PAIRS = 100_000
+"""The most pairs of buffers that are alive together for which several orders are tried: each takes so many steps."""
 
 
 @dataclass(frozen=True)
@@ -52,17 +57,19 @@ def plan_memory(program: Program) -> MemoryPlan:
 
 def _smallest(found: Sequence[Lifetime], bound: int) -> Placing:
     """The smallest placing of the buffers of a device; `bound` is what is alive at the fullest moment."""
-    best: Placing | None = None
-    best_order: list[Lifetime] = []
+    order = sorted(found, key=lambda one: (one.start, -one.size_bytes, one.buffer))
+    best = _place_as_they_come(order)
+    neighbors = _neighbors(order) if best[1] > bound else None
+    if neighbors is None:
+        return best
     for key in ORDERS:
-        order = sorted(found, key=key)
-        placing = _place(order)
-        if best is None or placing[1] < best[1]:
-            best, best_order = placing, order
+        candidate = sorted(found, key=key)
+        placing = _place(candidate, neighbors)
+        if placing[1] < best[1]:
+            best, order = placing, candidate
         if best[1] == bound:
             return best
-    assert best is not None
-    order, placing, seen = best_order, best, set[tuple[int, ...]]()
+    placing, seen = best, set[tuple[int, ...]]()
     for _ in range(MAX_REPAIRS):
         offsets, size = placing
         on_top = [one for one in order if offsets[one.buffer] + one.size_bytes == size]
@@ -71,27 +78,80 @@ def _smallest(found: Sequence[Lifetime], bound: int) -> Placing:
         if names in seen:
             break
         seen.add(names)
-        placing = _place(order)
+        placing = _place(order, neighbors)
         best = min(best, placing, key=lambda found: found[1])
         if best[1] == bound:
             break
     return best
 
 
-def _place(order: Sequence[Lifetime]) -> Placing:
+def _place_as_they_come(order: Sequence[Lifetime]) -> Placing:
+    """Each buffer, by its start, in the lowest gap that fits; freed memory becomes a gap, and adjacent gaps are one."""
+    offsets: dict[int, int] = {}
+    live: list[tuple[int, int, int]] = []
+    """End, first byte and size of the buffers that are alive, the first to end first."""
+    gaps: list[tuple[int, int]] = []
+    top = size = 0
+    for one in order:
+        while live and live[0][0] <= one.start:
+            _, start, length = heappop(live)
+            top = _free(gaps, start, start + length, top)
+        place = next((i for i, (start, end) in enumerate(gaps) if end - start >= one.size_bytes), None)
+        if place is None:
+            start, top = top, top + one.size_bytes
+        else:
+            start, end = gaps[place]
+            rest = (start + one.size_bytes, end)
+            gaps[place : place + 1] = [rest] if rest[0] < end else []
+        offsets[one.buffer] = start
+        size = max(size, top)
+        heappush(live, (one.end, start, one.size_bytes))
+    return offsets, size
+
+
+def _free(gaps: list[tuple[int, int]], start: int, end: int, top: int) -> int:
+    """Add a gap to those below `top`, which are sorted; the new top, below which some byte is in use."""
+    place = bisect_left(gaps, (start, end))
+    if place < len(gaps) and gaps[place][0] == end:
+        end = gaps.pop(place)[1]
+    if place and gaps[place - 1][1] == start:
+        place -= 1
+        start = gaps.pop(place)[0]
+    if end == top:
+        return start
+    if start < end:
+        gaps.insert(place, (start, end))
+    return top
+
+
+def _neighbors(order: Sequence[Lifetime]) -> Mapping[int, list[Lifetime]] | None:
+    """For each buffer those that are alive together with it; None for too many pairs."""
+    found: dict[int, list[Lifetime]] = {}
+    live: list[Lifetime] = []
+    pairs = 0
+    for one in order:
+        live = [other for other in live if other.end > one.start]
+        pairs += len(live)
+        if pairs > MAX_PAIRS:
+            return None
+        found[one.buffer] = list(live)
+        for other in live:
+            found[other.buffer].append(one)
+        live.append(one)
+    return found
+
+
+def _place(order: Sequence[Lifetime], neighbors: Mapping[int, list[Lifetime]]) -> Placing:
     """Each buffer in the lowest gap between those that are placed and alive with it; the places, and the size."""
     offsets: dict[int, int] = {}
-    by_moment: list[list[Lifetime]] = [[] for _ in range(max((one.end for one in order), default=0))]
     size = 0
     for one in order:
-        near = {other.buffer: other for moment in range(one.start, one.end) for other in by_moment[moment]}
+        near = [(offsets[other.buffer], other.size_bytes) for other in neighbors[one.buffer] if other.buffer in offsets]
         place = 0
-        for other in sorted(near.values(), key=lambda other: offsets[other.buffer]):
-            if place + one.size_bytes <= offsets[other.buffer]:
+        for start, length in sorted(near):
+            if place + one.size_bytes <= start:
                 break
-            place = max(place, offsets[other.buffer] + other.size_bytes)
+            place = max(place, start + length)
         offsets[one.buffer] = place
         size = max(size, place + one.size_bytes)
-        for moment in range(one.start, one.end):
-            by_moment[moment].append(one)
     return offsets, size

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import torch
 
 from explorer.program.editing.edits import Edit, Kept, Placed
-from explorer.program.ir.instructions import Alloc, Call, Copy, Instruction, View, Weight, writes
+from explorer.program.ir.instructions import Alloc, Call, Copy, Instruction, View, Weight
 from explorer.program.ir.program import Program
 from explorer.program.ir.types import BufferType
 from explorer.program.passes.base import program_pass
@@ -21,13 +21,13 @@ def optimize_inserts(program: Program, fresh: Iterator[int]) -> Iterator[Edit | 
     copied one by one. It pays if at most one part is copied.
     """
     taken: set[int] = set()
-    for position, one in enumerate(program.instructions):
+    for one in program.instructions:
         if not isinstance(one, Call) or one.op.target is not CAT:
             continue
         places = _places(program, one)
         if places is None:
             continue
-        reasons = [_why_copied(program, value, place, position, taken) for value, place in places]
+        reasons = [_why_copied(program, value, place, one, taken) for value, place in places]
         copied = [reason for reason in reasons if reason]
         if len(copied) > 1 or len(copied) == len(places):
             yield Kept(one.id, "; ".join(copied))
@@ -41,9 +41,9 @@ Place = tuple[BufferType, int]
 
 
 def _places(program: Program, one: Call) -> list[tuple[int, Place]] | None:
-    """Each part with its place in the result; None if the result is no whole buffer, or parts are promoted."""
+    """Each part with its place in the result; None if the result is not a fresh buffer, or parts are promoted."""
     (out,) = one.outputs
-    if out is None or out not in program.allocs:
+    if out is None or out not in program.allocs or program.uses[out][0] != program.positions[one.id]:
         return None
     whole = program.allocs[out].type
     dim = int(one.op["dim"]) % max(len(whole.shape), 1)
@@ -61,8 +61,9 @@ def _places(program: Program, one: Call) -> list[tuple[int, Place]] | None:
     return found
 
 
-def _why_copied(program: Program, value: int, place: Place, position: int, taken: set[int]) -> str:
-    """Why a part cannot be made in its place; empty if it can."""
+def _why_copied(program: Program, value: int, place: Place, one: Call, taken: set[int]) -> str:
+    """Why a part of a concatenation cannot be made in its place; empty if it can."""
+    position = program.positions[one.id]
     owner = program.definitions[program.origin(value)]
     if isinstance(owner, Weight):
         return f"%{value} is the {owner.role.value} {owner.name}"
@@ -72,8 +73,11 @@ def _why_copied(program: Program, value: int, place: Place, position: int, taken
         return f"%{value} is a part twice, or of two concatenations"
     if not owner.type.is_same(place[0]):
         return f"%{value} is {owner.type}, and its place is {place[0]}"
-    if any(program.origin(v) == value for one in program.instructions[position:] for v in writes(one)):
+    if program.last_writes.get(value, -1) > position:
         return f"%{value} is written later"
+    (out,) = one.outputs
+    if out is not None and program.last_writes[out] > position and program.uses[value][-1] > position:
+        return f"%{value} is read later, and %{out} is written later"
     return ""
 
 

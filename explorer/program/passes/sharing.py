@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 
 from explorer.program.editing.edits import Edit, Kept, Placed
-from explorer.program.ir.instructions import Alloc, Call, Copy, Dealloc, View, Way, Weight, reads, writes
+from explorer.program.ir.instructions import Alloc, Call, Copy, Dealloc, View, Way, Weight, reads
 from explorer.program.ir.program import Program
 from explorer.program.ir.types import BufferType
 from explorer.program.passes.base import program_pass
@@ -38,10 +38,7 @@ class _Lives:
         touches = self.program.touches
         self.first = {origin: found[0] if found else len(self.program) for origin, found in touches.items()}
         self.last = {origin: found[-1] if found else -1 for origin, found in touches.items()}
-        self.last_write = dict.fromkeys(touches, -1)
-        for position, one in enumerate(self.program.instructions):
-            for value in writes(one):
-                self.last_write[self.program.origin(value)] = position
+        self.last_write = {**dict.fromkeys(touches, -1), **self.program.last_writes}
         self.types = {value: found.type for value, found in self.program.definitions.items()}
         self.dealloc = {buffer: dealloc.id for buffer, dealloc in self.program.deallocs.items()}
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import islice
 from time import perf_counter
 
 from explorer.program.editing.edits import Edit, Kept
@@ -106,8 +107,8 @@ def _matched(before: ProgramSnapshot, edit: Edit) -> tuple[int, ...]:
     program = before.program
     places = [program.positions[n] for n in (*edit.matched, *edit.removed) if n in program.positions]
     start = min(places, default=0)
-    following = [one.id for one in program.instructions[start:] if runs(one)]
-    return tuple((following or list(known))[:1])
+    following = (one.id for one in islice(program.instructions, start, None) if runs(one))
+    return (next(following, next(iter(known))),)
 
 
 def _rewritten(

@@ -1,0 +1,139 @@
+"""What each instruction does in a call: prepared once, so that a call only looks up tensors and runs kernels."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from explorer.errors import OperatorError
+from explorer.program.ir.instructions import Alloc, Call, Copy, Dealloc, Instruction, Stack, View, Way
+from explorer.program.ir.out_overloads import out_overload
+from explorer.program.ir.types import BufferType
+from explorer.tensor.ir.numbers import PythonNumber, operands
+from explorer.tensor.ir.schemas import flat_results, kernel, split_call
+
+Block = tuple[torch.device, torch.dtype]
+"""The planned memory of a device, as elements of a dtype."""
+Values = dict[int | Block, torch.Tensor]
+"""The tensors of a call: those of values by number, and the planned memory."""
+Step = Callable[[Values], None]
+Poison = Callable[[torch.Tensor], None]
+
+
+def step_of(one: Instruction, offsets: Mapping[int, int], poison: Poison | None) -> Step:
+    """What an instruction does to the tensors of a call."""
+    match one:
+        case Alloc():
+            return _alloc(one, offsets.get(one.id), poison)
+        case View():
+            return _view(one)
+        case Copy():
+            return _copy(one)
+        case Call():
+            return _call(one)
+        case Stack():
+            return _in_order([_call(call) for call in one.calls])
+        case Dealloc():
+            return _dealloc(one, poison)
+
+
+def allocate(kind: BufferType) -> torch.Tensor:
+    """Memory for a tensor of a type."""
+    return torch.empty_strided(kind.shape, kind.strides, dtype=kind.dtype, device=kind.device)
+
+
+def _alloc(one: Alloc, offset_bytes: int | None, poison: Poison | None) -> Step:
+    kind = one.type
+    block = (kind.device, kind.dtype)
+
+    def step(values: Values) -> None:
+        made = allocate(kind) if offset_bytes is None else _view_of(values[block], kind, offset_bytes)
+        values[one.id] = made
+        if poison is not None:
+            poison(made)
+
+    return step
+
+
+def _dealloc(one: Dealloc, poison: Poison | None) -> Step:
+    def step(values: Values) -> None:
+        freed = values.pop(one.buffer)
+        if poison is not None:
+            poison(freed)
+
+    return step
+
+
+def _view(one: View) -> Step:
+    def step(values: Values) -> None:
+        values[one.id] = _view_of(values[one.source], one.type, one.offset_bytes)
+
+    return step
+
+
+def _copy(one: Copy) -> Step:
+    def step(values: Values) -> None:
+        values[one.dest].copy_(values[one.source])
+
+    return step
+
+
+def _in_order(steps: list[Step]) -> Step:
+    def step(values: Values) -> None:
+        for one in steps:
+            one(values)
+
+    return step
+
+
+def _view_of(source: torch.Tensor, kind: BufferType, offset_bytes: int) -> torch.Tensor:
+    """A view of the memory of a tensor, that many bytes after its first element."""
+    start, rest = divmod(source.storage_offset() * source.dtype.itemsize + offset_bytes, kind.dtype.itemsize)
+    if rest:
+        raise OperatorError(f"{kind} cannot begin between two of its elements; pass a tensor with memory of its own")
+    if source.dtype is kind.dtype:
+        return source.as_strided(kind.shape, kind.strides, start)
+    made = torch.empty(0, dtype=kind.dtype, device=source.device)
+    return made.set_(source.untyped_storage(), start, kind.shape, kind.strides)
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """Stands for the tensor of a value among the arguments of a kernel."""
+
+    number: int
+
+
+def _call(one: Call) -> Step:
+    target = one.op.target
+    given = [_Value(v) if isinstance(v, int) else PythonNumber.of(v.value, v.dtype) for v in one.inputs]
+    bound: dict[str, Any] = one.op.bind(operands(target, given))
+    outputs = [(i, value) for i, value in enumerate(one.outputs) if value is not None]
+    if one.way is Way.OUT:
+        found = out_overload(target)
+        if found is None:
+            raise OperatorError(f"{target} has no overload that writes into given memory")
+        target, names = found
+        bound |= {names[i]: _Value(value) for i, value in outputs}
+    args, kwargs = split_call(target, bound)
+    run = kernel(target)
+    is_copied = one.way is Way.COPIED
+
+    def step(values: Values) -> None:
+        results = run(*[_filled(value, values) for value in args], **{k: _filled(v, values) for k, v in kwargs.items()})
+        if is_copied:
+            flat = flat_results(results)
+            for i, value in outputs:
+                values[value].copy_(flat[i])
+
+    return step
+
+
+def _filled(argument: Any, values: Values) -> Any:
+    """An argument with tensors in place of values."""
+    if isinstance(argument, _Value):
+        return values[argument.number]
+    if isinstance(argument, list):
+        return [_filled(item, values) for item in argument]
+    return argument

@@ -1,0 +1,97 @@
+"""Reads and writes in an order that a pass could get wrong, and results whose type depends on more than inputs."""
+
+import pytest
+import torch
+
+from explorer.errors import OperatorError
+from explorer.program.lowering.lower import lower
+from explorer.program.running.executor import Executor
+from explorer.tensor import FunctionGraph, TensorType, Variable, call
+from tests.program.programs import after, kinds, poison, program_of
+
+X = torch.tensor([[1.0, -2.0], [3.0, -4.0]])
+aten = torch.ops.aten
+
+CONCAT = """
+program concat
+%0 = input x : f32[2,2]
+%1 = output y : f32[4,2]
+%2 = output z : f32[2,2]
+%3 = alloc f32[2,2]
+#4 aten.exp.default(self=%0) -> %3
+%5 = alloc f32[2,2]
+#6 aten.neg.default(self=%0) -> %5
+%7 = alloc f32[4,2]
+#8 aten.cat.default(tensors=[%3, %5]) -> %7
+#9 aten.sin_.default(self=%7) -> %7 (itself)
+#10 copy %7 -> %1
+#11 copy %3 -> %2
+#12 dealloc %3
+#13 dealloc %5
+#14 dealloc %7
+"""
+FULL = ("OptimizeInserts", "ShareBuffers", "Peephole", "DeleteDeadAllocs", "HoistDealloc", "SinkAllocas", "PlanMemory")
+
+
+def test_a_part_that_is_read_after_the_concatenation_is_overwritten_has_memory_of_its_own():
+    program = program_of(CONCAT)
+    wanted = Executor(program, poison)(X)
+    found = after(program, *FULL)
+    assert all(map(torch.equal, Executor(found, poison)(X), wanted))
+    assert torch.equal(wanted[1], X.exp())
+
+
+def test_parts_are_not_made_in_a_result_whose_memory_is_in_use_before():
+    text = CONCAT.replace("%7 = alloc f32[4,2]\n", "").replace("%3 = alloc", "%7 = alloc f32[4,2]\n%3 = alloc")
+    text = text.replace("%5 = alloc", "%15 = view %7 : f32[2,2] + 0 bytes\n#16 copy %0 -> %15\n%5 = alloc")
+    text = text.replace("neg.default(self=%0)", "neg.default(self=%15)").replace(
+        "#9 aten.sin_.default(self=%7) -> %7 (itself)\n", ""
+    )
+    program = program_of(text)
+    found = after(program, *FULL)
+    assert all(map(torch.equal, Executor(found, poison)(X), Executor(program, poison)(X)))
+
+
+def test_a_part_that_nothing_overwrites_is_made_in_its_place():
+    text = CONCAT.replace("#9 aten.sin_.default(self=%7) -> %7 (itself)\n", "")
+    assert "cat" not in kinds(after(program_of(text), "OptimizeInserts"))
+
+
+def test_an_operator_that_overwrites_a_view_of_an_input_is_refused():
+    x = Variable(TensorType(torch.float32, (2, 2)), name="x")
+    row = call(aten.select.int, x, 0, 1)
+    graph = FunctionGraph([x], [call(aten.neg.default, row)])
+    lowered = lower(graph)
+    assert kinds(lowered)[0] == "view"
+    graph = FunctionGraph([x], [call(aten.exp_.default, row)])
+    with pytest.raises(OperatorError, match="overwrites memory of the input x"):
+        lower(graph)
+
+
+def test_the_type_of_a_quotient_of_integers_is_that_of_the_present_default():
+    def program():
+        x = Variable(TensorType(torch.int64, (3,)), name="x")
+        return lower(FunctionGraph([x], [call(aten.div.Tensor, x, x)]))
+
+    before = torch.get_default_dtype()
+    assert program().weights[-1].type.dtype == torch.float32
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert program().weights[-1].type.dtype == torch.float64
+    finally:
+        torch.set_default_dtype(before)
+
+
+def test_an_input_that_begins_between_two_elements_of_its_view_is_refused():
+    text = """
+program bits
+%0 = input x : u8[8]
+%1 = output y : i32[2]
+%2 = view %0 : i32[2] + 0 bytes
+#3 copy %2 -> %1
+"""
+    data = torch.arange(9, dtype=torch.uint8)
+    executor = Executor(program_of(text))
+    assert torch.equal(executor(data[:8])[0], data[:8].view(torch.int32))
+    with pytest.raises(OperatorError, match="between two of its elements"):
+        executor(data[1:])
