@@ -10,9 +10,11 @@ from explorer.program.ir.instructions import Call, Role
 from explorer.program.ir.parsing import parse_program
 from explorer.program.ir.program import Program
 from explorer.program.passes import passes
+from explorer.program.recording.snapshot import ProgramSnapshot
 from explorer.program.running.executor import Executor
 from explorer.rewrite import FunctionPassPipeline, PassManager
 from explorer.tensor import FunctionGraph, to_module
+from explorer.trace import Trace
 from tests.tensor.rule_checks import same_bits
 
 
@@ -21,6 +23,13 @@ def program_of(text: str) -> Program:
     program = parse_program(text)
     program.verify()
     return program
+
+
+def snapshot_of(trace: Trace, step: int = -1) -> ProgramSnapshot:
+    """The program after a step of a trace, and the graph that it was lowered from."""
+    snapshot = trace.steps[step].snapshot
+    assert isinstance(snapshot, ProgramSnapshot)
+    return snapshot
 
 
 def after(program: Program, *names: str) -> Program:

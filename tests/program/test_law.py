@@ -12,7 +12,7 @@ from tests.program.programs import after, assert_computes
 from tests.tensor.circuits import import_circuit, rows
 from tests.tensor.models import MODELS, example, import_model, plain_kernels
 
-QUICK_CIRCUITS = ("blackboard", "digits", "kronecker")
+QUICK_CIRCUITS = ("blackboard", "digits")
 """The other exports take long, or are of kinds that these have too; `make fuzz` tests them."""
 QUICK_MODELS = ("transformer", "squeezenet_small")
 

@@ -6,11 +6,13 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch.utils import _pytree as pytree
 
 import explorer
-from explorer.errors import ExportError
+from explorer.errors import CircuitError
 from explorer.program.running.executor import Executor
-from tests.program.programs import arguments_of, poison
+from explorer.tensor import to_module
+from tests.program.programs import arguments_of, poison, snapshot_of
 from tests.tensor.rule_checks import same_bits
 
 X = torch.randn(3, 4, generator=torch.Generator().manual_seed(0))
@@ -98,12 +100,12 @@ FUNCTIONS = {
     "products": (lambda x, y: (torch.einsum("ij,kj->ik", x, y), torch.outer(x[0], y[0]), x.t() @ y, x @ y[0]), (X, Y)),
     "made of nothing": (lambda x: (torch.linspace(0, 1, 4) + x, torch.full((4,), 2.5) * x, torch.eye(4)), (X,)),
     "reductions": (lambda x: (x.std(0), x.var(1), x.norm(), x.prod(1), x.any(), x.cumprod(1), x.logcumsumexp(0)), (X,)),
-    "counted": (lambda i: (F.one_hot(i, 4), torch.bincount(i.flatten(), minlength=4)), (I,)),
+    "counted": (lambda i: (F.one_hot(i, 4), torch.nonzero_static(i, size=5)), (I,)),
     "linear algebra": (lambda s: (torch.linalg.cholesky(s), torch.linalg.inv(s), torch.linalg.det(s)), (S,)),
     "eigenvalues": (lambda s: (torch.linalg.eigvalsh(s), *torch.linalg.qr(s), torch.linalg.solve(s, s)), (S,)),
     "Fourier": (lambda x: (torch.fft.rfft(x).abs(), torch.fft.fft(x), torch.fft.ifft(torch.fft.fft(x)).real), (X,)),
     "pictures": (
-        lambda p: (F.interpolate(p, scale_factor=2), F.pixel_unshuffle(p, 2), F.pad(p, (1, 2), "reflect")),
+        lambda p: (F.interpolate(p, scale_factor=2), F.pixel_unshuffle(p, 2), F.pad(p, (1, 2, 1, 1), "reflect")),
         (P,),
     ),
     "pools": (
@@ -122,7 +124,7 @@ FUNCTIONS = {
 
 
 def leaves(value):
-    return [leaf for leaf in torch.utils._pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
+    return [leaf for leaf in pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
 
 
 def run(module, *inputs):
@@ -137,7 +139,17 @@ def assert_same(found, wanted):
         assert same_bits(value.resolve_conj(), expected.resolve_conj())
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+QUICK = (
+    *("an input", "inputs in another order", "the same result twice", "a constant", "an expanded result"),
+    *("empty parts", "0-dimensional", "conjugated", "a transposed input", "parts of an input", "promotion"),
+    *("overwritten parts", "written rows", "concatenations of the same parts", "sorted", "random", "structure"),
+)
+"""`make fuzz` tests the others."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.fuzz]) for name in FUNCTIONS]
+)
 def test_a_function_has_its_values_as_a_program(name):
     function, inputs = FUNCTIONS[name]
     given = [value.clone() if not value.is_conj() else value for value in inputs]
@@ -146,11 +158,11 @@ def test_a_function_has_its_values_as_a_program(name):
         wanted = run(function, *inputs)
         trace = explorer.record(Function(function), inputs, level="program", tensor_pipeline=[])
         assert_same(run(trace.compiled, *inputs), wanted)
-        for step in trace.steps:
-            program, source = step.snapshot.program, step.snapshot.source
-            program.verify()
-            last = run(Executor(program, poison), *arguments_of(program, source, *inputs))
-        assert_same(last, run(explorer.tensor.to_module(source), *inputs))
+        for step in (0, -1):
+            found = snapshot_of(trace, step)
+            found.program.verify()
+            poisoned = run(Executor(found.program, poison), *arguments_of(found.program, found.source, *inputs))
+            assert_same(poisoned, wanted)
     assert_same(given, inputs)
 
 
@@ -159,6 +171,9 @@ def test_a_function_has_its_values_as_a_program(name):
 
 class Cache(nn.Module):
     """Keeps the rows that it has seen, as the cache of keys and values of a transformer does."""
+
+    rows: torch.Tensor
+    count: torch.Tensor
 
     def __init__(self):
         super().__init__()
@@ -195,7 +210,7 @@ STATEFUL = {"a cache": (Cache, X), "shared parameters": (Shared, X), "batch norm
 def test_a_module_with_state_changes_it_as_the_original(name):
     build, x = STATEFUL[name]
     original = build()
-    trace = explorer.record(build(), (x,), level="program", mode="train")
+    trace = explorer.record(build(), (x,), level="program", mode="train", tensor_pipeline=[])
     for scale in (1.0, 2.0, -1.0):
         assert_same(run(trace.compiled, x * scale), run(original, x * scale))
         state = trace.compiled.state_dict()
@@ -209,7 +224,7 @@ def test_recurrent_layers_and_attention(build):
     module = build().eval()
     inputs = (X.unsqueeze(1),) if not isinstance(module, nn.MultiheadAttention) else (X, X, Y)
     trace = explorer.record(module, inputs, level="program", tensor_pipeline=[])
-    wanted = run(explorer.tensor.to_module(trace.steps[-1].snapshot.source), *inputs)
+    wanted = run(to_module(snapshot_of(trace).source), *inputs)
     assert_same(run(trace.compiled, *inputs), wanted)
     for value, expected in zip(wanted, run(module, *inputs), strict=True):
         torch.testing.assert_close(value, expected)
@@ -239,13 +254,19 @@ REFUSED = {
     "masked_select": (lambda x: x.masked_select(x > 0), (X,), "not fixed"),
     "a changed input": (changes_its_input, (X.clone(),), "changes no input"),
     "sparse": (lambda x: x.to_sparse(), (X,), "dense"),
-    "quantized": (lambda x: torch.quantize_per_tensor(x, 0.1, 0, torch.qint8), (X,), ""),
-    "a number": (lambda x: x.sum().item(), (X,), ""),
+    "quantized": (
+        lambda x: torch.quantize_per_tensor(x, 0.1, 0, torch.qint8),
+        (X,),
+        "returns a tensor of torch.qint8, .* at test_odd",
+    ),
+    "a number": (lambda x: x.sum().item(), (X,), "item.* depends on the data"),
+    "counts": (lambda i: torch.bincount(i.flatten()), (I,), "the shape of bincount is not fixed"),
 }
 
 
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_has_no_program_is_refused_with_a_reason(name):
     function, inputs, words = REFUSED[name]
-    with pytest.raises(ExportError, match=words):
+    with pytest.raises(CircuitError, match=words):
         explorer.record(Function(function), inputs, level="program", tensor_pipeline=[])

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+import torch
+
 from explorer.errors import OperatorError
 from explorer.program.ir.instructions import (
     Alloc,
@@ -29,6 +31,9 @@ from explorer.tensor.ir.variables import Apply, Constant, Variable
 
 COPIES = overloads("clone _to_copy lift_fresh_copy")
 """Operators that copy the elements of their input, maybe into another dtype or with other strides."""
+
+QUANTIZED = (torch.quint8, torch.qint8, torch.qint32, torch.quint4x2, torch.quint2x4)
+"""Dtypes of tensors that have a scale next to their memory."""
 
 
 def lower(graph: FunctionGraph, name: str = "") -> Program:
@@ -100,7 +105,7 @@ class _Lowering:
         """Add the instructions of an application."""
         inputs = tuple(map(self._operand, node.inputs))
         kinds = tuple(value if isinstance(value, Number) else self._types[value] for value in inputs)
-        results = results_of(node.op, kinds)
+        results = _results(node, kinds)
         if destroyed_inputs(node.op):
             self._add_overwriting(node, inputs, results)
         elif any(results) and all(result is not None and result.source is not None for result in results):
@@ -192,6 +197,21 @@ class _Lowering:
     def _fresh(self) -> int:
         self._next += 1
         return self._next - 1
+
+
+def _results(node: Apply, kinds: tuple[BufferType | Number, ...]) -> tuple[Result | None, ...]:
+    """The results of an application. Raises: OperatorError, with the source line, for those that no buffer can hold."""
+    where = f" at {node.location.line}" if node.location.line else ""
+    named = [value for value in node.op.attributes.values() if isinstance(value, torch.dtype) and value in QUANTIZED]
+    if named:  # fake tensors do not have these dtypes
+        raise OperatorError(
+            f"{node.op.name} returns a tensor of {named[0]}, whose scale is not in its memory{where}; "
+            "use the operators of quantized_decomposed"
+        )
+    try:
+        return results_of(node.op, kinds)
+    except OperatorError as error:
+        raise OperatorError(f"{error}{where}") from error
 
 
 def _type_of(variable: Variable) -> BufferType:

@@ -89,7 +89,7 @@ def _in_order(steps: list[Step]) -> Step:
 
 def _view_of(source: torch.Tensor, kind: BufferType, offset_bytes: int) -> torch.Tensor:
     """A view of the memory of a tensor, that many bytes after its first element."""
-    start, rest = divmod(source.storage_offset() * source.dtype.itemsize + offset_bytes, kind.dtype.itemsize)
+    start, rest = divmod(int(source.storage_offset()) * source.dtype.itemsize + offset_bytes, kind.dtype.itemsize)
     if rest:
         raise OperatorError(f"{kind} cannot begin between two of its elements; pass a tensor with memory of its own")
     if source.dtype is kind.dtype:

@@ -236,7 +236,7 @@ def run(module: Callable[..., Any], x: Any) -> tuple[torch.Tensor, ...]:
         torch.manual_seed(0)
         by_name = x.by_name if isinstance(x, Arguments) else {}
         given = module(*x, **by_name) if isinstance(x, tuple) else module(x)
-    return tuple(value for value in pytree.tree_leaves(given) if isinstance(value, torch.Tensor))
+    return tuple(value.detach() for value in pytree.tree_leaves(given) if isinstance(value, torch.Tensor))
 
 
 def _make_record(value: Apply | Variable, inputs: Sequence[Variable], types: Sequence[ValueType]) -> NodeRecord:
