@@ -84,5 +84,7 @@ def layers_found(index: TraceIndex, step: Step) -> int:
 
 
 def grouping_of(index: TraceIndex, step: Step) -> GroupBy:
-    """Return the grouping: one box per layer, or by fold key if there are too many."""
+    """Return the grouping: one box per layer, or by fold key if there are too many; plates where nothing is folded."""
+    if not index.trace.level.has_folds:
+        return "plates"
     return "none" if layers_found(index, step) <= MAX_LAYERS else "fold"

@@ -5,7 +5,7 @@
  */
 
 import { barOf, heirOf, livePath } from "../picture/buffers.js";
-import { isAsking } from "./state.js";
+import { guessOf } from "./state.js";
 
 /**
  * @typedef {import("../picture/buffers.js").Buffer} Buffer
@@ -90,11 +90,11 @@ export function makeBuffers({ make, guard, timers }, { state }, selecting) {
 
   return {
     element,
-    reads: /** @type {const} */ (["picture", "palette", "selection", "steps", "options"]),
+    reads: /** @type {const} */ (["picture", "palette", "selection", "steps", "view", "guess"]),
     /** @param {unknown} _ @param {Changed} changed */
     draw(_, changed) {
       const shown = state.picture?.other?.buffers || state.picture?.buffers || null;
-      element.hidden = !shown || isAsking(state) || state.options.film === false;
+      element.hidden = !shown || Boolean(guessOf(state));
       if (!shown || element.hidden) return;
       if (changed.has("picture") || changed.has("palette") || !bars.size) {
         drawBars(shown);
