@@ -74,7 +74,11 @@ from explorer.views.picture import (
     picture as picture,
 )
 from explorer.views.plates.cells import grid_of as grid_of
-from explorer.views.plates.what_if import add_what_ifs as add_what_ifs
+from explorer.views.plates.what_if import (
+    WHAT_IF as WHAT_IF,
+    add_what_ifs as add_what_ifs,
+    offer_what_ifs as offer_what_ifs,
+)
 from explorer.views.predicting import (
     Answer as Answer,
     Question as Question,

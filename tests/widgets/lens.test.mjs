@@ -145,12 +145,13 @@ test("after some matches their layers are gone but for the one that replaces the
   assert.notEqual(areas.get("a")?.[1], areas.get("b")?.[1]);
 });
 
-const page = () =>
+const page = (more = {}) =>
   open({
     picture: JSON.stringify(data()),
     coordinates: floats,
     steps: JSON.stringify([step(0), step(1)]),
     view: { mode: "before" },
+    ...more,
   });
 const said = (root, name) => root.of(name).map((element) => element.textContent);
 
@@ -244,6 +245,31 @@ test("with reduced motion the end is there at once: a near miss stops at the lay
   close();
 });
 
+test("a host that answers on request is asked once, and its answer is shown and read out", async (context) => {
+  const pass = stopTime(context);
+  const answered = { text: "Candecomp would match once more: #4 + #2.", matches: [[4, 2]] };
+  const withAnswer = (what_if) => data({ misses: [{ ...miss, lens: { ...miss.lens, what_if } }] });
+  const { root, press, model, close } = page({ picture: JSON.stringify(withAnswer({ text: "", matches: [] })) });
+  await pass(30);
+  press("[");
+  await pass(9000);
+  root.of("ce-what-if")[0].dispatch("click");
+  await pass(30);
+  assert.equal(model.get("request").name, "what-if:hull-2");
+  assert.equal(root.of("ce-what-if-answer").length, 0);
+  await model.put({ picture: JSON.stringify(withAnswer(answered)) });
+  await pass(30);
+  assert.deepEqual(said(root, "ce-what-if-answer"), [answered.text]);
+  assert.equal(root.of("ce-said").at(-1).textContent, answered.text);
+  for (const shown of [0, 1]) {
+    root.of("ce-what-if")[0].dispatch("click");
+    await pass(30);
+    assert.equal(root.of("ce-what-if-answer").length, shown);
+  }
+  assert.equal(model.get("request").n, 1);
+  close();
+});
+
 test("another step closes the rule lens", async (context) => {
   const pass = stopTime(context);
   const { root, press, model, close } = page();
@@ -301,9 +327,11 @@ test("while the rule lens is open its counter is the only one, and the focus sta
   await pass(30);
   const pager = root.of("ce-pager")[0];
   assert.ok(!pager.hidden);
+  pager.all(({ tagName }) => tagName === "button")[0].focus();
   press("]");
   await pass(30);
   assert.ok(pager.hidden);
+  assert.equal(root.ownerDocument.activeElement, root.button("Next match of this kind"));
   press("Escape");
   await pass(30);
   assert.ok(!pager.hidden);

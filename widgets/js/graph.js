@@ -116,7 +116,7 @@ function render({ model, el }) {
   const legend = makeLegend(ui, store);
   const split = makeToolSplit(ui, store);
   const pager = makePager(ui, store, selecting.turn);
-  const lens = makeLens(ui, store, selecting, { root, pager: pager.element });
+  const lens = makeLens(ui, store, selecting, saving, { root, pager: pager.element });
   const foot = makeFoot(ui, store, saving, pager.element);
   const focusing = makeFocusing(store, { root, stage, stepper });
   const keys = makeKeys(ui, store, {

@@ -56,6 +56,7 @@ class WhatIfView(TypedDict):
     """The answer to "What if it were not so?" beside a near miss: a question is answered otherwise."""
 
     text: str
+    """Empty if the host answers on request: `what-if:` and the id of the hull."""
     matches: list[list[int]]
     """The layers of each match that there would be in addition; if there are too many, the first ones."""
 

@@ -8,7 +8,7 @@ from explorer.app.session.parameters import add_parameters
 from explorer.app.session.running import run_values
 from explorer.app.session.session import Session
 from explorer.app.session.view_state import check_closer, check_look
-from explorer.views import SHOW_ALL, SHOW_MISSES, no_values
+from explorer.views import SHOW_ALL, SHOW_MISSES, WHAT_IF, no_values
 from widgets.schema import DetailsView, PictureView, StepView, ValuesView
 
 UserChangeCallback = Callable[[Mapping[str, Any]], None]
@@ -110,6 +110,8 @@ class GraphLink:
             self.requests[name]()
         elif name.startswith(SHOW_MISSES):
             self.session.change_look(near_misses=name.removeprefix(SHOW_MISSES))
+        elif name.startswith(WHAT_IF):
+            self.session.answer_what_if(name.removeprefix(WHAT_IF))
         elif name == SHOW_ALL:
             self.session.change_look(group_by="none", everything=True)
         elif name == "values":
@@ -131,7 +133,7 @@ class GraphLink:
         try:
             if names & {"trace", "checks", "times", "hidden"}:
                 host.show_steps(session.steps(), session.step)
-            if names & {"trace", "step", "look", "times", "trial"}:
+            if names & {"trace", "step", "look", "times", "trial", "answer"}:
                 found = session.picture()
                 host.show_picture(found.view, found.coordinates.astype("<f4").tobytes())
             if names & {"trace", "step", "look", "selection", "closer"}:

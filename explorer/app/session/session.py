@@ -27,6 +27,7 @@ from explorer.views import (
     heat_at,
     hide_results,
     main_lane,
+    offer_what_ifs,
     picture,
     slide_at,
     steps,
@@ -39,7 +40,7 @@ KEPT_PICTURES = 24
 KNOWN_BEFORE = ("Node", "Numbers")
 """The sections of the details of a box that say nothing about later steps."""
 EVENTS = frozenset(
-    {"trace", "step", "selection", "look", "times", "checks", "hidden", "trial", "values", "other", "closer"}
+    {"trace", "step", "selection", "look", "times", "checks", "hidden", "trial", "values", "other", "closer", "answer"}
 )
 """The names that listeners receive."""
 
@@ -273,8 +274,14 @@ class Session:
             everything=self.look.everything,
         )
         if trial is None:
-            add_what_ifs(self.index, found.view, self.look.near_misses)
+            offer_what_ifs(found.view)
         return found
+
+    def answer_what_if(self, hull: str) -> None:
+        """Add to the picture what the rule of a near miss would match if it had not been refused."""
+        if self.trial is None:
+            add_what_ifs(self.index, self.picture().view, self.look.near_misses, only=hull)
+            self._tell("answer")
 
     @property
     def boxes(self) -> Mapping[str, tuple[int, ...]]:

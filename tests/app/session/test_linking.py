@@ -12,7 +12,8 @@ from explorer.app.session.opening import Opened, open_state
 from explorer.app.session.session import Session
 from explorer.app.session.view_state import DisplayOptions, ViewState
 from explorer.errors import ShapeError, UnknownNameError
-from explorer.views import SHOW_ALL, SHOW_MISSES
+from explorer.trace import Trace
+from explorer.views import SHOW_ALL, SHOW_MISSES, WHAT_IF
 from widgets.theme import CLOSEUPS
 
 
@@ -174,6 +175,32 @@ def test_the_actions_of_a_picture_are_answered(linked: Linked) -> None:
     host.reader({"request": {"name": SHOW_ALL, "n": 2}})
     assert (session.look.group_by, session.look.everything) == ("none", True)
     assert host.view["group_by"] == "none"
+
+
+def test_what_if_is_answered_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    session, host = Session(open_state(Library(), ViewState(circuit="near-misses")), ViewState(step=3)), Host()
+    asked: list[int] = []
+    what_if = Trace.what_if
+
+    def count(trace: Trace, *question: Any) -> Any:
+        asked.append(1)
+        return what_if(trace, *question)
+
+    monkeypatch.setattr(Trace, "what_if", count)
+    GraphLink(session, host)
+    session.change_look(mode="before", group_by="plates")
+
+    def answers() -> dict[str, str]:
+        hulls = [hull for hull in (*host.picture["hulls"], *host.picture["misses"]) if hull["kind"] == "near-miss"]
+        return {hull["id"]: hull["lens"]["what_if"]["text"] for hull in hulls if "lens" in hull}
+
+    assert set(answers().values()) == {""}
+    assert asked == []
+    first, second = list(answers())[:2]
+    host.did()
+    host.reader({"request": {"name": WHAT_IF + first, "n": 1}})
+    assert host.did() == ["picture"]
+    assert (bool(answers()[first]), answers()[second], len(asked)) == (True, "", 1)
 
 
 def test_invalid_values_of_the_browser_are_typed_errors_and_change_nothing(linked: Linked) -> None:

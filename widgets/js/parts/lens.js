@@ -22,10 +22,19 @@ const WHAT_IF = "What if it were not so?";
 /**
  * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
  * @param {import("../controls/selecting.js").Selecting} selecting
+ * @param {import("../controls/saving.js").Saving} saving
  * @param {{root: any, pager: any}} page `pager`: the element of the counter that is shown while the lens is closed
  */
-export function makeLens({ h, s, button, textButton, guard, announce }, store, selecting, { root, pager }) {
+export function makeLens(
+  { h, s, button, textButton, guard, announce },
+  store,
+  selecting,
+  { request },
+  { root, pager },
+) {
   const { state } = store;
+  /** The near miss whose answer the host was asked for, until it is read out. */
+  let awaited = "";
   const element = h("aside", { class: "ce-lens", "aria-label": "Rule lens", tabindex: "0", hidden: true });
   const setDone = guard(() => store.set({ showDone: check.checked }));
   const check = h("input", { type: "checkbox", onchange: setDone });
@@ -108,15 +117,20 @@ export function makeLens({ h, s, button, textButton, guard, announce }, store, s
   function whatIf(hull) {
     const found = hull.lens?.whatIf;
     if (!found) return [];
-    const { otherwise } = lensOf(state);
+    const shown = lensOf(state).otherwise && found.text !== "";
+    if (shown && awaited === lensKey(state)) {
+      awaited = "";
+      announce(found.text);
+    }
     const ask = textButton(WHAT_IF, () => {
-      store.set({ otherwise: otherwise ? "" : lensKey(state) });
-      if (!otherwise) announce(found.text);
+      awaited = shown ? "" : lensKey(state);
+      if (!found.text) request(`what-if:${hull.id}`);
+      store.set({ otherwise: awaited });
       element.querySelector(".ce-what-if")?.focus();
     });
     ask.setAttribute("class", `${ask.getAttribute("class") || ""} ce-what-if`);
-    ask.setAttribute("aria-expanded", String(otherwise));
-    return [ask, ...(otherwise ? [h("p", { class: "ce-what-if-answer", text: found.text })] : [])];
+    ask.setAttribute("aria-expanded", String(shown));
+    return [ask, ...(shown ? [h("p", { class: "ce-what-if-answer", text: found.text })] : [])];
   }
 
   /** The other side of a conflict. @param {Hull} hull @param {Attempt} attempt */
