@@ -18,6 +18,13 @@ from benchmarks.forward_times import (
 )
 from benchmarks.growing_graphs import SHAPES as SHAPES
 from benchmarks.peer import PACKAGE as PACKAGE, peer_is_installed as peer_is_installed
+from benchmarks.read_counts import (
+    OrderedReads as OrderedReads,
+    ReadCounts as ReadCounts,
+    measure_reads as measure_reads,
+    reads_table as reads_table,
+    reads_to_json as reads_to_json,
+)
 from benchmarks.report import (
     MISSING_PEER as MISSING_PEER,
     compile_table as compile_table,

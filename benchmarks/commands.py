@@ -170,6 +170,25 @@ def bench_views(
         write_json(json, conditions, views_to_json(measurements))
 
 
+@bench.command("reads")
+def bench_reads(
+    circuits: Annotated[list[str] | None, typer.Argument(metavar="[CIRCUITS]...", help="all of the gallery")] = None,
+    json: JsonOption = None,
+) -> None:
+    """Count the reads that copy, and their bytes, with slices in the order of appearance and with ordered slices."""
+    counts: list[b.OrderedReads] = []
+    names = tuple(circuits or gallery.names())
+    with progress(notes()) as bar, _note_interrupt():
+        task = bar.add_task("Compiling", total=len(names), note="")
+        for name in names:
+            bar.update(task, note=name)
+            counts.append(b.measure_reads(name))
+            bar.advance(task)
+    results().print(b.reads_table(counts))
+    if json is not None:
+        write_json(json, _conditions(1, 1), b.reads_to_json(counts))
+
+
 @bench.command("tensor")
 def bench_tensor(
     circuits: Annotated[

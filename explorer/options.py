@@ -40,6 +40,7 @@ class CompilerOptions:
     semiring: str = _option("lse-sum", "lse-sum, sum-product or complex-lse-sum")
     optimize: bool = _option(True, "apply rewrite rules")
     fold: bool = _option(True, "batch equal layers")
+    order_slices: bool = _option(False, "order the slices of folded layers so that fewer reads copy")
     strategy: str = _option("largest-match", "how conflicts are decided: largest-match, first-match, lowest-cost")
     disable: tuple[str, ...] = _option((), "switch a rule off; may be repeated", metavar="RULE")
     skip: tuple[str, ...] = _option(
@@ -78,11 +79,13 @@ class CompilerOptions:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The options of such data; unknown names are ignored, and lists may be missing, as in older files.
+        """The options of such data; unknown names are ignored.
+
+        Lists, and switches that are off by default, may be missing, as in older files.
 
         Raises: ValueRangeError if another option is missing; as the constructor.
         """
-        missing = [f.name for f in fields(cls) if f.name not in data and f.type != NAMES]
+        missing = [f.name for f in fields(cls) if f.name not in data and f.type != NAMES and f.default is not False]
         if missing:
             raise ValueRangeError(f"the options lack {', '.join(missing)}")
         return cls(**{f.name: data[f.name] for f in fields(cls) if f.name in data})

@@ -26,13 +26,24 @@ from explorer.compiler.rules import initializer_rules, layer_rules, parameter_ru
 from explorer.compiler.snapshot import CompiledSnapshot, FoldingSnapshot
 from explorer.compiler.stats import StatsCounter
 from explorer.errors import CircuitError, DataTypeError, RuleError, check_name, unknown_name
-from explorer.fold import FoldedGroup, LevelWork, _fold_circuit, get_scheduler
-from explorer.graph import Graph
+from explorer.fold import FoldedGroup, LevelWork, _fold_circuit, get_scheduler, order_slices
+from explorer.graph import Graph, Ordering
 from explorer.optimize import OptimizeOptions, RuleSet, SkipTracker, Work, _optimize_circuit, parse_skips, preset_rules
 from explorer.options import CompilerOptions
 from explorer.rewrite import OptMatchStrategy
 from explorer.symbolic import Circuit, Initializer, Layer, ParameterNode, TensorParameter
-from explorer.trace import Folded, Listener, RunStarted, Snapshot, Stage, StepEnded, StepFailed, StepPath, StepStarted
+from explorer.trace import (
+    Folded,
+    Listener,
+    ReadOrdered,
+    RunStarted,
+    Snapshot,
+    Stage,
+    StepEnded,
+    StepFailed,
+    StepPath,
+    StepStarted,
+)
 
 
 @dataclass(eq=False)
@@ -165,8 +176,36 @@ class TorchCompiler:
             self._notify(StepEnded(changed, seconds, latest))
             return groups
 
-        scheduler = get_scheduler(self.options.levels)
-        return _fold_circuit(graph, scheduler, fresh, run_level, lambda level: skips.skips_step(f"fold/level {level}"))
+        def skips_level(level: int) -> bool:
+            return skips.skips_step(f"fold/level {level}")
+
+        first = next(fresh)
+
+        def schedule(layers: Graph[TorchLayer]) -> Ordering:
+            ordering = get_scheduler(self.options.levels)(layers)
+            if not self.options.order_slices:
+                return ordering
+            return self._order_slices(layers, ordering, skips_level, first, latest)
+
+        return _fold_circuit(graph, schedule, count(first), run_level, skips_level)
+
+    def _order_slices(
+        self,
+        graph: Graph[TorchLayer],
+        ordering: Ordering,
+        skips_level: Callable[[int], bool],
+        first: int,
+        before: Snapshot,
+    ) -> Ordering:
+        """The ordering in which fewer reads copy, in a step that changes no layer; `first` is the next fresh id."""
+        number_bytes = self._counter.number_bytes(graph)
+        work = partial(order_slices, graph, ordering, skips_level, count(first), number_bytes)
+        order, seconds = self._run(StepPath.of("order slices"), work, before)
+        for read in order.reads:
+            kinds = (read.before.value, read.after.value)
+            self._notify(ReadOrdered(read.node, *kinds, read.bytes_before, read.bytes_after, read.reason))
+        self._notify(StepEnded(False, seconds, before))
+        return order.ordering
 
     # ------------------------------------------------------------------ for compile rules
 

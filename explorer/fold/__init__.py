@@ -21,6 +21,11 @@ from explorer.fold.levels import (
     get_scheduler as get_scheduler,
     longest_distance as longest_distance,
 )
+from explorer.fold.ordering import (
+    OrderedRead as OrderedRead,
+    SliceOrder as SliceOrder,
+    order_slices as order_slices,
+)
 from explorer.fold.parameters import (
     _fold_parameter_nodes_group as _fold_parameter_nodes_group,
     _fold_parameters as _fold_parameters,

@@ -26,6 +26,7 @@ from explorer.trace.events import (
     Listener as Listener,
     MatchFound as MatchFound,
     MatchLost as MatchLost,
+    ReadOrdered as ReadOrdered,
     Rewritten as Rewritten,
     RuleDescription as RuleDescription,
     RunStarted as RunStarted,

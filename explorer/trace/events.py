@@ -162,6 +162,26 @@ class Folded:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadOrdered:
+    """How ordering the slices changed the read of folded layer `node` (None: of the outputs), and why; for one example.
+
+    `node` is the id that the layer has once it is folded.
+    """
+
+    node: int | None
+    before: str
+    after: str
+    bytes_before: int
+    bytes_after: int
+    reason: str
+
+    def __str__(self) -> str:
+        reader = "the outputs" if self.node is None else f"node {self.node}"
+        kinds = self.before if self.before == self.after else f"{self.before} → {self.after}"
+        return f"{reader}: {kinds}, {self.bytes_before:,} → {self.bytes_after:,} bytes per example: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
 class LimitReached:
     """A limit on rounds or rewrites was reached while more was possible."""
 
@@ -195,6 +215,7 @@ Event = (
     | MatchLost
     | Rewritten
     | Folded
+    | ReadOrdered
     | LimitReached
     | StepEnded
     | StepFailed

@@ -181,7 +181,14 @@ STEP = _record(
         "limits": _list_of(_row(TEXT, INTEGER, TEXT)),
         "error": _maybe(TEXT),
     },
-    {"memory": MEMORY, "stages": _list_of(_row(TEXT, _maybe(COUNT), SIZE)), "part": SIZE, "path": TEXT, "tried": COUNT},
+    {
+        "memory": MEMORY,
+        "reads": _list_of(_row(_maybe(ID), TEXT, TEXT, COUNT, COUNT, TEXT)),
+        "stages": _list_of(_row(TEXT, _maybe(COUNT), SIZE)),
+        "part": SIZE,
+        "path": TEXT,
+        "tried": COUNT,
+    },
 )
 RULE = _record(
     {"name": TEXT, "pattern": TEXT, "entries": TEXTS, "kind": TEXT, "exactness": TEXT, "doc": TEXT, "source": TEXT},

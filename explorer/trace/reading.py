@@ -9,7 +9,7 @@ from explorer.files import check_format
 from explorer.options import CompilerOptions
 from explorer.trace.changes import GraphChange, GraphHistory
 from explorer.trace.checking import ReferenceChecker, check_last, check_tensor_options
-from explorer.trace.events import Folded, LimitReached, MatchFound, MatchLost, Rewritten, RuleDescription
+from explorer.trace.events import Folded, LimitReached, MatchFound, MatchLost, ReadOrdered, Rewritten, RuleDescription
 from explorer.trace.file_format import TRACE_FORMAT, VERSION
 from explorer.trace.file_types import check_types
 from explorer.trace.ladder import level_of
@@ -109,6 +109,7 @@ def _read_step(
         limits=tuple(LimitReached(*x) for x in row["limits"]),
         error=row["error"],
         rules=tried,
+        reads=tuple(ReadOrdered(*x) for x in row.get("reads", ())),
     )
 
 

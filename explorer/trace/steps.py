@@ -12,6 +12,7 @@ from explorer.trace.events import (
     LimitReached,
     MatchFound,
     MatchLost,
+    ReadOrdered,
     Rewritten,
     RuleDescription,
     RunStarted,
@@ -62,6 +63,7 @@ class Step:
     limits: tuple[LimitReached, ...] = ()
     error: str | None = None
     rules: tuple[str, ...] = ()
+    reads: tuple[ReadOrdered, ...] = ()
 
     @property
     def path(self) -> str:
@@ -95,6 +97,8 @@ class Step:
             parts = [f"{members} layers became {len(folded)}"] if folded else []
             parts += [f"{alone} {'layer' if alone == 1 else 'layers'} not folded"] if alone else []
             return ", ".join(parts)
+        if self.reads:
+            return _reads_text(self.reads)
         if not self.matches:
             misses = len(self.refusals) + sum(self.refusals_over.values())
             outcome = "changed" if self.changed else "nothing changed"
@@ -123,6 +127,13 @@ class Step:
     def switched_off(self) -> int:
         """Number of kept near misses that are matches switched off by the user."""
         return sum(miss.refusal.is_switched_off for miss in self.refusals)
+
+
+def _reads_text(reads: Sequence[ReadOrdered]) -> str:
+    copying = [read for read in reads if read.bytes_before]
+    views = sum(not read.bytes_after for read in copying)
+    before, after = sum(read.bytes_before for read in reads), sum(read.bytes_after for read in reads)
+    return f"{views} of {len(copying)} copying reads are now views: {before:,} → {after:,} bytes copied per example"
 
 
 def find_step(steps: Sequence[Step], wanted: "int | str | Step") -> Step:
@@ -165,6 +176,8 @@ class Recorder:
                 self._lost.append(event)
             case Folded():
                 self._folds.append(event)
+            case ReadOrdered():
+                self._reads.append(event)
             case StepStarted():
                 self._path, self._level, self._tried = event.at, event.level, event.rules
                 self._clear()
@@ -197,6 +210,7 @@ class Recorder:
         self._lost: list[MatchLost] = []
         self._rewrites: list[Rewritten] = []
         self._folds: list[Folded] = []
+        self._reads: list[ReadOrdered] = []
 
     def _end(self, changed: bool, seconds: float, snapshot: Snapshot, error: str | None) -> None:
         refusals = tuple(refusal for kept in self._refusals.values() for refusal in kept)
@@ -217,5 +231,6 @@ class Recorder:
                 (),
                 error,
                 self._tried,
+                tuple(self._reads),
             )
         )

@@ -137,7 +137,14 @@ def _step_row(step: Step, reads: Mapping[int, Any]) -> dict[str, Any]:
         "limits": [[x.what, x.limit, x.message] for x in step.limits],
         "error": step.error,
         **_memory_row(step),
+        **_reads_row(step),
     }
+
+
+def _reads_row(step: Step) -> dict[str, Any]:
+    """What ordering the slices changed, if the step did that."""
+    rows = [[x.node, x.before, x.after, x.bytes_before, x.bytes_after, x.reason] for x in step.reads]
+    return {"reads": rows} if rows else {}
 
 
 def _memory_row(step: Step) -> dict[str, Any]:

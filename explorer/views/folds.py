@@ -60,13 +60,14 @@ def _group_view(group: FoldGroup, read: NodeRead | None) -> FoldGroupView:
     ]
     copied = read.copied_bytes if read is not None else 0
     cost = f" ({bytes_text(copied)} per example)" if copied else ""
+    why = f"; {read.reason}" if read is not None and read.reason else ""
     return {
         "node": group.node,
         "title": f"{type_title(group.type)} x{len(group.members)}",
         "members": list(group.members),
         "key": [[name, str(value)] for name, value in group.key.items()],
         "read": group.read or "",
-        "reason": READS.get(group.read, "") + cost if group.read else "reads no layer",
+        "reason": READS.get(group.read, "") + cost + why if group.read else "reads no layer",
         "copied_bytes": copied,
         "index": [[list(pair) for pair in row] for row in table],
         "table": {

@@ -25,12 +25,16 @@ from explorer.views.states import IntArray, NodeTable, State, fold_state, folds_
 
 @dataclass(frozen=True)
 class NodeRead:
-    """How a folded node reads its inputs: the kind, and the slices and copied bytes per input."""
+    """How a folded node reads its inputs: the kind, and the slices and copied bytes per input.
+
+    `reason` is why it reads so, if slices were ordered for it or for other nodes.
+    """
 
     kind: str
     copied_bytes: int
     slices: Mapping[int, int]
     bytes_of: Mapping[int, int]
+    reason: str = ""
 
 
 Arguments = ParamSpec("Arguments")
@@ -194,9 +198,14 @@ class TraceIndex:
         if not self.groups and not self.trace.steps[0].snapshot.reads:
             return {}
         last = self.trace.steps[-1].snapshot
-        return {node: self._read(read) for node, read in last.reads.items() if node in last.graph.nodes}
+        reasons = {read.node: read.reason for step in self.trace.steps for read in step.reads}
+        return {
+            node: self._read(read, reasons.get(node, ""))
+            for node, read in last.reads.items()
+            if node in last.graph.nodes
+        }
 
-    def _read(self, read: Mapping[str, Any]) -> NodeRead:
+    def _read(self, read: Mapping[str, Any], reason: str) -> NodeRead:
         table = np.array(read["index"], np.int64)
         sources, counts = np.unique(table[:, :, 0], return_counts=True)
         slices = {int(source): int(count) for source, count in zip(sources, counts, strict=True)}
@@ -206,7 +215,7 @@ class TraceIndex:
             rows = {node: count + folds_of(final[node]) for node, count in slices.items()}
         total = sum(rows.values())
         copied = int(read["copied_bytes"])
-        return NodeRead(read["kind"], copied, slices, {n: copied * count // total for n, count in rows.items()})
+        return NodeRead(read["kind"], copied, slices, {n: copied * count // total for n, count in rows.items()}, reason)
 
     @cached_property
     def missed_folds(self) -> tuple[MissedFold, ...]:

@@ -37,7 +37,7 @@ def _outcome(step: Step) -> str:
         return "failed"
     if step.matches:
         return f"{len(step.rewrites)} of {len(step.matches)} {'match' if len(step.matches) == 1 else 'matches'}"
-    if step.folds:
+    if step.folds or step.reads:
         return step.summary
     return "" if step.index == 0 else "changed" if step.changed else "nothing changed"
 
@@ -108,7 +108,7 @@ def actions_of(
 
 def _found_nothing(step: Step) -> bool:
     """Return whether a pass changed nothing."""
-    return step.index > 0 and step.error is None and not (step.changed or step.matches or step.folds)
+    return step.index > 0 and step.error is None and not (step.changed or step.matches or step.folds or step.reads)
 
 
 def _nothing_text(index: TraceIndex, step: Step) -> str:

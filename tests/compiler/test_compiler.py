@@ -149,6 +149,7 @@ def test_the_options_are_plain_values():
         "semiring": "sum-product",
         "optimize": True,
         "fold": True,
+        "order_slices": False,
         "strategy": "first-match",
         "disable": ["Tucker"],
         "skip": [],

@@ -122,6 +122,7 @@ def _step_text(trace: "Trace", at: int | str, limit: int | None) -> str:
     for rule, rewrites in by_rule.items():
         lines += _shorten(rewrites, limit, f"rewrites by {rule}")
     lines += [f"  {group}" for group in trace.fold_groups() if group.step == step.index]
+    lines += [f"  {read}" for read in step.reads]
     lines += _shorten([f"  {conflict}" for conflict in trace.conflicts(step.index)], limit, "lost matches")
     lines += [f"  {line}" for misses in trace.near_misses(step=step.index) for line in str(misses).splitlines()]
     lines += [f"  ! {limit.message}" for limit in step.limits]

@@ -61,7 +61,8 @@ def _sentence(plate: Plate, reads: Reads, read: NodeRead | None) -> str:
         each = "slice" if plate.node is not None else "layer"
         return f"Each {each} reads its own of the {what}."
     if read is not None:
-        return f"Reads {what} by {read.kind}: {READS[read.kind]}."
+        reason = f" {read.reason[:1].upper()}{read.reason[1:]}." if read.reason else ""
+        return f"Reads {what} by {read.kind}: {READS[read.kind]}.{reason}"
     arity = max(map(len, reads.rows), default=0)
     copies = arity > 1 and all(strip["apart"] for strip in reads.sources)
     inputs = f"concatenates its {arity} inputs first" if copies else f"reads its {plural(arity, 'input')}"

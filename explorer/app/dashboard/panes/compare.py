@@ -18,7 +18,12 @@ from explorer.options import PRESETS, CompilerOptions
 from explorer.views import compare_table, first_difference_of_traces, list_text
 
 SAME = "the same options"
-WORDS = {"optimize": "optimization", "fold": "folding", "max_rounds": "at most this many rounds:"}
+WORDS = {
+    "optimize": "optimization",
+    "fold": "folding",
+    "order_slices": "ordered slices",
+    "max_rounds": "at most this many rounds:",
+}
 """The words of options that are not their names."""
 
 
@@ -29,6 +34,10 @@ def variants(options: CompilerOptions, rules: tuple[str, ...]) -> dict[str, Comp
         options, optimize=not options.optimize
     )
     found["without folding" if options.fold else "with folding"] = replace(options, fold=not options.fold)
+    if options.fold:
+        found["without ordered slices" if options.order_slices else "with ordered slices"] = replace(
+            options, order_slices=not options.order_slices
+        )
     for rule in rules:
         found[f"without rule {rule}"] = replace(options, disable=(*options.disable, rule))
     for strategy in STRATEGIES:

@@ -33,6 +33,7 @@ class PipelineTool(Tool):
         self.seed = number_input("Seed", 0, 0, None, 110)
         self.optimize = pmui.Checkbox(label="Optimize")
         self.fold = pmui.Checkbox(label="Fold")
+        self.order_slices = pmui.Checkbox(label="Order slices")
         self.rules = pmui.CheckBoxGroup(label="Rules", options=[], inline=True)
         self.skip = pmui.MultiChoice(label="Disabled steps and matches", options=[], width=420)
         self.skip_step = button(workspace, "Disable this step", self._skip_step, "outlined")
@@ -47,7 +48,7 @@ class PipelineTool(Tool):
 
     def build(self) -> Viewable:
         choices = line(self.preset, self.strategy, self.max_rounds, self.levels, self.seed)
-        switches = line(self.optimize, self.fold)
+        switches = line(self.optimize, self.fold, self.order_slices)
         off = line(self.skip, self.skip_step, self.skip_match)
         buttons = line(self.apply, self.compare, self.reset)
         self.of_rules = column(choices, buttons, self.rules, line(switches, off), self.words)
