@@ -7,6 +7,7 @@ from explorer.backend.addressing import (
     ReadKind as ReadKind,
     count_copied_slices as count_copied_slices,
     direct_read as direct_read,
+    is_cat as is_cat,
     plan_read as plan_read,
 )
 from explorer.backend.circuit import FrozenCircuit as FrozenCircuit, TorchCircuit as TorchCircuit

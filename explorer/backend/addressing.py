@@ -110,12 +110,17 @@ def plan_read(table: IndexTable, folds_of: Mapping[int, int]) -> Read:
     for column_major in (False, True):
         flat = (table.transpose(1, 0, 2) if column_major else table).reshape(-1, 2)
         pieces = _pieces(flat, sources)
-        if len(pieces) <= MAX_CAT_PIECES and (len(pieces) < num_folds * arity or len(pieces) <= len(sources)):
+        if is_cat(len(pieces), num_folds * arity, len(sources)):
             return Read(ReadKind.CAT, sources, num_folds, arity, pieces, column_major=column_major)
     offsets = dict(zip(sources, np.cumsum([0] + [folds_of[s] for s in sources[:-1]]).tolist(), strict=True))
     index = table[:, :, 1] + np.vectorize(offsets.__getitem__, otypes=[np.int64])(table[:, :, 0])
     whole = tuple((i, 0, folds_of[s], 1) for i, s in enumerate(sources))
     return Read(ReadKind.CAT_GATHER, sources, num_folds, arity, whole, index.ravel())
+
+
+def is_cat(pieces: int, slices: int, sources: int) -> bool:
+    """Whether so many slices of several nodes are read by concatenating so many pieces, not by a gather."""
+    return pieces <= MAX_CAT_PIECES and (pieces < slices or pieces <= sources)
 
 
 def count_copied_slices(slices: Sequence[tuple[int, int]], folds_of: Mapping[int, int]) -> int:
@@ -130,7 +135,7 @@ def count_copied_slices(slices: Sequence[tuple[int, int]], folds_of: Mapping[int
         steps = {later - earlier for (_, earlier), (_, later) in pairwise(slices)}
         return 0 if not steps or (len(steps) == 1 and min(steps) >= 0) else arity
     runs = 1 + sum([one[0] != other[0] or other[1] - one[1] != 1 for one, other in pairwise(slices)])
-    if runs <= MAX_CAT_PIECES and (runs < arity or runs <= len(sources)):
+    if is_cat(runs, arity, len(sources)):
         return arity
     return arity + sum([folds_of.get(node, 1) for node in sources])
 

@@ -12,6 +12,8 @@ which it reads its own inputs, until nothing is gained. A circuit never copies m
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from explorer.backend import ReadKind, TorchLayer
 from explorer.fold.layout import Layout, Order, Reader
 from explorer.graph import Graph, Ordering
@@ -128,12 +130,12 @@ def _reason(layout: Layout, reader: Reader, kind: ReadKind, is_less: bool, numbe
         now = "; its slices are now in order, so less is copied" if is_less else ""
         return f"it reads {len(names)} folded layers, whose slices are in different tensors{now}"
     (group,) = reader.sources
-    source, layers = names[0], reader.inputs.ravel()
-    if len(set(layers.tolist())) < len(layers):
-        return f"it reads some slices of {source} more than once, so no order makes them evenly spaced"
+    source = names[0]
     orders = layout.orders_as_read_by(reader, group)
     conflicts = [conflict for order in orders for conflict in layout.losers(reader, order)]
     if not conflicts:
+        if np.unique(reader.inputs).size < reader.inputs.size:
+            return f"it reads some slices of {source} more than once, so no order makes them evenly spaced"
         return f"other users of {source} copy more, and only their orders were tried"
     loser, numbers = max(conflicts, key=lambda conflict: conflict[1])
     lost = f"would copy {numbers * number_bytes:,} bytes per example"

@@ -1,6 +1,7 @@
 """Ordering slices: fewer reads copy, and no value, gradient, leaf or name changes."""
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,8 @@ import explorer
 from explorer.backend import TorchCircuit
 from explorer.bench import random_inputs as rows_for
 from explorer.compiler import rerun, trace_of_circuit
+from explorer.fold import longest_distance
+from explorer.fold.layout import Layout
 from explorer.symbolic import CategoricalLayer, Circuit, CircuitBuilder, TensorParameter
 from explorer.templates import load_named
 from explorer.trace import ReadOrdered, Trace
@@ -179,3 +182,15 @@ def test_ordered_slices_never_copy_more(circuit: Circuit, preset: str):
     assert dict(plain.graph.inputs).keys() == dict(ordered.graph.inputs).keys()
     outputs = [one._plan.output.read.rows_copied for one in (plain, ordered)]
     assert copied_bytes(ordered) <= copied_bytes(plain) or outputs[1] < outputs[0]
+
+
+@examples(40)
+@given(circuits(), st.integers(0, 2**16))
+def test_the_cost_of_a_read_is_what_it_copies(circuit: Circuit, seed: int):
+    graph, random = compile_circuit(circuit, fold=False).graph, np.random.default_rng(seed)
+    layout = Layout(graph, longest_distance(graph), lambda _: False, count(graph.next_id))
+    for _ in range(3):
+        for reader in layout.readers:
+            assert layout.cost(reader).numbers == layout.read(reader).rows_copied * reader.units
+        for group in layout.orderable:
+            layout.reorder(group, random.permutation(layout.orders[group]))
