@@ -37,7 +37,11 @@ from explorer.trace.events import (
 )
 from explorer.trace.file_format import TRACE_FORMAT as TRACE_FORMAT
 from explorer.trace.ladder import LEVELS as LEVELS, Level as Level
-from explorer.trace.memory import BufferRecord as BufferRecord, MemoryRecord as MemoryRecord
+from explorer.trace.memory import (
+    BufferRecord as BufferRecord,
+    MemoryRecord as MemoryRecord,
+    SharingAnswer as SharingAnswer,
+)
 from explorer.trace.passes import tries as tries
 from explorer.trace.paths import (
     Stage as Stage,

@@ -1,9 +1,33 @@
 """The buffers of a program in a trace: when each is alive, and where it lies."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Self
+
+from explorer.errors import UnknownNameError
+
+
+@dataclass(frozen=True, slots=True)
+class SharingAnswer:
+    """Whether two values of a program share memory, and if not, why."""
+
+    shared: bool
+    why: str
+
+    @property
+    def reason(self) -> str:
+        """The answer as a sentence."""
+        return f"{'They share' if self.shared else 'They do not share'} memory: {self.why}."
+
+    def __bool__(self) -> bool:
+        return self.shared
+
+    def __str__(self) -> str:
+        return self.reason
+
+    def __repr__(self) -> str:
+        return self.reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +52,51 @@ class MemoryRecord:
     """The memory of a program: a moment is an instruction that runs, and `order` lists these in order.
 
     `size_bytes` is what is reserved: that of the plan, or, without one, what is alive at most. No plan of this program
-    is smaller than `lower_bound_bytes`.
+    is smaller than `lower_bound_bytes`. `sharing` asks the program about two values; a file does not hold it.
     """
 
     order: tuple[int, ...]
     buffers: tuple[BufferRecord, ...]
     size_bytes: int
     lower_bound_bytes: int
+    sharing: Callable[[int, int], SharingAnswer] | None = field(default=None, compare=False, repr=False)
+
+    def why_not_shared(self, one: int, other: int) -> SharingAnswer:
+        """Whether two values share memory, and if not, why.
+
+        In a trace that was loaded only buffers are known: when they are alive, and where they are.
+        Raises: UnknownNameError.
+        """
+        return self.compare(one, other) if self.sharing is None else self.sharing(one, other)
+
+    def compare(self, one: int, other: int) -> SharingAnswer:
+        """Whether two buffers share bytes: by when they are alive, and where they are. Raises: UnknownNameError."""
+        first, second = sorted((self._buffer(one), self._buffer(other)), key=lambda buffer: buffer.start)
+        if second.start < first.end:
+            start, last = self._moment(second.start), self._moment(min(first.end, second.end) - 1)
+            return SharingAnswer(
+                False, f"both are alive {f'at {start}' if start == last else f'from {start} to {last}'}"
+            )
+        before, after = self._moment(first.end - 1), self._moment(second.start)
+        apart = f"%{first.id} is not alive after {before}, and %{second.id} not before {after}"
+        if first.offset is None or second.offset is None:
+            return SharingAnswer(False, f"{apart}: they can share memory when it is planned")
+        begin = max(first.offset, second.offset)
+        end = min(first.offset + first.size_bytes, second.offset + second.size_bytes)
+        if begin < end:
+            return SharingAnswer(True, f"{apart}: both have bytes {begin} to {end}")
+        places = f"%{first.id} at {first.offset} and %{second.id} at {second.offset}"
+        return SharingAnswer(False, f"{apart}: they could share, but the plan has {places}")
+
+    def _buffer(self, number: int) -> BufferRecord:
+        for buffer in self.buffers:
+            if buffer.id == number:
+                return buffer
+        raise UnknownNameError(f"there is no buffer %{number}; only the program itself knows views and weights")
+
+    def _moment(self, moment: int) -> str:
+        """The instruction that runs at a moment."""
+        return f"#{self.order[min(moment, len(self.order) - 1)]}" if self.order else "the end"
 
     @property
     def is_planned(self) -> bool:

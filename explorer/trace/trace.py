@@ -6,7 +6,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from explorer.errors import CircuitError
+from explorer.errors import CircuitError, UnknownNameError
 from explorer.graph import Graph
 from explorer.trace.answers import (
     Answers,
@@ -28,6 +28,7 @@ from explorer.trace.folds import Folds
 from explorer.trace.graphviz_export import graphviz_of
 from explorer.trace.ladder import Level, level_of
 from explorer.trace.lineage import Lineages
+from explorer.trace.memory import SharingAnswer
 from explorer.trace.missed_folds import missed_folds
 from explorer.trace.records import NodeRecord, Records
 from explorer.trace.refusal import Check, Refusal
@@ -199,6 +200,23 @@ class Trace:
         Raises: UnknownNameError if a layer was not there when folding began.
         """
         return self._folds.why_not(one, other)
+
+    def why_not_shared(self, one: int, other: int, step: "int | str | Step | None" = None) -> SharingAnswer:
+        """Whether two values of a program share memory, and if not, why; by default after the last step that has both.
+
+        Raises: CircuitError at a level without buffers; UnknownNameError if no such step has both values.
+        """
+        steps = tuple(reversed(self.steps)) if step is None else (self.step(step),)
+        missing = UnknownNameError(f"no step has both %{one} and %{other}")
+        for found in steps:
+            memory = found.snapshot.memory
+            if memory is None:
+                raise CircuitError(f"a trace of {self.level.name} has no buffers; record it with level='program'")
+            try:
+                return memory.why_not_shared(one, other)
+            except UnknownNameError as error:
+                missing = error
+        raise missing
 
     def missed_folds(self) -> Answers[MissedFold]:
         """Groups that nearly were one: equal keys on two levels; one level and type with fields that differ.

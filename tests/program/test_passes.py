@@ -1,8 +1,9 @@
 """The memory passes on small programs: what they change, and that values stay; Glow's facts about its own passes."""
 
+import pytest
 import torch
 
-from explorer.program.ir.instructions import Dealloc
+from explorer.program.ir.instructions import Dealloc, operands
 from explorer.program.running.executor import Executor
 from tests.program.programs import after, kinds, poison, program_of
 
@@ -146,6 +147,29 @@ def test_weights_that_nothing_writes_become_constants():
 def test_a_copy_onto_itself_is_removed():
     text = CHAIN.replace("#8 copy", "#12 copy %6 -> %6\n#8 copy")
     assert after(program_of(text), "Peephole").text() == program_of(CHAIN).text()
+
+
+def test_after_peephole_a_shared_buffer_is_an_inout_operand():
+    found = after(program_of(CHAIN), "ShareBuffers", "Peephole", "DeleteDeadAllocs")
+    assert found.text().splitlines()[3:] == [
+        "#3 aten.exp.default(self=%0) -> %1",
+        "#5 aten.neg.default(self=%1) -> %1",
+        "#7 aten.add.Tensor(self=%1, other=%1) -> %1",
+    ]
+    assert [(one.value, one.kind.value) for one in operands(found.instructions[1])] == [(1, "inout")]
+    assert torch.equal(run(found, X), -2 * X.exp())
+
+
+def test_views_of_views_of_the_same_type_are_all_replaced_by_their_source():
+    views = "%12 = view %0 : f32[2,2] + 0 bytes, alias\n%13 = view %12 : f32[2,2] + 0 bytes, alias\n"
+    text = CHAIN.replace("%2 = alloc", f"{views}%2 = alloc").replace("exp.default(self=%0)", "exp.default(self=%13)")
+    assert after(program_of(text), "Peephole").text() == program_of(CHAIN).text()
+
+
+@pytest.mark.parametrize("kind", ["f32[4] + 0", "f32[2,2]{1,2} + 0", "f32[2] + 8", "i32[2,2] + 0"])
+def test_a_view_of_another_type_or_of_a_part_stays(kind):
+    text = CHAIN.replace("%2 = alloc", f"%12 = view %0 : {kind} bytes, view\n%2 = alloc")
+    assert kinds(after(program_of(text), "Peephole"))[0] == "view"
 
 
 def test_why_a_result_is_not_written_over_an_input_is_told():

@@ -1,10 +1,10 @@
 """What a rule asks for, and a program with it done."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from explorer.errors import RuleError
-from explorer.program.ir.instructions import Instruction, Weight
+from explorer.program.ir.instructions import Instruction, Weight, with_values
 from explorer.program.ir.program import Program
 
 
@@ -23,7 +23,7 @@ class Edit:
     `matched` are the numbers of the calls and copies that it is about, the root first. `removed` are taken out,
     `changed` replaces instructions of the same number in place, `placed` puts instructions in or moves them. `weights`
     replaces weights of the same number. `offsets` is a new memory plan. `became` are the instructions that do the
-    work of those removed.
+    work of those removed. `renamed` maps values to the values that all instructions use instead.
     """
 
     matched: tuple[int, ...]
@@ -33,6 +33,7 @@ class Edit:
     weights: tuple[Weight, ...] = ()
     offsets: Mapping[int, int] | None = None
     became: tuple[int, ...] = ()
+    renamed: Mapping[int, int] = field(default_factory=dict[int, int])
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,9 @@ def edited(program: Program, edits: Sequence[Edit]) -> Program:
     instructions += arriving.pop(None, ())
     if arriving:
         raise RuleError(f"a rule puts instructions before {list(arriving)}, which the program does not have")
+    names = _resolved({old: new for edit in edits for old, new in edit.renamed.items()})
+    if names:
+        instructions = [with_values(one, names) for one in instructions]
     weights = {weight.id: weight for edit in edits for weight in edit.weights}
     offsets = next((edit.offsets for edit in reversed(edits) if edit.offsets is not None), {})
     return replace(
@@ -81,3 +85,13 @@ def edited(program: Program, edits: Sequence[Edit]) -> Program:
         instructions=tuple(instructions),
         offsets=offsets,
     )
+
+
+def _resolved(names: Mapping[int, int]) -> dict[int, int]:
+    """The last name of each value: one that is renamed to a value that is renamed too has the name of that one."""
+    found: dict[int, int] = {}
+    for old, new in names.items():
+        while new in names:
+            new = found.get(new, names[new])
+        found[old] = new
+    return found

@@ -4,7 +4,8 @@ A weight, an allocation and a view define a value, which has the number of what 
 and write values.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 import torch
@@ -164,6 +165,31 @@ def writes(instruction: Instruction) -> tuple[int, ...]:
             return tuple(dict.fromkeys(value for call in instruction.calls for value in writes(call)))
         case _:
             return ()
+
+
+def with_values(instruction: Instruction, names: Mapping[int, int]) -> Instruction:
+    """The same instruction on other values: those in `names` are replaced, what it defines or frees is not."""
+
+    def new(value: int) -> int:
+        return names.get(value, value)
+
+    viewed = (instruction.source,) if isinstance(instruction, View) else ()
+    if names.keys().isdisjoint((*reads(instruction), *writes(instruction), *viewed)):
+        return instruction
+    match instruction:
+        case View():
+            return replace(instruction, source=new(instruction.source))
+        case Copy():
+            return replace(instruction, source=new(instruction.source), dest=new(instruction.dest))
+        case Call():
+            inputs = tuple(new(value) if isinstance(value, int) else value for value in instruction.inputs)
+            outputs = tuple(None if value is None else new(value) for value in instruction.outputs)
+            return replace(instruction, inputs=inputs, outputs=outputs)
+        case Stack():
+            calls = (with_values(call, names) for call in instruction.calls)
+            return replace(instruction, calls=tuple(call for call in calls if isinstance(call, Call)))
+        case _:
+            return instruction
 
 
 def operands(instruction: Instruction) -> tuple[Operand, ...]:

@@ -10,6 +10,7 @@ from explorer.program.ir.instructions import (
     Definition,
     Instruction,
     Role,
+    Stack,
     View,
     Weight,
     reads,
@@ -113,7 +114,8 @@ class Program:
     @property
     def next_id(self) -> int:
         """A number above all that it uses."""
-        return 1 + max((one.id for one in (*self.weights, *self.instructions)), default=-1)
+        stacked = (call for one in self.instructions if isinstance(one, Stack) for call in one.calls)
+        return 1 + max((one.id for one in (*self.weights, *self.instructions, *stacked)), default=-1)
 
     def with_instructions(self, instructions: Iterable[Instruction]) -> "Program":
         """The program with other instructions, whose memory is not planned yet."""

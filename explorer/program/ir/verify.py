@@ -21,6 +21,7 @@ from explorer.program.ir.instructions import (
 )
 from explorer.program.ir.program import Program
 from explorer.program.ir.results import results_of
+from explorer.program.ir.stacks import Bundle, why_not_elementwise
 from explorer.program.ir.types import BufferType
 
 ALIGNMENT = 64
@@ -97,8 +98,7 @@ class _State:
             case Call():
                 self._call(one)
             case Stack():
-                for call in one.calls:
-                    self._call(call)
+                self._stack(one)
 
     def check_written(self, value: int, who: str, verb: str) -> None:
         """Raises: GraphError if elements of a value were not written."""
@@ -167,6 +167,15 @@ class _State:
                 raise GraphError(f"#{one.id} {one.op.name} returns {result.type}, but %{value} is {kind}")
             if one.way is Way.OUT:
                 self._check_apart(one, value)
+
+    def _stack(self, one: Stack) -> None:
+        bundle = Bundle(self.program)
+        for call in one.calls:
+            self._call(call)
+            reason = why_not_elementwise(call) or bundle.why_not(call)
+            if reason is not None:
+                raise GraphError(f"#{call.id} cannot be in the stack #{one.id}: {reason}")
+            bundle.add(call)
 
     def _check_apart(self, one: Call, value: int) -> None:
         """Raises: GraphError if an output overlaps an input, unless it is that input of an elementwise operator."""

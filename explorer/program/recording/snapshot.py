@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from itertools import count
 from typing import Any
 
@@ -13,13 +13,14 @@ from explorer.graph import Graph
 from explorer.program.editing.edits import Kept
 from explorer.program.ir.instructions import Copy, Role, View, runs, writes
 from explorer.program.ir.program import Program
-from explorer.program.memory.liveness import lifetimes, peak_bytes
+from explorer.program.memory.record import memory_record
+from explorer.program.memory.why_not_shared import why_not_shared
 from explorer.program.passes import rules
 from explorer.program.recording.records import RecordCache, graph_of
 from explorer.program.running.module import to_program_module
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.recording.snapshot import run
-from explorer.trace import BufferRecord, MemoryRecord, NodeRecord, Refusal, RefusalKind
+from explorer.trace import MemoryRecord, NodeRecord, Refusal, RefusalKind
 
 
 def refusal_of(name: str, kept: Kept) -> Refusal:
@@ -66,23 +67,7 @@ class ProgramSnapshot:
 
     @cached_property
     def _memory(self) -> MemoryRecord:
-        program = self.program
-        order = tuple(one.id for one in program.instructions if runs(one))
-        buffers = tuple(
-            BufferRecord(
-                one.buffer,
-                str(program.allocs[one.buffer].type),
-                one.start,
-                min(one.end, max(len(order), 1)),
-                one.size_bytes,
-                program.offsets.get(one.buffer),
-                tuple(program.instructions[position].id for position in program.uses[one.buffer]),
-            )
-            for one in lifetimes(program)
-        )
-        bound = peak_bytes(program)
-        ends = [buffer.offset + buffer.size_bytes for buffer in buffers if buffer.offset is not None]
-        return MemoryRecord(order, buffers, max(ends, default=bound), bound)
+        return replace(memory_record(self.program), sharing=partial(why_not_shared, self.program))
 
     @property
     def stats(self) -> Mapping[str, int]:

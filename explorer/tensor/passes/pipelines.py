@@ -65,6 +65,7 @@ OPTIMIZATION_PIPELINE = FunctionPassPipeline.of(
     "OptimizeConcatQuantization",
     "OptimizeReshape",
     "ConstantFold",
+    "GatherToSlice",
     "OptimizeQuantizeClip",
     "RemoveIdentityRelu",
     "RemoveIdentityClip",

@@ -1,0 +1,69 @@
+"""Which calls may be one stack: a kernel that, element by element, does all of them."""
+
+import torch
+
+from explorer.program.ir.instructions import Call, Instruction, Way, reads, writes
+from explorer.program.ir.program import Program
+
+
+def why_not_elementwise(one: Instruction) -> str | None:
+    """Why a kernel cannot do an instruction element by element; None if it can."""
+    if not isinstance(one, Call):
+        return "it is not a call"
+    if torch.Tag.pointwise not in one.op.target.tags:
+        return f"{one.op.name} is not elementwise"
+    if one.op.is_random:
+        return f"{one.op.name} draws a random number per element, in order"
+    if one.way is Way.COPIED or len(one.outputs) != 1 or one.outputs[0] is None:
+        return f"{one.op.name} does not write its result itself"
+    return None
+
+
+class Bundle:
+    """Calls that may be one stack.
+
+    Each computes equally many elements. What one of them writes, the others may read or write too, but only as the same
+    elements: then element i of each call depends on element i of those before it, and on nothing else that they write.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._read: dict[int, dict[int, int]] = {}
+        """By the memory: the values in it that are read, each with the number of the first call that reads it."""
+        self._written: dict[int, dict[int, int]] = {}
+        self.calls: list[Call] = []
+
+    def add(self, one: Call) -> None:
+        """Add a call."""
+        self.calls.append(one)
+        for values, known in ((reads(one), self._read), (writes(one), self._written)):
+            for value in values:
+                known.setdefault(self._program.origin(value), {}).setdefault(value, one.id)
+
+    def why_not(self, one: Call) -> str | None:
+        """Why a call cannot join; None if it can."""
+        kinds = self._program.definitions
+        (mine,) = writes(one)
+        if self.calls:
+            (first,) = writes(self.calls[0])
+            if kinds[mine].type.device != kinds[first].type.device:
+                return f"%{mine} is on {kinds[mine].type.device}, and %{first} on {kinds[first].type.device}"
+            if kinds[mine].type.size != kinds[first].type.size:
+                return f"%{mine} has {kinds[mine].type.size} elements, and %{first} has {kinds[first].type.size}"
+        for value, found in ((mine, self._read), (mine, self._written), *((v, self._written) for v in reads(one))):
+            for other, call in found.get(self._program.origin(value), {}).items():
+                if self._overlap(value, other) and not self._is_same(value, other):
+                    return f"%{value} overlaps %{other} of #{call}, and they are not the same elements"
+        return None
+
+    def _span(self, value: int) -> tuple[int, int]:
+        start = self._program.offset_in_origin(value)
+        return start, start + self._program.definitions[value].type.size_bytes
+
+    def _overlap(self, one: int, other: int) -> bool:
+        first, second = self._span(one), self._span(other)
+        return first[0] < second[1] and second[0] < first[1]
+
+    def _is_same(self, one: int, other: int) -> bool:
+        kinds = self._program.definitions
+        return self._span(one) == self._span(other) and kinds[one].type.is_same(kinds[other].type)

@@ -1,0 +1,54 @@
+"""Whether two values may be in one memory: a result over an input, the source of a copy in its destination."""
+
+import torch
+
+from explorer.program.ir.instructions import Call, Copy, Way, Weight, reads
+from explorer.program.memory.lives import Lives
+
+
+def why_not_in_place(one: Call) -> str | None:
+    """Why the result of a call cannot be written over any of its inputs; None if it can."""
+    if one.way is Way.ITSELF:
+        return f"{one.op.name} overwrites its input already"
+    if len(one.outputs) != 1:
+        return f"{one.op.name} has {len(one.outputs)} results"
+    if one.way is Way.OUT and torch.Tag.pointwise not in one.op.target.tags:
+        return f"{one.op.name} is not elementwise: it may read elements after it has written others"
+    return None
+
+
+def why_not_overwritten(lives: Lives, one: Call, value: int, out: int, position: int) -> str | None:
+    """Why the result of a call cannot be written over an input; None if it can."""
+    program, root = lives.program, lives.root(value)
+    owner = program.definitions[root]
+    if isinstance(owner, Weight):
+        return f"%{value} is the {owner.role.value} {owner.name}"
+    wanted, found = lives.types[out], lives.types[value]
+    if not found.is_same(wanted):
+        return f"%{value} is {found}, and the result is {wanted}"
+    if not lives.is_same_memory(value):
+        return f"%{value} is a part of %{root}"
+    if lives.last[root] > position:
+        later = program.instructions[lives.last[root]]
+        return f"%{value} is used later, by #{later.id}"
+    if any(other != value and lives.root(other) == root for other in reads(one)):
+        return f"another input is in the memory of %{value}"
+    return None
+
+
+def why_copied(lives: Lives, one: Copy, position: int) -> str | None:
+    """Why the source of a copy cannot be made in the memory of its destination; None if it can."""
+    program, source, dest = lives.program, lives.root(one.source), lives.root(one.dest)
+    owner = program.definitions[source]
+    first, second = lives.types[one.source], lives.types[one.dest]
+    if isinstance(owner, Weight):
+        return f"%{one.source} is the {owner.role.value} {owner.name}"
+    if not first.is_same(second):
+        return f"%{one.source} is {first}, and %{one.dest} is {second}"
+    if not (lives.is_whole(one.source) and lives.is_whole(one.dest)):
+        return f"%{one.source} or %{one.dest} is a part of a buffer"
+    if lives.first[dest] != position:
+        return f"%{one.dest} is in use before"
+    if lives.last_write[source] > position or lives.last_write[dest] > position:
+        return f"%{one.source} or %{one.dest} is written later"
+    return None
