@@ -65,7 +65,9 @@ def test_an_unknown_value_is_refused():
 def test_a_trace_answers_for_the_last_step_that_has_both_values(tmp_path):
     net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3))
     trace = explorer.record(net, (torch.randn(5, 4),), level="program")
-    buffers = [one.id for one in trace.steps[0].snapshot.memory.buffers]
+    memory = trace.steps[0].snapshot.memory
+    assert memory is not None
+    buffers = [one.id for one in memory.buffers]
     assert "alive" in str(trace.why_not_shared(buffers[0], buffers[-1], 0))
     answer = trace.why_not_shared(buffers[0], buffers[1])
     assert answer.shared  # relu is written over the result of the first linear layer
