@@ -1,6 +1,6 @@
 """Elementwise calls that run as one kernel."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from explorer.program.editing.edits import Edit, Kept, Placed
 from explorer.program.ir.instructions import Alloc, Call, Dealloc, Stack, View
@@ -15,50 +15,53 @@ def stack_data_parallel(program: Program, fresh: Iterator[int]) -> Iterator[Edit
 
     Allocations and views between them move before the stack, deallocations behind it; the memory plan stays.
     """
-    start, bundle = 0, Bundle(program)
-    for position, one in enumerate(program.instructions):
-        if isinstance(one, View | Dealloc):
-            continue
+    bundle, freed = Bundle(program), list[Dealloc]()
+    for one in program.instructions:
         reason: str | None = None
-        if isinstance(one, Alloc):
-            if not bundle.calls or not _takes_freed_memory(program, one, start, position):
+        match one:
+            case View():
                 continue
-        elif isinstance(one, Call) and why_not_elementwise(one) is None:
-            reason = bundle.why_not(one)
-            if reason is None:
-                start = start if bundle.calls else position
-                bundle.add(one)
+            case Dealloc():
+                freed.append(one)
                 continue
-            yield Kept(one.id, reason)
-        yield from _stacked(program, bundle, start, fresh)
-        bundle = Bundle(program)
+            case Alloc() if not _takes_freed_memory(program, one, freed):
+                continue
+            case Call() if why_not_elementwise(one) is None:
+                reason = bundle.why_not(one)
+                if reason is None:
+                    freed = freed if bundle.calls else []
+                    bundle.add(one)
+                    continue
+                yield Kept(one.id, reason)
+            case _:
+                pass
+        yield from _stacked(program, bundle, freed, fresh)
+        bundle, freed = Bundle(program), []
         if reason is not None and isinstance(one, Call):
-            start = position
             bundle.add(one)
-    yield from _stacked(program, bundle, start, fresh)
+    yield from _stacked(program, bundle, freed, fresh)
 
 
-def _takes_freed_memory(program: Program, one: Alloc, start: int, position: int) -> bool:
-    """Whether a buffer has bytes of one that was freed since `start`, which a stack would still use."""
+def _takes_freed_memory(program: Program, one: Alloc, freed: Sequence[Dealloc]) -> bool:
+    """Whether a buffer is planned where one of these buffers was, which a stack would still use."""
     if not program.offsets:
         return False
-    first = program.offsets[one.id]
-    for freed in program.instructions[start:position]:
-        if not isinstance(freed, Dealloc):
-            continue
-        other = program.offsets[freed.buffer]
-        if first < other + program.allocs[freed.buffer].type.size_bytes and other < first + one.type.size_bytes:
+    start = program.offsets[one.id]
+    end = start + one.type.size_bytes
+    for dealloc in freed:
+        other = program.allocs[dealloc.buffer]
+        first = program.offsets[other.id]
+        if one.type.device == other.type.device and start < first + other.type.size_bytes and first < end:
             return True
     return False
 
 
-def _stacked(program: Program, bundle: Bundle, start: int, fresh: Iterator[int]) -> Iterator[Edit]:
+def _stacked(program: Program, bundle: Bundle, freed: Sequence[Dealloc], fresh: Iterator[int]) -> Iterator[Edit]:
     """The edit that makes a bundle a stack, in the place of its last call; none for a single call."""
     if len(bundle.calls) < 2:
         return
     numbers = tuple(one.id for one in bundle.calls)
     last = numbers[-1]
-    between = program.instructions[start : program.positions[last]]
-    placed = [Placed(one, last) for one in between if isinstance(one, Dealloc)]
     stack = Placed(Stack(next(fresh), tuple(bundle.calls)), last)
-    yield Edit(numbers, removed=numbers, placed=(stack, *placed), offsets=program.offsets or None)
+    later = (Placed(one, last) for one in freed if program.positions[one.id] < program.positions[last])
+    yield Edit(numbers, removed=numbers, placed=(stack, *later), offsets=program.offsets or None)
