@@ -1,6 +1,6 @@
 """The type of a value in memory: dtype, shape, strides and device."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 
 import torch
@@ -19,6 +19,15 @@ class BufferType:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     device: torch.device = CPU
+    size: int = field(init=False, repr=False, compare=False)
+    """The number of its elements."""
+    extent: int = field(init=False, repr=False, compare=False)
+    """The number of elements from its first to its last one in memory, both included; 0 if it has none."""
+
+    def __post_init__(self) -> None:
+        last = sum((n - 1) * stride for n, stride in zip(self.shape, self.strides, strict=True))
+        object.__setattr__(self, "size", prod(self.shape))
+        object.__setattr__(self, "extent", 0 if 0 in self.shape else 1 + last)
 
     @classmethod
     def of(cls, tensor: torch.Tensor, device: torch.device | None = None) -> "BufferType":
@@ -30,18 +39,6 @@ class BufferType:
     def contiguous(cls, dtype: torch.dtype, shape: tuple[int, ...], device: torch.device = CPU) -> "BufferType":
         """The type of a contiguous tensor."""
         return cls(dtype, shape, contiguous_strides(shape), device)
-
-    @property
-    def size(self) -> int:
-        """The number of its elements."""
-        return prod(self.shape)
-
-    @property
-    def extent(self) -> int:
-        """The number of elements from its first to its last one in memory, both included; 0 if it has none."""
-        if 0 in self.shape:
-            return 0
-        return 1 + sum((n - 1) * stride for n, stride in zip(self.shape, self.strides, strict=True))
 
     @property
     def size_bytes(self) -> int:

@@ -57,7 +57,10 @@ def _check_numbers(program: Program) -> None:
 
 def fills(program: Program, value: int) -> bool:
     """Whether a value is all the memory of its weight or allocation."""
-    kind, whole = program.definitions[value].type, program.definitions[program.origin(value)].type
+    origin = program.origin(value)
+    if origin == value:
+        return program.definitions[value].type.is_dense
+    kind, whole = program.definitions[value].type, program.definitions[origin].type
     return kind.is_dense and whole.is_dense and kind.size_bytes == whole.size_bytes
 
 
