@@ -270,6 +270,26 @@ test("a host that answers on request is asked once, and its answer is shown and 
   close();
 });
 
+test("a link to a match after the last one shows the last, and one to an unknown match says so", async (context) => {
+  const pass = stopTime(context);
+  const traits = { picture: JSON.stringify(data()), coordinates: floats, steps: JSON.stringify([step(0), step(1)]) };
+  const linked = open({ ...traits, view: { mode: "before", hull: "hull-0", match: 500 } });
+  await pass(30);
+  assert.match(said(linked.root, "ce-lens-place")[0], /^Match 2 of 3/);
+  linked.press("{");
+  await pass(30);
+  assert.match(said(linked.root, "ce-lens-place")[0], /^Match 1 of 3/);
+  await linked.model.put({ view: { ...linked.model.get("view"), match: 500 } });
+  await pass(30);
+  assert.match(said(linked.root, "ce-lens-place")[0], /^Match 2 of 3/);
+  linked.close();
+  const unknown = open({ ...traits, view: { mode: "before", hull: "hull-9" } });
+  await pass(30);
+  assert.deepEqual(said(unknown.root, "ce-caption"), ["The match that the link names is not in this picture."]);
+  assert.ok(unknown.root.of("ce-lens")[0].hidden);
+  unknown.close();
+});
+
 test("another step closes the rule lens", async (context) => {
   const pass = stopTime(context);
   const { root, press, model, close } = page();

@@ -129,15 +129,21 @@ def readable_state(query: str, check: Callable[[ViewState], object] = lambda sta
     for name, value in pairs:
         groups.setdefault(name.replace("replacement", "form"), []).append((name, value))
     kept: list[tuple[str, str]] = []
-    problems: list[str] = []
-    for own in groups.values():
-        try:
-            check(_state_of([*kept, *own]))
-        except CircuitError as error:
-            problems.append(str(error))
-        else:
-            kept += own
-    return _state_of(kept), f"Not understood in the link: {'; '.join(problems)}." if problems else ""
+    waiting = list(groups.items())
+    problems: dict[str, str] = {}
+    while waiting:
+        problems.clear()
+        for name, own in waiting:
+            try:
+                check(_state_of([*kept, *own]))
+            except CircuitError as error:
+                problems[name] = str(error)
+            else:
+                kept += own
+        if len(problems) == len(waiting):
+            break
+        waiting = [(name, groups[name]) for name in problems]  # a value may be valid only with one that follows
+    return _state_of(kept), f"Not understood in the link: {'; '.join(problems.values())}." if problems else ""
 
 
 def _pairs_of(query: str) -> list[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 import { asDict, asList, number, numberOrNull, text, texts } from "../shared/reading.js";
 import { paletteFor } from "../shared/theme.js";
+import { knownMatch } from "../plates/lens.js";
 import { readPicture } from "../picture/reading.js";
 import { readDetails, readSteps } from "../picture/steps.js";
 import { isSame } from "./selecting.js";
@@ -57,7 +58,9 @@ export function makeReaders({ doc, guard, timers }, store, model, page) {
     const view = asDict(model.get("view"));
     const opens = !isPresenting(state); // a view of slides that were shown already may be older than the page's
     const zoomed = JSON.stringify(view.zoom || null) !== JSON.stringify(state.view.zoom || null);
-    store.set({ view, hull: text(view.hull), match: number(view.match), onlyChanging: view.any_step !== true });
+    const hull = text(view.hull);
+    const match = knownMatch(state.picture, hull, number(view.match));
+    store.set({ view, hull, match, onlyChanging: view.any_step !== true });
     closingUp.restore(text(view.closeup));
     if (zoomed && view.zoom && number(view.zoom.k) > 0) camera.restore(view.zoom);
     expect();

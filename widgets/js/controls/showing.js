@@ -1,9 +1,12 @@
 /** Showing another picture: what was lit stays lit if it is still there, and screen readers hear what changed. */
 
 import { foundIn } from "../parts/search.js";
+import { knownMatch } from "../plates/lens.js";
 import { captionOf, messageOf, picturesOf } from "../parts/state.js";
 
 /** @typedef {import("../picture/types.js").Picture} Picture */
+
+const MISSING = "The match that the link names is not in this picture.";
 
 /**
  * @param {import("../parts/ui.js").Ui} ui @param {import("../parts/state.js").Store} store
@@ -28,8 +31,10 @@ export function makeShowing({ announce }, store, { camera, hint, words }) {
       const hover = pictures.some(({ byId }) => byId.has(state.hover)) ? state.hover : "";
       const hull = picture?.stops.some(({ id }) => id === state.hull) ? state.hull : "";
       hint.hide();
-      const match = before && picture?.step !== before.step ? 0 : state.match;
-      store.set({ picture, notice: "", hover, hull, match, selection, found: foundIn(pictures, state.query) });
+      const match = before && picture?.step !== before.step ? 0 : knownMatch(picture, hull, state.match);
+      const notice = picture && !before && state.hull && !hull ? MISSING : "";
+      store.set({ picture, notice, hover, hull, match, selection, found: foundIn(pictures, state.query) });
+      if (notice) announce(notice);
       if (picture && before && isOther(picture, before)) {
         announce([words() || captionOf(state) || messageOf(state), picture.note].filter(Boolean).join(". "));
       }

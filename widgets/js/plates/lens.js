@@ -16,6 +16,15 @@ export const NO_LENS = { match: 0, beats: 0, done: false, otherwise: false };
 /** The hull, if it is one of the picture and has a lens. @param {Picture | null} picture @param {string} id */
 export const lensHull = (picture, id) => picture?.stops.find((hull) => hull.id === id && hull.lens) || null;
 
+/**
+ * The number of a match, at most that of the last one of its hull; as it is while the hull is not known.
+ * @param {Picture | null} picture @param {string} hull @param {number} match
+ */
+export function knownMatch(picture, hull, match) {
+  const last = (lensHull(picture, hull)?.lens?.attempts.length ?? Infinity) - 1;
+  return Math.max(0, Math.min(match, last));
+}
+
 /** The match of the lit hull with a number; the last one if there are fewer. @param {Hull} hull @param {number} match */
 export function attemptOf({ lens }, match) {
   const attempts = lens?.attempts || [];
