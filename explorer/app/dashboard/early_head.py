@@ -1,22 +1,44 @@
 """Sends the head of a page before its session is made, so that the browser loads the scripts meanwhile."""
 
-from typing import Any, ClassVar
+import logging
+from typing import Any
 
 from panel.io.server import DocHandler
 
 END = "</head>"
 RELOAD = "<script>location.reload()</script>"
+FAILED = f"""{END}<body><p role="alert">This page could not be made; the log of the server says why.
+<a href="">Load it again</a></p></body></html>"""
+DARK = "dark"
 
 
 class EarlyHeadHandler(DocHandler):
-    """Sends the head of the last page first: all pages have the same one, unless an extension was loaded since."""
+    """Sends the head of the last page first: those of a theme have the same one, unless an extension was loaded since.
 
-    known_head: ClassVar[str] = ""
+    `heads` are the known ones by theme; a server has its own.
+    """
+
+    heads: dict[str, str]
     sent = ""
+
+    def initialize(self, *args: Any, heads: dict[str, str], **more: Any) -> None:
+        """Receive the heads from the rule of the server."""
+        self.heads = heads
+
+    async def get(self, *args: Any, **more: Any) -> None:
+        """Answer with the page. If it fails after the head was sent, with status 200, the page says so."""
+        answer: Any = super().get
+        try:
+            await answer(*args, **more)
+        except Exception:
+            if not self.sent:
+                raise
+            logging.getLogger("explorer").exception("The page could not be made: %s", self.request.uri)
+            super().write(FAILED)
 
     async def get_session(self) -> Any:
         """Send the head, then make the session."""
-        self.sent = self.known_head
+        self.sent = self.heads.get(self._theme, "")
         if self.sent:
             self.set_header("Content-Type", "text/html")
             super().write(self.sent)
@@ -29,5 +51,10 @@ class EarlyHeadHandler(DocHandler):
         if not isinstance(chunk, str) or END not in chunk:
             super().write(chunk)
             return
-        type(self).known_head = chunk.partition(END)[0]
+        self.heads[self._theme] = chunk.partition(END)[0]
         super().write(chunk.removeprefix(self.sent) if chunk.startswith(self.sent) else RELOAD)
+
+    @property
+    def _theme(self) -> str:
+        """The theme of the page, which its head names: Panel reads it from the address."""
+        return DARK if self.get_argument("theme", "") == DARK else ""

@@ -30,11 +30,10 @@ from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.heap import release_heap_soon
 from explorer.app.session.library import Library
 from explorer.app.session.linking import GraphLink
-from explorer.app.session.opening import Opened, open_state
+from explorer.app.session.opening import Opened, open_state, read_link
 from explorer.app.session.sending_ahead import SendingAhead
 from explorer.app.session.session import Session
-from explorer.app.session.view_state import MAX_ROUNDS, ViewState, readable_state, trace_of, view_state_of_query
-from explorer.compiler import TorchCompiler
+from explorer.app.session.view_state import MAX_ROUNDS, ViewState, trace_of, view_state_of_query
 from explorer.errors import CircuitError
 from explorer.views import RUN_MORE, counterparts
 from widgets.dashboard import UNBOUNDED, BrowserHost, GraphPane, StepsPane
@@ -330,18 +329,13 @@ def make_page(library: Library, default: ViewState | None = None) -> pmui.Page:
         page.busy = False
     default = default or ViewState()
     query = pn.state.location.search if pn.state.location is not None else ""
-    state, problem = read_link(query, default)
+    state, problem = read_link(query) if query else (default, "")
     if replace(trace_of(state), options=ViewState().options, other=None) == ViewState():
         start = "The link cannot be opened: " if query else ""
         _fill(page, library, (state, problem), (default, ""), (ViewState(), ""), start=start)
     else:
         _open_in_background(page, library, state, default, problem)
     return page
-
-
-def read_link(query: str, default: ViewState) -> tuple[ViewState, str]:
-    """Return what can be read of a link, and in a sentence what cannot."""
-    return readable_state(query, lambda state: TorchCompiler(state.options)) if query else (default, "")
 
 
 def _fill(page: pmui.Page, library: Library, *places: tuple[ViewState, str], start: str = "") -> None:

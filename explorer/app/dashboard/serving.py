@@ -87,7 +87,8 @@ def add_handlers(server: "Server", library: Library) -> None:
             self.write(front_page_html(library, load_cards()))
 
     context = {"application_context": server._tornado.applications["/"], "bokeh_websocket_path": "/ws"}
-    rules = [Rule(WithoutQuery(), FrontPage), Rule(PathMatches("/"), EarlyHeadHandler, context)]
+    early: dict[str, Any] = {**context, "heads": {}}
+    rules = [Rule(WithoutQuery(), FrontPage), Rule(PathMatches("/"), EarlyHeadHandler, early)]
     server._tornado.add_handlers(".*", rules)
 
 

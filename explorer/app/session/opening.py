@@ -10,7 +10,7 @@ from explorer.app.session.library import Library
 from explorer.app.session.options import COMPILED, TensorOptions
 from explorer.app.session.pattern_form import PatternForm
 from explorer.app.session.pattern_use import apply_form
-from explorer.app.session.view_state import ViewState, trace_of
+from explorer.app.session.view_state import ViewState, readable_state, trace_of
 from explorer.compiler import TorchCompiler, options_of, record, rerun
 from explorer.errors import CircuitError
 from explorer.files import json_of_bytes
@@ -23,6 +23,9 @@ from explorer.views import TraceIndex
 
 LARGE = 5_000
 """From this many layers on, garbage collections would be noticed as pauses."""
+
+RECORDED = ".trace.json"
+"""What names of recorded traces contain."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +50,22 @@ class Opened:
 
 _SHARED: WeakValueDictionary[ViewState, Opened] = WeakValueDictionary()
 """The traces of the gallery that are open in some session."""
+
+
+def read_link(query: str) -> tuple[ViewState, str]:
+    """Return what can be read of a link, and in a sentence what cannot.
+
+    The options of a recorded trace are not checked: it is shown as it is.
+    """
+    valid = {CompilerOptions()}
+
+    def check(state: ViewState) -> None:
+        is_recorded = RECORDED in state.circuit and not state.again
+        if state.options not in valid and not is_recorded:
+            TorchCompiler(state.options)
+            valid.add(state.options)
+
+    return readable_state(query, check)
 
 
 def open_state(library: Library, state: ViewState, listener: Listener | None = None) -> Opened:

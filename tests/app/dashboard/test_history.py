@@ -11,6 +11,7 @@ import explorer
 from explorer.app.dashboard import page as dashboard
 from explorer.app.dashboard.page import Dashboard
 from explorer.app.session.library import Library
+from explorer.app.session.opening import read_link
 from explorer.app.session.view_state import ViewState, view_state_of_query
 from explorer.options import CompilerOptions
 from explorer.templates import gallery
@@ -204,7 +205,7 @@ def test_the_rule_lens_and_the_close_up_are_in_the_address_and_back_leaves_them_
 
 def test_a_bad_word_in_a_link_keeps_the_rest() -> None:
     query = "?circuit=conflict&step=3&preset=odd"
-    state, problem = dashboard.read_link(query, ViewState())
+    state, problem = read_link(query)
     assert (state.circuit, state.step, state.options) == ("conflict", 3, CompilerOptions())
     assert problem.startswith("Not understood in the link: ")
 

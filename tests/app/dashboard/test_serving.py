@@ -9,7 +9,7 @@ from unittest.mock import MagicMock
 import pytest
 
 from explorer.app.dashboard.closed_tabs import FILTER, LOGGERS, SAID, ignore_closed_tabs
-from explorer.app.dashboard.early_head import END, RELOAD, EarlyHeadHandler
+from explorer.app.dashboard.early_head import END, FAILED, RELOAD, EarlyHeadHandler
 from explorer.app.dashboard.serving import LOCAL, ServeOptions, add_handlers, check_port, free_port, serve
 from explorer.app.session.library import Library
 from explorer.app.session.view_state import ViewState
@@ -78,20 +78,38 @@ def test_the_browser_opens_what_was_named_or_else_the_front_page(monkeypatch: py
     assert serve_options(monkeypatch, ServeOptions(None, 5099, show=False))["opened"] == []
 
 
-def test_the_head_of_the_last_page_is_sent_before_the_session_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+QUERIES = ("", "", "&theme=dark", "", "&theme=dark", "&other=yes", "&fails=yes")
+"""The last but one gets another head than was sent; the session of the last cannot be made."""
+
+
+def test_the_head_of_the_last_page_is_sent_before_the_session_is_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     import panel as pn
-    from panel.io.server import get_server
+    from panel.io.server import DocHandler, get_server
     from tornado.httpclient import AsyncHTTPClient
 
-    monkeypatch.setattr(EarlyHeadHandler, "known_head", "")
     happened: list[str] = []
+    heads: dict[str, str] = {}
     flush = EarlyHeadHandler.flush
 
     def flush_and_note(handler: EarlyHeadHandler, **more: Any) -> Any:
         happened.append("sent")
+        heads.clear()
+        heads.update(handler.heads)
+        if handler.get_argument("other", ""):
+            handler.sent = "<html><head>an extension was loaded since"
         return flush(handler, **more)
 
     monkeypatch.setattr(EarlyHeadHandler, "flush", flush_and_note)
+    get_session: Any = DocHandler.get_session
+
+    def get_or_fail(handler: DocHandler) -> Any:
+        if handler.get_argument("fails", ""):
+            raise ValueError("no luck")
+        return get_session(handler)
+
+    monkeypatch.setattr(DocHandler, "get_session", get_or_fail)
 
     def make() -> Any:
         happened.append("made")
@@ -103,19 +121,23 @@ def test_the_head_of_the_last_page_is_sent_before_the_session_is_made(monkeypatc
         add_handlers(server, Library())
         server.start()
         pages: list[str] = []
-        for number in range(3):
-            if number == 2:
-                EarlyHeadHandler.known_head = "<html><head>an extension was loaded since"
-            response = await AsyncHTTPClient().fetch(f"http://{LOCAL}:{port}/?circuit=digits")
+        for query in QUERIES:
+            response = await AsyncHTTPClient().fetch(f"http://{LOCAL}:{port}/?circuit=digits{query}")
             pages.append(response.body.decode())
         server.stop()
         return pages
 
-    first, second, other = asyncio.run(ask())
+    logged: list[logging.LogRecord] = []
+    monkeypatch.setattr(logging.getLogger("explorer"), "handle", logged.append)
+    *whole, other, failed = asyncio.run(ask())
     assert happened[:5] == ["made", "sent", "sent", "made", "sent"]
-    assert (first.count(END), second.count(END)) == (1, 1)
-    assert second.rstrip().endswith("</html>")
+    for page in whole:
+        assert page.count(END) == 1
+        assert page.rstrip().endswith("</html>")
+    assert sorted(heads) == ["", "dark"]
     assert other.endswith(RELOAD)
+    assert failed.endswith(FAILED)
+    assert [str(record.exc_info and record.exc_info[1]) for record in logged] == ["no luck"]
 
 
 def test_a_tab_that_closes_while_it_loads_is_not_an_error() -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, strategies as st
 
+from explorer.app.session.opening import read_link
 from explorer.app.session.view_state import (
     MAX_FORM_LENGTH,
     MAX_FORMS,
@@ -157,6 +158,30 @@ def test_what_can_be_read_of_a_link_is_kept_and_the_rest_is_named() -> None:
         check_name("preset", state.options.preset, PRESETS)
 
     assert readable_state("circuit=hmm&preset=odd", check)[0] == ViewState(circuit="hmm")
+
+
+def test_the_order_of_a_link_does_not_matter() -> None:
+    def check(state: ViewState) -> None:
+        for rule in state.options.disable:
+            check_name("rule", rule, ["Own"] if state.options.preset == "handbook" else [])
+
+    words = ("disable=Own", "preset=handbook")
+    wanted = CompilerOptions(preset="handbook", disable=("Own",))
+    for query in ("&".join(words), "&".join(reversed(words))):
+        assert readable_state(query, check) == (ViewState(options=wanted), "")
+        state, problem = readable_state(f"step=two&{query}", check)
+        assert (state.options, "rule" in problem) == (wanted, False)
+
+
+def test_only_options_that_are_used_are_checked_and_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    built: list[CompilerOptions] = []
+    monkeypatch.setattr("explorer.app.session.opening.TorchCompiler", built.append)
+    words = "&".join(f"word{n}=x" for n in range(400))
+    read_link(f"circuit=digits&step=two&{words}")
+    read_link(f"circuit=some.trace.json&fold=no&step=two&{words}")
+    assert built == []
+    read_link(f"circuit=digits&fold=no&step=two&{words}")
+    assert built == [CompilerOptions(fold=False)]
 
 
 def test_a_link_reopens_the_rule_lens_and_the_part_of_the_close_up() -> None:
