@@ -1,4 +1,4 @@
-"""Sizes, strokes and words' styles of plates, from `theme.json`; `js/plates/look.js` reads the same table."""
+"""Sizes, strokes and text styles of plates, from `theme.json`; `js/plates/look.js` reads the same table."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The story of a compilation: at most six scenes, each one sentence of the trace each, and two questions."""
+"""The story of a compilation: at most six scenes of one sentence each, and two questions."""
 
 from collections.abc import Mapping
 from typing import Literal, get_args

@@ -6,7 +6,7 @@ from tornado.iostream import StreamClosedError
 from tornado.websocket import WebSocketClosedError
 
 CLOSED = (WebSocketClosedError, StreamClosedError)
-SAID = "Failed sending message as connection was closed"
+EXPECTED_MESSAGE = "Failed sending message as connection was closed"
 """What Bokeh and Panel log where they expect it."""
 LOGGERS = ("asyncio", "tornado.application", "tornado.general", "bokeh.server.views.ws", "panel.io.document")
 """The loggers of what writes to a tab: a task, a callback, a request, a message, a change of the page."""
@@ -15,7 +15,7 @@ LOGGERS = ("asyncio", "tornado.application", "tornado.general", "bokeh.server.vi
 class _Filter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None
-        return not isinstance(error, CLOSED) and record.getMessage() != SAID
+        return not isinstance(error, CLOSED) and record.getMessage() != EXPECTED_MESSAGE
 
 
 FILTER = _Filter()

@@ -206,15 +206,15 @@ def _measure_everything(trace: Trace, name: str, step: int, batch_size: int, set
     quiet = {**_of_layers(settings), "on_progress": lambda progress: tell(replace(progress, timings=()))}
     waiting = sorted({here, *default_steps(trace)}, key=lambda other: (abs(other - here), other))
     while waiting and not settings["cancelled"]():
-        step, left = waiting[0], limit - (monotonic() - started)
-        if step == here:
+        at, left = waiting.pop(0), limit - (monotonic() - started)
+        if at == here:
             left = max(left, FIRST_SHARE * limit)
         if left <= 0:
             return
-        share = _within(quiet, left / len(waiting))
-        if step == here:
+        share = _within(quiet, left / (len(waiting) + 1))
+        if at == here:
             share["total_seconds"] = left  # one round is run to its end, whatever its share is
-        yield measure_layers(trace, waiting.pop(0), batch_size=batch_size, name=name, **share)
+        yield measure_layers(trace, at, batch_size=batch_size, name=name, **share)
 
 
 def _within(settings: dict[str, Any], seconds: float) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from explorer.app.dashboard.closed_tabs import FILTER, LOGGERS, SAID, ignore_closed_tabs
+from explorer.app.dashboard.closed_tabs import EXPECTED_MESSAGE, FILTER, LOGGERS, ignore_closed_tabs
 from explorer.app.dashboard.early_head import END, FAILED, RELOAD, EarlyHeadHandler
 from explorer.app.dashboard.serving import LOCAL, ServeOptions, add_handlers, check_port, free_port, serve
 from explorer.app.session.library import Library
@@ -151,7 +151,7 @@ def test_a_tab_that_closes_while_it_loads_is_not_an_error() -> None:
     try:
         for name in LOGGERS:
             assert not is_logged(name, "Task exception was never retrieved", WebSocketClosedError())
-            assert not is_logged(name, SAID)
+            assert not is_logged(name, EXPECTED_MESSAGE)
             assert is_logged(name, "Task exception was never retrieved", ValueError("another error"))
     finally:
         for name in LOGGERS:
