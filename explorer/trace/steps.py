@@ -98,7 +98,7 @@ class Step:
             parts += [f"{alone} {'layer' if alone == 1 else 'layers'} not folded"] if alone else []
             return ", ".join(parts)
         if self.reads:
-            return _reads_text(self.reads)
+            return _reads_text(self.reads, self.copies_less)
         if not self.matches:
             misses = len(self.refusals) + sum(self.refusals_over.values())
             outcome = "changed" if self.changed else "nothing changed"
@@ -124,16 +124,25 @@ class Step:
         return self.rewrites if self.error is None else ()
 
     @property
+    def copies_less(self) -> bool:
+        """Whether the step ordered slices, and some read copies less."""
+        return any(read.bytes_after < read.bytes_before for read in self.reads)
+
+    @property
     def switched_off(self) -> int:
         """Number of kept near misses that are matches switched off by the user."""
         return sum(miss.refusal.is_switched_off for miss in self.refusals)
 
 
-def _reads_text(reads: Sequence[ReadOrdered]) -> str:
+def _reads_text(reads: Sequence[ReadOrdered], copies_less: bool) -> str:
     copying = [read for read in reads if read.bytes_before]
     views = sum(not read.bytes_after for read in copying)
     before, after = sum(read.bytes_before for read in reads), sum(read.bytes_after for read in reads)
-    return f"{views} of {len(copying)} copying reads are now views: {before:,} → {after:,} bytes copied per example"
+    if not copies_less:
+        still = "1 read still copies" if len(copying) == 1 else f"{len(copying)} reads still copy"
+        return f"no order of slices copies less: {still} {before:,} bytes per example"
+    done = f"{views} of {len(copying)} copying reads became views"
+    return f"slices ordered: {done}, {before:,} → {after:,} bytes per example"
 
 
 def find_step(steps: Sequence[Step], wanted: "int | str | Step") -> Step:

@@ -88,4 +88,4 @@ def has_frame(step: Step) -> bool:
     """Return whether a step has a frame; a fold level on which no two layers are equal changed nothing to see."""
     if step.index == 0 or step.error is not None:
         return True
-    return any(len(group.members) > 1 for group in step.folds) if step.folds else step.changed or bool(step.reads)
+    return any(len(group.members) > 1 for group in step.folds) if step.folds else step.changed or step.copies_less

@@ -58,6 +58,7 @@ def caption_of(index: TraceIndex, step: int) -> str:
         (int((change == CHANGED).sum()), "changed"),
     )
     parts = [f"{plural(members)} folded into {len(folds)}"] if folds else []
+    parts += ["No layer changed, only the order of slices"] if entry.copies_less else []
     for count, what in counts:
         if count:
             parts.append(f"{count:,} {what}" if parts else f"{plural(count, index.noun)} {what}")
@@ -81,6 +82,8 @@ def message_of(index: TraceIndex, step: int) -> str:
     messages = [limit.message for limit in entry.limits]
     if _found_nothing(entry):
         messages.append(_nothing_text(index, entry))
+    if entry.reads and not entry.copies_less:
+        messages.append(f"{entry.summary[:1].upper()}{entry.summary[1:]}.")
     if entry.matches and not entry.applied:
         messages.append(f"{plural(len(entry.matches), 'match', 'matches')}, but none of them was applied.")
     return " ".join(messages)

@@ -41,8 +41,8 @@ def sentence_of(index: TraceIndex, step: int) -> str:
         done = _folds_text(entry.folds, index)
     elif entry.rewrites:
         done = "; ".join(_rewrites_text(index, entry))
-    elif entry.reads:
-        return f"{entry.summary}."
+    elif entry.copies_less:
+        return f"{entry.summary[:1].upper()}{entry.summary[1:]}."
     else:
         return message_of(index, step)
     before, after = calls_of(index, step - 1), calls_of(index, step)

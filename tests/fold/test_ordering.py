@@ -19,6 +19,7 @@ from explorer.symbolic import CategoricalLayer, Circuit, CircuitBuilder, TensorP
 from explorer.templates import load_named
 from explorer.trace import ReadOrdered, Trace
 from explorer.views import TraceIndex, film, fold_level
+from explorer.views.messages import message_of
 from tests.fuzzing import examples
 from tests.levels.modes import PRESETS, compile_circuit, only, output, some_input
 from tests.oracle import assert_equals_oracle, constant_leaf_values
@@ -133,7 +134,18 @@ def test_the_views_say_why_a_read_is_what_it_is():
     index = TraceIndex(explorer.record(load_named("digits"), order_slices=True))
     assert "; the slices of #" in fold_level(index, 1)["groups"][0]["reason"]
     frames = {frame["label"]: frame["sentence"] for frame in film(index)}
-    assert "copying reads are now views" in frames["order slices"]
+    assert frames["order slices"] == (
+        "Slices ordered: 2 of 2 copying reads became views, 16,384 → 0 bytes per example."
+    )
+    assert "; the slices of #" in fold_level(index, 2)["groups"][0]["reason"]
+
+
+def test_a_step_that_saves_nothing_says_so_and_has_no_frame():
+    index = TraceIndex(explorer.record(load_named("hmm"), order_slices=True))
+    (step,) = [step for step in index.trace.steps if step.reads]
+    assert step.summary == "no order of slices copies less: 11 reads still copy 704 bytes per example"
+    assert message_of(index, step.index) == f"N{step.summary[1:]}."
+    assert not [frame for frame in film(index) if frame["step"] == step.index]
 
 
 # ---- values
