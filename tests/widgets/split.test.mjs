@@ -6,7 +6,7 @@ import { makeSplit } from "../../widgets/js/shared/splitting.js";
 import { newDocument } from "./dom.mjs";
 
 /** A bar in a window of 1000 pixels that remembers. */
-function newSplit(stored = new Map()) {
+function newSplit(stored = new Map(), lower = () => null) {
   const [doc, scrolled] = [newDocument(), []];
   const localStorage = {
     getItem: (name) => stored.get(name) ?? null,
@@ -19,7 +19,12 @@ function newSplit(stored = new Map()) {
     getComputedStyle: () => ({ overflowY: "auto" }),
   };
   const heights = [];
-  const split = makeSplit(maker(doc), { name: "tool", words: "the tool", apply: (height) => heights.push(height) });
+  const split = makeSplit(maker(doc), {
+    name: "tool",
+    words: "the tool",
+    lower,
+    apply: (height) => heights.push(height),
+  });
   const [grip, smaller, larger] = split.element.childNodes;
   const page = { scrollHeight: 2000, clientHeight: 1000, nodeType: 1, scrollBy: (_, by) => scrolled.push(by) };
   split.element.parentNode = page;
@@ -35,19 +40,29 @@ function newSplit(stored = new Map()) {
 test("a bar is moved by dragging, by keys and by buttons, between its ends, and is remembered", () => {
   const { heights, scrolled, grip, smaller, larger, tell, stored } = newSplit();
   assert.deepEqual(heights, []);
-  assert.equal(grip.getAttribute("aria-valuenow"), "40");
+  assert.equal(grip.getAttribute("aria-valuenow"), "36");
   tell(grip, "pointermove", { clientY: 100 });
   tell(grip, "pointerdown", { clientY: 600 });
   tell(grip, "pointermove", { clientY: 500 });
   tell(grip, "pointerup");
   tell(grip, "pointermove", { clientY: 100 });
-  assert.deepEqual([heights, scrolled], [["50vh"], [100]]);
+  assert.deepEqual([heights, scrolled], [["46vh"], [100]]);
   tell(grip, "keydown", { key: "ArrowUp" });
   tell(grip, "keydown", { key: "x" });
   tell(smaller, "click");
   tell(grip, "keydown", { key: "Home" });
-  assert.deepEqual(heights, ["50vh", "52vh", "44vh", "75vh"]);
+  assert.deepEqual(heights, ["46vh", "48vh", "40vh", "75vh"]);
   assert.equal(larger.disabled, true);
   assert.equal(stored.get("circuit-explorer-tool"), "75");
   assert.deepEqual(newSplit(stored).heights, ["75vh"]);
+});
+
+test("until a height was chosen, a bar moves from the height of what is below it", () => {
+  const { heights, grip, tell } = newSplit(new Map(), () => ({ getBoundingClientRect: () => ({ height: 220 }) }));
+  tell(grip, "focus");
+  assert.equal(grip.getAttribute("aria-valuenow"), "22");
+  assert.deepEqual(heights, []);
+  tell(grip, "keydown", { key: "ArrowUp" });
+  tell(grip, "keydown", { key: "ArrowUp" });
+  assert.deepEqual(heights, ["24vh", "26vh"]);
 });

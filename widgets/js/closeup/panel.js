@@ -38,6 +38,7 @@ export function makeCloseup(ui, { state }, actions) {
   const split = makeSplit(make, {
     name: "closeup",
     words: "the close-up",
+    lower: () => element,
     apply: (height) => element.style.setProperty("--ce-closeup-height", height),
   });
   const content = h("div", { class: "ce-closeup-content" }, bar, body);
@@ -156,7 +157,7 @@ export function makeCloseup(ui, { state }, actions) {
 }
 
 export const STYLE = `
-.ce-closeup{flex:none;display:flex;flex-direction:column;max-height:var(--ce-closeup-height,46vh);border-top:2px solid var(--ce-accent);background:var(--ce-panel)}
+.ce-closeup{flex:none;display:flex;flex-direction:column;max-height:min(var(--ce-closeup-height,46vh),70%);border-top:2px solid var(--ce-accent);background:var(--ce-panel)}
 .ce-closeup.ce-open{height:var(--ce-closeup-height,auto)}
 .ce-closeup-content{flex:1;min-height:0;overflow:auto;padding:2px 12px 8px}
 .ce-closeup-bar{display:flex;flex-wrap:wrap;align-items:center;gap:4px 12px}

@@ -9,7 +9,9 @@ const HEIGHT = "--explorer-tool-height";
 export function makeToolSplit({ make, doc }, { state }) {
   /** @param {string} height */
   const apply = (height) => doc.documentElement.style.setProperty(HEIGHT, height);
-  const { element } = makeSplit(make, { name: "tool", words: "the tool", apply });
+  // The tool is outside of the view, which cannot measure it.
+  const lower = () => null;
+  const { element } = makeSplit(make, { name: "tool", words: "the tool", lower, apply });
   return {
     element,
     reads: /** @type {const} */ (["options"]),

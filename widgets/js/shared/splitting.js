@@ -6,7 +6,7 @@
 import { scrollerOf } from "./elements.js";
 
 /** The height of the lower part, in percent of the window. */
-const [LEAST, MOST, NORMAL] = [15, 75, 40];
+const [LEAST, MOST, NORMAL] = [15, 75, 36];
 /** What a key or a button adds. */
 const [KEY, BUTTON] = [2, 8];
 /** Arrow keys say where the bar goes: up makes the part below higher. @type {Record<string, (height: number) => number>} */
@@ -21,15 +21,17 @@ const KEYS = {
 
 /**
  * @param {import("./elements.js").Make} make
- * @param {{name: string, words: string, apply(height: string): void}} split `name`: under which the height is remembered;
- *   `words`: the part whose height it is; `apply` receives the height for CSS, once the reader has chosen one
+ * @param {{name: string, words: string, lower(): any, apply(height: string): void}} split `name`: under which the height
+ *   is remembered; `words`: the part whose height it is; `lower`: its element, which is measured until the reader has
+ *   chosen a height, or null; `apply` receives the height for CSS, once the reader has chosen one
  */
-export function makeSplit({ doc, h }, { name, words, apply }) {
+export function makeSplit({ doc, h }, { name, words, lower, apply }) {
   const key = `circuit-explorer-${name}`;
   const window = doc.defaultView;
   /** @type {{y: number, height: number} | null} */
   let drag = null;
   let height = NORMAL;
+  let isChosen = false;
   const grip = h("div", {
     class: "ce-split-grip",
     role: "separator",
@@ -54,6 +56,7 @@ export function makeSplit({ doc, h }, { name, words, apply }) {
 
   /** @param {number} wanted */
   function choose(wanted) {
+    isChosen = true;
     set(wanted);
     apply(`${height}vh`);
     try {
@@ -63,15 +66,23 @@ export function makeSplit({ doc, h }, { name, words, apply }) {
     }
   }
 
+  /** The height from which the reader moves the bar: until they have chosen one, it is that of what is there. */
+  function current() {
+    const pixels = isChosen ? 0 : lower()?.getBoundingClientRect?.().height;
+    if (pixels) set((100 * pixels) / window.innerHeight);
+    return height;
+  }
+
+  grip.addEventListener("focus", current);
   grip.addEventListener("keydown", (/** @type {any} */ event) => {
     const next = KEYS[event.key];
     if (!next) return;
     event.preventDefault();
     event.stopPropagation();
-    choose(next(height));
+    choose(next(current()));
   });
   grip.addEventListener("pointerdown", (/** @type {any} */ event) => {
-    drag = { y: event.clientY, height };
+    drag = { y: event.clientY, height: current() };
     grip.setPointerCapture?.(event.pointerId);
   });
   grip.addEventListener("pointermove", (/** @type {any} */ event) => {
@@ -82,8 +93,8 @@ export function makeSplit({ doc, h }, { name, words, apply }) {
     scrollerOf(grip)?.scrollBy(0, top + own / 2 - event.clientY);
   });
   for (const type of ["pointerup", "pointercancel"]) grip.addEventListener(type, () => (drag = null));
-  smaller.addEventListener("click", () => choose(height - BUTTON));
-  larger.addEventListener("click", () => choose(height + BUTTON));
+  smaller.addEventListener("click", () => choose(current() - BUTTON));
+  larger.addEventListener("click", () => choose(current() + BUTTON));
 
   set(NORMAL);
   try {
