@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from time import perf_counter
 from typing import Any
 
 from rich.table import Table
@@ -25,7 +24,6 @@ class ReadCounts:
     copying: int
     gathers: int
     copied_bytes: int
-    compile_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +42,10 @@ def measure_reads(name: str) -> OrderedReads:
 
 
 def _count(circuit: Circuit, order_slices: bool) -> ReadCounts:
-    started = perf_counter()
     compiled = TorchCompiler(order_slices=order_slices).compile(circuit)
-    seconds = perf_counter() - started
     snapshot = trace_of_circuit(compiled).steps[0].snapshot
     copying = sum(read["copied_bytes"] > 0 for read in snapshot.reads.values())
-    return ReadCounts(len(compiled.layers), copying, _num_gathers(compiled), snapshot.stats["copied_bytes"], seconds)
+    return ReadCounts(len(compiled.layers), copying, _num_gathers(compiled), snapshot.stats["copied_bytes"])
 
 
 def _num_gathers(compiled: TorchCircuit) -> int:

@@ -3,16 +3,18 @@
 from collections.abc import Mapping, Sequence
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from hypothesis import given, strategies as st
+from numpy.typing import NDArray
 from torch import Tensor
 
 import explorer
 from explorer.backend import TorchCircuit
 from explorer.bench import random_inputs as rows_for
-from explorer.compiler import rerun, trace_of_circuit
+from explorer.compiler import TorchCompiler, rerun, trace_of_circuit
 from explorer.fold import longest_distance
 from explorer.fold.layout import Layout
 from explorer.symbolic import CategoricalLayer, Circuit, CircuitBuilder, TensorParameter
@@ -185,6 +187,25 @@ def test_ordered_slices_change_no_output_no_leaf_and_no_gradient(
     assert wanted.keys() == found.keys()
     for name, value in wanted.items():
         torch.testing.assert_close(found[name], value)
+
+
+def test_circuits_that_read_shared_leaves_in_different_orders_keep_their_values():
+    found: dict[bool, list[NDArray[Any]]] = {}
+    leaves = [TensorParameter((2, 3), name=f"coin {v}") for v in range(4)]
+    built: list[Circuit] = []
+    for order in ((0, 1, 2, 3), (2, 0, 3, 1)):
+        b = CircuitBuilder()
+        x = [
+            b.add(CategoricalLayer(scope=(v,), num_output_units=2, num_categories=3, logits=leaves[v]))
+            for v in range(4)
+        ]
+        products = [b.hadamard(x[order[i]], x[order[i + 1]]) for i in (0, 2)]
+        built.append(b.build(b.sum(b.hadamard(*products), num_units=1)))
+    for on in (False, True):
+        compiler = TorchCompiler(order_slices=on)
+        found[on] = [output(compiler.compile(one), np.array([[0, 1, 2, 1], [2, 2, 0, 1]])) for one in built]
+        assert len(compiler.store.slots) == 6
+    np.testing.assert_allclose(found[True], found[False], rtol=1e-12)
 
 
 @examples(40)
