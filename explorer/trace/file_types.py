@@ -158,10 +158,11 @@ def _refusal(value: Any) -> None:
 
 READ = _record({"kind": TEXT, "copied_bytes": COUNT, "index": _list_of(_list_of(_row(ID, COUNT)))})
 FOLD = {"level": COUNT, "node": ID, "type": TEXT, "key": _list_of(_row(TEXT, _anything)), "members": IDS}
-BUFFER = _record(
-    {"id": ID, "type": TEXT, "start": COUNT, "end": COUNT, "bytes": COUNT, "offset": _maybe(COUNT), "users": IDS}
-)
-MEMORY = _record({"order": IDS, "buffers": _list_of(BUFFER), "lower_bound_bytes": COUNT, "size_bytes": COUNT})
+LIFETIME = {"start": COUNT, "end": COUNT, "bytes": COUNT, "offset": _maybe(COUNT)}
+BUFFER = _record({"id": ID, "type": TEXT, **LIFETIME, "users": IDS, "accesses": TEXTS})
+LISTING = _list_of(_row(ID, TEXT))
+SIZES = {"lower_bound_bytes": COUNT, "size_bytes": COUNT}
+MEMORY = _record({"order": IDS, "buffers": _list_of(BUFFER), **SIZES, "listing": LISTING})
 STEP = _record(
     {
         "removed": IDS,

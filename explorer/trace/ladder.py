@@ -20,6 +20,8 @@ class Level:
     noun: str
     """The noun for a node that computes; `count_stat` names the statistic that counts these."""
     count_stat: str
+    sizes: tuple[str, ...]
+    """The headings of the sizes of a state in a table of steps."""
     begins: str
     """The verb for the first step."""
     origins: str
@@ -46,6 +48,7 @@ COMPILED = Level(
     node="layer",
     noun="layer",
     count_stat="layers",
+    sizes=("calls", "layers"),
     begins="compiled",
     origins="symbolic layers",
     entries="expected layers",
@@ -62,6 +65,7 @@ OPERATORS = Level(
     node="node",
     noun="operator",
     count_stat="operators",
+    sizes=("nodes", "slices"),
     begins="imported",
     origins="imported as",
     entries="tried at",
@@ -78,6 +82,7 @@ INSTRUCTIONS = Level(
     node="instruction",
     noun="instruction",
     count_stat="instructions",
+    sizes=("instructions", "buffers", "peak bytes"),
     begins="lowered",
     origins="lowered from",
     entries="tried at",

@@ -35,7 +35,7 @@ class BufferRecord:
     """A buffer, alive from the moment `start` on and no longer from `end` on.
 
     `offset` is its place in bytes, None as long as memory is not planned. `users` are the instructions that read or
-    write it, in order.
+    write it, in order; `accesses` says for each what it does: `r`, `w`, or `rw`.
     """
 
     id: int
@@ -45,6 +45,13 @@ class BufferRecord:
     size_bytes: int
     offset: int | None
     users: tuple[int, ...]
+    accesses: tuple[str, ...]
+
+    def shares_bytes(self, other: "BufferRecord") -> bool:
+        """Whether both have bytes in common, at different times, in the planned block of memory."""
+        if self.offset is None or other.offset is None or self.id == other.id:
+            return False
+        return self.offset < other.offset + other.size_bytes and other.offset < self.offset + self.size_bytes
 
 
 @dataclass(frozen=True)
@@ -52,13 +59,15 @@ class MemoryRecord:
     """The memory of a program: a moment is an instruction that runs, and `order` lists these in order.
 
     `size_bytes` is what is reserved: that of the plan, or, without one, what is alive at most. No plan of this program
-    is smaller than `lower_bound_bytes`. `sharing` asks the program about two values; a file does not hold it.
+    is smaller than `lower_bound_bytes`. `listing` is the program as text: a line for each instruction, with its id.
+    `sharing` asks the program about two values; a file does not hold it.
     """
 
     order: tuple[int, ...]
     buffers: tuple[BufferRecord, ...]
     size_bytes: int
     lower_bound_bytes: int
+    listing: tuple[tuple[int, str], ...] = ()
     sharing: Callable[[int, int], SharingAnswer] | None = field(default=None, compare=False, repr=False)
 
     def why_not_shared(self, one: int, other: int) -> SharingAnswer:
@@ -128,11 +137,13 @@ class MemoryRecord:
                     "bytes": buffer.size_bytes,
                     "offset": buffer.offset,
                     "users": list(buffer.users),
+                    "accesses": list(buffer.accesses),
                 }
                 for buffer in self.buffers
             ],
             "size_bytes": self.size_bytes,
             "lower_bound_bytes": self.lower_bound_bytes,
+            "listing": [list(line) for line in self.listing],
         }
 
     @classmethod
@@ -140,11 +151,21 @@ class MemoryRecord:
         """The record of such data, whose types were checked. Raises: ValueError for an impossible lifetime."""
         buffers = tuple(
             BufferRecord(
-                row["id"], row["type"], row["start"], row["end"], row["bytes"], row["offset"], tuple(row["users"])
+                row["id"],
+                row["type"],
+                row["start"],
+                row["end"],
+                row["bytes"],
+                row["offset"],
+                tuple(row["users"]),
+                tuple(row["accesses"]),
             )
             for row in data["buffers"]
         )
         for buffer in buffers:
+            if len(buffer.accesses) != len(buffer.users):
+                raise ValueError(f"buffer {buffer.id}: {len(buffer.accesses)} accesses of {len(buffer.users)} users")
             if not buffer.start < buffer.end <= max(len(data["order"]), 1):
                 raise ValueError(f"buffer {buffer.id} is alive from {buffer.start} to {buffer.end}")
-        return cls(tuple(data["order"]), buffers, data["size_bytes"], data["lower_bound_bytes"])
+        listing = tuple((number, text) for number, text in data["listing"])
+        return cls(tuple(data["order"]), buffers, data["size_bytes"], data["lower_bound_bytes"], listing)

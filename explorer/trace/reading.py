@@ -50,9 +50,10 @@ def _read(data: Mapping[str, Any]) -> Trace:
     history = GraphHistory()
     checker = ReferenceChecker(rules, history)
     steps: list[Step] = []
+    memory: MemoryRecord | None = None
     for index, row in enumerate(data["steps"]):
         change = _read_change(row, records)
-        memory = MemoryRecord.from_json(row["memory"]) if "memory" in row else None
+        memory = MemoryRecord.from_json(row["memory"]) if "memory" in row else memory
         snapshot = LoadedSnapshot(history, index, row["stats"], reads, level, memory)
         step = _read_step(index, row, snapshot, times, tuple(data["tried"][row["tried"]]) if "tried" in row else ())
         checker.check_before(step)

@@ -9,13 +9,12 @@ from explorer.trace.steps import Step
 def steps_text(steps: Sequence[Step], level: Level) -> str:
     """One row per step: number, path, calls and layers afterwards, time, what happened; then limits and errors.
 
-    The words are those of the page: a folded layer is one call for several layers.
+    The words are those of the page: a folded layer is one call for several layers. A program has instructions, buffers
+    and peak memory instead.
     """
-    sizes = ("calls", "layers") if level.has_circuit else (f"{level.node}s", "slices")
-    rows = [("step", "path", *sizes, "ms", "what happened")]
+    rows = [("step", "path", *level.sizes, "ms", "what happened")]
     for step in steps:
-        sizes = tuple(map(str, step.snapshot.size))
-        rows.append((str(step.index), step.path, *sizes, f"{step.seconds * 1000:.1f}", step.summary))
+        rows.append((str(step.index), step.path, *_sizes(step), f"{step.seconds * 1000:.1f}", step.summary))
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
     lines = [_line(row, widths) for row in rows]
     lines.insert(1, "-" * max(len(line) for line in lines))
@@ -23,9 +22,15 @@ def steps_text(steps: Sequence[Step], level: Level) -> str:
     return "\n".join(lines)
 
 
+def _sizes(step: Step) -> tuple[str, ...]:
+    """The numbers below the headings `level.sizes`."""
+    memory = step.snapshot.memory
+    if memory is None:
+        return tuple(map(str, step.snapshot.size))
+    return tuple(f"{count:,}" for count in (len(memory.order), len(memory.buffers), memory.size_bytes))
+
+
 def _line(row: tuple[str, ...], widths: list[int]) -> str:
-    right = {0, 2, 3, 4}
-    cells = [
-        cell.rjust(w) if i in right else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=False))
-    ]
+    """A row in columns; all but the path and what happened are numbers."""
+    cells = [cell.ljust(w) if i == 1 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=False))]
     return "  ".join([*cells, row[-1]]).rstrip()

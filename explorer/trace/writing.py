@@ -42,8 +42,8 @@ def trace_to_json(trace: Trace, times: bool = True) -> dict[str, Any]:
     tried = _Table()
     reads: Mapping[int, Any] = trace.steps[-1].snapshot.reads if trace.steps else {}
     steps = [
-        {**_change_row(change, place_of), **_step_row(step, reads), **_rules_row(step, tried)}
-        for step, change in zip(trace.steps, _changes(trace.steps), strict=True)
+        {**_change_row(change, place_of), **_step_row(step, reads), **memory, **_rules_row(step, tried)}
+        for step, change, memory in zip(trace.steps, _changes(trace.steps), _memory_rows(trace.steps), strict=True)
     ]
     data: dict[str, Any] = {
         "format": TRACE_FORMAT,
@@ -136,7 +136,6 @@ def _step_row(step: Step, reads: Mapping[int, Any]) -> dict[str, Any]:
         ],
         "limits": [[x.what, x.limit, x.message] for x in step.limits],
         "error": step.error,
-        **_memory_row(step),
         **_reads_row(step),
     }
 
@@ -147,10 +146,13 @@ def _reads_row(step: Step) -> dict[str, Any]:
     return {"reads": rows} if rows else {}
 
 
-def _memory_row(step: Step) -> dict[str, Any]:
-    """The buffers of a program, if it has some."""
-    memory = step.snapshot.memory
-    return {} if memory is None else {"memory": memory.to_json()}
+def _memory_rows(steps: Sequence[Step]) -> Iterator[dict[str, Any]]:
+    """For each step the buffers of the program, unless they are those of the step before."""
+    before = None
+    for step in steps:
+        memory = step.snapshot.memory
+        yield {} if memory is None or memory is before else {"memory": memory.to_json()}
+        before = memory
 
 
 def _node_row(record: NodeRecord, forms: _Table) -> dict[str, Any]:

@@ -1,42 +1,83 @@
 """The buffers of a program over time: when each is alive, where it lies, and where the most memory is needed."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from explorer.graph import Graph
 from explorer.trace import BufferRecord, MemoryRecord, NodeRecord
 from explorer.views.box import ShownMode
-from explorer.views.index import TraceIndex
-from explorer.views.words import bytes_text, plural
-from widgets.schema import BuffersView, BufferView
+from explorer.views.index import TraceIndex, cached
+from explorer.views.words import bytes_text, list_text, plural
+from widgets.schema import BuffersView, BufferView, ByteScaleView, ListedView, SectionView
+
+MAX_TICKS = 3
+"""Maximum number of ticks of an axis of bytes above zero."""
 
 
 def buffers_of(index: TraceIndex, step: int, shown: ShownMode) -> BuffersView | None:
     """Return the buffers after a step, or before it; None at levels without buffers."""
-    after = index.trace.steps[step].snapshot.memory
-    before = index.trace.steps[max(step - 1, 0)].snapshot.memory
-    if after is None or before is None:
-        return None
     at = max(step - 1, 0) if shown == "before" else step
-    memory = before if shown == "before" else after
-    graph = index.trace.steps[at].snapshot.graph
-    names = {node: f"#{node} {record.title}" for node, record in graph.nodes.items()}
+    found = state_of_buffers(index, at)
+    return None if found is None else {**found, "scale": scale_of(index, step)}
+
+
+@cached
+def state_of_buffers(index: TraceIndex, step: int) -> BuffersView | None:
+    """Return the buffers after a step on a scale of their own; None at levels without buffers."""
+    memory = index.trace.steps[step].snapshot.memory
+    if memory is None:
+        return None
+    names = names_at(index, step)
     live = list(memory.live_bytes)
     most = max(live, default=0)
     return {
-        "buffers": _bars(memory, graph, names),
+        "buffers": _bars(memory, index.trace.steps[step].snapshot.graph, names),
         "moments": [names[node] for node in memory.order],
-        "height": max(height_of(before), height_of(after)),
+        "runs": list(memory.order),
+        "scale": _scale(height_of(memory)),
         "live": live,
         "peak": live.index(most) if live else 0,
         "planned": memory.is_planned,
         "text": memory_text(memory),
         "peak_text": f"peak {bytes_text(most)}",
+        "listing": listing_of(memory),
     }
+
+
+def scale_of(index: TraceIndex, step: int) -> ByteScaleView:
+    """Return the axis of bytes that the states before and after a step share."""
+    around = (index.trace.steps[at].snapshot.memory for at in (max(step - 1, 0), step))
+    return _scale(max((height_of(memory) for memory in around if memory is not None), default=0))
+
+
+@cached
+def names_at(index: TraceIndex, step: int) -> Mapping[int, str]:
+    """Return the name of each instruction after a step: `#12 exp`."""
+    graph = index.trace.steps[step].snapshot.graph
+    return {node: f"#{node} {record.title}" for node, record in graph.nodes.items()}
 
 
 def height_of(memory: MemoryRecord) -> int:
     """Return the bytes up to which buffers are drawn: those of the plan, or of all buffers above one another."""
     return memory.size_bytes if memory.is_planned else sum(buffer.size_bytes for buffer in memory.buffers)
+
+
+def _scale(height: int) -> ByteScaleView:
+    """Return an axis with round ticks: 1, 2, 4 ... 512 of a unit."""
+    step = 1
+    while step * MAX_TICKS < height:
+        step *= 2
+    return {"height": height, "ticks": [(at, bytes_text(at)) for at in range(0, height + 1, step)]}
+
+
+def listing_of(memory: MemoryRecord) -> list[ListedView]:
+    """Return the program as text, a line for each instruction, with the moment before or at which it is."""
+    found: list[ListedView] = []
+    moment = 0
+    runs = set(memory.order)
+    for number, text in memory.listing:
+        found.append((number if number in runs else -1, moment, text))
+        moment += number in runs
+    return found
 
 
 def memory_text(memory: MemoryRecord) -> str:
@@ -56,6 +97,33 @@ def memory_text(memory: MemoryRecord) -> str:
     )
 
 
+def memory_section(index: TraceIndex, step: int, node: int) -> SectionView:
+    """Describe which buffers an instruction reads and writes, and who else uses their memory."""
+    memory = index.trace.steps[step].snapshot.memory
+    used = [] if memory is None else [buffer for buffer in memory.buffers if node in buffer.users]
+    rows: list[list[str]] = []
+    if memory is not None and used:
+        names = names_at(index, step)
+        access = {buffer.id: buffer.accesses[buffer.users.index(node)] for buffer in used}
+        for heading, sign in (("reads", "r"), ("writes", "w")):
+            texts = [_place_text(buffer) for buffer in used if sign in access[buffer.id]]
+            rows += [[heading, *texts]] if texts else []
+        over = [f"%{buffer.id}" for buffer in used if access[buffer.id] == "rw"]
+        rows.append(["in place", f"yes, it overwrites {', '.join(over)}" if over else "no"])
+        for buffer in used:
+            users = [names[user] for user in buffer.users if user != node]
+            rows.append([f"%{buffer.id} is also used by", list_text(users, 6) if users else "nothing"])
+            others = [f"%{other.id}" for other in memory.buffers if buffer.shares_bytes(other)]
+            if others:
+                rows.append([f"%{buffer.id} shares memory with", f"{list_text(others, 6)}, at other times"])
+    return {"heading": "Memory", "rows": rows, "lines": []}
+
+
+def _place_text(buffer: BufferRecord) -> str:
+    place = "" if buffer.offset is None else f" at byte {buffer.offset:,}"
+    return f"%{buffer.id}: {buffer.type}, {bytes_text(buffer.size_bytes)}{place}"
+
+
 def _bars(memory: MemoryRecord, graph: Graph[NodeRecord], names: Mapping[int, str]) -> list[BufferView]:
     """Return a bar for each buffer; those without a place lie above one another in the order of their allocation."""
     found: list[BufferView] = []
@@ -73,18 +141,16 @@ def _bars(memory: MemoryRecord, graph: Graph[NodeRecord], names: Mapping[int, st
                 "bytes": buffer.size_bytes,
                 "kind": writer.kind if writer is not None else "operator",
                 "label": f"%{buffer.id} {buffer.type}",
-                "text": _buffer_text(buffer, memory, names),
+                "text": _buffer_text(buffer, memory.order, names),
                 "users": list(buffer.users),
             }
         )
     return found
 
 
-def _buffer_text(buffer: BufferRecord, memory: MemoryRecord, names: Mapping[int, str]) -> str:
-    size = f"%{buffer.id}: {buffer.type}, {bytes_text(buffer.size_bytes)}"
-    place = "" if buffer.offset is None else f" at byte {buffer.offset:,}"
+def _buffer_text(buffer: BufferRecord, order: Sequence[int], names: Mapping[int, str]) -> str:
     if not buffer.users:
-        return f"{size}{place}; nothing uses it"
+        return f"{_place_text(buffer)}; nothing uses it"
     last = buffer.end - 1
-    until = names[memory.order[last]] if last < len(memory.order) else "the end"
-    return f"{size}{place}; written by {names[buffer.users[0]]}, alive until {until}"
+    until = names[order[last]] if last < len(order) else "the end"
+    return f"{_place_text(buffer)}; written by {names[buffer.users[0]]}, alive until {until}"

@@ -9,6 +9,7 @@ from explorer.errors import CircuitError, UnknownNameError
 from explorer.trace import Lineage, NodeRecord, Origin, ParameterRecord, RuleDescription, Step, type_title
 from explorer.views.box import box_id
 from explorer.views.boxes import number_bytes, parameter_count
+from explorer.views.buffers import memory_section
 from explorer.views.changes import match_roles
 from explorer.views.closeup import closeup
 from explorer.views.index import TraceIndex, owner
@@ -17,6 +18,9 @@ from explorer.views.names import names_of
 from explorer.views.states import State
 from explorer.views.words import bytes_text, list_text, plural, time_text
 from widgets.schema import DetailsView, SectionView
+
+OPERANDS = {"reads": "in", "writes": "out"}
+"""The names of the operands of an instruction in its config, and in the details."""
 
 
 def details(
@@ -47,6 +51,7 @@ def details(
     sections = [
         *_rule_cards(index, at, ids),
         _node_section(state, ids, record, [name for name in names_of(index, ids) if name]),
+        memory_section(index, at if state is states[0] else max(at - 1, 0), node),
         *(_parameter_section(name, parameter) for name, parameter in record.parameters.items()),
         _match_section(index, at, ids),
         _why_not_section(index, at, ids),
@@ -174,7 +179,9 @@ def _node_section(state: State, ids: Sequence[int], record: NodeRecord, names: S
     if "num_output_units" in record.config:
         letters = "(F, B, variables)" if record.scope is not None else "(F, H, B, I)"
         rows += [["in " + letters, _shape(record.shapes[0])], ["out (F, B, O)", _shape(record.shapes[1])]]
-    rows += [[name, str(value)] for name, value in record.config.items() if name not in ("results", "bytes")]
+    known = {name: value for name, value in record.config.items() if name not in ("results", "bytes")}
+    rows += [[words, *map(str, known.pop(name))] for name, words in OPERANDS.items() if name in known]
+    rows += [[name, str(value)] for name, value in known.items()]
     if "results" in record.config:
         rows += [["results", list_text(record.config["results"])], ["written", bytes_text(record.config["bytes"])]]
     rows += [[name, str(value)] for name, value in record.about.items()]

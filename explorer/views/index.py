@@ -59,6 +59,10 @@ def cached(
     return look_up
 
 
+VIEW = "View."
+"""The start of the type of an instruction that only names memory."""
+
+
 class TraceIndex:
     """A trace with the data that its views share. Create one per trace and pass it to every view.
 
@@ -81,6 +85,10 @@ class TraceIndex:
     def noun(self) -> str:
         """The noun for a node of the trace: layer, or node at the tensor level."""
         return self.trace.level.node
+
+    def is_called(self, node: Any) -> bool:
+        """Return whether PyTorch calls a node: each layer, but no input or parameter, nor a view of a program."""
+        return self.trace.level.has_circuit or not (node.kind in ("input", "leaf") or node.type.startswith(VIEW))
 
     # ------------------------------------------------------------------ states
 

@@ -9,6 +9,7 @@ from explorer.views.box import Box, ShownMode
 from explorer.views.changes import ADDED, CHANGED, REMOVED, node_changes
 from explorer.views.grouping import MAX_DRAWN_BOXES
 from explorer.views.index import TraceIndex
+from explorer.views.memory_words import before_memory, memory_change_of
 from explorer.views.trials import closest
 from explorer.views.words import ordinal, plural
 from widgets.schema import ActionView
@@ -47,9 +48,14 @@ def caption_of(index: TraceIndex, step: int) -> str:
     entry = index.step(step)
     if entry.error is not None:
         return "The compilation stopped here."
+    in_memory = memory_change_of(entry, before_memory(index, step))
+    if in_memory is not None:
+        return in_memory.text
     change = node_changes(index, step)
     if step == 0:
-        return f"{plural(int((change >= 0).sum()), index.noun)} {index.trace.level.begins}"
+        memory = entry.snapshot.memory
+        count = int((change >= 0).sum()) if memory is None else len(memory.order)
+        return f"{plural(count, index.noun)} {index.trace.level.begins}"
     folds = [group for group in entry.folds if group.members != (group.node,)]
     members = sum(len(group.members) for group in folds)
     counts = (

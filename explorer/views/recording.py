@@ -10,8 +10,10 @@ from explorer.views.lanes import LayerTimes
 from explorer.views.layer_timings import heat_at
 from explorer.views.picture import picture
 from explorer.views.steps import steps
-from widgets.schema import VERSION, ColourBy, GroupBy, Mode, RecordingView
+from widgets.schema import VERSION, ByteScaleView, ColourBy, GroupBy, Mode, PictureView, RecordingView
 
+NO_SCALE: ByteScaleView = {"height": 0, "ticks": []}
+"""In place of the scale of a state, which each picture has."""
 PictureKey = tuple[int, Mode, ColourBy, GroupBy]
 """Identifies a picture: step, mode, colouring, grouping."""
 
@@ -76,6 +78,7 @@ def _add(
     drawn = picture(
         index, step, mode, colour_by, group_by, near_misses=near_misses, times=times, layer_times=layer_times
     )
+    _store_buffers(recorded, drawn.view)
     recorded["pictures"][key] = drawn.view
     recorded["coordinates"][key] = base64.b64encode(drawn.coordinates.astype("<f4").tobytes()).decode()
     shown = [*drawn.view["nodes"], *(drawn.view["other"]["nodes"] if "other" in drawn.view else ())]
@@ -87,3 +90,17 @@ def _add(
             before = details(index, step, node["ids"], times=times, before=True)
             if before != recorded["details"][name]:
                 recorded["details"][f"{name}/before"] = before
+
+
+def _store_buffers(recorded: RecordingView, view: PictureView) -> None:
+    """Move the buffers of a picture to those of the recording, where each state is once."""
+    for part in (view, *([view["other"]] if "other" in view else [])):
+        if "buffers" not in part:
+            continue
+        shown = part.pop("buffers")
+        scale, state = shown["scale"], shown.copy()
+        state["scale"] = NO_SCALE
+        known = recorded.setdefault("buffers", [])
+        if state not in known:
+            known.append(state)
+        part["recorded_buffers"] = {"state": known.index(state), "scale": scale}

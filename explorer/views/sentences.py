@@ -7,8 +7,9 @@ import numpy as np
 
 from explorer.trace import Folded, Rewritten, Step, title_of
 from explorer.views.index import TraceIndex, cached
+from explorer.views.memory_words import before_memory, memory_change_of, peak_text
 from explorer.views.messages import message_of
-from explorer.views.words import bytes_text, list_text, plural
+from explorer.views.words import list_text, plural
 
 MAX_PHRASES = 4
 """Beyond it, a sentence counts the rewrites of each rule."""
@@ -37,6 +38,10 @@ def sentence_of(index: TraceIndex, step: int) -> str:
             return f"No {noun} {index.trace.level.begins}: nothing is called."
         each = "each a call" if calls > 1 else "one call"
         return f"{plural(calls, noun)} {index.trace.level.begins}, {each}: {_kinds(index)}."
+    limits = [limit.message for limit in entry.limits]
+    changed = memory_change_of(entry, before_memory(index, step))
+    if changed is not None:
+        return " ".join([changed.sentence, *limits])
     if entry.folds:
         done = _folds_text(entry.folds, index)
     elif entry.rewrites:
@@ -47,17 +52,8 @@ def sentence_of(index: TraceIndex, step: int) -> str:
         return message_of(index, step)
     before, after = calls_of(index, step - 1), calls_of(index, step)
     bought = f"{plural(before, 'call')} → {after:,}" if before != after else f"still {plural(after, 'call')}"
-    bought += _memory_text(index, step)
-    limits = [limit.message for limit in entry.limits]
-    return " ".join([f"{done}: {bought}.", *limits])
-
-
-def _memory_text(index: TraceIndex, step: int) -> str:
-    """Say what a step bought in memory."""
-    before, after = (index.trace.steps[at].snapshot.memory for at in (step - 1, step))
-    if before is None or after is None or before.size_bytes == after.size_bytes:
-        return ""
-    return f", peak memory {bytes_text(before.size_bytes)} → {bytes_text(after.size_bytes)}"
+    peak = peak_text(before_memory(index, step), entry.snapshot.memory)
+    return " ".join([f"{done}: {bought}{', ' if peak else ''}{peak}.", *limits])
 
 
 def _kinds(index: TraceIndex) -> str:
@@ -65,8 +61,7 @@ def _kinds(index: TraceIndex) -> str:
     graph = index.trace.steps[0].snapshot.graph
     by_id = {node: graph.nodes[node] for node in sorted(graph.nodes)}
     nodes = graph.from_unordered(by_id, graph.inputs, graph.outputs).nodes.values()
-    called = [node for node in nodes if index.trace.level.has_circuit or node.kind not in ("input", "leaf")]
-    counts = Counter(map(title_of, called))
+    counts = Counter(title_of(node) for node in nodes if index.is_called(node))
     return list_text([f"{count:,} {title}" for title, count in counts.most_common()], 6)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from textwrap import wrap
 from xml.sax.saxutils import escape, quoteattr
 
+from explorer.views.buffers_svg import buffers_height, buffers_svg
 from explorer.views.frame import frames_of
 from explorer.views.graph_svg import DEFINITIONS as HATCHES, STYLE as GRAPH_STYLE
 from explorer.views.legend_svg import legend_item, text_at
@@ -68,7 +69,9 @@ def static_svg(picture: Picture, *, fit: bool = False) -> str:
     top = HEAD + LINE * len(notes)
     columns = 1 if legend_at_side else max(1, int((width - SIDE) // column))
     legend_x, legend_y = (free_width, top) if legend_at_side else (SIDE, top + drawn_height)
-    height = max(top + drawn_height, legend_y + -(-len(legend) // columns) * LINE) + SIDE
+    legend_bottom = max(top + drawn_height, legend_y + -(-len(legend) // columns) * LINE)
+    timelines = [view["buffers"] for view in views if "buffers" in view]
+    height = legend_bottom + SIDE + (buffers_height(timelines) + SIDE if timelines else 0.0)
 
     body = [f'<text class="x-head" x="{SIDE:g}" y="24">{escape(title)}</text>']
     body += [text_at("x-soft", SIDE, 42 + i * LINE, note, "start") for i, note in enumerate(notes)]
@@ -82,6 +85,7 @@ def static_svg(picture: Picture, *, fit: bool = False) -> str:
         left += frame.width * scale
     for i, item in enumerate(legend):
         body += legend_item(item, legend_x + (i % columns) * column, legend_y + (i // columns + 1) * LINE)
+    body += buffers_svg(timelines, SIDE, legend_bottom + SIDE, width - 2 * SIDE)
     svg = "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" class="x-view" role="img" width="{width:g}" height="{height:g}" '
@@ -128,6 +132,8 @@ def _description(views: Sequence[PictureView]) -> str:
         columns = view["table"]["columns"]
         for row in view["table"]["rows"]:
             lines.append("; ".join(f"{name}: {cell}" for name, cell in zip(columns, row, strict=True) if cell))
+        if "buffers" in view:
+            lines += [view["buffers"]["text"], *(buffer["text"] for buffer in view["buffers"]["buffers"])]
     return "\n".join(lines)
 
 

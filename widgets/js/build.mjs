@@ -13,20 +13,30 @@ const HERE = dirname(fileURLToPath(import.meta.url));
 const STATIC = join(HERE, "..", "static");
 const BANNER = "// Made from widgets/js/ by `npm run build` there: edit the sources, not this file.";
 
-const { outputFiles } = await build({
-  entryPoints: VIEWS.map((name) => join(HERE, `${name}.js`)),
-  absWorkingDir: HERE,
-  outdir: STATIC,
-  bundle: true,
-  write: false,
-  format: "esm",
-  target: "es2022",
-  charset: "utf8",
-  minifyWhitespace: true, // a page embeds the modules
-  banner: { js: BANNER },
-});
+/** A page embeds the modules, so they are short: all names but those of their exports are. */
+const SHORT = /** @type {const} */ ({ minifyWhitespace: true, minifySyntax: true, charset: "utf8", target: "es2022" });
+/** What the module of a view exports, under the name that pages use. */
+const RENDER =
+  "function render({ model, el }) { return view.default.render({ model, el }); }\nexport default { render };\n";
 
-const bundles = new Map(VIEWS.map((name, index) => [name, outputFiles[index].text]));
+/** The bundle of a view, or of the page, whose functions other modules call. @param {string} name */
+async function bundleOf(name) {
+  const { outputFiles } = await build({
+    ...SHORT,
+    entryPoints: [join(HERE, `${name}.js`)],
+    absWorkingDir: HERE,
+    bundle: true,
+    write: false,
+    ...(name === "page" ? { format: "esm" } : { format: "iife", globalName: "view", minifyIdentifiers: true }),
+  });
+  if (name === "page") return `${BANNER}\n${outputFiles[0].text}`;
+  const { default: _, ...named } = await import(`./${name}.js`);
+  const others = Object.keys(named).map((one) => `export const ${one} = view.${one};\n`);
+  return `${BANNER}\n${outputFiles[0].text}${RENDER}${others.join("")}`;
+}
+
+const texts = await Promise.all(VIEWS.map(bundleOf));
+const bundles = new Map(VIEWS.map((name, index) => [name, texts[index]]));
 
 // `widgets/page.py` puts the page into one module with the graph, and calls `render` of each view: no name may clash.
 await transform(`${bundles.get("graph")}\n${bundles.get("page")}`, { format: "esm" });

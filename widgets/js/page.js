@@ -42,16 +42,28 @@ function recordedPicture(recording, step, view) {
   const keyOf = (mode) =>
     [`${step}/${mode}/${view.colour_by}/${view.group_by}`, `${step}/${mode}`].find((key) => pictures[key]) || "";
   const whole = keyOf(view.mode);
-  if (whole) return { picture: pictures[whole], bytes: recordedBytes(coordinates[whole]) };
+  if (whole) return { picture: withBuffers(recording, pictures[whole]), bytes: recordedBytes(coordinates[whole]) };
   const [before, after] = [keyOf("before"), keyOf("after")];
   if (view.mode === "side" && before && after) {
     const parts = [recordedBytes(coordinates[before]), recordedBytes(coordinates[after])];
     const bytes = new Uint8Array(parts[0].length + parts[1].length);
     bytes.set(parts[0]);
     bytes.set(parts[1], parts[0].length);
-    return { picture: { ...pictures[before], mode: "side", other: pictures[after] }, bytes };
+    const [left, other] = [before, after].map((key) => withBuffers(recording, pictures[key]));
+    return { picture: { ...left, mode: "side", other }, bytes };
   }
   return { picture: null, bytes: new Uint8Array(0) };
+}
+
+/**
+ * A picture with its buffers, of which a recording has each state once.
+ * @param {Recording} recording @param {any} picture @returns {any}
+ */
+function withBuffers(recording, picture) {
+  const found = picture.recorded_buffers;
+  if (!found) return picture;
+  const other = picture.other ? { other: withBuffers(recording, picture.other) } : {};
+  return { ...picture, ...other, buffers: { ...recording.buffers[found.state], scale: found.scale } };
 }
 
 /**

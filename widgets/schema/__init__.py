@@ -10,7 +10,13 @@ from widgets.schema.bars import (
     BarsView as BarsView,
     BarView as BarView,
 )
-from widgets.schema.buffers import BuffersView as BuffersView, BufferView as BufferView
+from widgets.schema.buffers import (
+    BuffersView as BuffersView,
+    BufferView as BufferView,
+    ByteScaleView as ByteScaleView,
+    ListedView as ListedView,
+    RecordedBuffersView as RecordedBuffersView,
+)
 from widgets.schema.closeup import (
     CloseupView as CloseupView,
     CodeView as CodeView,

@@ -4,6 +4,9 @@ from typing import TypedDict
 
 from widgets.schema.words import NodeKind
 
+ListedView = tuple[int, int, str]
+"""A line of a program: the instruction if it runs, or -1; the moment before or at which it is; its text."""
+
 
 class BufferView(TypedDict):
     """A buffer as a bar: it is alive from `start` to `end`, and takes `bytes` from `bottom` on."""
@@ -22,14 +25,24 @@ class BufferView(TypedDict):
     """The instructions that read or write it, by the compiler's ids, in order."""
 
 
+class ByteScaleView(TypedDict):
+    """The axis of bytes."""
+
+    height: int
+    """The bytes that the drawing has room for, the same before and after a step."""
+    ticks: list[tuple[int, str]]
+    """Round numbers of bytes, with their names."""
+
+
 class BuffersView(TypedDict):
     """All buffers of a state."""
 
     buffers: list[BufferView]
     moments: list[str]
     """What runs at each moment: `#12 exp`."""
-    height: int
-    """The bytes that the drawing has room for, the same before and after a step."""
+    runs: list[int]
+    """The instruction that runs at each moment, by the compiler's id."""
+    scale: ByteScaleView
     live: list[int]
     """The bytes that are alive at each moment."""
     peak: int
@@ -40,3 +53,13 @@ class BuffersView(TypedDict):
     """What is needed, in a sentence."""
     peak_text: str
     """The name of the peak: `peak 66 KiB`."""
+    listing: list[ListedView]
+    """The program as text."""
+
+
+class RecordedBuffersView(TypedDict):
+    """The buffers of a picture in a recording, which stores each state once."""
+
+    state: int
+    """The position in `buffers` of the recording."""
+    scale: ByteScaleView

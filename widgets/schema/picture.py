@@ -2,7 +2,7 @@
 
 from typing import Literal, NotRequired, TypedDict
 
-from widgets.schema.buffers import BuffersView
+from widgets.schema.buffers import BuffersView, RecordedBuffersView
 from widgets.schema.lens import LensView, RuleView
 from widgets.schema.plates import BadgeView, LinkView, PlateView
 from widgets.schema.words import Change, ColourBy, GroupBy, HullKind, Mode, NodeKind
@@ -143,6 +143,8 @@ class PictureView(TypedDict):
     """The matches, around plates of the step before; shown before they are rewritten."""
     buffers: NotRequired[BuffersView]
     """The memory of a program over time."""
+    recorded_buffers: NotRequired[RecordedBuffersView]
+    """In a recording, in place of `buffers`."""
     other: NotRequired["PictureView"]
     """Only in mode `side`: this picture is the state before, and `other` the state after."""
 

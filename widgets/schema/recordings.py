@@ -3,6 +3,7 @@
 from typing import Literal, NotRequired, TypedDict
 
 from widgets.schema.bars import BarsView
+from widgets.schema.buffers import BuffersView
 from widgets.schema.closeup import ValuesView
 from widgets.schema.details import DetailsView
 from widgets.schema.film import StepView
@@ -25,6 +26,8 @@ class RecordingView(TypedDict):
     details: dict[str, DetailsView]
     """Keyed by `step/box id`: `3/g5x2-9`; with `/before`, those in the picture before the step, if they differ."""
     values: NotRequired[ValuesView]
+    buffers: NotRequired[list[BuffersView]]
+    """The states of the memory of a program, each once; pictures name them by position."""
 
 
 class GraphOptions(TypedDict, total=False):

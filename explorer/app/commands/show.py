@@ -78,16 +78,20 @@ def show(
 
 
 def _film_lines(trace: "Trace") -> Iterable[str]:
-    """Return a line per step that changed something: its number, its calls as a number and a bar, its sentence."""
+    """Return a line per step that changed something: its number, a bar, its sentence.
+
+    The bar is that of the page: calls, or the peak memory of a program.
+    """
     from explorer.views import TraceIndex, film
 
     frames = film(TraceIndex(trace))
-    most = max(frame["calls"] for frame in frames)
-    width = len(f"{most:,}")
-    for frame in frames:
-        eighths = max(min(frame["calls"], 1), round(8 * BAR_WIDTH * frame["calls"] / max(most, 1)))
+    sizes = [frame.get("memory", (f"{frame['calls']:,}", frame["calls"])) for frame in frames]
+    most = max(count for _, count in sizes)
+    width = max(len(text) for text, _ in sizes)
+    for frame, (text, count) in zip(frames, sizes, strict=True):
+        eighths = max(min(count, 1), round(8 * BAR_WIDTH * count / max(most, 1)))
         bar = "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
-        yield f"{frame['step']:>4}  {frame['calls']:>{width},} {bar:<{BAR_WIDTH}}  {frame['sentence']}"
+        yield f"{frame['step']:>4}  {text:>{width}} {bar:<{BAR_WIDTH}}  {frame['sentence']}"
 
 
 def _step(given: str | None) -> int | str | None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from explorer.app.images import bars_png, picture_png
 from explorer.views import Picture
 from widgets.jupyter import Fallback
-from widgets.schema import BarsView, FoldLevelView, HullView, NodeView, PictureView, TableView
+from widgets.schema import BarsView, BuffersView, FoldLevelView, HullView, NodeView, PictureView, TableView
 
 MAX_ROWS = 40
 """Maximum rows of a text table and boxes of an image description; the rest is counted."""
@@ -34,8 +34,17 @@ def picture_text(view: PictureView) -> str:
     names = ["Before", "After"] if len(tables) > 1 else [""]
     for name, table in zip(names, tables, strict=True):
         lines += ["", *([name] if name else []), table_text(_drop_empty_columns(table))]
+    for shown in (view, *([view["other"]] if "other" in view else [])):
+        lines += ["", *_buffer_lines(shown["buffers"])] if "buffers" in shown else []
     hulls = [_hull_text(hull) for hull in view["hulls"]]
     return "\n".join([*lines, *(["", *hulls] if hulls else [])])
+
+
+def _buffer_lines(shown: BuffersView) -> list[str]:
+    """Describe the memory of a program: how much it needs, and each buffer."""
+    lines = [f"  {buffer['text']}" for buffer in shown["buffers"][:MAX_ROWS]]
+    more = len(shown["buffers"]) - MAX_ROWS
+    return [shown["text"], *lines, *([f"  ... and {more:,} more buffers"] if more > 0 else [])]
 
 
 def fold_text(level: FoldLevelView) -> str:

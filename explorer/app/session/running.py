@@ -30,6 +30,7 @@ MAX_PAGE_LAYERS = 1_000
 ROWS = 4
 OWN_INPUT = "To run an input of your own, open this circuit in the dashboard or in a notebook: a page has no Python."
 LOADED = "There are no values: a trace that was loaded from a file has no tensors."
+NO_LAYERS = "There are no values: they are those of the layers of a circuit."
 
 
 def run_values(index: TraceIndex, painted: Sequence[float] = (), *, paints: bool = False) -> ValuesView:
@@ -39,6 +40,8 @@ def run_values(index: TraceIndex, painted: Sequence[float] = (), *, paints: bool
     """
     if not index.trace.is_live:
         return no_values(failure_text(index.trace) or LOADED)
+    if not index.trace.level.has_circuit:
+        return no_values(NO_LAYERS)
     last: TorchCircuit = index.trace.circuit_at(-1)
     try:
         most, discrete = _range_of(last)

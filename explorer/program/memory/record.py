@@ -1,7 +1,8 @@
 """The memory of a program as a trace holds it."""
 
-from explorer.program.ir.instructions import runs
+from explorer.program.ir.instructions import reads, runs, writes
 from explorer.program.ir.program import Program
+from explorer.program.ir.text import instruction_text
 from explorer.program.memory.liveness import lifetimes, peak_bytes
 from explorer.trace import BufferRecord, MemoryRecord
 
@@ -18,9 +19,19 @@ def memory_record(program: Program) -> MemoryRecord:
             one.size_bytes,
             program.offsets.get(one.buffer),
             tuple(program.instructions[position].id for position in program.uses[one.buffer]),
+            tuple(_access(program, one.buffer, position) for position in program.uses[one.buffer]),
         )
         for one in lifetimes(program)
     )
     bound = peak_bytes(program)
     ends = [buffer.offset + buffer.size_bytes for buffer in buffers if buffer.offset is not None]
-    return MemoryRecord(order, buffers, max(ends, default=bound), bound)
+    listing = tuple((one.id, instruction_text(one, program.offsets.get(one.id))) for one in program.instructions)
+    return MemoryRecord(order, buffers, max(ends, default=bound), bound, listing)
+
+
+def _access(program: Program, buffer: int, position: int) -> str:
+    """What an instruction does with the memory of a buffer: `r`, `w`, or `rw`."""
+    one = program.instructions[position]
+    is_read = any(program.origin(value) == buffer for value in reads(one))
+    is_written = any(program.origin(value) == buffer for value in writes(one))
+    return "r" * is_read + "w" * is_written

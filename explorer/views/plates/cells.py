@@ -136,7 +136,7 @@ def _plate(
     """Return a plate of these layers, the same object at every step: most steps change few of them."""
     cells = cells_of_layers(index, layers)
     record = index.record(number)
-    is_called = node is not None or index.trace.level.has_circuit or record.kind not in ("input", "leaf")
+    is_called = node is not None or index.is_called(record)
     return Plate(level, record, tuple(map(cells.__getitem__, members)), node, is_called)
 
 

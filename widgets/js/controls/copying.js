@@ -2,12 +2,15 @@
 
 import { copyOrSave, escaped, insideOf, svgFile } from "../shared/svg_file.js";
 import { isPresenting } from "../parts/state.js";
+import { BUFFERS_HEIGHT, buffersSvg } from "../picture/buffers_svg.js";
 import { svgScene } from "../scenes/svg.js";
 
 /** @typedef {import("../parts/stage.js").Pane} Pane */
 
 /** How long the button says what was done. */
 const SAID_MS = 2000;
+/** Around the buffers of a program, which are below the picture. */
+const MARGIN = 16;
 
 /**
  * @param {import("../parts/ui.js").Ui} ui @param {import("../parts/state.js").Store} store
@@ -26,7 +29,14 @@ export function makeCopying({ make, doc, textButton, guard, timers, announce }, 
       const title = `<text x="10" y="22" font-size="13" font-weight="600" fill="${state.palette.roles.fg}">${escaped(name)}</text>`;
       return `<g transform="translate(${at * width} 0)">${drawingOf(pane, width, height)}${name ? title : ""}</g>`;
     });
-    return svgFile(panes.length * width, height, state.palette.roles.ground, parts.join(""));
+    const shown = panes.flatMap(({ picture }) => picture?.buffers ?? []);
+    const memory = shown.map((buffers, at) => {
+      const drawing = buffersSvg(buffers, width - 2 * MARGIN, state.palette.roles);
+      return `<g transform="translate(${at * width + MARGIN} ${height + MARGIN})">${drawing}</g>`;
+    });
+    const below = shown.length ? BUFFERS_HEIGHT + 2 * MARGIN : 0;
+    const inside = parts.concat(memory).join("");
+    return svgFile(panes.length * width, height + below, state.palette.roles.ground, inside);
   }
 
   /** @param {Pane} pane @param {number} width @param {number} height */

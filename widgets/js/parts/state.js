@@ -15,7 +15,7 @@ import { text } from "../shared/reading.js";
  * @typedef {{
  *   picture: Picture | null, steps: Step[], step: number, details: Details | null,
  *   view: Record<string, any>, options: Record<string, any>,
- *   selection: string[], found: Set<string> | null, hull: string, hover: string, focus: string, cell: number,
+ *   selection: string[], found: Set<string> | null, lit: Set<string> | null, hull: string, hover: string, focus: string, cell: number,
  *   palette: Palette, width: number, roomy: boolean, camera: Camera,
  *   progress: {text: string, share: number | null} | null,
  *   playing: boolean, onlyChanging: boolean, query: string, stopped: boolean,
@@ -25,7 +25,7 @@ import { text } from "../shared/reading.js";
  *   slice: number, closeup: string, showCloseup: boolean,
  *   values: import("../closeup/values_reading.js").Values | null, run: number, running: boolean,
  * }} State
- * `found`: the boxes that match `query`; `hull`: the lit match; `hover`, `focus`: boxes; `cell`: the cell at the pointer;
+ * `found`: the boxes that match `query`; `lit`: those that use the buffer at the pointer; `hull`: the lit match; `hover`, `focus`: boxes; `cell`: the cell at the pointer;
  * `width`: pixels of the view; `roomy`: the window is high enough for a legend below the picture; `stopped`: the host does
  * not answer any more; `showSide`: the inspector is open as a drawer, or closed beside the picture; `slice`: the cell that was
  * clicked, or -1; `closeup`: the part of the close-up that is shown; `progress`: of a measurement; `run`: the input of `values`
@@ -52,6 +52,7 @@ export const initialState = (palette) => ({
   options: {},
   selection: [],
   found: null,
+  lit: null,
   hull: "",
   hover: "",
   focus: "",
@@ -190,7 +191,7 @@ export const marksOf = (state) => ({
 /** The selected boxes and those that were found; in a scene that asks, those that were chosen and then the right ones. @param {Readonly<State>} state */
 function chosenOf(state) {
   const guess = guessOf(state);
-  if (!guess) return { selected: new Set(state.selection), found: state.found };
+  if (!guess) return { selected: new Set(state.selection), found: state.lit || state.found };
   return { selected: new Set(guess.chosen), found: guess.checked ? new Set(guess.wanted) : null };
 }
 

@@ -1,5 +1,7 @@
 /** The table with the same data as the picture. */
 
+import { bufferTable } from "../picture/buffers.js";
+
 /** @typedef {import("../picture/types.js").Picture} Picture */
 
 /** Rows beyond it are shown by a button, which says how many there are. */
@@ -13,7 +15,10 @@ const LONG = 26;
  */
 const rowsOf = ({ table }, found) => (found ? table.rows.filter(([id]) => found.has(id)) : table.rows);
 
-/** @param {import("./ui.js").Ui["h"]} h @param {Picture} picture @param {string[][]} known @param {boolean} all */
+/**
+ * @param {import("./ui.js").Ui["h"]} h @param {{table: import("../picture/types.js").Table, title: string, note: string}} shown
+ * @param {string[][]} known @param {boolean} all
+ */
 function tableElement(h, { table, title, note }, known, all) {
   const rows = all ? known : known.slice(0, MAX_ROWS);
   const cell = (/** @type {string} */ words) => h("td", { class: words.length > LONG ? "ce-long" : null, text: words });
@@ -53,10 +58,16 @@ export function makeTable({ h, button, textButton }, store) {
         return;
       }
       const pictures = picture.other ? [picture, picture.other] : [picture];
-      const most = Math.max(...pictures.map((shown) => rowsOf(shown, found).length));
+      const counts = pictures.flatMap((shown) => [rowsOf(shown, found).length, shown.buffers?.buffers.length ?? 0]);
+      const most = Math.max(...counts);
       const more = `Show all ${most.toLocaleString("en")} rows`;
       element.replaceChildren(
         ...pictures.map((shown) => tableElement(h, shown, rowsOf(shown, found), showAllRows)),
+        ...pictures.flatMap(({ buffers, title }) => {
+          const table = buffers && bufferTable(buffers);
+          const named = table && { table, title: `${title}: buffers`, note: buffers.text };
+          return named ? [tableElement(h, named, named.table.rows, showAllRows)] : [];
+        }),
         ...(most > MAX_ROWS && !showAllRows ? [textButton(more, () => store.set({ showAllRows: true }))] : []),
       );
     },

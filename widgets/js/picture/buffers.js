@@ -5,22 +5,36 @@ import { list, number, record, text, texts } from "../shared/reading.js";
 /**
  * @typedef {{id: number, start: number, end: number, bottom: number, bytes: number, kind: string, label: string, text: string,
  *   users: number[]}} Buffer
- * @typedef {{buffers: Buffer[], moments: string[], height: number, live: number[], peak: number, planned: boolean,
- *   text: string, peakText: string}} Buffers
+ * @typedef {{run: number, moment: number, text: string}} Listed  a line of the program; `run`: the instruction if it runs, or -1
+ * @typedef {{buffers: Buffer[], moments: string[], runs: number[], height: number, ticks: {at: number, text: string}[],
+ *   live: number[], peak: number, planned: boolean, text: string, peakText: string, listing: Listed[]}} Buffers
  * @typedef {{x: number, y: number, width: number, height: number}} Bar
  */
 
 /** @param {Record<string, any>} raw @returns {Buffers} */
-export const readBuffers = (raw) => ({
-  buffers: list(raw.buffers).map((buffer) => readBuffer(record(buffer))),
-  moments: texts(raw.moments),
-  height: number(raw.height),
-  live: list(raw.live).map((value) => number(value)),
-  peak: number(raw.peak),
-  planned: Boolean(raw.planned),
-  text: text(raw.text),
-  peakText: text(raw.peak_text),
-});
+export function readBuffers(raw) {
+  const scale = record(raw.scale);
+  return {
+    buffers: list(raw.buffers).map((buffer) => readBuffer(record(buffer))),
+    moments: texts(raw.moments),
+    runs: numbers(raw.runs),
+    height: number(scale.height),
+    ticks: list(scale.ticks).map(([at, words]) => ({ at: number(at), text: text(words) })),
+    live: numbers(raw.live),
+    peak: number(raw.peak),
+    planned: Boolean(raw.planned),
+    text: text(raw.text),
+    peakText: text(raw.peak_text),
+    listing: list(raw.listing).map(([run, moment, words]) => ({
+      run: number(run),
+      moment: number(moment),
+      text: text(words),
+    })),
+  };
+}
+
+/** @param {any} value */
+const numbers = (value) => list(value).map((item) => number(item));
 
 /** @param {Record<string, any>} raw @returns {Buffer} */
 const readBuffer = (raw) => ({
@@ -32,7 +46,7 @@ const readBuffer = (raw) => ({
   kind: text(raw.kind, "operator"),
   label: text(raw.label),
   text: text(raw.text),
-  users: list(raw.users).map((value) => number(value)),
+  users: numbers(raw.users),
 });
 
 /**
@@ -56,8 +70,32 @@ export function livePath({ live, moments, height }) {
   return live.length ? `M0 100${steps.join("")}V100` : "";
 }
 
+/** Where the most bytes are alive, in percent, and its name. @param {Buffers} shown */
+export function peakOf({ live, moments, height, peak, peakText }) {
+  const x = (100 * (peak + 0.5)) / Math.max(1, moments.length);
+  const y = 100 - (100 * (live[peak] || 0)) / Math.max(1, height);
+  return { x: round(x), y: round(y), text: moments.length ? `${peakText} at ${moments[peak]}` : peakText };
+}
+
 /** The buffer that the instructions of one that is gone use now. @param {Buffer} gone @param {Buffers} shown */
 export const heirOf = (gone, { buffers }) => buffers.find(({ users }) => users.includes(gone.users[0])) || null;
+
+/**
+ * The same buffers as a table.
+ * @param {Buffers} shown @returns {import("./types.js").Table}
+ */
+export function bufferTable({ buffers, moments, runs, planned }) {
+  const names = new Map(runs.map((run, at) => [run, moments[at]]));
+  const rows = buffers.map(({ label, bytes, bottom, start, end, users }) => [
+    label,
+    bytes.toLocaleString("en"),
+    planned ? bottom.toLocaleString("en") : "",
+    moments[start] ?? "",
+    moments[end - 1] ?? "",
+    users.map((user) => names.get(user) ?? `#${user}`).join("; "),
+  ]);
+  return { columns: ["buffer", "bytes", "at byte", "alive from", "alive until", "used by"], rows };
+}
 
 /** @param {number} value */
 const round = (value) => Math.round(value * 1000) / 1000;

@@ -1,0 +1,225 @@
+"""The memory of a program: its buffers over time, and what each pass did, in words."""
+
+from textwrap import wrap
+
+import pytest
+import torch
+from inline_snapshot import snapshot
+from torch import nn
+
+import explorer
+from explorer.trace import BufferRecord, MemoryRecord
+from explorer.views import TraceIndex, details, film, picture, recording, static_svg
+from explorer.views.buffers import buffers_of, listing_of, memory_text, state_of_buffers
+from explorer.views.messages import caption_of
+from tests.views.showing import section
+
+
+class Net(nn.Module):
+    """Elementwise calls, a concatenation, a matrix product: each memory pass but two finds something to do."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(8, 8))
+
+    def forward(self, x):
+        left, right = x.exp(), x.sin()
+        both = torch.cat([left @ self.weight, right @ self.weight], 1)
+        return (both.relu() + 1).sum(1)
+
+
+@pytest.fixture(scope="module")
+def index():
+    torch.manual_seed(0)
+    return TraceIndex(explorer.record(Net(), (torch.ones(32, 8),), level="program"))
+
+
+def memory(*offsets, size_bytes=192, bound=128):
+    """Three buffers of 64 bytes; the second is alive with both of the others."""
+    lives = ((2, 0, 2, (3, 5)), (4, 1, 3, (5, 7)), (6, 2, 3, (7,)))
+    buffers = tuple(
+        BufferRecord(number, "f32[16]", start, end, 64, offset, users, ("w", "r")[: len(users)])
+        for (number, start, end, users), offset in zip(lives, offsets, strict=True)
+    )
+    listing = ((2, "%2 = alloc f32[16]"), (3, "#3 aten.exp(self=%0) -> %2"), (4, "%4 = alloc f32[16]"), (5, "#5 ..."))
+    return MemoryRecord((3, 5, 7), buffers, size_bytes, bound, listing)
+
+
+def test_a_plan_says_its_size_and_whether_it_is_the_least_possible():
+    assert wrap(memory_text(memory(None, None, None)), 100) == snapshot(
+        ["3 buffers of 192 B in all, each with memory of its own; at most 128 B are alive at once."]
+    )
+    assert memory_text(memory(0, 64, 0, size_bytes=128)) == snapshot(
+        "3 buffers in 128 B, the least possible: so much is alive at once."
+    )
+    assert memory_text(memory(0, 64, 128)) == snapshot(
+        "3 buffers in 192 B; 128 B are alive at once, so no plan needs less."
+    )
+    assert memory_text(MemoryRecord((3,), (), 0, 0)) == snapshot("No buffers: every result is an output or a view.")
+
+
+def test_the_bytes_that_are_alive_are_counted_at_each_moment():
+    assert memory(None, None, None).live_bytes == (64, 128, 128)
+    assert MemoryRecord((), (), 0, 0).live_bytes == ()
+
+
+def test_the_lines_of_the_program_have_the_moments_before_or_at_which_they_are():
+    assert listing_of(memory(0, 64, 0)) == [
+        (-1, 0, "%2 = alloc f32[16]"),
+        (3, 0, "#3 aten.exp(self=%0) -> %2"),
+        (-1, 1, "%4 = alloc f32[16]"),
+        (5, 1, "#5 ..."),
+    ]
+
+
+def test_only_planned_buffers_that_overlap_in_bytes_share_them():
+    first, second, third = memory(0, 64, 0).buffers
+    assert first.shares_bytes(third)
+    assert not first.shares_bytes(second)
+    assert not first.shares_bytes(first)
+    assert not any(one.shares_bytes(memory(None, None, None).buffers[2]) for one in (first, second))
+
+
+def test_buffers_without_places_are_above_one_another_and_planned_ones_at_their_places(index):
+    unplanned, planned = state_of_buffers(index, 0), state_of_buffers(index, len(index.trace.steps) - 1)
+    assert unplanned is not None
+    assert planned is not None
+    assert not unplanned["planned"]
+    assert planned["planned"]
+    ends = [buffer["bottom"] + buffer["bytes"] for buffer in unplanned["buffers"]]
+    assert [buffer["bottom"] for buffer in unplanned["buffers"]] == [0, *ends[:-1]]
+    assert unplanned["scale"]["height"] == ends[-1]
+    assert planned["scale"]["height"] == max(planned["live"]) == planned["live"][planned["peak"]]
+    assert len(planned["moments"]) == len(planned["live"]) == len(planned["runs"])
+    assert [text for _, text in planned["scale"]["ticks"]] == snapshot(["0 B", "2 KiB", "4 KiB"])
+
+
+def test_the_states_before_and_after_a_step_have_one_scale(index):
+    for step in range(1, len(index.trace.steps)):
+        before, after = buffers_of(index, step, "before"), buffers_of(index, step, "after")
+        assert before is not None
+        assert after is not None
+        assert before["scale"] == after["scale"]
+        previous = state_of_buffers(index, step - 1)
+        assert previous is not None
+        assert before["buffers"] == previous["buffers"]
+
+
+def test_a_circuit_has_no_buffers():
+    found = explorer.record(explorer.gallery.load_named("blackboard"))
+    assert buffers_of(TraceIndex(found), 0, "after") is None
+
+
+def test_sentences_and_captions_say_what_each_pass_did(index):
+    frames = film(index)
+    assert [line for frame in frames for line in wrap(frame["sentence"], 100)] == snapshot(
+        [
+            "9 instructions lowered, each a call: 2 cat, 1 exp, 1 sin, 1 mm, 1 relu, 1 add ... (8 in all).",
+            "MakeWeightsConst: 1 weight that is only read becomes a constant.",
+            "OptimizeInserts: 1 concatenation is not computed, as 2 parts are written where the result is: 9",
+            "calls → 8, peak memory 12.1 KiB → 10.1 KiB.",
+            "ShareBuffers: 2 results are written over an input that nothing reads later, 1 copy is not made: 8",
+            "calls → 7, peak memory 10.1 KiB → 6 KiB.",
+            "Peephole: 3 views are replaced by what is viewed.",
+            "HoistDealloc: 2 buffers are freed right after their last use: peak memory 6 KiB → 4 KiB.",
+            "PlanMemory: 3 buffers get a place in one block of 4 KiB, the least possible.",
+            "StackDataParallel: 2 elementwise calls become 1 stack: 7 calls → 6.",
+        ]
+    )
+    assert [line for frame in frames for line in wrap(caption_of(index, frame["step"]), 100)] == snapshot(
+        [
+            "9 instructions lowered",
+            "1 weight that is only read becomes a constant",
+            "1 concatenation is not computed, as 2 parts are written where the result is",
+            "2 results are written over an input that nothing reads later, 1 copy is not made",
+            "3 views are replaced by what is viewed",
+            "2 buffers are freed right after their last use",
+            "3 buffers get a place in one block of 4 KiB, the least possible",
+            "2 elementwise calls become 1 stack",
+        ]
+    )
+
+
+def test_views_are_not_calls(index):
+    for frame in film(index):
+        calls = sum(plate["calls"] for plate in frame.get("plates", ()))
+        assert calls == frame["calls"]
+        note = picture(index, frame["step"], "after", group_by="plates").view["note"]
+        assert f": {calls} calls" in note
+
+
+def test_the_table_of_steps_counts_instructions_buffers_and_bytes(index):
+    assert [line[:58].rstrip() for line in str(index.trace).splitlines()] == snapshot(
+        [
+            "step  path               instructions  buffers  peak bytes",
+            "----------------------------------------------------------",
+            "   0  lower                         9        8      12,416",
+            "   1  MakeWeightsConst              9        8      12,416",
+            "   2  DSE                           9        8      12,416",
+            "   3  OptimizeInserts               8        6      10,368",
+            "   4  OptimizeExtracts              8        6      10,368",
+            "   5  ShareBuffers                  7        3       6,144",
+            "   6  Peephole                      7        3       6,144",
+            "   7  DeleteDeadAllocs              7        3       6,144",
+            "   8  HoistDealloc                  7        3       4,096",
+            "   9  SinkAllocas                   7        3       4,096",
+            "  10  PlanMemory                    7        3       4,096",
+            "  11  StackDataParallel             6        3       4,096",
+        ]
+    )
+
+
+def test_an_instruction_says_what_it_reads_and_writes_and_who_else_uses_that_memory(index):
+    last = len(index.trace.steps) - 1
+    relu = next(node for node, one in index.trace.graph_at(-1).nodes.items() if one.title == "relu")
+    assert section(details(index, last, (relu,)), "Memory")["rows"] == snapshot(
+        [
+            ["reads", "%22: f32[32,16], 2 KiB at byte 0"],
+            ["writes", "%22: f32[32,16], 2 KiB at byte 0"],
+            ["in place", "yes, it overwrites %22"],
+            ["%22 is also used by", "#7 cat, #9 add, #10 sum"],
+            ["%22 shares memory with", "%18, at other times"],
+        ]
+    )
+    first = section(details(index, 0, (relu,)), "Memory")["rows"]
+    assert first == snapshot(
+        [
+            ["reads", "%22: f32[32,16], 2 KiB"],
+            ["writes", "%23: f32[32,16], 2 KiB"],
+            ["in place", "no"],
+            ["%22 is also used by", "#7 cat"],
+            ["%23 is also used by", "#9 add"],
+        ]
+    )
+
+
+def test_a_recording_has_each_state_of_the_memory_once(index):
+    recorded = recording(index, "net", modes=("diff", "before", "after"))
+    states = recorded.get("buffers", [])
+    changed = {step.index for step in index.trace.steps if step.snapshot.memory is not None}
+    assert len(states) < len(changed)
+    for key, view in recorded["pictures"].items():
+        step, mode = key.split("/")
+        own = view.get("recorded_buffers")
+        assert own is not None
+        assert "buffers" not in view
+        shown = "before" if mode == "before" else "after"
+        assert {**states[own["state"]], "scale": own["scale"]} == buffers_of(index, int(step), shown)
+
+
+def test_an_image_shows_the_buffers_and_describes_them(index):
+    drawn = static_svg(picture(index, len(index.trace.steps) - 1, "side"))
+    assert drawn.count("time →") == 2
+    found = buffers_of(index, len(index.trace.steps) - 1, "after")
+    assert found is not None
+    assert found["peak_text"] in drawn
+    for buffer in found["buffers"]:
+        assert buffer["text"] in drawn
+
+
+def test_a_loaded_trace_has_the_same_memory(index, tmp_path):
+    index.trace.save(tmp_path / "net.trace.json")
+    loaded = TraceIndex(explorer.Trace.load(tmp_path / "net.trace.json"))
+    for step in range(len(index.trace.steps)):
+        assert buffers_of(loaded, step, "after") == buffers_of(index, step, "after")
+    assert film(loaded) == film(TraceIndex(index.trace))
