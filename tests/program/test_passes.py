@@ -45,6 +45,13 @@ def test_a_value_that_is_read_later_is_not_overwritten():
     assert torch.equal(run(found, X), -X.exp() + X.exp())
 
 
+def test_a_result_that_was_allocated_before_its_input_is_written_over_it():
+    text = CHAIN.replace("%4 = alloc f32[2,2]\n", "").replace("%2 = alloc", "%4 = alloc f32[2,2]\n%2 = alloc")
+    found = after(program_of(text), "ShareBuffers", "Peephole")
+    assert not found.allocs
+    assert torch.equal(run(found, X), -2 * X.exp())
+
+
 def test_an_input_is_never_overwritten():
     found = after(program_of(CHAIN), "ShareBuffers")
     x = X.clone()

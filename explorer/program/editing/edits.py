@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from explorer.errors import RuleError
-from explorer.program.ir.instructions import Instruction, Weight, with_values
+from explorer.program.ir.instructions import Alloc, Instruction, View, Weight, reads, with_values, writes
 from explorer.program.ir.program import Program
 
 
@@ -21,7 +21,8 @@ class Edit:
     """One change of a program.
 
     `matched` are the numbers of the calls and copies that it is about, the root first. `removed` are taken out,
-    `changed` replaces instructions of the same number in place, `placed` puts instructions in or moves them. `weights`
+    `changed` replaces instructions of the same number in place, `placed` puts instructions in or moves them; an
+    allocation or view that is used before its place moves to its first use. `weights`
     replaces weights of the same number. `offsets` is a new memory plan. `became` are the instructions that do the
     work of those removed. `renamed` maps values to the values that all instructions use instead.
     """
@@ -77,6 +78,7 @@ def edited(program: Program, edits: Sequence[Edit]) -> Program:
     names = _resolved({old: new for edit in edits for old, new in edit.renamed.items()})
     if names:
         instructions = [with_values(one, names) for one in instructions]
+    instructions = _with_definitions_first(instructions)
     weights = {weight.id: weight for edit in edits for weight in edit.weights}
     offsets = next((edit.offsets for edit in reversed(edits) if edit.offsets is not None), {})
     return replace(
@@ -94,4 +96,27 @@ def _resolved(names: Mapping[int, int]) -> dict[int, int]:
         while new in names:
             new = found.get(new, names[new])
         found[old] = new
+    return found
+
+
+def _with_definitions_first(instructions: Sequence[Instruction]) -> list[Instruction]:
+    """The instructions, with each allocation and view that is used before its place moved to its first use."""
+    waiting = {one.id: one for one in instructions if isinstance(one, Alloc | View)}
+    found: list[Instruction] = []
+
+    def define(value: int) -> None:
+        chain: list[Instruction] = []
+        while value in waiting:
+            one = waiting.pop(value)
+            chain.append(one)
+            value = one.source if isinstance(one, View) else one.id
+        found.extend(reversed(chain))
+
+    for one in instructions:
+        if isinstance(one, Alloc | View):
+            define(one.id)
+            continue
+        for value in (*reads(one), *writes(one)):
+            define(value)
+        found.append(one)
     return found

@@ -27,12 +27,17 @@ def optimize_inserts(program: Program, fresh: Iterator[int]) -> Iterator[Edit | 
         places = _places(program, one)
         if places is None:
             continue
-        reasons = [_why_copied(program, value, place, one, taken) for value, place in places]
+        reasons: list[str] = []
+        mine = set(taken)
+        for value, place in places:
+            reasons.append(_why_copied(program, value, place, one, mine))
+            if not reasons[-1]:
+                mine.add(value)
         copied = [reason for reason in reasons if reason]
         if len(copied) > 1 or len(copied) == len(places):
             yield Kept(one.id, "; ".join(copied))
             continue
-        taken |= {value for (value, _), reason in zip(places, reasons, strict=True) if not reason}
+        taken = mine
         yield _insert(program, one, places, reasons, fresh)
 
 
@@ -87,9 +92,7 @@ def _insert(
     """The edit that makes parts views of the result, and copies the others."""
     (out,) = one.outputs
     assert out is not None
-    result = program.allocs[out]
     removed, changed, placed = [one.id], list[Instruction](), list[Placed]()
-    first = program.positions[out]
     for (value, (kind, offset)), reason in zip(places, reasons, strict=True):
         if reason:
             part = View(next(fresh), out, kind, offset, "slice")
@@ -98,8 +101,5 @@ def _insert(
             continue
         changed.append(View(value, out, kind, offset, "insert"))
         removed.append(program.deallocs[value].id)
-        first = min(first, program.positions[value])
-    if first < program.positions[out]:
-        placed.insert(0, Placed(result, program.instructions[first].id))
     became = tuple(found.instruction.id for found in placed if isinstance(found.instruction, Copy))
     return Edit((one.id,), tuple(removed), tuple(changed), tuple(placed), became=became)

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from explorer.program.editing.edits import Edit, Kept, Placed
-from explorer.program.ir.instructions import Alloc, Call, Copy, Dealloc, View, reads
+from explorer.program.editing.edits import Edit, Kept
+from explorer.program.ir.instructions import Call, Copy, Dealloc, View, reads
 from explorer.program.ir.program import Program
 from explorer.program.ir.types import BufferType
 from explorer.program.memory.lives import Lives
@@ -58,11 +58,8 @@ def _without_copy(lives: Lives, one: Copy, position: int) -> Iterator[Edit | Kep
     if reason is not None:
         yield Kept(one.id, reason)
         return
-    target = lives.program.definitions[dest]
     removed = (one.id, lives.dealloc.pop(source))
-    view = _become_view(lives, source, dest, lives.types[source])
-    placed = (Placed(target, source),) if isinstance(target, Alloc) else ()
-    yield Edit((one.id,), removed=removed, changed=(view,), placed=placed)
+    yield Edit((one.id,), removed=removed, changed=(_become_view(lives, source, dest, lives.types[source]),))
 
 
 def _become_view(lives: Lives, buffer: int, of: int, kind: BufferType) -> View:
