@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from explorer.errors import OperatorError
+from explorer.program.ir.instructions import Call, Way
 from explorer.program.lowering.lower import lower
 from explorer.program.running.executor import Executor
 from explorer.tensor import FunctionGraph, TensorType, Variable, call
@@ -95,3 +96,9 @@ program bits
     assert torch.equal(executor(data[:8])[0], data[:8].view(torch.int32))
     with pytest.raises(OperatorError, match="between two of its elements"):
         executor(data[1:])
+
+
+def test_a_loss_is_not_written_into_planned_memory_because_its_kernel_enlarges_it():
+    x, y = (Variable(TensorType(torch.float32, (40, 40)), name=name) for name in "xy")
+    program = lower(FunctionGraph([x, y], [call(aten.mse_loss.default, x, y)]))
+    assert [one.way for one in program.instructions if isinstance(one, Call)] == [Way.COPIED]

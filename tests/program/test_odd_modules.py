@@ -119,6 +119,7 @@ FUNCTIONS = {
     "attention": (lambda p: F.scaled_dot_product_attention(p, p, p, is_causal=True), (P,)),
     "random": (lambda x: (torch.rand_like(x), F.dropout(x, 0.5), torch.bernoulli(x.sigmoid()), torch.randn(3)), (X,)),
     "losses": (lambda x, i: (F.cross_entropy(x, i[:, 0]), F.kl_div(x, x.softmax(1)), F.mse_loss(x, x + 1)), (X, I)),
+    "a loss next to a value": (lambda p: (e := p.exp(), F.mse_loss(p, e) * (e + 1).log().neg())[1], (P,)),
     "structure": (lambda x: {"a": [x + 1, (x * 2,)], "b": 3, "c": None}, (X,)),
 }
 
@@ -143,6 +144,7 @@ QUICK = (
     *("an input", "inputs in another order", "the same result twice", "a constant", "an expanded result"),
     *("empty parts", "0-dimensional", "conjugated", "a transposed input", "parts of an input", "promotion"),
     *("overwritten parts", "written rows", "concatenations of the same parts", "sorted", "random", "structure"),
+    "a loss next to a value",
 )
 """`make fuzz` tests the others."""
 

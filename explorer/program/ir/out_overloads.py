@@ -32,9 +32,12 @@ def computes_in_place(target: OpOverload, device: str) -> bool:
 
     Both have kernels for the device then. PyTorch generates the `out=` overloads that have none: they compute as
     without `out=`, and copy. An operator that has none is composed of others, maybe other ones than its `out=`
-    overload: the average pool of a whole picture is a mean, but only without `out=`.
+    overload: the average pool of a whole picture is a mean, but only without `out=`. Losses enlarge the memory of
+    their result, and use it for the losses of all elements.
     """
     found = out_overload(target)
+    if any(argument.name == "reduction" for argument in target._schema.arguments):
+        return False
     key = {"cpu": "CPU", "cuda": "CUDA"}.get(device, device.upper())
     has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
     return found is not None and has_kernel(found[0].name(), key) and has_kernel(target.name(), key)
