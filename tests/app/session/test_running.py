@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import explorer
-from explorer.app.session.running import LOADED, run_values, values_for_page
+from explorer.app.session.running import LOADED, NO_LAYERS, run_values, values_for_page
 from explorer.backend import TorchCircuit
 from explorer.errors import ShapeError
 from explorer.templates import gallery
@@ -88,3 +88,9 @@ def test_a_page_holds_the_values_of_small_circuits_only(digits: TraceIndex, monk
     assert "a page has no Python" in values_for_page(digits)["note"]
     monkeypatch.setattr("explorer.app.session.running.MAX_PAGE_LAYERS", 100)
     assert "more than 100 layers" in values_for_page(digits)["missing"]
+
+
+@pytest.mark.parametrize("level", ["tensor", "program"])
+def test_a_page_of_operators_or_instructions_has_no_values_of_layers(level):
+    trace = explorer.record(torch.nn.ReLU(), (torch.ones(2, 2),), level=level)
+    assert values_for_page(TraceIndex(trace))["missing"] == NO_LAYERS
