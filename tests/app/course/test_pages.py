@@ -112,7 +112,7 @@ class TestViews:
     def test_each_drawing_is_included_once_and_no_script_ends_early(self, shown: str) -> None:
         for module in ("graph", "bars", "question"):
             code_of_it = (BUNDLES / f"{module}.js").read_text(encoding="utf-8")
-            assert shown.count(code_of_it[2_000:2_400]) == 1
+            assert shown.count(code_of_it[-1_000:-400]) == 1
         assert shown.count("<script") == shown.count("</script>") == 5
         assert "alert(1)</script>" not in shown
 
