@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from typing import Protocol
 
+from explorer.errors import RuleError
 from explorer.program.editing.edits import Edit, Kept, Rule, edited
 from explorer.program.ir.program import Program
 
@@ -57,15 +58,16 @@ class WorkingProgram:
         self._num_edits = 0
 
     def apply(self, name: str, rule: Rule) -> None:
-        """Ask a rule once, and do what it asks for. Raises: what the rule raises; RuleError for contradictions."""
+        """Ask a rule once, and do what it asks for. Raises: RuleError that names a rule which fails."""
         try:
             found = list(rule(self.program, self.fresh))
             edits = [one for one in found if isinstance(one, Edit)]
             if edits:
                 self.program = edited(self.program, edits)
         except Exception as error:
-            self.observer.on_failure(f"{type(error).__name__}: {error}")
-            raise
+            failure = f"the pass {name} failed: {type(error).__name__}: {error}"
+            self.observer.on_failure(failure)
+            raise RuleError(failure) from error
         self._num_edits += len(edits)
         kept = [one for one in found if isinstance(one, Kept)]
         self.observer.on_round(name, edits, kept, self.program)
