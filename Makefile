@@ -45,7 +45,7 @@ js: $(VENV)/.ready-test ## the sources of the views: types, format; are the bund
 pytest: $(VENV)/.ready-test ## the tests and the docstring examples
 	$(BIN)/python -m pytest -n $(WORKERS) --durations=10 $(PYTEST)
 
-fuzz: $(VENV)/.ready-test ## Search for failing examples with new seeds, for MINUTES=10; run the slow cases
+fuzz: $(VENV)/.ready-fuzz ## Search for failing examples with new seeds, for MINUTES=10; run the slow cases
 	bash scripts/fuzz.sh $(BIN)/python $(MINUTES) $(WORKERS)
 
 fix: $(VENV)/.ready-test ## Let ruff fix what it can; format; bundle the views
@@ -82,4 +82,8 @@ $(VENV)/.ready-explore: pyproject.toml scripts/setup.sh
 
 $(VENV)/.ready-test: $(VENV)/.ready-explore tests/browser/package-lock.json widgets/js/package-lock.json
 	@PYTHON="$(PYTHON)" TORCH="$(TORCH)" bash scripts/setup.sh $(VENV) test
+	@touch $@
+
+$(VENV)/.ready-fuzz: $(VENV)/.ready-test
+	@PYTHON="$(PYTHON)" TORCH="$(TORCH)" bash scripts/setup.sh $(VENV) test,fuzz
 	@touch $@

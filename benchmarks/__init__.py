@@ -18,6 +18,20 @@ from benchmarks.forward_times import (
 )
 from benchmarks.growing_graphs import SHAPES as SHAPES
 from benchmarks.peer import PACKAGE as PACKAGE, peer_is_installed as peer_is_installed
+from benchmarks.program_peaks import (
+    ProgramPeak as ProgramPeak,
+    measure_peak as measure_peak,
+    peaks_table as peaks_table,
+    peaks_to_json as peaks_to_json,
+)
+from benchmarks.program_times import (
+    FOLDED_CASES as FOLDED_CASES,
+    UNFOLDED_SIZES as UNFOLDED_SIZES,
+    LoweringTime as LoweringTime,
+    lowering_table as lowering_table,
+    lowering_to_json as lowering_to_json,
+    measure_lowering as measure_lowering,
+)
 from benchmarks.read_counts import (
     OrderedReads as OrderedReads,
     ReadCounts as ReadCounts,

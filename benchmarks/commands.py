@@ -1,6 +1,6 @@
 """The commands of `circuit-explorer bench`: times compared with the peers', and times of the views."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -31,6 +31,7 @@ from explorer.app.commands.console import notes, progress, results, say_note
 from explorer.bench import keep_freed_memory
 from explorer.bench.machine import busy_machine
 from explorer.compiler import record
+from explorer.errors import check_name
 from explorer.templates import gallery
 from explorer.trace import Trace
 
@@ -40,9 +41,13 @@ bench = typer.Typer(
     add_completion=False,
 )
 
+PARTS = ("pictures", "pages", "recording", "dashboard")
+"""What `bench views` measures: pictures in Python, exported pages, what the recorder adds, and the dashboard."""
 RECORDED = {"digits": 15, "mnist": 3}
 """The circuits that are compiled with and without the recorder, and how often."""
 RECORDING_PERCENT = 10.0
+PROGRAM_CIRCUITS = ("digits", "hmm", "kronecker", "mnist")
+"""The circuits whose memory is planned and measured by default; all of the gallery can be."""
 
 JsonOption = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="write all measurements here")]
 
@@ -133,41 +138,56 @@ def bench_views(
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="also in a browser, if Playwright and Chromium are installed")
     ] = True,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="PART", help=f"measure only {' or '.join(PARTS)}; repeat it for several")
+    ] = None,
     json: JsonOption = None,
 ) -> None:
     """Time the views of a trace against their budgets: steps, first picture, pages."""
+    for part in only or ():
+        check_name("part", part, PARTS)
+    parts = set(only or PARTS)
     conditions = Conditions(0, 1, "")
     names = tuple(circuits or VIEW_CASES)
-    measurements = []
+    measurements: list[Measurement] = []
     pages: dict[str, tuple[str, int]] = {}
-    with progress(notes()) as bar:
-        task = bar.add_task("Measuring", total=2 * len(names), note="")
-        with _note_interrupt():
-            for name in names:
-                bar.update(task, note=name)
-                trace = record(load_circuit(name))
-                measurements += measure_views(name, trace)
-                bar.advance(task)
-                page = export_of(name, trace)
-                pages[name] = (page, layers_of(trace))
-                measurements.append(export_size(name, page, EXPORT_BYTES if name == VIEW_CASES[0] else None))
-                if name in RECORDED:
-                    overhead = 100 * b.measure_recording(b.get_case(name), repeats=RECORDED[name])
-                    measurements.append(Measurement(name, "recording adds", overhead, "%", RECORDING_PERCENT))
-                bar.advance(task)
-            if browser and pages:
-                large: dict[str, Trace] = {}
-                if circuits is None:
-                    bar.update(task, note=LARGE_CASE)
-                    large[LARGE_CASE] = record(b.get_case(LARGE_CASE).circuit())
-                for name, trace in large.items():
-                    pages[name] = (large_export(name, trace), layers_of(trace))
-                measurements += measure_pages(pages)
-                measurements += measure_dashboard(large)
+    with progress(notes()) as bar, _note_interrupt():
+        task = bar.add_task("Measuring", total=len(names), note="")
+        for name in names:
+            bar.update(task, note=name)
+            measurements += _measure_circuit(name, parts, pages)
+            bar.advance(task)
+        large: dict[str, Trace] = {}
+        if browser and circuits is None and parts & {"pages", "dashboard"}:
+            bar.update(task, note=LARGE_CASE)
+            large[LARGE_CASE] = record(b.get_case(LARGE_CASE).circuit())
+        if browser and "pages" in parts:
+            for name, trace in large.items():
+                pages[name] = (large_export(name, trace), layers_of(trace))
+            measurements += measure_pages(pages)
+        if browser and "dashboard" in parts:
+            measurements += measure_dashboard(large)
     results().print(view_table(measurements))
     _note_if_busy()
     if json is not None:
         write_json(json, conditions, views_to_json(measurements))
+
+
+def _measure_circuit(name: str, parts: Set[str], pages: dict[str, tuple[str, int]]) -> list[Measurement]:
+    """Measure these parts of a circuit outside a browser, and add its page to `pages`."""
+    found: list[Measurement] = []
+    if parts & {"pictures", "pages"}:
+        trace = record(load_circuit(name))
+        if "pictures" in parts:
+            found += measure_views(name, trace)
+        if "pages" in parts:
+            page = export_of(name, trace)
+            pages[name] = (page, layers_of(trace))
+            found.append(export_size(name, page, EXPORT_BYTES if name == VIEW_CASES[0] else None))
+    if "recording" in parts and name in RECORDED:
+        overhead = 100 * b.measure_recording(b.get_case(name), repeats=RECORDED[name])
+        found.append(Measurement(name, "recording adds", overhead, "%", RECORDING_PERCENT))
+    return found
 
 
 @bench.command("reads")
@@ -187,6 +207,44 @@ def bench_reads(
     results().print(b.reads_table(counts))
     if json is not None:
         write_json(json, _conditions(1, 1), b.reads_to_json(counts))
+
+
+@bench.command("program")
+def bench_program(
+    circuits: Annotated[
+        list[str] | None, typer.Argument(metavar="[CIRCUITS]...", help="digits, hmm, kronecker and mnist by default")
+    ] = None,
+    growth: Annotated[
+        bool, typer.Option("--growth/--no-growth", help="also time lowering and memory passes for 1k to 30k layers")
+    ] = True,
+    json: JsonOption = None,
+) -> None:
+    """Compare the memory that programs are planned for with what they allocate, and time lowering as circuits grow."""
+    conditions = _conditions(1, 1)
+    torch.set_num_threads(1)
+    names = tuple(circuits or PROGRAM_CIRCUITS)
+    peaks: list[b.ProgramPeak] = []
+    times: tuple[b.LoweringTime, ...] = ()
+    num_sizes = len(b.FOLDED_CASES) + len(b.UNFOLDED_SIZES) if growth else 0
+    with progress(notes()) as bar:
+        task = bar.add_task("Measuring", total=len(names) + num_sizes, note="")
+
+        def tell(name: str) -> None:
+            bar.advance(task)
+            bar.update(task, note=name)
+
+        with _note_interrupt():
+            for name in names:
+                tell(name)
+                peaks.append(b.measure_peak(name))
+            if growth:
+                times = b.measure_lowering(on_run=tell)
+    results().print(b.peaks_table(peaks))
+    if times:
+        results().print(b.lowering_table(times))
+    _tell_conditions(conditions)
+    if json is not None:
+        write_json(json, conditions, {"peaks": b.peaks_to_json(peaks), "lowering": b.lowering_to_json(times)})
 
 
 @bench.command("tensor")

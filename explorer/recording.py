@@ -1,10 +1,12 @@
 """`explorer.record`: the trace of compiling a circuit, or of a module at a lower level; loads only what it needs."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from explorer.errors import DataTypeError, check_name
 from explorer.symbolic import Circuit
-from explorer.trace import LEVELS, PROGRAM
+from explorer.trace import LEVELS, PROGRAM, LayerOrigin
 from explorer.trace.ladder import COMPILED
 
 if TYPE_CHECKING:
@@ -34,8 +36,9 @@ def record(subject: Any, *arguments: Any, level: str = "", **options: Any) -> "T
         from explorer.compiler import record as record_circuit
 
         return record_circuit(subject, *arguments, **options)
+    layers: Mapping[int, LayerOrigin] = {}
     if is_circuit:
-        subject, arguments, options = _exported(subject, arguments, **options)
+        subject, arguments, options, layers = _exported(subject, arguments, **options)
     from torch import nn
     from torch.export import ExportedProgram
 
@@ -48,10 +51,10 @@ def record(subject: Any, *arguments: Any, level: str = "", **options: Any) -> "T
     if level == PROGRAM:
         from explorer.program.recording.record import record_program
 
-        return record_program(subject, *arguments, **options)
+        return replace(record_program(subject, *arguments, **options), layers=layers)
     from explorer.tensor.recording.record import record_module
 
-    return record_module(subject, *arguments, **options)
+    return replace(record_module(subject, *arguments, **options), layers=layers)
 
 
 def _exported(
@@ -61,12 +64,12 @@ def _exported(
     compiler: "dict[str, Any] | None" = None,
     batch_size: int = ROWS,
     **options: Any,
-) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-    """A compiled circuit with example inputs, unless the caller has passed some."""
-    from explorer.compiler import TorchCompiler
+) -> tuple[Any, tuple[Any, ...], dict[str, Any], Mapping[int, LayerOrigin]]:
+    """A compiled circuit with example inputs, unless the caller has passed some, and the origins of its layers."""
+    from explorer.compiler import TorchCompiler, compile_with_origins
     from explorer.tensor.torch_io.circuits import example_rows
 
-    compiled = TorchCompiler(**(compiler or {})).compile(circuit)
+    compiled, layers = compile_with_origins(circuit, TorchCompiler(**(compiler or {})))
     if not arguments and "example_inputs" not in options:
         arguments = ((example_rows(compiled, batch_size),),)
-    return compiled, arguments, options
+    return compiled, arguments, options, layers

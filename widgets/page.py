@@ -1,6 +1,7 @@
 """Self-contained HTML of recordings: stepping, selection and details work from `file://`, without network.
 
 `page_html` returns a page with one view; `view_html` and `views_html` embed several views in a page of text.
+The data is gzip in base64: an element with the heads of the recordings, and one for each part (see `parts.py`).
 """
 
 import base64
@@ -9,6 +10,8 @@ import html
 import json
 from collections.abc import Mapping, Sequence
 
+from widgets.encode import to_json
+from widgets.parts import cut
 from widgets.schema import EmbeddedView, Mode, RecordingView
 from widgets.static import BARS, GRAPH, PAGE, QUESTION
 from widgets.theme import CLOSEUPS
@@ -16,27 +19,25 @@ from widgets.theme import CLOSEUPS
 RECORDED_MODES: tuple[Mode, ...] = ("diff", "before", "after")
 """The modes recorded for a page; it composes side by side itself."""
 
-PACK_FROM_BYTES = 200_000
-"""Larger recordings are stored as gzip in base64, about a tenth of the size."""
-
 # The page may run its own script and style; the browser refuses every request.
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 
 START = """
-const store = document.getElementById("recording");
 const el = document.getElementById("view");
 try {
-  const recording = await readRecording(store.textContent, store.dataset.packed === "true");
+  const { recordings: [recording] } = await openPage(document);
+  const { hash, search } = location;
+  const place = linkedPlace(recording, { hash, search, closeups });
+  await recording.load(place.step);
   let leaps = false;
   const keep = (hash, adds) => {
     const change = adds && !leaps ? "pushState" : "replaceState";
     try { history[change](null, "", hash); } catch { /* forbidden by some hosts */ }
   };
-  const { hash, search } = location;
-  const model = recordingModel(recording, { hash, search, closeups, keep, height: "calc(100vh - 3.6rem)" });
+  const model = recordingModel(recording, { search, start: place, keep, height: "calc(100vh - 3.6rem)" });
   addEventListener("popstate", () => {
     leaps = true;
-    follow(model, recordingModel(recording, { hash: location.hash, search, closeups }));
+    follow(model, linkedPlace(recording, { hash: location.hash, search, closeups }));
     leaps = false;
   });
   const problem = problemOf(recording, hash, closeups);
@@ -48,17 +49,18 @@ try {
 """
 
 START_VIEWS = """
-const store = document.getElementById("recording");
 const models = [];
 globalThis.circuitExplorer = { ...globalThis.circuitExplorer, models };
-const { views, recordings } = await readRecording(store.textContent, store.dataset.packed === "true");
-for (const el of document.querySelectorAll("[data-view]")) {
+const { views, recordings } = await openPage(document);
+const show = async (el) => {
   try {
-    models.push(showEmbedded(el, views[Number(el.dataset.view)], recordings, circuitExplorer.drawings));
+    return await showEmbedded(el, views[Number(el.dataset.view)], recordings, circuitExplorer.drawings);
   } catch (error) {
     el.append(`Cannot show this view: ${error instanceof Error ? error.message : error}`);
+    return null;
   }
-}
+};
+models.push(...await Promise.all([...document.querySelectorAll("[data-view]")].map(show)));
 """
 
 STYLE = """
@@ -93,7 +95,7 @@ def page_html(recording: RecordingView) -> str:
 <div id="view"></div>
 </main>
 <noscript><p>The pictures require JavaScript. The steps:</p><ol>{steps}</ol></noscript>
-{_store_html(recording)}
+{_stores_html([], [recording])}
 {_module_html(module)}
 </body>
 </html>
@@ -123,19 +125,21 @@ def views_html(views: Sequence[EmbeddedView], recordings: Sequence[RecordingView
     ]
     start = f"{PAGE.read_text(encoding='utf-8')}\n{START_VIEWS}"
     kept = [{name: value for name, value in view.items() if name != "tables"} for view in views]
-    store = _store_html({"views": kept, "recordings": list(recordings)})
-    return "\n".join([store, *map(_module_html, [*modules, start])])
+    return "\n".join([_stores_html(kept, recordings), *map(_module_html, [*modules, start])])
 
 
-def _store_html(data: object) -> str:
-    """Return data for `readRecording`; large data is compressed."""
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-    packed = len(text.encode()) > PACK_FROM_BYTES
-    if packed:
-        store = base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
-    else:
-        store = text.replace("<", "\\u003c")
-    return f'<script type="application/json" id="recording" data-packed="{str(packed).lower()}">{store}</script>'
+def _stores_html(views: Sequence[object], recordings: Sequence[RecordingView]) -> str:
+    """Return the elements that `openPage` reads."""
+    cuts = [cut(recording) for recording in recordings]
+    stores = [_store_html("recording", {"views": views, "recordings": [head for head, _ in cuts]})]
+    for number, (_, parts) in enumerate(cuts):
+        stores += [_store_html(f"part-{number}-{at}", part) for at, part in enumerate(parts)]
+    return "\n".join(stores)
+
+
+def _store_html(name: str, data: object) -> str:
+    packed = base64.b64encode(gzip.compress(to_json(data).encode(), mtime=0)).decode()
+    return f'<script type="text/plain" id="{name}">{packed}</script>'
 
 
 def _module_html(code: str) -> str:

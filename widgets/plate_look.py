@@ -96,6 +96,15 @@ class LinkLook(TypedDict):
     dash: list[float]
 
 
+class TagLook(TypedDict):
+    """The size of the name of a match on plates and in a graph; at the latter its height, and its width as a sign."""
+
+    size: float
+    drawn: float
+    height: float
+    sign: float
+
+
 class PlateLook(TypedDict):
     """How plates look."""
 
@@ -118,8 +127,9 @@ class PlateLook(TypedDict):
     """Width of the ground around words."""
     tint: float
     """Opacity of the inside of an outline."""
-    tag: float
-    """Size of the name of a match."""
+    tag: TagLook
+    ascent: float
+    """The part of a text above its baseline."""
 
 
 PLATES: PlateLook = json.loads(FILE.read_text(encoding="utf-8"))["plates"]

@@ -77,7 +77,12 @@ class TorchCircuit(EvaluatedCircuit):
 
     def leaf_values(self) -> dict[TensorParameter, Tensor]:
         """The present value of every parameter leaf, as a view without gradient."""
-        return {leaf: self.tensors[tensor].detach()[row] for leaf, (tensor, row) in self._slots.items()}
+        return {leaf: self.leaf_value(leaf) for leaf in self._slots}
+
+    def leaf_value(self, leaf: TensorParameter) -> Tensor:
+        """The present value of a parameter leaf, as a view without gradient."""
+        tensor, row = self._slots[leaf]
+        return self.tensors[tensor].detach()[row]
 
     @torch.no_grad()
     def load_leaf_state(self, state: Mapping[str, Tensor]) -> None:

@@ -18,6 +18,13 @@ from explorer.graph import Graph
 LayerValues = Mapping[int, Mapping[str, Tensor]]
 """For each layer the tensors by name that its `forward` receives."""
 
+LayerCall = Callable[[TorchLayer, Semiring, Tensor, Mapping[str, Tensor]], Tensor]
+"""How a layer is called: with what its `forward` receives."""
+
+
+def _forward(layer: TorchLayer, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
+    return layer.forward(semiring, x, parameters)
+
 
 class EvaluatedCircuit(nn.Module, ABC):
     """Maps x (B, D) to (B, outputs, classes); a subclass supplies the evaluated parameters of the layers."""
@@ -27,6 +34,7 @@ class EvaluatedCircuit(nn.Module, ABC):
         self.graph = graph
         self.semiring = semiring
         self._plan = plan
+        self.call_layer: LayerCall = _forward
         for name, tensors in (("index", plan.indices), ("columns", plan.columns)):
             for position, tensor in enumerate(tensors):
                 self.register_buffer(f"{name}_{position}", tensor, persistent=False)
@@ -65,7 +73,7 @@ class EvaluatedCircuit(nn.Module, ABC):
         batch, parameters = self._check_input(x), self._layer_values()
         values: dict[int, Tensor] = {}
         for planned in self._plan.layers:
-            value = self._activation(planned, batch, values, parameters)
+            value = self.evaluate_layer(planned, batch, values, parameters)
             values[planned.node] = value.clone() if planned.may_alias and planned.is_output else value
             for freed in planned.frees:
                 del values[freed]
@@ -77,7 +85,7 @@ class EvaluatedCircuit(nn.Module, ABC):
         batch, parameters = self._check_input(x), self._layer_values()
         values: dict[int, Tensor] = {}
         for planned in self._plan.layers:
-            value = values[planned.node] = self._activation(planned, batch, values, parameters)
+            value = values[planned.node] = self.evaluate_layer(planned, batch, values, parameters)
             yield planned.node, value.clone() if planned.may_alias else value
 
     def evaluate(self, x: Tensor | None = None) -> tuple[Tensor, dict[int, Tensor]]:
@@ -116,10 +124,12 @@ class EvaluatedCircuit(nn.Module, ABC):
             result = result.contiguous()
         return result.squeeze(1).transpose(0, 1)
 
-    def _activation(
+    def evaluate_layer(
         self, planned: PlannedLayer, x: Tensor, values: Mapping[int, Tensor], parameters: LayerValues
     ) -> Tensor:
-        return planned.layer.forward(self.semiring, self._inputs(planned, x, values), parameters[planned.node])
+        """The activation (F, B, O) of a layer: it reads the values of others, and is called."""
+        inputs = self._inputs(planned, x, values)
+        return self.call_layer(planned.layer, self.semiring, inputs, parameters[planned.node])
 
     def _inputs(self, planned: PlannedLayer, x: Tensor, values: Mapping[int, Tensor]) -> Tensor:
         if planned.read is not None:

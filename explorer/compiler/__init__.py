@@ -7,6 +7,7 @@ from explorer.compiler.compiler import (
     get_strategy as get_strategy,
 )
 from explorer.compiler.record import (
+    compile_with_origins as compile_with_origins,
     options_of as options_of,
     record as record,
     record_with as record_with,

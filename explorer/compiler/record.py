@@ -11,7 +11,7 @@ from explorer.optimize import preset_rules
 from explorer.options import CompilerOptions
 from explorer.rewrite import GraphOptPattern, match_pattern, match_pattern_graph
 from explorer.symbolic import Circuit, circuit_from_json
-from explorer.trace import Check, Listener, Recorder, Refusal, RuleDescription, Trace
+from explorer.trace import Check, LayerOrigin, Listener, Recorder, Refusal, RuleDescription, Trace
 
 
 def record(circuit: Circuit, compiler: TorchCompiler | None = None, **compiler_options: Any) -> Trace:
@@ -31,6 +31,16 @@ def record(circuit: Circuit, compiler: TorchCompiler | None = None, **compiler_o
         return record_with(compiler, recorder, circuit)
     finally:
         compiler.listeners = before
+
+
+def compile_with_origins(circuit: Circuit, compiler: TorchCompiler) -> tuple[Any, Mapping[int, LayerOrigin]]:
+    """The compiled circuit, and what each of its layers was made from. Raises what the compiler raises."""
+    try:
+        trace = record(circuit, compiler)
+    except CircuitError as error:
+        error.trace = None  # the caller records another level
+        raise
+    return trace.compiled, trace.layer_origins()
 
 
 def record_with(compiler: TorchCompiler, recorder: Recorder, circuit: Circuit) -> Trace:

@@ -26,6 +26,7 @@ from explorer.trace.events import (
     Listener as Listener,
     MatchFound as MatchFound,
     MatchLost as MatchLost,
+    Noted as Noted,
     ReadOrdered as ReadOrdered,
     Rewritten as Rewritten,
     RuleDescription as RuleDescription,
@@ -37,9 +38,20 @@ from explorer.trace.events import (
 )
 from explorer.trace.file_format import TRACE_FORMAT as TRACE_FORMAT
 from explorer.trace.ladder import LEVELS as LEVELS, Level as Level
+from explorer.trace.layers import (
+    LAYER as LAYER,
+    LayerOrigin as LayerOrigin,
+    LayerParts as LayerParts,
+    ids_text as ids_text,
+    layer_of_path as layer_of_path,
+    paths_of as paths_of,
+    title_of_path as title_of_path,
+)
 from explorer.trace.memory import (
+    SHARING_WORDS as SHARING_WORDS,
     BufferRecord as BufferRecord,
     MemoryRecord as MemoryRecord,
+    PairReason as PairReason,
     SharingAnswer as SharingAnswer,
 )
 from explorer.trace.passes import tries as tries

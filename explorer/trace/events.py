@@ -191,6 +191,13 @@ class LimitReached:
 
 
 @dataclass(frozen=True, slots=True)
+class Noted:
+    """A sentence about a step that the other events do not tell."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class StepEnded:
     """A step ended."""
 
@@ -217,6 +224,7 @@ Event = (
     | Folded
     | ReadOrdered
     | LimitReached
+    | Noted
     | StepEnded
     | StepFailed
 )

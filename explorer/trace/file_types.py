@@ -162,7 +162,8 @@ LIFETIME = {"start": COUNT, "end": COUNT, "bytes": COUNT, "offset": _maybe(COUNT
 BUFFER = _record({"id": ID, "type": TEXT, **LIFETIME, "users": IDS, "accesses": TEXTS})
 LISTING = _list_of(_row(ID, TEXT))
 SIZES = {"lower_bound_bytes": COUNT, "size_bytes": COUNT}
-MEMORY = _record({"order": IDS, "buffers": _list_of(BUFFER), **SIZES, "listing": LISTING})
+MORE = {"reasons": _list_of(_row(ID, ID, TEXT)), "parts": _list_of(_row(COUNT, TEXT))}
+MEMORY = _record({"order": IDS, "buffers": _list_of(BUFFER), **SIZES, "listing": LISTING}, MORE)
 STEP = _record(
     {
         "removed": IDS,
@@ -184,6 +185,7 @@ STEP = _record(
     },
     {
         "memory": MEMORY,
+        "notes": TEXTS,
         "reads": _list_of(_row(_maybe(ID), TEXT, TEXT, COUNT, COUNT, TEXT)),
         "stages": _list_of(_row(TEXT, _maybe(COUNT), SIZE)),
         "part": SIZE,
@@ -197,7 +199,7 @@ RULE = _record(
 )
 TIMES = _record({"steps": NUMBERS, "rewrites": _list_of(NUMBERS), "folds": _list_of(NUMBERS)})
 LAYERS = _list_of(_record({"id": COUNT}, {"name": _maybe(TEXT)}))
-OTHERS = {"tried": _list_of(TEXTS), "times": _maybe(TIMES)}
+OTHERS = {"layers": _list_of(_row(ID, TEXT, TEXT, SIZE, IDS)), "tried": _list_of(TEXTS), "times": _maybe(TIMES)}
 
 
 def _trace(config: Test, circuit: Test) -> Test:

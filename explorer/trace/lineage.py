@@ -34,7 +34,7 @@ class Lineages:
             first,
             last,
             self.origins,
-            tuple(sorted(self._symbolic(node))),
+            self.symbolic_of(node),
             tuple(self._created_by.get(node, ())),
             tuple(self._consumed_by.get(node, ())),
             changes,
@@ -47,8 +47,8 @@ class Lineages:
             raise UnknownNameError(f"there was never a node {node} in this trace")
         return self._lifetimes[node]
 
-    def _symbolic(self, node: int) -> set[int]:
-        """The first nodes that it was made from; each node is visited once, because rules may undo each other."""
+    def symbolic_of(self, node: int) -> tuple[int, ...]:
+        """The first nodes that a node was made from. Each is visited once, because rules may undo each other."""
         found: set[int] = set()
         waiting, seen = [node], {node}
         while waiting:
@@ -59,7 +59,7 @@ class Lineages:
             before = [one for one in dict.fromkeys(b for origin in origins for b in origin.before) if one not in seen]
             waiting.extend(before)
             seen.update(before)
-        return found
+        return tuple(sorted(found))
 
     def _ends(self, node: int) -> tuple[tuple[Slot, ...], tuple[Slot, ...]]:
         """Where its value is in the end, and what it is part of where its value is lost, each once and in order.

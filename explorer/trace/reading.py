@@ -13,6 +13,7 @@ from explorer.trace.events import Folded, LimitReached, MatchFound, MatchLost, R
 from explorer.trace.file_format import TRACE_FORMAT, VERSION
 from explorer.trace.file_types import check_types
 from explorer.trace.ladder import level_of
+from explorer.trace.layers import LayerOrigin
 from explorer.trace.loaded import LoadedSnapshot
 from explorer.trace.memory import MemoryRecord
 from explorer.trace.paths import Stage, StepPath, parse_path
@@ -61,7 +62,9 @@ def _read(data: Mapping[str, Any]) -> Trace:
         checker.check_after(step, change)
         steps.append(step)
     check_last(steps, reads)
-    return Trace(None, data["circuit"], options, rules, tuple(steps))
+    origins = (LayerOrigin.from_json(row) for row in data.get("layers", ()))
+    layers = {origin.layer: origin for origin in origins}
+    return Trace(None, data["circuit"], options, rules, tuple(steps), layers=layers)
 
 
 def _read_change(row: Mapping[str, Any], records: Sequence[NodeRecord]) -> GraphChange:
@@ -111,6 +114,7 @@ def _read_step(
         error=row["error"],
         rules=tried,
         reads=tuple(ReadOrdered(*x) for x in row.get("reads", ())),
+        notes=tuple(row.get("notes", ())),
     )
 
 

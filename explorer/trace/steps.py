@@ -12,6 +12,7 @@ from explorer.trace.events import (
     LimitReached,
     MatchFound,
     MatchLost,
+    Noted,
     ReadOrdered,
     Rewritten,
     RuleDescription,
@@ -64,6 +65,7 @@ class Step:
     error: str | None = None
     rules: tuple[str, ...] = ()
     reads: tuple[ReadOrdered, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def path(self) -> str:
@@ -197,6 +199,8 @@ class Recorder:
             case LimitReached():
                 if self.steps:
                     self.steps[-1] = replace(self.steps[-1], limits=(*self.steps[-1].limits, event))
+            case Noted():
+                self.steps[-1] = replace(self.steps[-1], notes=(*self.steps[-1].notes, event.text))
             case RunStarted():
                 self.subject, self.options, self.rules = event.subject, event.options, event.rules
                 self.steps = []

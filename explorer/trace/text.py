@@ -7,7 +7,7 @@ from explorer.trace.steps import Step
 
 
 def steps_text(steps: Sequence[Step], level: Level) -> str:
-    """One row per step: number, path, calls and layers afterwards, time, what happened; then limits and errors.
+    """One row per step: number, path, calls and layers afterwards, time, what happened; then notes, limits and errors.
 
     The words are those of the page: a folded layer is one call for several layers. A program has instructions, buffers
     and peak memory instead.
@@ -18,6 +18,7 @@ def steps_text(steps: Sequence[Step], level: Level) -> str:
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
     lines = [_line(row, widths) for row in rows]
     lines.insert(1, "-" * max(len(line) for line in lines))
+    lines += [note for step in steps for note in step.notes]
     lines += [f"! {limit.message}" for step in steps for limit in step.limits]
     return "\n".join(lines)
 

@@ -1,7 +1,7 @@
 """The trace of a compilation: its steps and its questions."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -27,6 +27,7 @@ from explorer.trace.events import RuleDescription
 from explorer.trace.folds import Folds
 from explorer.trace.graphviz_export import graphviz_of
 from explorer.trace.ladder import Level, level_of
+from explorer.trace.layers import LayerOrigin, LayerParts, parts_of_layer, paths_of_number
 from explorer.trace.lineage import Lineages
 from explorer.trace.memory import SharingAnswer
 from explorer.trace.missed_folds import missed_folds
@@ -84,6 +85,8 @@ class Trace:
     source: Callable[[Any], tuple[Any, ...]] | None = None
     """Runs the program that was imported, before the first step; None if nothing was imported."""
     searcher: Searcher | None = None
+    layers: Mapping[int, LayerOrigin] = field(default_factory=dict[int, LayerOrigin])
+    """At the levels below a compiled circuit: its layers, by id."""
 
     @cached_property
     def level(self) -> Level:
@@ -188,6 +191,31 @@ class Trace:
     def lineage(self, node: int) -> Lineage:
         """The origin of a node and what became of it. Raises: UnknownNameError."""
         return self._lineages.of(node)
+
+    def layer_origins(self) -> Mapping[int, LayerOrigin]:
+        """The layers at the end, by id, each with what it was made from: `layers` of a trace of a level below."""
+        return {
+            node: LayerOrigin(node, record.title, record.kind, record.num_folds, self._lineages.symbolic_of(node))
+            for node, record in self.graph_at(-1).nodes.items()
+        }
+
+    def parts_of_layer(self, layer: int | str, step: "int | str | Step" = -1) -> LayerParts:
+        """What came of a layer: its operators or instructions after a step, and the buffers that these write.
+
+        `layer` is an id in the symbolic or the compiled circuit, or the path of a module, with all inside.
+        Raises: UnknownNameError if nothing comes from it: only levels below the compiled circuit have such parts.
+        """
+        found = self.step(step)
+        return parts_of_layer(layer, self.graph_at(found), found.snapshot.memory, self.layers)
+
+    def layers_of(self, number: int, step: "int | str | Step" = -1) -> tuple[str, ...]:
+        """The modules that a node comes from, or a buffer by the nodes that write it: `layer.12` is layer 12.
+
+        None for what evaluates parameters, before all layers. `trace.layers` says of layer 12 which symbolic layers it
+        was made from. Raises: UnknownNameError.
+        """
+        found = self.step(step)
+        return paths_of_number(number, self.graph_at(found), found.snapshot.memory)
 
     def fold_groups(self, level: int | None = None) -> Answers[FoldGroup]:
         """The folded groups of all levels or of one, with keys and (F, H, 2) index tables."""

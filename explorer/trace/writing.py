@@ -55,6 +55,8 @@ def trace_to_json(trace: Trace, times: bool = True) -> dict[str, Any]:
         "nodes": nodes.rows,
         "parameters": forms.rows,
     }
+    if trace.layers:
+        data["layers"] = [origin.to_json() for origin in trace.layers.values()]
     if tried.rows:
         data["tried"] = tried.rows
     if times:
@@ -137,6 +139,7 @@ def _step_row(step: Step, reads: Mapping[int, Any]) -> dict[str, Any]:
         "limits": [[x.what, x.limit, x.message] for x in step.limits],
         "error": step.error,
         **_reads_row(step),
+        **({"notes": list(step.notes)} if step.notes else {}),
     }
 
 

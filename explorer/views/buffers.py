@@ -3,14 +3,17 @@
 from collections.abc import Mapping, Sequence
 
 from explorer.graph import Graph
-from explorer.trace import BufferRecord, MemoryRecord, NodeRecord
+from explorer.trace import SHARING_WORDS, BufferRecord, MemoryRecord, NodeRecord
 from explorer.views.box import ShownMode
 from explorer.views.index import TraceIndex, cached
+from explorer.views.layer_spans import layer_spans, layer_words
 from explorer.views.words import bytes_text, list_text, plural
 from widgets.schema import BuffersView, BufferView, ByteScaleView, ListedView, SectionView
 
 MAX_TICKS = 3
 """Maximum number of ticks of an axis of bytes above zero."""
+PARTS = {"parameters": "parameters", "forward": "forward pass", "backward": "backward pass"}
+"""The names of the parts of a program."""
 
 
 def buffers_of(index: TraceIndex, step: int, shown: ShownMode) -> BuffersView | None:
@@ -30,7 +33,7 @@ def state_of_buffers(index: TraceIndex, step: int) -> BuffersView | None:
     live = list(memory.live_bytes)
     most = max(live, default=0)
     return {
-        "buffers": _bars(memory, index.trace.steps[step].snapshot.graph, names),
+        "buffers": _bars(index, memory, index.trace.steps[step].snapshot.graph, names),
         "moments": [names[node] for node in memory.order],
         "runs": list(memory.order),
         "scale": _scale(height_of(memory)),
@@ -38,8 +41,12 @@ def state_of_buffers(index: TraceIndex, step: int) -> BuffersView | None:
         "peak": live.index(most) if live else 0,
         "planned": memory.is_planned,
         "text": memory_text(memory),
+        "parts": [(moment, PARTS[name]) for moment, name in memory.parts],
         "peak_text": f"peak {bytes_text(most)}",
+        "layers": layer_spans(index, step, memory),
         "listing": listing_of(memory),
+        "reasons": [(reason.one, reason.other, reason.why) for reason in memory.call_reasons()],
+        "sharing_words": SHARING_WORDS,
     }
 
 
@@ -90,11 +97,12 @@ def memory_text(memory: MemoryRecord) -> str:
         total = sum(buffer.size_bytes for buffer in memory.buffers)
         each = f"{buffers} of {bytes_text(total)} in all, each with memory of its own"
         return f"{each}; at most {bytes_text(bound)} are alive at once."
+    kept = memory.kept_bytes
+    waiting = f" The forward pass leaves {bytes_text(kept)} to the backward pass." if kept else ""
     if memory.size_bytes == bound:
-        return f"{buffers} in {bytes_text(memory.size_bytes)}, the least possible: so much is alive at once."
-    return (
-        f"{buffers} in {bytes_text(memory.size_bytes)}; {bytes_text(bound)} are alive at once, so no plan needs less."
-    )
+        return f"{buffers} in {bytes_text(memory.size_bytes)}, the least possible: so much is alive at once.{waiting}"
+    least = f"{bytes_text(bound)} are alive at once, so no plan needs less."
+    return f"{buffers} in {bytes_text(memory.size_bytes)}; {least}{waiting}"
 
 
 def memory_section(index: TraceIndex, step: int, node: int) -> SectionView:
@@ -104,7 +112,7 @@ def memory_section(index: TraceIndex, step: int, node: int) -> SectionView:
     rows: list[list[str]] = []
     if memory is not None and used:
         names = names_at(index, step)
-        access = {buffer.id: buffer.accesses[buffer.users.index(node)] for buffer in used}
+        access = memory.accesses[node]
         for heading, sign in (("reads", "r"), ("writes", "w")):
             texts = [_place_text(buffer) for buffer in used if sign in access[buffer.id]]
             rows += [[heading, *texts]] if texts else []
@@ -124,7 +132,9 @@ def _place_text(buffer: BufferRecord) -> str:
     return f"%{buffer.id}: {buffer.type}, {bytes_text(buffer.size_bytes)}{place}"
 
 
-def _bars(memory: MemoryRecord, graph: Graph[NodeRecord], names: Mapping[int, str]) -> list[BufferView]:
+def _bars(
+    index: TraceIndex, memory: MemoryRecord, graph: Graph[NodeRecord], names: Mapping[int, str]
+) -> list[BufferView]:
     """Return a bar for each buffer; those without a place lie above one another in the order of their allocation."""
     found: list[BufferView] = []
     stacked = 0
@@ -141,16 +151,17 @@ def _bars(memory: MemoryRecord, graph: Graph[NodeRecord], names: Mapping[int, st
                 "bytes": buffer.size_bytes,
                 "kind": writer.kind if writer is not None else "operator",
                 "label": f"%{buffer.id} {buffer.type}",
-                "text": _buffer_text(buffer, memory.order, names),
+                "text": _buffer_text(buffer, memory.order, names, "" if writer is None else layer_words(index, writer)),
                 "users": list(buffer.users),
             }
         )
     return found
 
 
-def _buffer_text(buffer: BufferRecord, order: Sequence[int], names: Mapping[int, str]) -> str:
+def _buffer_text(buffer: BufferRecord, order: Sequence[int], names: Mapping[int, str], layer: str) -> str:
     if not buffer.users:
         return f"{_place_text(buffer)}; nothing uses it"
     last = buffer.end - 1
     until = names[order[last]] if last < len(order) else "the end"
-    return f"{_place_text(buffer)}; written by {names[buffer.users[0]]}, alive until {until}"
+    writer = f"{names[buffer.users[0]]}{f' of {layer}' if layer else ''}"
+    return f"{_place_text(buffer)}; written by {writer}, alive until {until}"

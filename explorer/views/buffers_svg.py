@@ -19,7 +19,7 @@ MIN_LABEL_HEIGHT, CHARACTER = 14.0, 6.6
 
 def buffers_height(shown: Sequence[BuffersView]) -> float:
     """Return the height of some drawings next to one another."""
-    return HEIGHT + PEAK + 2 * WORDS if shown else 0.0
+    return HEIGHT + PEAK + 3 * WORDS if shown else 0.0
 
 
 def buffers_svg(shown: Sequence[BuffersView], left: float, top: float, width: float) -> list[str]:
@@ -52,6 +52,7 @@ def _drawing(shown: BuffersView, left: float, top: float, width: float) -> list[
             buffer["bytes"] * per_byte,
         )
         found += [path(rectangle(rect), fill=_role_of(buffer), stroke="panel", width=0.75), *_label(buffer, rect)]
+    found += _parts(shown, x, y, per_moment)
     if not shown["live"]:
         return found
     steps = [
@@ -64,6 +65,18 @@ def _drawing(shown: BuffersView, left: float, top: float, width: float) -> list[
     found.append(_text(peak + (4 if anchor == "end" else -4), y - 8, words, anchor))
     found += [_text(x, bottom + 14, shown["moments"][0]), _text(x + across / 2, bottom + 14, "time →", "middle")]
     return [*found, _text(x + across, bottom + 14, shown["moments"][-1], "end")]
+
+
+def _parts(shown: BuffersView, x: float, y: float, per_moment: float) -> list[str]:
+    """Return a line where each part of the program begins, and its name if there is room for it."""
+    found: list[str] = []
+    begins = [*(at for at, _ in shown["parts"]), len(shown["moments"])]
+    for (at, name), end in zip(shown["parts"], begins[1:], strict=True):
+        left, bottom = x + at * per_moment, y + HEIGHT
+        found.append(path(f"M{left:.1f} {y:.1f}V{bottom + 2 * WORDS:.1f}", stroke="accent", width=2))
+        if (end - at) * per_moment >= len(name) * CHARACTER:
+            found.append(_text(left + 5, bottom + WORDS + 12, name))
+    return found
 
 
 def _role_of(buffer: BufferView) -> str:

@@ -66,7 +66,7 @@ def _same_layers(index: TraceIndex, other: TraceIndex) -> bool:
         form = (int(here.key[node]), int(there.key[node]))
         if form not in forms:
             mine, theirs = index.record(one), other.record(two)
-            if (mine.type, mine.config) != (theirs.type, theirs.config):
+            if mine.type != theirs.type or repr(mine.config) != repr(theirs.config):  # as text, NaN equals itself
                 return False
             forms.add(form)
     return True
@@ -120,7 +120,8 @@ def _by_lineage(index: TraceIndex, step: int, ids: Sequence[int], other: TraceIn
         holders = dict.fromkeys(holder for symbolic in origin.symbolic for holder in there.get(symbolic, ()))
         exact = [holder for holder in holders if origins[holder] == origin]
         found.update(dict.fromkeys(exact or holders))
-    origin_text = f"{'symbolic layer' if len(wanted) == 1 else 'symbolic layers'} {list_text(sorted(wanted), 6)}"
+    noun = "symbolic layer" if index.trace.level.has_circuit else index.trace.level.noun
+    origin_text = f"{noun}{'' if len(wanted) == 1 else 's'} {list_text(sorted(wanted), 6)}"
     if not wanted:
         return Counterparts((), "no counterpart: these layers do not exist at this step")
     if not found:
@@ -203,9 +204,14 @@ def compare_table(
         if name in here and name in there:
             rows.append([title, text(here[name]), text(there[name]), _change(here[name], there[name], text)])
     mine, theirs = _counts(index), _counts(other)
-    for title in mine:
+    has_circuit = index.trace.level.has_circuit or other.trace.level.has_circuit
+    for title in mine if has_circuit else [one for one in mine if one not in _ONLY_OF_CIRCUITS]:
         rows.append([title, *(f"{n:,}" for n in (mine[title], theirs[title])), _change(mine[title], theirs[title])])
     return {"columns": ["at the end", *names, "change"], "rows": rows}
+
+
+_ONLY_OF_CIRCUITS = ("rounds of optimization", "matches that lost a conflict", "folded groups")
+"""Counts that are zero at the levels below the compiled circuit."""
 
 
 def _change(before: int, after: int, text: Callable[[float], str] = lambda value: f"{value:,.0f}") -> str:
@@ -239,7 +245,7 @@ def first_difference_of_traces(index: TraceIndex, other: TraceIndex) -> TraceDif
     """Return the first step in which two traces differ, and how; None if they do not differ."""
     here, there = index.trace.steps, other.trace.steps
     if not same_circuit(index, other):
-        mine, theirs = (plural(len(steps[0].snapshot.graph)) for steps in (here, there))
+        mine, theirs = (plural(len(one.trace.steps[0].snapshot.graph), one.trace.level.noun) for one in (index, other))
         return TraceDifference(0, 0, f"The circuits differ: {mine} here, {theirs} there.")
     for one, two in zip(here, there, strict=False):
         if one.at != two.at:

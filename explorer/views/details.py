@@ -14,6 +14,7 @@ from explorer.views.changes import match_roles
 from explorer.views.closeup import closeup
 from explorer.views.index import TraceIndex, owner
 from explorer.views.lanes import where_text
+from explorer.views.layer_spans import layer_section
 from explorer.views.names import names_of
 from explorer.views.states import State
 from explorer.views.words import bytes_text, list_text, plural, time_text
@@ -51,6 +52,7 @@ def details(
     sections = [
         *_rule_cards(index, at, ids),
         _node_section(state, ids, record, [name for name in names_of(index, ids) if name]),
+        layer_section(index, at if state is states[0] else max(at - 1, 0), record),
         memory_section(index, at if state is states[0] else max(at - 1, 0), node),
         *(_parameter_section(name, parameter) for name, parameter in record.parameters.items()),
         _match_section(index, at, ids),

@@ -6,6 +6,7 @@ from xml.sax.saxutils import escape
 from explorer.views.lines import Place, Point, Spot, arrow_head, curve, direct, label_of, spots_by_id
 from explorer.views.looks import badge_colours, box_look, css, dashes, letters_of, line_look, pill_of, signs_of
 from explorer.views.tables import edge_text
+from widgets.plate_look import PLATES
 from widgets.schema import EdgeView, HullView, NodeView, PictureView
 from widgets.theme import HULLS, KINDS
 
@@ -15,7 +16,7 @@ ROUND, ANGULAR = ("input", "leaf"), ("matmul", "view", "operator")
 SIGN_STEP, BADGE_STEP, MAX_BADGES = 18.0, 19.0, 4
 NARROW, BOLD = 0.62, 0.62
 """Width of a character, in parts of the size of the font."""
-TAG = 11.0
+TAG = PLATES["tag"]["drawn"]
 """Size of the name of a match."""
 
 STYLE = """.x-graph text,.x-view text.x-tag{dominant-baseline:central}

@@ -88,7 +88,9 @@ class TraceIndex:
 
     def is_called(self, node: Any) -> bool:
         """Return whether PyTorch calls a node: each layer, but no input or parameter, nor a view of a program."""
-        return self.trace.level.has_circuit or not (node.kind in ("input", "leaf") or node.type.startswith(VIEW))
+        if self.trace.level.has_circuit:
+            return True
+        return not (node.type == "Input" or node.kind == "leaf" or node.type.startswith(VIEW))
 
     # ------------------------------------------------------------------ states
 

@@ -27,11 +27,9 @@ def recording(
     group_by: GroupBy = "plates",
     checks: Mapping[int, StepCheck] | None = None,
 ) -> RecordingView:
-    """Record every step in these modes; keys are `step/mode` and, for details, `step/box`."""
-    looks: list[PictureKey] = [(step.index, mode, colour_by, group_by) for step in index.trace.steps for mode in modes]
+    """Record every step in these modes."""
     result = empty_recording(index, title, checks)
-    for look in looks:
-        _add(result, index, f"{look[0]}/{look[1]}", look, None, {})
+    add_looks(result, index, [(step.index, mode, colour_by, group_by) for step in index.trace.steps for mode in modes])
     return result
 
 

@@ -14,12 +14,12 @@ from explorer.views.predicting.plates import guess_plates
 from explorer.views.scopes import node_scopes
 from explorer.views.sentences import calls_of, titles_of
 from explorer.views.words import list_text, plural, time_text
-from widgets.schema import Mode, SceneView
+from widgets.schema import Mode, SceneName, SceneView
 
-SlidesName = Literal["", "steps", "circuit", "guess-fuse", "match", "fuse", "levels", "guess-fold", "fold", "clock"]
+SlidesName = Literal["", "steps"] | SceneName
 """What slides show: nothing, the steps, or a scene of the story."""
 GuessName = Literal["guess-fuse", "guess-fold"]
-SLIDES: tuple[SlidesName, ...] = get_args(SlidesName)
+SLIDES: tuple[SlidesName, ...] = ("", "steps", *get_args(SceneName))
 MAX_RULES = 2
 """More rules than these are counted, not named."""
 

@@ -39,9 +39,9 @@ def serious_violations(page: "Page", selector: str | None = None) -> list[str]:
 
 
 def serious_violations_in(part: "Locator", *rules: str) -> list[str]:
-    """The same for one element, which may be in a shadow root, by the given rules or by all."""
+    """The same for the elements of a locator, which may be in a shadow root, by the given rules or by all."""
     _load(part.page)
-    return _serious(part.page.evaluate(RUN, [part.element_handle(), list(rules)]))
+    return _serious(part.page.evaluate(RUN, [part.element_handles(), list(rules)]))
 
 
 def _load(page: "Page") -> None:

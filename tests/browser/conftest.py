@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from explorer.app.session.view_state import trace_of, view_state_of_query
+from tests.browser.driving import OPERATORS, record_operators
 from tests.chromium import WAIT_MS
 from tests.serving import wait_for_server
 
@@ -65,6 +66,7 @@ def fill(folder: Path) -> None:
     layer = CategoricalLayer(scope=(0,), num_output_units=2, num_categories=2, probs=probs)
     circuit = builder.build(builder.sum(builder.add(layer, name=STRANGE_NAME), num_units=1))
     circuit.save(folder / STRANGE)
+    record_operators().save(folder / OPERATORS)
 
 
 @dataclass

@@ -1,11 +1,7 @@
 """Lessons as pages, opened from disk: pictures step and questions are answered without a server."""
 
-import base64
-import gzip
 import importlib.util
-import json
 import os
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,6 +10,7 @@ import pytest
 
 from tests.browser.axe import serious_violations
 from tests.needed import is_missing
+from tests.widgets.stored import read_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page, Request
@@ -75,7 +72,7 @@ def needed() -> Any:
 NOTE_STEPS = """globalThis.noted = circuitExplorer.models.map((model) => {
   const noted = { seen: new Set(), missing: [] };
   model.on("change:picture", () => {
-    const picture = JSON.parse(model.get("picture"));
+    const picture = model.get("picture");
     noted.seen.add(picture.step);
     if ((picture.message || "").includes("was not recorded")) noted.missing.push(picture.step);
   });
@@ -83,6 +80,19 @@ NOTE_STEPS = """globalThis.noted = circuitExplorer.models.map((model) => {
   return noted;
 })"""
 """Records for each view which steps were drawn, and which could not be."""
+
+
+WAIT = """async (condition) => {
+  for (let waited = 0; !condition(); waited += 10) {
+    if (waited > 20_000) throw new Error(`it never came: ${condition}`);
+    await new Promise((done) => setTimeout(done, 10));
+  }
+}"""
+"""Waits for a function to return true: the policy of pages forbids what Playwright would evaluate again and again."""
+
+
+def wait(page: "Page", condition: str) -> None:
+    page.evaluate(f"() => ({WAIT})(() => {condition})")
 
 
 @pytest.fixture
@@ -98,7 +108,7 @@ def shown(page: "Page") -> "Iterator[Callable[..., Page]]":
         opened.append(file.as_uri())
         page.emulate_media(reduced_motion="reduce", **media)
         page.goto(file.as_uri() + (f"#{heading}" if heading else ""))
-        page.wait_for_function("document.querySelectorAll('[data-view]').length === circuitExplorer.models.length")
+        wait(page, "document.querySelectorAll('[data-view]').length === circuitExplorer.models.length")
         return page
 
     page.on("request", note)
@@ -129,7 +139,7 @@ def test_a_picture_steps_and_selects(tiny: Path, shown: "Callable[..., Page]") -
     slider = graph.locator("input[type=range]")
     slider.focus()
     page.keyboard.press("ArrowRight")
-    page.wait_for_function("circuitExplorer.models[3].get('step') === 6")
+    wait(page, "circuitExplorer.models[3].get('picture').step === 6")
     assert (slider.get_attribute("aria-valuetext") or "").startswith("Step 6 of 12: fuse, round 2")
     assert trait(page, 4, "step") == 11  # the other picture of the same trace stays
     graph.locator(".ce-box").first.click()
@@ -296,10 +306,10 @@ def test_every_picture_of_a_lesson_steps_to_its_end(lesson: Path, shown: "Callab
         last = int(str(slider.get_attribute("max")))
         slider.focus()
         page.keyboard.press("Home")
-        page.wait_for_function("n => circuitExplorer.models[n].get('step') === 0", arg=number)
-        for _ in range(last):
+        wait(page, f"circuitExplorer.models[{number}].get('picture').step === 0")
+        for step in range(last):
             page.keyboard.press("Shift+ArrowRight")
-        page.wait_for_function("([n, last]) => circuitExplorer.models[n].get('step') === last", arg=[number, last])
+            wait(page, f"circuitExplorer.models[{number}].get('picture').step === {step + 1}")
         assert (slider.get_attribute("aria-valuetext") or "").startswith(f"Step {last} of {last}")
         seen, missing = page.evaluate("n => [[...noted[n].seen], noted[n].missing]", number)
         assert set(seen) == set(range(last + 1))
@@ -336,9 +346,7 @@ def answer(part: "Locator", question: dict[str, Any]) -> None:
 
 def embedded(lesson: Path) -> list[dict[str, Any]]:
     """The views in a page."""
-    found = re.search(r'id="recording" data-packed="true">(.*?)</script>', lesson.read_text(encoding="utf-8"))
-    assert found is not None
-    return json.loads(gzip.decompress(base64.b64decode(found[1])))["views"]
+    return read_page(lesson.read_text(encoding="utf-8"))["views"]
 
 
 def test_a_link_to_a_heading_lands_on_it(
@@ -361,7 +369,7 @@ def test_the_list_leads_to_the_quiz_and_its_answers(
         page.set_viewport_size({"width": 390, "height": 800})
         page.goto((built("05", tmp_path_factory) / "index.html").as_uri())
         for link, title in (
-            ("Quiz: fusion and folding", "Quiz: fusion and folding"),
+            ("Quiz: fusion, folding and buffers", "Quiz: fusion, folding and buffers"),
             ("Answers", "Answers to the quiz"),
         ):
             assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -4,19 +4,59 @@ import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
 
 import explorer
 from explorer.views import steps
-from tests.browser.closer import look_closer
 from tests.browser.conftest import WAIT_MS, Dashboard, opened_by
+from tests.browser.driving import Host, drive
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator
 
 pytestmark = pytest.mark.browser
+DRAWER = ".scrollable-vertical"
 
 Open = Callable[..., Dashboard]
+
+
+def test_what_readers_do_with_a_picture_in_light_and_in_dark(dashboard: Open) -> None:
+    page = dashboard()
+    host = Host(page.page, page.page.locator(".ce-root").first)
+
+    def open_view(name: str) -> Host:
+        page.show(f"?circuit={name}")
+        return host
+
+    drive(open_view)
+    page.page.evaluate("() => { delete document.body.dataset.jpThemeLight; }")
+    page.tool("Why not")
+    tool = page.page.locator(DRAWER)
+    heights = [height_of(tool)]
+    bar = host.root.get_by_role("separator", name="Height of the tool")
+    bar.focus()
+    for key in ("PageUp", "PageUp"):
+        page.page.keyboard.press(key)
+        heights.append(height_of(tool))
+    assert heights == sorted(set(heights))
+    at = bar.bounding_box()
+    assert at is not None
+    page.page.mouse.move(at["x"] + 9, at["y"] + 9)
+    page.page.mouse.down()
+    page.page.mouse.move(at["x"] + 9, at["y"] + 99)
+    page.page.mouse.up()
+    assert height_of(tool) < heights[-1]
+    page.page.evaluate("() => localStorage.clear()")
+
+
+def height_of(tool: "Locator") -> float:
+    """The height of an element, in pixels."""
+    box = tool.bounding_box()
+    assert box is not None
+    return box["height"]
 
 
 def test_the_keyboard_steps_to_the_first_fuse_and_a_link_reopens_it_as_displayed(dashboard: Open) -> None:
@@ -53,7 +93,6 @@ def test_the_keyboard_steps_to_the_first_fuse_and_a_link_reopens_it_as_displayed
     again.page.locator(".ce-root[data-theme=dark]").wait_for()
     again.press("Theme")
     again.page.locator(".ce-root[data-theme=light]").wait_for()
-    look_closer(again.page, again.page.locator(".ce-root").first)
     again.page.evaluate("() => localStorage.clear()")
 
 

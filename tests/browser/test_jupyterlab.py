@@ -17,8 +17,8 @@ from urllib.request import HTTPCookieProcessor, build_opener, urlopen
 
 import pytest
 
-from tests.browser.closer import look_closer
 from tests.browser.conftest import WAIT_MS
+from tests.browser.driving import DRIVEN, OPERATORS, Host, drive, record_operators
 from tests.needed import is_missing
 from tests.serving import wait_for_server
 
@@ -30,12 +30,20 @@ pytestmark = pytest.mark.browser
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 LESSON = NOTEBOOKS / "02_patterns_and_matches.ipynb"
 """A lesson whose first two questions have the same choices."""
+CELL = ".jp-Notebook .jp-CodeCell"
 SHOW = """
 import explorer
 
 trace = explorer.record(explorer.gallery.load_named("digits"))
 view = explorer.show(trace, step=3)
 view
+"""
+SHOW_OTHERS = f"""
+from IPython.display import display
+
+for name in {tuple(DRIVEN)}:
+    trace = explorer.Trace.load(name) if name == "{OPERATORS}" else explorer.record(explorer.gallery.load_named(name))
+    display(explorer.show(trace))
 """
 TELL = """
 import json, pathlib
@@ -48,7 +56,7 @@ def tell(change):
 view.observe(tell, names=["step", "selection", "view"])
 tell(None)
 """
-"""The last cell, which is executed only if no cell before it failed."""
+"""A cell that is executed only if no cell before it failed."""
 
 
 @dataclass
@@ -72,9 +80,10 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     folder.mkdir()
     lesson = json.loads(LESSON.read_text(encoding="utf-8"))
     asked = [at for at, cell in enumerate(lesson["cells"]) if "explorer.ask(" in "".join(cell["source"])]
-    lesson["cells"] = [*lesson["cells"][: asked[1] + 1], code_cell(SHOW), code_cell(TELL)]
+    lesson["cells"] = [*lesson["cells"][: asked[1] + 1], code_cell(SHOW), code_cell(TELL), code_cell(SHOW_OTHERS)]
     (folder / LESSON.name).write_text(json.dumps(lesson), encoding="utf-8")
     shutil.copytree(NOTEBOOKS / "checks", folder / "checks")
+    record_operators().save(folder / OPERATORS)
     names = ("CONFIG_DIR", "DATA_DIR", "RUNTIME_DIR", "WORKSPACES_DIR", "SETTINGS_DIR")
     env = {f"JUPYTER{'LAB' if name[0] in 'WS' else ''}_{name}": str(own / name.lower()) for name in names}
     env |= {"IPYTHONDIR": str(own / "ipython")}
@@ -134,7 +143,7 @@ def test_a_lesson_runs_answers_steps_and_clicks_reach_python_and_its_pictures_ar
     assert state.when(lambda now: True) == {"step": 3, "boxes": [], "nodes": [], "mode": "diff"}
     assert errors.count() == 0, errors.all_inner_texts()
 
-    view = page.locator(".ce-root:visible").last
+    view = page.locator(CELL).nth(-3).locator(".ce-root")
     view.scroll_into_view_if_needed()
     view.locator(".ce-box").first.wait_for()
     assert page.locator(".jp-RenderedImage:visible").count() == 0  # the image for readers without widgets is hidden
@@ -157,7 +166,6 @@ def test_a_lesson_runs_answers_steps_and_clicks_reach_python_and_its_pictures_ar
     page.keyboard.press("d")
     assert state.when(lambda now: now["mode"] == "after")["nodes"] == list(range(234, 250))
     view.locator(".ce-box.ce-is-removed").first.wait_for(state="detached")
-    look_closer(page, view)
 
     questions = page.locator(".ceq-root").filter(has=page.get_by_role("radio"))
     first, other = questions.nth(0), questions.nth(1)
@@ -171,6 +179,16 @@ def test_a_lesson_runs_answers_steps_and_clicks_reach_python_and_its_pictures_ar
     first.locator(".ceq-verdict.ceq-good, .ceq-verdict.ceq-bad").wait_for(timeout=WAIT_MS)
     assert other.locator(".ceq-verdict").inner_text() == ""
     assert errors.count() == 0
+
+    views = page.locator(CELL).last.locator(".ce-root")
+
+    def open_view(name: str) -> Host:
+        root = views.nth(list(DRIVEN).index(name))
+        root.scroll_into_view_if_needed()
+        return Host(page, root)
+
+    drive(open_view)
+    assert errors.count() == 0, errors.all_inner_texts()
 
     root = page.locator(".ce-root:visible").first
     page.locator(".ce-root[data-theme=light]:visible").first.wait_for()
@@ -201,7 +219,7 @@ def save(page: "Page", lab: Lab) -> None:
 def look_at_saved(page: "Page", lab: Lab) -> None:
     """Open the saved notebook: its pictures are seen with a new kernel and without one."""
     reopen(page, lab.address)
-    last = page.locator(".jp-Notebook .ce-saved").last
+    last = page.locator(CELL).nth(-3).locator(".ce-saved")
     last.scroll_into_view_if_needed()
     for kernel in ("a new kernel", "no kernel"):
         if kernel == "no kernel":

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,6 +12,7 @@ import explorer
 from explorer.app.session.exporting import page_recording
 from explorer.templates import gallery
 from explorer.views import TraceIndex
+from tests.browser.driving import OPERATORS, Host, drive, record_operators
 from tests.chromium import WAIT_MS
 from widgets import page_html
 
@@ -26,8 +28,8 @@ HOLDING_MS, MOVED_MS = 400, 3_000
 
 @cache
 def html_of(name: str) -> str:
-    index = TraceIndex(explorer.record(gallery.load_named(name)))
-    return page_html(page_recording(index, name))
+    trace = record_operators() if name == OPERATORS else explorer.record(gallery.load_named(name))
+    return page_html(page_recording(TraceIndex(trace), name))
 
 
 Opener = Callable[..., "Page"]
@@ -91,6 +93,17 @@ def ink(page: "Page", plate: int) -> dict[str, int]:
 def share_of_ground(counts: dict[str, int]) -> float:
     """How much of an area nothing is drawn on: what lies between cells."""
     return counts.get("0 0 0 0", 0) / sum(counts.values())
+
+
+def test_what_readers_do_with_a_picture_in_light_and_in_dark(page: "Page", tmp_path: Path) -> None:
+    def open_view(name: str) -> Host:
+        file = tmp_path / f"{name}.html"
+        file.write_text(html_of(name), encoding="utf-8")
+        page.goto(file.as_uri())
+        page.locator(".ce-plate").first.wait_for()
+        return Host(page, page.locator(".ce-root").first, axe=True, follows_system=True)
+
+    drive(open_view)
 
 
 def test_folding_closes_the_cells_up(digits: Opener) -> None:

@@ -1,12 +1,20 @@
-"""The tensor level in the dashboard: stepping, asking why not, and editing the pipeline while it is open."""
+"""The levels below the compiled circuit in the dashboard: stepping, asking why not, editing pipelines, buffers."""
 
 import json
 from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+from explorer.app.session.exporting import page_recording
 from explorer.views import steps
+from tests.browser.axe import serious_violations_in, settled
 from tests.browser.conftest import WAIT_MS, Dashboard, opened_by
+from widgets import page_html
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Dashboard]
@@ -69,3 +77,55 @@ def test_the_pipeline_is_saved_edited_run_and_kept_in_the_link(dashboard: Open) 
     again = opened_by(page.page.url)
     assert len(again.tensor.passes) == len(listed) - 1
     assert [step["path"] for step in steps(again.index) if step["changed"]] == changing(page)
+
+
+def buffers(page: "Page") -> dict[str, str]:
+    """The place of each buffer that is drawn, by its id."""
+    found = page.eval_on_selector_all(
+        ".ce-buffer:not(.ce-leaving)", "bars => bars.map((bar) => [bar.dataset.buffer, bar.style.cssText])"
+    )
+    return dict(found)
+
+
+def choose_two(page: "Page") -> tuple[int, int, str]:
+    """Choose the first and the last buffer by keys; return both, and what is said of them."""
+    ids = list(buffers(page))
+    page.locator(".ce-buffer[tabindex='0']").focus()
+    page.keyboard.press("Enter")
+    for _ in ids[1:]:
+        page.keyboard.press("ArrowDown")
+    page.keyboard.press("Shift+Enter")
+    answer = page.locator(".ce-sharing.ce-asked")
+    return int(ids[0]), int(ids[-1]), answer.inner_text()
+
+
+def test_the_memory_of_a_program_is_drawn_stepped_and_asked_about_in_the_dashboard_and_on_a_page(
+    dashboard: Open, tmp_path: Path
+) -> None:
+    page = dashboard("?circuit=blackboard&level=program", color_scheme="light")
+    page.page.wait_for_selector(".ce-buffer")
+    opened = opened_by(page.page.url)
+    last = len(opened.trace.steps) - 1
+    before = buffers(page.page)
+    page.page.get_by_role("slider").first.focus()
+    page.page.keyboard.press("End")
+    page.wait_for_step(last)
+    page.wait(lambda: buffers(page.page) != before, "buffers that have moved")
+    first, second, said = choose_two(page.page)
+    answer = str(opened.trace.why_not_shared(first, second, last))
+    assert said == f"%{first} and %{second}: {answer}"
+    page.page.locator(".ce-layer").first.click()
+    page.wait(lambda: len(page.trait("selection")) > 1, "the instructions of a layer")
+    for theme in ("light", "dark"):
+        page.page.emulate_media(color_scheme=theme)
+        page.page.wait_for_selector(f".ce-root[data-theme={theme}]")
+        memory = page.page.locator(".ce-buffers")
+        assert settled(lambda memory=memory: serious_violations_in(memory), page.page) == [], theme
+
+    file = tmp_path / "program.html"
+    file.write_text(page_html(page_recording(opened.index, "blackboard")), encoding="utf-8")
+    saved = page.page.context.new_page()
+    saved.goto(f"{file.as_uri()}#step={last}")
+    saved.wait_for_selector(".ce-buffer")
+    assert choose_two(saved) == (first, second, said)
+    saved.close()

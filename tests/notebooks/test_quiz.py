@@ -1,4 +1,4 @@
-"""The quiz has twenty questions and answers; those on circuits and matches agree with the engine."""
+"""The quiz has twenty-four questions and answers; those on circuits and matches agree with the engine."""
 
 import json
 import re
@@ -24,11 +24,11 @@ from explorer.symbolic import (
 from explorer.templates import CategoricalInput, hmm
 from tests.notebooks.quiz import ANSWERS, FUSE, NOTEBOOKS, QUESTIONS, SHATTER, handbook, made_by, says
 
-COUNT = 20
+COUNT = 24
 
 
 class TestTheFiles:
-    def test_there_are_twenty_questions_and_their_answers_in_order(self) -> None:
+    def test_there_are_as_many_questions_as_the_quiz_says_and_their_answers_in_order(self) -> None:
         assert list(QUESTIONS) == list(ANSWERS) == list(range(1, COUNT + 1))
 
     @pytest.mark.parametrize("number", range(1, COUNT + 1))

@@ -2,13 +2,15 @@
 
 import pytest
 import torch
+from torch import nn
 
+import explorer
 from explorer.errors import OperatorError
-from explorer.program.ir.instructions import Call, Way
+from explorer.program.ir.instructions import Call, Stack, Way
 from explorer.program.lowering.lower import lower
 from explorer.program.running.executor import Executor
 from explorer.tensor import FunctionGraph, TensorType, Variable, call
-from tests.program.programs import after, kinds, poison, program_of
+from tests.program.programs import after, assert_computes, kinds, poison, program_of, snapshot_of
 
 X = torch.tensor([[1.0, -2.0], [3.0, -4.0]])
 aten = torch.ops.aten
@@ -102,3 +104,37 @@ def test_a_loss_is_not_written_into_planned_memory_because_its_kernel_enlarges_i
     x, y = (Variable(TensorType(torch.float32, (40, 40)), name=name) for name in "xy")
     program = lower(FunctionGraph([x, y], [call(aten.mse_loss.default, x, y)]))
     assert [one.way for one in program.instructions if isinstance(one, Call)] == [Way.COPIED]
+
+
+ROWS = torch.tensor([2, 0, 2])
+PLACES = ROWS.unsqueeze(1).expand(3, 4)
+CHANGING = {
+    "index_add": lambda h, y: h.index_add(0, ROWS, y),
+    "index_copy": lambda h, y: h.index_copy(0, ROWS[:2], y[:2]),
+    "scatter": lambda h, y: h.scatter(0, PLACES[:2], y[:2]),
+    "scatter_add": lambda h, y: h.scatter_add(0, PLACES, y),
+}
+
+
+class Changing(nn.Module):
+    def __init__(self, change):
+        super().__init__()
+        self.change = change
+
+    def forward(self, x):
+        return self.change(x.exp(), x.neg()).sin() + self.change(torch.zeros(3, 4), x.neg())
+
+
+@pytest.mark.parametrize("name", CHANGING)
+def test_an_operator_that_changes_elements_is_computed_over_its_first_input(name):
+    x = torch.randn(3, 4, generator=torch.Generator().manual_seed(0))
+    snapshot = snapshot_of(explorer.record(Changing(CHANGING[name]), (x,), level="program", tensor_pipeline=[]))
+    stacked = [
+        part for one in snapshot.program.instructions for part in (one.calls if isinstance(one, Stack) else [one])
+    ]
+    calls = [one for one in stacked if isinstance(one, Call) and one.op.name == name]
+    assert len(calls) == 2
+    assert all(one.inputs[0] == one.outputs[0] and one.way is Way.OUT for one in calls)
+    assert_computes(snapshot.program, snapshot.source, x)
+    assert "zeros.default" in snapshot.program.text()
+    assert "(copied)" not in snapshot.program.text()

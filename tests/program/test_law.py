@@ -4,13 +4,17 @@ import pytest
 import torch
 
 from explorer.program.lowering.lower import lower
+from explorer.program.memory.planning import plan_memory
 from explorer.program.passes.pipelines import MEMORY_PIPELINE
+from explorer.rewrite import CompilationMode
 from explorer.templates import gallery
+from explorer.tensor import from_module
 from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
 from explorer.tensor.recording.managed import ManagedPipeline
 from tests.program.programs import after, assert_computes
-from tests.tensor.circuits import import_circuit, rows
-from tests.tensor.models import MODELS, example, import_model, plain_kernels
+from tests.program.trained import assert_trains, joint_of
+from tests.tensor.circuits import compile_circuit, import_circuit, rows
+from tests.tensor.models import MODELS, example, import_model, model, plain_kernels
 
 QUICK_CIRCUITS = ("blackboard", "digits")
 """The other exports take long, or are of kinds that these have too; `make fuzz` tests them."""
@@ -32,9 +36,29 @@ def assert_law(graph, *inputs):
                 assert_computes(found, state, *inputs)
 
 
+def rewritten_for_training(module, x):
+    """A module after the default passes of training."""
+    graph = from_module(module, (x,), training=True)
+    ManagedPipeline(DEFAULT_PIPELINE, CompilationMode.TRAIN).rewrite(graph)
+    return graph
+
+
 @pytest.mark.parametrize("name", each(gallery.names(), QUICK_CIRCUITS))
 def test_a_circuit_of_the_gallery_has_the_same_bits_as_a_program(name):
     assert_law(import_circuit(name).clone(), rows(name))
+
+
+@pytest.mark.parametrize("name", each(gallery.names(), ("blackboard",)))
+def test_a_circuit_of_the_gallery_is_trained_with_the_same_bits(name):
+    program = assert_trains(joint_of(rewritten_for_training(compile_circuit(name), rows(name))), rows(name))
+    plan = plan_memory(program)
+    assert plan.size_bytes <= 1.05 * plan.lower_bound_bytes
+
+
+@pytest.mark.parametrize("name", each(MODELS, ("resnet_small",)))
+def test_a_model_is_trained_with_the_same_bits(name):
+    with plain_kernels():
+        assert_trains(joint_of(rewritten_for_training(model(name).train(), example(name))), example(name))
 
 
 @pytest.mark.parametrize("name", each(MODELS, QUICK_MODELS))

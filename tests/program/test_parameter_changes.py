@@ -102,6 +102,8 @@ def test_a_program_for_inference_is_a_copy_whose_parameter_graphs_are_evaluated_
     before = trace.compiled(x)
     assert not list(trace.compiled.parameters())
     assert "_softmax" not in snapshot_of(trace, 0).program.text()
+    assert "Evaluated once, on copies of the parameters: 1 log;" in trace.steps[0].notes[0]
+    assert str(trace).splitlines()[-1] == trace.steps[0].notes[0]
     replace_data(circuit, x)
     assert torch.equal(trace.compiled(x), before)
     assert not torch.allclose(circuit(x), before)

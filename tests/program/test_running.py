@@ -61,7 +61,7 @@ def test_new_values_of_parameters_are_seen_however_they_change(traced):
         torch.testing.assert_close(functional_call(module, columns, (x,)), functional_call(net, other, (x,)))
 
 
-def test_gradients_flow_through_the_operators(traced):
+def test_gradients_are_those_of_the_module(traced):
     net, x, trace = traced
     module = trace.circuit_at(-1)
     module.load_state_dict(net.state_dict())
@@ -70,7 +70,7 @@ def test_gradients_flow_through_the_operators(traced):
     net(x).sum().backward()
     for name, parameter in net.named_parameters():
         assert torch.equal(module.get_parameter(name).grad, parameter.grad)
-    assert why_not_planned(module, x) == "gradients are recorded"
+    assert why_not_planned(module, x) is None
 
 
 def test_transforms_and_modes_take_the_operators(traced):

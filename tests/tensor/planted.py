@@ -8,7 +8,10 @@ from typing import Any
 
 import torch
 
+from explorer.backend.layers.inner import TorchHadamardLayer
+from explorer.backend.semiring import get_semiring
 from explorer.tensor import Constant, Quantization, TensorType, Variable, call, library, quantized
+from explorer.tensor.torch_io.whole_layers import operator_of
 
 aten = torch.ops.aten
 A, B = Quantization(0.05, 3), Quantization(0.11, -20)
@@ -163,7 +166,16 @@ def logsumexp_by_hand(x: Variable) -> Variable:
     return add(call(aten.logsumexp.default, sub(x, shift), [1], True), shift)
 
 
+def layer(x: Variable, y: Variable) -> Variable:
+    """A product layer of a circuit, whole, with x and y as its inputs."""
+    product = TorchHadamardLayer(num_input_units=4, num_output_units=4, arity=2)
+    operator, name = operator_of(product, get_semiring("lse-sum"), ())
+    inputs = call(aten.reshape.default, cat(x, y), [1, 2, 4, 4])
+    return call(aten.reshape.default, call(operator, inputs, [], name), [4, 4])
+
+
 PLANTS: dict[str, Plant] = {
+    "layer": layer,
     "to": lambda x, y: call(aten.to.dtype, x, torch.float32),
     "same cast": lambda x, y: neg(cast(x, torch.float64)),
     "casts": lambda x, y: cast(cast(cast(x, torch.float32), torch.float64), torch.float32),

@@ -1,5 +1,10 @@
 """The memory of a program: its buffers over time, and what each pass did, in words."""
 
+import json
+import shutil
+import subprocess
+from itertools import pairwise
+from pathlib import Path
 from textwrap import wrap
 
 import pytest
@@ -12,7 +17,10 @@ from explorer.trace import BufferRecord, MemoryRecord
 from explorer.views import TraceIndex, details, film, picture, recording, static_svg
 from explorer.views.buffers import buffers_of, listing_of, memory_text, state_of_buffers
 from explorer.views.messages import caption_of
+from tests.needed import is_missing
 from tests.views.showing import section
+
+ANSWERS = Path(__file__).parents[1] / "widgets" / "sharing_answers.mjs"
 
 
 class Net(nn.Module):
@@ -32,6 +40,27 @@ class Net(nn.Module):
 def index():
     torch.manual_seed(0)
     return TraceIndex(explorer.record(Net(), (torch.ones(32, 8),), level="program"))
+
+
+@pytest.fixture(scope="module")
+def trained():
+    return TraceIndex(explorer.record(Net(), (torch.ones(32, 8),), level="program", mode="train"))
+
+
+def test_the_parts_of_a_program_that_is_trained_are_named_with_what_waits_for_backward(trained, tmp_path):
+    last = len(trained.trace.steps) - 1
+    shown = state_of_buffers(trained, last)
+    assert shown is not None
+    assert [text for _, text in shown["parts"]] == ["backward pass"]
+    border = shown["parts"][0][0]
+    assert 0 < border < len(shown["moments"])
+    kept = trained.trace.steps[last].snapshot.memory.kept_bytes
+    assert kept == sum(one["bytes"] for one in shown["buffers"] if one["start"] < border < one["end"]) > 0
+    assert "to the backward pass." in shown["text"]
+    assert "begin backward" in "\n".join(text for _, _, text in shown["listing"])
+    assert ">backward pass<" in static_svg(picture(trained, last))
+    trained.trace.save(tmp_path / "trained.json.gz")
+    assert state_of_buffers(TraceIndex(explorer.Trace.load(tmp_path / "trained.json.gz")), last) == shown
 
 
 def memory(*offsets, size_bytes=192, bound=128):
@@ -193,13 +222,34 @@ def test_an_instruction_says_what_it_reads_and_writes_and_who_else_uses_that_mem
     )
 
 
+def test_a_page_answers_as_the_trace_whether_two_buffers_share_memory(index):
+    node = shutil.which("node")
+    if node is None:
+        is_missing("node 20.11 or later", "apt-get install nodejs, brew install node, or https://nodejs.org")
+    steps = {state["planned"]: step for step in range(12) if (state := state_of_buffers(index, step)) is not None}
+    states = [state_of_buffers(index, step) for step in (0, *steps.values())]
+    answers = json.loads(
+        subprocess.run(
+            [node, str(ANSWERS)], input=json.dumps(states), capture_output=True, text=True, check=True
+        ).stdout
+    )
+    for step, found in zip((0, *steps.values()), answers, strict=True):
+        assert len(found) > 5
+        assert [text for _, _, text in found] == [
+            str(index.trace.why_not_shared(one, other, step)) for one, other, _ in found
+        ]
+    texts = [text for found in answers for _, _, text in found]
+    for words in ("They share memory", "can share memory when it is planned", "cannot write", "both are alive from"):
+        assert any(words in text for text in texts), words
+
+
 def test_a_recording_has_each_state_of_the_memory_once(index):
     recorded = recording(index, "net", modes=("diff", "before", "after"))
     states = recorded.get("buffers", [])
     changed = {step.index for step in index.trace.steps if step.snapshot.memory is not None}
     assert len(states) < len(changed)
     for key, view in recorded["pictures"].items():
-        step, mode = key.split("/")
+        step, mode, *_ = key.split("/")
         own = view.get("recorded_buffers")
         assert own is not None
         assert "buffers" not in view
@@ -221,5 +271,9 @@ def test_a_loaded_trace_has_the_same_memory(index, tmp_path):
     index.trace.save(tmp_path / "net.trace.json")
     loaded = TraceIndex(explorer.Trace.load(tmp_path / "net.trace.json"))
     for step in range(len(index.trace.steps)):
+        buffers = [one["id"] for one in (state_of_buffers(index, step) or {"buffers": ()})["buffers"]]
+        for one, other in pairwise(buffers):
+            answer = str(loaded.trace.why_not_shared(one, other, step))
+            assert answer == str(index.trace.why_not_shared(one, other, step))
         assert buffers_of(loaded, step, "after") == buffers_of(index, step, "after")
     assert film(loaded) == film(TraceIndex(index.trace))

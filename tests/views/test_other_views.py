@@ -243,7 +243,11 @@ def test_a_recording_of_the_digits_is_small_and_complete():
     index = index_of("digits")
     made = recording(index, "digits")
     assert len(json.dumps(made)) < 1_000_000
-    assert list(made["pictures"]) == [f"{step}/diff" for step in every_step("digits")] == list(made["coordinates"])
+    assert (
+        list(made["pictures"])
+        == [f"{step}/diff/change/plates" for step in every_step("digits")]
+        == list(made["coordinates"])
+    )
     for view in made["pictures"].values():
         assert all(f"{view['step']}/{node['id']}" in made["details"] for node in view["nodes"])
 

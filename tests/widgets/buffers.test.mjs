@@ -1,12 +1,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { barOf, bufferTable, heirOf, livePath, peakOf, readBuffers } from "../../widgets/js/picture/buffers.js";
+import {
+  barOf,
+  bufferTable,
+  heirOf,
+  livePath,
+  peakOf,
+  readBuffers,
+  spansOf,
+} from "../../widgets/js/picture/buffers.js";
 import { buffersSvg } from "../../widgets/js/picture/buffers_svg.js";
 import { readPicture } from "../../widgets/js/picture/reading.js";
 import { recordingModel } from "../../widgets/js/page.js";
 import { open } from "./graph.mjs";
-import { node, picture, places, step } from "./samples.mjs";
+import { node, picture, places, step, unpacked } from "./samples.mjs";
 
 const buffer = (id, start, end, bottom, users, more = {}) => ({
   id,
@@ -44,6 +52,19 @@ const state = (more = {}) => ({
     [5, 1, "#5 aten.neg(self=%2) -> %4"],
     [7, 2, "#7 aten.add(self=%4) -> %1"],
   ],
+  layers: [
+    { start: 0, end: 2, label: "Sum #12", kind: "sum", text: "Sum #12, made from symbolic layer 3", runs: [3, 5] },
+    { start: 2, end: 3, label: "fc", kind: "operator", text: "fc: 1 instruction #7", runs: [7] },
+  ],
+  reasons: [[4, 2, "#5 cannot: read later"]],
+  sharing_words: {
+    shared: "They share memory: {why}.",
+    not_shared: "They do not share memory: {why}.",
+    at: "both are alive at {start}",
+    from: "both are alive from {start} to {last}",
+    apart: "%{first} is over after {last}, %{second} from {start}",
+    bytes: "bytes {begin} to {end}",
+  },
   ...more,
 });
 
@@ -111,7 +132,87 @@ test("the buffers of the selected instruction are outlined, and a click on a bar
   assert.deepEqual(classesOf(), ["ce-buffer ce-used", "ce-buffer ce-unused"]);
   root.of("ce-buffer")[1].dispatch("click");
   assert.deepEqual(model.get("selection"), ["neg", "add"]);
-  assert.deepEqual(classesOf(), ["ce-buffer ce-used", "ce-buffer ce-used"]);
+  assert.deepEqual(classesOf(), ["ce-buffer ce-used", "ce-buffer ce-chosen ce-used"]);
+  close();
+});
+
+const answerIn = (root) => root.of("ce-sharing")[0].textContent;
+
+test("two buffers are chosen by a click and a Shift-click, and why they do not share memory is said", () => {
+  const { root, model, close } = show();
+  const [first, second] = root.of("ce-buffer");
+  assert.match(answerIn(root), /^Click a buffer, then Shift-click another one/);
+  first.dispatch("click");
+  assert.match(answerIn(root), /^Shift-click another buffer: do both share memory/);
+  second.dispatch("click", { shiftKey: true });
+  assert.equal(answerIn(root), "%2 and %4: They do not share memory: both are alive at #5; #5 cannot: read later.");
+  assert.deepEqual(model.get("selection"), ["exp", "neg", "add"]);
+  assert.equal(second.getAttribute("aria-selected"), "true");
+  second.dispatch("click");
+  assert.match(answerIn(root), /^Shift-click another buffer/);
+  second.dispatch("click");
+  assert.deepEqual(model.get("selection"), []);
+  close();
+});
+
+test("buffers that share memory are outlined and named, also after the next step", async () => {
+  const shared = state({ buffers: [buffer(2, 0, 1, 0, [3, 5]), buffer(4, 1, 3, 0, [5, 7])] });
+  const { root, model, close } = show({ buffers: shared });
+  root.of("ce-buffer")[0].dispatch("click");
+  assert.match(answerIn(root), /^%2 shares memory with %4, at other times\. Shift-click/);
+  assert.match(root.of("ce-buffer")[1].getAttribute("class"), /ce-shares/);
+  root.of("ce-buffer")[1].dispatch("click", { shiftKey: true });
+  assert.equal(answerIn(root), "%2 and %4: They share memory: %2 is over after #3, %4 from #5: bytes 0 to 64.");
+  await model.put({ picture: JSON.stringify(program()) });
+  assert.match(answerIn(root), /do not share memory: both are alive at #5/);
+  await model.put({ selection: [] });
+  assert.match(answerIn(root), /^Click a buffer/);
+  close();
+});
+
+test("the layers that run are named below the buffers; a click selects all that came of one", () => {
+  const { root, box, model, close } = show();
+  const [sum, module] = root.of("ce-layer");
+  assert.deepEqual(
+    [sum, module].map((one) => one.textContent),
+    ["#12 Sum", "fc"],
+  );
+  assert.match(sum.getAttribute("style"), /left:0%;width:66\.6/);
+  sum.dispatch("pointerenter");
+  assert.match(root.of("ce-buffers-words")[0].textContent, /made from symbolic layer 3/);
+  root.of("ce-layers")[0].dispatch("pointerleave");
+  assert.match(root.of("ce-buffers-words")[0].textContent, /2 buffers in 128 B/);
+  sum.dispatch("click");
+  assert.deepEqual(model.get("selection"), ["exp", "neg"]);
+  assert.deepEqual(
+    [sum, module].map((one) => one.getAttribute("aria-selected")),
+    ["true", "false"],
+  );
+  box("add").dispatch("click");
+  assert.deepEqual(
+    [sum, module].map((one) => one.getAttribute("aria-selected")),
+    ["false", "true"],
+  );
+  close();
+});
+
+test("buffers are chosen by keys: one stop of Tab, arrows up and down, Enter, Shift and Enter", () => {
+  const { root, close } = show();
+  const [first, second] = root.of("ce-buffer");
+  const drawing = root.of("ce-buffers-drawing")[0];
+  const press = (key, more = {}) => drawing.dispatch("keydown", { key, ...more });
+  assert.deepEqual(
+    [first, second].map((bar) => bar.getAttribute("tabindex")),
+    ["0", "-1"],
+  );
+  assert.equal(press("Enter").defaultPrevented, true);
+  press("ArrowDown");
+  assert.deepEqual(
+    [first, second].map((bar) => bar.getAttribute("tabindex")),
+    ["-1", "0"],
+  );
+  press("Enter", { shiftKey: true });
+  assert.match(answerIn(root), /^%2 and %4: They do not share memory/);
   close();
 });
 
@@ -186,14 +287,30 @@ test("the drawing for the clipboard has the same words", () => {
 test("a page composes the buffers of a picture from the states of its recording", () => {
   const { buffers, ...bare } = program();
   const { scale, ...kept } = buffers;
-  const recording = {
+  const recording = unpacked({
     steps: [step(0)],
-    pictures: { "0/diff": { ...bare, recorded_buffers: { state: 0, scale } } },
+    pictures: { "0/diff/change/plates": { ...bare, recorded_buffers: { state: 0, scale } } },
     coordinates: {},
     details: {},
     buffers: [kept],
-  };
+  });
   const shown = readPicture(recordingModel(recording).get("picture"), places(3));
   assert.equal(shown.buffers.height, 128);
   assert.equal(shown.buffers.buffers.length, 2);
+});
+
+test("the parts of a program begin at lines, and have the names that fit", () => {
+  const parts = [
+    [0, "parameters"],
+    [1, "backward pass"],
+  ];
+  const shown = readBuffers(state({ parts }));
+  assert.deepEqual(spansOf(shown), [
+    { x: 0, width: 33.333, text: "parameters" },
+    { x: 33.333, width: 66.667, text: "backward pass" },
+  ]);
+  assert.deepEqual(spansOf(readBuffers(state())), []);
+  const svg = buffersSvg(shown, 400, {});
+  assert.match(svg, />backward pass</);
+  assert.equal(svg.match(/stroke-width="2"/g)?.length, 2);
 });

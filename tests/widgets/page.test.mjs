@@ -5,32 +5,34 @@ import { test } from "node:test";
 import { PARTS } from "../../widgets/js/closeup/names.js";
 import bars from "../../widgets/js/bars.js";
 import view from "../../widgets/js/graph.js";
-import { follow, problemOf, readRecording, recordingModel, showEmbedded } from "../../widgets/js/page.js";
+import { follow, linkedPlace, openPage, problemOf, recordingModel, showEmbedded } from "../../widgets/js/page.js";
 import question from "../../widgets/js/question.js";
 import { newDocument, settled } from "./dom.mjs";
-import { fused, picture, places, step } from "./samples.mjs";
+import { fused, picture, places, step, unpacked } from "./samples.mjs";
 
 const CLOSEUPS = Object.keys(PARTS);
 const base64 = (bytes) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
 
-const recording = () => ({
+/** The pictures of a recording under the looks of a page, by default those of a page with one view. */
+const recorded = (look = "change/fold") => ({
   version: 1,
   title: "Three layers",
   steps: [step(0), step(1, { changed: false }), step(2)],
   pictures: {
-    "0/diff": picture(),
-    "0/before": picture({ mode: "before" }),
-    "0/after": picture({ mode: "after" }),
-    "2/diff": fused(),
+    [`0/diff/${look}`]: picture(),
+    [`0/before/${look}`]: picture({ mode: "before" }),
+    [`0/after/${look}`]: picture({ mode: "after" }),
+    [`2/diff/${look}`]: fused(),
   },
   coordinates: {
-    "0/diff": base64(places(3)),
-    "0/before": base64(places(3)),
-    "0/after": base64(places(3)),
-    "2/diff": base64(places(2)),
+    [`0/diff/${look}`]: base64(places(3)),
+    [`0/before/${look}`]: base64(places(3)),
+    [`0/after/${look}`]: base64(places(3)),
+    [`2/diff/${look}`]: base64(places(2)),
   },
   details: { "0/sum": { id: "whatever", title: "Sum %7", sections: [] } },
 });
+const recording = () => unpacked(recorded());
 
 test("the view steps and selects in a recording", async () => {
   const document = newDocument();
@@ -51,9 +53,9 @@ test("the view steps and selects in a recording", async () => {
 test("only recorded modes are offered, and side by side is composed of before and after", () => {
   const model = recordingModel(recording());
   assert.deepEqual(model.get("options").modes, ["diff", "before", "after", "side"]);
-  model.set("view", { mode: "side" });
+  model.set("view", { ...model.get("view"), mode: "side" });
   model.save_changes();
-  assert.equal(JSON.parse(model.get("picture")).other.mode, "after");
+  assert.equal(model.get("picture").other.mode, "after");
   assert.equal(model.get("coordinates").length, 16 * 6);
 });
 
@@ -61,7 +63,7 @@ test("a picture that was not recorded has a message", () => {
   const model = recordingModel(recording());
   model.set("step", 1);
   model.save_changes();
-  assert.match(model.get("picture"), /not recorded/);
+  assert.match(model.get("picture").message, /not recorded/);
 });
 
 test("the address keeps step, mode and selection", () => {
@@ -81,23 +83,69 @@ test("the address keeps step, mode and selection", () => {
   assert.equal(recordingModel(recording(), { hash: "#step=99&mode=evil" }).get("step"), 2);
 });
 
-test("a compressed recording is read like a plain one", async () => {
-  const text = JSON.stringify(recording());
-  assert.deepEqual(await readRecording(gzipSync(text).toString("base64"), true), await readRecording(text, false));
+/** A page with the elements of a recording, each step in a part; notes which are unpacked. */
+function pageOf(data) {
+  const pack = (value) => gzipSync(JSON.stringify(value)).toString("base64");
+  const { pictures, coordinates, details, ...head } = data;
+  const ofStep = (values, at) => Object.fromEntries(Object.entries(values).filter(([key]) => key.startsWith(`${at}/`)));
+  const stores = {
+    "part-0-0": pack({ pictures: ofStep(pictures, 0), coordinates: ofStep(coordinates, 0), details, buffers: {} }),
+    "part-0-1": pack({ pictures: ofStep(pictures, 2), coordinates: ofStep(coordinates, 2), details: {}, buffers: {} }),
+    recording: pack({ views: [], recordings: [{ ...head, looks: Object.keys(pictures), part_of: { 0: 0, 2: 1 } }] }),
+  };
+  const read = [];
+  const getElementById = (id) => {
+    read.push(id);
+    return { textContent: stores[id] };
+  };
+  return { read, stores, getElementById };
+}
+
+/** Resolves when a model has another picture. */
+const nextPicture = (model) => new Promise((resolve) => model.on("change:picture", resolve));
+
+test("a page unpacks the part of a step when it is shown, and the steps around it when nothing else happens", async () => {
+  const page = pageOf(recorded());
+  const [recording] = (await openPage(page)).recordings;
+  assert.deepEqual(page.read, ["recording"]);
+  await recording.load(0);
+  const model = recordingModel(recording);
+  assert.deepEqual([page.read.length, model.get("picture").step], [2, 0]);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  assert.deepEqual(page.read, ["recording", "part-0-0", "part-0-1"]);
+  model.set("step", 2);
+  model.save_changes();
+  assert.deepEqual([model.get("picture").step, page.read.length], [2, 3]);
+});
+
+test("a picture whose part is not unpacked yet arrives later, unless another step was wanted by then", async () => {
+  const [recording] = (await openPage(pageOf(recorded()))).recordings;
+  await recording.load(0);
+  const model = recordingModel(recording);
+  const seen = [];
+  model.on("change:picture", () => seen.push(model.get("picture").step));
+  for (const step of [2, 1, 2]) {
+    model.set("step", step);
+    model.save_changes();
+  }
+  assert.deepEqual(seen, [1]);
+  await nextPicture(model);
+  assert.deepEqual([seen, model.get("coordinates").length], [[1, 2], 16 * 2]);
+});
+
+test("a part that is damaged is said in its picture", async () => {
+  const page = pageOf(recorded());
+  page.stores["part-0-1"] = "AAAA";
+  const [recording] = (await openPage(page)).recordings;
+  const model = recordingModel(recording, { hash: "#step=2" });
+  await nextPicture(model);
+  assert.match(model.get("picture").message, /^Cannot read this step: /);
 });
 
 const place = (step, mode, selection = []) => ({ step, mode, colour_by: "kind", group_by: "none", selection });
 
-/** The same pictures under the keys that a page of several views has. */
-function named() {
-  const { pictures, coordinates, ...rest } = recording();
-  const long = (record) =>
-    Object.fromEntries(Object.entries(record).map(([key, value]) => [`${key}/kind/none`, value]));
-  return { ...rest, pictures: long(pictures), coordinates: long(coordinates) };
-}
-
 /** One view in an element, which may hold words below the graph. */
-function embed(embedded, tables = []) {
+async function embed(embedded, tables = []) {
   const document = newDocument();
   const el = document.createElement("div");
   for (const step of tables) {
@@ -108,12 +156,12 @@ function embed(embedded, tables = []) {
   }
   el.querySelectorAll = () => el.childNodes.filter((child) => child.dataset);
   const drawings = { graph: view.render, bars: bars.render, question: question.render };
-  return { el, model: showEmbedded(el, embedded, [named()], drawings) };
+  return { el, model: await showEmbedded(el, embedded, [unpacked(recorded("kind/none"))], drawings) };
 }
 
-test("an embedded graph starts where it was, and the text below it follows its step", () => {
+test("an embedded graph starts where it was, and the text below it follows its step", async () => {
   const options = { compact: true, height: 300, modes: ["diff", "before", "after", "side"] };
-  const { el, model } = embed(
+  const { el, model } = await embed(
     { kind: "graph", recording: 0, options, start: { ...place(2, "diff", ["cpt"]), hull: "m0" } },
     ["", "0", "2"],
   );
@@ -132,7 +180,7 @@ test("an embedded graph starts where it was, and the text below it follows its s
   model.set("view", { ...model.get("view"), mode: "side" });
   model.set("step", 0);
   model.save_changes();
-  assert.equal(JSON.parse(model.get("picture")).other.mode, "after");
+  assert.equal(model.get("picture").other.mode, "after");
 });
 
 test("a question is answered in its picture, shows the step and goes back", async () => {
@@ -154,7 +202,7 @@ test("a question is answered in its picture, shows the step and goes back", asyn
     { stepper: false, many: true },
     { stepper: false, many: false },
   ];
-  const { el, model } = embed({
+  const { el, model } = await embed({
     kind: "question",
     recording: 0,
     question: asked,
@@ -187,7 +235,7 @@ test("a question is answered in its picture, shows the step and goes back", asyn
   assert.equal(el.of("ceq-verdict")[0].hidden, false);
 });
 
-test("bars are shown in such a page too", () => {
+test("bars are shown in such a page too", async () => {
   const shown = {
     version: 1,
     title: "Layers",
@@ -198,7 +246,7 @@ test("bars are shown in such a page too", () => {
     bars: [{ label: "compile", value: 5, low: null, high: null, series: "layers", missing: "" }],
     table: { columns: [], rows: [] },
   };
-  const { el } = embed({ kind: "bars", bars: shown });
+  const { el } = await embed({ kind: "bars", bars: shown });
   assert.equal(el.of("ceb-bar").length, 1);
 });
 
@@ -219,7 +267,7 @@ test("the hash holds the match in the rule lens and the part of the close-up; on
   assert.deepEqual(change("view", view), [hash.replace("match=2", "match=3"), false]);
   assert.deepEqual(change("view", { ...view, hull: "", match: 0 }), ["#step=2&mode=diff&closeup=code&box=cpt", true]);
   assert.deepEqual(change("step", 0), ["#step=0&mode=diff&closeup=code&box=cpt", true]);
-  follow(model, recordingModel(recording(), { hash, closeups: CLOSEUPS }));
+  follow(model, linkedPlace(recording(), { hash, closeups: CLOSEUPS }));
   assert.deepEqual([model.get("step"), model.get("view").hull, model.get("view").match], [2, "hull-1", 2]);
 });
 

@@ -13,12 +13,14 @@ import { open } from "./graph.mjs";
 import { step } from "./samples.mjs";
 import { readPicture } from "../../widgets/js/picture/reading.js";
 import { wordLines } from "../../widgets/js/plates/labels.js";
+import { textWidth } from "../../widgets/js/shared/measuring.js";
 import { allCells, cellAt, cellsOf } from "../../widgets/js/plates/cells.js";
 import { NO_LENS } from "../../widgets/js/plates/lens.js";
 import { layLink, linkElement } from "../../widgets/js/plates/links.js";
 import { between, movement } from "../../widgets/js/plates/movement.js";
 import { nameOf, relativesOf } from "../../widgets/js/plates/relatives.js";
 import { svgPen } from "../../widgets/js/plates/svg_pen.js";
+import { titleRoom } from "../../widgets/js/plates/titles.js";
 import { layTags } from "../../widgets/js/plates/tags.js";
 
 const plate = (cells, places, gap) => ({
@@ -145,6 +147,20 @@ test("layers move into the one that replaces them, and backwards out of it", () 
   const from = new Map(back.moving.map(({ cell, from: start }) => [cell.layer, start]));
   assert.deepEqual(from.get(1), fused[0].area);
   assert.deepEqual(from.get(2), apart[1].area); // no relative: it appears where it is
+});
+
+test("a long title takes the room of its neighbours if they do not need it", () => {
+  const size = 16;
+  const named = (title, x, y = 100) => ({ title, x, y, w: 14, h: 20, plate: { room: 40, gap: 2 } });
+  const whole = textWidth("Hadamard", size, true);
+  const roomBeside = (...others) => {
+    const box = named("Hadamard", 100);
+    return titleRoom(box, [box, ...others], size);
+  };
+  assert.ok(whole > 40);
+  assert.ok(roomBeside(named("Sum", 175)) >= whole);
+  assert.equal(roomBeside(named("Hadamard", 175)), 40);
+  assert.equal(roomBeside(named("Sum", 140, 80)), 40, "its cells are beside the title");
 });
 
 test("slices that were folded before the trace stay where they are", () => {

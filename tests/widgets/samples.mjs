@@ -126,3 +126,9 @@ export const traits = (more = {}) => ({
   steps: JSON.stringify([step(0), step(1, { changed: false }), step(2)]),
   ...more,
 });
+
+/** A recording all of which is unpacked. */
+export function unpacked({ pictures, coordinates, details, buffers = [], ...head }) {
+  const part = { pictures, coordinates, details, buffers };
+  return { ...head, looks: Object.keys(pictures), part: () => part, load: async () => part, loadAhead() {} };
+}

@@ -117,13 +117,13 @@ def steps() -> list[StepView]:
 
 
 def recording(title: str = "Three layers") -> RecordingView:
-    made = pictures()
+    made = {f"{shown['step']}/diff/change/fold": shown for shown in pictures()}
     return {
         "version": 1,
         "title": title,
         "steps": steps(),
-        "pictures": {f"{i}/diff": shown for i, shown in enumerate(made)},
-        "coordinates": {f"{i}/diff": base64.b64encode(coordinates(shown)).decode() for i, shown in enumerate(made)},
+        "pictures": made,
+        "coordinates": {key: base64.b64encode(coordinates(shown)).decode() for key, shown in made.items()},
         "details": {
             "0/Sum": {
                 "id": "0/Sum",

@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { recordingModel } from "../../widgets/js/page.js";
+import { marksOf } from "../../widgets/js/parts/state.js";
 import { open } from "./graph.mjs";
-import { node } from "./samples.mjs";
+import { node, unpacked } from "./samples.mjs";
 
 const frame = (label, calls) => ({ label, calls, sentence: `${label} leaves ${calls} calls.`, times: {} });
 const scene = (name, mode = "diff") => ({ name, title: name.toUpperCase(), mode, sentence: `About ${name}.` });
@@ -91,12 +92,8 @@ test("a question hides slides and story, which would tell the answer", () => {
 });
 
 test("an exported page opens slides by ?slides, and keeps them in its address until they are closed", () => {
-  const recording = {
-    steps: JSON.parse(steps),
-    pictures: { "0/diff/change/plates": {} },
-    coordinates: {},
-    details: {},
-  };
+  const pictures = { "0/diff/change/plates": {} };
+  const recording = unpacked({ steps: JSON.parse(steps), pictures, coordinates: {}, details: {} });
   const hashes = [];
   const page = { keep: (hash) => hashes.push(hash) };
   const model = recordingModel(recording, { ...page, search: "?slides" });
@@ -147,4 +144,13 @@ test("a scene asks which plates change: nothing tells before the answer is check
   root.button("Answer (Enter)").dispatch("click");
   assert.equal(head(), "GuessRight. B becomes one call.");
   close();
+});
+
+test("the cells of a slide have the colours of their kinds, whatever the close-up shows", () => {
+  const cells = { 7: [-1, 0.5] };
+  const closer = { closeup: "values", showCloseup: true, details: { id: "sum", closeup: {} }, selection: ["sum"] };
+  const run = { values: { runs: [{ cells }] }, run: 0, docked: { at: 0, key: "" } };
+  const state = { ...closer, ...run, options: {}, steps: [], step: 0, picture: null };
+  assert.equal(marksOf({ ...state, view: {} }).values, cells);
+  assert.equal(marksOf({ ...state, view: { slides: "steps" } }).values, null);
 });

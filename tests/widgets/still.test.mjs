@@ -1,63 +1,48 @@
-/** The image of a painting that is moved while the camera moves, instead of painting many cells again. */
+/** A painting that the browser moves and scales while the camera moves, instead of painting many cells again. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { makeStill } from "../../widgets/js/plates/still.js";
 
-/** A canvas of a size whose pen notes what is drawn on it. */
-function fakeCanvas(width = 800, height = 400) {
-  const drawn = [];
-  const pen = {
-    setTransform() {},
-    clearRect() {},
-    drawImage: (source, ...at) => drawn.push(at),
-  };
-  return { width, height, drawn, pen, getContext: () => pen };
-}
+const HOME = { x: 0, y: 0, k: 1 };
+const SIZE = /** @type {const} */ ([800, 400]);
 
-function kept(camera = { x: 0, y: 0, k: 1 }) {
-  const canvas = fakeCanvas();
-  const still = makeStill({ h: () => fakeCanvas() }, canvas);
+function kept(camera = HOME) {
+  const layers = [{ style: {} }, { style: {} }];
+  const still = makeStill(layers);
   still.keep(camera);
-  return { canvas, still };
+  return { styles: layers.map(({ style }) => style), still };
 }
 
-test("without an image everything is painted", () => {
-  const canvas = fakeCanvas();
-  const still = makeStill({ h: () => fakeCanvas() }, canvas);
-  assert.equal(still.paint(canvas.pen, { x: 0, y: 0, k: 1 }), false);
+test("without a painting there is nothing to move", () => {
+  assert.equal(makeStill([]).move(HOME, ...SIZE), false);
 });
 
-test("the image is where the camera sees it: moved, and enlarged around the middle", () => {
-  const { canvas, still } = kept();
-  assert.equal(still.paint(canvas.pen, { x: 0, y: 0, k: 1 }), true);
-  assert.equal(still.paint(canvas.pen, { x: 100, y: -50, k: 1 }), true);
-  assert.equal(still.paint(canvas.pen, { x: 0, y: 0, k: 1.25 }), true);
-  assert.deepEqual(canvas.drawn, [
-    [0, 0, 800, 400],
-    [-100, 50, 800, 400],
-    [-100, -50, 1000, 500],
-  ]);
+test("all layers are where the camera sees them: moved, and enlarged around the middle", () => {
+  const { styles, still } = kept();
+  assert.equal(still.move({ x: 100, y: -50, k: 1 }, ...SIZE), true);
+  for (const style of styles) assert.equal(style.transform, "translate(-100px, 50px) scale(1)");
+  assert.equal(still.move({ x: 100, y: 0, k: 1.25 }, ...SIZE), true);
+  for (const style of styles) assert.equal(style.transform, "translate(-125px, 0px) scale(1.25)");
 });
 
 for (const [name, camera] of [
-  ["enlarged too much", { x: 0, y: 0, k: 1.6 }],
-  ["reduced too much", { x: 0, y: 0, k: 0.6 }],
+  ["enlarged too much", { x: 0, y: 0, k: 2.1 }],
+  ["reduced too much", { x: 0, y: 0, k: 0.4 }],
   ["moved by more than half of what is seen", { x: 401, y: 0, k: 1 }],
 ]) {
   test(`everything is painted again if the image would be ${name}`, () => {
-    const { canvas, still } = kept();
-    assert.equal(still.paint(canvas.pen, camera), false);
-    assert.deepEqual(canvas.drawn, []);
+    const { styles, still } = kept();
+    assert.equal(still.move(camera, ...SIZE), false);
+    assert.deepEqual(styles, [{}, {}]);
   });
 }
 
-test("everything is painted again after the painting has changed, or the canvas its size", () => {
-  const { canvas, still } = kept();
-  canvas.width = 801;
-  assert.equal(still.paint(canvas.pen, { x: 0, y: 0, k: 1 }), false);
-  canvas.width = 800;
+test("what is painted again is not moved", () => {
+  const { styles, still } = kept();
+  still.move({ x: 100, y: 0, k: 1 }, ...SIZE);
   still.forget();
-  assert.equal(still.paint(canvas.pen, { x: 0, y: 0, k: 1 }), false);
+  for (const style of styles) assert.deepEqual(style, { transform: "", willChange: "", overflow: "" });
+  assert.equal(still.move(HOME, ...SIZE), false);
 });

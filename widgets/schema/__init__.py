@@ -14,6 +14,7 @@ from widgets.schema.buffers import (
     BuffersView as BuffersView,
     BufferView as BufferView,
     ByteScaleView as ByteScaleView,
+    LayerSpanView as LayerSpanView,
     ListedView as ListedView,
     RecordedBuffersView as RecordedBuffersView,
 )
@@ -77,6 +78,8 @@ from widgets.schema.questions import (
 from widgets.schema.recordings import (
     EmbeddedView as EmbeddedView,
     GraphOptions as GraphOptions,
+    RecordingHeadView as RecordingHeadView,
+    RecordingPartView as RecordingPartView,
     RecordingView as RecordingView,
 )
 from widgets.schema.words import (

@@ -1,9 +1,12 @@
 """The buffers of a program over time: to the right the instructions as they run, upward bytes."""
 
+from collections.abc import Mapping
 from typing import TypedDict
 
 from widgets.schema.words import NodeKind
 
+PairReasonView = tuple[int, int, str]
+"""Two buffers, and what an instruction says of both: why one is not written over the other."""
 ListedView = tuple[int, int, str]
 """A line of a program: the instruction if it runs, or -1; the moment before or at which it is; its text."""
 
@@ -23,6 +26,20 @@ class BufferView(TypedDict):
     """What it is, how large, and from when to when it is alive."""
     users: list[int]
     """The instructions that read or write it, by the compiler's ids, in order."""
+
+
+class LayerSpanView(TypedDict):
+    """A layer of the circuit, or a module, while its instructions run: from `start` to `end`."""
+
+    start: int
+    end: int
+    label: str
+    """Its name: `Sum #12`."""
+    kind: NodeKind
+    text: str
+    """What it was made from, and its instructions."""
+    runs: list[int]
+    """Its instructions, by the compiler's ids."""
 
 
 class ByteScaleView(TypedDict):
@@ -53,8 +70,15 @@ class BuffersView(TypedDict):
     """What is needed, in a sentence."""
     peak_text: str
     """The name of the peak: `peak 66 KiB`."""
+    parts: list[tuple[int, str]]
+    """The moment at which each named part of the program begins, and the name; often there is none."""
+    layers: list[LayerSpanView]
+    """The layers in the order in which they run; none if there are too many, or none is known."""
     listing: list[ListedView]
     """The program as text."""
+    reasons: list[PairReasonView]
+    sharing_words: Mapping[str, str]
+    """The words that say whether two buffers share memory, and why not, with names in braces for ids and bytes."""
 
 
 class RecordedBuffersView(TypedDict):

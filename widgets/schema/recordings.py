@@ -19,8 +19,8 @@ class RecordingView(TypedDict):
     title: str
     steps: list[StepView]
     pictures: dict[str, PictureView]
-    """Keyed by `step/mode/colour_by/group_by`: `3/diff/change/fold`; or, if all pictures have the same colouring and
-    grouping, by `step/mode`: `3/diff`. Mode `side` may be missing: it is composed of `before` and `after`."""
+    """Keyed by `step/mode/colour_by/group_by`: `3/diff/change/fold`. Mode `side` may be missing: it is composed of
+    `before` and `after`."""
     coordinates: dict[str, str]
     """Base64 of the float array of each picture, under the same key: 32 bits each, little-endian."""
     details: dict[str, DetailsView]
@@ -28,6 +28,29 @@ class RecordingView(TypedDict):
     values: NotRequired[ValuesView]
     buffers: NotRequired[list[BuffersView]]
     """The states of the memory of a program, each once; pictures name them by position."""
+
+
+class RecordingHeadView(TypedDict):
+    """What a page knows of a recording before it has unpacked any part."""
+
+    version: int
+    title: str
+    steps: list[StepView]
+    looks: list[str]
+    """The keys of all pictures."""
+    part_of: dict[str, int]
+    """The part with the pictures of each step, by the step's index."""
+    values: NotRequired[ValuesView]
+
+
+class RecordingPartView(TypedDict):
+    """The content of consecutive steps, under the keys of `RecordingView`."""
+
+    pictures: dict[str, PictureView]
+    coordinates: dict[str, str]
+    details: dict[str, DetailsView]
+    buffers: dict[str, BuffersView]
+    """The states that the pictures name, by position."""
 
 
 class GraphOptions(TypedDict, total=False):

@@ -38,6 +38,10 @@ def trace(
         ),
     ] = None,
     mode: Annotated[str, typer.Option(help="infer or train: the mode of a level below compiled")] = "infer",
+    operators: Annotated[
+        str,
+        typer.Option(help="functional, core, or circuit (layers stay whole): the operators of a level below compiled"),
+    ] = "functional",
     times: Annotated[
         bool,
         typer.Option("--times/--no-times", help="keep times in the file; without them equal runs write equal bytes"),
@@ -50,7 +54,9 @@ def trace(
         say_note(f"a trace is usually named NAME{' or NAME'.join(TRACE_ENDINGS)}; writing {out} as asked")
     if out is not None:
         check_writable(out)
-    recorded = _record(load_circuit(circuit), options, out, times, recorder_of(level, circuit, pipeline, mode))
+    recorded = _record(
+        load_circuit(circuit), options, out, times, recorder_of(level, circuit, pipeline, mode, operators)
+    )
     print_text(str(recorded))
     if out is not None:
         save(recorded, out, times)
@@ -68,25 +74,32 @@ Recorder = Callable[["Circuit", CompilerOptions], "Trace"]
 
 
 def recorder_of(
-    level: str, name: str, pipeline: Path | None = None, mode: str = "infer", rows: int | None = None
+    level: str,
+    name: str,
+    pipeline: Path | None = None,
+    mode: str = "infer",
+    operators: str = "functional",
+    rows: int | None = None,
 ) -> Recorder:
-    """Return the function that records a level; those below compiled use a pipeline, a mode and a number of rows.
+    """Return the function that records a level; those below compiled use the other arguments.
 
     Raises: UnknownNameError, FileFormatError; CircuitError for a pipeline or a mode that the level does not have.
     """
-    from explorer.app.session.options import COMPILED, LEVEL_NAMES, TensorOptions
+    from explorer.app.session.options import COMPILED, LEVEL_NAMES, OPERATORS, TensorOptions
     from explorer.compiler import TorchCompiler, record
     from explorer.rewrite import CompilationMode
 
     check_name("mode", mode, [known.value for known in CompilationMode])
     check_name("level", level, LEVEL_NAMES)
+    check_name("level of operators", operators, OPERATORS)
     if level == COMPILED:
-        if pipeline is not None or mode != "infer":
+        if pipeline is not None or (mode, operators) != ("infer", "functional"):
             raise CircuitError(
-                "--pipeline and --mode belong to the levels below; add --level tensor or --level program"
+                "--pipeline, --mode and --operators belong to the levels below; add --level tensor or --level program"
             )
         return lambda circuit, options: record(circuit, TorchCompiler(options))
-    chosen = TensorOptions(level, mode, () if pipeline is None else _entries(pipeline, level))
+    passes = () if pipeline is None else _entries(pipeline, level)
+    chosen = TensorOptions(level, mode, passes, operators=operators)
 
     def below_compiled(circuit: "Circuit", options: CompilerOptions) -> "Trace":
         from explorer.app.session.exported_levels import exported_trace

@@ -1,15 +1,21 @@
 """Sends the head of a page before its session is made, so that the browser loads the scripts meanwhile."""
 
 import logging
+from html import escape
 from typing import Any
 
 from panel.io.server import DocHandler
 
 END = "</head>"
 RELOAD = "<script>location.reload()</script>"
-FAILED = f"""{END}<body><p role="alert">This page could not be made; the log of the server says why.
-<a href="">Load it again</a></p></body></html>"""
 DARK = "dark"
+
+
+def failure_html(error: Exception) -> str:
+    """What follows a head that was sent if the session cannot be made: a page that shows the error."""
+    text = escape(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
+    return f"""{END}<body><p role="alert">This page could not be made. The log of the server says where it failed.
+<a href="">Load it again</a></p><pre style="white-space:pre-wrap">{text}</pre></body></html>"""
 
 
 class EarlyHeadHandler(DocHandler):
@@ -26,15 +32,15 @@ class EarlyHeadHandler(DocHandler):
         self.heads = heads
 
     async def get(self, *args: Any, **more: Any) -> None:
-        """Answer with the page. If it fails after the head was sent, with status 200, the page says so."""
+        """Answer with the page. If it fails after the head was sent, with status 200, the page shows the error."""
         answer: Any = super().get
         try:
             await answer(*args, **more)
-        except Exception:
+        except Exception as error:
             if not self.sent:
                 raise
             logging.getLogger("explorer").exception("The page could not be made: %s", self.request.uri)
-            super().write(FAILED)
+            super().write(failure_html(error))
 
     async def get_session(self) -> Any:
         """Send the head, then make the session."""

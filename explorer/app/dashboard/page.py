@@ -295,7 +295,12 @@ class Dashboard:
         for pane in (part for part in self.graphs if isinstance(part, GraphPane)):
             drawer = HEIGHT if is_open else ""
             options = graph_options(drawer, narrow=self.workspace.other is not None)
-            pane.options = {**options, "main": pane is self.graph, "split": is_open and pane is self.graph}
+            pane.options = {
+                **options,
+                "main": pane is self.graph,
+                "tool": is_open,
+                "split": is_open and pane is self.graph,
+            }
 
     def _filter_steps(self, view: dict[str, Any]) -> None:
         """Let the tree of steps show the steps between which the arrow keys move."""

@@ -1,11 +1,12 @@
 """The levels below the compiled circuit: their passes, and recording a circuit at one of them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from explorer.app.session.options import TensorOptions
 from explorer.app.session.pass_entries import pipeline_of
 from explorer.bench import random_inputs
-from explorer.compiler import TorchCompiler
+from explorer.compiler import TorchCompiler, compile_with_origins
 from explorer.recording import ROWS, record
 from explorer.rewrite import FunctionPassPipeline
 from explorer.symbolic import Circuit
@@ -27,11 +28,11 @@ def exported_trace(
     from explorer.tensor import from_module
 
     pipeline = pipeline_or_default(options)
-    compiled = compiler.compile(circuit)
+    compiled, layers = compile_with_origins(circuit, compiler)
     x = random_inputs(compiled, rows)
-    graph = from_module(compiled, (x,), training=options.compile_for == "train")
+    graph = from_module(compiled, (x,), level=options.operators, training=options.compile_for == "train")
     more = {} if options.level == PROGRAM else {"one_by_one": options.one_by_one}
-    return record(
+    trace = record(
         graph,
         (x,),
         pipeline,
@@ -41,6 +42,7 @@ def exported_trace(
         name=name,
         **more,
     )
+    return replace(trace, layers=layers)
 
 
 def pass_names(level: str) -> Sequence[str]:

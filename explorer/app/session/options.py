@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from explorer.rewrite import OptMatchStrategy
 from explorer.trace import LEVELS
 
+OPERATORS = {"functional": "of PyTorch", "core": "core ATen", "circuit": "whole layers"}
+"""The levels of operators at which a circuit is exported, and how they are offered."""
+
 STRATEGIES = tuple(strategy.value for strategy in OptMatchStrategy)
 COMPILED, TENSOR_LEVEL = "compiled", "tensor"
 LEVEL_NAMES = tuple(LEVELS)
@@ -14,10 +17,12 @@ LEVEL_NAMES = tuple(LEVELS)
 class TensorOptions:
     """The level that is shown, and the options of the tensor level.
 
-    `passes` are entries of a pipeline as strings (`entry_text`); none: the default pipeline of the mode.
+    `passes` are entries of a pipeline as strings (`entry_text`); none: the default pipeline of the mode. `operators` is
+    one of `OPERATORS`.
     """
 
     level: str = COMPILED
     compile_for: str = "infer"
     passes: tuple[str, ...] = ()
     one_by_one: bool = False
+    operators: str = "functional"

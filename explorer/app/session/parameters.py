@@ -1,6 +1,6 @@
 """The present values of the parameters of one layer, or of one slice of a folded layer, of a live trace."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,14 +30,14 @@ def add_parameters(
     at, drawn = plate
     number = number if 0 <= number < len(drawn.cells) else 0
     compiled: TorchCircuit = index.trace.compiled
-    leaves = compiled.leaf_values()
+    value_of = compiled.leaf_value
     names = index.trace.subject.leaf_names if index.trace.subject is not None else {}
     graph = index.step(at).snapshot.graph
 
     def values_of(cell: int) -> dict[str, list[NodeValue]]:
         node, fold = (drawn.node, cell) if drawn.node is not None else (drawn.cells[cell].layer, 0)
         layer: TorchLayer = graph.nodes[node]
-        return {name: _nodes(parameter, fold, leaves, names) for name, parameter in all_parameters(layer).items()}
+        return {name: _nodes(parameter, fold, value_of, names) for name, parameter in all_parameters(layer).items()}
 
     def title_of(cell: int) -> str:
         return f"slice {cell}" if drawn.node is not None else f"layer #{drawn.cells[cell].layer}"
@@ -56,7 +56,7 @@ def add_parameters(
 def _nodes(
     parameter: TorchParameter,
     fold: int,
-    leaves: Mapping[TensorParameter, Tensor],
+    value_of: Callable[[TensorParameter], Tensor],
     names: Mapping[TensorParameter, str],
 ) -> list[NodeValue]:
     """Return the nodes that compute one slice of a parameter, in order."""
@@ -76,7 +76,7 @@ def _nodes(
         inputs = tuple(map(visit, sources))
         leaf = ""
         if isinstance(value, TorchLeafParameter):
-            tensors[at] = leaves[value.leaves[number]]
+            tensors[at] = value_of(value.leaves[number])
             leaf = names.get(value.leaves[number], "")
         elif isinstance(value, TorchParameterOp):
             tensors[at] = value.forward(*(tensors[source].unsqueeze(0) for source in sources)).squeeze(0)

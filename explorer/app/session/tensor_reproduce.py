@@ -36,6 +36,8 @@ def tensor_python_of(name: str, compiling: CompilerOptions, options: TensorOptio
         more += ", pipeline=pipeline"
     if options.compile_for != "infer":
         more += f", mode={options.compile_for!r}"
+    if options.operators != "functional":
+        more += f", operators={options.operators!r}"
     if options.one_by_one and options.level == TENSOR_LEVEL:
         more += ", one_by_one=True"
     return "\n".join([*lines, f"trace = explorer.record(compiled, (x,){more})", *end]) + "\n"

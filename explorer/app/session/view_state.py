@@ -9,7 +9,7 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, get_args
 from urllib.parse import parse_qsl, urlencode
 
-from explorer.app.session.options import LEVEL_NAMES, TensorOptions
+from explorer.app.session.options import LEVEL_NAMES, OPERATORS, TensorOptions
 from explorer.errors import CircuitError, ValueRangeError, check_name
 from explorer.options import CompilerOptions
 from explorer.views import ALL_MODES, COLOURS, GROUPINGS, SLIDES, SlidesName
@@ -170,7 +170,11 @@ def _parse(pairs: Sequence[tuple[str, str]]) -> ViewState:
     look = _build(DisplayOptions, values)
     check_look(look)
     tensor = _build(TensorOptions, values)
-    for kind, name, known in (("level", tensor.level, LEVEL_NAMES), ("mode", tensor.compile_for, MODES_OF_USE)):
+    for kind, name, known in (
+        ("level", tensor.level, LEVEL_NAMES),
+        ("mode", tensor.compile_for, MODES_OF_USE),
+        ("level of operators", tensor.operators, OPERATORS),
+    ):
         check_name(kind, name, known)
     closer = _build(CloserLook, values)
     check_closer(closer)

@@ -45,7 +45,16 @@ class Kept:
     reason: str
 
 
-Rule = Callable[[Program, Iterator[int]], Iterable[Edit | Kept]]
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A limit at which a rule stopped while more was possible; the message says what it did instead."""
+
+    what: str
+    limit: int
+    message: str
+
+
+Rule = Callable[[Program, Iterator[int]], Iterable[Edit | Kept | Limit]]
 """Looks at a program and says what to change; the iterator gives numbers that nothing has."""
 
 

@@ -5,8 +5,9 @@ from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from typing import Protocol
 
+from explorer.compiler.compiler import pause_garbage_collection
 from explorer.errors import RuleError
-from explorer.program.editing.edits import Edit, Kept, Rule, edited
+from explorer.program.editing.edits import Edit, Kept, Limit, Rule, edited
 from explorer.program.ir.program import Program
 
 
@@ -56,14 +57,17 @@ class WorkingProgram:
         self.observer: ProgramObserver = NoObserver() if observer is None else observer
         self.fresh: Iterator[int] = count(program.next_id)
         self._num_edits = 0
+        self._valid: Program | None = None
+        """The last program that was verified."""
 
     def apply(self, name: str, rule: Rule) -> None:
         """Ask a rule once, and do what it asks for. Raises: RuleError that names a rule which fails."""
         try:
-            found = list(rule(self.program, self.fresh))
-            edits = [one for one in found if isinstance(one, Edit)]
-            if edits:
-                self.program = edited(self.program, edits)
+            with pause_garbage_collection():
+                found = list(rule(self.program, self.fresh))
+                edits = [one for one in found if isinstance(one, Edit)]
+                if edits:
+                    self.program = edited(self.program, edits)
         except Exception as error:
             failure = f"the pass {name} failed: {type(error).__name__}: {error}"
             self.observer.on_failure(failure)
@@ -71,14 +75,20 @@ class WorkingProgram:
         self._num_edits += len(edits)
         kept = [one for one in found if isinstance(one, Kept)]
         self.observer.on_round(name, edits, kept, self.program)
+        for one in found:
+            if isinstance(one, Limit):
+                self.observer.on_limit(one.what, one.limit, one.message)
 
     def checkpoint(self) -> int:
         """The number of edits so far."""
         return self._num_edits
 
     def verify(self) -> None:
-        """Raises: GraphError if the program is invalid."""
-        self.program.verify()
+        """Check what has changed since the last time. Raises: GraphError if the program is invalid."""
+        if self.program is not self._valid:
+            with pause_garbage_collection():
+                self.program.verify(self._valid)
+            self._valid = self.program
 
     def __len__(self) -> int:
         return len(self.program)

@@ -23,15 +23,41 @@ class OperandKind(Enum):
     OUT = "out"
 
 
+class Access(Enum):
+    """What happens to the memory of a value."""
+
+    DEFINE = "define"
+    VIEW = "view"
+    READ = "read"
+    WRITE = "write"
+    FREE = "free"
+    BACKWARD = "backward"
+    """The backward pass begins, from when on it has other weights than the forward pass."""
+
+
 class Role(Enum):
     """What a weight is to a program."""
 
     INPUT = "input"
+    TANGENT = "tangent"
+    """The gradient of an output, which the backward pass is given."""
     WEIGHT = "weight"
     """A parameter or buffer that the program might write."""
     CONSTANT = "constant"
     """A parameter or buffer that the program only reads."""
     OUTPUT = "output"
+    GRADIENT = "gradient"
+    """What the backward pass returns."""
+
+
+class Part(Enum):
+    """A part of a program, in the order in which they run."""
+
+    PARAMETERS = "parameters"
+    """What depends on parameters and buffers only."""
+    FORWARD = "forward"
+    BACKWARD = "backward"
+    """It runs in a call of its own, later than the rest."""
 
 
 class Way(Enum):
@@ -54,6 +80,16 @@ class Weight:
     role: Role
     type: BufferType
     is_trainable: bool = False
+
+    @property
+    def is_returned(self) -> bool:
+        """Whether the program writes it for its caller; all others are given to it."""
+        return self.role in (Role.OUTPUT, Role.GRADIENT)
+
+    @property
+    def is_for_backward(self) -> bool:
+        """Whether only the backward pass has it."""
+        return self.role in (Role.TANGENT, Role.GRADIENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +132,14 @@ class Call:
     outputs: tuple[int | None, ...]
     way: Way = Way.OUT
     location: SourceLocation = field(default=NOWHERE, compare=False)
+    values_read: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    """The inputs without numbers."""
+    values_written: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    """The outputs that are tensors."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values_read", tuple([v for v in self.inputs if not isinstance(v, Number)]))
+        object.__setattr__(self, "values_written", tuple([v for v in self.outputs if v is not None]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +167,18 @@ class Dealloc:
     buffer: int
 
 
-Instruction = Alloc | View | Call | Copy | Stack | Dealloc
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """A part begins here. It does nothing; a program without such instructions is a forward pass."""
+
+    id: int
+    part: Part
+
+
+Instruction = Alloc | View | Call | Copy | Stack | Dealloc | Begin
 Definition = Weight | Alloc | View
+Event = tuple[Access, int, Weight | Instruction]
+"""An access to a value, and the weight or instruction that makes it; for a stack it is one of its calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +195,16 @@ def runs(instruction: Instruction) -> bool:
     return isinstance(instruction, Call | Copy | Stack)
 
 
+def unstacked(instruction: Instruction) -> tuple[Instruction, ...]:
+    """The calls of a stack; of any other instruction the instruction itself."""
+    return instruction.calls if isinstance(instruction, Stack) else (instruction,)
+
+
 def reads(instruction: Instruction) -> tuple[int, ...]:
     """The values whose elements an instruction reads, in order; a value that is read twice occurs twice."""
     match instruction:
         case Call():
-            return tuple(value for value in instruction.inputs if isinstance(value, int))
+            return instruction.values_read
         case Copy():
             return (instruction.source,)
         case Stack():
@@ -158,7 +217,7 @@ def writes(instruction: Instruction) -> tuple[int, ...]:
     """The values whose elements an instruction writes, in order."""
     match instruction:
         case Call():
-            return tuple(value for value in instruction.outputs if value is not None)
+            return instruction.values_written
         case Copy():
             return (instruction.dest,)
         case Stack():

@@ -6,11 +6,26 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
+from explorer.tensor.ir.schemas import overloads
+
+FILLS = overloads("zeros ones full")
+"""Operators without tensors, whose `out=` overloads fill the memory that they are given."""
+
+FILLED = ("dtype", "layout", "device", "pin_memory")
+"""Arguments of these operators that the memory has."""
+
+CHANGES = overloads("index_add index_copy scatter.src scatter.value scatter_add")
+"""Operators that change elements of their first input; their `out=` overloads copy it, unless it is there already."""
+
 
 @cache
 def out_overload(target: OpOverload) -> tuple[OpOverload, tuple[str, ...]] | None:
-    """The overload with the same arguments that writes its results, and the names of these results; or None."""
-    mine = [_signature(argument) for argument in target._schema.arguments]
+    """The overload that writes its results, and the names of these results; or None.
+
+    It has the same arguments, but for the dtype and device of an operator that fills memory.
+    """
+    left_out = FILLED if target in FILLS else ()
+    mine = [_signature(argument) for argument in target._schema.arguments if argument.name not in left_out]
     packet = target.overloadpacket
     for name in packet.overloads():
         other: OpOverload = getattr(packet, name)
@@ -36,8 +51,15 @@ def computes_in_place(target: OpOverload, device: str) -> bool:
     their result, and use it for the losses of all elements.
     """
     found = out_overload(target)
+    if target in FILLS:
+        return True
     if any(argument.name == "reduction" for argument in target._schema.arguments):
         return False
     key = {"cpu": "CPU", "cuda": "CUDA"}.get(device, device.upper())
     has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
     return found is not None and has_kernel(found[0].name(), key) and has_kernel(target.name(), key)
+
+
+def may_overwrite(target: OpOverload, position: int) -> bool:
+    """Whether the `out=` overload of an operator may write its result over the input at a position."""
+    return torch.Tag.pointwise in target.tags or (target in CHANGES and position == 0)

@@ -11,11 +11,13 @@ from torch._ops import OpOverload
 from explorer.errors import CircuitError, FileFormatError
 from explorer.program.ir.instructions import (
     Alloc,
+    Begin,
     Call,
     Copy,
     Dealloc,
     Instruction,
     Number,
+    Part,
     Role,
     Stack,
     View,
@@ -36,6 +38,7 @@ ALLOC = re.compile(rf"%(?P<id>\d+) = alloc {TYPE}(?: at (?P<offset>\d+))?")
 VIEW = re.compile(rf"%(?P<id>\d+) = view %(?P<source>\d+) : {TYPE} \+ (?P<offset>\d+) bytes(?:, (?P<label>.+))?")
 DEALLOC = re.compile(r"#(?P<id>\d+) dealloc %(?P<buffer>\d+)")
 COPY = re.compile(r"#(?P<id>\d+) copy %(?P<source>\d+) -> %(?P<dest>\d+)")
+BEGIN = re.compile(r"#(?P<id>\d+) begin (?P<part>\w+)")
 STACK = re.compile(r"#(?P<id>\d+) stack \{ (?P<calls>.*) \}")
 CALL = re.compile(
     r"#(?P<id>\d+) (?P<target>[\w.]+)\((?P<arguments>.*)\) -> (?P<outputs>(?:%\d+|none)(?:, (?:%\d+|none))*)?"
@@ -81,6 +84,8 @@ def _instruction(line: str, offsets: dict[int, int]) -> Instruction:
         return Dealloc(int(found["id"]), int(found["buffer"]))
     if (found := COPY.fullmatch(line)) is not None:
         return Copy(int(found["id"]), int(found["source"]), int(found["dest"]))
+    if (found := BEGIN.fullmatch(line)) is not None:
+        return Begin(int(found["id"]), Part(found["part"]))
     if (found := STACK.fullmatch(line)) is not None:
         return Stack(int(found["id"]), tuple(_call(part) for part in found["calls"].split(" ; ")))
     return _call(line)
@@ -89,7 +94,7 @@ def _instruction(line: str, offsets: dict[int, int]) -> Instruction:
 def _call(line: str) -> Call:
     found = CALL.fullmatch(line)
     if found is None:
-        raise ValueError("expected alloc, view, copy, dealloc, stack, or OPERATOR(ARGUMENTS) -> VALUES")
+        raise ValueError("expected alloc, view, copy, dealloc, stack, begin, or OPERATOR(ARGUMENTS) -> VALUES")
     target = _target(found["target"])
     inputs: list[int | Number] = []
     values = _Arguments(found["arguments"]).read()

@@ -5,16 +5,21 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from explorer.program.ir.instructions import (
+    Access,
     Alloc,
+    Begin,
     Dealloc,
     Definition,
+    Event,
     Instruction,
+    Part,
     Role,
     Stack,
     View,
     Weight,
     reads,
     runs,
+    unstacked,
     writes,
 )
 
@@ -75,29 +80,54 @@ class Program:
         return {one.buffer: one for one in self.instructions if isinstance(one, Dealloc)}
 
     @cached_property
+    def histories(self) -> Mapping[int, tuple[Event, ...]]:
+        """For each memory all accesses to it, in order. A value that is not defined counts as a memory of its own."""
+        found: dict[int, list[Event]] = {weight.id: [(Access.DEFINE, weight.id, weight)] for weight in self.weights}
+
+        def note(access: Access, values: Iterable[int], one: Instruction) -> None:
+            for value in values:
+                origin, _ = self._locations.get(value, (value, 0))
+                found.setdefault(origin, []).append((access, value, one))
+
+        border = [weight.id for weight in self.weights if weight.role is Role.OUTPUT or weight.is_for_backward]
+        for instruction in self.instructions:
+            for one in unstacked(instruction):
+                match one:
+                    case Alloc():
+                        note(Access.DEFINE, (one.id,), one)
+                    case View():
+                        note(Access.VIEW, (one.id,), one)
+                    case Dealloc():
+                        note(Access.FREE, (one.buffer,), one)
+                    case Begin():
+                        note(Access.BACKWARD, border if one.part is Part.BACKWARD else (), one)
+                    case _:
+                        note(Access.READ, reads(one), one)
+                        note(Access.WRITE, writes(one), one)
+        return {origin: tuple(events) for origin, events in found.items()}
+
+    @cached_property
     def uses(self) -> Mapping[int, tuple[int, ...]]:
         """For each weight and allocation the positions of the instructions that read or write its memory."""
-        found: dict[int, list[int]] = {weight.id: [] for weight in self.weights}
-        found |= {alloc: [] for alloc in self.allocs}
-        for position, one in enumerate(self.instructions):
-            for origin in dict.fromkeys(self.origin(value) for value in (*reads(one), *writes(one))):
-                found[origin].append(position)
-        return {origin: tuple(positions) for origin, positions in found.items()}
+        return self._positions_with(Access.READ, Access.WRITE)
 
     @cached_property
     def touches(self) -> Mapping[int, tuple[int, ...]]:
         """As `uses`, with the positions of the views of that memory."""
-        found = {origin: list(positions) for origin, positions in self.uses.items()}
-        for position, one in enumerate(self.instructions):
-            if isinstance(one, View):
-                found[self.origin(one.id)].append(position)
-        return {origin: tuple(sorted(positions)) for origin, positions in found.items()}
+        return self._positions_with(Access.READ, Access.WRITE, Access.VIEW)
 
     @cached_property
     def last_writes(self) -> Mapping[int, int]:
         """For each weight and allocation that is written the position of the last instruction that does."""
-        positions = enumerate(self.instructions)
-        return {self.origin(value): position for position, one in positions for value in writes(one)}
+        return {origin: found[-1] for origin, found in self._positions_with(Access.WRITE).items() if found}
+
+    def _positions_with(self, *accesses: Access) -> Mapping[int, tuple[int, ...]]:
+        """For each memory the positions of the instructions that access it so, each once, in order."""
+        positions = {call.id: i for i, one in enumerate(self.instructions) for call in unstacked(one)}
+        return {
+            origin: tuple(dict.fromkeys([positions[one.id] for access, _, one in events if access in accesses]))
+            for origin, events in self.histories.items()
+        }
 
     @cached_property
     def moments(self) -> tuple[int, ...]:
@@ -106,6 +136,12 @@ class Program:
         for one in self.instructions:
             found.append(found[-1] + runs(one))
         return tuple(found)
+
+    @cached_property
+    def backward(self) -> int:
+        """The position of the first instruction of the backward pass; behind the last one if it has none."""
+        begins = (i for i, one in enumerate(self.instructions) if isinstance(one, Begin) and one.part is Part.BACKWARD)
+        return next(begins, len(self.instructions))
 
     def with_role(self, role: Role) -> tuple[Weight, ...]:
         """The weights of a role, in order."""
@@ -121,11 +157,11 @@ class Program:
         """The program with other instructions, whose memory is not planned yet."""
         return replace(self, instructions=tuple(instructions), offsets={})
 
-    def verify(self) -> None:
-        """Check the invariants of a program. Raises: GraphError with the first violation."""
+    def verify(self, known: "Program | None" = None) -> None:
+        """Check the invariants; what has not changed since a valid program is not checked again. Raises: GraphError."""
         from explorer.program.ir.verify import verify
 
-        verify(self)
+        verify(self, known)
 
     def text(self) -> str:
         """One line per weight and instruction; `parse_program` reads it back."""

@@ -1,10 +1,12 @@
-"""What an operator returns, found by running it on fake tensors: types with strides, and which results are views."""
+"""What an operator returns, found by running it on tensors without data: types with strides, and which are views."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import torch
+from torch._ops import OpOverload
 
 from explorer.errors import OperatorError
 from explorer.program.ir.instructions import Number
@@ -14,6 +16,11 @@ from explorer.tensor.ir.fakes import on_fakes
 from explorer.tensor.ir.numbers import PythonNumber
 from explorer.tensor.ir.ops import Op
 from explorer.tensor.ir.schemas import KERNEL_ERRORS
+
+QUANTIZED = (torch.quint8, torch.qint8, torch.qint32, torch.quint4x2, torch.quint2x4)
+"""Dtypes of tensors that have a scale next to their memory."""
+META = torch.device("meta")
+"""The device of tensors without data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +47,14 @@ def results_of(op: Op, inputs: tuple[BufferType | Number, ...]) -> tuple[Result 
 def _results_of(
     op: Op, inputs: tuple[BufferType | Number, ...], default_dtype: torch.dtype
 ) -> tuple[Result | None, ...]:
+    _check_dtypes(op)
     destroyed = destroyed_inputs(op)
     devices = [kind.device for kind in inputs if isinstance(kind, BufferType)]
+    on_meta = len(set(devices)) == 1 and _is_equal_on_all_devices(op.target)
     given = [PythonNumber.of(kind.value, kind.dtype) if isinstance(kind, Number) else kind for kind in inputs]
     try:
-        with on_fakes():
-            tensors = [_fake(kind) if isinstance(kind, BufferType) else kind for kind in given]
+        with torch.no_grad() if on_meta else on_fakes():
+            tensors = [_empty(kind, on_meta) if isinstance(kind, BufferType) else kind for kind in given]
             memory = [tensor.untyped_storage()._cdata for tensor in tensors]
             found: list[Result | None] = []
             for value in op.run(tensors):
@@ -54,18 +63,45 @@ def _results_of(
                     continue
                 source = _source(value, tensors, memory, destroyed)
                 offset = int(value.storage_offset()) * value.dtype.itemsize if source is not None else 0
-                found.append(Result(BufferType.of(value, _device(value, devices)), source, offset))
+                device = devices[0] if on_meta else _device(value, devices)
+                found.append(Result(BufferType.of(value, device), source, offset))
             return tuple(found)
     except KERNEL_ERRORS as error:
         kinds = ", ".join(str(kind) for kind in inputs)
         raise OperatorError(f"{op.name} has no results of fixed types for ({kinds}): {error}") from error
 
 
-def _fake(kind: BufferType) -> torch.Tensor:
-    return torch.empty_strided(kind.shape, kind.strides, dtype=kind.dtype, device=kind.device)
+def _check_dtypes(op: Op) -> None:
+    """Raises: OperatorError for a dtype that no buffer and no fake tensor has."""
+    named = next((value for value in op.attributes.values() if value in QUANTIZED), None)
+    if named is not None:
+        raise OperatorError(
+            f"{op.name} returns a tensor of {named}, whose scale is not in its memory; use the operators of "
+            "quantized_decomposed"
+        )
 
 
-def _source(value: torch.Tensor, tensors: list[Any], memory: list[int], destroyed: tuple[int, ...]) -> int | None:
+@cache
+def _is_equal_on_all_devices(target: OpOverload) -> bool:
+    """Whether shapes, strides and views do not depend on the device, as for elementwise operators and plain views.
+
+    Such an operator runs on the device `meta`, which is much faster than fake tensors: these emulate a device. It must
+    not be in place, because `meta` accepts results that do not fit, and not be composed of others, as `x.cpu()` is.
+    """
+    schema = target._schema
+    if schema.is_mutable or torch._C._dispatch_has_kernel_for_dispatch_key(target.name(), "CompositeImplicitAutograd"):
+        return False
+    return torch.Tag.pointwise in target.tags or all(result.alias_info is not None for result in schema.returns)
+
+
+def _empty(kind: BufferType, on_meta: bool) -> torch.Tensor:
+    device = META if on_meta else kind.device
+    return torch.empty_strided(kind.shape, kind.strides, dtype=kind.dtype, device=device)
+
+
+def _source(
+    value: torch.Tensor, tensors: Sequence[Any], memory: Sequence[int], destroyed: tuple[int, ...]
+) -> int | None:
     """The input whose memory a result is in; one that the operator overwrites first."""
     if value.is_conj() or value.is_neg():  # its numbers are not those in memory
         return None

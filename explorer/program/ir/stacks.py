@@ -4,6 +4,7 @@ import torch
 
 from explorer.program.ir.instructions import Call, Instruction, Way, reads, writes
 from explorer.program.ir.program import Program
+from explorer.program.ir.spans import are_same_elements, overlap
 
 
 def why_not_elementwise(one: Instruction) -> str | None:
@@ -52,18 +53,6 @@ class Bundle:
                 return f"%{mine} has {kinds[mine].type.size} elements, and %{first} has {kinds[first].type.size}"
         for value, found in ((mine, self._read), (mine, self._written), *((v, self._written) for v in reads(one))):
             for other, call in found.get(self._program.origin(value), {}).items():
-                if self._overlap(value, other) and not self._is_same(value, other):
+                if overlap(self._program, value, other) and not are_same_elements(self._program, value, other):
                     return f"%{value} overlaps %{other} of #{call}, and they are not the same elements"
         return None
-
-    def _span(self, value: int) -> tuple[int, int]:
-        start = self._program.offset_in_origin(value)
-        return start, start + self._program.definitions[value].type.size_bytes
-
-    def _overlap(self, one: int, other: int) -> bool:
-        first, second = self._span(one), self._span(other)
-        return first[0] < second[1] and second[0] < first[1]
-
-    def _is_same(self, one: int, other: int) -> bool:
-        kinds = self._program.definitions
-        return self._span(one) == self._span(other) and kinds[one].type.is_same(kinds[other].type)

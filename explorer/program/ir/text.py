@@ -9,13 +9,26 @@ program digits
 %8 = view %9 : f32[16] + 32 bytes, select
 #10 copy %8 -> %11
 #12 dealloc %9
+#13 begin backward
 ```
 """
 
 from collections.abc import Iterable
 from typing import Any
 
-from explorer.program.ir.instructions import Alloc, Call, Copy, Dealloc, Instruction, Number, Stack, View, Way, Weight
+from explorer.program.ir.instructions import (
+    Alloc,
+    Begin,
+    Call,
+    Copy,
+    Dealloc,
+    Instruction,
+    Number,
+    Stack,
+    View,
+    Way,
+    Weight,
+)
 from explorer.program.ir.program import Program
 from explorer.tensor.ir.ops import SLOT
 
@@ -45,6 +58,8 @@ def instruction_text(one: Instruction, offset_bytes: int | None = None) -> str:
             return f"#{one.id} dealloc %{one.buffer}"
         case Copy():
             return f"#{one.id} copy %{one.source} -> %{one.dest}"
+        case Begin():
+            return f"#{one.id} begin {one.part.value}"
         case Call():
             return call_text(one)
         case Stack():

@@ -1,39 +1,36 @@
 """Lowering: each result of an operator gets a buffer, or is a view of the memory of another value."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import count
 
-import torch
-
+from explorer.compiler.compiler import pause_garbage_collection
 from explorer.errors import OperatorError
 from explorer.program.ir.instructions import (
     Alloc,
+    Begin,
     Call,
     Copy,
     Dealloc,
     Instruction,
     Number,
+    Part,
     Role,
     View,
     Way,
     Weight,
 )
-from explorer.program.ir.out_overloads import computes_in_place
 from explorer.program.ir.program import Program
-from explorer.program.ir.results import Result, results_of
+from explorer.program.ir.results import Result
 from explorer.program.ir.types import CPU, BufferType
+from explorer.program.lowering.forms import Form, Kind, form_of
 from explorer.tensor.graph.destroy import DestroyHandler
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.ir.aliasing import destroyed_inputs, destroys
 from explorer.tensor.ir.numbers import PythonNumber
-from explorer.tensor.ir.schemas import overloads
+from explorer.tensor.ir.ops import Op
 from explorer.tensor.ir.variables import Apply, Constant, Variable
-
-COPIES = overloads("clone _to_copy lift_fresh_copy")
-"""Operators that copy the elements of their input, maybe into another dtype or with other strides."""
-
-QUANTIZED = (torch.quint8, torch.qint8, torch.qint32, torch.quint4x2, torch.quint2x4)
-"""Dtypes of tensors that have a scale next to their memory."""
+from explorer.tensor.torch_io.joint import JointGraph
 
 
 def lower(graph: FunctionGraph, name: str = "") -> Program:
@@ -45,19 +42,37 @@ def lower(graph: FunctionGraph, name: str = "") -> Program:
     """
     if any(map(destroys, graph.nodes)) and graph.feature(DestroyHandler) is None:
         graph.attach_feature(DestroyHandler())  # it orders the users of a value before the operator that overwrites it
-    lowering = _Lowering(graph)
-    nodes = graph.toposort()
-    for position, variable in enumerate(graph.inputs):
-        lowering.add_weight(variable, Role.INPUT, graph.interface.argument_strides[position : position + 1])
-    for variable in dict.fromkeys([*(v for node in nodes for v in node.inputs), *graph.outputs]):
-        if isinstance(variable, Constant) and not isinstance(variable.data, PythonNumber):
-            lowering.add_weight(variable, Role.WEIGHT)
-    for node in nodes:
-        lowering.add(node)
-    for position, variable in enumerate(graph.outputs):
-        lowering.add_output(variable, position)
-    lowering.free_all()
-    return Program(tuple(lowering.weights), tuple(lowering.instructions), name=name)
+    with pause_garbage_collection():
+        lowering = _Lowering(graph)
+        nodes = graph.toposort()
+        lowering.add_given(nodes)
+        lowering.add_part(None, nodes)
+        for position, variable in enumerate(graph.outputs):
+            lowering.add_returned(variable, f"output{position}", Role.OUTPUT)
+        return lowering.program(name)
+
+
+def lower_joint(joint: JointGraph, name: str = "") -> Program:
+    """The program of a joint graph: parameter graphs, the rest of the forward pass, and the backward pass.
+
+    Outputs are written in the forward pass and gradients in the backward pass. Raises: as `lower`.
+    """
+    lowering = _Lowering(joint.graph)
+    parameters, forward, backward = joint.parts()
+    num_inputs, num_outputs = len(joint.forward.inputs), len(joint.forward.outputs)
+    lowering.add_given([*parameters, *forward, *backward], num_inputs)
+    if parameters:
+        lowering.add_part(Part.PARAMETERS, parameters)
+        lowering.add_part(Part.FORWARD, forward)
+    else:
+        lowering.add_part(None, forward)
+    for position, variable in enumerate(joint.graph.outputs[:num_outputs]):
+        lowering.add_returned(variable, f"output{position}", Role.OUTPUT)
+    lowering.add_part(Part.BACKWARD, backward)
+    accepted = [*joint.graph.inputs[:num_inputs], *joint.constants]
+    for position, variable in zip(joint.gradients, joint.graph.outputs[num_outputs:], strict=True):
+        lowering.add_returned(variable, accepted[position].name or f"input{position}", Role.GRADIENT)
+    return lowering.program(name)
 
 
 class _Lowering:
@@ -66,12 +81,37 @@ class _Lowering:
     def __init__(self, graph: FunctionGraph) -> None:
         self.weights: list[Weight] = []
         self.instructions: list[Instruction] = []
+        self._graph = graph
         self._numbers = graph.ids
         self._values: dict[Variable, int] = {}
         self._types: dict[int, BufferType] = {}
         self._weight_of: dict[int, Weight] = {}
         """The weight in whose memory a value is, if it is in one."""
-        self._next = graph.next_id
+        self._forms: dict[tuple[Op, tuple[BufferType | Number, ...]], Form] = {}
+        self._fresh = count(graph.next_id)
+
+    def add_given(self, nodes: Sequence[Apply], num_inputs: int | None = None) -> None:
+        """Add the weights that applications and outputs read; inputs after the first ones are tangents."""
+        graph = self._graph
+        for position, variable in enumerate(graph.inputs):
+            role = Role.INPUT if num_inputs is None or position < num_inputs else Role.TANGENT
+            self.add_weight(variable, role, graph.interface.argument_strides[position : position + 1])
+        for variable in dict.fromkeys([*(v for node in nodes for v in node.inputs), *graph.outputs]):
+            if isinstance(variable, Constant) and not isinstance(variable.data, PythonNumber):
+                self.add_weight(variable, Role.WEIGHT)
+
+    def add_part(self, part: Part | None, nodes: Iterable[Apply]) -> None:
+        """Begin a part, if it is one, and add the instructions of its applications."""
+        if part is not None:
+            self.instructions.append(Begin(next(self._fresh), part))
+        for node in nodes:
+            self.add(node)
+
+    def program(self, name: str) -> Program:
+        """The program; all buffers are freed at its end."""
+        for alloc in [one for one in self.instructions if isinstance(one, Alloc)]:
+            self.instructions.append(Dealloc(next(self._fresh), alloc.id))
+        return Program(tuple(self.weights), tuple(self.instructions), name=name)
 
     def add_weight(self, variable: Variable, role: Role, strides: Sequence[tuple[int, ...]] = ()) -> None:
         """Add the weight of an input or a constant; the strides of an input, if known, are those of the export."""
@@ -84,69 +124,73 @@ class _Lowering:
         self._weight_of[number] = weight
         self._define(variable, number, kind)
 
-    def add_output(self, variable: Variable, position: int) -> None:
-        """Copy a variable into the weight of an output."""
+    def add_returned(self, variable: Variable, name: str, role: Role) -> None:
+        """Copy a variable into a weight that is returned."""
         source = self._operand(variable)
         if isinstance(source, Number):
-            raise OperatorError(f"output {position} of the graph is the Python number {source.value}, not a tensor")
+            raise OperatorError(f"the {role.value} {name} is the Python number {source.value}, not a tensor")
         kind = self._types[source]
         if not kind.is_dense:
             kind = BufferType.contiguous(kind.dtype, kind.shape, kind.device)
-        weight = Weight(self._fresh(), f"output{position}", Role.OUTPUT, kind)
+        weight = Weight(next(self._fresh), name, role, kind)
         self.weights.append(weight)
-        self.instructions.append(Copy(self._fresh(), source, weight.id))
-
-    def free_all(self) -> None:
-        """Free all buffers."""
-        for alloc in [one for one in self.instructions if isinstance(one, Alloc)]:
-            self.instructions.append(Dealloc(self._fresh(), alloc.id))
+        self.instructions.append(Copy(next(self._fresh), source, weight.id))
 
     def add(self, node: Apply) -> None:
         """Add the instructions of an application."""
-        inputs = tuple(map(self._operand, node.inputs))
-        kinds = tuple(value if isinstance(value, Number) else self._types[value] for value in inputs)
-        results = _results(node, kinds)
-        if destroyed_inputs(node.op):
-            self._add_overwriting(node, inputs, results)
-        elif any(results) and all(result is not None and result.source is not None for result in results):
-            self._add_views(node, inputs, results)
-        else:
-            self._add_call(node, inputs, results)
+        inputs = tuple([self._operand(variable) for variable in node.inputs])
+        form = self._form(node, inputs)
+        match form.kind:
+            case Kind.VIEWS:
+                self._add_views(node, inputs, form)
+            case Kind.OVERWRITE:
+                self._add_overwriting(node, inputs, form.results)
+            case Kind.COPY | Kind.CALL:
+                self._add_call(node, inputs, form)
 
-    def _add_views(self, node: Apply, inputs: tuple[int | Number, ...], results: tuple[Result | None, ...]) -> None:
-        for variable, result in zip(node.outputs, results, strict=True):
+    def _form(self, node: Apply, inputs: tuple[int | Number, ...]) -> Form:
+        """The form of an application. Raises: OperatorError, with the source line, if no buffer can hold a result."""
+        kinds = tuple([value if isinstance(value, Number) else self._types[value] for value in inputs])
+        key = (node.op, kinds)
+        found = self._forms.get(key)
+        if found is None:
+            try:
+                found = self._forms[key] = form_of(node.op, kinds)
+            except OperatorError as error:
+                where = f" at {node.location.line}" if node.location.line else ""
+                raise OperatorError(f"{error}{where}") from error
+        return found
+
+    def _add_views(self, node: Apply, inputs: tuple[int | Number, ...], form: Form) -> None:
+        for variable, result in zip(node.outputs, form.results, strict=True):
             assert result is not None
             assert result.source is not None
             source = inputs[result.source]
             assert isinstance(source, int)
-            number = node.id if len(results) == 1 else self._fresh()
+            number = node.id if len(form.results) == 1 else next(self._fresh)
             self.instructions.append(View(number, source, result.type, result.offset_bytes, node.op.name))
             if source in self._weight_of:
                 self._weight_of[number] = self._weight_of[source]
             self._define(variable, number, result.type)
 
-    def _add_call(self, node: Apply, inputs: tuple[int | Number, ...], results: tuple[Result | None, ...]) -> None:
+    def _add_call(self, node: Apply, inputs: tuple[int | Number, ...], form: Form) -> None:
         outputs: list[int | None] = []
-        for variable, result in zip(node.outputs, results, strict=True):
-            if result is None:
+        for variable, kind in zip(node.outputs, form.buffers, strict=True):
+            if kind is None:
                 self._check_unread(node, variable)
                 outputs.append(None)
                 continue
-            kind = result.type
-            if not _fills_its_memory(kind):
-                kind = BufferType.contiguous(kind.dtype, kind.shape, kind.device)
-            number = self._fresh()
+            number = next(self._fresh)
             self.instructions.append(Alloc(number, kind))
             self._define(variable, number, kind)
             outputs.append(number)
-        source = inputs[0] if len(inputs) == 1 else None
-        if node.op.target in COPIES and isinstance(source, int) and isinstance(outputs[0], int):
-            self.instructions.append(Copy(node.id, source, outputs[0]))
+        if form.kind is Kind.COPY:
+            (source,), dest = inputs, outputs[0]
+            assert isinstance(source, int)
+            assert dest is not None
+            self.instructions.append(Copy(node.id, source, dest))
             return
-        in_place = all(result is not None and result.source is None for result in results)
-        device = next((result.type.device.type for result in results if result is not None), CPU.type)
-        way = Way.OUT if in_place and computes_in_place(node.op.target, device) else Way.COPIED
-        self.instructions.append(Call(node.id, node.op, inputs, tuple(outputs), way, node.location))
+        self.instructions.append(Call(node.id, node.op, inputs, tuple(outputs), form.way, node.location))
 
     def _add_overwriting(
         self, node: Apply, inputs: tuple[int | Number, ...], results: tuple[Result | None, ...]
@@ -194,25 +238,6 @@ class _Lowering:
         self._values[variable] = number
         self._types[number] = kind
 
-    def _fresh(self) -> int:
-        self._next += 1
-        return self._next - 1
-
-
-def _results(node: Apply, kinds: tuple[BufferType | Number, ...]) -> tuple[Result | None, ...]:
-    """The results of an application. Raises: OperatorError, with the source line, for those that no buffer can hold."""
-    where = f" at {node.location.line}" if node.location.line else ""
-    named = [value for value in node.op.attributes.values() if isinstance(value, torch.dtype) and value in QUANTIZED]
-    if named:  # fake tensors do not have these dtypes
-        raise OperatorError(
-            f"{node.op.name} returns a tensor of {named[0]}, whose scale is not in its memory{where}; "
-            "use the operators of quantized_decomposed"
-        )
-    try:
-        return results_of(node.op, kinds)
-    except OperatorError as error:
-        raise OperatorError(f"{error}{where}") from error
-
 
 def _type_of(variable: Variable) -> BufferType:
     """The type of an input or a constant; an input is expected to be contiguous."""
@@ -220,8 +245,3 @@ def _type_of(variable: Variable) -> BufferType:
         return BufferType.of(variable.data)
     kind = variable.tensor_type
     return BufferType.contiguous(kind.dtype, kind.shape, variable.device or CPU)
-
-
-def _fills_its_memory(kind: BufferType) -> bool:
-    """Whether no two elements share a place, as far as is known: its elements are dense."""
-    return kind.is_dense or kind.size == 0

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 import torch
 
+from explorer.program.ir.instructions import Call, Number, Role, Way, unstacked
 from explorer.program.ir.program import Program
+from explorer.program.ir.results import results_of
 from explorer.program.ir.verify import ALIGNMENT
 
 
@@ -50,6 +52,24 @@ def peak_bytes(program: Program) -> int:
     found = lifetimes(program)
     devices = dict.fromkeys(one.device for one in found)
     return sum(max(live_bytes([one for one in found if one.device == device]), default=0) for device in devices)
+
+
+def call_bytes(program: Program) -> int:
+    """The most bytes that a call without a backward pass allocates.
+
+    These are its buffers, its outputs, and the results of one call that are computed elsewhere and then copied.
+    """
+    buffers = [start + aligned(program.allocs[buffer].type.size_bytes) for buffer, start in program.offsets.items()]
+    outputs = sum(weight.type.size_bytes for weight in program.with_role(Role.OUTPUT))
+    calls = [call for one in program.instructions for call in unstacked(one) if isinstance(call, Call)]
+    elsewhere = [_bytes_of_results(program, call) for call in calls if call.way is Way.COPIED]
+    return (max(buffers, default=0) if buffers else peak_bytes(program)) + outputs + max(elsewhere, default=0)
+
+
+def _bytes_of_results(program: Program, call: Call) -> int:
+    kinds = tuple(v if isinstance(v, Number) else program.definitions[v].type for v in call.inputs)
+    results = [result for result in results_of(call.op, kinds) if result is not None]
+    return sum(result.type.size_bytes for result in results if result.source is None)
 
 
 def live_bytes(found: Sequence[Lifetime]) -> list[int]:

@@ -24,7 +24,10 @@ ORDERS: tuple[Order, ...] = (
     lambda one: (one.start - one.end, -one.size_bytes, one.buffer),
     lambda one: (-one.end, -one.size_bytes, one.buffer),
 )
-"""The orders in which buffers are placed: the largest first, the longest lived first, and from the end."""
+"""The orders in which buffers are placed: the largest first, the longest lived first, and from the end.
+
+After these, those that are alive at the fullest moment are placed first.
+"""
 
 MAX_REPAIRS = 50
 """How often the buffers at the top of a plan are placed first."""
@@ -35,34 +38,55 @@ MAX_PAIRS = 100_000
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """A place for each buffer, in bytes; `lower_bound_bytes` is alive at the fullest moment, so no plan is smaller."""
+    """A place for each buffer, in bytes; `lower_bound_bytes` is alive at the fullest moment, so no plan is smaller.
+
+    Without `is_searched` buffers are placed as they come, although that is not optimal: there are too many of them to
+    try other orders.
+    """
 
     offsets: dict[int, int]
     size_bytes: int
     lower_bound_bytes: int
+    is_searched: bool = True
 
 
 def plan_memory(program: Program) -> MemoryPlan:
     """The smallest plan that was found."""
     found = lifetimes(program)
     offsets: dict[int, int] = {}
-    size = 0
+    size, is_searched = 0, True
     for device in dict.fromkeys(one.device for one in found):
-        here = [one for one in found if one.device == device]
-        placed, used = _smallest(here, max(live_bytes(here), default=0))
+        (placed, used), was_searched = _smallest([one for one in found if one.device == device])
         offsets |= placed
         size += used
-    return MemoryPlan(offsets, size, peak_bytes(program))
+        is_searched = is_searched and was_searched
+    return MemoryPlan(offsets, size, peak_bytes(program), is_searched)
 
 
-def _smallest(found: Sequence[Lifetime], bound: int) -> Placing:
-    """The smallest placing of the buffers of a device; `bound` is what is alive at the fullest moment."""
-    order = sorted(found, key=lambda one: (one.start, -one.size_bytes, one.buffer))
+def _smallest(found: Sequence[Lifetime]) -> tuple[Placing, bool]:
+    """The smallest placing of the buffers of a device, and whether other orders were tried where this may help."""
+    order: Sequence[Lifetime] = sorted(found, key=lambda one: (one.start, -one.size_bytes, one.buffer))
+    live = live_bytes(found)
+    bound = max(live, default=0)
     best = _place_as_they_come(order)
-    neighbors = _neighbors(order) if best[1] > bound else None
+    if best[1] == bound:
+        return best, True
+    neighbors = _neighbors(order)
     if neighbors is None:
-        return best
-    for key in ORDERS:
+        return best, False
+    return _search(order, best, live.index(bound), bound, neighbors), True
+
+
+def _search(
+    found: Sequence[Lifetime], best: Placing, fullest: int, bound: int, neighbors: Mapping[int, list[Lifetime]]
+) -> Placing:
+    """The smallest placing in several orders; `bound` bytes are alive at the moment `fullest`."""
+
+    def fullest_first(one: Lifetime) -> tuple[int, ...]:
+        return (not one.start <= fullest < one.end, one.start - one.end, -one.size_bytes, one.buffer)
+
+    order = found
+    for key in (*ORDERS, fullest_first):
         candidate = sorted(found, key=key)
         placing = _place(candidate, neighbors)
         if placing[1] < best[1]:
@@ -79,7 +103,7 @@ def _smallest(found: Sequence[Lifetime], bound: int) -> Placing:
             break
         seen.add(names)
         placing = _place(order, neighbors)
-        best = min(best, placing, key=lambda found: found[1])
+        best = min(best, placing, key=lambda one: one[1])
         if best[1] == bound:
             break
     return best

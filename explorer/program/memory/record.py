@@ -1,10 +1,13 @@
 """The memory of a program as a trace holds it."""
 
-from explorer.program.ir.instructions import reads, runs, writes
+from functools import partial
+
+from explorer.program.ir.instructions import Begin, reads, runs, writes
 from explorer.program.ir.program import Program
 from explorer.program.ir.text import instruction_text
+from explorer.program.memory.call_reasons import call_reasons
 from explorer.program.memory.liveness import lifetimes, peak_bytes
-from explorer.trace import BufferRecord, MemoryRecord
+from explorer.trace import BufferRecord, MemoryRecord, PairReason
 
 
 def memory_record(program: Program) -> MemoryRecord:
@@ -26,7 +29,19 @@ def memory_record(program: Program) -> MemoryRecord:
     bound = peak_bytes(program)
     ends = [buffer.offset + buffer.size_bytes for buffer in buffers if buffer.offset is not None]
     listing = tuple((one.id, instruction_text(one, program.offsets.get(one.id))) for one in program.instructions)
-    return MemoryRecord(order, buffers, max(ends, default=bound), bound, listing)
+    parts = tuple(
+        (program.moments[position], one.part.value)
+        for position, one in enumerate(program.instructions)
+        if isinstance(one, Begin)
+    )
+    reasons = partial(_reasons_of_buffers, program)
+    return MemoryRecord(order, buffers, max(ends, default=bound), bound, listing, parts, reasons)
+
+
+def _reasons_of_buffers(program: Program) -> tuple[PairReason, ...]:
+    """What calls and copies say of pairs of buffers, without weights."""
+    allocs = program.allocs
+    return tuple(reason for reason in call_reasons(program) if reason.one in allocs and reason.other in allocs)
 
 
 def _access(program: Program, buffer: int, position: int) -> str:

@@ -1,8 +1,7 @@
 """Whether two values may be in one memory: a result over an input, the source of a copy in its destination."""
 
-import torch
-
-from explorer.program.ir.instructions import Call, Copy, Way, Weight, reads
+from explorer.program.ir.instructions import Call, Copy, Role, Way, Weight, reads
+from explorer.program.ir.out_overloads import may_overwrite
 from explorer.program.memory.lives import Lives
 
 
@@ -12,7 +11,7 @@ def why_not_in_place(one: Call) -> str | None:
         return f"{one.op.name} overwrites its input already"
     if len(one.outputs) != 1:
         return f"{one.op.name} has {len(one.outputs)} results"
-    if one.way is Way.OUT and torch.Tag.pointwise not in one.op.target.tags:
+    if one.way is Way.OUT and not may_overwrite(one.op.target, 0):
         return f"{one.op.name} is not elementwise: it may read elements after it has written others"
     return None
 
@@ -28,6 +27,8 @@ def why_not_overwritten(lives: Lives, one: Call, value: int, out: int, position:
         return f"%{value} is {found}, and the result is {wanted}"
     if not lives.is_same_memory(value):
         return f"%{value} is a part of %{root}"
+    if one.way is Way.OUT and not may_overwrite(one.op.target, one.inputs.index(value)):
+        return f"{one.op.name} reads %{value} after it has written other elements"
     if lives.last[root] > position:
         later = program.instructions[lives.last[root]]
         return f"%{value} is used later, by #{later.id}"
@@ -43,6 +44,9 @@ def why_copied(lives: Lives, one: Copy, position: int) -> str | None:
     first, second = lives.types[one.source], lives.types[one.dest]
     if isinstance(owner, Weight):
         return f"%{one.source} is the {owner.role.value} {owner.name}"
+    found = _why_not_in_time(lives, source, dest)
+    if found is not None:
+        return found
     if not first.is_same(second):
         return f"%{one.source} is {first}, and %{one.dest} is {second}"
     if not (lives.is_whole(one.source) and lives.is_whole(one.dest)):
@@ -51,4 +55,16 @@ def why_copied(lives: Lives, one: Copy, position: int) -> str | None:
         return f"%{one.dest} is in use before"
     if lives.last_write[source] > position or lives.last_write[dest] > position:
         return f"%{one.source} or %{one.dest} is written later"
+    return None
+
+
+def _why_not_in_time(lives: Lives, source: int, dest: int) -> str | None:
+    """Why a weight is not there for as long as a buffer is in use; None if it is."""
+    owner, border = lives.program.definitions[dest], lives.program.backward
+    if not isinstance(owner, Weight):
+        return None
+    if owner.is_for_backward and lives.first[source] < border:
+        return f"only the backward pass has the {owner.role.value} {owner.name}"
+    if owner.role is Role.OUTPUT and lives.last[source] > border:
+        return f"the backward pass reads %{source}, and the caller may change the output {owner.name} before"
     return None

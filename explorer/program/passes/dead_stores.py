@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from explorer.program.editing.edits import Edit
 from explorer.program.ir.instructions import Call, Copy, Role, reads, writes
 from explorer.program.ir.program import Program
-from explorer.program.ir.verify import fills
+from explorer.program.ir.spans import fills
 from explorer.program.passes.base import program_pass
 
 
@@ -17,7 +17,7 @@ def eliminate_dead_stores(program: Program, fresh: Iterator[int]) -> Iterator[Ed
     it before; a write of a part does not. Weights other than inputs are read after the program. Random operators stay:
     those after them would draw other numbers.
     """
-    wanted = {weight.id for weight in program.weights if weight.role in (Role.OUTPUT, Role.WEIGHT)}
+    wanted = {weight.id for weight in program.weights if weight.is_returned or weight.role is Role.WEIGHT}
     for one in reversed(program.instructions):
         if not isinstance(one, Call | Copy):
             wanted |= {program.origin(value) for value in reads(one)}

@@ -59,6 +59,9 @@ def _why_copied(lives: Lives, view: View, position: int) -> str | None:
         return f"the elements are {view.type} in %{view.source}, and %{view.id} is {wanted}"
     if lives.first[view.id] != position:
         return f"%{view.id} is in use before"
+    owner, border = lives.program.definitions[lives.root(view.source)], lives.program.backward
+    if isinstance(owner, Weight) and position < border < lives.last[view.id]:
+        return f"the backward pass reads it, and the caller may change the {owner.role.value} {owner.name} before"
     if later > position:
         return f"#{lives.program.instructions[later].id} writes %{view.source} or %{view.id} later"
     return None

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from explorer.program.editing.edits import Edit
 from explorer.program.ir.instructions import Copy, View
 from explorer.program.ir.program import Program
+from explorer.program.ir.spans import are_same_elements
 from explorer.program.passes.base import program_pass
 
 
@@ -15,14 +16,7 @@ def peephole(program: Program, fresh: Iterator[int]) -> Iterator[Edit]:
     Strides of axes of size 1 have to agree as well: operators may choose a kernel by them.
     """
     for one in program.instructions:
-        if isinstance(one, Copy) and _is_same_place(program, one.source, one.dest):
+        if isinstance(one, Copy) and are_same_elements(program, one.source, one.dest):
             yield Edit((one.id,), removed=(one.id,))
         elif isinstance(one, View) and not one.offset_bytes and program.definitions[one.source].type == one.type:
             yield Edit((one.id,), removed=(one.id,), renamed={one.id: one.source})
-
-
-def _is_same_place(program: Program, one: int, other: int) -> bool:
-    """Whether two values are the same elements in the same memory."""
-    same = program.origin(one) == program.origin(other)
-    first, second = program.definitions[one].type, program.definitions[other].type
-    return same and program.offset_in_origin(one) == program.offset_in_origin(other) and first.is_same(second)

@@ -12,6 +12,7 @@ from explorer.program.ir.program import Program
 from explorer.program.recording.records import RecordCache
 from explorer.program.recording.snapshot import ProgramSnapshot, refusal_of
 from explorer.tensor.graph.function_graph import FunctionGraph
+from explorer.tensor.torch_io.joint import JointGraph
 from explorer.trace import (
     PROGRAM,
     AttemptsRefused,
@@ -19,6 +20,7 @@ from explorer.trace import (
     LimitReached,
     Listener,
     MatchFound,
+    Noted,
     Rewritten,
     RunStarted,
     Stage,
@@ -32,21 +34,29 @@ from explorer.trace import (
 class ProgramRecording:
     """Turns the rounds of passes into steps: one for each time a rule looked at the program."""
 
-    def __init__(self, listeners: Sequence[Listener], source: FunctionGraph, program: Program) -> None:
+    def __init__(
+        self,
+        listeners: Sequence[Listener],
+        source: FunctionGraph | JointGraph,
+        program: Program,
+        why_no_backward: str = "",
+    ) -> None:
         self._listeners = tuple(listeners)
-        self._source = source
-        self._cache = RecordCache()
-        self._last = ProgramSnapshot(program, source, self._cache)
+        graph = source.graph if isinstance(source, JointGraph) else source
+        cache = RecordCache({node.id: node.location for node in graph.nodes})
+        self._last = ProgramSnapshot(program, source, cache, why_no_backward)
         self._stages: list[Stage] = []
         self._rules: list[tuple[str, ...]] = [()]
         self._seen: dict[tuple[Stage, ...], int] = {}
         self._started = perf_counter()
 
-    def begin(self, run: RunStarted, seconds: float) -> None:
-        """Record the first step: the program as it was lowered, in so many seconds."""
+    def begin(self, run: RunStarted, seconds: float, notes: Sequence[str] = ()) -> None:
+        """Record the first step: the program as it was lowered, in so many seconds, and notes that are not empty."""
         self._emit(run)
         self._emit(StepStarted(StepPath.of("lower"), PROGRAM))
         self._emit(StepEnded(True, seconds, self._last))
+        for note in filter(None, notes):
+            self._emit(Noted(note))
         self._started = perf_counter()
 
     @contextmanager
@@ -74,7 +84,7 @@ class ProgramRecording:
     def on_round(self, rule: str, edits: Sequence[Edit], kept: Sequence[Kept], after: Program) -> None:
         """A rule looked at the program once."""
         before = self._last
-        snapshot = ProgramSnapshot(after, self._source, self._cache) if edits else before
+        snapshot = replace(before, program=after) if edits else before
         self._emit(StepStarted(self._path(), PROGRAM, self._rules[-1]))
         matched = [_matched(before, edit) for edit in edits]
         for number, nodes in enumerate(matched):
@@ -85,8 +95,9 @@ class ProgramRecording:
             self._emit(AttemptsRefused(tuple(refusals)))
         now = perf_counter()
         share = (now - self._started) / max(len(edits), 1)
+        added = _added(edits, before, snapshot)
         for number, edit in enumerate(edits):
-            self._emit(_rewritten(number, rule, edit, before, snapshot, share))
+            self._emit(_rewritten(number, rule, edit, before, snapshot, share, added[number]))
         self._emit(StepEnded(bool(edits), now - self._started, snapshot))
         self._last, self._started = snapshot, perf_counter()
 
@@ -111,12 +122,32 @@ def _matched(before: ProgramSnapshot, edit: Edit) -> tuple[int, ...]:
     return (next(following, next(iter(known))),)
 
 
+def _added(edits: Sequence[Edit], before: ProgramSnapshot, after: ProgramSnapshot) -> list[tuple[int, ...]]:
+    """For each edit the nodes of the graph that it adds.
+
+    A view is in the graph if something reads it after the last write of its memory. One that appears because
+    instructions moved is that of the first edit whose nodes read it, or of the last edit.
+    """
+    new = [node for node in after.graph.nodes if node not in before.graph.nodes]
+    made = [(*(one.id for one in edit.changed), *(found.instruction.id for found in edit.placed)) for edit in edits]
+    owner = {node: number for number, nodes in enumerate(made) for node in nodes}
+    readers = {source: node for node in reversed(new) for source in after.graph.inputs[node]}
+    for node in reversed(new):
+        if node not in owner:
+            owner[node] = owner.get(readers.get(node, -1), len(edits) - 1)
+    return [tuple(node for node in new if owner[node] == number) for number in range(len(edits))]
+
+
 def _rewritten(
-    number: int, rule: str, edit: Edit, before: ProgramSnapshot, after: ProgramSnapshot, seconds: float
+    number: int,
+    rule: str,
+    edit: Edit,
+    before: ProgramSnapshot,
+    after: ProgramSnapshot,
+    seconds: float,
+    added: tuple[int, ...],
 ) -> Rewritten:
     old, new = before.graph.nodes, after.graph.nodes
     removed = tuple(one for one in edit.removed if one in old and one not in new)
-    placed = (found.instruction.id for found in edit.placed)
-    added = tuple(one for one in (*(one.id for one in edit.changed), *placed) if one in new and one not in old)
     became = tuple(one for one in edit.became if one in new and one not in added)
     return Rewritten(number, rule, removed, added, seconds, "", became)

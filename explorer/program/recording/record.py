@@ -1,6 +1,7 @@
 """Lower a module to a program, run passes on it, and return the trace: `explorer.record(module, level="program")`."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -8,17 +9,22 @@ import torch
 from torch import nn
 from torch.export import ExportedProgram
 
-from explorer.errors import CircuitError, DataTypeError
+from explorer.errors import CircuitError, DataTypeError, ExportError, OperatorError
 from explorer.program.editing.working import WorkingProgram
-from explorer.program.lowering.lower import lower
+from explorer.program.ir.program import Program
+from explorer.program.lowering.lower import lower, lower_joint
 from explorer.program.passes import passes, sources
 from explorer.program.passes.pipelines import MEMORY_PIPELINE
+from explorer.program.recording.gradients import run_source_with_gradients, trained_names
+from explorer.program.recording.notes import ParameterGraphs
 from explorer.program.recording.observer import ProgramRecording
 from explorer.program.recording.snapshot import ProgramSnapshot
 from explorer.program.running.module import to_program_module
 from explorer.rewrite import CompilationMode, FunctionPassConfig, FunctionPassPipeline, PassManager
 from explorer.tensor.graph.function_graph import FunctionGraph
-from explorer.tensor.recording.record import Chosen, entries_of, import_graph, pipelines_of
+from explorer.tensor.graph.interface import Arguments
+from explorer.tensor.recording.record import Chosen, Imported, entries_of, import_graph, pipelines_of
+from explorer.tensor.torch_io.joint import JointGraph, joint_graph
 from explorer.trace import (
     PROGRAM,
     Check,
@@ -50,24 +56,27 @@ def record_program(
 ) -> Trace:
     """Export a module, rewrite its graph, lower it, run passes on the program, and return the trace.
 
-    `trace.compiled` runs the last program. `pipeline` are passes on programs or their names (None: the memory passes);
-    `tensor_pipeline` is what `record_module` accepts, and its steps are not recorded. All other arguments are those of
-    `record_module`.
+    `trace.compiled` runs the last program. With `mode="train"` it has a backward pass, with gradients of the parameters
+    and of the example inputs that require one; if none can be recorded, the first step says why. `pipeline` are passes
+    on programs or their names (None: the memory passes); `tensor_pipeline` is what `record_module` accepts, and its
+    steps are not recorded. All other arguments are those of `record_module`.
     Raises: as `record_module`; OperatorError for a graph that cannot be lowered.
     """
     chosen = _pipeline(pipeline)
     manager = PassManager(chosen, passes)
     rewriting = pipelines_of(tensor_pipeline, mode, layout)
     imported = import_graph(subject, example_inputs, kwargs=kwargs, mode=mode, operators=operators)
-    graph = imported.graph
+    before = ParameterGraphs.of(imported.graph)
     for part in rewriting:
-        part.rewrite(graph)
+        part.rewrite(imported.graph)
     started = perf_counter()
     title = name or type(subject).__name__
-    program = lower(graph, title)
-    program.verify()
+    joint, reason = _lower_with_gradients(imported, title) if mode == "train" else (None, "")
+    graph, program = joint or (imported.graph, lower(imported.graph, title))
     recorder = Recorder()
-    recording = ProgramRecording((recorder, *listeners), graph, program)
+    recording = ProgramRecording((recorder, *listeners), graph, program, reason)
+    working = WorkingProgram(program, recording)
+    working.verify()
     options = {
         "level": PROGRAM,
         "subject": title,
@@ -78,14 +87,38 @@ def record_program(
         "layout": layout,
         "one_by_one": False,
     }
-    recording.begin(RunStarted(None, options, describe_passes(chosen)), perf_counter() - started)
-    working = WorkingProgram(program, recording)
+    notes = [before.evaluated_note(imported.graph)] if mode == "infer" else []
+    notes += [f"It has no backward pass: {reason}."] if reason else []
+    recording.begin(RunStarted(None, options, describe_passes(chosen)), perf_counter() - started, notes)
     try:
         manager.run(working, CompilationMode(mode))
+        working.program.verify()
     except CircuitError as error:
         error.trace = _trace(recorder, None, imported.examples, imported.source)
         raise
-    return _trace(recorder, to_program_module(graph, working.program), imported.examples, imported.source)
+    compiled = to_program_module(graph, working.program, reason)
+    source = imported.source
+    if joint is not None and imported.exported is not None:
+        source = partial(run_source_with_gradients, imported.exported, imported.graph, trained_names(compiled))
+    return _trace(recorder, compiled, imported.examples, source)
+
+
+def _lower_with_gradients(imported: Imported, title: str) -> tuple[tuple[JointGraph, Program] | None, str]:
+    """The joint graph of what was imported, and its program; or None and the reason why there is no backward pass."""
+    graph, examples = imported.graph, imported.examples
+    try:
+        joint = joint_graph(graph, _learned_inputs(graph, examples) if examples is not None else ())
+        program = lower_joint(joint, title)
+        program.verify()
+    except (ExportError, OperatorError) as error:
+        return None, str(error)
+    return (joint, program), ""
+
+
+def _learned_inputs(graph: FunctionGraph, examples: Any) -> list[bool]:
+    """For each input whether its example requires a gradient."""
+    by_name = examples.by_name if isinstance(examples, Arguments) else {}
+    return [tensor.requires_grad for tensor in graph.interface.flat_arguments(tuple(examples), dict(by_name))]
 
 
 def describe_passes(pipeline: FunctionPassPipeline) -> tuple[RuleDescription, ...]:

@@ -1,7 +1,7 @@
 """The instructions that run, and the views and inputs that they read, as the graph of a trace."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from explorer.graph import Graph
@@ -19,8 +19,9 @@ from explorer.program.ir.instructions import (
     writes,
 )
 from explorer.program.ir.program import Program
-from explorer.program.ir.verify import fills
-from explorer.tensor.recording.kinds import kind_of
+from explorer.program.ir.spans import fills
+from explorer.tensor.ir.variables import SourceLocation
+from explorer.tensor.recording.kinds import look_of
 from explorer.trace import NodeRecord
 
 Source = Instruction | Weight
@@ -30,6 +31,8 @@ Source = Instruction | Weight
 class RecordCache:
     """Records of instructions by what they show, so that one that did not change is the same object in all steps."""
 
+    locations: Mapping[int, SourceLocation] = field(default_factory=dict[int, SourceLocation])
+    """Where the operators of the graph that was lowered are in the user's program, by number."""
     _records: dict[Any, NodeRecord] = field(default_factory=dict[Any, NodeRecord])
 
     def of(self, program: Program, one: Source) -> NodeRecord:
@@ -37,7 +40,8 @@ class RecordCache:
         values = _shown_values(program, one)
         key = (one, values)
         if key not in self._records:
-            self._records[key] = _record(program, one, values)
+            found = [self.locations[of] for of in _numbers(one) if of in self.locations]
+            self._records[key] = replace(_record(program, one, values), about=_about(found))
         return self._records[key]
 
 
@@ -46,7 +50,8 @@ def graph_of(program: Program, cache: RecordCache) -> Graph[NodeRecord]:
 
     Allocations and deallocations are in the record of the memory; parameters and buffers are named in the configs.
     """
-    inputs: dict[int, tuple[int, ...]] = {weight.id: () for weight in program.with_role(Role.INPUT)}
+    given = (*program.with_role(Role.INPUT), *program.with_role(Role.TANGENT))
+    inputs: dict[int, tuple[int, ...]] = {weight.id: () for weight in given}
     writers: dict[int, list[int]] = {origin: [origin] for origin in inputs}
     made_after: dict[int, int] = {}
     """How many writes of its memory came before a view."""
@@ -69,7 +74,8 @@ def graph_of(program: Program, cache: RecordCache) -> Graph[NodeRecord]:
                 counts[origin] = counts.get(origin, 0) + 1
                 known = [] if fills(program, value) else writers.get(origin, [])
                 writers[origin] = [*known, one.id]
-    outputs = [writer for weight in program.with_role(Role.OUTPUT) for writer in writers.get(weight.id, [])]
+    returned = (*program.with_role(Role.OUTPUT), *program.with_role(Role.GRADIENT))
+    outputs = [writer for weight in returned for writer in writers.get(weight.id, [])]
     return _read_part(program, inputs, tuple(outputs), cache)
 
 
@@ -87,6 +93,22 @@ def _read_part(
     sources |= {one.id: one for one in program.instructions}
     nodes = {number: cache.of(program, sources[number]) for number in kept}
     return Graph[NodeRecord](nodes, kept, outputs)
+
+
+def _numbers(one: Source) -> tuple[int, ...]:
+    """The numbers of the operators that an instruction is."""
+    return tuple(call.id for call in one.calls) if isinstance(one, Stack) else (one.id,)
+
+
+def _about(locations: Sequence[SourceLocation]) -> dict[str, Any]:
+    """Where an instruction is in the user's program: modules and source lines."""
+    modules, lines = (
+        list(dict.fromkeys(filter(None, texts)))
+        for texts in ([one.module for one in locations], [one.line for one in locations])
+    )
+    several = {"modules": modules} if len(modules) > 1 else {}
+    known = {"module": ", ".join(modules), "source": ", ".join(lines)}
+    return {**{name: text for name, text in known.items() if text}, **several}
 
 
 def _shown_values(program: Program, one: Source) -> tuple[str, ...]:
@@ -110,7 +132,8 @@ def _value_text(program: Program, value: int) -> str:
 def _record(program: Program, one: Source, values: tuple[str, ...]) -> NodeRecord:
     match one:
         case Weight():
-            config = {"name": one.name, "results": [str(one.type)], "bytes": one.type.size_bytes}
+            name = f"tangent of {one.name}" if one.role is Role.TANGENT else one.name
+            config = {"name": name, "results": [str(one.type)], "bytes": one.type.size_bytes}
             return NodeRecord("Input", 1, config, scope=(), kind="input")
         case View():
             config = {"reads": list(values), "results": [str(one.type)], "bytes": 0}
@@ -125,12 +148,11 @@ def _record(program: Program, one: Source, values: tuple[str, ...]) -> NodeRecor
             return NodeRecord(f"Stack.{title}", 1, _config(program, one, values), title=title)
         case Call():
             config = {name: _plain(value) for name, value in one.op.settings.items()}
-            known = {"module": one.location.module, "source": one.location.line}
-            about = {name: text for name, text in known.items() if text}
             kind = str(one.op.target).replace("::", ".")
             way = {} if one.way is Way.OUT else {"written": one.way.value}
             config |= _config(program, one, values) | way
-            return NodeRecord(kind, 1, config, about=about, kind=kind_of(one.op.name), title=one.op.name)
+            look, title = look_of(one.op.target)
+            return NodeRecord(kind, 1, config, kind=look, title=title)
         case _:
             raise TypeError(f"{one} is no node of a graph")
 

@@ -16,10 +16,12 @@ from explorer.program.ir.program import Program
 from explorer.program.memory.record import memory_record
 from explorer.program.memory.why_not_shared import why_not_shared
 from explorer.program.passes import rules
+from explorer.program.recording.gradients import run_with_gradients, trained_names
 from explorer.program.recording.records import RecordCache, graph_of
 from explorer.program.running.module import to_program_module
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.recording.snapshot import run
+from explorer.tensor.torch_io.joint import JointGraph
 from explorer.trace import MemoryRecord, NodeRecord, Refusal, RefusalKind
 
 
@@ -33,8 +35,10 @@ class ProgramSnapshot:
     """A program, and the graph that it was lowered from, which has the values of the weights."""
 
     program: Program
-    source: FunctionGraph
+    source: FunctionGraph | JointGraph
     cache: RecordCache
+    why_no_backward: str = ""
+    """Why a program for training has no backward pass."""
 
     @property
     def graph(self) -> Graph[NodeRecord]:
@@ -101,9 +105,11 @@ class ProgramSnapshot:
 
     def circuit(self) -> Any:
         """A module that runs the program."""
-        return to_program_module(self.source, self.program)
+        return to_program_module(self.source, self.program, self.why_no_backward)
 
     def results(self, x: Any) -> tuple[torch.Tensor, ...]:
-        """The results of the module for a tuple of arguments; mutable state is copied."""
+        """The results of the module for a tuple of arguments, and gradients if it has some; mutable state is copied."""
         module = self.circuit()
+        if isinstance(self.source, JointGraph):
+            return run_with_gradients(module, trained_names(module), x)
         return run(deepcopy(module) if self.source.interface.mutations else module, x)

@@ -1,16 +1,18 @@
 """Runs the instructions of a program in order, each on the memory that was planned for it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 
 from explorer.errors import OperatorError
-from explorer.program.ir.instructions import Role, Weight
+from explorer.program.ir.instructions import View, Weight
 from explorer.program.ir.program import Program
 from explorer.program.ir.types import BufferType
 from explorer.program.ir.verify import ALIGNMENT
-from explorer.program.running.steps import Poison, Values, allocate, step_of
+from explorer.program.running.steps import Poison, Step, Values, allocate, step_of
 from explorer.tensor.graph.interface import same_strides
+
+Tensors = tuple[torch.Tensor, ...]
 
 
 class Executor:
@@ -21,31 +23,86 @@ class Executor:
 
     def __init__(self, program: Program, poison: Poison | None = None) -> None:
         self.program = program
-        self._given = [w for w in program.weights if w.role is not Role.OUTPUT]
-        self._outputs = program.with_role(Role.OUTPUT)
+        self.given = tuple(w for w in program.weights if not w.is_returned and not w.is_for_backward)
+        """The weights that a call is given: inputs, parameters and buffers."""
+        border = program.backward
+        self.kept = tuple(w for w in self.given if program.touches[w.id] and program.touches[w.id][-1] > border)
+        """Those that the backward pass reads too."""
+        self._returned = [w for w in program.weights if w.is_returned]
+        self._tangents = [w for w in program.weights if w.is_for_backward and not w.is_returned]
         self._arena = _arena_bytes(program)
         planned = [program.allocs[buffer].type for buffer in program.offsets]
         self._blocks = tuple(dict.fromkeys((kind.device, kind.dtype) for kind in planned))
-        self._steps = tuple(step_of(one, program.offsets, poison) for one in program.instructions)
+        self._forward = _steps(program, range(border), poison)
+        self._backward = _steps(program, range(border, len(program)), poison)
+        views = [one for one in program.instructions[:border] if isinstance(one, View)]
+        weights, kept = {weight.id for weight in program.weights}, {weight.id for weight in self.kept}
+        self._borrowed = {*weights, *(one.id for one in views if program.origin(one.id) in weights)}
+        """Values in memory of the caller, who may change it before the backward pass."""
+        again = [one for one in views if program.origin(one.id) in kept]
+        self._views = [step_of(one, program.offsets, poison) for one in again]
 
-    def __call__(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """The outputs for the inputs, followed by the other weights, in the order of the program.
+    def __call__(self, *tensors: torch.Tensor) -> Tensors:
+        """The outputs for the weights that are given, in the order of the program: the forward pass.
 
         Raises: OperatorError for tensors of other types.
         """
-        with torch.no_grad():
-            return self._run(tensors)
+        return self.begin(*tensors)[0]
 
-    def _run(self, tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
-        if len(tensors) != len(self._given):
-            raise OperatorError(f"expected {len(self._given)} tensors, got {len(tensors)}")
-        values: Values = {w.id: _given(w, t) for w, t in zip(self._given, tensors, strict=True)}
-        values |= {weight.id: allocate(weight.type) for weight in self._outputs}
-        arenas = {device: torch.empty(size, dtype=torch.uint8, device=device) for device, size in self._arena.items()}
-        values |= {(device, dtype): arenas[device].view(dtype) for device, dtype in self._blocks}
-        for step in self._steps:
-            step(values)
-        return tuple(values[weight.id] for weight in self._outputs)
+    def begin(self, *tensors: torch.Tensor) -> tuple[Tensors, Values]:
+        """The outputs, and the memory that the backward pass needs. Raises: as a call."""
+        with torch.no_grad():
+            values = _given(self.given, tensors)
+            arenas = {kind: torch.empty(size, dtype=torch.uint8, device=kind) for kind, size in self._arena.items()}
+            values |= {(device, dtype): arenas[device].view(dtype) for device, dtype in self._blocks}
+            for step in self._forward:
+                step(values)
+            returned = tuple(values[weight.id] for weight in self._returned if not weight.is_for_backward)
+            return returned, {name: value for name, value in values.items() if name not in self._borrowed}
+
+    def finish(self, values: Values, kept: Sequence[torch.Tensor], tangents: Sequence[torch.Tensor]) -> Tensors:
+        """The gradients: the backward pass, which uses up the memory of its forward pass.
+
+        `kept` are the tensors of the weights that it reads too. Raises: OperatorError for tensors of other types.
+        """
+        with torch.no_grad():
+            values |= _given(self.kept, kept) | _given(self._tangents, tangents)
+            for step in (*self._views, *self._backward):
+                step(values)
+            return tuple(values[weight.id] for weight in self._returned if weight.is_for_backward)
+
+
+def _steps(program: Program, positions: Iterable[int], poison: Poison | None) -> list[Step]:
+    """The instructions at some positions; what is returned is allocated right before its first use."""
+    firsts: dict[int, list[Weight]] = {}
+    for weight in program.weights:
+        if weight.is_returned:
+            firsts.setdefault(program.touches[weight.id][0], []).append(weight)
+    found: list[Step] = []
+    for position in positions:
+        found += [_allocation(weight) for weight in firsts.get(position, ())]
+        found.append(step_of(program.instructions[position], program.offsets, poison))
+    return found
+
+
+def _allocation(weight: Weight) -> Step:
+    def step(values: Values) -> None:
+        values[weight.id] = allocate(weight.type)
+
+    return step
+
+
+def copied(values: Values) -> Values:
+    """The memory of a forward pass a second time, for a backward pass that may be repeated."""
+    memory: dict[int, torch.UntypedStorage] = {}
+    found: Values = {}
+    for name, tensor in values.items():
+        storage = tensor.untyped_storage()
+        if storage._cdata not in memory:
+            memory[storage._cdata] = storage.clone()
+        made = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
+        found[name] = made.set_(memory[storage._cdata], tensor.storage_offset(), tensor.shape, tensor.stride())
+    return found
 
 
 def _arena_bytes(program: Program) -> dict[torch.device, int]:
@@ -58,7 +115,14 @@ def _arena_bytes(program: Program) -> dict[torch.device, int]:
     return found
 
 
-def _given(weight: Weight, tensor: torch.Tensor) -> torch.Tensor:
+def _given(weights: Sequence[Weight], tensors: Sequence[torch.Tensor]) -> Values:
+    """Tensors as the values of weights. Raises: OperatorError for tensors of other types."""
+    if len(tensors) != len(weights):
+        raise OperatorError(f"expected {len(weights)} tensors, got {len(tensors)}")
+    return {weight.id: _as_planned(weight, tensor) for weight, tensor in zip(weights, tensors, strict=True)}
+
+
+def _as_planned(weight: Weight, tensor: torch.Tensor) -> torch.Tensor:
     """A tensor as the program expects it; one with other strides is copied."""
     kind = weight.type
     if (tensor.dtype, tuple(tensor.shape), tensor.device.type) != (kind.dtype, kind.shape, kind.device.type):

@@ -5,28 +5,30 @@ from typing import Any
 
 import torch
 from torch import fx, nn
-from torch._C._functorch import is_functorch_wrapped_tensor
-from torch.autograd import forward_ad
-from torch.utils._python_dispatch import _get_current_dispatch_mode
 
-from explorer.program.ir.instructions import Role
 from explorer.program.ir.program import Program
 from explorer.program.running.executor import Executor
+from explorer.program.running.plain import why_not_plain
+from explorer.program.running.training import Gradients, Trained
 from explorer.tensor.graph.function_graph import FunctionGraph
-from explorer.tensor.ir.variables import Variable
+from explorer.tensor.ir.variables import Constant, Variable
 from explorer.tensor.torch_io.exporting import TensorModule, constants_of
+from explorer.tensor.torch_io.joint import JointGraph
 
-PLAIN = (torch.Tensor, nn.Parameter, nn.Buffer)
 
-
-def to_program_module(graph: FunctionGraph, program: Program) -> TensorModule:
+def to_program_module(graph: FunctionGraph | JointGraph, program: Program, why_no_backward: str = "") -> TensorModule:
     """A module that computes the graph from which a program was lowered, by running the program.
 
-    Where planned memory would be wrong, the operators of the graph run one by one: while gradients are recorded, under
-    transforms of `torch.func`, `torch.compile`, autocast and other modes, and for parameters of another dtype or device
-    than those of the plan. `why_not_planned` tells which.
+    While gradients are recorded, a program of a joint graph runs up to its backward pass, and `backward` runs the rest.
+    Where planned memory would be wrong, the operators of the graph run one by one: under transforms of `torch.func`,
+    `torch.compile`, autocast and other modes, for parameters of another dtype or device than those of the plan, and
+    where other gradients are asked for. `why_not_planned` tells which; `why_no_backward` is what it says of a program
+    without a backward pass.
     """
-    return TensorModule(graph, lambda operators: ProgramRunner(program, operators, graph))
+    if isinstance(graph, JointGraph):
+        return TensorModule(graph.forward, lambda operators: ProgramRunner(program, operators, graph.forward, graph))
+    reason = f": {why_no_backward}" if why_no_backward else ""
+    return TensorModule(graph, lambda operators: ProgramRunner(program, operators, graph, why_no_backward=reason))
 
 
 def why_not_planned(module: TensorModule, *args: Any, **kwargs: Any) -> str | None:
@@ -39,42 +41,63 @@ def why_not_planned(module: TensorModule, *args: Any, **kwargs: Any) -> str | No
 class ProgramRunner(nn.Module):
     """Runs a program on the inputs and constants of a graph, or the operators of the graph one by one."""
 
-    def __init__(self, program: Program, operators: fx.GraphModule, graph: FunctionGraph) -> None:
+    def __init__(
+        self,
+        program: Program,
+        operators: fx.GraphModule,
+        graph: FunctionGraph,
+        joint: JointGraph | None = None,
+        why_no_backward: str = "",
+    ) -> None:
         super().__init__()
         self.operators = operators
-        self._executor = Executor(program)
+        self._executor = executor = Executor(program)
         accepted: list[Variable] = [*graph.inputs, *constants_of(graph)]
-        positions = {graph.ids[variable]: i for i, variable in enumerate(accepted)}
-        given = [weight for weight in program.weights if weight.role is not Role.OUTPUT]
-        self._weights = tuple((positions[weight.id], weight) for weight in given)
+        numbers = [graph.ids[variable] for variable in accepted] if joint is None else joint.numbers()
+        self._weights = tuple((numbers.index(weight.id), weight) for weight in executor.given)
+        self._positions = [position for position, _ in self._weights]
+        self._gradients = None if joint is None else Gradients(joint, operators, executor, self._positions)
+        self._why_no_backward = why_no_backward
+        self._names = [variable.name or f"input {i}" for i, variable in enumerate(accepted)]
+        changed = {id(mutation.data) for mutation in graph.interface.mutations}
+        self._changed = {i for i, v in enumerate(accepted) if isinstance(v, Constant) and id(v.data) in changed}
 
     def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """The outputs of the graph."""
         if self.why_not(tensors) is not None:
             return self.operators(*tensors)
-        return self._executor(*[tensors[position] for position, _ in self._weights])
+        if self._gradients is None or not _records_gradients(tensors):
+            return self._executor(*[tensors[position] for position in self._positions])
+        return Trained.apply(self._gradients, *self._own(tensors))
 
     def why_not(self, tensors: Sequence[torch.Tensor]) -> str | None:
         """Why the program cannot run on these tensors; None if it can."""
-        if torch.compiler.is_compiling():
-            return "torch.compile or torch.export traces it"
-        if _get_current_dispatch_mode() is not None or torch.overrides._get_current_function_mode_stack():
-            return "a mode of PyTorch is active"
-        if any(torch.is_autocast_enabled(kind) for kind in ("cpu", "cuda")):
-            return "autocast is active"
-        if any(type(tensor) not in PLAIN or _is_wrapped(tensor) for tensor in tensors):
-            return "an argument is not a plain tensor"
-        if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
-            return "gradients are recorded"
+        reason = why_not_plain(tensors)
+        if reason is None and _records_gradients(tensors):
+            reason = self._why_no_gradients(tensors)
+        if reason is not None:
+            return reason
         for position, weight in self._weights:
             found, kind = tensors[position], weight.type
             if (found.dtype, found.device.type) != (kind.dtype, kind.device.type):
                 return f"{weight.name} is {found.dtype} on {found.device}, and the plan is for {kind}"
         return None
 
+    def _why_no_gradients(self, tensors: Sequence[torch.Tensor]) -> str | None:
+        if self._gradients is None:
+            return f"gradients are recorded, and the program has no backward pass{self._why_no_backward}"
+        for position, tensor in enumerate(tensors):
+            learns = position in self._gradients.learned
+            if tensor.requires_grad is not learns:
+                name = self._names[position]
+                asked, planned = ("a", "none") if tensor.requires_grad else ("no", "one")
+                return f"{name} requires {asked} gradient, and the backward pass has {planned} for it"
+        return None
 
-def _is_wrapped(tensor: torch.Tensor) -> bool:
-    """Whether a transform of `torch.func` or forward-mode differentiation wraps a tensor."""
-    if is_functorch_wrapped_tensor(tensor):
-        return True
-    return forward_ad._current_level >= 0 and forward_ad.unpack_dual(tensor).tangent is not None
+    def _own(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """The tensors, with copies of the buffers that the call updates: the backward pass needs the old values."""
+        return [tensor.clone() if i in self._changed else tensor for i, tensor in enumerate(tensors)]
+
+
+def _records_gradients(tensors: Sequence[torch.Tensor]) -> bool:
+    return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)

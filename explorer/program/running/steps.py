@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from explorer.errors import OperatorError
-from explorer.program.ir.instructions import Alloc, Call, Copy, Dealloc, Instruction, Stack, View, Way
+from explorer.program.ir.instructions import Alloc, Begin, Call, Copy, Dealloc, Instruction, Stack, View, Way
 from explorer.program.ir.out_overloads import out_overload
 from explorer.program.ir.types import BufferType
 from explorer.tensor.ir.numbers import PythonNumber, operands
@@ -36,6 +36,12 @@ def step_of(one: Instruction, offsets: Mapping[int, int], poison: Poison | None)
             return _in_order([_call(call) for call in one.calls])
         case Dealloc():
             return _dealloc(one, poison)
+        case Begin():
+            return _nothing
+
+
+def _nothing(values: Values) -> None:
+    """Where a part begins."""
 
 
 def allocate(kind: BufferType) -> torch.Tensor:
@@ -115,6 +121,8 @@ def _call(one: Call) -> Step:
         if found is None:
             raise OperatorError(f"{target} has no overload that writes into given memory")
         target, names = found
+        accepted = {argument.name for argument in target._schema.arguments}
+        bound = {name: value for name, value in bound.items() if name in accepted}
         bound |= {names[i]: _Value(value) for i, value in outputs}
     args, kwargs = split_call(target, bound)
     run = kernel(target)

@@ -35,6 +35,7 @@ from explorer.tensor.facts.elementwise import (
     keeps_bits as keeps_bits,
 )
 from explorer.tensor.facts.owners import only_user as only_user, owned_by as owned_by, read_once as read_once
+from explorer.tensor.facts.parameters import needed as needed, parameter_graphs as parameter_graphs
 from explorer.tensor.facts.replacing import (
     first_trained as first_trained,
     gradient_on_ties as gradient_on_ties,

@@ -1,7 +1,13 @@
-"""The kinds of operators, each with a colour of its own: those that do most of the work, and those that do none."""
+"""The kinds of operators, each with a colour of its own: layers, those that do most of the work, those that do none."""
 
+from torch._ops import OpOverload
+
+from explorer.backend import TorchLayer
+from explorer.graph import subclasses
 from explorer.tensor.facts.shapes import MOVES
+from explorer.tensor.torch_io.whole_layers import NAMESPACE
 from explorer.trace import NodeKind
+from explorer.trace.records import type_title
 
 CONTRACTIONS = {
     *("matmul", "mm", "bmm", "mv", "dot", "linear", "addmm", "addbmm", "baddbmm", "einsum"),
@@ -16,6 +22,10 @@ COLLECTING = {
 MOVED = COLLECTING | {op._schema.name.rpartition("::")[2] for op in MOVES}
 
 
-def kind_of(name: str) -> NodeKind:
-    """Return the kind of an operator by its name in ATen, without the overload."""
-    return "matmul" if name in CONTRACTIONS else "view" if name in MOVED else "operator"
+def look_of(target: OpOverload) -> tuple[NodeKind, str]:
+    """The kind and the title of an operator; those of the layer if it is a whole layer of a circuit."""
+    name = target._schema.name.rpartition("::")[2]
+    if target.namespace == NAMESPACE:
+        kinds: dict[str, NodeKind] = {layer.__name__: layer.kind for layer in subclasses(TorchLayer)}
+        return kinds.get(name, "operator"), type_title(name)
+    return "matmul" if name in CONTRACTIONS else "view" if name in MOVED else "operator", name

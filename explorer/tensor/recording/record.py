@@ -122,6 +122,7 @@ class Imported:
     graph: FunctionGraph
     examples: Any
     source: Callable[[Any], tuple[torch.Tensor, ...]] | None
+    exported: ExportedProgram | None = None
 
 
 def import_graph(
@@ -136,11 +137,14 @@ def import_graph(
     check_name("mode", mode, MODES)
     examples = _examples(subject, example_inputs, kwargs or {})
     training = mode == "train"
-    is_module = isinstance(subject, nn.Module)
-    program = export(subject, examples, examples.by_name, training=training) if is_module else subject
-    source = partial(_run_exported, program) if isinstance(program, ExportedProgram) else None
+    if isinstance(subject, nn.Module):
+        program = export(subject, examples, examples.by_name, level=operators, training=training)
+    else:
+        program = subject
+    exported = program if isinstance(program, ExportedProgram) else None
+    source = None if exported is None else partial(_run_exported, exported)
     kept = examples if examples.by_name else tuple(examples) or None
-    return Imported(_graph_of(program, operators, training), kept, source)
+    return Imported(_graph_of(program, operators, training), kept, source, exported)
 
 
 def pipelines_of(pipeline: "Chosen | Sequence[Chosen] | None", mode: str, layout: str = "") -> tuple[Pipeline, ...]:

@@ -15,7 +15,7 @@ from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.graph.interface import Arguments, Interface
 from explorer.tensor.ir.types import TensorType, ValueType
 from explorer.tensor.ir.variables import Apply, Constant, Variable
-from explorer.tensor.recording.kinds import kind_of
+from explorer.tensor.recording.kinds import look_of
 from explorer.tensor.torch_io.exporting import to_module
 from explorer.trace import NodeRecord, ParameterNodeRecord, ParameterRecord
 
@@ -251,7 +251,7 @@ def _make_record(value: Apply | Variable, inputs: Sequence[Variable], types: Seq
             if isinstance(variable, Constant):
                 parameters[name if name not in parameters else f"{name} {len(parameters)}"] = _parameter(variable)
         known = {name: text for name, text in about.items() if text}
-        return NodeRecord(kind, 1, config, None, parameters, {}, known, kind_of(value.op.name), value.op.name)
+        return NodeRecord(kind, 1, config, None, parameters, {}, known, *look_of(value.op.target))
     if isinstance(value, Constant):
         config = {**_parameter(value).nodes[0].config, **_results(types)}
         return NodeRecord("Constant", 1, config, about={"name": value.name} if value.name else {}, kind="leaf")

@@ -36,7 +36,7 @@ class TensorModule(nn.Module):
         mutations = graph.interface.mutations
         changed = [Constant(mutation.data, mutation.name, True) for mutation in mutations]
         names = hold(self, [*constants, *changed], graph.interface.state, OWN_NAMES)
-        operators = fx.GraphModule(nn.Module(), _program(graph, constants, _as_input), "TensorProgram")
+        operators = operators_of(graph)
         self.program = operators if run_with is None else run_with(operators)
         self._interface = replace(graph.interface, mutations=(), state=(), shared=None)
         self._expected = tuple((v.name or f"input {i}", v.tensor_type) for i, v in enumerate(graph.inputs))
@@ -106,6 +106,11 @@ def to_fx(graph: FunctionGraph) -> fx.GraphModule:
     names = hold(root, constants, graph.interface.state, dir(fx.GraphModule(root, fx.Graph())))
     program = _program(graph, constants, lambda program, constant: program.get_attr(names[constant]))
     return fx.GraphModule(root, program, "TensorProgram")
+
+
+def operators_of(graph: FunctionGraph) -> fx.GraphModule:
+    """The operators of a graph: its inputs and then its constants in, a tuple of tensors out."""
+    return fx.GraphModule(nn.Module(), _program(graph, constants_of(graph), _as_input), "TensorProgram")
 
 
 def constants_of(graph: FunctionGraph) -> list[Constant]:

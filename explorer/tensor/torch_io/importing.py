@@ -1,7 +1,6 @@
 """Import an exported program or a module as a tensor graph."""
 
 import copy
-import operator
 import sysconfig
 import traceback
 import warnings
@@ -12,29 +11,28 @@ from typing import Any
 
 import torch
 from torch import fx, nn
-from torch._ops import OpOverload
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind, TensorArgument
 from torch.utils._pytree import tree_map
 
 from explorer.backend import EvaluatedCircuit
-from explorer.errors import ExportError, OperatorError, check_name
+from explorer.errors import ExportError, check_name
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.graph.gradients import KeepGradients
 from explorer.tensor.graph.interface import Held, Interface, Mutation
 from explorer.tensor.graph.sharing import sharing_of
 from explorer.tensor.ir.fakes import exclusively
-from explorer.tensor.ir.ops import make_apply
-from explorer.tensor.ir.quantized import name_quantization
-from explorer.tensor.ir.schemas import flat_results, nested_results
-from explorer.tensor.ir.types import TensorType, ValueType, type_of
-from explorer.tensor.ir.variables import Constant, SourceLocation, Variable
+from explorer.tensor.ir.variables import Constant, Variable
+from explorer.tensor.torch_io.circuit_modules import with_named_layers
 from explorer.tensor.torch_io.differentiable import DIFFERENTIABLE
 from explorer.tensor.torch_io.gradient_modes import DETACH, detach_parts
 from explorer.tensor.torch_io.nhwc import check_layout, to_nhwc
+from explorer.tensor.torch_io.nodes import NodeReader, static_type, where
+from explorer.tensor.torch_io.whole_layers import with_whole_layers
 
-LEVELS = ("functional", "core")
-"""`functional`: composite operators stay whole (convolution, batch norm, linear, softmax); `core`: core ATen only."""
+LEVELS = ("circuit", "functional", "core")
+"""`functional`: composite operators stay whole (convolution, batch norm, linear, softmax); `core`: core ATen only;
+`circuit`: as `functional`, and each layer of a circuit is one operator, too."""
 
 
 def from_module(
@@ -51,7 +49,7 @@ def from_module(
     With the layout "nhwc" convolutions and pools are converted to channels last (`to_nhwc`).
     Raises: ExportError with the reason if PyTorch cannot export it; UnknownNameError for an unknown level or layout.
     """
-    program = export(module, example_inputs, kwargs, training=training)
+    program = export(module, example_inputs, kwargs, level=level, training=training)
     return from_exported(program, level=level, layout=layout, training=training)
 
 
@@ -60,16 +58,22 @@ def export(
     example_inputs: Sequence[Any],
     kwargs: Mapping[str, Any] | None = None,
     *,
+    level: str = "functional",
     training: bool = False,
 ) -> ExportedProgram:
-    """Export a module. Raises: ExportError if PyTorch cannot, with the reason and the user's line."""
+    """Export a module for a level of operators.
+
+    Raises: ExportError if PyTorch cannot, with the reason and the user's line; UnknownNameError for an unknown level.
+    """
+    check_name("level of operators", level, LEVELS)
     arguments, keywords = _without_repeats(module, (tuple(example_inputs), dict(kwargs or {})))
     # Without gradients the logarithms of a circuit need no guard at zero.
     gradients = torch.is_grad_enabled() and (training or not isinstance(module, EvaluatedCircuit))
     try:
         with exclusively(), warnings.catch_warnings(), torch.set_grad_enabled(gradients):
             warnings.simplefilter("ignore")
-            program = torch.export.export(module, arguments, keywords)
+            exported = with_named_layers(with_whole_layers(module) if level == "circuit" else module)
+            program = torch.export.export(exported, arguments, keywords)
     except Exception as error:
         raise ExportError(
             f"PyTorch cannot export {type(module).__name__}{_user_line(error)}: {_first_line(error)}"
@@ -174,10 +178,10 @@ class _Reader:
     def __init__(self, program: ExportedProgram, training: bool) -> None:
         self._program = program
         self._training = training
-        self._values: dict[fx.Node, Any] = {}
+        self._nodes = NodeReader()
+        self._values = self._nodes.values
         self._inputs: list[Variable] = []
         self._fixed: list[tuple[int, Any]] = []
-        self._draws = 0
         self._fixed_results: list[tuple[int, Any]] = []
 
     def graph(self) -> FunctionGraph:
@@ -185,10 +189,10 @@ class _Reader:
         self._read_inputs([node for node in nodes if node.op == "placeholder"])
         for node in nodes:
             if node.op == "call_function":
-                self._values[node] = self._apply(node)
+                self._nodes.read(node)
             elif node.op not in ("placeholder", "output", "get_attr"):  # control flow uses get_attr
                 raise ExportError(
-                    f"the program has a {node.op} node ({node.name}), which is not an operator{_where(node)}"
+                    f"the program has a {node.op} node ({node.name}), which is not an operator{where(node)}"
                 )
         outputs, mutations = self._outputs(nodes[-1])
         spec = self._program.call_spec
@@ -206,7 +210,7 @@ class _Reader:
 
     def _input(self, node: fx.Node) -> Variable:
         """An input; in training it may require a gradient, if its dtype can."""
-        kind = _static(node)
+        kind = static_type(node)
         learns = self._training and (kind.dtype.is_floating_point or kind.dtype.is_complex)
         return Variable(kind, None, 0, node.name, node.meta["val"].device, learns)
 
@@ -255,41 +259,6 @@ class _Reader:
             raise ExportError(f"expected a dense tensor as {target}, got {data.layout}; convert it with .to_dense()")
         return data
 
-    def _apply(self, node: fx.Node) -> Any:
-        target = node.target
-        if target is not operator.getitem and not isinstance(target, OpOverload):
-            raise ExportError(
-                f"{getattr(target, '__name__', target)} ({node.name}) is not an operator on tensors{_where(node)}; "
-                "export with fixed shapes and without control flow"
-            )
-        args, kwargs = self._map(node.args), self._map(node.kwargs)
-        if not isinstance(target, OpOverload):
-            return args[0][args[1]]
-        _static(node)
-        try:
-            name_quantization(target, args, kwargs)
-            made = make_apply(target, args, kwargs, _location(node), _result_types(node))
-            results = nested_results(target, made.outputs)
-        except OperatorError as error:
-            raise ExportError(f"{error} ({node.name}){_where(node)}") from error
-        value = node.meta.get("val")
-        if isinstance(value, torch.Tensor) and value.layout is not torch.strided:
-            raise ExportError(
-                f"expected a dense tensor as the result of {made.op.name}, got {value.layout}{_where(node)}"
-            )
-        if made.op.is_random:
-            made.draw = self._draws = self._draws + 1
-        return results
-
-    def _map(self, value: Any) -> Any:
-        if isinstance(value, fx.Node):
-            return self._values[value]
-        if isinstance(value, list | tuple):
-            return [self._map(item) for item in value]
-        if isinstance(value, dict):
-            return {key: self._map(item) for key, item in value.items()}
-        return value
-
     def _outputs(self, node: fx.Node) -> tuple[list[Variable], tuple[Mutation, ...]]:
         found: list[Variable] = []
         mutations: list[Mutation] = []
@@ -297,7 +266,7 @@ class _Reader:
         if not isinstance(results, Iterable):
             raise ExportError("the program returns nothing; return at least one tensor")
         for value, spec in zip(results, self._program.graph_signature.output_specs, strict=True):
-            variable = self._map(value)
+            variable = self._nodes.mapped(value)
             if not isinstance(variable, Variable) and spec.kind is OutputKind.USER_OUTPUT:
                 self._fixed_results.append((len(found) - len(mutations) + len(self._fixed_results), variable))
                 continue
@@ -312,37 +281,6 @@ class _Reader:
         if not found:
             raise ExportError("the program returns no tensor; return at least one")
         return found, tuple(mutations)
-
-
-def _static(node: fx.Node) -> TensorType:
-    """The type of the values of a node. Raises: ExportError if a shape is not fixed."""
-    values = node.meta.get("val")
-    for value in values if isinstance(values, list | tuple) else [values]:
-        if isinstance(value, torch.Tensor) and any(not isinstance(size, int) for size in value.shape):
-            raise ExportError(
-                f"the shape of {node.name} is not fixed: {tuple(value.shape)}{_where(node)}; export without dynamic "
-                "shapes and without operators whose result's shape depends on the data"
-            )
-    kind = type_of(values)
-    return kind if isinstance(kind, TensorType) else TensorType(torch.float32, ())
-
-
-def _result_types(node: fx.Node) -> list[ValueType] | None:
-    """The types that the export inferred, or None; to infer them again would take a quarter of an import."""
-    results = flat_results(node.meta.get("val"))
-    return list(map(type_of, results)) if all(isinstance(value, torch.Tensor) for value in results) else None
-
-
-def _location(node: fx.Node) -> SourceLocation:
-    stack = node.meta.get("stack_trace") or ""
-    modules = node.meta.get("nn_module_stack") or {}
-    paths = [entry[0] for entry in modules.values()]
-    return SourceLocation(stack, paths[-1].removeprefix("L['self'].") if paths else "")
-
-
-def _where(node: fx.Node) -> str:
-    line = _location(node).line
-    return f" at {line}" if line else ""
 
 
 FOREIGN = (str(Path(torch.__file__).parent), sysconfig.get_paths()["stdlib"] + "/", __file__, "<")

@@ -13,7 +13,7 @@ from widgets.theme import LANES
 TITLE, LINES, BARS, WORDS = PLATES["title"], PLATES["lines"], PLATES["bars"], PLATES["words"]
 ROOM_MARGIN = 12.0
 """How much narrower than its room a title may be."""
-ASCENT = 0.8
+ASCENT = PLATES["ascent"]
 """The part of a line of text above its baseline."""
 WORD_KINDS = ("calls", "news", "line", "line")
 

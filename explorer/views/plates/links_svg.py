@@ -8,7 +8,7 @@ from widgets.plate_look import PLATES
 from widgets.schema import LinkView
 
 LINE = PLATES["lines"]["height"] * PLATES["words"]["reason"]["size"]
-BASELINE = 0.8
+BASELINE = PLATES["ascent"]
 """Of the height of the first line."""
 
 STYLE = (

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from explorer.views.graph_svg import TAG, tag_element, tag_width
+from explorer.views.graph_svg import tag_element, tag_width
 from explorer.views.plates.labels_svg import Words
 from widgets.plate_look import PLATES
 from widgets.schema import HullView
 
-SIZE = PLATES["tag"] / TAG
-HEIGHT, SIGN_WIDTH = 18.0, 20.0
-"""Height of a tag, and its width if only its sign has room, in the pixels of a graph."""
+LOOK = PLATES["tag"]
+SIZE = LOOK["size"] / LOOK["drawn"]
+HEIGHT, SIGN_WIDTH = LOOK["height"], LOOK["sign"]
 
 Area = tuple[float, float, float, float]
 """Left, top, right, bottom."""

@@ -119,9 +119,19 @@ def news_text(index: TraceIndex, step: int, plate: Plate) -> str:
         old, _ = titles_of(index, index.step(step), rewrite)
         return f"was {old}" if old and old != plate.record.title else rewrite.rule
     if step and (node_changes(index, step)[list(plate.ids)] == CHANGED).any():
-        return "parameters rewritten"
+        has_memory = index.trace.steps[step].snapshot.memory is not None
+        return _memory_news(index, step, plate) if has_memory else "parameters rewritten"
     lost = _lost_cells(index, step, plate)
     return f"{lost} of {lost + len(plate.cells)} replaced" if lost else ""
+
+
+def _memory_news(index: TraceIndex, step: int, plate: Plate) -> str:
+    """Return what a step did to the memory of an instruction: `in place` if it overwrites an input now, or `moved`."""
+    memories = [index.trace.steps[at].snapshot.memory for at in (step - 1, step)]
+    before, after = (memory.accesses.get(plate.ids[0], {}) for memory in memories if memory is not None)
+    if before == after:
+        return ""
+    return "in place" if "rw" in after.values() and "rw" not in before.values() else "moved"
 
 
 @cached

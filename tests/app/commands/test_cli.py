@@ -301,6 +301,13 @@ def test_bench_prints_the_costs_of_showing_a_trace_and_their_budgets(tmp_path, m
     assert all(0 < figure["value"] < 1000 for figure in steps)
 
 
+def test_bench_views_measures_one_part_only():
+    output = run("bench", "views", "conflict", "--only", "pages", "--no-browser").stdout
+    assert "exported page" in output
+    assert "a step in Python" not in output
+    assert "dashboard" in run("bench", "views", "conflict", "--only", "dashboards", code=2).stderr
+
+
 def test_bench_says_which_browser_is_missing(monkeypatch):
     from benchmarks.browser_times import measure_pages
 

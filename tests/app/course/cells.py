@@ -1,9 +1,5 @@
 """Lessons made of a few cells, and the pages made of them."""
 
-import base64
-import gzip
-import json
-import re
 from typing import Any
 
 import nbformat
@@ -36,10 +32,3 @@ def page_of(*cells: Any) -> str:
 
 def markdown_html(words: str) -> str:
     return TextOf("00_tiny.ipynb").html(words)
-
-
-def read_recording(page: str) -> dict[str, Any]:
-    """The views and recordings in a page."""
-    found = re.search(r'id="recording" data-packed="(true|false)">(.*?)</script>', page, re.DOTALL)
-    assert found is not None
-    return json.loads(gzip.decompress(base64.b64decode(found[2])) if found[1] == "true" else found[2])

@@ -34,12 +34,16 @@ def opened():
 
 def test_a_link_holds_level_passes_and_mode():
     assert PLACE.query() == "circuit=conflict&step=2&level=tensor"
-    for place in (PLACE, SHORT, replace(PLACE, tensor=TensorOptions(TENSOR_LEVEL, compile_for="train"))):
+    for place in (
+        PLACE,
+        SHORT,
+        replace(PLACE, tensor=TensorOptions(TENSOR_LEVEL, compile_for="train", operators="circuit")),
+    ):
         assert view_state_of_query(place.query()) == place
 
 
-@pytest.mark.parametrize("query", ["level=buffers", "level=tensor&compile_for=fun"])
-def test_an_unknown_level_or_mode_in_a_link_is_an_error(query):
+@pytest.mark.parametrize("query", ["level=buffers", "level=tensor&compile_for=fun", "level=tensor&operators=whole"])
+def test_an_unknown_level_mode_or_kind_of_operators_in_a_link_is_an_error(query):
     with pytest.raises(UnknownNameError, match="known are"):
         view_state_of_query(f"circuit=conflict&{query}")
 

@@ -4,7 +4,10 @@
  * become part of another one.
  */
 
-import { barOf, heirOf, livePath, peakOf } from "../picture/buffers.js";
+import { barOf, heirOf, livePath, peakOf, spansOf } from "../picture/buffers.js";
+import { sharersOf } from "../picture/sharing.js";
+import { STYLE as BAND, makeLayerBand } from "./layer_band.js";
+import { makeRoving } from "./roving.js";
 
 /**
  * @typedef {import("../picture/buffers.js").Buffer} Buffer
@@ -13,16 +16,21 @@ import { barOf, heirOf, livePath, peakOf } from "../picture/buffers.js";
 
 /** How long a buffer that is gone is seen to move into another one, in milliseconds. */
 const MOVE_MS = 450;
-/** Bars smaller than this, in percent of the drawing, have no label. */
-const [LABEL_WIDTH, LABEL_HEIGHT] = [9, 11];
+/** Parts that are narrower, in percent, have no name below them. */
+const PART_WIDTH = 12;
 /** In what follows this percentage, the name of the peak is to the left of it. */
 const MIDDLE = 50;
 
 /**
+ * The bars are a list of options; below them is another one, of the layers that run.
  * @param {import("./ui.js").Ui} ui
- * @param {{click(buffer: Buffer): void, point(buffer: Buffer | null, run: number): void, colour(kind: string): string}} page
+ * @param {{
+ *   click(buffer: Buffer, add: boolean): void, clickLayer(span: import("../picture/buffers.js").LayerSpan): void,
+ *   point(buffer: Buffer | null, run: number): void, colour(kind: string): string,
+ * }} page
  */
-export function makeBufferDrawing({ make, guard, timers }, { click, point, colour }) {
+export function makeBufferDrawing(ui, { click, clickLayer, point, colour }) {
+  const { make, guard, timers } = ui;
   const { h, s } = make;
   const title = h("b");
   const words = h("span");
@@ -30,22 +38,42 @@ export function makeBufferDrawing({ make, guard, timers }, { click, point, colou
   const curve = s("svg", { viewBox: "0 0 100 100", preserveAspectRatio: "none", "aria-hidden": "true" }, live);
   const stem = h("i", { class: "ce-stem", "aria-hidden": "true" });
   const peak = h("span", { class: "ce-peak" });
-  const moment = h("i", { class: "ce-moment", hidden: true });
+  const moment = h("i", { class: "ce-moment", "aria-hidden": "true", hidden: true });
   const ticks = h("div", { class: "ce-bytes", "aria-hidden": "true" });
   const drawing = h("div", {
     class: "ce-buffers-drawing",
+    role: "listbox",
+    "aria-multiselectable": "true",
+    onkeydown: guard((/** @type {any} */ event) => roving.press(event)),
     onpointermove: guard((/** @type {any} */ event) => move(event)),
     onpointerleave: guard(() => leave()),
   });
+  const roving = makeRoving({
+    items: () => [...bars.values()].map(({ bar, buffer }) => ({ element: bar, item: buffer })),
+    choose: click,
+    enter: (/** @type {Buffer} */ buffer) => say(buffer.text),
+  });
+  const band = makeLayerBand(ui, { choose: clickLayer, name: (text) => say(text ?? restingWords()), colour });
+  const parts = h("div", { class: "ce-parts" });
   const now = h("span", { class: "ce-now" });
   const [first, last] = [h("span"), h("span")];
   const axis = h("div", { class: "ce-buffers-axis", "aria-hidden": "true" }, first, now, last);
-  const plot = h("div", { class: "ce-buffers-plot" }, h("div", { class: "ce-peaks" }, peak), drawing, axis);
+  const plot = h(
+    "div",
+    { class: "ce-buffers-plot" },
+    h("div", { class: "ce-peaks" }, peak),
+    drawing,
+    band.element,
+    axis,
+    parts,
+  );
   const element = h("div", { class: "ce-buffers-pane" }, h("div", { class: "ce-buffers-words" }, title, words), plot);
   /** @type {Map<number, {bar: any, buffer: Buffer}>} */
   let bars = new Map();
   /** @type {Buffers | null} */
   let shown = null;
+  /** @type {readonly number[]} the chosen buffers */
+  let chosen = [];
 
   /** Name the moment, and the buffer, at the pointer. @param {any} event */
   function move(event) {
@@ -58,14 +86,22 @@ export function makeBufferDrawing({ make, guard, timers }, { click, point, colou
     now.textContent = shown.moments[at];
     const id = Number(event.target.getAttribute("data-buffer") ?? -1);
     const buffer = shown.buffers.find((one) => one.id === id) ?? null;
-    words.textContent = buffer ? buffer.text : shown.text;
+    say(buffer ? buffer.text : restingWords());
     point(buffer, shown.runs[at]);
   }
+
+  /** @param {string} text */
+  function say(text) {
+    words.textContent = text;
+  }
+
+  /** What is said of the chosen buffer, or else of all. */
+  const restingWords = () => bars.get(chosen[0] ?? -1)?.buffer.text ?? shown?.text ?? "";
 
   function rest() {
     moment.hidden = true;
     now.textContent = "time →";
-    words.textContent = shown ? shown.text : "";
+    say(restingWords());
   }
 
   function leave() {
@@ -77,12 +113,19 @@ export function makeBufferDrawing({ make, guard, timers }, { click, point, colou
   function place(bar, buffer, within) {
     const { x, y, width, height } = barOf(buffer, within);
     bar.style.cssText = `left:${x}%;top:${y}%;width:${width}%;height:${height}%;background:${colour(buffer.kind)}`;
-    bar.textContent = width >= LABEL_WIDTH && height >= LABEL_HEIGHT ? buffer.label : "";
+    const [id, type] = buffer.label.split(" ");
+    bar.replaceChildren(h("span", { text: id }), h("span", { text: ` ${type}` }));
+    bar.setAttribute("aria-label", `${buffer.label}; ${buffer.text}`); // it begins as what is seen
   }
 
   /** @param {Buffer} buffer */
   const newBar = (buffer) =>
-    h("div", { class: "ce-buffer", "data-buffer": buffer.id, onclick: guard(() => click(buffer)) });
+    h("div", {
+      class: "ce-buffer",
+      role: "option",
+      "data-buffer": buffer.id,
+      onclick: guard((/** @type {any} */ event) => roving.click(bars.get(buffer.id)?.bar, Boolean(event.shiftKey))),
+    });
 
   /** @param {Buffers} next */
   function drawBars(next) {
@@ -93,14 +136,19 @@ export function makeBufferDrawing({ make, guard, timers }, { click, point, colou
       place(bar, buffer, next);
       bars.set(buffer.id, { bar, buffer });
     }
+    roving.renew();
     const leaving = [...before.values()].filter(({ buffer }) => !bars.has(buffer.id));
     for (const { bar, buffer } of leaving) {
       const heir = heirOf(buffer, next);
       if (heir) place(bar, heir, next);
       bar.setAttribute("class", "ce-buffer ce-leaving");
+      bar.setAttribute("aria-hidden", "true");
     }
     const all = [...leaving, ...bars.values()].map(({ bar }) => bar);
-    drawing.replaceChildren(ticks, stem, ...all, curve, moment); // no line crosses the label of a bar
+    const borders = spansOf(next).map(({ x }) =>
+      h("i", { class: "ce-border", style: `left:${x}%`, "aria-hidden": "true" }),
+    );
+    drawing.replaceChildren(ticks, stem, ...all, ...borders, curve, moment); // no line crosses the label of a bar
     if (leaving.length)
       timers.after(`buffers${title.textContent}`, MOVE_MS, () => leaving.forEach(({ bar }) => bar.remove()));
   }
@@ -116,6 +164,12 @@ export function makeBufferDrawing({ make, guard, timers }, { click, point, colou
       h("span", { class: "ce-byte", style: `bottom:${(100 * at) / Math.max(1, next.height)}%`, text }),
     );
     ticks.replaceChildren(...lines);
+    parts.hidden = !next.parts.length;
+    parts.replaceChildren(
+      ...spansOf(next).map(({ x, width, text }) =>
+        h("span", { style: `left:${x}%;width:${width}%`, title: text, text: width >= PART_WIDTH ? text : "" }),
+      ),
+    );
     first.textContent = next.moments[0] ?? "";
     last.textContent = next.moments[next.moments.length - 1] ?? "";
   }
@@ -126,38 +180,66 @@ export function makeBufferDrawing({ make, guard, timers }, { click, point, colou
     show(next, name) {
       shown = next;
       title.textContent = name ? `${name}: ` : "";
+      drawing.setAttribute("aria-label", `${name} Buffers, as they are allocated`.trim());
       plot.hidden = !next.buffers.length;
       drawBars(next);
       drawAxes(next);
+      band.show(next.layers, next.moments.length);
       rest();
     },
-    /** Outline the buffers that some instructions use. @param {ReadonlySet<number>} ids */
-    mark(ids) {
-      for (const { bar, buffer } of bars.values()) {
+    /**
+     * Outline the buffers that some instructions use, the chosen ones, and those that share memory with the first of these.
+     * @param {ReadonlySet<number>} ids @param {readonly number[]} next the chosen buffers
+     */
+    mark(ids, next) {
+      const isNew = next[0] !== chosen[0];
+      chosen = next;
+      const first = bars.get(chosen[0] ?? -1)?.buffer;
+      const sharers = new Set(shown && first ? sharersOf(shown, first).map(({ id }) => id) : []);
+      for (const [id, { bar, buffer }] of bars) {
         const used = ids.size > 0 && buffer.users.some((user) => ids.has(user));
-        bar.setAttribute("class", `ce-buffer${used ? " ce-used" : ids.size ? " ce-unused" : ""}`);
+        const isChosen = chosen.includes(id);
+        const looks = [isChosen && "ce-chosen", sharers.has(id) && "ce-shares", used && "ce-used"].filter(Boolean);
+        if (!looks.length && ids.size) looks.push("ce-unused");
+        bar.setAttribute("class", ["ce-buffer", ...looks].join(" "));
+        bar.setAttribute("aria-selected", String(isChosen));
       }
+      band.mark(first ? new Set(first.users.slice(0, 1)) : ids);
+      if (moment.hidden) rest();
+      else if (isNew) say(restingWords());
     },
   };
 }
 
 export const STYLE = `
-.ce-buffers-pane{flex:1 1 320px;min-width:0}
-.ce-buffers-words{min-height:1.4em;overflow-wrap:anywhere}
+.ce-buffers-pane{flex:1 1 320px;min-width:0;container-type:inline-size}
+.ce-buffers-words{height:1.4em;overflow:hidden;overflow-wrap:anywhere} /* a higher line would move what is at the pointer */
+@container (max-width:760px){.ce-buffers-words{height:2.8em}}
 .ce-buffers-plot{margin-left:64px}
 .ce-peaks{position:relative;height:20px}
 .ce-peak{position:absolute;bottom:1px;padding:0 4px;font-weight:600;white-space:nowrap}
-.ce-buffers-drawing{position:relative;height:150px;border-left:1px solid var(--ce-control);border-bottom:1px solid var(--ce-control)}
+.ce-buffers-drawing{position:relative;height:clamp(72px,14vh,150px);user-select:none;border-left:1px solid var(--ce-control);border-bottom:1px solid var(--ce-control)}
 .ce-buffers-drawing svg{position:absolute;inset:0;width:100%;height:100%;pointer-events:none}
 .ce-live{fill:none;stroke:var(--ce-fg);stroke-width:1.5;stroke-dasharray:4 3;vector-effect:non-scaling-stroke}
 .ce-stem{position:absolute;top:0;border-left:1px solid var(--ce-fg)}
+.ce-border{position:absolute;top:0;bottom:0;border-left:2px solid var(--ce-accent);pointer-events:none}
+.ce-parts{position:relative;height:18px;color:var(--ce-muted)}
+.ce-parts span{position:absolute;top:0;height:16px;padding-left:4px;overflow:hidden;white-space:nowrap;text-overflow:ellipsis;border-left:2px solid var(--ce-accent)}
 .ce-byte{position:absolute;left:0;right:0;height:0;border-top:1px solid var(--ce-line)}
 .ce-byte{text-indent:-64px;line-height:0;color:var(--ce-muted);font-size:12px;white-space:nowrap}
 .ce-moment{position:absolute;top:0;bottom:0;background:var(--ce-accent);opacity:.18;pointer-events:none}
-.ce-buffer{position:absolute;overflow:hidden;padding:0 4px;font-size:12px;line-height:1.4;white-space:nowrap;text-overflow:ellipsis;color:var(--ce-onCell);
-  box-shadow:inset 0 0 0 .75px var(--ce-panel);cursor:pointer;transition:left .4s,top .4s,width .4s,height .4s,opacity .4s}
+.ce-buffer{position:absolute;container-type:size;overflow:hidden;font-size:12px;line-height:15px;white-space:nowrap;color:var(--ce-onCell);
+  display:flex;flex-wrap:wrap;align-content:flex-start;gap:50px 5px;padding:0 4px;box-shadow:inset 0 0 0 .75px var(--ce-panel);cursor:pointer;transition:left .4s,top .4s,width .4s,height .4s,opacity .4s}
+.ce-buffer span{display:none}
+@container (min-height:15px) and (min-width:42px){.ce-buffer span{display:inline}} /* a type that does not fit is in the next line, out of sight */
 .ce-buffer.ce-leaving{opacity:0}
 .ce-buffer.ce-unused{opacity:.35}
 .ce-buffer.ce-used{box-shadow:inset 0 0 0 2px var(--ce-accent)}
+.ce-buffer.ce-shares{outline:2px dashed var(--ce-fg);outline-offset:-2px;opacity:1}
+.ce-buffer.ce-chosen{outline:2px solid var(--ce-fg);outline-offset:-2px}
+.ce-buffer:focus-visible{outline:3px solid var(--ce-accent);outline-offset:0;z-index:1}
+${BAND}
+.ce-tool .ce-buffers-drawing{height:48px}
+.ce-tool :is(.ce-buffers-axis,.ce-parts,.ce-layers){display:none}
 .ce-buffers-axis{display:flex;justify-content:space-between;gap:8px;color:var(--ce-muted)}
 `;

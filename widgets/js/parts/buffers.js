@@ -1,8 +1,15 @@
-/** The memory of a program, below its plates: the buffers over time, before and after side by side, and the program as text. */
+/**
+ * The memory of a program, below its plates: the buffers over time, before and after side by side; whether two chosen buffers
+ * share memory, and why not; the program as text.
+ */
 
 import { STYLE as DRAWING, makeBufferDrawing } from "./buffer_drawing.js";
+import { sharersOf, whyNotShared } from "../picture/sharing.js";
 import { STYLE as LISTING, makeListing } from "./listing.js";
 import { guessOf, picturesOf } from "./state.js";
+
+/** So many buffers that share memory are named. */
+const MAX_NAMED = 4;
 
 /**
  * @typedef {import("../picture/buffers.js").Buffer} Buffer
@@ -40,22 +47,70 @@ export function makeBuffers(ui, store, selecting) {
     listing.mark(selectedIds(), run);
   }
 
+  /** Choose a buffer, or no longer; with `add` a second one, which is compared with the first. @param {Buffer} buffer @param {boolean} add */
+  function choose({ id }, add) {
+    if (add && chosen.length) chosen = [...new Set([chosen[0], id])];
+    else chosen = chosen.length === 1 && chosen[0] === id ? [] : [id];
+    selecting.select(boxesOf(usersOf(chosen)));
+    mark();
+    ui.announce(answer.textContent);
+  }
+
   const actions = {
     point,
-    click: (/** @type {Buffer} */ { users }) => selecting.select(boxesOf(users)),
+    click: choose,
+    clickLayer: (/** @type {import("../picture/buffers.js").LayerSpan} */ { runs }) => selecting.select(boxesOf(runs)),
     colour: (/** @type {string} */ kind) => state.palette.roles[kind] || state.palette.roles.operator,
   };
   const drawings = [makeBufferDrawing(ui, actions), makeBufferDrawing(ui, actions)];
   const panes = h("div", { class: "ce-buffers-panes" });
+  const answer = h("div", { class: "ce-sharing" });
   const listing = makeListing(ui, (run) => selecting.select(boxesOf([run])));
   const element = h(
     "div",
     { class: "ce-buffers", role: "group", "aria-label": "Memory of the program", hidden: true },
     panes,
-    listing.element,
+    h("div", { class: "ce-buffers-foot" }, listing.element, answer),
   );
   let pointed = -1;
   let drawn = false;
+  /** @type {number[]} the chosen buffers: none, one, or two that are compared */
+  let chosen = [];
+
+  /** What is drawn, the last state first. */
+  const states = () =>
+    picturesOf(state)
+      .flatMap(({ buffers }) => buffers ?? [])
+      .reverse();
+
+  /** The instructions that use some buffers, before or after the step. @param {readonly number[]} buffers */
+  const usersOf = (buffers) =>
+    states().flatMap((shown) => shown.buffers.filter(({ id }) => buffers.includes(id)).flatMap(({ users }) => users));
+
+  /** What is said of the chosen buffers. */
+  function sharingText() {
+    const [one, other] = chosen;
+    if (other !== undefined) {
+      const found = states().map((shown) => whyNotShared(shown, one, other));
+      return `%${one} and %${other}: ${found.find(Boolean)?.text ?? "no state here has both."}`;
+    }
+    const shown = states().find(({ buffers }) => buffers.some(({ id }) => id === one));
+    const buffer = shown?.buffers.find(({ id }) => id === one);
+    if (!shown || !buffer)
+      return "Click a buffer, then Shift-click another one: do they share memory, and if not, why?";
+    const sharers = sharersOf(shown, buffer).map(({ id }) => `%${id}`);
+    const named = sharers.length > MAX_NAMED ? `${sharers.length} others (dashed)` : sharers.join(", ");
+    const others = sharers.length ? `%${one} shares memory with ${named}, at other times. ` : "";
+    return `${others}Shift-click another buffer: do both share memory, and if not, why?`;
+  }
+
+  function mark() {
+    const ids = selectedIds();
+    for (const drawing of drawings) drawing.mark(ids, chosen);
+    listing.mark(ids, pointed);
+    answer.textContent = sharingText();
+    answer.setAttribute("class", chosen.length ? "ce-sharing ce-asked" : "ce-sharing");
+  }
 
   /** The instructions of the selected boxes. */
   const selectedIds = () =>
@@ -88,8 +143,9 @@ export function makeBuffers(ui, store, selecting) {
       if (changed.has("picture") || changed.has("palette") || !drawn) show();
       drawn = true;
       const ids = selectedIds();
-      for (const drawing of drawings) drawing.mark(ids);
-      listing.mark(ids, pointed);
+      if (changed.has("selection") && !usersOf(chosen).some((user) => ids.has(user))) chosen = [];
+      answer.hidden = states().every(({ buffers }) => buffers.length < 2);
+      mark();
     },
   };
 }
@@ -97,4 +153,9 @@ export function makeBuffers(ui, store, selecting) {
 export const STYLE = `
 .ce-buffers{flex:none;padding:5px 12px;border-top:1px solid var(--ce-line);background:var(--ce-panel);font-size:12.5px}
 .ce-buffers-panes{display:flex;flex-wrap:wrap;align-items:flex-end;gap:8px 28px}
+.ce-buffers-foot{display:flex;flex-wrap:wrap;align-items:center;gap:0 24px}
+.ce-buffers-foot .ce-listing[open]{flex:1 1 100%;min-width:0}
+.ce-sharing{flex:1 1 420px;color:var(--ce-muted);overflow-wrap:anywhere}
+.ce-tool .ce-listing,.ce-tool .ce-sharing:not(.ce-asked){display:none}
+.ce-sharing.ce-asked{color:var(--ce-fg)}
 ${DRAWING}${LISTING}`;

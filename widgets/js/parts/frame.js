@@ -16,6 +16,7 @@ export const makeFrame = ({ state }, root) => ({
     const height = state.options.height ?? (compact ? COMPACT_HEIGHT : HEIGHT);
     root.style.setProperty("height", heightOf(height, `${HEIGHT}px`));
     const forms = [compact && "ce-compact", isDrawer(state) && "ce-drawer", isNarrow(state) && "ce-narrow"];
+    forms.push(state.options.tool === true && "ce-tool");
     forms.push(isPresenting(state) && "ce-slides", isGuessing(state) && "ce-guessing");
     root.setAttribute("class", classes("ce-root", ...forms));
   },

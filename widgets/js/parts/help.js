@@ -23,6 +23,7 @@ const KEYS = [
   ["t", TIMING],
   ["Esc", "clear, then leave"],
   ["?", "this help"],
+  ["On buffers", "↑ ↓: another one, Enter: choose it, Shift + Enter: does it share memory with the first?"],
   ["On slides", "→ Space: next, ←: previous, 1 2 Enter: slide 12, f: full screen, Esc: close"],
 ];
 const POINTER =

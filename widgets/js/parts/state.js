@@ -171,9 +171,10 @@ export const isCloseupAwaited = ({ details, selection, options, picture }) =>
   options.closeup !== false &&
   !(details && selection.includes(details.id));
 
-/** The values that the cells show. @param {Readonly<State>} state */
+/** The values that the cells show: none on a slide, which has no close-up. @param {Readonly<State>} state */
 function cellValues(state) {
-  const shown = state.closeup === "values" && state.showCloseup && (closeupOf(state) || isCloseupAwaited(state));
+  const isOpen = state.closeup === "values" && state.showCloseup && !isPresenting(state);
+  const shown = isOpen && (closeupOf(state) || isCloseupAwaited(state));
   return (shown && state.values?.runs[state.run]?.cells) || null;
 }
 

@@ -5,9 +5,11 @@ import { list, number, record, text, texts } from "../shared/reading.js";
 /**
  * @typedef {{id: number, start: number, end: number, bottom: number, bytes: number, kind: string, label: string, text: string,
  *   users: number[]}} Buffer
+ * @typedef {{start: number, end: number, label: string, kind: string, text: string, runs: number[]}} LayerSpan
  * @typedef {{run: number, moment: number, text: string}} Listed  a line of the program; `run`: the instruction if it runs, or -1
  * @typedef {{buffers: Buffer[], moments: string[], runs: number[], height: number, ticks: {at: number, text: string}[],
- *   live: number[], peak: number, planned: boolean, text: string, peakText: string, listing: Listed[]}} Buffers
+ *   live: number[], peak: number, planned: boolean, text: string, peakText: string, parts: {at: number, text: string}[], layers: LayerSpan[],
+ *   listing: Listed[], reasons: {one: number, other: number, why: string}[], words: Record<string, string>}} Buffers
  * @typedef {{x: number, y: number, width: number, height: number}} Bar
  */
 
@@ -25,16 +27,34 @@ export function readBuffers(raw) {
     planned: Boolean(raw.planned),
     text: text(raw.text),
     peakText: text(raw.peak_text),
+    parts: list(raw.parts).map(([at, words]) => ({ at: number(at), text: text(words) })),
+    layers: list(raw.layers).map((layer) => readLayer(record(layer))),
     listing: list(raw.listing).map(([run, moment, words]) => ({
       run: number(run),
       moment: number(moment),
       text: text(words),
     })),
+    reasons: list(raw.reasons).map(([one, other, why]) => ({
+      one: number(one),
+      other: number(other),
+      why: text(why),
+    })),
+    words: record(raw.sharing_words),
   };
 }
 
 /** @param {any} value */
 const numbers = (value) => list(value).map((item) => number(item));
+
+/** @param {Record<string, any>} raw @returns {LayerSpan} */
+const readLayer = (raw) => ({
+  start: number(raw.start),
+  end: number(raw.end),
+  label: text(raw.label),
+  kind: text(raw.kind, "operator"),
+  text: text(raw.text),
+  runs: numbers(raw.runs),
+});
 
 /** @param {Record<string, any>} raw @returns {Buffer} */
 const readBuffer = (raw) => ({
@@ -75,6 +95,15 @@ export function peakOf({ live, moments, height, peak, peakText }) {
   const x = (100 * (peak + 0.5)) / Math.max(1, moments.length);
   const y = 100 - (100 * (live[peak] || 0)) / Math.max(1, height);
   return { x: round(x), y: round(y), text: moments.length ? `${peakText} at ${moments[peak]}` : peakText };
+}
+
+/** Where each part of the program begins, and how wide it is, in percent. @param {Buffers} shown */
+export function spansOf({ parts, moments }) {
+  const count = Math.max(1, moments.length);
+  return parts.map(({ at, text: words }, i) => {
+    const end = parts[i + 1]?.at ?? moments.length;
+    return { x: round((100 * at) / count), width: round((100 * (end - at)) / count), text: words };
+  });
 }
 
 /** The buffer that the instructions of one that is gone use now. @param {Buffer} gone @param {Buffers} shown */

@@ -1,10 +1,10 @@
 /** The buffers of a program over time as SVG text, for the clipboard: what `explorer/views/buffers_svg.py` draws. */
 
-import { barOf, livePath, peakOf } from "./buffers.js";
+import { barOf, livePath, peakOf, spansOf } from "./buffers.js";
 import { escaped } from "../shared/svg_file.js";
 
 /** Heights of the drawing, and of the words above and below it; width of the axis. */
-const [HEIGHT, ABOVE, BELOW, AXIS] = [150, 38, 18, 64];
+const [HEIGHT, ABOVE, BELOW, AXIS] = [150, 38, 34, 64];
 /** Lower bars have no label, nor do those that are narrower than theirs. */
 const [MIN_LABEL_HEIGHT, CHARACTER] = [14, 6.6];
 export const BUFFERS_HEIGHT = HEIGHT + ABOVE + BELOW;
@@ -49,5 +49,12 @@ export function buffersSvg(shown, width, roles) {
     text(x(50), bottom + 15, "time →", "middle", roles.muted),
     text(width, bottom + 15, shown.moments[shown.moments.length - 1] ?? "", "end", roles.muted),
   ];
-  return [text(0, 12, shown.text), ...ticks, stem, ...bars, live, ...names].join("");
+  const borders = spansOf(shown).map(({ x: at, width: wide, text: words }) => {
+    const line = `<path d="M${x(at)} ${ABOVE}V${bottom + 32}" stroke="${roles.accent}" stroke-width="2"/>`;
+    return (
+      line +
+      (wide * across >= words.length * CHARACTER ? text(x(at) + 5, bottom + 30, words, "start", roles.muted) : "")
+    );
+  });
+  return [text(0, 12, shown.text), ...ticks, stem, ...bars, ...borders, live, ...names].join("");
 }

@@ -17,12 +17,12 @@ export function cellsOf(box) {
   const [left, top] = [box.x - box.w / 2, box.y - box.h / 2];
   const { cells, places, unit, gap } = plate;
   return cells.map((layer, index) => {
-    const [column, row, width, height] = places.slice(4 * index, 4 * index + 4);
+    const at = 4 * index; // column, row, width and height
     const area = {
-      x: left + column * unit[0] + gap / 2,
-      y: top + row * unit[1] + gap / 2,
-      w: width * unit[0] - gap,
-      h: height * unit[1] - gap,
+      x: left + places[at] * unit[0] + gap / 2,
+      y: top + places[at + 1] * unit[1] + gap / 2,
+      w: places[at + 2] * unit[0] - gap,
+      h: places[at + 3] * unit[1] - gap,
     };
     return { layer, box, index, area, closed: gap === 0 };
   });

@@ -4,13 +4,14 @@ import { clip, textWidth } from "../shared/measuring.js";
 import { describeBox } from "../picture/words.js";
 import { barsElement, layBars } from "./bars.js";
 import { PLATES, WORDS, wordStyle } from "./look.js";
+import { baselineOf, titleRoom } from "./titles.js";
 
 /**
  * @typedef {import("../shared/elements.js").Make} Make
  * @typedef {import("../picture/types.js").Box} Box
  */
 
-const { title: TITLE, lines: LINES } = PLATES;
+const LINES = PLATES.lines;
 /** Below these scales the third and the second line are dropped. */
 const [THREE, TWO] = [0.66, 0.5];
 
@@ -58,14 +59,15 @@ export function labelElement({ s }, box) {
 
 /**
  * Lay out the words for a scale.
- * @param {Label} label @param {number} k @param {number} least size of the text on the screen, in pixels
+ * @param {Label} label @param {readonly Box[]} boxes of the picture
+ * @param {number} k @param {number} least size of the text on the screen, in pixels
  */
-export function layLabel({ box, ring, bars, texts }, k, least) {
+export function layLabel({ box, ring, bars, texts }, boxes, k, least) {
   const plate = box.plate;
   if (!plate) return;
   const [size, small] = [WORDS.title, WORDS.line].map((look) => Math.max(look.size, least / k));
   const [left, top] = [box.x - box.w / 2, box.y - box.h / 2];
-  const above = plate.gap === 0 ? TITLE.above_sheets : TITLE.above;
+  const baseline = baselineOf(box);
   const below = [
     { kind: "calls", text: plate.calls },
     { kind: "news", text: plate.news },
@@ -76,10 +78,10 @@ export function layLabel({ box, ring, bars, texts }, k, least) {
   const fits = (kind, text) => textWidth(text, small, isBold(kind)) <= plate.room;
   const shown = wordLines(below, k < TWO ? 1 : k < THREE ? 2 : LINES.most, fits);
   const gap = layBars(bars, box, k) || LINES.below;
-  const height = size + above + box.h + 2 + gap + shown.length * small * LINES.height;
+  const height = size + (top - baseline) + box.h + 2 + gap + shown.length * small * LINES.height;
   for (const [name, value] of [
     ["x", left - 6],
-    ["y", top - above - size],
+    ["y", baseline - size],
     ["width", box.w + 12],
     ["height", height],
   ]) {
@@ -89,9 +91,9 @@ export function layLabel({ box, ring, bars, texts }, k, least) {
   texts.forEach((/** @type {any} */ text, /** @type {number} */ at) => {
     const font = at < 1 ? size : small;
     const { kind, text: line } = words[at] || { kind: "line", text: "" };
-    text.textContent = clip(line, font, plate.room, isBold(kind));
+    text.textContent = clip(line, font, at < 1 ? titleRoom(box, boxes, size) : plate.room, isBold(kind));
     text.setAttribute("x", box.x);
-    text.setAttribute("y", at < 1 ? top - above : top + box.h + gap + small + (at - 1) * small * LINES.height);
+    text.setAttribute("y", at < 1 ? baseline : top + box.h + gap + small + (at - 1) * small * LINES.height);
     text.setAttribute("font-size", font.toFixed(2));
     text.setAttribute("class", `ce-plate-${kind}`);
   });

@@ -45,7 +45,7 @@ export function layLink({ link, group, texts }, k, least, lit) {
     text.setAttribute("visibility", shown ? "visible" : "hidden");
     text.setAttribute("font-size", size.toFixed(2));
     text.setAttribute("x", x);
-    text.setAttribute("y", y + LINE * size * (line + 0.8));
+    text.setAttribute("y", y + LINE * size * (line + PLATES.ascent));
   });
 }
 

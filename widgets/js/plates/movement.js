@@ -10,13 +10,10 @@
  * @typedef {{cell: Cell, to: Area}} Leaving
  */
 
-/** The rectangle around several. @param {Area[]} areas @returns {Area} */
-function around(areas) {
-  const x = Math.min(...areas.map((area) => area.x));
-  const y = Math.min(...areas.map((area) => area.y));
-  const right = Math.max(...areas.map((area) => area.x + area.w));
-  const bottom = Math.max(...areas.map((area) => area.y + area.h));
-  return { x, y, w: right - x, h: bottom - y };
+/** The rectangle around two. @param {Area} a @param {Area} b @returns {Area} */
+function around(a, b) {
+  const [x, y] = [Math.min(a.x, b.x), Math.min(a.y, b.y)];
+  return { x, y, w: Math.max(a.x + a.w, b.x + b.w) - x, h: Math.max(a.y + a.h, b.y + b.h) - y };
 }
 
 /**
@@ -41,13 +38,6 @@ function relatives(origins) {
   return found;
 }
 
-/** @param {{cell: Cell, area: Area}[]} cells @returns {Map<number, Area>} */
-function areasByLayer(cells) {
-  const found = new Map();
-  for (const { cell, area } of cells) if (cell.layer >= 0) found.set(cell.layer, area);
-  return found;
-}
-
 /**
  * @param {Cell[]} cells of the next picture
  * @param {{cell: Cell, area: Area}[]} before the cells as they are drawn now
@@ -55,22 +45,33 @@ function areasByLayer(cells) {
  * @returns {{moving: Moving[], leaving: Leaving[]}}
  */
 export function movement(cells, before, origins) {
-  const was = areasByLayer(before);
-  const is = areasByLayer(cells.map((cell) => ({ cell, area: cell.area })));
+  /** @type {Map<number, Area>} */
+  const was = new Map();
+  /** @type {Map<number, Area>} */
+  const is = new Map();
+  for (const { cell, area } of before) if (cell.layer >= 0) was.set(cell.layer, area);
+  for (const { layer, area } of cells) if (layer >= 0) is.set(layer, area);
   const kin = relatives(origins);
-  /** @param {number} layer @param {Map<number, Area>} places @returns {Area[]} */
-  const placesOf = (layer, places) => (kin.get(layer) || []).flatMap((other) => places.get(other) ?? []);
+  /** The rectangle around the relatives of a layer. @param {number} layer @param {Map<number, Area>} places */
+  function placeOf(layer, places) {
+    /** @type {Area | null} */
+    let found = null;
+    for (const other of kin.get(layer) || []) {
+      const area = places.get(other);
+      if (area) found = found ? around(found, area) : area;
+    }
+    return found;
+  }
   const moving = cells.map((cell) => {
     const known = was.get(cell.layer);
-    if (known) return { cell, from: known, fades: false };
-    const parents = placesOf(cell.layer, was);
-    return { cell, from: parents.length ? around(parents) : cell.area, fades: true };
+    return { cell, from: known || placeOf(cell.layer, was) || cell.area, fades: !known };
   });
-  const leaving = before.flatMap(({ cell, area }) => {
-    if (is.has(cell.layer)) return [];
-    const heirs = placesOf(cell.layer, is);
-    return heirs.length ? [{ cell: { ...cell, area }, to: around(heirs) }] : [];
-  });
+  /** @type {Leaving[]} */
+  const leaving = [];
+  for (const { cell, area } of before) {
+    const to = is.has(cell.layer) ? null : placeOf(cell.layer, is);
+    if (to) leaving.push({ cell: { ...cell, area }, to });
+  }
   return { moving, leaving };
 }
 

@@ -1,40 +1,49 @@
-/** The last painting as an image: a picture of many cells is moved as that, and painted again when the camera rests. */
+/**
+ * A painting that is moved as an image: while the camera moves over a picture of many cells, the browser moves and scales
+ * what is painted; cells and words are laid out again when the camera rests.
+ */
 
 /** @typedef {import("../picture/types.js").Camera} Camera */
 
 /** Enlarged or reduced by more than this, an image no longer shows what there is to see. */
-const FAR = 1.5;
+const FAR = 2;
 
-/** @param {import("../shared/elements.js").Make} make @param {any} canvas whose painting is kept */
-export function makeStill({ h }, canvas) {
-  const copy = h("canvas", {});
+/** @param {any[]} layers elements of the size of the stage */
+export function makeStill(layers) {
   /** The camera of the painting that is kept. @type {Camera | null} */
   let kept = null;
+  let moved = false;
+
+  /** @param {string} transform */
+  function place(transform) {
+    moved = transform !== "";
+    for (const { style } of layers) {
+      style.transform = transform;
+      style.willChange = moved ? "transform" : "";
+      style.overflow = moved ? "visible" : ""; // words beyond the edges come into view
+    }
+  }
+
   return {
-    /** @param {Camera} camera */
+    /** @param {Camera} camera of what is painted now */
     keep(camera) {
-      [copy.width, copy.height] = [canvas.width, canvas.height];
-      copy.getContext("2d").drawImage(canvas, 0, 0);
       kept = camera;
     },
+    /** The layers are painted anew. */
     forget() {
       kept = null;
+      if (moved) place("");
     },
     /**
-     * Paint the image as another camera sees it; say whether there is one that covers about half of what is seen.
-     * @param {any} pen @param {Camera} camera
+     * Move the layers to where another camera sees them; returns whether they cover about half of what it sees.
+     * @param {Camera} camera @param {number} width @param {number} height of the stage
      */
-    paint(pen, camera) {
-      const { width, height } = canvas;
-      if (!kept || copy.width !== width || copy.height !== height) return false;
+    move(camera, width, height) {
+      if (!kept) return false;
       const by = camera.k / kept.k;
-      const scale = globalThis.devicePixelRatio || 1;
-      const [right, down] = [(kept.x - camera.x) * camera.k * scale, (kept.y - camera.y) * camera.k * scale];
+      const [right, down] = [(kept.x - camera.x) * camera.k, (kept.y - camera.y) * camera.k];
       if (by < 1 / FAR || by > FAR || Math.abs(right) > width / 2 || Math.abs(down) > height / 2) return false;
-      pen.setTransform(1, 0, 0, 1, 0, 0);
-      pen.clearRect(0, 0, width, height);
-      pen.imageSmoothingEnabled = false;
-      pen.drawImage(copy, right + (width / 2) * (1 - by), down + (height / 2) * (1 - by), width * by, height * by);
+      place(`translate(${right}px, ${down}px) scale(${by})`);
       return true;
     },
   };

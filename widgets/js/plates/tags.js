@@ -2,6 +2,7 @@
 
 import { textWidth } from "../shared/measuring.js";
 import { short } from "../picture/shapes.js";
+import { PLATES } from "./look.js";
 
 /**
  * @typedef {import("../picture/types.js").Rect} Rect
@@ -9,8 +10,7 @@ import { short } from "../picture/shapes.js";
  * @typedef {import("./labels.js").Label} Label
  */
 
-/** Height of a tag, and its width if only its sign has room, in the pixels of a graph. */
-const [HEIGHT, SIGN_WIDTH] = [18, 20];
+const { height: HEIGHT, sign: SIGN_WIDTH } = PLATES.tag;
 
 /** @param {Rect} a @param {Rect} b */
 const meet = (a, b) => a.l < b.r && b.l < a.r && a.t < b.b && b.t < a.b;
@@ -19,7 +19,7 @@ const meet = (a, b) => a.l < b.r && b.l < a.r && a.t < b.b && b.t < a.b;
 function areaOf(text) {
   const [x, y, size] = ["x", "y", "font-size"].map((name) => Number(text.getAttribute(name)));
   const half = textWidth(text.textContent, size, true) / 2;
-  return { l: x - half, t: y - 0.8 * size, r: x + half, b: y + 0.2 * size };
+  return { l: x - half, t: y - PLATES.ascent * size, r: x + half, b: y + (1 - PLATES.ascent) * size };
 }
 
 /**

@@ -34,9 +34,11 @@ const [HOLD_MS, MERGE_MS] = [750, 560];
 /** More lines than these return when the cells have arrived, as the words do. */
 const MOVING_LINES = 1_500;
 /** A picture of more cells is moved as an image, and painted again when the camera has rested so long. */
-const [MOVED_CELLS, SHARPEN_MS] = [4_000, 150];
-/** Size of the words of a tag in a graph. */
-const TAG = 11;
+const [MOVED_CELLS, REST_MS] = [4_000, 150];
+/** Sheets, frames and marks are drawn so far around a plate, at most. */
+const AROUND = 20;
+/** No words are laid out for it. */
+const NOT_LAID = { k: 0, x: 0, y: 0 };
 
 /**
  * The matches of a step on the plates of the picture before it, if that is what is drawn.
@@ -49,6 +51,9 @@ function docked(before, shown) {
     return boxes.length === nodes.length ? [{ ...match, boxes, lens: null }] : [];
   });
 }
+
+/** @param {Camera} a @param {Camera} b */
+const isSameCamera = (a, b) => a.k === b.k && a.x === b.x && a.y === b.y;
 
 /** The cells of each box. @param {Shown[]} cells */
 function byBox(cells) {
@@ -71,7 +76,6 @@ export function platesScene(make, palette) {
   const name = uniqueName("ce");
   const canvas = h("canvas", { class: "ce-canvas", "aria-hidden": "true" });
   const pen = typeof canvas.getContext === "function" ? canvas.getContext("2d") : null;
-  const still = makeStill(make, canvas);
   const defs = s("defs");
   const labelLayer = s("g", { class: "ce-boxes", role: "presentation" });
   const [hullLayer, tagLayer] = ["ce-hulls", "ce-tags"].map((layer) => s("g", { class: layer, "aria-hidden": "true" }));
@@ -80,6 +84,7 @@ export function platesScene(make, palette) {
   const world = s("g", { role: "presentation" }, hullLayer, labelLayer, linkLayer, tagLayer, lens.element);
   const overlay = s("svg", { class: "ce-stage", role: "listbox", "aria-multiselectable": "true" }, defs, world);
   const stage = h("div", { class: "ce-stage ce-plates" }, canvas, overlay);
+  const still = makeStill([canvas, overlay]);
   /** @type {Picture | null} */
   let picture = null;
   /** @type {import("../plates/labels.js").Label[]} */
@@ -90,6 +95,8 @@ export function platesScene(make, palette) {
   let hulls = [];
   /** @type {ReturnType<typeof movement>} */
   let plan = { moving: [], leaving: [] };
+  /** The cells where they are when they have moved, once they are drawn there. @type {Shown[] | null} */
+  let arrived = null;
   /** The share of the movement in which matches are shown before they are rewritten. */
   let hold = 0;
   /** The ids of the boxes that were drawn before. @type {Set<string>} */
@@ -105,15 +112,19 @@ export function platesScene(make, palette) {
   let waiting = 0;
   let closed = false;
   /** Paints a picture that was moved as an image. @type {any} */
-  let sharpening = 0;
+  let resting = 0;
+  /** The camera for which cells are painted. */
+  let painted = NOT_LAID;
+  /** The camera for which words and lines are laid out. */
+  let laid = NOT_LAID;
 
-  const request = () => {
-    if (!waiting && !closed) waiting = frameOf(paint);
-  };
-  const later = () => {
+  /** Lay out the picture for the camera, and paint it in the next frame. */
+  function later() {
+    clearTimeout(resting);
     still.forget();
-    request();
-  };
+    if (laid !== camera) layAll();
+    if (!waiting && !closed) waiting = frameOf(paint);
+  }
   const state = () => ({ palette: palette(), k: camera.k, text });
 
   /** How far cells have moved, from 0 to 1. */
@@ -121,12 +132,25 @@ export function platesScene(make, palette) {
 
   /** The cells as they are drawn now. @returns {Shown[]} */
   function shownCells() {
+    if (t >= 1) return (arrived ??= plan.moving.map(({ cell }) => ({ cell, area: cell.area, alpha: 1 })));
     const e = progress();
     return plan.moving.map(({ cell, from, fades }) => ({
       cell,
-      area: t >= 1 ? cell.area : between(from, cell.area, e),
-      alpha: fades && t < 1 ? e : 1,
+      area: from === cell.area ? from : between(from, cell.area, e),
+      alpha: fades ? e : 1,
     }));
+  }
+
+  /** The cells that others replace, on their way. @returns {Shown[]} */
+  function leavingCells() {
+    const e = progress();
+    return plan.leaving.map(({ cell, to }) => ({ cell, area: between(cell.area, to, e), alpha: 1 - e }));
+  }
+
+  /** Whether a plate is in sight. @param {import("../picture/types.js").Box} box */
+  function isSeen({ x, y, w, h }) {
+    const [reachX, reachY] = [(w + width / camera.k) / 2 + AROUND, (h + height / camera.k) / 2 + AROUND];
+    return Math.abs(x - camera.x) < reachX && Math.abs(y - camera.y) < reachY;
   }
 
   function begin() {
@@ -142,18 +166,19 @@ export function platesScene(make, palette) {
   function paint() {
     waiting = 0;
     if (!pen || !picture || closed) return;
-    if (still.paint(pen, camera)) {
-      clearTimeout(sharpening);
-      sharpening = setTimeout(later, SHARPEN_MS);
-      return;
-    }
+    if (t === 0 && isSameCamera(painted, camera)) return; // cells are where they are painted already
     begin();
-    draw(pen, picture);
+    draw(pen, picture, isSeen);
+    painted = camera;
     if (t >= 1 && plan.moving.length > MOVED_CELLS) still.keep(camera);
   }
 
-  /** Draw cells and lines. @param {any} pen of the canvas, or one that writes SVG @param {Picture} shown */
-  function draw(pen, shown) {
+  /**
+   * Draw cells and lines.
+   * @param {any} pen of the canvas, or one that writes SVG @param {Picture} shown
+   * @param {(box: import("../picture/types.js").Box) => boolean} isWanted if the cells of a plate are to be drawn at rest
+   */
+  function draw(pen, shown, isWanted) {
     // Where reads of cells are not known (too many, or folded before the trace), nothing may look unrelated.
     const known = shown.edges.every(({ pairs }) => pairs.length);
     const isOpen = known && !lensHull(shown, marks.hull);
@@ -162,12 +187,10 @@ export function platesScene(make, palette) {
     const done = layersDone(shown);
     const cells = done ? rewritten(shownCells(), done) : shownCells();
     if (t >= 1 || countLines(shown) <= MOVING_LINES) paintLines(ink, () => areasByBox(cells, done));
+    if (t < 1) for (const [box, own] of byBox(leavingCells())) paintCells({ ...ink, lit: null }, box, own);
     const e = progress();
-    for (const { cell, to } of t < 1 ? plan.leaving : []) {
-      const area = between(cell.area, to, e);
-      paintCells({ ...ink, lit: null }, cell.box, [{ cell, area, alpha: 1 - e }]);
-    }
     for (const [box, own] of byBox(cells)) {
+      if (t >= 1 && !isWanted(box)) continue;
       const isOne = box.plate?.gap === 0;
       const alpha = former.has(box.id) ? 1 : e;
       if (isOne) paintDepth(ink, box, alpha);
@@ -201,8 +224,22 @@ export function platesScene(make, palette) {
 
   /** Lay out the words of plates and, as large as them on the screen, those of tags. */
   function layWords() {
-    for (const label of labels) layLabel(label, camera.k, text);
-    layTags(hulls, labels, Math.max(PLATES.tag, text / camera.k) / TAG);
+    const boxes = labels.map(({ box }) => box);
+    for (const label of labels) layLabel(label, boxes, camera.k, text);
+    layTags(hulls, labels, Math.max(PLATES.tag.size, text / camera.k) / PLATES.tag.drawn);
+  }
+
+  /** Move the layer of words and lines to where the camera sees it; at another scale, lay them out again. */
+  function layAll() {
+    const { k, x, y } = camera;
+    const corner = `${short(width / 2 - k * x)} ${short(height / 2 - k * y)}`;
+    world.setAttribute("transform", `translate(${corner}) scale(${Math.round(k * 1e4) / 1e4})`);
+    if (k !== laid.k) {
+      layWords();
+      layLinks();
+      layLens();
+    }
+    laid = camera;
   }
 
   /** Links are lit if one of their plates is at the pointer or selected. */
@@ -227,6 +264,7 @@ export function platesScene(make, palette) {
       former = new Set(picture?.boxes.map((box) => box.id));
       picture = shown;
       plan = movement(allCells(shown), before, origins);
+      arrived = null;
       labels = shown.boxes.map((box) => labelElement(make, box));
       labelLayer.replaceChildren(...labels.map(({ group }) => group));
       links = shown.links.map((link) => linkElement(make, link));
@@ -254,21 +292,19 @@ export function platesScene(make, palette) {
     },
     progress: (at) => Math.max(0, at - hold) / (1 - hold),
     look(next, w, h, least = 12) {
-      const scaled = next.k !== camera.k || least !== text;
-      const resized = w !== width || h !== height;
+      const isSame = w === width && h === height && least === text;
       camera = next;
+      if (isSame && still.move(next, w, h)) {
+        clearTimeout(resting);
+        resting = setTimeout(later, REST_MS);
+        return;
+      }
+      if (!isSame) laid = NOT_LAID;
       text = least;
       [width, height] = [w, h];
       overlay.setAttribute("width", w);
       overlay.setAttribute("height", h);
-      const { k, x, y } = camera;
-      const corner = `${short(w / 2 - k * x)} ${short(h / 2 - k * y)}`;
-      world.setAttribute("transform", `translate(${corner}) scale(${Math.round(k * 1e4) / 1e4})`);
-      if (scaled) layWords();
-      if (scaled) layLinks();
-      if (scaled) layLens();
-      if (resized) later();
-      else request();
+      later();
     },
     mark(next) {
       marks = next;
@@ -301,13 +337,13 @@ export function platesScene(make, palette) {
       const writer = svgPen();
       const { k, x, y } = camera;
       writer.setTransform(k, 0, 0, k, width / 2 - k * x, height / 2 - k * y);
-      if (picture) draw(writer, picture);
+      if (picture) draw(writer, picture, () => true);
       return writer.element();
     },
     places: () => new Map(picture?.boxes.map((box) => [box.id, { x: box.x, y: box.y }])),
     close() {
       closed = true;
-      clearTimeout(sharpening);
+      clearTimeout(resting);
       if (waiting) unframe(waiting);
       stage.remove();
     },

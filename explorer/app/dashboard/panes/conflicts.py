@@ -9,7 +9,7 @@ from explorer.app.dashboard.panes.layout import button, column, line
 from explorer.app.dashboard.panes.tables import html_pane, table_html
 from explorer.app.dashboard.panes.tool import Tool
 from explorer.app.dashboard.workspace import Workspace
-from explorer.app.session.options import STRATEGIES
+from explorer.app.session.options import COMPILED, STRATEGIES
 from widgets.schema import TableView
 
 MAX_CONFLICTS = 200
@@ -21,6 +21,8 @@ class ConflictsTool(Tool):
     name = "conflicts"
     title = "Conflicts"
     help = "Matches that shared a node: which one won and why. Try a different strategy."
+    supported_levels = (COMPILED,)
+    elsewhere = "passes rewrite one match after the other, so none competes with another"
 
     def __init__(self, workspace: Workspace) -> None:
         self.strategy = pmui.Select(label="Strategy", options=list(STRATEGIES), size="small", width=200)

@@ -27,6 +27,7 @@ class FoldsTool(Tool):
         "Point at a row to see its cell in the picture."
     )
     supported_levels = (COMPILED,)
+    elsewhere = "only layers are folded"
 
     def __init__(self, workspace: Workspace) -> None:
         self.level = pmui.Select(label="Level", options=[], size="small", width=110)

@@ -12,7 +12,7 @@ from explorer.app.dashboard.panes.layout import button, column, columns, line
 from explorer.app.dashboard.panes.tables import html_pane, lines_html
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.exported_levels import pass_names, pipeline_or_default
-from explorer.app.session.options import TENSOR_LEVEL
+from explorer.app.session.options import OPERATORS, TENSOR_LEVEL
 from explorer.app.session.pipeline_draft import PipelineDraft
 from explorer.rewrite import (
     CompilationMode,
@@ -47,6 +47,9 @@ class PassesForm:
         self.mode = pmui.Select(
             label="Compile to", options=[mode.value for mode in CompilationMode], width=120, **SMALL
         )
+        self.operators = pmui.Select(
+            label="Operators", options={title: name for name, title in OPERATORS.items()}, width=130, **SMALL
+        )
         self.one_by_one = pmui.Checkbox(label="a step for every rewrite", value=False, **SMALL)
         self.run = button(workspace, "Run this pipeline", self._run)
         self.words = html_pane()
@@ -73,7 +76,7 @@ class PassesForm:
         add = line(
             self.new, self._button("Add above", lambda: self._add(0)), self._button("Add below", lambda: self._add(1))
         )
-        run = line(self.run, self.mode, self.one_by_one, self.download, self.upload)
+        run = line(self.run, self.mode, self.operators, self.one_by_one, self.download, self.upload)
         return columns(column(self.list), column(run, entry, add, self.words))
 
     def fill(self) -> None:
@@ -82,6 +85,7 @@ class PassesForm:
         known = list(pass_names(opened.tensor.level))
         self.new.param.update(options=known, value=self.new.value if self.new.value in known else known[0])
         self.mode.value = opened.tensor.compile_for
+        self.operators.value = opened.tensor.operators
         self.one_by_one.value = opened.tensor.one_by_one
         self.one_by_one.visible = opened.tensor.level == TENSOR_LEVEL
         self.run.disabled = not opened.is_live
@@ -131,7 +135,11 @@ class PassesForm:
     def _run(self) -> None:
         state = self.workspace.session.state
         tensor = replace(
-            state.tensor, passes=self.draft.texts, compile_for=self.mode.value, one_by_one=self.one_by_one.value
+            state.tensor,
+            passes=self.draft.texts,
+            compile_for=self.mode.value,
+            one_by_one=self.one_by_one.value,
+            operators=self.operators.value,
         )
         self.workspace.open(replace(state, tensor=tensor, other=None))
 

@@ -48,6 +48,7 @@ class PatternTool(Tool):
     title = "Pattern"
     help = "Build a pattern; its matches and near misses before this step are shown at once. Then apply it."
     supported_levels = (COMPILED,)
+    elsewhere = "its patterns match layers"
 
     def __init__(self, workspace: Workspace) -> None:
         self.form = START

@@ -22,6 +22,7 @@ class PredictTool(Tool):
     title = "Predict"
     help = "Predict what the step will do before you see it; the answer is checked against the trace."
     supported_levels = (COMPILED,)
+    elsewhere = "its questions are about layers"
 
     def __init__(self, workspace: Workspace) -> None:
         self.choice = pmui.Select(label="Question", options=[], size="small", width=520)

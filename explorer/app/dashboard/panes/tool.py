@@ -23,6 +23,8 @@ class Tool(ABC):
     """Its purpose in a sentence."""
     supported_levels: ClassVar[tuple[str, ...]] = LEVEL_NAMES
     """The levels whose traces it supports."""
+    elsewhere: ClassVar[str] = ""
+    """Why the other levels have nothing to show here."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace

@@ -86,7 +86,7 @@ class Drawer:
         if self._shown != tool.name:
             self._shown = tool.name
             words = html_pane(f"<p>{escape(tool.help)}</p>")
-            self.body[:] = [words, tool.view]
+            self.body[:] = [words, tool.view, *([html_pane(self._missing)] if self._missing else [])]
             names = EVENTS | {OPENED}
         self.workspace.guard(tool.on_change)(names)
 
@@ -94,6 +94,14 @@ class Drawer:
         """The titles and names of the tools that support the open trace."""
         level = self.workspace.session.opened.tensor.level
         return {tool.title: tool.name for tool in TOOLS if level in tool.supported_levels}
+
+    @property
+    def _missing(self) -> str:
+        """Say which tools are not offered at this level, and why; empty if all are."""
+        supported = self._supported()
+        missing = [f"{tool.title} ({tool.elsewhere})" for tool in TOOLS if tool.title not in supported]
+        level = self.workspace.session.opened.tensor.level
+        return f"<p>Not at level {level}: {escape(', '.join(missing))}.</p>" if missing else ""
 
     def _on_press(self, event: Event) -> None:
         """Open the tool of a button, or close it if it is open."""

@@ -1,0 +1,33 @@
+"""Where values are: which of them have elements in common, and which are all of their memory."""
+
+from explorer.program.ir.program import Program
+
+
+def fills(program: Program, value: int) -> bool:
+    """Whether a value is all the memory of its weight or allocation."""
+    origin = program.origin(value)
+    if origin == value:
+        return program.definitions[value].type.is_dense
+    kind, whole = program.definitions[value].type, program.definitions[origin].type
+    return kind.is_dense and whole.is_dense and kind.size_bytes == whole.size_bytes
+
+
+def overlap(program: Program, one: int, other: int) -> bool:
+    """Whether the bytes of two values overlap, from the first element of each to its last one."""
+    if program.origin(one) != program.origin(other):
+        return False
+    first, second = _span(program, one), _span(program, other)
+    return first[0] < second[1] and second[0] < first[1]
+
+
+def are_same_elements(program: Program, one: int, other: int) -> bool:
+    """Whether two values are the same elements in the same memory, in the same order."""
+    if program.origin(one) != program.origin(other):
+        return False
+    same = program.offset_in_origin(one) == program.offset_in_origin(other)
+    return same and program.definitions[one].type.is_same(program.definitions[other].type)
+
+
+def _span(program: Program, value: int) -> tuple[int, int]:
+    start = program.offset_in_origin(value)
+    return start, start + program.definitions[value].type.size_bytes

@@ -1,0 +1,31 @@
+"""What a program cannot run on: tensors and modes of PyTorch for which its planned memory would be wrong."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import nn
+from torch._C._functorch import is_functorch_wrapped_tensor
+from torch.autograd import forward_ad
+from torch.utils._python_dispatch import _get_current_dispatch_mode
+
+PLAIN = (torch.Tensor, nn.Parameter, nn.Buffer)
+
+
+def why_not_plain(tensors: Sequence[torch.Tensor]) -> str | None:
+    """Why instructions cannot run on these tensors, in the present modes of PyTorch; None if they can."""
+    if torch.compiler.is_compiling():
+        return "torch.compile or torch.export traces it"
+    if _get_current_dispatch_mode() is not None or torch.overrides._get_current_function_mode_stack():
+        return "a mode of PyTorch is active"
+    if any(torch.is_autocast_enabled(kind) for kind in ("cpu", "cuda")):
+        return "autocast is active"
+    if any(type(tensor) not in PLAIN or _is_wrapped(tensor) for tensor in tensors):
+        return "an argument is not a plain tensor"
+    return None
+
+
+def _is_wrapped(tensor: torch.Tensor) -> bool:
+    """Whether a transform of `torch.func` or forward-mode differentiation wraps a tensor."""
+    if is_functorch_wrapped_tensor(tensor):
+        return True
+    return forward_ad._current_level >= 0 and forward_ad.unpack_dual(tensor).tangent is not None

@@ -1,0 +1,124 @@
+"""The joint graph of training: the operators of a tensor graph, then those that compute its gradients."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torch import fx
+
+from explorer.errors import ExportError
+from explorer.tensor.facts import needed, parameter_graphs
+from explorer.tensor.graph.function_graph import FunctionGraph
+from explorer.tensor.graph.interface import Interface
+from explorer.tensor.ir.fakes import exclusively
+from explorer.tensor.ir.schemas import aten, flat_results
+from explorer.tensor.ir.variables import Apply, Constant, Variable
+from explorer.tensor.torch_io.autograd import TracedGradients, trace_gradients
+from explorer.tensor.torch_io.exporting import constants_of
+from explorer.tensor.torch_io.nodes import NodeReader, static_type
+
+DETACH, NEW_ZEROS = aten.detach.default, aten.new_zeros.default
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointGraph:
+    """A graph with its gradients.
+
+    Inputs of `graph`: those of `forward`, then a tangent for each output that has a gradient. Outputs: those of
+    `forward`, then the gradients. `constants` are those of `forward`, in the order in which its operators accept them;
+    `order` has the applications as autograd ran them. `differentiable` are the positions of the outputs that have a
+    tangent. `learned` are the positions, among inputs and then constants, of the tensors that require a gradient;
+    `gradients` those of the tensors that have one, in the order of the outputs.
+    """
+
+    graph: FunctionGraph
+    forward: FunctionGraph
+    constants: tuple[Constant, ...]
+    order: tuple[Apply, ...]
+    differentiable: tuple[int, ...]
+    learned: tuple[int, ...]
+    gradients: tuple[int, ...]
+
+    def numbers(self) -> list[int]:
+        """The numbers of the inputs of the forward pass, then of the constants; -1 for one that nothing reads."""
+        accepted = [*self.graph.inputs[: len(self.forward.inputs)], *self.constants]
+        return [self.graph.ids.get(variable, -1) for variable in accepted]
+
+    def parts(self) -> tuple[list[Apply], list[Apply], list[Apply]]:
+        """The applications in order: parameter graphs, the rest of the forward pass, the backward pass.
+
+        The forward pass is what the outputs need. Parameter graphs are those of its operators that depend on constants
+        and on no input, with what these need.
+        """
+        forward = needed(self.order, self.graph.outputs[: len(self.forward.outputs)])
+        ordered = [node for node in self.order if node in forward]
+        settled = set(parameter_graphs(ordered, self.graph.inputs))
+        return (
+            [node for node in ordered if node in settled],
+            [node for node in ordered if node not in settled],
+            [node for node in self.order if node not in forward],
+        )
+
+
+def joint_graph(graph: FunctionGraph, learned_inputs: Sequence[bool] = ()) -> JointGraph:
+    """The joint graph of a graph; `learned_inputs` tells which of its inputs require a gradient: none by default.
+
+    Raises: ExportError, with the reason, if nothing requires a gradient or PyTorch cannot record the backward pass.
+    """
+    constants = constants_of(graph)
+    kinds = [variable.tensor_type.dtype for variable in graph.inputs]
+    wanted = zip(learned_inputs or [False] * len(kinds), kinds, strict=True)
+    inputs = [learns and (kind.is_floating_point or kind.is_complex) for learns, kind in wanted]
+    parameters = [constant.trainable and constant.data.requires_grad for constant in constants]
+    learned = tuple(i for i, learns in enumerate([*inputs, *parameters]) if learns)
+    if not learned:
+        raise ExportError("no parameter and no input requires a gradient")
+    with exclusively():
+        return _read(graph, constants, learned, trace_gradients(graph, learned))
+
+
+def _read(
+    graph: FunctionGraph, constants: Sequence[Constant], learned: tuple[int, ...], traced: TracedGradients
+) -> JointGraph:
+    """The joint graph of a recorded backward pass."""
+    nodes = list(traced.operators.graph.nodes)
+    reader = NodeReader()
+    placeholders = [node for node in nodes if node.op == "placeholder"]
+    num_given = len(graph.inputs) + len(constants)
+    inputs = [_input(node, v.name) for node, v in zip(placeholders, graph.inputs, strict=False)]
+    copies = [Constant(c.data, c.name, c.trainable) for c in constants]
+    tangents = [
+        _input(node, f"output{i}") for node, i in zip(placeholders[num_given:], traced.differentiable, strict=True)
+    ]
+    reader.values.update(zip(placeholders, [*inputs, *copies, *tangents], strict=True))
+    for node in nodes:
+        if node.op == "get_attr":
+            raise ExportError(f"the backward pass has a constant ({node.name}) that is no part of the module")
+        if node.op == "call_function":
+            _read_operator(reader, node)
+    found = reader.mapped(nodes[-1].args[0])
+    results = found[len(graph.outputs) :]
+    kept = [(i, v) for i, v in zip(learned, results, strict=True) if isinstance(v, Variable)]
+    if not kept:
+        raise ExportError("no output depends on a parameter or input that requires a gradient")
+    outputs = [*found[: len(graph.outputs)], *(v for _, v in kept)]
+    joint = FunctionGraph([*inputs, *tangents], outputs, clone=False)
+    strides = [tuple(node.meta["val"].stride()) for node in (*placeholders[: len(inputs)], *placeholders[num_given:])]
+    joint.interface = Interface(argument_strides=tuple(strides))
+    gradients = tuple(i for i, _ in kept)
+    made = (v for node in nodes for v in flat_results(reader.values.get(node)) if isinstance(v, Variable))
+    order = tuple(dict.fromkeys(v.owner for v in made if v.owner is not None and v.owner in joint))
+    return JointGraph(joint, graph, tuple(copies), order, traced.differentiable, learned, gradients)
+
+
+def _read_operator(reader: NodeReader, node: fx.Node) -> None:
+    """Apply an operator; one that reads a tensor for its dtype, or for autograd, does not keep that tensor alive."""
+    if node.target is DETACH:
+        reader.values[node] = reader.mapped(node.args[0])
+        return
+    if node.target is NEW_ZEROS:
+        node.target, node.args = aten.zeros.default, node.args[1:]
+    reader.read(node)
+
+
+def _input(node: fx.Node, name: str) -> Variable:
+    return Variable(static_type(node), None, 0, name, node.meta["val"].device)

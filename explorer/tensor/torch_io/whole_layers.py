@@ -1,0 +1,128 @@
+"""Layers of circuits as operators: `circuit::TorchSumLayer` and so on, one for each class of compiled layers.
+
+An operator is composite: it is evaluated, differentiated, mapped and compiled as the operators of PyTorch that the
+`forward` of the layer calls. To open it in a graph, run the pass `DecomposeLayers`.
+"""
+
+import copy
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch._ops import OpOverload
+
+from explorer.backend import EvaluatedCircuit, TorchLayer
+from explorer.backend.semiring import Semiring
+from explorer.errors import UnknownNameError
+from explorer.graph import config_of, field_names, nested_of
+from explorer.graph.text import value_text
+from explorer.tensor.torch_io.circuit_modules import replace_circuits
+
+NAMESPACE = "circuit"
+SCHEMA = "(Tensor x, Tensor[] parameters, str layer) -> Tensor"
+_LIBRARY = torch.library.Library(NAMESPACE, "FRAGMENT")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Whole:
+    """What an operator needs besides tensors: the layer, its semiring, and the names of its prepared parameters."""
+
+    layer: TorchLayer
+    semiring: Semiring
+    names: tuple[str, ...]
+
+    def computes_as(self, other: "_Whole") -> bool:
+        """Whether both return the same for the same tensors."""
+        mine, theirs = (self.semiring, self.names), (other.semiring, other.names)
+        return mine == theirs and _equal(self.layer, other.layer)
+
+
+_known: dict[str, _Whole] = {}
+"""The layers by the names that operators call them; the same circuit has the same names in every process."""
+_lock = Lock()
+
+
+def with_whole_layers(module: nn.Module) -> nn.Module:
+    """A module with the same parameters and buffers, in which each layer of a circuit is one operator."""
+    return replace_circuits(module, _make_whole)
+
+
+def _make_whole(circuit: EvaluatedCircuit) -> EvaluatedCircuit:
+    copied = copy.copy(circuit)
+    copied.call_layer = call_layer
+    return copied
+
+
+def call_layer(layer: TorchLayer, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
+    """What `layer.forward` returns, as one operator."""
+    operator, name = operator_of(layer, semiring, tuple(parameters))
+    return operator(x, list(parameters.values()), name)
+
+
+def operator_of(layer: TorchLayer, semiring: Semiring, parameters: tuple[str, ...]) -> tuple[OpOverload, str]:
+    """The operator that a layer with these prepared parameters is, and its argument `layer`."""
+    return _operator(type(layer)), _name_of(_Whole(layer, semiring, parameters))
+
+
+def _operator(kind: type[TorchLayer]) -> OpOverload:
+    """The operator of a class of layers, defined at its first use."""
+    name = re.sub(r"\W", "_", kind.__name__)
+    with _lock:
+        if not hasattr(getattr(torch.ops, NAMESPACE), name):
+            _LIBRARY.define(name + SCHEMA)
+            for key in ("CompositeImplicitAutograd", "FuncTorchBatchedDecomposition"):  # the latter is `vmap`
+                _LIBRARY.impl(name, forward_layer, key)
+    return getattr(getattr(torch.ops, NAMESPACE), name).default
+
+
+def forward_layer(x: Tensor, parameters: Sequence[Tensor], layer: str) -> Tensor:
+    """What the operator of a layer computes, with PyTorch's operators. Raises: UnknownNameError."""
+    if layer not in _known:
+        raise UnknownNameError(
+            f"no layer {layer!r} was exported in this process; export its circuit first, with operators='circuit'"
+        )
+    whole = _known[layer]
+    result = whole.layer.forward(whole.semiring, x, dict(zip(whole.names, parameters, strict=True)))
+    # The schema promises that the result has memory of its own.
+    return result.clone() if whole.layer.may_return_view else result
+
+
+def _name_of(whole: _Whole) -> str:
+    """The name of a layer: what it is configured with; layers that compute something else have a number behind it."""
+    title = _title(whole.layer)
+    with _lock:
+        for number in range(1, len(_known) + 2):
+            name = f"{title}, {whole.semiring.name}" + (f" #{number}" if number > 1 else "")
+            if _known.setdefault(name, whole).computes_as(whole):
+                return name
+    raise AssertionError("there are more names than layers")
+
+
+def _title(layer: TorchLayer) -> str:
+    parts = [f"{name}={value_text(value)}" for name, value in config_of(layer).items() if value is not None]
+    parts += [f"{name}={type(nested).__name__}({_title(nested)})" for name, nested in nested_of(layer).items()]
+    return ", ".join([f"{layer.num_folds} folds", *parts])
+
+
+def _equal(one: TorchLayer, other: TorchLayer) -> bool:
+    """Whether two layers are of one class and equal in everything but their parameters."""
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    names = [name for role in ("config", "scope", "folds") for name in field_names(type(one), role)]
+    mine, theirs = nested_of(one), nested_of(other)
+    return (
+        all(_same_value(getattr(one, name), getattr(other, name)) for name in names)
+        and mine.keys() == theirs.keys()
+        and all(_equal(nested, theirs[name]) for name, nested in mine.items())
+    )
+
+
+def _same_value(one: Any, other: Any) -> bool:
+    """Equal values of one type; arrays are the same only if they are one object."""
+    return one is other or (type(one) is type(other) and (one == other) is True)

@@ -1,0 +1,55 @@
+/** Looking up pictures and details in an unpacked part of a recording. */
+
+import { recordedBytes } from "./opening.js";
+
+/** @typedef {import("./opening.js").Part} Part */
+
+/** @typedef {{picture: any, bytes: Uint8Array}} Found  a picture and its coordinates */
+
+/**
+ * The picture of a view; `side` is composed of `before` and `after` if it was not recorded.
+ * @param {Part} part @param {number} step @param {Record<string, any>} view @returns {Found}
+ */
+export function recordedPicture(part, step, view) {
+  /** @param {string} mode @returns {Found | null} */
+  function found(mode) {
+    const key = `${step}/${mode}/${view.colour_by}/${view.group_by}`;
+    const picture = part.pictures[key];
+    return picture ? { picture: withBuffers(part, picture), bytes: recordedBytes(part.coordinates[key]) } : null;
+  }
+  const whole = found(view.mode);
+  if (whole) return whole;
+  const [before, after] = view.mode === "side" ? [found("before"), found("after")] : [null, null];
+  if (!before || !after) return onlyMessage(step, view, "This picture was not recorded.");
+  const bytes = new Uint8Array(before.bytes.length + after.bytes.length);
+  bytes.set(before.bytes);
+  bytes.set(after.bytes, before.bytes.length);
+  return { picture: { ...before.picture, mode: "side", other: after.picture }, bytes };
+}
+
+/** A picture with nothing but a message. @param {number} step @param {Record<string, any>} view @param {string} message @returns {Found} */
+export const onlyMessage = (step, { mode }, message) => ({
+  picture: { version: 1, step, mode, nodes: [], message },
+  bytes: new Uint8Array(0),
+});
+
+/**
+ * The details of a box as JSON; empty if there are none.
+ * @param {Part} part @param {number} step @param {Record<string, any>} view @param {string} box
+ */
+export function recordedDetails({ details }, step, view, box) {
+  const name = `${step}/${box}`;
+  const found = (view.mode === "before" && details[`${name}/before`]) || details[name];
+  return found ? JSON.stringify({ ...found, id: box }) : "";
+}
+
+/**
+ * A picture with its buffers, of which a part has each state once.
+ * @param {Part} part @param {any} picture @returns {any}
+ */
+function withBuffers(part, picture) {
+  const found = picture.recorded_buffers;
+  if (!found) return picture;
+  const other = picture.other ? { other: withBuffers(part, picture.other) } : {};
+  return { ...picture, ...other, buffers: { ...part.buffers[found.state], scale: found.scale } };
+}
