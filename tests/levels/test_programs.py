@@ -9,7 +9,7 @@ import torch
 import explorer
 from tests.levels.modes import compile_circuit, output
 from tests.oracle import assert_equals_oracle, constant_leaf_values
-from tests.program.programs import assert_computes, snapshot_of
+from tests.program.programs import assert_computes, graph_of, snapshot_of
 from tests.reference import load_reference, reference_paths
 
 QUICK = 2
@@ -32,6 +32,6 @@ def test_a_reference_circuit_has_its_output_as_a_program(path: Path):
     with torch.no_grad():
         found = trace.compiled(*given).numpy()
         last = snapshot_of(trace)
-        assert_computes(last.program, last.source, *given)
+        assert_computes(last.program, graph_of(last), *given)
     np.testing.assert_allclose(found, output(compiled, x), rtol=1e-9, atol=1e-12)
     assert_equals_oracle(found, expected.semiring, circuit, constant_leaf_values(circuit), x)

@@ -32,6 +32,12 @@ def snapshot_of(trace: Trace, step: int = -1) -> ProgramSnapshot:
     return snapshot
 
 
+def graph_of(snapshot: ProgramSnapshot) -> FunctionGraph:
+    """The graph that a program was lowered from, which is not one of a training program."""
+    assert isinstance(snapshot.source, FunctionGraph)
+    return snapshot.source
+
+
 def after(program: Program, *names: str) -> Program:
     """The program after some passes; each result is checked."""
     working = WorkingProgram(program)

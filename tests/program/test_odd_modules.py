@@ -12,7 +12,7 @@ import explorer
 from explorer.errors import CircuitError
 from explorer.program.running.executor import Executor
 from explorer.tensor import to_module
-from tests.program.programs import arguments_of, poison, snapshot_of
+from tests.program.programs import arguments_of, graph_of, poison, snapshot_of
 from tests.tensor.rule_checks import same_bits
 
 X = torch.randn(3, 4, generator=torch.Generator().manual_seed(0))
@@ -163,7 +163,7 @@ def test_a_function_has_its_values_as_a_program(name):
         for step in (0, -1):
             found = snapshot_of(trace, step)
             found.program.verify()
-            poisoned = run(Executor(found.program, poison), *arguments_of(found.program, found.source, *inputs))
+            poisoned = run(Executor(found.program, poison), *arguments_of(found.program, graph_of(found), *inputs))
             assert_same(poisoned, wanted)
     assert_same(given, inputs)
 
@@ -226,7 +226,7 @@ def test_recurrent_layers_and_attention(build):
     module = build().eval()
     inputs = (X.unsqueeze(1),) if not isinstance(module, nn.MultiheadAttention) else (X, X, Y)
     trace = explorer.record(module, inputs, level="program", tensor_pipeline=[])
-    wanted = run(to_module(snapshot_of(trace).source), *inputs)
+    wanted = run(to_module(graph_of(snapshot_of(trace))), *inputs)
     assert_same(run(trace.compiled, *inputs), wanted)
     for value, expected in zip(wanted, run(module, *inputs), strict=True):
         torch.testing.assert_close(value, expected)

@@ -43,7 +43,7 @@ def test_each_layer_is_one_operator_and_opens_into_those_that_its_forward_calls(
 def test_a_layer_is_named_by_its_configuration_and_the_same_circuit_has_the_same_text():
     texts = [whole(TorchCompiler().compile(gallery.load_named("blackboard"))).text() for _ in range(2)]
     assert texts[0] == texts[1]
-    assert "layer=5 folds, num_output_units=2, num_categories=2, lse-sum)" in texts[0]
+    assert "layer='5 folds, num_output_units=2, num_categories=2, lse-sum')" in texts[0]
 
 
 def test_another_semiring_is_another_operator():

@@ -22,13 +22,13 @@ from explorer.tensor.ir.types import LETTERS
 OVERLOADS = ("default", "Tensor", "Tensor_Scalar", "int", "dim_IntList", "dim", "self", "dims", "using_ints", "other")
 """The overloads that are tried for a name without one, in this order."""
 
-NAMESPACES = (torch.ops.aten, torch.ops.explorer)
+NAMESPACES = {"aten": torch.ops.aten, "explorer": torch.ops.explorer, "circuit": torch.ops.circuit}
 
 
 def expression(text: str, variables: Mapping[str, Any]) -> Any:
     """The value of an expression. Assignments may precede it: `e = exp(x); div(e, sum(e, [1], True))`.
 
-    Variables may be functions too. Other names are those of operators; `explorer.` tells ours from PyTorch's.
+    Variables may be functions too. Other names are those of operators; `explorer.` and `circuit.` tell ours from PyTorch's.
     """
     known = dict(variables)
     *assignments, last = ast.parse(text.strip()).body
@@ -115,8 +115,9 @@ def _call(node: ast.Call, known: Mapping[str, Any]) -> Any:
 @cache
 def _overloads(path: str) -> tuple[Any, ...]:
     """The overloads that a name may mean, in the order in which they are tried."""
-    name, _, overload = path.removeprefix("aten.").removeprefix("explorer.").partition(".")
-    spaces = NAMESPACES[::-1] if path.startswith("explorer.") else NAMESPACES
+    first, _, rest = path.partition(".")
+    name, _, overload = (rest if first in NAMESPACES else path).partition(".")
+    spaces = (NAMESPACES[first],) if first in NAMESPACES else NAMESPACES.values()
     packet = next(getattr(space, name) for space in spaces if hasattr(space, name))
     wanted = [overload] if overload else [one for one in OVERLOADS if one in packet.overloads()] or packet.overloads()
     return tuple(getattr(packet, one) for one in wanted)

@@ -53,11 +53,14 @@ class Lesson:
 
 @dataclass(frozen=True, slots=True)
 class Quiz:
-    """An entry for the quiz: its title, number of questions, and the last lesson that it is about."""
+    """An entry for the quiz: its title, number of questions, and the lessons after which some of it can be answered.
+
+    These are the last ones of each run of lessons that it is about; the list of lessons has the quiz after the first.
+    """
 
     title: str
     questions: int
-    after: str
+    after: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +83,12 @@ def lesson_of(name: str, notebook: Mapping[str, Any]) -> Lesson:
 
 
 def quiz_of(text: str, lessons: Sequence[Lesson]) -> Quiz:
-    """Read the title, number of questions and last lesson of a quiz; no lesson if its titles name none."""
+    """Read the title, number of questions and lessons of a quiz; no lesson if its titles name none."""
     title = TITLE.search(text)
     numbers = [int(number) for number in ABOUT.findall(text)]
-    last = [lesson.name for lesson in lessons if numbers and lesson.name.startswith(f"{max(numbers):02}_")]
-    return Quiz(plain_text(title[1]) if title else "Quiz", len(numbers), last[0] if last else "")
+    lasts = sorted({number for number in numbers if number + 1 not in numbers})
+    after = tuple(lesson.name for last in lasts for lesson in lessons if lesson.name.startswith(f"{last:02}_"))
+    return Quiz(plain_text(title[1]) if title else "Quiz", len(numbers), after)
 
 
 def lesson_html(notebook: Mapping[str, Any], course: Course, at: int) -> str:
@@ -94,7 +98,7 @@ def lesson_html(notebook: Mapping[str, Any], course: Course, at: int) -> str:
     main = cells_html(notebook["cells"], page)
     links = [(f"{one.name}.html", f"Before: {one.title}") for one in course.lessons[:at][-1:]]
     links += [(f"{one.name}.html", f"Next: {one.title}") for one in course.lessons[at + 1 :][:1]]
-    if course.quiz and course.quiz.after == lesson.name:
+    if course.quiz and lesson.name in course.quiz.after:
         links.append((QUIZ, course.quiz.title))
     scripts = views_html(page.views, page.recordings) if page.views else ""
     if "<details" in main:
@@ -133,7 +137,7 @@ def index_html(course: Course, sizes: Mapping[str, int], picture: str = "") -> s
         link = f'<a href="{escape(name)}">{words}</a>' if name in sizes else f"{words} (not\u00a0built)"
         size = f"{sizes[name] / 1000:,.0f} kB" if name in sizes else ""
         rows.append(f"<tr><td>{link}{_goals_html(lesson)}</td><td>{lesson.minutes or ''}</td><td>{size}</td></tr>")
-        if course.quiz and course.quiz.after == lesson.name:
+        if course.quiz and course.quiz.after[:1] == (lesson.name,):
             rows.append(_quiz_row(course.quiz, course.pages))
     if course.quiz and not course.quiz.after:
         rows.append(_quiz_row(course.quiz, course.pages))

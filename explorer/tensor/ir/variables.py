@@ -236,4 +236,4 @@ def settings_text(settings: dict[str, Any]) -> list[str]:
 def _value(value: Any) -> str:
     if isinstance(value, tuple):
         return f"[{', '.join(map(_value, value))}]"
-    return str(value)
+    return repr(value) if isinstance(value, str) else str(value)
