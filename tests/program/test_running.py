@@ -9,7 +9,8 @@ from torch.func import functional_call, grad, vmap
 
 import explorer
 from explorer.errors import OperatorError
-from explorer.program import why_not_planned
+from explorer.program import Executor, why_not_planned
+from tests.program.programs import program_of
 
 
 class Net(nn.Module):
@@ -37,6 +38,21 @@ def test_every_step_computes_what_the_module_computes(traced):
     with torch.no_grad():
         assert torch.equal(trace.compiled(x), net(x))
         assert why_not_planned(trace.compiled, x) is None
+
+
+@pytest.mark.parametrize("strides", [(0, 1), (1, 1)])
+def test_tensors_with_other_strides_than_overlapping_ones_take_the_operators(strides):
+    example, x, net = torch.randn(8).as_strided((5, 4), strides), torch.randn(5, 4), Net()
+    for mode in ("infer", "train"):
+        module = explorer.record(net, (example,), level="program", mode=mode).compiled
+        assert why_not_planned(module, example) is None
+        assert "the plan is for overlapping ones" in str(why_not_planned(module, x))
+        for given in (example, x):
+            torch.testing.assert_close(module(given), net(given))
+    program = program_of(f"%0 = input x : f32[5,4]{{{strides[0]},1}}\n%1 = output y : f32[5,4]\n#2 copy %0 -> %1")
+    assert torch.equal(Executor(program)(example)[0], example)
+    with pytest.raises(OperatorError, match="the plan is for overlapping ones"):
+        Executor(program)(x)
 
 
 def test_the_memory_shrinks_and_the_plan_is_as_small_as_possible(traced):

@@ -55,6 +55,16 @@ class BufferType:
         """Whether its elements lie without gaps and overlaps, in any order of the axes."""
         return self.extent == self.size
 
+    @property
+    def may_overlap(self) -> bool:
+        """Whether several of its elements may be in one place, as those of an expanded tensor are."""
+        reach = 1
+        for stride, size in sorted(zip(self.strides, self.shape, strict=True)):
+            if size > 1 and stride < reach:
+                return self.size > 0
+            reach += (size - 1) * stride
+        return False
+
     def is_same(self, other: "BufferType") -> bool:
         """Whether the elements of both lie alike; strides of axes of size 1 do not matter."""
         alike = (self.dtype, self.shape, self.device) == (other.dtype, other.shape, other.device)

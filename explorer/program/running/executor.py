@@ -29,7 +29,7 @@ class Executor:
         self.kept = tuple(w for w in self.given if program.touches[w.id] and program.touches[w.id][-1] > border)
         """Those that the backward pass reads too."""
         self._returned = [w for w in program.weights if w.is_returned]
-        self._tangents = [w for w in program.weights if w.is_for_backward and not w.is_returned]
+        self.tangents = tuple(w for w in program.weights if w.is_for_backward and not w.is_returned)
         self._arena = _arena_bytes(program)
         planned = [program.allocs[buffer].type for buffer in program.offsets]
         self._blocks = tuple(dict.fromkeys((kind.device, kind.dtype) for kind in planned))
@@ -66,7 +66,7 @@ class Executor:
         `kept` are the tensors of the weights that it reads too. Raises: OperatorError for tensors of other types.
         """
         with torch.no_grad():
-            values |= _given(self.kept, kept) | _given(self._tangents, tangents)
+            values |= _given(self.kept, kept) | _given(self.tangents, tangents)
             for step in (*self._views, *self._backward):
                 step(values)
             return tuple(values[weight.id] for weight in self._returned if weight.is_for_backward)
@@ -115,6 +115,16 @@ def _arena_bytes(program: Program) -> dict[torch.device, int]:
     return found
 
 
+def why_not_laid_out(weight: Weight, tensor: torch.Tensor) -> str | None:
+    """Why a tensor cannot be copied into the strides of a plan; None if it can, or has these strides."""
+    kind = weight.type
+    if not kind.may_overlap or tuple(tensor.shape) != kind.shape:
+        return None
+    if same_strides(kind.shape, tensor.stride(), kind.strides):
+        return None
+    return f"{weight.name} has strides {tensor.stride()}, and the plan is for overlapping ones, {kind.strides}"
+
+
 def _given(weights: Sequence[Weight], tensors: Sequence[torch.Tensor]) -> Values:
     """Tensors as the values of weights. Raises: OperatorError for tensors of other types."""
     if len(tensors) != len(weights):
@@ -127,6 +137,8 @@ def _as_planned(weight: Weight, tensor: torch.Tensor) -> torch.Tensor:
     kind = weight.type
     if (tensor.dtype, tuple(tensor.shape), tensor.device.type) != (kind.dtype, kind.shape, kind.device.type):
         raise OperatorError(f"expected {weight.name} to be {kind}, got {BufferType.of(tensor)}")
+    if (reason := why_not_laid_out(weight, tensor)) is not None:
+        raise OperatorError(f"{reason}; pass a tensor with these")
     tensor = tensor.detach()
     if tensor.is_conj() or tensor.is_neg() or not same_strides(kind.shape, tensor.stride(), kind.strides):
         return allocate(kind).copy_(tensor)

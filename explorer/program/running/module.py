@@ -7,7 +7,7 @@ import torch
 from torch import fx, nn
 
 from explorer.program.ir.program import Program
-from explorer.program.running.executor import Executor
+from explorer.program.running.executor import Executor, why_not_laid_out
 from explorer.program.running.plain import why_not_plain
 from explorer.program.running.training import Gradients, Trained
 from explorer.tensor.graph.function_graph import FunctionGraph
@@ -55,6 +55,7 @@ class ProgramRunner(nn.Module):
         accepted: list[Variable] = [*graph.inputs, *constants_of(graph)]
         numbers = [graph.ids[variable] for variable in accepted] if joint is None else joint.numbers()
         self._weights = tuple((numbers.index(weight.id), weight) for weight in executor.given)
+        self._overlapping = [(position, weight) for position, weight in self._weights if weight.type.may_overlap]
         self._positions = [position for position, _ in self._weights]
         self._gradients = None if joint is None else Gradients(joint, operators, executor, self._positions)
         self._why_no_backward = why_no_backward
@@ -81,7 +82,8 @@ class ProgramRunner(nn.Module):
             found, kind = tensors[position], weight.type
             if (found.dtype, found.device.type) != (kind.dtype, kind.device.type):
                 return f"{weight.name} is {found.dtype} on {found.device}, and the plan is for {kind}"
-        return None
+        reasons = (why_not_laid_out(weight, tensors[position]) for position, weight in self._overlapping)
+        return next(filter(None, reasons), None)
 
     def _why_no_gradients(self, tensors: Sequence[torch.Tensor]) -> str | None:
         if self._gradients is None:
