@@ -16,6 +16,7 @@ import explorer
 from explorer.errors import OperatorError
 from explorer.program import why_not_planned
 from explorer.program.ir.instructions import Begin, Part, Role
+from explorer.program.running import training
 from explorer.program.running.training import Trained
 from tests.program.programs import snapshot_of
 from tests.program.trained import Net, X, assert_same_gradients, gradients_of, loss_of, modules_of
@@ -98,10 +99,48 @@ def test_gradients_of_gradients_take_the_operators(pair):
 
 
 @pytest.mark.parametrize("used", [0, 1])
-def test_an_output_that_the_loss_does_not_use(pair, used):
+def test_an_output_that_the_loss_does_not_use(pair, used, monkeypatch):
+    monkeypatch.setattr(training, "_by_operators", None)
     for one in pair:
         loss_of([one(X)[used]]).backward()
     assert_same_gradients(*pair)
+
+
+def test_what_the_backward_pass_does_not_read_may_change_before_it(pair):
+    for one in pair:
+        x = X.clone()
+        loss = loss_of(one(x)[:1])
+        scale = one.get_parameter("second.bias")
+        scale.data.mul_(3)
+        scale.data = scale.data + 1
+        loss.backward()
+    assert_same_gradients(*pair)
+
+
+@pytest.mark.parametrize("change", [lambda p: p.add_(1), lambda p: setattr(p, "data", p.data + 1)])
+def test_gradients_of_gradients_of_what_has_changed_since_are_refused(pair, change):
+    module = pair[0]
+    loss = loss_of(module(X))
+    with torch.no_grad():
+        change(module.get_parameter("second.bias"))
+    with pytest.raises(OperatorError, match="was changed between the forward and the backward pass"):
+        torch.autograd.grad(loss, list(module.parameters()), create_graph=True)
+
+
+def test_the_share_of_an_output_without_a_tangent_is_absent_where_its_derivative_is_infinite():
+    class Roots(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = nn.Parameter(torch.zeros(4))
+
+        def forward(self, x):
+            return x * self.scale, self.scale.sqrt()
+
+    pair = modules_of(explorer.record(Roots(), (X,), level="program", mode="train"))
+    for one in pair:
+        loss_of(one(X)[:1]).backward()
+    assert_same_gradients(*pair)
+    assert pair[0].get_parameter("scale").grad.isfinite().all()
 
 
 def test_a_subset_of_gradients_and_gradients_of_the_caller(pair):
@@ -274,6 +313,13 @@ def test_no_gradients_are_recorded_without_a_reason(pair):
         assert not any(value.requires_grad for value in outputs)
         assert all(map(same_bits, outputs, operators(X)))
     assert isinstance(module(X)[0].grad_fn, Trained._backward_cls)
+
+
+@pytest.mark.parametrize("transform", [torch.func.vmap, lambda f: torch.func.vmap(grad(f))])
+def test_transforms_over_other_tensors_take_the_operators(pair, transform):
+    weights = torch.randn(2, 5, 3)
+    found = [transform(lambda w, one=one: (one(X)[0] * w).sum())(weights) for one in pair]
+    assert same_bits(*found)
 
 
 def test_jacobians_by_one_output_at_a_time_and_by_batches_of_tangents(pair):

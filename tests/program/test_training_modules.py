@@ -10,6 +10,7 @@ from torch.utils._pytree import tree_leaves
 import explorer
 from explorer.bench.inputs import random_inputs
 from explorer.program import why_not_planned
+from explorer.program.running import training
 from explorer.templates import gallery
 from explorer.tensor import to_module
 from tests.program.programs import snapshot_of
@@ -68,11 +69,21 @@ def in_place():
     return InPlace(), X
 
 
+def workspace():
+    torch.manual_seed(0)
+
+    class Last(nn.LSTM):
+        def forward(self, x):
+            return super().forward(x)[0]
+
+    return Last(4, 3, num_layers=2), X.unsqueeze(0)
+
+
 def no_parameters():
     return nn.Tanh(), X
 
 
-@pytest.mark.parametrize("build", [sparse, in_place, no_parameters])
+@pytest.mark.parametrize("build", [sparse, workspace, in_place, no_parameters])
 def test_modules_with_odd_gradients_are_trained_by_the_program_or_the_operators(build):
     original, x = build()
     module = explorer.record(original, (x,), level="program", mode="train").compiled
@@ -83,7 +94,12 @@ def test_modules_with_odd_gradients_are_trained_by_the_program_or_the_operators(
         for name, found in gradients_of(module).items():
             (expected,) = torch.autograd.grad(original(x).sum(), [original.get_parameter(name)])
             assert torch.equal(found.to_dense(), expected.to_dense())
-    reasons = {sparse: "the program has no backward pass: ", in_place: "None", no_parameters: "None"}
+    reasons = {
+        sparse: "the program has no backward pass: ",
+        workspace: "of mkldnn_rnn_layer is used",
+        in_place: "None",
+        no_parameters: "None",
+    }
     assert reasons[build] in str(why_not_planned(module, x))
 
 
@@ -102,6 +118,31 @@ def test_a_check_compares_gradients_with_those_of_the_exported_module():
     assert all(check.ok for check in trace.check())
     stateful = explorer.record(Stateful(), (X,), level="program", mode="train")
     assert all(check.ok and check.max_difference == 0 for check in stateful.check())
+
+
+class Filled(nn.Module):
+    """Its backward pass fills memory in the dtype of a tangent, and it updates a buffer with a derivative."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.scale = nn.Parameter(torch.randn(4, dtype=torch.float64))
+        self.register_buffer("mean", torch.zeros(4, dtype=torch.float64))
+
+    def forward(self, x):
+        scaled = x * self.scale
+        self.mean.copy_(scaled.mean(0))
+        return scaled.as_strided((4, 3, 2), (4, 1, 1)), scaled.gather(1, torch.tensor([[0, 1], [2, 2], [3, 0], [1, 1]]))
+
+
+def test_a_backward_pass_fills_memory_in_the_dtype_of_its_tangent(monkeypatch):
+    monkeypatch.setattr(training, "_by_operators", None)
+    x = X.double()
+    pair = modules_of(explorer.record(Filled(), (x,), level="program", mode="train"))
+    assert why_not_planned(pair[0], x) is None
+    for one in pair:
+        loss_of(one(x)).backward()
+    assert_same_gradients(*pair)
 
 
 class Tied(nn.Module):

@@ -15,12 +15,15 @@ from explorer.tensor.ir.aliasing import destroyed_inputs
 from explorer.tensor.ir.fakes import on_fakes
 from explorer.tensor.ir.numbers import PythonNumber
 from explorer.tensor.ir.ops import Op
-from explorer.tensor.ir.schemas import KERNEL_ERRORS
+from explorer.tensor.ir.schemas import KERNEL_ERRORS, aten
 
 QUANTIZED = (torch.quint8, torch.qint8, torch.qint32, torch.quint4x2, torch.quint2x4)
 """Dtypes of tensors that have a scale next to their memory."""
 META = torch.device("meta")
 """The device of tensors without data."""
+
+WORKSPACES = {aten.mkldnn_rnn_layer.default: (3,), aten._cudnn_rnn.default: (3, 4), aten.miopen_rnn.default: (3, 4)}
+"""Positions of the results that are only for the kernel of the gradient: PyTorch does not tell their types."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,7 @@ class Result:
 
 
 def results_of(op: Op, inputs: tuple[BufferType | Number, ...]) -> tuple[Result | None, ...]:
-    """The results of an operator for inputs of these types; None for a result that is not a tensor.
+    """The results of an operator for inputs of these types; None for one that is not a tensor, or of unknown type.
 
     Raises: OperatorError if PyTorch refuses the inputs, or the shape of a result depends on numbers.
     """
@@ -57,8 +60,8 @@ def _results_of(
             tensors = [_empty(kind, on_meta) if isinstance(kind, BufferType) else kind for kind in given]
             memory = [tensor.untyped_storage()._cdata for tensor in tensors]
             found: list[Result | None] = []
-            for value in op.run(tensors):
-                if not isinstance(value, torch.Tensor):
+            for position, value in enumerate(op.run(tensors)):
+                if not isinstance(value, torch.Tensor) or position in WORKSPACES.get(op.target, ()):
                     found.append(None)
                     continue
                 source = _source(value, tensors, memory, destroyed)

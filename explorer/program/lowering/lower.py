@@ -225,8 +225,8 @@ class _Lowering:
     def _check_unread(self, node: Apply, variable: Variable) -> None:
         if variable.clients:
             raise OperatorError(
-                f"result {variable.index} of {node.op.name} is a {variable.type}, not a tensor, and is used; "
-                "a program has tensors only"
+                f"result {variable.index} of {node.op.name} is used, and is not a tensor of a known type; "
+                "a program has only these"
             )
 
     def _operand(self, variable: Variable) -> int | Number:

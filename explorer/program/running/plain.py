@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import torch
 from torch import nn
-from torch._C._functorch import is_functorch_wrapped_tensor
+from torch._C._functorch import is_legacy_batchedtensor
 from torch.autograd import forward_ad
 from torch.utils._python_dispatch import _get_current_dispatch_mode
 
@@ -19,13 +19,15 @@ def why_not_plain(tensors: Sequence[torch.Tensor]) -> str | None:
         return "a mode of PyTorch is active"
     if any(torch.is_autocast_enabled(kind) for kind in ("cpu", "cuda")):
         return "autocast is active"
+    if torch._C._are_functorch_transforms_active():
+        return "a transform of torch.func is active"
     if any(type(tensor) not in PLAIN or _is_wrapped(tensor) for tensor in tensors):
         return "an argument is not a plain tensor"
     return None
 
 
 def _is_wrapped(tensor: torch.Tensor) -> bool:
-    """Whether a transform of `torch.func` or forward-mode differentiation wraps a tensor."""
-    if is_functorch_wrapped_tensor(tensor):
+    """Whether batches of gradients (`is_grads_batched`) or forward-mode differentiation wrap a tensor."""
+    if is_legacy_batchedtensor(tensor):
         return True
     return forward_ad._current_level >= 0 and forward_ad.unpack_dual(tensor).tangent is not None

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, fx
 
 from explorer.errors import OperatorError
-from explorer.program.running.executor import Executor, copied
+from explorer.program.running.executor import Executor, copied, why_not_laid_out
 from explorer.program.running.plain import why_not_plain
-from explorer.program.running.steps import Values
+from explorer.program.running.steps import Values, allocate
 from explorer.tensor.torch_io.joint import JointGraph
 
 
@@ -34,6 +34,29 @@ class Gradients:
         self.results = joint.gradients
         self.differentiable = joint.differentiable
         self.is_random = any(node.op.is_random for node in joint.order)
+        self._depends = joint.tangents_of_gradients()
+
+    def can_read(self, kept: Sequence[Tensor]) -> bool:
+        """Whether the backward pass can read these tensors: hooks may have given them other strides."""
+        weights = zip(self.executor.kept, kept, strict=True)
+        return all(why_not_laid_out(weight, tensor) is None for weight, tensor in weights)
+
+    def by_program(
+        self, memory: Values, kept: Sequence[Tensor], tangents: Sequence[Tensor | None]
+    ) -> list[tuple[int, Tensor]] | None:
+        """The gradients by position, on the memory of the forward pass.
+
+        An output without a tangent has a tangent of 0, which adds 0 to a gradient. If it adds NaN, because a derivative
+        is infinite, None: its share is absent, not 0 * inf.
+        """
+        missing = {i for i in self.differentiable if tangents[i] is None}
+        given: list[Tensor] = []
+        for i, weight in zip(self.differentiable, self.executor.tangents, strict=True):
+            tangent = tangents[i]
+            given.append(allocate(weight.type).zero_() if tangent is None else tangent)
+        found = zip(self.results, self.executor.finish(memory, kept, given), self._depends, strict=True)
+        present = [(position, value) for position, value, depends in found if not depends or depends - missing]
+        return None if missing and any(bool(value.isnan().any()) for _, value in present) else present
 
 
 class Trained(torch.autograd.Function):
@@ -46,7 +69,7 @@ class Trained(torch.autograd.Function):
         ctx.random = _random_states(tensors) if gradients.is_random else {}
         outputs, ctx.memory = gradients.executor.begin(*[tensors[position] for position in gradients.positions])
         ctx.save_for_backward(*[tensors[position] for position in gradients.kept])
-        ctx.others = {i: (tensor, _version(tensor)) for i, tensor in enumerate(tensors) if i not in gradients.kept}
+        ctx.others = {i: (tensor, _stamp(tensor)) for i, tensor in enumerate(tensors) if i not in gradients.kept}
         ctx.mark_non_differentiable(*[v for i, v in enumerate(outputs) if i not in gradients.differentiable])
         ctx.set_materialize_grads(False)
         return outputs
@@ -55,21 +78,18 @@ class Trained(torch.autograd.Function):
     def backward(ctx: Any, *tangents: Tensor | None) -> tuple[Tensor | None, ...]:
         """The gradients: by the program, or by the operators where it would be wrong.
 
-        These run if gradients of the gradients are recorded, if an output has no tangent, and in modes of PyTorch.
+        These run if gradients of the gradients are recorded, in modes of PyTorch, and where a tangent of 0 would not
+        do for an output that has none.
         """
         gradients: Gradients = ctx.gradients
         kept: tuple[Tensor, ...] = ctx.saved_tensors
-        given = [tangent for i in gradients.differentiable if (tangent := tangents[i]) is not None]
         found: list[Tensor | None] = [None] * (len(kept) + len(ctx.others))
-        is_complete = len(given) == len(gradients.differentiable)
-        if is_complete and not torch.is_grad_enabled() and why_not_plain([*kept, *given]) is None:
-            for position, gradient in zip(
-                gradients.results, gradients.executor.finish(_memory(ctx), kept, given), strict=True
-            ):
-                found[position] = gradient
-        else:
-            for position, gradient in _by_operators(ctx, kept, tangents):
-                found[position] = gradient
+        given = [tangent for tangent in tangents if tangent is not None]
+        computed = None
+        if not torch.is_grad_enabled() and why_not_plain([*kept, *given]) is None and gradients.can_read(kept):
+            computed = gradients.by_program(_memory(ctx), kept, tangents)
+        for position, gradient in _by_operators(ctx, kept, tangents) if computed is None else computed:
+            found[position] = gradient
         return (None, *found)
 
 
@@ -93,9 +113,9 @@ def _by_operators(
     """The gradients by position, from another forward pass of the operators with the same random numbers."""
     gradients: Gradients = ctx.gradients
     tensors = dict(zip(gradients.kept, kept, strict=True))
-    for position, (tensor, version) in ctx.others.items():
-        if _version(tensor) != version:
-            raise OperatorError("a parameter or input was changed in place between the forward and the backward pass")
+    for position, (tensor, stamp) in ctx.others.items():
+        if _stamp(tensor) != stamp:
+            raise OperatorError("a parameter or input was changed between the forward and the backward pass")
         tensors[position] = tensor
     with torch.enable_grad(), _repeated(ctx.random):
         given = [tensors[i].view_as(tensors[i]) if i in gradients.learned else tensors[i] for i in range(len(tensors))]
@@ -112,9 +132,9 @@ def _by_operators(
     return zip(positions, results, strict=True)
 
 
-def _version(tensor: Tensor) -> int | None:
-    """Counts changes in place; None for a tensor of inference mode, which cannot be changed outside of it."""
-    return None if tensor.is_inference() else tensor._version
+def _stamp(tensor: Tensor) -> tuple[int, int]:
+    """Where its memory is, and the number of changes in place; a tensor of inference mode does not count these."""
+    return tensor.data_ptr(), 0 if tensor.is_inference() else tensor._version
 
 
 def _random_states(tensors: Sequence[Tensor]) -> dict[torch.device, Tensor]:

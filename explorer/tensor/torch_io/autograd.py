@@ -27,7 +27,8 @@ class TracedGradients:
     """Operators of a forward and backward pass.
 
     They accept inputs, constants and a tangent for each of the `differentiable` outputs, and return the outputs and,
-    for each tensor that requires a gradient, that gradient or None.
+    for each tensor that requires a gradient, that gradient or None. New values of buffers have no tangent: they are
+    copied into these without autograd.
     """
 
     operators: fx.GraphModule
@@ -47,7 +48,8 @@ def trace_gradients(graph: FunctionGraph, learned: Sequence[int]) -> TracedGradi
             for position in learned:
                 given[position].requires_grad_()
             outputs = operators(*given)
-            differentiable = tuple(i for i, value in enumerate(outputs) if value.requires_grad)
+            num_updated = len(graph.interface.mutations)
+            differentiable = tuple(i for i, v in enumerate(outputs) if v.requires_grad and i >= num_updated)
             tangents = [_dense_like(outputs[i]) for i in differentiable]
             recorded = make_fx(_Joint(operators, learned, differentiable))(given, tangents)
             if any(isinstance(n.target, OpOverload) and n.target._schema.is_mutable for n in recorded.graph.nodes):

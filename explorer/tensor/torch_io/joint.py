@@ -43,6 +43,15 @@ class JointGraph:
         accepted = [*self.graph.inputs[: len(self.forward.inputs)], *self.constants]
         return [self.graph.ids.get(variable, -1) for variable in accepted]
 
+    def tangents_of_gradients(self) -> list[frozenset[int]]:
+        """For each gradient the positions, among the outputs, of those whose tangents it depends on."""
+        tangents = self.graph.inputs[len(self.forward.inputs) :]
+        found = {v: frozenset((i,)) for i, v in zip(self.differentiable, tangents, strict=True)}
+        for node in self.order:
+            depends = frozenset[int]().union(*(found.get(v, ()) for v in node.inputs))
+            found |= dict.fromkeys(node.outputs, depends)
+        return [found.get(v, frozenset()) for v in self.graph.outputs[len(self.forward.outputs) :]]
+
     def parts(self) -> tuple[list[Apply], list[Apply], list[Apply]]:
         """The applications in order: parameter graphs, the rest of the forward pass, the backward pass.
 
@@ -116,7 +125,9 @@ def _read_operator(reader: NodeReader, node: fx.Node) -> None:
         reader.values[node] = reader.mapped(node.args[0])
         return
     if node.target is NEW_ZEROS:
+        like = node.meta["val"]
         node.target, node.args = aten.zeros.default, node.args[1:]
+        node.kwargs = {**node.kwargs, "dtype": like.dtype, "device": like.device}
     reader.read(node)
 
 
