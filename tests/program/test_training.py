@@ -1,6 +1,7 @@
 """Programs with a backward pass: the gradients of the operators, bit for bit, however they are asked for."""
 
 import copy
+import pickle
 import threading
 import weakref
 
@@ -304,6 +305,17 @@ def test_threads_train_at_once(pair):
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+@pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning")  # PyTorch warns of its own class
+def test_a_module_can_be_pickled(pair):
+    module, operators = pair
+    loaded = pickle.loads(pickle.dumps(module))
+    assert why_not_planned(loaded, X) is None
+    assert loaded.program._executor.program.text() == module.program._executor.program.text()
+    for one in (loaded, operators):
+        loss_of(one(X)).backward()
+    assert_same_gradients(loaded, operators)
 
 
 def test_no_gradients_are_recorded_without_a_reason(pair):

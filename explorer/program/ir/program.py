@@ -1,6 +1,6 @@
 """`Program`: weights, instructions in the order of their execution, and where their buffers lie."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -168,6 +168,15 @@ class Program:
         from explorer.program.ir.text import text
 
         return text(self)
+
+    def __reduce__(self) -> tuple[Callable[[str], "Program"], tuple[str]]:
+        """It is pickled as text, because operators of PyTorch cannot be pickled."""
+        from explorer.program.ir.parsing import parse_program
+
+        return parse_program, (self.text(),)
+
+    def __deepcopy__(self, memo: object) -> "Program":
+        return self
 
     def __len__(self) -> int:
         return len(self.instructions)

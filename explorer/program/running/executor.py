@@ -42,6 +42,12 @@ class Executor:
         again = [one for one in views if program.origin(one.id) in kept]
         self._views = [step_of(one, program.offsets, poison) for one in again]
 
+    def __reduce__(self) -> tuple[type["Executor"], tuple[Program]]:
+        return Executor, (self.program,)
+
+    def __deepcopy__(self, memo: object) -> "Executor":
+        return self
+
     def __call__(self, *tensors: torch.Tensor) -> Tensors:
         """The outputs for the weights that are given, in the order of the program: the forward pass.
 
