@@ -106,6 +106,19 @@ def test_transforms_and_modes_take_the_operators(traced):
     net.float()
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::torch.jit.TracerWarning")
+def test_a_module_that_torch_jit_traces_reads_its_parameters_in_each_call(traced):
+    net, x, trace = traced
+    module = trace.circuit_at(-1)
+    module.load_state_dict(net.state_dict())
+    found = torch.jit.trace(module, (x,))
+    with torch.no_grad():
+        assert torch.equal(found(x + 1), net(x + 1))
+        module.get_parameter("second.bias").add_(1)
+        assert torch.equal(found(x), module(x))
+        module.load_state_dict(net.state_dict())
+
+
 def test_inputs_with_other_strides_are_accepted(traced):
     net, x, trace = traced
     module = trace.circuit_at(-1)
