@@ -13,7 +13,7 @@ PLAIN = (torch.Tensor, nn.Parameter, nn.Buffer)
 
 def why_not_plain(tensors: Sequence[torch.Tensor]) -> str | None:
     """Why instructions cannot run on these tensors, in the present modes of PyTorch; None if they can."""
-    if torch.compiler.is_compiling() or torch.jit.is_tracing():
+    if torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None:
         return "torch.compile, torch.export or torch.jit traces it"
     if _get_current_dispatch_mode() is not None or torch.overrides._get_current_function_mode_stack():
         return "a mode of PyTorch is active"

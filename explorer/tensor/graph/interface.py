@@ -95,6 +95,8 @@ class Interface:
     """Strides of the tensors that the module was exported with."""
     result_strides: tuple[tuple[int, ...], ...] = ()
     """Strides of the tensors that it returned."""
+    training_modes: frozenset[bool] = frozenset()
+    """Modes of its submodules that compute something else in training than in evaluation."""
 
     def __deepcopy__(self, memo: object) -> "Interface":
         return self

@@ -25,6 +25,7 @@ from explorer.tensor.rewriting.rewriters import check_tracks, is_tracked, tracke
 from explorer.tensor.torch_io.exporting import TensorModule, to_module
 from explorer.tensor.torch_io.importing import export, from_exported
 from explorer.tensor.torch_io.nhwc import check_layout, nhwc_rewriter
+from explorer.tensor.torch_io.training_modes import training_modes
 from explorer.trace import (
     TENSOR,
     Check,
@@ -137,14 +138,16 @@ def import_graph(
     check_name("mode", mode, MODES)
     examples = _examples(subject, example_inputs, kwargs or {})
     training = mode == "train"
-    if isinstance(subject, nn.Module):
-        program = export(subject, examples, examples.by_name, level=operators, training=training)
-    else:
-        program = subject
-    exported = program if isinstance(program, ExportedProgram) else None
-    source = None if exported is None else partial(_run_exported, exported)
     kept = examples if examples.by_name else tuple(examples) or None
-    return Imported(_graph_of(program, operators, training), kept, source, exported)
+    if isinstance(subject, FunctionGraph):
+        return Imported(subject.clone(), kept, None)
+    if isinstance(subject, nn.Module):
+        modes = training_modes(subject)
+        exported = export(subject, examples, examples.by_name, level=operators, training=training)
+    else:
+        modes, exported = frozenset[bool](), subject
+    graph = from_exported(exported, level=operators, training=training, modes=modes)
+    return Imported(graph, kept, partial(_run_exported, exported), exported)
 
 
 def pipelines_of(pipeline: "Chosen | Sequence[Chosen] | None", mode: str, layout: str = "") -> tuple[Pipeline, ...]:
@@ -164,12 +167,6 @@ def _examples(subject: object, positional: Sequence[Any], by_name: Mapping[str, 
     if isinstance(subject, ExportedProgram) and subject.example_inputs and not (positional or by_name):
         positional, by_name = subject.example_inputs
     return Arguments(positional, by_name)
-
-
-def _graph_of(subject: "ExportedProgram | FunctionGraph", operators: str, training: bool) -> FunctionGraph:
-    if isinstance(subject, FunctionGraph):
-        return subject.clone()
-    return from_exported(subject, level=operators, training=training)
 
 
 def _run_exported(program: ExportedProgram, x: Any) -> tuple[torch.Tensor, ...]:

@@ -42,6 +42,18 @@ class TensorModule(nn.Module):
         self._expected = tuple((v.name or f"input {i}", v.tensor_type) for i, v in enumerate(graph.inputs))
         self._constant_paths = tuple(tuple(names[constant].split(".")) for constant in constants)
         self._changed = tuple(names[constant] for constant in changed)
+        self.training = False not in graph.interface.training_modes
+
+    def train(self, mode: bool = True) -> Self:
+        """Set the mode. Raises: OperatorError for another one than that of the export, if results depend on it."""
+        known = self._interface.training_modes
+        if not known <= {mode}:
+            wanted, found = ("train", "evaluation") if mode else ("eval", "training")
+            raise OperatorError(
+                f"the operators are those of {found} mode (dropout, batch norm and the like); "
+                f"call {wanted}() on the original module and export it again"
+            )
+        return super().train(mode)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The results for these arguments; mutated buffers are updated. Raises: OperatorError."""

@@ -28,6 +28,7 @@ from explorer.tensor.torch_io.differentiable import DIFFERENTIABLE
 from explorer.tensor.torch_io.gradient_modes import DETACH, detach_parts
 from explorer.tensor.torch_io.nhwc import check_layout, to_nhwc
 from explorer.tensor.torch_io.nodes import NodeReader, static_type, where
+from explorer.tensor.torch_io.training_modes import training_modes
 from explorer.tensor.torch_io.whole_layers import with_whole_layers
 
 LEVELS = ("circuit", "functional", "core")
@@ -50,7 +51,8 @@ def from_module(
     Raises: ExportError with the reason if PyTorch cannot export it; UnknownNameError for an unknown level or layout.
     """
     program = export(module, example_inputs, kwargs, level=level, training=training)
-    return from_exported(program, level=level, layout=layout, training=training)
+    modes = training_modes(module)
+    return from_exported(program, level=level, layout=layout, training=training, modes=modes)
 
 
 def export(
@@ -121,10 +123,12 @@ def from_exported(
     level: str = "functional",
     layout: str = "",
     training: bool = False,
+    modes: frozenset[bool] = frozenset(),
 ) -> FunctionGraph:
     """An exported program as a graph; parameters and buffers are constants with their names.
 
     With `training` parameters that require gradients are constants that may change; `layout` is as in `from_module`.
+    `modes` are the `training_modes` of the module, where it is known.
     Raises: UnknownNameError for an unknown level or layout; ExportError, with the source line, for shapes that depend
     on the data, and for nodes that are not operators (control flow, tokens, objects).
     """
@@ -138,7 +142,7 @@ def from_exported(
     except Exception as error:
         raise ExportError(f"PyTorch cannot decompose the program: {_first_line(error)}") from error
     graph = _Reader(program, training).graph()
-    graph.interface = replace(graph.interface, argument_strides=given, result_strides=returned)
+    graph.interface = replace(graph.interface, argument_strides=given, result_strides=returned, training_modes=modes)
     if training:
         graph.attach_feature(KeepGradients())
     return to_nhwc(graph) if layout == "nhwc" else graph
