@@ -138,6 +138,11 @@ class Program:
         return tuple(found)
 
     @cached_property
+    def running(self) -> tuple[int, ...]:
+        """The numbers of the calls, copies and stacks, in order."""
+        return tuple(one.id for one in self.instructions if runs(one))
+
+    @cached_property
     def backward(self) -> int:
         """The position of the first instruction of the backward pass; behind the last one if it has none."""
         begins = (i for i, one in enumerate(self.instructions) if isinstance(one, Begin) and one.part is Part.BACKWARD)

@@ -3,11 +3,9 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import islice
 from time import perf_counter
 
 from explorer.program.editing.edits import Edit, Kept
-from explorer.program.ir.instructions import runs
 from explorer.program.ir.program import Program
 from explorer.program.recording.records import RecordCache
 from explorer.program.recording.snapshot import ProgramSnapshot, refusal_of
@@ -89,7 +87,7 @@ class ProgramRecording:
         matched = [_matched(before, edit) for edit in edits]
         for number, nodes in enumerate(matched):
             self._emit(MatchFound(number, rule, nodes[0], nodes))
-        known = before.graph.nodes
+        known = before.links.inputs
         refusals = [refusal_of(rule, one) for one in kept if one.root in known]
         if refusals:
             self._emit(AttemptsRefused(tuple(refusals)))
@@ -111,15 +109,14 @@ class ProgramRecording:
 
 def _matched(before: ProgramSnapshot, edit: Edit) -> tuple[int, ...]:
     """The nodes of the graph that an edit is about; for one about memory only, those next to it."""
-    known = before.graph.nodes
+    known = before.links.inputs
     found = tuple(number for number in dict.fromkeys(edit.matched) if number in known)
     if found:
         return found
     program = before.program
     places = [program.positions[n] for n in (*edit.matched, *edit.removed) if n in program.positions]
-    start = min(places, default=0)
-    following = (one.id for one in islice(program.instructions, start, None) if runs(one))
-    return (next(following, next(iter(known))),)
+    following = program.moments[min(places, default=0)]
+    return (program.running[following] if following < len(program.running) else next(iter(known)),)
 
 
 def _added(edits: Sequence[Edit], before: ProgramSnapshot, after: ProgramSnapshot) -> list[tuple[int, ...]]:
@@ -128,14 +125,18 @@ def _added(edits: Sequence[Edit], before: ProgramSnapshot, after: ProgramSnapsho
     A view is in the graph if something reads it after the last write of its memory. One that appears because
     instructions moved is that of the first edit whose nodes read it, or of the last edit.
     """
-    new = [node for node in after.graph.nodes if node not in before.graph.nodes]
+    old, sources = before.links.inputs, after.links.inputs
+    new = [node for node in sources if node not in old]
     made = [(*(one.id for one in edit.changed), *(found.instruction.id for found in edit.placed)) for edit in edits]
     owner = {node: number for number, nodes in enumerate(made) for node in nodes}
-    readers = {source: node for node in reversed(new) for source in after.graph.inputs[node]}
+    readers = {source: node for node in reversed(new) for source in sources[node]}
     for node in reversed(new):
         if node not in owner:
             owner[node] = owner.get(readers.get(node, -1), len(edits) - 1)
-    return [tuple(node for node in new if owner[node] == number) for number in range(len(edits))]
+    found: list[list[int]] = [[] for _ in edits]
+    for node in new:
+        found[owner[node]].append(node)
+    return list(map(tuple, found))
 
 
 def _rewritten(
@@ -147,7 +148,7 @@ def _rewritten(
     seconds: float,
     added: tuple[int, ...],
 ) -> Rewritten:
-    old, new = before.graph.nodes, after.graph.nodes
+    old, new = before.links.inputs, after.links.inputs
     removed = tuple(one for one in edit.removed if one in old and one not in new)
     became = tuple(one for one in edit.became if one in new and one not in added)
     return Rewritten(number, rule, removed, added, seconds, "", became)

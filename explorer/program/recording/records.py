@@ -45,11 +45,27 @@ class RecordCache:
         return self._records[key]
 
 
-def graph_of(program: Program, cache: RecordCache) -> Graph[NodeRecord]:
-    """The graph of what computes: an edge leads from what wrote some memory, or made a view of it, to what reads it.
+@dataclass(frozen=True, slots=True)
+class Links:
+    """The numbers of what computes, each with those that it reads, and of what the outputs read."""
+
+    inputs: Mapping[int, tuple[int, ...]]
+    outputs: tuple[int, ...]
+
+
+def graph_of(program: Program, links: Links, cache: RecordCache) -> Graph[NodeRecord]:
+    """The graph of what computes, with a record of each node.
 
     Allocations and deallocations are in the record of the memory; parameters and buffers are named in the configs.
     """
+    sources: dict[int, Source] = {weight.id: weight for weight in program.weights}
+    sources |= {one.id: one for one in program.instructions}
+    nodes = {number: cache.of(program, sources[number]) for number in links.inputs}
+    return Graph[NodeRecord](nodes, links.inputs, links.outputs)
+
+
+def links_of(program: Program) -> Links:
+    """What computes: a link leads from what wrote some memory, or made a view of it, to what reads it."""
     given = (*program.with_role(Role.INPUT), *program.with_role(Role.TANGENT))
     inputs: dict[int, tuple[int, ...]] = {weight.id: () for weight in given}
     writers: dict[int, list[int]] = {origin: [origin] for origin in inputs}
@@ -76,23 +92,17 @@ def graph_of(program: Program, cache: RecordCache) -> Graph[NodeRecord]:
                 writers[origin] = [*known, one.id]
     returned = (*program.with_role(Role.OUTPUT), *program.with_role(Role.GRADIENT))
     outputs = [writer for weight in returned for writer in writers.get(weight.id, [])]
-    return _read_part(program, inputs, tuple(outputs), cache)
+    return Links(_read_part(program, inputs), tuple(outputs))
 
 
-def _read_part(
-    program: Program, inputs: Mapping[int, tuple[int, ...]], outputs: tuple[int, ...], cache: RecordCache
-) -> Graph[NodeRecord]:
-    """The graph without views that nothing reads."""
+def _read_part(program: Program, inputs: Mapping[int, tuple[int, ...]]) -> dict[int, tuple[int, ...]]:
+    """What computes, without views that nothing reads."""
     needed: set[int] = set()
     for number in reversed(list(inputs)):
         one = program.instructions[program.positions[number]] if number in program.positions else None
         if not isinstance(one, View) or number in needed:
             needed |= {number, *inputs[number]}
-    kept = {number: sources for number, sources in inputs.items() if number in needed}
-    sources: dict[int, Source] = {weight.id: weight for weight in program.weights}
-    sources |= {one.id: one for one in program.instructions}
-    nodes = {number: cache.of(program, sources[number]) for number in kept}
-    return Graph[NodeRecord](nodes, kept, outputs)
+    return {number: sources for number, sources in inputs.items() if number in needed}
 
 
 def _numbers(one: Source) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ from explorer.program.memory.record import memory_record
 from explorer.program.memory.why_not_shared import why_not_shared
 from explorer.program.passes import rules
 from explorer.program.recording.gradients import run_with_gradients, trained_names
-from explorer.program.recording.records import RecordCache, graph_of
+from explorer.program.recording.records import Links, RecordCache, graph_of, links_of
 from explorer.program.running.module import to_program_module
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.recording.snapshot import run
@@ -47,7 +47,12 @@ class ProgramSnapshot:
 
     @cached_property
     def _graph(self) -> Graph[NodeRecord]:
-        return graph_of(self.program, self.cache)
+        return graph_of(self.program, self.links, self.cache)
+
+    @cached_property
+    def links(self) -> Links:
+        """The graph without its records, which is much faster to compute."""
+        return links_of(self.program)
 
     @property
     def size(self) -> tuple[int, int]:
