@@ -11,6 +11,7 @@ from rich.table import Table
 
 from benchmarks.cases import get_case
 from explorer.compiler import TorchCompiler
+from explorer.compiler.compiler import pause_garbage_collection
 
 if TYPE_CHECKING:
     from explorer.tensor import FunctionGraph, Variable
@@ -121,7 +122,8 @@ def _time(case: str, graph: "FunctionGraph", layers: int) -> LoweringTime:
     program = lower(graph)
     lowering_s = process_time() - started
     started = process_time()
-    PassManager(MEMORY_PIPELINE, passes).run(WorkingProgram(program))
+    with pause_garbage_collection():  # as in `record_program`
+        PassManager(MEMORY_PIPELINE, passes).run(WorkingProgram(program))
     return LoweringTime(case, layers, len(graph), len(program), lowering_s, process_time() - started)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from explorer.errors import RuleError
-from explorer.program.ir.instructions import Alloc, Instruction, View, Weight, reads, with_values, writes
+from explorer.program.ir.instructions import Alloc, Dealloc, Instruction, View, Weight, with_values
 from explorer.program.ir.program import Program
 
 
@@ -63,39 +63,55 @@ def edited(program: Program, edits: Sequence[Edit]) -> Program:
 
     Raises: RuleError if an instruction is removed twice, or put before one that there is not.
     """
+    offsets = next((edit.offsets for edit in reversed(edits) if edit.offsets is not None), {})
+    weights = {weight.id: weight for edit in edits for weight in edit.weights}
+    instructions = _edited_instructions(program, edits)
+    if not weights and instructions is program.instructions:
+        return program.with_offsets(offsets)
+    return replace(
+        program,
+        weights=tuple([weights.get(weight.id, weight) for weight in program.weights]) if weights else program.weights,
+        instructions=instructions,
+        offsets=offsets,
+    )
+
+
+def _edited_instructions(program: Program, edits: Sequence[Edit]) -> tuple[Instruction, ...]:
+    """The instructions after all edits; the same tuple if no edit is about instructions."""
+    if not any(edit.removed or edit.changed or edit.placed or edit.renamed for edit in edits):
+        return program.instructions
     present = {one.id: one for one in program.instructions}
     places: dict[int, int | None] = {}
     for edit in edits:
         for number in edit.removed:
             if present.pop(number, None) is None:
                 raise RuleError(f"a rule removes instruction {number}, which the program does not have any more")
+        for one in edit.changed:
+            present[one.id] = one
         for found in edit.placed:
             places[found.instruction.id] = found.before
-        present |= {one.id: one for one in (*edit.changed, *(found.instruction for found in edit.placed))}
+            present[found.instruction.id] = found.instruction
     arriving: dict[int | None, list[Instruction]] = {}
     for number, before in places.items():
         if number in present:
             arriving.setdefault(before, []).append(present[number])
     instructions: list[Instruction] = []
     for one in program.instructions:
-        instructions += arriving.pop(one.id, ())
-        if one.id in present and one.id not in places:
-            instructions.append(present[one.id])
+        number = one.id
+        if number in arriving:
+            instructions += arriving.pop(number)
+        if number in present and number not in places:
+            instructions.append(present[number])
     instructions += arriving.pop(None, ())
     if arriving:
         raise RuleError(f"a rule puts instructions before {list(arriving)}, which the program does not have")
     names = _resolved({old: new for edit in edits for old, new in edit.renamed.items()})
     if names:
         instructions = [with_values(one, names) for one in instructions]
-    instructions = _with_definitions_first(instructions)
-    weights = {weight.id: weight for edit in edits for weight in edit.weights}
-    offsets = next((edit.offsets for edit in reversed(edits) if edit.offsets is not None), {})
-    return replace(
-        program,
-        weights=tuple(weights.get(weight.id, weight) for weight in program.weights),
-        instructions=tuple(instructions),
-        offsets=offsets,
-    )
+    changed = (one for edit in edits for one in (*edit.changed, *(found.instruction for found in edit.placed)))
+    if names or not all(type(one) is Dealloc for one in changed):
+        instructions = _with_definitions_first(instructions)
+    return tuple(instructions)
 
 
 def _resolved(names: Mapping[int, int]) -> dict[int, int]:
@@ -110,7 +126,7 @@ def _resolved(names: Mapping[int, int]) -> dict[int, int]:
 
 def _with_definitions_first(instructions: Sequence[Instruction]) -> list[Instruction]:
     """The instructions, with each allocation and view that is used before its place moved to its first use."""
-    waiting = {one.id: one for one in instructions if isinstance(one, Alloc | View)}
+    waiting = {one.id: one for one in instructions if type(one) is Alloc or type(one) is View}
     found: list[Instruction] = []
 
     def define(value: int) -> None:
@@ -122,10 +138,14 @@ def _with_definitions_first(instructions: Sequence[Instruction]) -> list[Instruc
         found.extend(reversed(chain))
 
     for one in instructions:
-        if isinstance(one, Alloc | View):
+        if type(one) is Alloc or type(one) is View:
             define(one.id)
             continue
-        for value in (*reads(one), *writes(one)):
-            define(value)
+        for value in one.values_read:
+            if value in waiting:
+                define(value)
+        for value in one.values_written:
+            if value in waiting:
+                define(value)
         found.append(one)
     return found

@@ -1,11 +1,36 @@
 """Whether a memory is used as it may be, which depends on the accesses to it and their order alone."""
 
+from collections.abc import Sequence
+
 import torch
 
 from explorer.errors import GraphError
-from explorer.program.ir.instructions import Access, Alloc, Instruction, Role, View, Weight
+from explorer.program.ir.instructions import Access, Alloc, Definition, Event, Instruction, Role, View, Weight
 from explorer.program.ir.program import Program
 from explorer.program.ir.spans import fills
+
+_ENDS = (Access.DEFINE, Access.WRITE, Access.FREE)
+"""The first two accesses to a buffer, and the last one."""
+
+
+def _is_plain(owner: Definition | None, events: Sequence[Event]) -> bool:
+    """Whether a memory without views is certainly used as it may be, as most are.
+
+    A buffer is defined, written as a whole, then read or written, and freed; a weight is only read.
+    """
+    if isinstance(owner, Alloc):
+        if len(events) < 3 or not owner.type.is_dense:
+            return False
+        if events[0][0] is not Access.DEFINE or events[1][0] is not Access.WRITE or events[-1][0] is not Access.FREE:
+            return False
+        return _are_all(events[2:-1], (Access.READ, Access.WRITE))
+    if isinstance(owner, Weight) and owner.role in (Role.INPUT, Role.WEIGHT, Role.CONSTANT):
+        return _are_all(events[1:], (Access.READ,))
+    return False
+
+
+def _are_all(events: Sequence[Event], accesses: tuple[Access, ...]) -> bool:
+    return all(event[0] in accesses for event in events)
 
 
 class MemoryUse:
@@ -24,8 +49,11 @@ class MemoryUse:
     def first_error(self) -> tuple[int, GraphError] | None:
         """The number of the first instruction whose access is not possible (-1: the end of the program), and why."""
         number = -1
+        events = self._program.histories[self._origin]
+        if _is_plain(self._owner, events):
+            return None
         try:
-            for access, value, one in self._program.histories[self._origin]:
+            for access, value, one in events:
                 number = one.id
                 self._step(access, value, one)
             number = -1
@@ -108,9 +136,11 @@ class MemoryUse:
         owner = self._owner
         if isinstance(owner, Weight) and owner.role in (Role.INPUT, Role.TANGENT, Role.CONSTANT):
             raise GraphError(f"#{one.id} writes the {owner.role.value} {owner.name}, which is only read")
+        if self._written is True:
+            return
         if fills(self._program, value):
             self._written = True
-        elif self._written is not True:
+        else:
             if not isinstance(self._written, torch.Tensor):
                 assert owner is not None
                 self._written = torch.zeros(owner.type.size_bytes, dtype=torch.bool)

@@ -1,12 +1,14 @@
 """The instructions of a program, and the weights that they read and write.
 
 A weight, an allocation and a view define a value, which has the number of what defines it. All other instructions read
-and write values.
+and write elements of values: `values_read` has those that an instruction reads, in order, one that it reads twice
+twice; `values_written` has those that it writes.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import ClassVar
 
 import torch
 
@@ -98,6 +100,8 @@ class Alloc:
 
     id: int
     type: BufferType
+    values_read: ClassVar[tuple[int, ...]] = ()
+    values_written: ClassVar[tuple[int, ...]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +116,8 @@ class View:
     type: BufferType
     offset_bytes: int = 0
     label: str = ""
+    values_read: ClassVar[tuple[int, ...]] = ()
+    values_written: ClassVar[tuple[int, ...]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +139,7 @@ class Call:
     way: Way = Way.OUT
     location: SourceLocation = field(default=NOWHERE, compare=False)
     values_read: tuple[int, ...] = field(init=False, repr=False, compare=False)
-    """The inputs without numbers."""
     values_written: tuple[int, ...] = field(init=False, repr=False, compare=False)
-    """The outputs that are tensors."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values_read", tuple([v for v in self.inputs if not isinstance(v, Number)]))
@@ -150,6 +154,16 @@ class Copy:
     source: int
     dest: int
 
+    @property
+    def values_read(self) -> tuple[int, ...]:
+        """Its source."""
+        return (self.source,)
+
+    @property
+    def values_written(self) -> tuple[int, ...]:
+        """Its destination."""
+        return (self.dest,)
+
 
 @dataclass(frozen=True, slots=True)
 class Stack:
@@ -157,6 +171,14 @@ class Stack:
 
     id: int
     calls: tuple[Call, ...]
+    values_read: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    values_written: tuple[int, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        read = tuple([value for call in self.calls for value in call.values_read])
+        written = tuple(dict.fromkeys([value for call in self.calls for value in call.values_written]))
+        object.__setattr__(self, "values_read", read)
+        object.__setattr__(self, "values_written", written)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +187,8 @@ class Dealloc:
 
     id: int
     buffer: int
+    values_read: ClassVar[tuple[int, ...]] = ()
+    values_written: ClassVar[tuple[int, ...]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +197,8 @@ class Begin:
 
     id: int
     part: Part
+    values_read: ClassVar[tuple[int, ...]] = ()
+    values_written: ClassVar[tuple[int, ...]] = ()
 
 
 Instruction = Alloc | View | Call | Copy | Stack | Dealloc | Begin
@@ -192,7 +218,7 @@ class Operand:
 
 def runs(instruction: Instruction) -> bool:
     """Whether an instruction reads or writes elements: all but those that only name or reserve memory."""
-    return isinstance(instruction, Call | Copy | Stack)
+    return type(instruction) in (Call, Copy, Stack)
 
 
 def unstacked(instruction: Instruction) -> tuple[Instruction, ...]:
@@ -200,50 +226,21 @@ def unstacked(instruction: Instruction) -> tuple[Instruction, ...]:
     return instruction.calls if isinstance(instruction, Stack) else (instruction,)
 
 
-def reads(instruction: Instruction) -> tuple[int, ...]:
-    """The values whose elements an instruction reads, in order; a value that is read twice occurs twice."""
-    match instruction:
-        case Call():
-            return instruction.values_read
-        case Copy():
-            return (instruction.source,)
-        case Stack():
-            return tuple(value for call in instruction.calls for value in reads(call))
-        case _:
-            return ()
-
-
-def writes(instruction: Instruction) -> tuple[int, ...]:
-    """The values whose elements an instruction writes, in order."""
-    match instruction:
-        case Call():
-            return instruction.values_written
-        case Copy():
-            return (instruction.dest,)
-        case Stack():
-            return tuple(dict.fromkeys(value for call in instruction.calls for value in writes(call)))
-        case _:
-            return ()
-
-
 def with_values(instruction: Instruction, names: Mapping[int, int]) -> Instruction:
     """The same instruction on other values: those in `names` are replaced, what it defines or frees is not."""
-
-    def new(value: int) -> int:
-        return names.get(value, value)
-
     viewed = (instruction.source,) if isinstance(instruction, View) else ()
-    if names.keys().isdisjoint((*reads(instruction), *writes(instruction), *viewed)):
+    known = names.keys()
+    if all(map(known.isdisjoint, (instruction.values_read, instruction.values_written, viewed))):
         return instruction
     match instruction:
-        case View():
-            return replace(instruction, source=new(instruction.source))
-        case Copy():
-            return replace(instruction, source=new(instruction.source), dest=new(instruction.dest))
-        case Call():
-            inputs = tuple(new(value) if isinstance(value, int) else value for value in instruction.inputs)
-            outputs = tuple(None if value is None else new(value) for value in instruction.outputs)
-            return replace(instruction, inputs=inputs, outputs=outputs)
+        case View(id, source, kind, offset_bytes, label):
+            return View(id, names.get(source, source), kind, offset_bytes, label)
+        case Copy(id, source, dest):
+            return Copy(id, names.get(source, source), names.get(dest, dest))
+        case Call(id, op, inputs, outputs, way, location):
+            inputs = tuple([names.get(v, v) if isinstance(v, int) else v for v in inputs])
+            outputs = tuple([None if v is None else names.get(v, v) for v in outputs])
+            return Call(id, op, inputs, outputs, way, location)
         case Stack():
             calls = (with_values(call, names) for call in instruction.calls)
             return replace(instruction, calls=tuple(call for call in calls if isinstance(call, Call)))
@@ -254,8 +251,8 @@ def with_values(instruction: Instruction, names: Mapping[int, int]) -> Instructi
 def operands(instruction: Instruction) -> tuple[Operand, ...]:
     """The operands of an instruction; a value that is read and written is one operand `inout`."""
     found: dict[int, Operand] = {}
-    written = writes(instruction)
-    for value, name in zip(reads(instruction), _names(instruction), strict=True):
+    written = instruction.values_written
+    for value, name in zip(instruction.values_read, _names(instruction), strict=True):
         kind = OperandKind.INOUT if value in written else OperandKind.IN
         found.setdefault(value, Operand(value, kind, name))
     for position, value in enumerate(written):

@@ -1,6 +1,6 @@
 """`Program`: weights, instructions in the order of their execution, and where their buffers lie."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -8,6 +8,8 @@ from explorer.program.ir.instructions import (
     Access,
     Alloc,
     Begin,
+    Call,
+    Copy,
     Dealloc,
     Definition,
     Event,
@@ -17,10 +19,7 @@ from explorer.program.ir.instructions import (
     Stack,
     View,
     Weight,
-    reads,
     runs,
-    unstacked,
-    writes,
 )
 
 
@@ -41,7 +40,9 @@ class Program:
     def definitions(self) -> Mapping[int, Definition]:
         """What defines each value, by the number of the value."""
         found: dict[int, Definition] = {weight.id: weight for weight in self.weights}
-        found |= {one.id: one for one in self.instructions if isinstance(one, Alloc | View)}
+        for one in self.instructions:
+            if type(one) is Alloc or type(one) is View:
+                found[one.id] = one
         return found
 
     @cached_property
@@ -50,83 +51,103 @@ class Program:
         return {one.id: i for i, one in enumerate(self.instructions)}
 
     @cached_property
-    def _locations(self) -> Mapping[int, tuple[int, int]]:
-        """For each value its origin, and its offset in the memory of that."""
+    def locations(self) -> Mapping[int, tuple[int, int]]:
+        """For each value the weight or allocation whose memory it is in, and how many bytes after that it begins."""
         found = {weight.id: (weight.id, 0) for weight in self.weights}
         for one in self.instructions:
-            if isinstance(one, Alloc):
+            if type(one) is Alloc:
                 found[one.id] = (one.id, 0)
-            elif isinstance(one, View):
+            elif type(one) is View:
                 origin, offset = found.get(one.source, (one.source, 0))
                 found[one.id] = (origin, offset + one.offset_bytes)
         return found
 
     def origin(self, value: int) -> int:
         """The weight or allocation whose memory a value is in."""
-        return self._locations[value][0]
+        return self.locations[value][0]
 
     def offset_in_origin(self, value: int) -> int:
         """How many bytes after those of its origin the elements of a value begin."""
-        return self._locations[value][1]
+        return self.locations[value][1]
 
     @cached_property
     def allocs(self) -> Mapping[int, Alloc]:
         """The allocations by their numbers."""
-        return {one.id: one for one in self.instructions if isinstance(one, Alloc)}
+        return {one.id: one for one in self.instructions if type(one) is Alloc}
 
     @cached_property
     def deallocs(self) -> Mapping[int, Dealloc]:
         """The deallocation of each buffer, if it has one."""
-        return {one.buffer: one for one in self.instructions if isinstance(one, Dealloc)}
+        return {one.buffer: one for one in self.instructions if type(one) is Dealloc}
 
     @cached_property
-    def histories(self) -> Mapping[int, tuple[Event, ...]]:
+    def histories(self) -> Mapping[int, Sequence[Event]]:
         """For each memory all accesses to it, in order. A value that is not defined counts as a memory of its own."""
+        locations = self.locations
         found: dict[int, list[Event]] = {weight.id: [(Access.DEFINE, weight.id, weight)] for weight in self.weights}
+        define, view, read, write, free = Access.DEFINE, Access.VIEW, Access.READ, Access.WRITE, Access.FREE
 
-        def note(access: Access, values: Iterable[int], one: Instruction) -> None:
-            for value in values:
-                origin, _ = self._locations.get(value, (value, 0))
-                found.setdefault(origin, []).append((access, value, one))
+        def of(value: int) -> list[Event]:
+            origin = locations[value][0] if value in locations else value
+            return found[origin] if origin in found else found.setdefault(origin, [])
 
         border = [weight.id for weight in self.weights if weight.role is Role.OUTPUT or weight.is_for_backward]
         for instruction in self.instructions:
-            for one in unstacked(instruction):
-                match one:
-                    case Alloc():
-                        note(Access.DEFINE, (one.id,), one)
-                    case View():
-                        note(Access.VIEW, (one.id,), one)
-                    case Dealloc():
-                        note(Access.FREE, (one.buffer,), one)
-                    case Begin():
-                        note(Access.BACKWARD, border if one.part is Part.BACKWARD else (), one)
-                    case _:
-                        note(Access.READ, reads(one), one)
-                        note(Access.WRITE, writes(one), one)
-        return {origin: tuple(events) for origin, events in found.items()}
+            match instruction:
+                case Call() | Copy():
+                    for value in instruction.values_read:
+                        of(value).append((read, value, instruction))
+                    for value in instruction.values_written:
+                        of(value).append((write, value, instruction))
+                case Stack():
+                    for call in instruction.calls:
+                        for value in call.values_read:
+                            of(value).append((read, value, call))
+                        for value in call.values_written:
+                            of(value).append((write, value, call))
+                case Alloc():
+                    of(instruction.id).append((define, instruction.id, instruction))
+                case View():
+                    of(instruction.id).append((view, instruction.id, instruction))
+                case Dealloc():
+                    of(instruction.buffer).append((free, instruction.buffer, instruction))
+                case Begin():
+                    for value in border if instruction.part is Part.BACKWARD else ():
+                        of(value).append((Access.BACKWARD, value, instruction))
+        return found
 
     @cached_property
-    def uses(self) -> Mapping[int, tuple[int, ...]]:
+    def uses(self) -> Mapping[int, Sequence[int]]:
         """For each weight and allocation the positions of the instructions that read or write its memory."""
-        return self._positions_with(Access.READ, Access.WRITE)
+        return self._positions_with(with_views=False)
 
     @cached_property
-    def touches(self) -> Mapping[int, tuple[int, ...]]:
+    def touches(self) -> Mapping[int, Sequence[int]]:
         """As `uses`, with the positions of the views of that memory."""
-        return self._positions_with(Access.READ, Access.WRITE, Access.VIEW)
+        return self._positions_with(with_views=True)
+
+    def _positions_with(self, *, with_views: bool) -> Mapping[int, Sequence[int]]:
+        """For each memory the positions of the instructions that access it so, each once, in order."""
+        locations = self.locations
+        found: dict[int, list[int]] = {weight.id: [] for weight in self.weights} | {
+            buffer: [] for buffer in self.allocs
+        }
+        for position, one in enumerate(self.instructions):
+            values = one.values_read + one.values_written
+            for value in (one.id,) if with_views and type(one) is View else values:
+                known = found[locations[value][0]]
+                if not known or known[-1] != position:
+                    known.append(position)
+        return found
 
     @cached_property
     def last_writes(self) -> Mapping[int, int]:
         """For each weight and allocation that is written the position of the last instruction that does."""
-        return {origin: found[-1] for origin, found in self._positions_with(Access.WRITE).items() if found}
-
-    def _positions_with(self, *accesses: Access) -> Mapping[int, tuple[int, ...]]:
-        """For each memory the positions of the instructions that access it so, each once, in order."""
-        positions = {call.id: i for i, one in enumerate(self.instructions) for call in unstacked(one)}
+        locations = self.locations
         return {
-            origin: tuple(dict.fromkeys([positions[one.id] for access, _, one in events if access in accesses]))
-            for origin, events in self.histories.items()
+            locations[value][0]: position
+            for position, one in enumerate(self.instructions)
+            for value in one.values_written
         }
 
     @cached_property
@@ -158,9 +179,11 @@ class Program:
         stacked = (call for one in self.instructions if isinstance(one, Stack) for call in one.calls)
         return 1 + max((one.id for one in (*self.weights, *self.instructions, *stacked)), default=-1)
 
-    def with_instructions(self, instructions: Iterable[Instruction]) -> "Program":
-        """The program with other instructions, whose memory is not planned yet."""
-        return replace(self, instructions=tuple(instructions), offsets={})
+    def with_offsets(self, offsets: Mapping[int, int]) -> "Program":
+        """The program with another memory plan, of which nothing that was computed on demand depends."""
+        found = replace(self, offsets=offsets)
+        vars(found).update({name: value for name, value in vars(self).items() if name not in vars(found)})
+        return found
 
     def verify(self, known: "Program | None" = None) -> None:
         """Check the invariants; what has not changed since a valid program is not checked again. Raises: GraphError."""

@@ -10,12 +10,12 @@ from torch._ops import OpOverload
 
 from explorer.errors import OperatorError
 from explorer.program.ir.instructions import Number
-from explorer.program.ir.types import BufferType
+from explorer.program.ir.types import BufferType, contiguous_strides
 from explorer.tensor.ir.aliasing import destroyed_inputs
 from explorer.tensor.ir.fakes import on_fakes
 from explorer.tensor.ir.numbers import PythonNumber
 from explorer.tensor.ir.ops import Op
-from explorer.tensor.ir.schemas import KERNEL_ERRORS, aten
+from explorer.tensor.ir.schemas import KERNEL_ERRORS, aten, overloads
 
 QUANTIZED = (torch.quint8, torch.qint8, torch.qint32, torch.quint4x2, torch.quint2x4)
 """Dtypes of tensors that have a scale next to their memory."""
@@ -24,6 +24,9 @@ META = torch.device("meta")
 
 WORKSPACES = {aten.mkldnn_rnn_layer.default: (3,), aten._cudnn_rnn.default: (3, 4), aten.miopen_rnn.default: (3, 4)}
 """Positions of the results that are only for the kernel of the gradient: PyTorch does not tell their types."""
+
+SHARED_BY_DEVICES = frozenset(overloads("mm bmm addmm baddbmm amax amin sum.dim_IntList reshape"))
+"""Operators that are neither elementwise nor plain views, and have results of the same types on all devices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,52 @@ def _results_of(
     op: Op, inputs: tuple[BufferType | Number, ...], default_dtype: torch.dtype
 ) -> tuple[Result | None, ...]:
     _check_dtypes(op)
+    grown = _grown(op, inputs, default_dtype)
+    return run_without_data(op, inputs) if grown is None else (grown,)
+
+
+def _grown(op: Op, inputs: tuple[BufferType | Number, ...], default_dtype: torch.dtype) -> Result | None:
+    """The result of an elementwise operator on contiguous tensors, by that for small ones; None for other operators.
+
+    If all shapes are equal, the result has that shape. If not, PyTorch orders its axes as those of the inputs, which
+    depends on the axes longer than 1, whatever their length. So if the small result is contiguous, the large one is it
+    too. Many types of inputs have the same small ones.
+    """
+    if torch.Tag.pointwise not in op.target.tags or not _is_equal_on_all_devices(op.target):
+        return None
+    kinds = [kind for kind in inputs if isinstance(kind, BufferType)]
+    if not kinds or not all(kind.strides == contiguous_strides(kind.shape) and kind.size for kind in kinds):
+        return None
+    shapes = [kind.shape for kind in kinds]
+    small_shapes = _small_shapes(shapes)
+    waiting = iter(small_shapes)
+    small = tuple(
+        BufferType.contiguous(kind.dtype, next(waiting), kind.device) if isinstance(kind, BufferType) else kind
+        for kind in inputs
+    )
+    if small == inputs:
+        return None
+    try:
+        shape, small_shape = (tuple(torch.broadcast_shapes(*all_)) for all_ in (shapes, small_shapes))
+        (found,) = _results_of(op, small, default_dtype)
+    except (OperatorError, RuntimeError, ValueError):
+        return None  # they do not fit, which is an error about the large ones; or there are several results
+    if found is None:
+        return None
+    dtype, device = found.type.dtype, found.type.device
+    is_expected = found == Result(BufferType.contiguous(dtype, small_shape, device))
+    return Result(BufferType.contiguous(dtype, shape, device)) if is_expected else None
+
+
+def _small_shapes(shapes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Shapes with at most two elements per axis, and at most one axis if they are equal."""
+    if all(shape == shapes[0] for shape in shapes):
+        return [(2,) if shape else () for shape in shapes]
+    return [tuple([min(size, 2) for size in shape]) for shape in shapes]
+
+
+def run_without_data(op: Op, inputs: tuple[BufferType | Number, ...]) -> tuple[Result | None, ...]:
+    """The results of an operator, by running it. Raises: as `results_of`."""
     destroyed = destroyed_inputs(op)
     devices = [kind.device for kind in inputs if isinstance(kind, BufferType)]
     on_meta = len(set(devices)) == 1 and _is_equal_on_all_devices(op.target)
@@ -76,7 +125,7 @@ def _results_of(
 
 def _check_dtypes(op: Op) -> None:
     """Raises: OperatorError for a dtype that no buffer and no fake tensor has."""
-    named = next((value for value in op.attributes.values() if value in QUANTIZED), None)
+    named = next((value for _, value in op.arguments if value in QUANTIZED), None)
     if named is not None:
         raise OperatorError(
             f"{op.name} returns a tensor of {named}, whose scale is not in its memory; use the operators of "
@@ -88,10 +137,13 @@ def _check_dtypes(op: Op) -> None:
 def _is_equal_on_all_devices(target: OpOverload) -> bool:
     """Whether shapes, strides and views do not depend on the device, as for elementwise operators and plain views.
 
+    Matrix products and reductions have one function for these that all devices share.
     Such an operator runs on the device `meta`, which is much faster than fake tensors: these emulate a device. It must
     not be in place, because `meta` accepts results that do not fit, and not be composed of others, as `x.cpu()` is.
     """
     schema = target._schema
+    if target in SHARED_BY_DEVICES:
+        return True
     if schema.is_mutable or torch._C._dispatch_has_kernel_for_dispatch_key(target.name(), "CompositeImplicitAutograd"):
         return False
     return torch.Tag.pointwise in target.tags or all(result.alias_info is not None for result in schema.returns)

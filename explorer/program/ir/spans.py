@@ -22,9 +22,9 @@ def overlap(program: Program, one: int, other: int) -> bool:
 
 def are_same_elements(program: Program, one: int, other: int) -> bool:
     """Whether two values are the same elements in the same memory, in the same order."""
-    if program.origin(one) != program.origin(other):
-        return False
-    same = program.offset_in_origin(one) == program.offset_in_origin(other)
+    if one == other:
+        return True
+    same = program.locations[one] == program.locations[other]
     return same and program.definitions[one].type.is_same(program.definitions[other].type)
 
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from explorer.program.ir.instructions import Call, Instruction, Way, reads, writes
+from explorer.program.ir.instructions import Call, Instruction, Way
 from explorer.program.ir.program import Program
 from explorer.program.ir.spans import are_same_elements, overlap
 
@@ -37,21 +37,21 @@ class Bundle:
     def add(self, one: Call) -> None:
         """Add a call."""
         self.calls.append(one)
-        for values, known in ((reads(one), self._read), (writes(one), self._written)):
+        for values, known in ((one.values_read, self._read), (one.values_written, self._written)):
             for value in values:
                 known.setdefault(self._program.origin(value), {}).setdefault(value, one.id)
 
     def why_not(self, one: Call) -> str | None:
         """Why a call cannot join; None if it can."""
         kinds = self._program.definitions
-        (mine,) = writes(one)
+        (mine,) = one.values_written
         if self.calls:
-            (first,) = writes(self.calls[0])
+            (first,) = self.calls[0].values_written
             if kinds[mine].type.device != kinds[first].type.device:
                 return f"%{mine} is on {kinds[mine].type.device}, and %{first} on {kinds[first].type.device}"
             if kinds[mine].type.size != kinds[first].type.size:
                 return f"%{mine} has {kinds[mine].type.size} elements, and %{first} has {kinds[first].type.size}"
-        for value, found in ((mine, self._read), (mine, self._written), *((v, self._written) for v in reads(one))):
+        for value, found in ((mine, self._read), (mine, self._written), *((v, self._written) for v in one.values_read)):
             for other, call in found.get(self._program.origin(value), {}).items():
                 if overlap(self._program, value, other) and not are_same_elements(self._program, value, other):
                     return f"%{value} overlaps %{other} of #{call}, and they are not the same elements"

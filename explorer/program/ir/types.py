@@ -23,17 +23,22 @@ class BufferType:
     """The number of its elements."""
     extent: int = field(init=False, repr=False, compare=False)
     """The number of elements from its first to its last one in memory, both included; 0 if it has none."""
+    _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        last = sum((n - 1) * stride for n, stride in zip(self.shape, self.strides, strict=True))
+        object.__setattr__(self, "_hash", hash((self.dtype, self.shape, self.strides, self.device)))
+        last = sum([(n - 1) * stride for n, stride in zip(self.shape, self.strides, strict=True)])
         object.__setattr__(self, "size", prod(self.shape))
         object.__setattr__(self, "extent", 0 if 0 in self.shape else 1 + last)
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @classmethod
     def of(cls, tensor: torch.Tensor, device: torch.device | None = None) -> "BufferType":
         """The type of a tensor, real or fake."""
-        strides = tuple(int(stride) for stride in tensor.stride())
-        return cls(tensor.dtype, tuple(int(n) for n in tensor.shape), strides, device or tensor.device)
+        shape, strides = tuple(map(int, tensor.shape)), tuple(map(int, tensor.stride()))
+        return cls(tensor.dtype, shape, strides, device or tensor.device)
 
     @classmethod
     def contiguous(cls, dtype: torch.dtype, shape: tuple[int, ...], device: torch.device = CPU) -> "BufferType":
@@ -67,6 +72,8 @@ class BufferType:
 
     def is_same(self, other: "BufferType") -> bool:
         """Whether the elements of both lie alike; strides of axes of size 1 do not matter."""
+        if self is other:
+            return True
         alike = (self.dtype, self.shape, self.device) == (other.dtype, other.shape, other.device)
         return alike and same_strides(self.shape, self.strides, other.strides)
 

@@ -2,11 +2,12 @@
 
 A program is valid if each memory is used correctly, which depends only on the accesses to it and their order
 (`Program.histories`), and each instruction fits its values, which depends only on itself and on the types and places of
-these. So after a change only memories with another history are checked, and the instructions that access them.
+these. So after a change only memories with another history are checked, and the instructions that are new or have
+values of another type or in another place.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from explorer.errors import GraphError
@@ -18,7 +19,6 @@ from explorer.program.ir.instructions import (
     Copy,
     Dealloc,
     Instruction,
-    Number,
     Part,
     Stack,
     Way,
@@ -40,25 +40,42 @@ def verify(program: Program, known: Program | None = None) -> None:
     `known` is a valid program: what is the same in it is not checked again.
     Raises: GraphError with the first violation.
     """
+    if known is None or program.instructions is not known.instructions or program.weights is not known.weights:
+        _check_contents(program, known)
+    if program.offsets:
+        _check_offsets(program)
+
+
+def _check_contents(program: Program, known: Program | None) -> None:
     _check_numbers(program)
     _check_parts(program)
     histories = {} if known is None else known.histories
     changed = [origin for origin, events in program.histories.items() if histories.get(origin) != events]
     position, error = _first_wrong_access(program, changed)
-    unchanged = set[int]() if known is None else set(map(id, known.instructions))
-    accessing = {one.id for origin in changed for _, _, one in program.histories[origin]}
-    for one in program.instructions[:position]:
-        if id(one) not in unchanged or not accessing.isdisjoint(call.id for call in unstacked(one)):
-            _check_instruction(program, one)
+    for one in program.instructions[:position] if known is None else _new_or_moved(program, known, position):
+        _check_instruction(program, one)
     if error is not None:
         raise error
-    if program.offsets:
-        _check_offsets(program)
+
+
+def _new_or_moved(program: Program, known: Program, end: int) -> Iterator[Instruction]:
+    """The instructions before a position that a valid program does not have, or whose values have changed there."""
+    kinds, locations = known.definitions, known.locations
+    changed = {
+        value
+        for value, found in program.definitions.items()
+        if value not in kinds or kinds[value].type is not found.type or locations[value] != program.locations[value]
+    }
+    unchanged = set(map(id, known.instructions))
+    for one in program.instructions[:end]:
+        if id(one) in unchanged and changed.isdisjoint(one.values_read) and changed.isdisjoint(one.values_written):
+            continue
+        yield one
 
 
 def _check_numbers(program: Program) -> None:
     numbers = [one.id for one in (*program.weights, *program.instructions)]
-    numbers += [call.id for one in program.instructions if isinstance(one, Stack) for call in one.calls]
+    numbers += [call.id for one in program.instructions if type(one) is Stack for call in one.calls]
     if len(set(numbers)) < len(numbers):
         seen = set[int]()
         twice = next(number for number in numbers if number in seen or seen.add(number))
@@ -103,7 +120,8 @@ def _check_instruction(program: Program, one: Instruction) -> None:
 
 
 def _check_call(program: Program, one: Call) -> None:
-    kinds = tuple(value if isinstance(value, Number) else program.definitions[value].type for value in one.inputs)
+    definitions = program.definitions
+    kinds = tuple([definitions[value].type if isinstance(value, int) else value for value in one.inputs])
     results = results_of(one.op, kinds)
     if len(results) != len(one.outputs):
         raise GraphError(f"#{one.id} {one.op.name} has {len(results)} results, and {len(one.outputs)} outputs")
@@ -112,17 +130,19 @@ def _check_call(program: Program, one: Call) -> None:
             if result is not value:
                 raise GraphError(f"#{one.id} {one.op.name}: an output is no tensor")
             continue
-        kind = program.definitions[value].type
-        if (kind.dtype, kind.shape, kind.device) != (result.type.dtype, result.type.shape, result.type.device):
-            raise GraphError(f"#{one.id} {one.op.name} returns {result.type}, but %{value} is {kind}")
+        kind, wanted = definitions[value].type, result.type
+        if kind is not wanted and (kind.dtype, kind.shape, kind.device) != (wanted.dtype, wanted.shape, wanted.device):
+            raise GraphError(f"#{one.id} {one.op.name} returns {wanted}, but %{value} is {kind}")
         if one.way is Way.OUT:
             _check_apart(program, one, value)
 
 
 def _check_apart(program: Program, one: Call, value: int) -> None:
     """Raises: GraphError if an output overlaps an input, unless it is that input, and may be overwritten."""
+    locations = program.locations
+    origin = locations[value][0]
     for position, other in enumerate(one.inputs):
-        if not isinstance(other, int) or not overlap(program, value, other):
+        if not isinstance(other, int) or locations[other][0] != origin or not overlap(program, value, other):
             continue
         if may_overwrite(one.op.target, position) and are_same_elements(program, value, other):
             continue

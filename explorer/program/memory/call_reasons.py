@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from explorer.program.ir.instructions import Call, Copy, reads
+from explorer.program.ir.instructions import Call, Copy
 from explorer.program.ir.program import Program
 from explorer.program.memory.lives import Lives
 from explorer.program.memory.sharing import why_copied, why_not_in_place, why_not_overwritten
@@ -26,7 +26,7 @@ def _reasons_of_call(lives: Lives, one: Call, position: int) -> Iterator[PairRea
     for out in one.outputs:
         if out is None or lives.program.origin(out) != out or lives.first[out] != position:
             continue
-        for value in dict.fromkeys(reads(one)):
+        for value in dict.fromkeys(one.values_read):
             root = lives.root(value)
             if root != out:
                 reason = why_not_in_place(one) or why_not_overwritten(lives, one, value, out, position)

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from explorer.program.ir.instructions import Begin, reads, runs, writes
+from explorer.program.ir.instructions import Begin, runs
 from explorer.program.ir.program import Program
 from explorer.program.ir.text import instruction_text
 from explorer.program.memory.call_reasons import call_reasons
@@ -47,6 +47,6 @@ def _reasons_of_buffers(program: Program) -> tuple[PairReason, ...]:
 def _access(program: Program, buffer: int, position: int) -> str:
     """What an instruction does with the memory of a buffer: `r`, `w`, or `rw`."""
     one = program.instructions[position]
-    is_read = any(program.origin(value) == buffer for value in reads(one))
-    is_written = any(program.origin(value) == buffer for value in writes(one))
+    is_read = any(program.origin(value) == buffer for value in one.values_read)
+    is_written = any(program.origin(value) == buffer for value in one.values_written)
     return "r" * is_read + "w" * is_written

@@ -1,6 +1,6 @@
 """Whether two values may be in one memory: a result over an input, the source of a copy in its destination."""
 
-from explorer.program.ir.instructions import Call, Copy, Role, Way, Weight, reads
+from explorer.program.ir.instructions import Call, Copy, Role, Way, Weight
 from explorer.program.ir.out_overloads import may_overwrite
 from explorer.program.memory.lives import Lives
 
@@ -32,7 +32,7 @@ def why_not_overwritten(lives: Lives, one: Call, value: int, out: int, position:
     if lives.last[root] > position:
         later = program.instructions[lives.last[root]]
         return f"%{value} is used later, by #{later.id}"
-    if any(other != value and lives.root(other) == root for other in reads(one)):
+    if any(other != value and lives.root(other) == root for other in one.values_read):
         return f"another input is in the memory of %{value}"
     return None
 

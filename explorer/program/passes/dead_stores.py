@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from explorer.program.editing.edits import Edit
-from explorer.program.ir.instructions import Call, Copy, Role, reads, writes
+from explorer.program.ir.instructions import Call, Copy, Role
 from explorer.program.ir.program import Program
 from explorer.program.ir.spans import fills
 from explorer.program.passes.base import program_pass
@@ -17,17 +17,16 @@ def eliminate_dead_stores(program: Program, fresh: Iterator[int]) -> Iterator[Ed
     it before; a write of a part does not. Weights other than inputs are read after the program. Random operators stay:
     those after them would draw other numbers.
     """
+    locations = program.locations
     wanted = {weight.id for weight in program.weights if weight.is_returned or weight.role is Role.WEIGHT}
     for one in reversed(program.instructions):
-        if not isinstance(one, Call | Copy):
-            wanted |= {program.origin(value) for value in reads(one)}
-            continue
-        is_random = isinstance(one, Call) and one.op.is_random
-        written = [program.origin(value) for value in writes(one)]
-        if not is_random and not any(origin in wanted for origin in written):
-            yield Edit((one.id,), removed=(one.id,))
-            continue
-        for value, origin in zip(writes(one), written, strict=True):
-            if fills(program, value):
-                wanted.discard(origin)
-        wanted |= {program.origin(value) for value in reads(one)}
+        if isinstance(one, Call | Copy):
+            is_random = isinstance(one, Call) and one.op.is_random
+            if not is_random and not any(locations[value][0] in wanted for value in one.values_written):
+                yield Edit((one.id,), removed=(one.id,))
+                continue
+            for value in one.values_written:
+                if fills(program, value):
+                    wanted.discard(locations[value][0])
+        for value in one.values_read:
+            wanted.add(locations[value][0])

@@ -1,9 +1,11 @@
 """Copies of contiguous parts that nothing changes: they are read where they are."""
 
 from collections.abc import Iterator
+from functools import cache
 from itertools import accumulate
 
 import torch
+from torch._ops import OpOverload
 
 from explorer.program.editing.edits import Edit, Kept, Placed
 from explorer.program.ir.instructions import Call, Copy, Dealloc, Instruction, View, Weight
@@ -20,6 +22,8 @@ def optimize_extracts(program: Program, fresh: Iterator[int]) -> Iterator[Edit |
 
     The buffer then lives as long as the copy did. The copy stays if that would raise the peak.
     """
+    if not any(_may_extract(program, one) for one in program.instructions):
+        return
     lives = Lives(program)
     live = _live_bytes(lives)
     peak = max(live, default=0)
@@ -31,18 +35,32 @@ def optimize_extracts(program: Program, fresh: Iterator[int]) -> Iterator[Edit |
         yield Kept(one.id, reason) if reason is not None else _extract(lives, one, view, live)
 
 
+def _may_extract(program: Program, one: Instruction) -> bool:
+    """Whether an instruction copies elements into a buffer."""
+    if isinstance(one, Copy):
+        return one.dest in program.allocs
+    return isinstance(one, Call) and _viewing(one.op.target) is not None
+
+
+@cache
+def _viewing(target: OpOverload) -> OpOverload | None:
+    """The overload that views what another one copies: `slice.Tensor` for `slice_copy.Tensor`."""
+    name = target._schema.name.rpartition("::")[2]
+    packet = getattr(torch.ops.aten, name.removesuffix("_copy"), None) if name.endswith("_copy") else None
+    return getattr(packet, target._overloadname, None)
+
+
 def _as_view(lives: Lives, one: Instruction) -> View | None:
     """The view that has the elements of a copy; None for what copies nothing into a buffer of its own."""
     if isinstance(one, Copy):
         if not lives.is_buffer(one.dest) or lives.root(one.source) == one.dest:
             return None
         return View(one.dest, one.source, lives.types[one.source], 0, "extract")
-    if not isinstance(one, Call) or not one.op.name.endswith("_copy") or len(one.outputs) != 1:
+    overload = _viewing(one.op.target) if isinstance(one, Call) else None
+    if not isinstance(one, Call) or overload is None or len(one.outputs) != 1:
         return None
     (out,), source = one.outputs, one.inputs[0]
-    viewing = getattr(torch.ops.aten, one.op.name.removesuffix("_copy"), None)
-    overload = getattr(viewing, one.op.target._overloadname, None)
-    if out is None or not isinstance(source, int) or overload is None or not lives.is_buffer(out):
+    if out is None or not isinstance(source, int) or not lives.is_buffer(out):
         return None
     kinds = tuple(lives.types[value] if isinstance(value, int) else value for value in one.inputs)
     result = results_of(Op(overload, one.op.arguments), kinds)[0]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from explorer.program.editing.edits import Edit, Kept
-from explorer.program.ir.instructions import Call, Copy, Dealloc, View, reads
+from explorer.program.ir.instructions import Call, Copy, Dealloc, View
 from explorer.program.ir.program import Program
 from explorer.program.ir.types import BufferType
 from explorer.program.memory.lives import Lives
@@ -31,7 +31,7 @@ def _over_an_input(lives: Lives, one: Call, position: int) -> Iterator[Edit | Ke
     if out is None or not lives.is_buffer(out) or lives.first[out] != position:
         return
     reasons: list[str] = []
-    for value in dict.fromkeys(reads(one)):
+    for value in dict.fromkeys(one.values_read):
         reason = why_not_overwritten(lives, one, value, out, position)
         if reason is None:
             yield _overwrite(lives, one, value, out)

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 from torch.export import ExportedProgram
 
+from explorer.compiler.compiler import pause_garbage_collection
 from explorer.errors import CircuitError, DataTypeError, ExportError, OperatorError
 from explorer.program.editing.working import WorkingProgram
 from explorer.program.ir.program import Program
@@ -91,8 +92,9 @@ def record_program(
     notes += [f"It has no backward pass: {reason}."] if reason else []
     recording.begin(RunStarted(None, options, describe_passes(chosen)), perf_counter() - started, notes)
     try:
-        manager.run(working, CompilationMode(mode))
-        working.program.verify()
+        with pause_garbage_collection():
+            manager.run(working, CompilationMode(mode))
+            working.program.verify()
     except CircuitError as error:
         error.trace = _trace(recorder, None, imported.examples, imported.source)
         raise

@@ -5,19 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from explorer.graph import Graph
-from explorer.program.ir.instructions import (
-    Call,
-    Copy,
-    Instruction,
-    Role,
-    Stack,
-    View,
-    Way,
-    Weight,
-    reads,
-    runs,
-    writes,
-)
+from explorer.program.ir.instructions import Call, Copy, Instruction, Role, Stack, View, Way, Weight, runs
 from explorer.program.ir.program import Program
 from explorer.program.ir.spans import fills
 from explorer.tensor.ir.variables import SourceLocation
@@ -84,8 +72,8 @@ def links_of(program: Program) -> Links:
             inputs[one.id] = tuple(provided_by(one.source))
             made_after[one.id] = counts.get(program.origin(one.id), 0)
         elif runs(one):
-            inputs[one.id] = tuple(source for value in reads(one) for source in provided_by(value))
-            for value in dict.fromkeys(writes(one)):
+            inputs[one.id] = tuple(source for value in one.values_read for source in provided_by(value))
+            for value in dict.fromkeys(one.values_written):
                 origin = program.origin(value)
                 counts[origin] = counts.get(origin, 0) + 1
                 known = [] if fills(program, value) else writers.get(origin, [])
@@ -127,7 +115,10 @@ def _shown_values(program: Program, one: Source) -> tuple[str, ...]:
         return ()
     if isinstance(one, View):
         return (_value_text(program, one.source),)
-    return (*(_value_text(program, value) for value in reads(one)), *(_value_text(program, v) for v in writes(one)))
+    return (
+        *(_value_text(program, value) for value in one.values_read),
+        *(_value_text(program, v) for v in one.values_written),
+    )
 
 
 def _value_text(program: Program, value: int) -> str:
@@ -168,8 +159,8 @@ def _record(program: Program, one: Source, values: tuple[str, ...]) -> NodeRecor
 
 
 def _config(program: Program, one: Call | Copy | Stack, values: tuple[str, ...]) -> dict[str, Any]:
-    written = [program.definitions[value].type for value in writes(one)]
-    count = len(reads(one))
+    written = [program.definitions[value].type for value in one.values_written]
+    count = len(one.values_read)
     return {
         "reads": list(values[:count]),
         "writes": list(values[count:]),

@@ -11,7 +11,7 @@ import torch
 
 from explorer.graph import Graph
 from explorer.program.editing.edits import Kept
-from explorer.program.ir.instructions import Copy, Role, View, runs, writes
+from explorer.program.ir.instructions import Copy, Role, View, runs
 from explorer.program.ir.program import Program
 from explorer.program.memory.record import memory_record
 from explorer.program.memory.why_not_shared import why_not_shared
@@ -87,7 +87,7 @@ class ProgramSnapshot:
     def _stats(self) -> Mapping[str, int]:
         program = self.program
         running = [one for one in program.instructions if runs(one)]
-        written = [program.definitions[value].type for one in running for value in writes(one)]
+        written = [program.definitions[value].type for one in running for value in one.values_written]
         weights = [weight.type for weight in program.weights if weight.role in (Role.WEIGHT, Role.CONSTANT)]
         return {
             "instructions": len(running),
