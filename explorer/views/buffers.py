@@ -100,7 +100,7 @@ def memory_text(memory: MemoryRecord) -> str:
     kept = memory.kept_bytes
     waiting = f" The forward pass leaves {bytes_text(kept)} to the backward pass." if kept else ""
     if memory.size_bytes == bound:
-        return f"{buffers} in {bytes_text(memory.size_bytes)}, the least possible: so much is alive at once.{waiting}"
+        return f"{buffers} in {bytes_text(memory.size_bytes)}, the least possible: that much is alive at once.{waiting}"
     least = f"{bytes_text(bound)} are alive at once, so no plan needs less."
     return f"{buffers} in {bytes_text(memory.size_bytes)}; {least}{waiting}"
 

@@ -9,10 +9,12 @@ from explorer.trace import Folded, Rewritten, Step, title_of
 from explorer.views.index import TraceIndex, cached
 from explorer.views.memory_words import before_memory, memory_change_of, peak_text
 from explorer.views.messages import message_of
-from explorer.views.words import list_text, plural
+from explorer.views.words import plural
 
 MAX_PHRASES = 4
 """Beyond it, a sentence counts the rewrites of each rule."""
+MAX_KINDS = 6
+"""How many kinds of layers or operators the sentence of the first step counts."""
 
 
 @cached
@@ -62,7 +64,9 @@ def _kinds(index: TraceIndex) -> str:
     by_id = {node: graph.nodes[node] for node in sorted(graph.nodes)}
     nodes = graph.from_unordered(by_id, graph.inputs, graph.outputs).nodes.values()
     counts = Counter(title_of(node) for node in nodes if index.is_called(node))
-    return list_text([f"{count:,} {title}" for title, count in counts.most_common()], 6)
+    found = [f"{count:,} {title}" for title, count in counts.most_common()]
+    more = len(found) - MAX_KINDS
+    return ", ".join(found[:MAX_KINDS]) + (f" and {plural(more, 'more kind')}" if more > 0 else "")
 
 
 def _folds_text(folds: Sequence[Folded], index: TraceIndex) -> str:

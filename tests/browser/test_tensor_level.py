@@ -87,6 +87,16 @@ def buffers(page: "Page") -> dict[str, str]:
     return dict(found)
 
 
+def outside_of_their_frames(page: "Page") -> list[str]:
+    """The names in the film that are drawn over the border of their frame."""
+    return page.eval_on_selector_all(
+        ".ce-frame",
+        """frames => frames.filter((frame) => [...frame.querySelectorAll("span:not(.ce-said)")].some((name) =>
+             name.getBoundingClientRect().right > frame.getBoundingClientRect().right - 2))
+           .map((frame) => frame.textContent)""",
+    )
+
+
 def choose_two(page: "Page") -> tuple[int, int, str]:
     """Choose the first and the last buffer by keys; return both, and what is said of them."""
     ids = list(buffers(page))
@@ -106,11 +116,17 @@ def test_the_memory_of_a_program_is_drawn_stepped_and_asked_about_in_the_dashboa
     page.page.wait_for_selector(".ce-buffer")
     opened = opened_by(page.page.url)
     last = len(opened.trace.steps) - 1
+    assert outside_of_their_frames(page.page) == []
     before = buffers(page.page)
     page.page.get_by_role("slider").first.focus()
     page.page.keyboard.press("End")
     page.wait_for_step(last)
     page.wait(lambda: buffers(page.page) != before, "buffers that have moved")
+    label = page.page.locator(".ce-buffer:not(.ce-leaving) span:visible").first
+    box = label.bounding_box() or {"x": 0, "y": 0}
+    page.page.mouse.move(box["x"] + 4, box["y"] + 4)
+    named = f"{label.inner_text()}:"
+    page.wait(lambda: page.page.locator(".ce-buffers-words").inner_text().startswith(named), f"words of {named}")
     first, second, said = choose_two(page.page)
     answer = str(opened.trace.why_not_shared(first, second, last))
     assert said == f"%{first} and %{second}: {answer}"

@@ -79,7 +79,7 @@ def test_a_plan_says_its_size_and_whether_it_is_the_least_possible():
         ["3 buffers of 192 B in all, each with memory of its own; at most 128 B are alive at once."]
     )
     assert memory_text(memory(0, 64, 0, size_bytes=128)) == snapshot(
-        "3 buffers in 128 B, the least possible: so much is alive at once."
+        "3 buffers in 128 B, the least possible: that much is alive at once."
     )
     assert memory_text(memory(0, 64, 128)) == snapshot(
         "3 buffers in 192 B; 128 B are alive at once, so no plan needs less."
@@ -143,7 +143,7 @@ def test_sentences_and_captions_say_what_each_pass_did(index):
     frames = film(index)
     assert [line for frame in frames for line in wrap(frame["sentence"], 100)] == snapshot(
         [
-            "9 instructions lowered, each a call: 2 cat, 1 exp, 1 sin, 1 mm, 1 relu, 1 add ... (8 in all).",
+            "9 instructions lowered, each a call: 2 cat, 1 exp, 1 sin, 1 mm, 1 relu, 1 add and 2 more kinds.",
             "MakeWeightsConst: 1 weight that is only read becomes a constant.",
             "OptimizeInserts: 1 concatenation is not computed, as 2 parts are written where the result is: 9",
             "calls → 8, peak memory 12.1 KiB → 10.1 KiB.",
@@ -167,6 +167,25 @@ def test_sentences_and_captions_say_what_each_pass_did(index):
             "2 elementwise calls become 1 stack",
         ]
     )
+
+
+def test_a_plate_says_where_its_instruction_has_its_memory_after_sharing():
+    class Chain(nn.Module):
+        def forward(self, x):
+            return (x.exp().sin() @ x).sum(1)
+
+    found = TraceIndex(explorer.record(Chain(), (torch.ones(8, 8),), level="program"))
+    step = next(step.index for step in found.trace.steps if step.path == "ShareBuffers")
+    nodes = picture(found, step, group_by="plates").view["nodes"]
+    news = {node["title"]: node["plate"]["news"] for node in nodes if "plate" in node}
+    assert news == {"Input": "", "exp": "", "sin": "in place", "mm": "input moved", "sum": "moved"}
+
+
+def test_a_match_of_an_instruction_that_keeps_its_name_is_a_whole_sentence(index):
+    step = next(step.index for step in index.trace.steps if step.path == "ShareBuffers")
+    hulls = picture(index, step, group_by="plates", mode="before").view["hulls"]
+    verdicts = {hull["lens"].get("verdict") for hull in hulls if hull["kind"] == "match" and "lens" in hull}
+    assert "It matches, and is rewritten." in verdicts
 
 
 def test_views_are_not_calls(index):

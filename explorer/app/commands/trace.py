@@ -91,7 +91,7 @@ def recorder_of(
 
     check_name("mode", mode, [known.value for known in CompilationMode])
     check_name("level", level, LEVEL_NAMES)
-    check_name("level of operators", operators, OPERATORS)
+    check_name("set of operators", operators, OPERATORS)
     if level == COMPILED:
         if pipeline is not None or (mode, operators) != ("infer", "functional"):
             raise CircuitError(

@@ -173,7 +173,7 @@ def _parse(pairs: Sequence[tuple[str, str]]) -> ViewState:
     for kind, name, known in (
         ("level", tensor.level, LEVEL_NAMES),
         ("mode", tensor.compile_for, MODES_OF_USE),
-        ("level of operators", tensor.operators, OPERATORS),
+        ("set of operators", tensor.operators, OPERATORS),
     ):
         check_name(kind, name, known)
     closer = _build(CloserLook, values)

@@ -63,11 +63,11 @@ def export(
     level: str = "functional",
     training: bool = False,
 ) -> ExportedProgram:
-    """Export a module for a level of operators.
+    """Export a module with a set of operators.
 
     Raises: ExportError if PyTorch cannot, with the reason and the user's line; UnknownNameError for an unknown level.
     """
-    check_name("level of operators", level, LEVELS)
+    check_name("set of operators", level, LEVELS)
     arguments, keywords = _without_repeats(module, (tuple(example_inputs), dict(kwargs or {})))
     # Without gradients the logarithms of a circuit need no guard at zero.
     gradients = torch.is_grad_enabled() and (training or not isinstance(module, EvaluatedCircuit))
@@ -132,7 +132,7 @@ def from_exported(
     Raises: UnknownNameError for an unknown level or layout; ExportError, with the source line, for shapes that depend
     on the data, and for nodes that are not operators (control flow, tokens, objects).
     """
-    check_name("level of operators", level, LEVELS)
+    check_name("set of operators", level, LEVELS)
     check_layout(layout)
     try:
         with exclusively(), warnings.catch_warnings():

@@ -132,6 +132,8 @@ def _outcome(index: TraceIndex, step: int, match: MatchFound) -> str:
     if rewrite.parameter_path:
         return "It matches: a parameter of the layer is rewritten."
     old, new = titles_of(index, entry, rewrite)
+    if not old:
+        return "It matches, and is rewritten."
     return f"It matches: {old} {'is rewritten' if new == old else f'becomes {new}' if new else 'is removed'}."
 
 

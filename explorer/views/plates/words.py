@@ -1,6 +1,6 @@
 """What is written at a plate."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from explorer.trace import Rewritten
 from explorer.views.boxes import results_text
@@ -126,12 +126,19 @@ def news_text(index: TraceIndex, step: int, plate: Plate) -> str:
 
 
 def _memory_news(index: TraceIndex, step: int, plate: Plate) -> str:
-    """Return what a step did to the memory of an instruction: `in place` if it overwrites an input now, or `moved`."""
+    """Say where an instruction has its memory now: `in place` if it overwrites an input, `moved` if that is new."""
     memories = [index.trace.steps[at].snapshot.memory for at in (step - 1, step)]
     before, after = (memory.accesses.get(plate.ids[0], {}) for memory in memories if memory is not None)
     if before == after:
         return ""
-    return "in place" if "rw" in after.values() and "rw" not in before.values() else "moved"
+    if "rw" in after.values() and "rw" not in before.values():
+        return "in place"
+    return "input moved" if _written(before) == _written(after) else "moved"
+
+
+def _written(access: Mapping[int, str]) -> set[int]:
+    """The buffers that an instruction writes."""
+    return {buffer for buffer, how in access.items() if "w" in how}
 
 
 @cached

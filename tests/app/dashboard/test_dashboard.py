@@ -94,6 +94,30 @@ def test_the_button_of_the_open_tool_closes_it_and_another_one_changes_it() -> N
     assert (made.drawer.open_name, made.drawer.body.visible) == ("", False)
 
 
+@pytest.mark.filterwarnings("ignore:Both 'variant' and 'button_style'")  # panel-material-ui's FileDownload of itself
+def test_an_open_tool_says_its_purpose_at_the_level_that_is_opened() -> None:
+    made = Dashboard(Library(), ViewState(circuit="blackboard", tensor=TensorOptions("program")))
+    made.drawer.open("pipeline")
+
+    def said() -> str:
+        return " ".join(part.object for part in made.drawer.body if isinstance(part, pn.pane.HTML))
+
+    assert "Which passes run" in said()
+    assert "Not at level program: Conflicts" in said()
+    layers = ViewState(circuit="blackboard")
+    made.workspace.session.open(open_state(made.workspace.library, layers), layers)
+    made.drawer.on_change(frozenset({"trace"}))
+    assert "Which rules apply" in said()
+    assert "Not at level" not in said()
+
+
+def test_the_cost_of_a_program_is_its_memory_first() -> None:
+    made = Dashboard(Library(), ViewState(circuit="blackboard", tensor=TensorOptions("program")))
+    made.drawer.open("cost")
+    tool: Any = made.drawer._tools["cost"]
+    assert tool.stat.value == "peak_bytes"
+
+
 def test_the_graph_leaves_the_height_of_an_open_tool_which_a_bar_changes() -> None:
     made = Dashboard(Library(), ViewState(circuit="blackboard"))
     made.drawer.open("cost")

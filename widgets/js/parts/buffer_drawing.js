@@ -38,6 +38,7 @@ export function makeBufferDrawing(ui, { click, clickLayer, point, colour }) {
   const curve = s("svg", { viewBox: "0 0 100 100", preserveAspectRatio: "none", "aria-hidden": "true" }, live);
   const stem = h("i", { class: "ce-stem", "aria-hidden": "true" });
   const peak = h("span", { class: "ce-peak" });
+  const key = h("span", { class: "ce-live-key", "aria-hidden": "true" }, h("i"), h("span", { text: "bytes alive" }));
   const moment = h("i", { class: "ce-moment", "aria-hidden": "true", hidden: true });
   const ticks = h("div", { class: "ce-bytes", "aria-hidden": "true" });
   const drawing = h("div", {
@@ -61,7 +62,7 @@ export function makeBufferDrawing(ui, { click, clickLayer, point, colour }) {
   const plot = h(
     "div",
     { class: "ce-buffers-plot" },
-    h("div", { class: "ce-peaks" }, peak),
+    h("div", { class: "ce-peaks" }, peak, key),
     drawing,
     band.element,
     axis,
@@ -160,6 +161,7 @@ export function makeBufferDrawing(ui, { click, clickLayer, point, colour }) {
     stem.style.cssText = `left:${most.x}%;height:${most.y}%`;
     peak.textContent = most.text;
     peak.style.cssText = most.x > MIDDLE ? `right:${100 - most.x}%` : `left:${most.x}%`;
+    key.style.cssText = most.x > MIDDLE ? "left:4px" : "right:4px";
     const lines = next.ticks.map(({ at, text }) =>
       h("span", { class: "ce-byte", style: `bottom:${(100 * at) / Math.max(1, next.height)}%`, text }),
     );
@@ -218,6 +220,8 @@ export const STYLE = `
 .ce-buffers-plot{margin-left:64px}
 .ce-peaks{position:relative;height:20px}
 .ce-peak{position:absolute;bottom:1px;padding:0 4px;font-weight:600;white-space:nowrap}
+.ce-live-key{position:absolute;bottom:1px;color:var(--ce-muted);white-space:nowrap}
+.ce-live-key i{display:inline-block;width:26px;margin-right:6px;vertical-align:middle;border-top:1.5px dashed var(--ce-fg)}
 .ce-buffers-drawing{position:relative;height:clamp(72px,14vh,150px);user-select:none;border-left:1px solid var(--ce-control);border-bottom:1px solid var(--ce-control)}
 .ce-buffers-drawing svg{position:absolute;inset:0;width:100%;height:100%;pointer-events:none}
 .ce-live{fill:none;stroke:var(--ce-fg);stroke-width:1.5;stroke-dasharray:4 3;vector-effect:non-scaling-stroke}
@@ -230,7 +234,7 @@ export const STYLE = `
 .ce-moment{position:absolute;top:0;bottom:0;background:var(--ce-accent);opacity:.18;pointer-events:none}
 .ce-buffer{position:absolute;container-type:size;overflow:hidden;font-size:12px;line-height:15px;white-space:nowrap;color:var(--ce-onCell);
   display:flex;flex-wrap:wrap;align-content:flex-start;gap:50px 5px;padding:0 4px;box-shadow:inset 0 0 0 .75px var(--ce-panel);cursor:pointer;transition:left .4s,top .4s,width .4s,height .4s,opacity .4s}
-.ce-buffer span{display:none}
+.ce-buffer span{display:none;pointer-events:none}
 @container (min-height:15px) and (min-width:42px){.ce-buffer span{display:inline}} /* a type that does not fit is in the next line, out of sight */
 .ce-buffer.ce-leaving{opacity:0}
 .ce-buffer.ce-unused{opacity:.35}

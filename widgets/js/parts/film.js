@@ -92,12 +92,12 @@ const countOf = (frame) => frame?.memory?.[1] ?? frame?.calls ?? 0;
 export const STYLE = `
 .ce-film{flex:none;padding:6px 10px 4px;border-bottom:1px solid var(--ce-line);background:var(--ce-panel)}
 .ce-frames{display:flex;gap:6px;overflow-x:auto;padding:3px;scrollbar-width:thin}
-.ce-root button.ce-frame{flex:0 0 auto;display:grid;grid-template-columns:auto auto;align-items:center;justify-items:start;gap:0 8px;height:auto;min-width:92px;max-width:190px;padding:4px 8px 5px;text-align:left;line-height:1.25;border-color:var(--ce-line)}
+.ce-root button.ce-frame{flex:0 0 auto;display:grid;grid-template-columns:auto minmax(0,auto);align-items:center;justify-items:start;gap:0 8px;height:auto;min-width:92px;max-width:222px;padding:4px 8px 5px;text-align:left;line-height:1.25;border-color:var(--ce-line)}
 .ce-root button.ce-frame[aria-current]{border-color:var(--ce-accent);box-shadow:0 0 0 1.5px var(--ce-accent);background:var(--ce-soft)}
 .ce-frame svg{grid-row:1/3;display:block}
 .ce-frame b{font-size:16px;font-variant-numeric:tabular-nums}
 .ce-frame em{margin-left:8px;font-size:12px;font-style:normal;font-weight:400}
-.ce-frame span{font-size:12px;color:var(--ce-muted);max-width:104px;overflow:hidden;text-overflow:ellipsis}
+.ce-frame span{font-size:12px;color:var(--ce-muted);max-width:min(116px,100%);overflow:hidden;text-overflow:ellipsis}
 .ce-frame i{grid-column:1/3;height:4px;margin-top:2px;border-radius:2px;background:var(--ce-kept);min-width:2px}
 .ce-frame i.ce-lane-recorded{opacity:.55}
 .ce-frame.ce-wrong b::after{content:" ✕";color:var(--ce-error)}

@@ -78,7 +78,8 @@ class CostTool(Tool):
             return
         has = self.workspace.session.index.trace.stats(0)
         known = {title.capitalize(): name for name, (title, _, _) in STATS.items() if name in has}
-        kept = self.stat.value if self.stat.value in known.values() else next(iter(known.values()))
+        first = "peak_bytes" if "peak_bytes" in has else next(iter(known.values()))
+        kept = self.stat.value if self.stat.value in known.values() else first
         self._filling = True
         self.stat.param.update(options=known, value=kept)
         self.levels.visible = self.workspace.session.opened.trace.level.has_folds

@@ -40,12 +40,12 @@ class PassesForm:
         self._filling = False
         guard = workspace.guard
         self.list = pn.widgets.MultiSelect(label="Passes, in order", options=[], size=12, sizing_mode="stretch_width")
-        self.convergence = pmui.Select(label="Enabled", options=list(CONVERGENCE), width=200, **SMALL)
-        self.modes = pmui.Select(label="To", options=list(MODES), width=150, **SMALL)
+        self.convergence = pmui.Select(label="Repeat", options=list(CONVERGENCE), width=200, **SMALL)
+        self.modes = pmui.Select(label="Enabled for", options=list(MODES), width=150, **SMALL)
         self.on = pmui.Checkbox(label="on", value=True, **SMALL)
         self.new = pmui.Select(label="Pass to add", options=[], width=260, **SMALL)
         self.mode = pmui.Select(
-            label="Compile to", options=[mode.value for mode in CompilationMode], width=120, **SMALL
+            label="Compile for", options=[mode.value for mode in CompilationMode], width=120, **SMALL
         )
         self.operators = pmui.Select(
             label="Operators", options={title: name for name, title in OPERATORS.items()}, width=130, **SMALL

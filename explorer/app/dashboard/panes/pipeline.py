@@ -24,6 +24,7 @@ class PipelineTool(Tool):
     name = "pipeline"
     title = "Pipeline"
     help = "Which rules apply, in how many rounds. Disable a rule, a match, a step or folding, and compile again."
+    help_without_circuit = "Which passes run, in what order. Move, disable or repeat them, and run them again."
 
     def __init__(self, workspace: Workspace) -> None:
         self.preset = pmui.Select(label="Preset", options=list(PRESETS), size="small", width=130)

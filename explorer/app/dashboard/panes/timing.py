@@ -100,7 +100,7 @@ class TimeTool(Tool):
         offered = WHAT if has_batches else OF_STEPS
         kept = self.what.value if self.what.value in offered.values() else next(iter(offered.values()))
         self.what.param.update(options=offered, value=kept)
-        self.batch.disabled = not has_batches
+        self.batch.visible = has_batches
         found = recorded_runs()
         self._files = {file.path.name: file for file in found}
         self.recorded.param.update(options=["none", *self._files], value="none", disabled=not found)

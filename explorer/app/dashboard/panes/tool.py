@@ -21,6 +21,8 @@ class Tool(ABC):
     """The title on its button."""
     help: ClassVar[str]
     """Its purpose in a sentence."""
+    help_without_circuit: ClassVar[str] = ""
+    """Its purpose at the levels without layers, if it is another one."""
     supported_levels: ClassVar[tuple[str, ...]] = LEVEL_NAMES
     """The levels whose traces it supports."""
     elsewhere: ClassVar[str] = ""

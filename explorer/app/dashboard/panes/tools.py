@@ -45,7 +45,7 @@ class Drawer:
     def __init__(self, workspace: Workspace, on_open: Callable[[bool], None]) -> None:
         self.workspace = workspace
         self.on_open = on_open
-        self.open_name = self._shown = ""
+        self.open_name, self._shown = "", ("", "")
         self._tools: dict[str, Tool] = {}
         self.buttons = pmui.CheckButtonGroup(
             options=self._supported(),
@@ -68,7 +68,7 @@ class Drawer:
         if name:
             if name not in self._tools:
                 self._tools[name] = next(tool for tool in TOOLS if tool.name == name)(self.workspace)
-            self._shown = ""
+            self._shown = ("", "")
             self.on_change(EVENTS | {OPENED})
         self.body.visible = bool(name)
         self.on_open(bool(name))
@@ -83,9 +83,11 @@ class Drawer:
         tool = self._tools.get(self.open_name)
         if tool is None:
             return
-        if self._shown != tool.name:
-            self._shown = tool.name
-            words = html_pane(f"<p>{escape(tool.help)}</p>")
+        opened = self.workspace.session.opened
+        if self._shown != (tool.name, opened.tensor.level):
+            self._shown = tool.name, opened.tensor.level
+            has_circuit = opened.trace.level.has_circuit
+            words = html_pane(f"<p>{escape((not has_circuit and tool.help_without_circuit) or tool.help)}</p>")
             self.body[:] = [words, tool.view, *([html_pane(self._missing)] if self._missing else [])]
             names = EVENTS | {OPENED}
         self.workspace.guard(tool.on_change)(names)
