@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from explorer.program.ir.out_overloads import computes_in_place, out_overload
+from explorer.program.ir.out_overloads import FROM_OUT, computes_in_place, out_overload
 from explorer.tensor.ir.schemas import KERNEL_ERRORS
 from tests.needed import is_missing
 
@@ -128,6 +128,23 @@ def test_out_overloads_write_their_results_and_nothing_else(dtype):
                     continue  # not every sample runs in every mode
     assert checking.faults == {}
     assert len(checking.calls) >= MIN_OVERLOADS.get(dtype, 50)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("target", FROM_OUT, ids=str)
+def test_operators_that_call_their_out_overload_have_its_bits(target, dtype):
+    generator = torch.Generator().manual_seed(0)
+    data = torch.randn(3, 4, 5, generator=generator, dtype=torch.complex64 if dtype.is_complex else torch.float32) * 4
+    data.view(-1)[:3] = torch.tensor([float("nan"), float("inf"), -0.0])
+    x = data.to(dtype) if dtype.is_floating_point or dtype.is_complex else data.nan_to_num().clamp(-9, 9).to(dtype)
+    for value in (x, x.permute(2, 0, 1), x[:, ::2], x[:0], x[0, 0, 0]):
+        args = (value, value.flip(0) if value.ndim else value)[: len(target._schema.arguments)]
+        args = args[:1] if target is torch.ops.aten.nan_to_num.default else args
+        try:
+            wanted = target(*args)
+        except KERNEL_ERRORS:
+            continue  # some operators do not accept some dtypes
+        assert faults_of(target, args, {}, (wanted,)) == []
 
 
 def test_the_check_finds_an_overload_that_enlarges_its_memory():

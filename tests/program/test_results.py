@@ -88,6 +88,22 @@ def test_the_result_of_an_elementwise_operator_is_that_for_small_tensors_enlarge
     assert num_enlarged > 50
 
 
+@pytest.mark.parametrize("strides", STRIDES)
+def test_a_slice_is_that_at_index_0_moved(strides):
+    kind = BufferType(torch.int16, SHAPE, STRIDES[strides])
+    for dim in range(-4, 4):
+        for index in range(-5, 6):
+            op = Op.of(aten.select.int, dim=dim, index=index)
+            assert result_or_error(results_of, op, (kind,)) == result_or_error(run_without_data, op, (kind,))
+
+
+def result_or_error(find, op, kinds):
+    try:
+        return find(op, kinds)
+    except OperatorError as error:
+        return str(error)
+
+
 def test_the_error_of_an_elementwise_operator_names_its_own_inputs():
     kinds = tuple(BufferType.contiguous(torch.float32, (size,)) for size in (3, 5))
     with pytest.raises(OperatorError, match=r"f32\[3\], f32\[5\]"):

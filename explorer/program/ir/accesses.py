@@ -63,24 +63,24 @@ class MemoryUse:
         return None
 
     def _step(self, access: Access, value: int, one: Instruction | Weight) -> None:
-        match access:
-            case Access.DEFINE:
-                self._defined.add(value)
-            case Access.VIEW:
-                assert isinstance(one, View)
-                self._check_usable(one, one.source)
-                self._check_bounds(one)
-                self._defined.add(value)
-            case Access.READ:
-                self._check_usable(one, value)
+        if access is Access.READ:
+            self._check_usable(one, value)
+            if self._written is not True:
                 self._check_written(value, f"#{one.id}", "reads it")
-            case Access.WRITE:
-                self._check_usable(one, value)
-                self._write(one, value)
-            case Access.FREE:
-                self._free(one, value)
-            case Access.BACKWARD:
-                self._begin_backward()
+        elif access is Access.WRITE:
+            self._check_usable(one, value)
+            self._write(one, value)
+        elif access is Access.VIEW:
+            assert isinstance(one, View)
+            self._check_usable(one, one.source)
+            self._check_bounds(one)
+            self._defined.add(value)
+        elif access is Access.DEFINE:
+            self._defined.add(value)
+        elif access is Access.FREE:
+            self._free(one, value)
+        else:
+            self._begin_backward()
 
     def _begin_backward(self) -> None:
         """The outputs are returned before; the caller has them from now on."""

@@ -17,6 +17,9 @@ FILLED = ("dtype", "layout", "device", "pin_memory")
 CHANGES = overloads("index_add index_copy scatter.src scatter.value scatter_add")
 """Operators that change elements of their first input; their `out=` overloads copy it, unless it is there already."""
 
+FROM_OUT = overloads("abs logical_and logical_or logical_xor logical_not nan_to_num")
+"""Operators without kernels of their own that only allocate their result, and then call their `out=` overload."""
+
 
 @cache
 def out_overload(target: OpOverload) -> tuple[OpOverload, tuple[str, ...]] | None:
@@ -57,9 +60,12 @@ def computes_in_place(target: OpOverload, device: str) -> bool:
         return False
     key = {"cpu": "CPU", "cuda": "CUDA"}.get(device, device.upper())
     has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
-    return found is not None and has_kernel(found[0].name(), key) and has_kernel(target.name(), key)
+    if found is None or not has_kernel(found[0].name(), key):
+        return False
+    return target in FROM_OUT or has_kernel(target.name(), key)
 
 
+@cache
 def may_overwrite(target: OpOverload, position: int) -> bool:
     """Whether the `out=` overload of an operator may write its result over the input at a position."""
     return torch.Tag.pointwise in target.tags or (target in CHANGES and position == 0)

@@ -1,7 +1,7 @@
 """What an operator returns, found by running it on tensors without data: types with strides, and which are views."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any
 
@@ -25,6 +25,7 @@ META = torch.device("meta")
 WORKSPACES = {aten.mkldnn_rnn_layer.default: (3,), aten._cudnn_rnn.default: (3, 4), aten.miopen_rnn.default: (3, 4)}
 """Positions of the results that are only for the kernel of the gradient: PyTorch does not tell their types."""
 
+SELECT = aten.select.int
 SHARED_BY_DEVICES = frozenset(overloads("mm bmm addmm baddbmm amax amin sum.dim_IntList reshape"))
 """Operators that are neither elementwise nor plain views, and have results of the same types on all devices."""
 
@@ -54,8 +55,25 @@ def _results_of(
     op: Op, inputs: tuple[BufferType | Number, ...], default_dtype: torch.dtype
 ) -> tuple[Result | None, ...]:
     _check_dtypes(op)
-    grown = _grown(op, inputs, default_dtype)
-    return run_without_data(op, inputs) if grown is None else (grown,)
+    known = _selected(op, inputs) if op.target is SELECT else _grown(op, inputs, default_dtype)
+    return run_without_data(op, inputs) if known is None else (known,)
+
+
+def _selected(op: Op, inputs: tuple[BufferType | Number, ...]) -> Result | None:
+    """The slice of a tensor, by its first one, since a circuit reads each of its variables; None if there is none."""
+    (kind,), dim, index = inputs, op["dim"], op["index"]
+    if not isinstance(kind, BufferType) or not -len(kind.shape) <= dim < len(kind.shape):
+        return None
+    if not 0 <= index < kind.shape[dim]:
+        return None
+    first = _first_slice(dim, kind)
+    return None if first is None else replace(first, offset_bytes=index * kind.strides[dim] * kind.dtype.itemsize)
+
+
+@lru_cache(maxsize=1_000)
+def _first_slice(dim: int, kind: BufferType) -> Result | None:
+    (first,) = run_without_data(Op.of(SELECT, dim=dim, index=0), (kind,))
+    return first
 
 
 def _grown(op: Op, inputs: tuple[BufferType | Number, ...], default_dtype: torch.dtype) -> Result | None:

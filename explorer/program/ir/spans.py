@@ -14,10 +14,11 @@ def fills(program: Program, value: int) -> bool:
 
 def overlap(program: Program, one: int, other: int) -> bool:
     """Whether the bytes of two values overlap, from the first element of each to its last one."""
-    if program.origin(one) != program.origin(other):
+    (origin, start), (other_origin, other_start) = program.locations[one], program.locations[other]
+    if origin != other_origin:
         return False
-    first, second = _span(program, one), _span(program, other)
-    return first[0] < second[1] and second[0] < first[1]
+    size, other_size = (program.definitions[value].type.size_bytes for value in (one, other))
+    return start < other_start + other_size and other_start < start + size
 
 
 def are_same_elements(program: Program, one: int, other: int) -> bool:
@@ -26,8 +27,3 @@ def are_same_elements(program: Program, one: int, other: int) -> bool:
         return True
     same = program.locations[one] == program.locations[other]
     return same and program.definitions[one].type.is_same(program.definitions[other].type)
-
-
-def _span(program: Program, value: int) -> tuple[int, int]:
-    start = program.offset_in_origin(value)
-    return start, start + program.definitions[value].type.size_bytes

@@ -51,8 +51,12 @@ class Bundle:
                 return f"%{mine} is on {kinds[mine].type.device}, and %{first} on {kinds[first].type.device}"
             if kinds[mine].type.size != kinds[first].type.size:
                 return f"%{mine} has {kinds[mine].type.size} elements, and %{first} has {kinds[first].type.size}"
-        for value, found in ((mine, self._read), (mine, self._written), *((v, self._written) for v in one.values_read)):
-            for other, call in found.get(self._program.origin(value), {}).items():
-                if overlap(self._program, value, other) and not are_same_elements(self._program, value, other):
+        for value, known in ((mine, self._read), (mine, self._written), *((v, self._written) for v in one.values_read)):
+            origin = self._program.locations[value][0]
+            for other, call in known[origin].items() if origin in known else ():
+                if value != other and self._overlap_in_part(value, other):
                     return f"%{value} overlaps %{other} of #{call}, and they are not the same elements"
         return None
+
+    def _overlap_in_part(self, value: int, other: int) -> bool:
+        return overlap(self._program, value, other) and not are_same_elements(self._program, value, other)
