@@ -97,13 +97,15 @@ OWN_NAMES = frozenset((*dir(TensorModule), "program", "_interface", "_expected",
 
 
 def _check_argument(name: str, kind: TensorType, value: object) -> None:
-    """Raises: OperatorError if `value` is not a tensor of the expected shape and dtype."""
+    """Raises: OperatorError if `value` is not a dense tensor of the expected shape and dtype."""
     if not isinstance(value, torch.Tensor):
         raise OperatorError(f"expected a tensor of shape {kind.shape} as {name}, got type {type(value).__name__}")
     if value.shape != kind.shape:
         raise OperatorError(f"expected {name} to have shape {kind.shape}, got {tuple(value.shape)}")
     if value.dtype != kind.dtype:
         raise OperatorError(f"expected {name} to have dtype {kind.dtype}, got {value.dtype}")
+    if value.layout is not torch.strided:
+        raise OperatorError(f"expected {name} to be a dense tensor, got {value.layout}; call to_dense()")
 
 
 def to_module(graph: FunctionGraph) -> TensorModule:
