@@ -7,7 +7,7 @@ import torch
 
 from explorer.program.editing.edits import Kept
 from explorer.program.ir.types import BufferType, contiguous_strides
-from explorer.program.passes import rules
+from explorer.program.passes.extracts import optimize_extracts
 from tests.program.programs import after, kinds, program_of
 from tests.program.test_passes import run
 
@@ -29,7 +29,7 @@ program extract
 
 
 def why_kept(text: str) -> list[str]:
-    found = rules["OptimizeExtracts"](program_of(text), count(100))
+    found = optimize_extracts(program_of(text), count(100))
     return [one.reason for one in found if isinstance(one, Kept)]
 
 

@@ -1,9 +1,13 @@
 """The memory passes on small programs: what they change, and that values stay; Glow's facts about its own passes."""
 
+from itertools import count
+
 import pytest
 import torch
 
+from explorer.program.editing.edits import Kept
 from explorer.program.ir.instructions import Dealloc, operands
+from explorer.program.passes.sharing import share_buffers
 from explorer.program.running.executor import Executor
 from tests.program.programs import after, kinds, poison, program_of
 
@@ -180,10 +184,5 @@ def test_a_view_of_another_type_or_of_a_part_stays(kind):
 
 
 def test_why_a_result_is_not_written_over_an_input_is_told():
-    from itertools import count
-
-    from explorer.program.editing.edits import Kept
-    from explorer.program.passes import rules
-
-    found = [one for one in rules["ShareBuffers"](program_of(CHAIN), count(100)) if isinstance(one, Kept)]
+    found = [one for one in share_buffers(program_of(CHAIN), count(100)) if isinstance(one, Kept)]
     assert [(one.root, one.reason) for one in found] == [(3, "%0 is the input x")]

@@ -11,7 +11,7 @@ import explorer
 from explorer.errors import RuleError
 from explorer.program import passes
 from explorer.program.memory import planning
-from explorer.program.passes import ProgramPass, sources
+from explorer.program.passes import ProgramPass
 from explorer.trace import Trace
 from explorer.views import TraceIndex
 from explorer.views.messages import message_of
@@ -23,7 +23,6 @@ def test_a_pass_that_raises_is_named_and_the_trace_up_to_it_is_kept(monkeypatch)
         raise ZeroDivisionError("by nothing")
 
     monkeypatch.setitem(passes.passes, "Broken", ProgramPass("Broken", "Fails.", broken))
-    monkeypatch.setitem(sources, "Broken", "here:1")
     with pytest.raises(RuleError, match="the pass Broken failed: ZeroDivisionError: by nothing") as caught:
         explorer.record(nn.Tanh(), (torch.ones(2),), ["HoistDealloc", "Broken"], level="program")
     trace = caught.value.trace

@@ -163,5 +163,5 @@ def test_wrong_arguments_are_refused(traced):
         trace.compiled(x[:2])
     with pytest.raises(OperatorError, match="dtype"):
         trace.compiled(x.double())
-    with pytest.raises(OperatorError, match="expected x to be a dense tensor, got torch.sparse_coo"):
+    with pytest.raises(OperatorError, match="expected x to be a dense tensor"):
         trace.compiled(x.to_sparse())

@@ -8,7 +8,7 @@ import torch
 from explorer.errors import GraphError
 from explorer.program.editing.edits import Kept
 from explorer.program.ir.instructions import Stack
-from explorer.program.passes import rules
+from explorer.program.passes.stacking import stack_data_parallel
 from tests.program.programs import after, kinds, program_of
 from tests.program.test_passes import CHAIN, X, run
 
@@ -19,7 +19,7 @@ def stacks(program) -> list[list[str]]:
 
 
 def why_kept(text: str) -> list[tuple[int, str]]:
-    found = rules["StackDataParallel"](program_of(text), count(100))
+    found = stack_data_parallel(program_of(text), count(100))
     return [(one.root, one.reason) for one in found if isinstance(one, Kept)]
 
 

@@ -5,10 +5,9 @@ from pkgutil import iter_modules
 
 from explorer.program.passes.base import (
     ProgramPass as ProgramPass,
+    find_pass as find_pass,
     passes as passes,
     program_pass as program_pass,
-    rules as rules,
-    sources as sources,
 )
 
 for _module in sorted(info.name for info in iter_modules(__path__)):

@@ -18,6 +18,8 @@ class ProgramPass:
     name: str
     doc: str
     rule: Rule = field(compare=False)
+    source: str = ""
+    """Where the rule is written."""
 
     def rule_names(self) -> tuple[str, ...]:
         """Its rule."""
@@ -38,10 +40,10 @@ passes: PassRegistry[WorkingProgram] = PassRegistry()
 """All passes on programs, by Glow's names."""
 
 
-sources: dict[str, str] = {}
-"""Where the rule of each pass is written."""
-rules: dict[str, Rule] = {}
-"""The rule of each pass."""
+def find_pass(name: str) -> ProgramPass | None:
+    """The pass with a rule that has this name."""
+    found = passes.passes.get(name)
+    return found if isinstance(found, ProgramPass) else None
 
 
 def program_pass(name: str) -> Callable[[Rule], Rule]:
@@ -53,8 +55,7 @@ def program_pass(name: str) -> Callable[[Rule], Rule]:
     def register(rule: Rule) -> Rule:
         source = source_of_function(rule) if isinstance(rule, FunctionType) else ""
         doc = (getdoc(rule) or "").partition("\n")[0]
-        rules[name], sources[name] = rule, source
-        passes.register(ProgramPass(name, doc, rule))
+        passes.register(ProgramPass(name, doc, rule, source))
         return rule
 
     return register

@@ -14,7 +14,7 @@ from explorer.errors import CircuitError, DataTypeError, ExportError, OperatorEr
 from explorer.program.editing.working import WorkingProgram
 from explorer.program.ir.program import Program
 from explorer.program.lowering.lower import lower, lower_joint
-from explorer.program.passes import passes, sources
+from explorer.program.passes import find_pass, passes
 from explorer.program.passes.pipelines import MEMORY_PIPELINE
 from explorer.program.recording.gradients import run_source_with_gradients, trained_names
 from explorer.program.recording.notes import ParameterGraphs
@@ -125,9 +125,9 @@ def _learned_inputs(graph: FunctionGraph, examples: Any) -> list[bool]:
 
 def describe_passes(pipeline: FunctionPassPipeline) -> tuple[RuleDescription, ...]:
     """Descriptions of the rules of a pipeline, each once."""
-    found = [passes[name] for name in pipeline.pass_ids if name in passes.passes]
+    found = [one for name in pipeline.pass_ids if (one := find_pass(name)) is not None]
     return tuple(
-        RuleDescription(one.name, one.name, (ANY_OPERATOR,), PROGRAM, "exact", one.doc, sources[one.name], guarded=True)
+        RuleDescription(one.name, one.name, (ANY_OPERATOR,), PROGRAM, "exact", one.doc, one.source, guarded=True)
         for one in found
     )
 

@@ -15,7 +15,7 @@ from explorer.program.ir.instructions import Copy, Role, View, runs
 from explorer.program.ir.program import Program
 from explorer.program.memory.record import memory_record
 from explorer.program.memory.why_not_shared import why_not_shared
-from explorer.program.passes import rules
+from explorer.program.passes import find_pass
 from explorer.program.recording.gradients import run_with_gradients, trained_names
 from explorer.program.recording.records import Links, RecordCache, graph_of, links_of
 from explorer.program.running.module import to_program_module
@@ -102,9 +102,10 @@ class ProgramSnapshot:
 
     def refusal(self, name: str, number: int) -> Refusal | None:
         """What a pass says of an instruction of this program, if it leaves it as it is."""
-        if name not in rules:
+        known = find_pass(name)
+        if known is None:
             return None
-        found = rules[name](self.program, count(self.program.next_id))
+        found = known.rule(self.program, count(self.program.next_id))
         mine = (one for one in found if isinstance(one, Kept) and one.root == number)
         return next((refusal_of(name, one) for one in mine), None)
 

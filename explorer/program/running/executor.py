@@ -8,7 +8,7 @@ from explorer.errors import OperatorError
 from explorer.program.ir.instructions import View, Weight
 from explorer.program.ir.program import Program
 from explorer.program.ir.types import BufferType
-from explorer.program.ir.verify import ALIGNMENT
+from explorer.program.memory.liveness import aligned
 from explorer.program.running.steps import Poison, Step, Values, allocate, step_of
 from explorer.tensor.graph.interface import same_strides
 
@@ -116,7 +116,7 @@ def _arena_bytes(program: Program) -> dict[torch.device, int]:
     found: dict[torch.device, int] = {}
     for buffer, place in program.offsets.items():
         kind = program.allocs[buffer].type
-        end = place + -(-kind.size_bytes // ALIGNMENT) * ALIGNMENT
+        end = place + aligned(kind.size_bytes)
         found[kind.device] = max(found.get(kind.device, 0), end)
     return found
 

@@ -54,7 +54,8 @@ class ProgramRunner(nn.Module):
         self._executor = executor = Executor(program)
         accepted: list[Variable] = [*graph.inputs, *constants_of(graph)]
         numbers = [graph.ids[variable] for variable in accepted] if joint is None else joint.numbers()
-        self._weights = tuple((numbers.index(weight.id), weight) for weight in executor.given)
+        position_of = {number: position for position, number in enumerate(numbers)}
+        self._weights = tuple((position_of[weight.id], weight) for weight in executor.given)
         self._overlapping = [(position, weight) for position, weight in self._weights if weight.type.may_overlap]
         self._positions = [position for position, _ in self._weights]
         self._gradients = None if joint is None else Gradients(joint, operators, executor, self._positions)
