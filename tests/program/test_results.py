@@ -10,7 +10,7 @@ from explorer.program.ir import results
 from explorer.program.ir.instructions import Number
 from explorer.program.ir.results import results_of, run_without_data
 from explorer.program.ir.types import BufferType
-from explorer.tensor.ir.ops import Op
+from explorer.tensor.ir.ops import SLOT, Op
 from tests.fuzzing import seeded
 
 aten = torch.ops.aten
@@ -122,3 +122,15 @@ def test_a_number_promotes_on_meta_as_in_a_call():
     (found,) = results_of(Op.of(aten.mul.Tensor), (kind, Number(2.5, torch.float32)))
     assert found is not None
     assert (found.type.dtype, found.type.device.type, found.source) == (torch.float32, "cpu", None)
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 3, 1, 2), (0, 1, 3, 2), (1, 0, 2, 3), (3, 1, 2, 0)])
+def test_a_normalized_image_has_the_strides_that_the_kernel_gives_it(order):
+    x = torch.rand(2, 4, 5, 6).permute(order)
+    scale = torch.rand(x.shape[1])
+    settings = {"weight": SLOT, "bias": SLOT, "momentum": 0.1, "eps": 1e-3}
+    op = Op.of(aten._native_batch_norm_legit_no_training.default, **settings)
+    (found, *_) = results_of(op, tuple(map(BufferType.of, (x, *[scale] * 4))))
+    (wanted, *_) = op.run([x, *[scale] * 4])
+    assert found is not None
+    assert found.type == BufferType.of(wanted)

@@ -29,6 +29,13 @@ SELECT = aten.select.int
 SHARED_BY_DEVICES = frozenset(overloads("mm bmm addmm baddbmm amax amin sum.dim_IntList reshape"))
 """Operators that are neither elementwise nor plain views, and have results of the same types on all devices."""
 
+BATCH_NORMS = overloads(
+    "native_batch_norm _native_batch_norm_legit.no_stats _native_batch_norm_legit_functional "
+    "_native_batch_norm_legit_no_training native_batch_norm_backward"
+)
+CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
+"""The memory format with the channels last of images with so many axes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -134,7 +141,10 @@ def run_without_data(op: Op, inputs: tuple[BufferType | Number, ...]) -> tuple[R
                 source = _source(value, tensors, memory, destroyed)
                 offset = int(value.storage_offset()) * value.dtype.itemsize if source is not None else 0
                 device = devices[0] if on_meta else _device(value, devices)
-                found.append(Result(BufferType.of(value, device), source, offset))
+                kind = BufferType.of(value, device)
+                if position == 0 and op.target in BATCH_NORMS:
+                    kind = _of_batch_norm(kind, value)
+                found.append(Result(kind, source, offset))
             return tuple(found)
     except KERNEL_ERRORS as error:
         kinds = ", ".join(str(kind) for kind in inputs)
@@ -170,6 +180,14 @@ def _is_equal_on_all_devices(target: OpOverload) -> bool:
 def _empty(kind: BufferType, on_meta: bool) -> torch.Tensor:
     device = META if on_meta else kind.device
     return torch.empty_strided(kind.shape, kind.strides, dtype=kind.dtype, device=device)
+
+
+def _of_batch_norm(kind: BufferType, value: torch.Tensor) -> BufferType:
+    """The type of a normalized image: on the CPU contiguous or channels last, though fake ones have other strides."""
+    last = CHANNELS_LAST.get(value.ndim)
+    if kind.device.type != "cpu" or (last is not None and value.is_contiguous(memory_format=last)):
+        return kind
+    return BufferType.contiguous(kind.dtype, kind.shape, kind.device)
 
 
 def _source(
