@@ -60,6 +60,14 @@ def test_a_part_that_nothing_overwrites_is_made_in_its_place():
     assert "cat" not in kinds(after(program_of(text), "OptimizeInserts"))
 
 
+def test_a_result_that_was_freed_before_its_parts_lives_as_long_as_they():
+    text = CONCAT.replace("#9 aten.sin_.default(self=%7) -> %7 (itself)\n", "")
+    freed = text.replace("#11 copy", "#14 dealloc %7\n#11 copy").removesuffix("#14 dealloc %7\n")
+    found = after(program_of(freed), "OptimizeInserts")
+    assert "cat" not in kinds(found)
+    assert all(map(torch.equal, Executor(found, poison)(X), Executor(program_of(text), poison)(X)))
+
+
 def test_an_operator_that_overwrites_a_view_of_an_input_is_refused():
     x = Variable(TensorType(torch.float32, (2, 2)), name="x")
     row = call(aten.select.int, x, 0, 1)

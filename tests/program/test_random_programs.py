@@ -57,6 +57,15 @@ def test_random_graphs_after_rewriting_with_operators_in_place(graph):
 
 
 @examples(40)
+@given(graph=networks(), names=st.permutations(PASSES) | st.lists(st.sampled_from(PASSES), max_size=16))
+def test_passes_in_any_order_and_number(graph, names):
+    inputs = sample(graph)
+    wanted = to_module(graph)(*inputs)
+    found = Executor(after(lower(graph), *names), poison)(*arguments_of(lower(graph), graph, *inputs))
+    assert all(map(same_bits, found, wanted if isinstance(wanted, tuple) else (wanted,)))
+
+
+@examples(40)
 @given(graph=networks())
 def test_random_networks(graph):
     check(graph, sample(graph))

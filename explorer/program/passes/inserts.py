@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import torch
 
 from explorer.program.editing.edits import Edit, Kept, Placed
-from explorer.program.ir.instructions import Alloc, Call, Copy, Instruction, View, Weight
+from explorer.program.ir.instructions import Alloc, Call, Copy, Dealloc, Instruction, View, Weight
 from explorer.program.ir.program import Program
 from explorer.program.ir.types import BufferType
 from explorer.program.passes.base import program_pass
@@ -21,6 +21,7 @@ def optimize_inserts(program: Program, fresh: Iterator[int]) -> Iterator[Edit | 
     copied one by one. It pays if at most one part is copied.
     """
     taken: set[int] = set()
+    deallocs = dict(program.deallocs)
     for one in program.instructions:
         if not isinstance(one, Call) or one.op.target is not CAT:
             continue
@@ -38,7 +39,7 @@ def optimize_inserts(program: Program, fresh: Iterator[int]) -> Iterator[Edit | 
             yield Kept(one.id, "; ".join(copied))
             continue
         taken = mine
-        yield _insert(program, one, places, reasons, fresh)
+        yield _insert(program, one, places, reasons, deallocs, fresh)
 
 
 Place = tuple[BufferType, int]
@@ -87,9 +88,17 @@ def _why_copied(program: Program, value: int, place: Place, one: Call, taken: se
 
 
 def _insert(
-    program: Program, one: Call, places: list[tuple[int, Place]], reasons: list[str], fresh: Iterator[int]
+    program: Program,
+    one: Call,
+    places: list[tuple[int, Place]],
+    reasons: list[str],
+    deallocs: dict[int, Dealloc],
+    fresh: Iterator[int],
 ) -> Edit:
-    """The edit that makes parts views of the result, and copies the others."""
+    """The edit that makes parts views of the result, and copies the others.
+
+    The result is freed where the last of them was; `deallocs` has the deallocation of each buffer by now.
+    """
     (out,) = one.outputs
     assert out is not None
     removed, changed, placed = [one.id], list[Instruction](), list[Placed]()
@@ -100,6 +109,10 @@ def _insert(
             placed += [Placed(part, one.id), Placed(copy, one.id)]
             continue
         changed.append(View(value, out, kind, offset, "insert"))
-        removed.append(program.deallocs[value].id)
+    freed = [deallocs.pop(value) for value in (out, *(view.id for view in changed))]
+    last = max(freed, key=lambda dealloc: program.positions[dealloc.id])
+    deallocs[out] = Dealloc(last.id, out)
+    removed += [dealloc.id for dealloc in freed if dealloc is not last]
+    changed += [deallocs[out]] if last.buffer != out else []
     became = tuple(found.instruction.id for found in placed if isinstance(found.instruction, Copy))
     return Edit((one.id,), tuple(removed), tuple(changed), tuple(placed), became=became)
