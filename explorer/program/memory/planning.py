@@ -3,7 +3,7 @@
 Finding the smallest plan is NP-hard (Buchsbaum et al. 2003, OPT versus LOAD in dynamic storage allocation). As in the
 planners of PyTorch and TensorFlow Lite, each buffer in some order goes into the lowest gap that it fits in. Buffers
 are first placed as they come, as an allocator would, which takes linear time. If that is not optimal, several orders
-are tried; then the buffers at the top of the best plan are placed first, as long as that may help.
+are tried; then the best of their plans are repaired: the buffers at the top are placed first, as long as that may help.
 """
 
 from bisect import bisect_left
@@ -29,7 +29,10 @@ ORDERS: tuple[Order, ...] = (
 After these, those that are alive at the fullest moment are placed first.
 """
 
-MAX_REPAIRS = 50
+MAX_REPAIRED = 3
+"""Of how many orders the plans are repaired, the smallest plans first: any of them may end as the smallest one."""
+
+MAX_REPAIRS = 40
 """How often the buffers at the top of a plan are placed first."""
 
 MAX_PAIRS = 100_000
@@ -85,19 +88,30 @@ def _search(
     def fullest_first(one: Lifetime) -> tuple[int, ...]:
         return (not one.start <= fullest < one.end, one.start - one.end, -one.size_bytes, one.buffer)
 
-    order = found
+    candidates: list[tuple[Placing, Sequence[Lifetime]]] = []
     for key in (*ORDERS, fullest_first):
-        candidate = sorted(found, key=key)
-        placing = _place(candidate, neighbors)
-        if placing[1] < best[1]:
-            best, order = placing, candidate
+        order = sorted(found, key=key)
+        placing = _place(order, neighbors)
+        if placing[1] == bound:
+            return placing
+        candidates.append((placing, order))
+    candidates.sort(key=lambda one: one[0][1])
+    for placing, order in candidates[:MAX_REPAIRED]:
+        best = min(best, placing, _repair(order, placing, bound, neighbors), key=lambda one: one[1])
         if best[1] == bound:
-            return best
-    placing, seen = best, set[tuple[int, ...]]()
+            break
+    return best
+
+
+def _repair(
+    order: Sequence[Lifetime], placing: Placing, bound: int, neighbors: Mapping[int, list[Lifetime]]
+) -> Placing:
+    """The smallest placing that results from placing the buffers at the top of the previous one first, repeatedly."""
+    best, seen = placing, set[tuple[int, ...]]()
     for _ in range(MAX_REPAIRS):
         offsets, size = placing
-        on_top = [one for one in order if offsets[one.buffer] + one.size_bytes == size]
-        order = [*on_top, *(one for one in order if one not in on_top)]
+        on_top = {one.buffer: one for one in order if offsets[one.buffer] + one.size_bytes == size}
+        order = [*on_top.values(), *(one for one in order if one.buffer not in on_top)]
         names = tuple(one.buffer for one in order)
         if names in seen:
             break
