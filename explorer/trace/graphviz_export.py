@@ -14,6 +14,8 @@ SHAPES: Mapping[NodeKind, str] = {
     "sum": "box",
     "product": "octagon",
     "fused": "box",
+    "matmul": "box",
+    "view": "box",
     "operator": "box",
     "leaf": "ellipse",
 }

@@ -249,17 +249,17 @@ def first_difference_of_traces(index: TraceIndex, other: TraceIndex) -> TraceDif
         return TraceDifference(0, 0, f"The circuits differ: {mine} here, {theirs} there.")
     for one, two in zip(here, there, strict=False):
         if one.at != two.at:
-            text = f"Here comes {one.at.words}, there {two.at.words}."
+            text = f"Next is {one.at.words} in this trace, {two.at.words} in the other."
             return TraceDifference(one.index, two.index, text)
         difference = _difference_of_steps(index, one, other, two)
         if difference:
             return TraceDifference(one.index, two.index, f"In {one.at.words} (step {one.index}), {difference}")
     if len(here) == len(there):
         return None
-    longer, whose = (here, "here") if len(here) > len(there) else (there, "there")
+    longer, whose = (here, "this trace") if len(here) > len(there) else (there, "the other trace")
     at = min(len(here), len(there))
     mine, theirs = (at if len(steps) > at else None for steps in (here, there))
-    return TraceDifference(mine, theirs, f"Only {whose} comes {longer[at].at.words}.")
+    return TraceDifference(mine, theirs, f"Only {whose} continues, with {longer[at].at.words}.")
 
 
 _Rewrite = tuple[str, tuple[int, ...], str]

@@ -19,6 +19,7 @@ from explorer.views.names import names_of
 from explorer.views.states import State
 from explorer.views.words import bytes_text, list_text, plural, time_text
 from widgets.schema import DetailsView, SectionView
+from widgets.theme import KINDS
 
 OPERANDS = {"reads": "in", "writes": "out"}
 """The names of the operands of an instruction in its config, and in the details."""
@@ -171,7 +172,12 @@ def _node_section(state: State, ids: Sequence[int], record: NodeRecord, names: S
     node = ids[0]
     reads = state.edges[state.edges[:, 1] == node, 0].tolist()
     users = state.edges[state.edges[:, 0] == node, 1].tolist()
-    rows = [["id", str(node)], ["type", _type_text(record)], ["kind", record.kind], ["level", str(state.level[node])]]
+    rows = [
+        ["id", str(node)],
+        ["type", _type_text(record)],
+        ["kind", KINDS[record.kind].words],
+        ["level", str(state.level[node])],
+    ]
     if names:
         rows.insert(1, ["name" if len(ids) == 1 else "names", list_text(names)])
     if len(ids) > 1:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from explorer.views.words import bytes_text, plural
 from widgets.schema import EdgeView, HullView, NodeView, TableView
+from widgets.theme import KINDS
 
 COLUMNS = (
     "box",
@@ -41,7 +42,7 @@ def node_cells(node: NodeView) -> list[str]:
         node["id"],
         node["title"],
         node["detail"],
-        node["kind"],
+        KINDS[node["kind"]].words,
         str(node["level"]),
         str(node["count"]),
         str(node["folds"]),

@@ -1,9 +1,13 @@
 """The graph of a step for Graphviz."""
 
+from typing import get_args
+
 from inline_snapshot import snapshot
 
 import explorer
 from explorer.templates import gallery
+from explorer.trace.graphviz_export import SHAPES
+from explorer.trace.records import NodeKind
 
 
 def test_the_source_names_layers_shapes_and_edges():
@@ -32,6 +36,15 @@ digraph compile {
 	4 -> 5
 }
 """)
+
+
+def test_every_kind_of_node_has_a_shape():
+    assert set(SHAPES) == set(get_args(NodeKind))
+
+
+def test_the_instructions_of_a_program_are_drawn():
+    trace = explorer.record(gallery.load_named("blackboard"), level="program")
+    assert "bmm" in trace.to_graphviz("lower").source
 
 
 def test_a_loaded_trace_gives_the_same_source(tmp_path):

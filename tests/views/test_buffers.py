@@ -188,6 +188,11 @@ def test_a_match_of_an_instruction_that_keeps_its_name_is_a_whole_sentence(index
     assert "It matches, and is rewritten." in verdicts
 
 
+def test_a_kind_is_said_in_the_words_of_the_legend(index):
+    node = next(node for node, record in index.trace.graph_at(-1).nodes.items() if record.title == "cat")
+    assert ["kind", "moves numbers, computes none"] in details(index, -1, [node])["sections"][0]["rows"]
+
+
 def test_views_are_not_calls(index):
     for frame in film(index):
         calls = sum(plate["calls"] for plate in frame.get("plates", ()))

@@ -144,8 +144,12 @@ def test_the_table_has_both_final_states_and_the_change():
                 ]
             ),
         ),
-        ({"max_rounds": 2}, (7, 7), snapshot(["Here comes parameters, round 3, there fold, level 0."])),
-        ({"fold": False}, (10, None), snapshot(["Only here comes fold, level 0."])),
+        (
+            {"max_rounds": 2},
+            (7, 7),
+            snapshot(["Next is parameters, round 3 in this trace, fold, level 0 in the other."]),
+        ),
+        ({"fold": False}, (10, None), snapshot(["Only this trace continues, with fold, level 0."])),
         (
             {"skip": ("fold/level 0",)},
             (10, 10),

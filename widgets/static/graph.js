@@ -40,6 +40,12 @@ ${us}
 .ce-tool .ce-buffers-drawing{height:48px}
 .ce-tool :is(.ce-buffers-axis,.ce-parts,.ce-layers){display:none}
 .ce-buffers-axis{display:flex;justify-content:space-between;gap:8px;color:var(--ce-muted)}
+.ce-slides :is(.ce-byte,.ce-buffer,.ce-layer){font-size:16px}
+.ce-slides .ce-buffers-plot{margin-left:80px}
+.ce-slides .ce-byte{text-indent:-80px}
+.ce-slides .ce-buffer{line-height:20px}
+.ce-slides :is(.ce-peaks,.ce-parts){height:24px}
+@container (max-height:19px){.ce-slides .ce-buffer span{display:none}}
 `;function gs({h:e,guard:t},n){let o=e("summary"),s=e("div",{class:"ce-listed-lines",tabindex:"0",role:"region","aria-label":"The program as text"}),r=e("details",{class:"ce-listing",ontoggle:t(()=>p())},o,s),c=[],i=[],l=new Set,a=-1;function p(){i=r.open?c.map(u):[],s.replaceChildren(...i),d();let f=i.find((h,w)=>l.has(c[w].run));f&&(s.scrollTop=f.offsetTop-s.clientHeight/2)}function u({run:f,text:h}){let w=f>=0?{onclick:t(()=>n(f))}:{};return e("div",{class:"ce-listed",text:h,...w})}function d(){i.forEach((f,h)=>{let{run:w}=c[h],g=[w>=0&&"ce-runs-now",l.has(w)&&"ce-lit",w>=0&&w===a&&"ce-pointed"];f.setAttribute("class",["ce-listed",...g].filter(Boolean).join(" ")),l.has(w)?f.setAttribute("aria-current","true"):f.removeAttribute("aria-current")})}return{element:r,show(f){c=f,r.hidden=!f.length,o.textContent=`The program as text, ${f.length.toLocaleString("en")} lines`,p()},mark(f,h){let w=f.size&&[...f].some(b=>!l.has(b));[l,a]=[f,h],d();let g=w?i.find((b,v)=>l.has(c[v].run)):null;g&&(s.scrollTop=g.offsetTop-s.clientHeight/2)}}}var xs=`
 .ce-listing summary{cursor:pointer;font-weight:600;padding:3px 0;min-height:24px}
 .ce-listed-lines{position:relative;max-height:220px;overflow:auto;padding:4px 0;font:12px/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;background:var(--ce-ground);border:1px solid var(--ce-line);border-radius:6px}
@@ -54,6 +60,7 @@ ${us}
 .ce-buffers-foot .ce-listing[open]{flex:1 1 100%;min-width:0}
 .ce-sharing{flex:1 1 420px;color:var(--ce-muted);overflow-wrap:anywhere}
 .ce-tool .ce-listing,.ce-tool .ce-sharing:not(.ce-asked){display:none}
+.ce-slides .ce-buffers{font-size:16px}
 .ce-sharing.ce-asked{color:var(--ce-fg)}
 ${ms}${xs}`;var[ln,pn,Ms]=[15,75,36],[$s,fn]=[2,8],tl={ArrowUp:e=>e+$s,ArrowDown:e=>e-$s,PageUp:e=>e+fn,PageDown:e=>e-fn,Home:()=>pn,End:()=>ln};function dn({doc:e,h:t},{name:n,words:o,lower:s,apply:r}){let c=`circuit-explorer-${n}`,i=e.defaultView,l=null,a=Ms,p=!1,u=t("div",{class:"ce-split-grip",role:"separator",tabindex:"0","aria-label":`Height of ${o}`,"aria-orientation":"horizontal","aria-valuemin":ln,"aria-valuemax":pn}),d=t("button",{type:"button",text:"−","aria-label":`Make ${o} smaller`}),f=t("button",{type:"button",text:"+","aria-label":`Make ${o} larger`}),h=t("div",{class:"ce-split"},u,d,f);function w(v){a=Math.round(Math.max(ln,Math.min(pn,v))),u.setAttribute("aria-valuenow",a),u.setAttribute("aria-valuetext",`${a} percent of the window`),d.disabled=a===ln,f.disabled=a===pn}function g(v){p=!0,w(v),r(`${a}vh`);try{i.localStorage.setItem(c,String(a))}catch{}}function b(){let v=p?0:s()?.getBoundingClientRect?.().height;return v&&w(100*v/i.innerHeight),a}u.addEventListener("focus",b),u.addEventListener("keydown",v=>{let A=tl[v.key];A&&(v.preventDefault(),v.stopPropagation(),g(A(b())))}),u.addEventListener("pointerdown",v=>{l={y:v.clientY,height:b()},u.setPointerCapture?.(v.pointerId)}),u.addEventListener("pointermove",v=>{if(!l)return;g(l.height+100*(l.y-v.clientY)/i.innerHeight);let{top:A,height:x}=u.getBoundingClientRect();Gt(u)?.scrollBy(0,A+x/2-v.clientY)});for(let v of["pointerup","pointercancel"])u.addEventListener(v,()=>l=null);d.addEventListener("click",()=>g(b()-fn)),f.addEventListener("click",()=>g(b()+fn)),w(Ms);try{let v=Number(i.localStorage.getItem(c));v&&g(v)}catch{}return{element:h}}var Ss=`
 .ce-split{display:flex;flex:none;align-items:center;gap:4px;height:24px;padding:0 6px;background:var(--ce-panel)}
@@ -138,7 +145,7 @@ ${Object.entries(Wn).map(([e,{line:t}])=>`.ce-root .ce-lane-${e}{fill:var(--ce-$
 `),"data-frame":d.index,onclick:t(()=>o(d.index))},w.plates.length?vi(e,w.plates,n.palette):null,s("b",{text:w.memory?w.memory[0]:w.calls.toLocaleString("en-US")},s("span",{class:"ce-said",text:w.memory?" of memory after":` ${A} after`}),x),s("span",{text:w.label}),...b)}let u=(d,f)=>s("i",{class:d,style:`width:${(100*Math.min(1,f)).toFixed(1)}%`});return{element:i,reads:["steps","step","options","palette"],draw(d,f){(f.has("steps")||f.has("palette"))&&a();let{step:h,steps:w,options:g}=n;if(i.hidden=l.size<2||g.stepper===!1||g.film===!1||xe(n),i.hidden)return;for(let[A,x]of l)A===h?x.setAttribute("aria-current","step"):x.removeAttribute("aria-current");let b=w[h];c.textContent=b?b.frame?.sentence||b.summary:"";let v=l.get(h);v&&r.scrollTo&&r.scrollTo({left:v.offsetLeft-r.clientWidth/2})}}}var Mi=e=>e?.memory?.[1]??e?.calls??0,Si=`
 .ce-film{flex:none;padding:6px 10px 4px;border-bottom:1px solid var(--ce-line);background:var(--ce-panel)}
 .ce-frames{display:flex;gap:6px;overflow-x:auto;padding:3px;scrollbar-width:thin}
-.ce-root button.ce-frame{flex:0 0 auto;display:grid;grid-template-columns:auto minmax(0,auto);align-items:center;justify-items:start;gap:0 8px;height:auto;min-width:92px;max-width:222px;padding:4px 8px 5px;text-align:left;line-height:1.25;border-color:var(--ce-line)}
+.ce-root button.ce-frame{flex:0 0 auto;display:grid;grid-template-columns:auto minmax(0,auto);align-items:center;justify-items:start;gap:0 8px;height:auto;min-width:92px;max-width:240px;padding:4px 8px 5px;text-align:left;line-height:1.25;border-color:var(--ce-line)}
 .ce-root button.ce-frame[aria-current]{border-color:var(--ce-accent);box-shadow:0 0 0 1.5px var(--ce-accent);background:var(--ce-soft)}
 .ce-frame svg{grid-row:1/3;display:block}
 .ce-frame b{font-size:16px;font-variant-numeric:tabular-nums}

@@ -22,13 +22,18 @@ def share_buffers(program: Program, fresh: Iterator[int]) -> Iterator[Edit | Kep
     for position, one in enumerate(program.instructions):
         if isinstance(one, Copy):
             yield from _without_copy(lives, one, position)
-        elif isinstance(one, Call) and why_not_in_place(one) is None:
+        elif isinstance(one, Call) and one.outputs:
             yield from _over_an_input(lives, one, position)
 
 
 def _over_an_input(lives: Lives, one: Call, position: int) -> Iterator[Edit | Kept]:
     out = one.outputs[0]
     if out is None or not lives.is_buffer(out) or lives.first[out] != position:
+        return
+    unable = why_not_in_place(one)
+    if unable is not None:
+        if any(lives.is_buffer(lives.root(v)) and lives.types[v].is_same(lives.types[out]) for v in one.values_read):
+            yield Kept(one.id, unable)
         return
     reasons: list[str] = []
     for value in dict.fromkeys(one.values_read):

@@ -302,6 +302,17 @@ def test_why_not_begins_with_the_pattern_that_got_furthest_at_the_box() -> None:
     assert tool.pattern.value == "Tucker"  # the reader chose it
 
 
+def test_why_not_begins_with_the_pass_that_is_shown() -> None:
+    made = Dashboard(Library(), ViewState(circuit="blackboard", tensor=TensorOptions("program"), step=5))
+    made.drawer.open("why-not")
+    tool: Any = made.drawer._tools["why-not"]
+    graph = made.workspace.session.opened.trace.graph_at(5)
+    product = next(node for node, record in graph.nodes.items() if record.title == "bmm")
+    made.workspace.session.select_nodes([product])
+    assert tool.pattern.value == "ShareBuffers"
+    assert "bmm is not elementwise" in tool.answer.object
+
+
 def headings(details: str) -> set[str]:
     """The headings of the inspector."""
     return {section["heading"] for section in json.loads(details)["sections"]} if details else set()

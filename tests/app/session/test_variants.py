@@ -64,7 +64,7 @@ def test_two_programs_are_named_by_their_difference_and_compared():
     assert side_names(one, one) == ("left", "right, with the same options")
     difference = first_difference_of_traces(one.index, other.index)
     assert difference is not None
-    assert difference.text == "Here comes HoistDealloc, there SinkAllocas."
+    assert difference.text == "Next is HoistDealloc in this trace, SinkAllocas in the other."
     rows = {row[0]: row[1:] for row in compare_table(one.index, other.index)["rows"]}
     assert rows["peak memory"][2].startswith("+")
     assert not {"folded groups", "rounds of optimization", "matches that lost a conflict"} & {*rows}

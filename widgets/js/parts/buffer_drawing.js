@@ -246,4 +246,10 @@ ${BAND}
 .ce-tool .ce-buffers-drawing{height:48px}
 .ce-tool :is(.ce-buffers-axis,.ce-parts,.ce-layers){display:none}
 .ce-buffers-axis{display:flex;justify-content:space-between;gap:8px;color:var(--ce-muted)}
+.ce-slides :is(.ce-byte,.ce-buffer,.ce-layer){font-size:16px}
+.ce-slides .ce-buffers-plot{margin-left:80px}
+.ce-slides .ce-byte{text-indent:-80px}
+.ce-slides .ce-buffer{line-height:20px}
+.ce-slides :is(.ce-peaks,.ce-parts){height:24px}
+@container (max-height:19px){.ce-slides .ce-buffer span{display:none}}
 `;

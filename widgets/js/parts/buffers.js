@@ -157,5 +157,6 @@ export const STYLE = `
 .ce-buffers-foot .ce-listing[open]{flex:1 1 100%;min-width:0}
 .ce-sharing{flex:1 1 420px;color:var(--ce-muted);overflow-wrap:anywhere}
 .ce-tool .ce-listing,.ce-tool .ce-sharing:not(.ce-asked){display:none}
+.ce-slides .ce-buffers{font-size:16px}
 .ce-sharing.ce-asked{color:var(--ce-fg)}
 ${DRAWING}${LISTING}`;

@@ -92,7 +92,7 @@ const countOf = (frame) => frame?.memory?.[1] ?? frame?.calls ?? 0;
 export const STYLE = `
 .ce-film{flex:none;padding:6px 10px 4px;border-bottom:1px solid var(--ce-line);background:var(--ce-panel)}
 .ce-frames{display:flex;gap:6px;overflow-x:auto;padding:3px;scrollbar-width:thin}
-.ce-root button.ce-frame{flex:0 0 auto;display:grid;grid-template-columns:auto minmax(0,auto);align-items:center;justify-items:start;gap:0 8px;height:auto;min-width:92px;max-width:222px;padding:4px 8px 5px;text-align:left;line-height:1.25;border-color:var(--ce-line)}
+.ce-root button.ce-frame{flex:0 0 auto;display:grid;grid-template-columns:auto minmax(0,auto);align-items:center;justify-items:start;gap:0 8px;height:auto;min-width:92px;max-width:240px;padding:4px 8px 5px;text-align:left;line-height:1.25;border-color:var(--ce-line)}
 .ce-root button.ce-frame[aria-current]{border-color:var(--ce-accent);box-shadow:0 0 0 1.5px var(--ce-accent);background:var(--ce-soft)}
 .ce-frame svg{grid-row:1/3;display:block}
 .ce-frame b{font-size:16px;font-variant-numeric:tabular-nums}

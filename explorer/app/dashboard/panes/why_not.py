@@ -17,7 +17,7 @@ from explorer.views import closest_pattern, near_misses, why_not
 class WhyNotTool(Tool):
     """Shows the matcher's checks at the selected box, up to the first that fails.
 
-    Until the reader chooses a pattern, it is the one that got furthest at the box.
+    Until the reader chooses a pattern, it is the one that got furthest at the box; a pass that is shown comes first.
     """
 
     name = "why-not"
@@ -49,7 +49,9 @@ class WhyNotTool(Tool):
             self._fill(value=session.look.near_misses)
             self.show.value = self._is_chosen = True
         if session.selected_nodes and names & {"trace", "selection", "step"} and not self._is_chosen:
-            closest = closest_pattern(session.index, session.selected_nodes[0])
+            node, passes = session.selected_nodes[0], not session.opened.trace.level.has_circuit
+            here = closest_pattern(session.index, node, session.step) if passes else None
+            closest = here or closest_pattern(session.index, node)
             self._fill(value=closest or self.pattern.value)
         if names & {"trace", "step"}:
             found = near_misses(session.index, session.step)
