@@ -223,7 +223,7 @@ def runs(instruction: Instruction) -> bool:
 
 def unstacked(instruction: Instruction) -> tuple[Instruction, ...]:
     """The calls of a stack; of any other instruction the instruction itself."""
-    return instruction.calls if isinstance(instruction, Stack) else (instruction,)
+    return instruction.calls if type(instruction) is Stack else (instruction,)
 
 
 def with_values(instruction: Instruction, names: Mapping[int, int]) -> Instruction:

@@ -1,5 +1,6 @@
 """`Program`: weights, instructions in the order of their execution, and where their buffers lie."""
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -8,8 +9,6 @@ from explorer.program.ir.instructions import (
     Access,
     Alloc,
     Begin,
-    Call,
-    Copy,
     Dealloc,
     Definition,
     Event,
@@ -20,6 +19,7 @@ from explorer.program.ir.instructions import (
     View,
     Weight,
     runs,
+    unstacked,
 )
 
 
@@ -83,38 +83,31 @@ class Program:
     @cached_property
     def histories(self) -> Mapping[int, Sequence[Event]]:
         """For each memory all accesses to it, in order. A value that is not defined counts as a memory of its own."""
-        locations = self.locations
-        found: dict[int, list[Event]] = {weight.id: [(Access.DEFINE, weight.id, weight)] for weight in self.weights}
         define, view, read, write, free = Access.DEFINE, Access.VIEW, Access.READ, Access.WRITE, Access.FREE
-
-        def of(value: int) -> list[Event]:
-            origin = locations[value][0] if value in locations else value
-            return found[origin] if origin in found else found.setdefault(origin, [])
-
-        border = [weight.id for weight in self.weights if weight.role is Role.OUTPUT or weight.is_for_backward]
+        found: dict[int, list[Event]] = {weight.id: [(define, weight.id, weight)] for weight in self.weights}
+        of: defaultdict[int, list[Event]] = defaultdict(list)
+        """By the value: the accesses to its memory."""
+        for value, (origin, _) in self.locations.items():
+            of[value] = found[origin] if origin in found else found.setdefault(origin, of[origin])
         for instruction in self.instructions:
-            match instruction:
-                case Call() | Copy():
-                    for value in instruction.values_read:
-                        of(value).append((read, value, instruction))
-                    for value in instruction.values_written:
-                        of(value).append((write, value, instruction))
-                case Stack():
-                    for call in instruction.calls:
-                        for value in call.values_read:
-                            of(value).append((read, value, call))
-                        for value in call.values_written:
-                            of(value).append((write, value, call))
-                case Alloc():
-                    of(instruction.id).append((define, instruction.id, instruction))
-                case View():
-                    of(instruction.id).append((view, instruction.id, instruction))
-                case Dealloc():
-                    of(instruction.buffer).append((free, instruction.buffer, instruction))
-                case Begin():
-                    for value in border if instruction.part is Part.BACKWARD else ():
-                        of(value).append((Access.BACKWARD, value, instruction))
-        return found
+            kind = type(instruction)
+            if kind is Alloc:
+                of[instruction.id].append((define, instruction.id, instruction))
+            elif kind is View:
+                of[instruction.id].append((view, instruction.id, instruction))
+            elif isinstance(instruction, Dealloc):
+                of[instruction.buffer].append((free, instruction.buffer, instruction))
+            elif isinstance(instruction, Begin):
+                for weight in self.weights if instruction.part is Part.BACKWARD else ():
+                    if weight.role is Role.OUTPUT or weight.is_for_backward:
+                        of[weight.id].append((Access.BACKWARD, weight.id, instruction))
+            else:
+                for one in unstacked(instruction):
+                    for value in one.values_read:
+                        of[value].append((read, value, one))
+                    for value in one.values_written:
+                        of[value].append((write, value, one))
+        return found | {value: events for value, events in of.items() if value not in self.locations}
 
     @cached_property
     def uses(self) -> Mapping[int, Sequence[int]]:

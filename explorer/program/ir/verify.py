@@ -67,7 +67,7 @@ def _new_or_moved(program: Program, known: Program, end: int) -> Iterator[Instru
         if value not in kinds or kinds[value].type is not found.type or locations[value] != program.locations[value]
     }
     unchanged = set(map(id, known.instructions))
-    for one in program.instructions[:end]:
+    for one in program.instructions[:end] if changed or program.instructions is not known.instructions else ():
         if id(one) in unchanged and changed.isdisjoint(one.values_read) and changed.isdisjoint(one.values_written):
             continue
         yield one
