@@ -32,8 +32,7 @@ def _over_an_input(lives: Lives, one: Call, position: int) -> Iterator[Edit | Ke
         return
     unable = why_not_in_place(one)
     if unable is not None:
-        if any(lives.is_buffer(lives.root(v)) and lives.types[v].is_same(lives.types[out]) for v in one.values_read):
-            yield Kept(one.id, unable)
+        yield Kept(one.id, unable)
         return
     reasons: list[str] = []
     for value in dict.fromkeys(one.values_read):
