@@ -43,9 +43,9 @@ ${us}
 .ce-slides :is(.ce-byte,.ce-buffer,.ce-layer){font-size:16px}
 .ce-slides .ce-buffers-plot{margin-left:80px}
 .ce-slides .ce-byte{text-indent:-80px}
-.ce-slides .ce-buffer{line-height:20px}
+.ce-slides .ce-buffer{line-height:18px}
 .ce-slides :is(.ce-peaks,.ce-parts){height:24px}
-@container (max-height:19px){.ce-slides .ce-buffer span{display:none}}
+@container (max-height:17.9px){.ce-slides .ce-buffer span{display:none}}
 `;function gs({h:e,guard:t},n){let o=e("summary"),s=e("div",{class:"ce-listed-lines",tabindex:"0",role:"region","aria-label":"The program as text"}),r=e("details",{class:"ce-listing",ontoggle:t(()=>p())},o,s),c=[],i=[],l=new Set,a=-1;function p(){i=r.open?c.map(u):[],s.replaceChildren(...i),d();let f=i.find((h,w)=>l.has(c[w].run));f&&(s.scrollTop=f.offsetTop-s.clientHeight/2)}function u({run:f,text:h}){let w=f>=0?{onclick:t(()=>n(f))}:{};return e("div",{class:"ce-listed",text:h,...w})}function d(){i.forEach((f,h)=>{let{run:w}=c[h],g=[w>=0&&"ce-runs-now",l.has(w)&&"ce-lit",w>=0&&w===a&&"ce-pointed"];f.setAttribute("class",["ce-listed",...g].filter(Boolean).join(" ")),l.has(w)?f.setAttribute("aria-current","true"):f.removeAttribute("aria-current")})}return{element:r,show(f){c=f,r.hidden=!f.length,o.textContent=`The program as text, ${f.length.toLocaleString("en")} lines`,p()},mark(f,h){let w=f.size&&[...f].some(b=>!l.has(b));[l,a]=[f,h],d();let g=w?i.find((b,v)=>l.has(c[v].run)):null;g&&(s.scrollTop=g.offsetTop-s.clientHeight/2)}}}var xs=`
 .ce-listing summary{cursor:pointer;font-weight:600;padding:3px 0;min-height:24px}
 .ce-listed-lines{position:relative;max-height:220px;overflow:auto;padding:4px 0;font:12px/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;background:var(--ce-ground);border:1px solid var(--ce-line);border-radius:6px}

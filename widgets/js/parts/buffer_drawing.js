@@ -249,7 +249,7 @@ ${BAND}
 .ce-slides :is(.ce-byte,.ce-buffer,.ce-layer){font-size:16px}
 .ce-slides .ce-buffers-plot{margin-left:80px}
 .ce-slides .ce-byte{text-indent:-80px}
-.ce-slides .ce-buffer{line-height:20px}
+.ce-slides .ce-buffer{line-height:18px}
 .ce-slides :is(.ce-peaks,.ce-parts){height:24px}
-@container (max-height:19px){.ce-slides .ce-buffer span{display:none}}
+@container (max-height:17.9px){.ce-slides .ce-buffer span{display:none}}
 `;
