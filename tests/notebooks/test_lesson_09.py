@@ -7,7 +7,7 @@ import pytest
 
 from explorer.program import parse_program, plan_memory
 from explorer.program.editing.edits import Edit
-from explorer.program.passes import rules
+from explorer.program.passes import find_pass
 from tests.notebooks.lessons import module
 
 checks = module("checks.lesson_09")
@@ -15,7 +15,9 @@ solutions = module("solutions.lesson_09")
 
 
 def test_the_engine_writes_the_same_instructions_over_their_inputs() -> None:
-    edits = rules["ShareBuffers"](parse_program(checks.PROGRAM), count(100))
+    share = find_pass("ShareBuffers")
+    assert share is not None
+    edits = share.rule(parse_program(checks.PROGRAM), count(100))
     assert {edit.matched[0] for edit in edits if isinstance(edit, Edit)} == solutions.solution_2() == checks.IN_PLACE
 
 
