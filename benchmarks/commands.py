@@ -16,6 +16,7 @@ from benchmarks.dashboard_times import measure_dashboard
 from benchmarks.view_times import (
     EXPORT_BYTES,
     LARGE_CASE,
+    PROGRAM_CASE,
     VIEW_CASES,
     Measurement,
     export_of,
@@ -32,6 +33,7 @@ from explorer.bench import keep_freed_memory
 from explorer.bench.machine import busy_machine
 from explorer.compiler import record
 from explorer.errors import check_name
+from explorer.recording import record as record_level
 from explorer.templates import gallery
 from explorer.trace import Trace
 
@@ -164,6 +166,9 @@ def bench_views(
         if browser and "pages" in parts:
             for name, trace in large.items():
                 pages[name] = (large_export(name, trace), layers_of(trace))
+            if circuits is None:
+                program = record_level(load_circuit(PROGRAM_CASE), level="program")
+                pages[f"program of {PROGRAM_CASE}"] = (export_of(PROGRAM_CASE, program), layers_of(program))
             measurements += measure_pages(pages)
         if browser and "dashboard" in parts:
             measurements += measure_dashboard(large)

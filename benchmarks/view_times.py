@@ -21,6 +21,9 @@ VIEW_CASES = ("digits", "mnist", "poon-domingos")
 LARGE_CASE = "qg-cp-66"
 """A benchmark case of 31,733 layers, for the budgets of 30,000 cells."""
 
+PROGRAM_CASE = "mnist"
+"""The circuit whose program has a page that is measured: of 150 plates, with its buffers below."""
+
 LARGE_STEPS = 6
 """How many of its changing steps are recorded: as many as are shown."""
 

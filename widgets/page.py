@@ -29,13 +29,12 @@ try {
   const { hash, search } = location;
   const place = linkedPlace(recording, { hash, search, closeups });
   await recording.load(place.step);
+  const entries = makeEntries(history);
   let leaps = false;
-  const keep = (hash, adds) => {
-    const change = adds && !leaps ? "pushState" : "replaceState";
-    try { history[change](null, "", hash); } catch { /* forbidden by some hosts */ }
-  };
+  const keep = (hash, adds) => entries.keep(hash, adds && !leaps);
   const model = recordingModel(recording, { search, start: place, keep, height: "calc(100vh - 3.6rem)" });
   addEventListener("popstate", () => {
+    entries.forget();
     leaps = true;
     follow(model, linkedPlace(recording, { hash: location.hash, search, closeups }));
     leaps = false;

@@ -5,7 +5,15 @@ import { test } from "node:test";
 import { PARTS } from "../../widgets/js/closeup/names.js";
 import bars from "../../widgets/js/bars.js";
 import view from "../../widgets/js/graph.js";
-import { follow, linkedPlace, openPage, problemOf, recordingModel, showEmbedded } from "../../widgets/js/page.js";
+import {
+  follow,
+  linkedPlace,
+  makeEntries,
+  openPage,
+  problemOf,
+  recordingModel,
+  showEmbedded,
+} from "../../widgets/js/page.js";
 import question from "../../widgets/js/question.js";
 import { newDocument, settled } from "./dom.mjs";
 import { fused, picture, places, step, unpacked } from "./samples.mjs";
@@ -276,4 +284,28 @@ test("what a link says that cannot be read is named", () => {
   for (const part of CLOSEUPS) assert.equal(problem(`#step=2&mode=side&box=x&utm=1&closeup=${part}`), "");
   assert.equal(problem("#closeup=dust"), "Not understood in the link: closeup=dust.");
   assert.equal(problem("#step=9&mode=odd"), "Not understood in the link: step=9, mode=odd.");
+});
+
+test("the history gets its entries when nothing else happens, in their order, but none after Back", () => {
+  /** @type {string[]} */
+  const written = [];
+  /** @param {string} how */
+  const write = (how) => (/** @type {any} */ _, /** @type {any} */ __, /** @type {string} */ hash) =>
+    written.push(`${how} ${hash}`);
+  /** @type {(() => void)[]} */
+  const idle = [];
+  const history = /** @type {any} */ ({ pushState: write("push"), replaceState: write("replace") });
+  const entries = makeEntries(history, (callback) => idle.push(callback));
+  entries.keep("#step=1", true);
+  entries.keep("#step=1&box=a", false);
+  entries.keep("#step=2", true);
+  assert.deepEqual(written, []);
+  idle.forEach((callback) => callback());
+  assert.deepEqual(written, ["push #step=1&box=a", "push #step=2"]);
+  entries.keep("#step=2&box=b", false);
+  entries.keep("#step=3", true);
+  entries.forget();
+  entries.keep("#step=1", false);
+  idle.splice(0).forEach((callback) => callback());
+  assert.deepEqual(written.slice(2), ["replace #step=1"]);
 });

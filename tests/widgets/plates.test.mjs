@@ -20,7 +20,7 @@ import { layLink, linkElement } from "../../widgets/js/plates/links.js";
 import { between, movement } from "../../widgets/js/plates/movement.js";
 import { nameOf, relativesOf } from "../../widgets/js/plates/relatives.js";
 import { svgPen } from "../../widgets/js/plates/svg_pen.js";
-import { titleRoom } from "../../widgets/js/plates/titles.js";
+import { titleRooms } from "../../widgets/js/plates/titles.js";
 import { layTags } from "../../widgets/js/plates/tags.js";
 
 const plate = (cells, places, gap) => ({
@@ -155,12 +155,33 @@ test("a long title takes the room of its neighbours if they do not need it", () 
   const whole = textWidth("Hadamard", size, true);
   const roomBeside = (...others) => {
     const box = named("Hadamard", 100);
-    return titleRoom(box, [box, ...others], size);
+    return titleRooms([box, ...others], size)[0];
   };
   assert.ok(whole > 40);
   assert.ok(roomBeside(named("Sum", 175)) >= whole);
   assert.equal(roomBeside(named("Hadamard", 175)), 40);
   assert.equal(roomBeside(named("Sum", 140, 80)), 40, "its cells are beside the title");
+});
+
+test("layers that are far apart move into the one that replaces them, which appears in its place", () => {
+  const apart = allCells(read(a, b));
+  const far = apart.map((cell) => ({ cell, area: { ...cell.area, x: 20 * cell.area.x, y: 30 * cell.area.x } }));
+  const fused = allCells(read(node("f", [7], [7], [0, 0, 2, 1])));
+  const origins = [[7, 1, 3]];
+  const forward = movement(fused, far, origins);
+  assert.deepEqual(forward.moving[0].from, fused[0].area);
+  assert.deepEqual(
+    forward.leaving.map(({ to }) => to),
+    [fused[0].area, fused[0].area],
+  );
+  const drawn = fused.map((cell) => ({ cell, area: cell.area }));
+  const back = movement(
+    far.map(({ cell, area }) => ({ ...cell, area })),
+    drawn,
+    origins,
+  );
+  assert.deepEqual(back.leaving[0].to, fused[0].area); // it fades where it is
+  assert.deepEqual(back.moving[0].from, fused[0].area); // and they come out of it
 });
 
 test("slices that were folded before the trace stay where they are", () => {
@@ -393,7 +414,12 @@ test("a tag that would cover another or a title is only its sign, or hidden; it 
   const label = (x, top) => ({ box: { x, w: 20 }, texts: [at(x, top, "Sum"), at(x, top + 60, "4x4")] });
   const labels = [label(50, 10), label(150, 10), label(150, 75)];
   const hulls = [hull(40, 55, 200), hull(145, 130, 60), hull(45, 0, 30)];
-  layTags(hulls, labels, 1);
+  layTags(
+    hulls,
+    labels.map(({ box }) => box),
+    labels,
+    1,
+  );
   const shown = hulls.map(({ tag }) => tag.values.visibility);
   assert.deepEqual(shown, ["visible", "visible", "hidden"]);
   assert.equal(hulls[0].tag.childNodes[0].values.width, 20);

@@ -80,7 +80,7 @@ def test_a_click_selects_and_shows_details(recorded: "Page") -> None:
     page.click(".ce-box[data-id=Sum]")
     assert trait(page, "selection") == ["Sum"]
     assert "created by" in (page.text_content(".ce-side") or "")
-    assert page.url.endswith("#step=0&mode=diff&box=Sum")
+    page.wait_for_url("**#step=0&mode=diff&box=Sum")
     page.reload()
     page.wait_for_selector(".ce-selected")
     assert trait(page, "selection") == ["Sum"]

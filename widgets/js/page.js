@@ -6,11 +6,12 @@
  * imports: the build fails if two names clash.
  */
 
+import { makeEntries } from "./recordings/entries.js";
 import { openPage } from "./recordings/opening.js";
 import { asksForSlides, choicesOf, linkedPlace, linkTo, problemOf } from "./recordings/links.js";
 import { onlyMessage, recordedDetails, recordedPicture } from "./recordings/pictures.js";
 
-export { linkedPlace, openPage, problemOf };
+export { linkedPlace, makeEntries, openPage, problemOf };
 
 /**
  * @typedef {import("./recordings/opening.js").Recording} Recording

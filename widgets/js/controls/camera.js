@@ -115,11 +115,12 @@ export function makeCamera({ guard, timers }, store, { setView }, stage, root) {
       return;
     }
     const lasts = stage.lasts();
-    const began = clock();
+    let began = 0;
     const next = guard(() => {
+      began ||= clock(); // what is drawn for the first frame may take longer than some frames
       const t = Math.min(1, (clock() - began) / lasts);
+      moving = t < 1 ? frameOf(next) : 0; // before the stage asks for a frame, which then paints what this one sets
       at(t);
-      moving = t < 1 ? frameOf(next) : 0;
       root.setAttribute("data-moving", String(t < 1));
     });
     at(0);

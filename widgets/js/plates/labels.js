@@ -4,7 +4,7 @@ import { clip, textWidth } from "../shared/measuring.js";
 import { describeBox } from "../picture/words.js";
 import { barsElement, layBars } from "./bars.js";
 import { PLATES, WORDS, wordStyle } from "./look.js";
-import { baselineOf, titleRoom } from "./titles.js";
+import { baselineOf, titleRooms } from "./titles.js";
 
 /**
  * @typedef {import("../shared/elements.js").Make} Make
@@ -38,34 +38,49 @@ export function wordLines(below, most, fits) {
 }
 
 /**
- * The group of a plate: its name for screen readers, the ring of the selection, and its words.
+ * The group of a plate: the ring of the selection, and once they are laid out its words and its name for screen readers.
  * @param {Make} make @param {Box} box
  */
 export function labelElement({ s }, box) {
   const ring = s("rect", { class: "ce-ring", rx: 6 });
   const area = { x: box.x - box.w / 2, y: box.y - box.h / 2, width: box.w, height: box.h };
   const face = s("rect", { class: "ce-plate-face", ...area });
-  const texts = ["ce-plate-title", "ce-plate-calls", "ce-plate-line", "ce-plate-line"].map((name) =>
-    s("text", { class: name }),
-  );
   const attributes = { role: "option", "aria-selected": "false", tabindex: "-1", "data-id": box.id };
   const bars = barsElement(s, box);
-  const look = s("g", { "aria-hidden": "true" }, ring, face, ...bars.flatMap(({ track, bar }) => [track, bar]), texts);
-  const name = s("text", { class: "ce-name", x: box.x, y: box.y, text: describeBox(box) });
-  const group = s("g", { class: "ce-box ce-plate", ...attributes }, name, look);
-  return { box, group, ring, bars, texts };
+  const look = s("g", { "aria-hidden": "true" }, ring, face, ...bars.flatMap(({ track, bar }) => [track, bar]));
+  const group = s("g", { class: "ce-box ce-plate", ...attributes }, look);
+  /** @type {any[]} */
+  const texts = [];
+  const addTexts = () => {
+    for (const kind of ["title", "calls", "line", "line"]) texts.push(s("text", { class: `ce-plate-${kind}` }));
+    for (const text of texts) look.appendChild(text);
+    group.appendChild(s("text", { class: "ce-name", x: box.x, y: box.y, text: describeBox(box) }));
+  };
+  return { box, group, ring, bars, texts, addTexts };
 }
 /** @typedef {ReturnType<typeof labelElement>} Label */
 
 /**
- * Lay out the words for a scale.
- * @param {Label} label @param {readonly Box[]} boxes of the picture
- * @param {number} k @param {number} least size of the text on the screen, in pixels
+ * Lay out the words of all plates for a scale.
+ * @param {readonly Label[]} labels @param {number} k @param {number} least size of the text on the screen, in pixels
  */
-export function layLabel({ box, ring, bars, texts }, boxes, k, least) {
+export function layLabels(labels, k, least) {
+  const rooms = titleRooms(
+    labels.map(({ box }) => box),
+    titleSize(k, least),
+  );
+  labels.forEach((label, at) => layLabel(label, rooms[at], k, least));
+}
+
+/** @param {number} k @param {number} least */
+const titleSize = (k, least) => Math.max(WORDS.title.size, least / k);
+
+/** @param {Label} label @param {number} titleRoom the width for its title @param {number} k @param {number} least */
+function layLabel({ box, ring, bars, texts, addTexts }, titleRoom, k, least) {
   const plate = box.plate;
   if (!plate) return;
-  const [size, small] = [WORDS.title, WORDS.line].map((look) => Math.max(look.size, least / k));
+  if (!texts.length) addTexts();
+  const [size, small] = [titleSize(k, least), Math.max(WORDS.line.size, least / k)];
   const [left, top] = [box.x - box.w / 2, box.y - box.h / 2];
   const baseline = baselineOf(box);
   const below = [
@@ -91,7 +106,7 @@ export function layLabel({ box, ring, bars, texts }, boxes, k, least) {
   texts.forEach((/** @type {any} */ text, /** @type {number} */ at) => {
     const font = at < 1 ? size : small;
     const { kind, text: line } = words[at] || { kind: "line", text: "" };
-    text.textContent = clip(line, font, at < 1 ? titleRoom(box, boxes, size) : plate.room, isBold(kind));
+    text.textContent = clip(line, font, at < 1 ? titleRoom : plate.room, isBold(kind));
     text.setAttribute("x", box.x);
     text.setAttribute("y", at < 1 ? baseline : top + box.h + gap + small + (at - 1) * small * LINES.height);
     text.setAttribute("font-size", font.toFixed(2));

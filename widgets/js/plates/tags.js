@@ -5,6 +5,7 @@ import { short } from "../picture/shapes.js";
 import { PLATES } from "./look.js";
 
 /**
+ * @typedef {import("../picture/types.js").Box} Box
  * @typedef {import("../picture/types.js").Rect} Rect
  * @typedef {import("../scenes/svg_lines.js").DrawnHull} DrawnHull
  * @typedef {import("./labels.js").Label} Label
@@ -25,10 +26,11 @@ function areaOf(text) {
 /**
  * Place the tags of hulls, short ones first: what has no room is only a sign, or hidden. Words of plates below a tag, other
  * than titles, are hidden.
- * @param {DrawnHull[]} hulls @param {Label[]} labels @param {number} size of a tag, 1 for that of a graph
+ * @param {DrawnHull[]} hulls @param {Box[]} boxes of the picture @param {Label[]} labels that are shown
+ * @param {number} size of a tag, 1 for that of a graph
  */
-export function layTags(hulls, labels, size) {
-  const right = Math.max(...labels.map(({ box }) => box.x + box.w / 2)) + SIGN_WIDTH;
+export function layTags(hulls, boxes, labels, size) {
+  const right = Math.max(...boxes.map((box) => box.x + box.w / 2)) + SIGN_WIDTH;
   const titles = labels.map(({ texts }) => areaOf(texts[0]));
   /** @type {Rect[]} */
   const kept = [];

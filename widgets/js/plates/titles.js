@@ -28,13 +28,18 @@ const meet = (a, b) => a.l < b.r && b.l < a.r && a.t < b.b && b.t < a.b;
 const cellsArea = ({ x, y, w, h }) => ({ l: x - w / 2, t: y - h / 2, r: x + w / 2, b: y + h / 2 });
 
 /**
- * The width for the title of a plate: all that it needs, unless it would meet the title or the cells of another plate.
- * @param {Box} box @param {readonly Box[]} boxes of the picture @param {number} size of the title
+ * The width for the title of each plate: all that it needs, unless it would meet the title or the cells of another plate.
+ * @param {readonly Box[]} boxes of the picture @param {number} size of the titles
  */
-export function titleRoom(box, boxes, size) {
-  const room = box.plate?.room ?? 0;
-  if (textWidth(box.title, size, true) <= room) return room;
-  const area = wholeTitle(box, size, size * APART);
-  const isFree = (/** @type {Box} */ other) => !meet(area, wholeTitle(other, size)) && !meet(area, cellsArea(other));
-  return boxes.every((other) => other === box || isFree(other)) ? area.r - area.l : room;
+export function titleRooms(boxes, size) {
+  const around = boxes.map((box) => ({ box, title: wholeTitle(box, size), cells: cellsArea(box) }));
+  return boxes.map((box) => {
+    const room = box.plate?.room ?? 0;
+    if (textWidth(box.title, size, true) <= room) return room;
+    const area = wholeTitle(box, size, size * APART);
+    const isFree = around.every(
+      ({ box: other, title, cells }) => other === box || !(meet(area, title) || meet(area, cells)),
+    );
+    return isFree ? area.r - area.l : room;
+  });
 }

@@ -30,7 +30,7 @@ export function unpack(text) {
 }
 
 /** Call back when nothing else happens. @param {() => void} callback */
-const whenIdle = (callback) =>
+export const whenIdle = (callback) =>
   typeof requestIdleCallback === "function"
     ? requestIdleCallback(callback, { timeout: 500 })
     : setTimeout(callback, 50);

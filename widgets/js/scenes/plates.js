@@ -8,7 +8,7 @@ import { layHulls } from "../picture/tags.js";
 import { allCells } from "../plates/cells.js";
 import { PLATES } from "../plates/look.js";
 import { makeDocking } from "../plates/docking.js";
-import { labelElement, layLabel } from "../plates/labels.js";
+import { labelElement, layLabels } from "../plates/labels.js";
 import { doneBefore, lensHull } from "../plates/lens.js";
 import { layLink, linkElement } from "../plates/links.js";
 import { between, movement } from "../plates/movement.js";
@@ -16,6 +16,7 @@ import { areasByBox, paintDone, rewritten } from "../plates/done.js";
 import { countLines, paintCells, paintDepth, paintFrame, paintLines, paintMarks } from "../plates/paint.js";
 import { nameOf, relativesOf } from "../plates/relatives.js";
 import { layTags } from "../plates/tags.js";
+import { makeSheet } from "../plates/sheet.js";
 import { makeStill } from "../plates/still.js";
 import { svgPen } from "../plates/svg_pen.js";
 import { hullElement } from "./svg_lines.js";
@@ -33,8 +34,10 @@ import { hullElement } from "./svg_lines.js";
 const [HOLD_MS, MERGE_MS] = [750, 560];
 /** More lines than these return when the cells have arrived, as the words do. */
 const MOVING_LINES = 1_500;
-/** A picture of more cells is moved as an image, and painted again when the camera has rested so long. */
-const [MOVED_CELLS, REST_MS] = [4_000, 150];
+/** A picture of more cells or plates is large. */
+const [MAX_CELLS, MAX_PLATES] = [4_000, 60];
+/** A large picture is moved as an image, and painted again when the camera has rested so long. */
+const REST_MS = 150;
 /** Sheets, frames and marks are drawn so far around a plate, at most. */
 const AROUND = 20;
 /** No words are laid out for it. */
@@ -55,14 +58,26 @@ function docked(before, shown) {
 /** @param {Camera} a @param {Camera} b */
 const isSameCamera = (a, b) => a.k === b.k && a.x === b.x && a.y === b.y;
 
+/** @template Made @param {() => Made} make @returns {() => Made} */
+function lazily(make) {
+  /** @type {Made | undefined} */
+  let made;
+  return () => (made ??= make());
+}
+
 /** The cells of each box. @param {Shown[]} cells */
 function byBox(cells) {
   /** @type {Map<import("../picture/types.js").Box, Shown[]>} */
   const found = new Map();
+  let [box, own] = [cells[0]?.cell.box, /** @type {Shown[]} */ ([])]; // most cells are in the box of the one before
+  if (box) found.set(box, own);
   for (const shown of cells) {
-    const own = found.get(shown.cell.box);
-    if (own) own.push(shown);
-    else found.set(shown.cell.box, [shown]);
+    if (shown.cell.box !== box) {
+      box = shown.cell.box;
+      own = found.get(box) || [];
+      found.set(box, own);
+    }
+    own.push(shown);
   }
   return found;
 }
@@ -75,7 +90,8 @@ export function platesScene(make, palette) {
   const { h, s } = make;
   const name = uniqueName("ce");
   const canvas = h("canvas", { class: "ce-canvas", "aria-hidden": "true" });
-  const pen = typeof canvas.getContext === "function" ? canvas.getContext("2d") : null;
+  const sheet = makeSheet(canvas);
+  const { pen } = sheet;
   const defs = s("defs");
   const labelLayer = s("g", { class: "ce-boxes", role: "presentation" });
   const [hullLayer, tagLayer] = ["ce-hulls", "ce-tags"].map((layer) => s("g", { class: layer, "aria-hidden": "true" }));
@@ -93,8 +109,9 @@ export function platesScene(make, palette) {
   let links = [];
   /** @type {import("./svg_lines.js").DrawnHull[]} */
   let hulls = [];
-  /** @type {ReturnType<typeof movement>} */
-  let plan = { moving: [], leaving: [] };
+  /** How cells move, once that is needed: to find it takes longer than a frame if there are many. */
+  let plan = lazily(() => movement([], [], []));
+  let isLarge = false;
   /** The cells where they are when they have moved, once they are drawn there. @type {Shown[] | null} */
   let arrived = null;
   /** The share of the movement in which matches are shown before they are rewritten. */
@@ -118,13 +135,15 @@ export function platesScene(make, palette) {
   /** The camera for which words and lines are laid out. */
   let laid = NOT_LAID;
 
-  /** Lay out the picture for the camera, and paint it in the next frame. */
+  /** Lay out the words for the camera and paint the cells in the next frame, however often this is asked for until then. */
   function later() {
     clearTimeout(resting);
     still.forget();
-    if (laid !== camera) layAll();
     if (!waiting && !closed) waiting = frameOf(paint);
   }
+
+  /** Whether words wait until the cells have arrived: to lay them out in each frame would make the movement jerk. */
+  const isWordless = () => t < 1 && isLarge;
   const state = () => ({ palette: palette(), k: camera.k, text });
 
   /** How far cells have moved, from 0 to 1. */
@@ -132,9 +151,9 @@ export function platesScene(make, palette) {
 
   /** The cells as they are drawn now. @returns {Shown[]} */
   function shownCells() {
-    if (t >= 1) return (arrived ??= plan.moving.map(({ cell }) => ({ cell, area: cell.area, alpha: 1 })));
+    if (t >= 1) return (arrived ??= plan().moving.map(({ cell }) => ({ cell, area: cell.area, alpha: 1 })));
     const e = progress();
-    return plan.moving.map(({ cell, from, fades }) => ({
+    return plan().moving.map(({ cell, from, fades }) => ({
       cell,
       area: from === cell.area ? from : between(from, cell.area, e),
       alpha: fades ? e : 1,
@@ -144,7 +163,7 @@ export function platesScene(make, palette) {
   /** The cells that others replace, on their way. @returns {Shown[]} */
   function leavingCells() {
     const e = progress();
-    return plan.leaving.map(({ cell, to }) => ({ cell, area: between(cell.area, to, e), alpha: 1 - e }));
+    return plan().leaving.map(({ cell, to }) => ({ cell, area: between(cell.area, to, e), alpha: 1 - e }));
   }
 
   /** Whether a plate is in sight. @param {import("../picture/types.js").Box} box */
@@ -153,24 +172,21 @@ export function platesScene(make, palette) {
     return Math.abs(x - camera.x) < reachX && Math.abs(y - camera.y) < reachY;
   }
 
-  function begin() {
-    const sharp = globalThis.devicePixelRatio || 1;
-    const { k, x, y } = camera;
-    if (canvas.width !== Math.round(width * sharp)) canvas.width = Math.round(width * sharp);
-    if (canvas.height !== Math.round(height * sharp)) canvas.height = Math.round(height * sharp);
-    pen.setTransform(1, 0, 0, 1, 0, 0);
-    pen.clearRect(0, 0, canvas.width, canvas.height);
-    pen.setTransform(sharp * k, 0, 0, sharp * k, sharp * (width / 2 - k * x), sharp * (height / 2 - k * y));
-  }
-
   function paint() {
     waiting = 0;
-    if (!pen || !picture || closed) return;
-    if (t === 0 && isSameCamera(painted, camera)) return; // cells are where they are painted already
-    begin();
+    if (closed) return;
+    layAll();
+    if (!pen || !picture) return;
+    // Before the first movement cells are where they are painted already.
+    if (t < 1 && progress() === 0 && isSameCamera(painted, camera)) {
+      sheet.fit(width, height);
+      if (t > 0) plan();
+      return;
+    }
+    sheet.begin(camera, width, height);
     draw(pen, picture, isSeen);
     painted = camera;
-    if (t >= 1 && plan.moving.length > MOVED_CELLS) still.keep(camera);
+    if (t >= 1 && isLarge) still.keep(camera);
   }
 
   /**
@@ -215,22 +231,23 @@ export function platesScene(make, palette) {
 
   /** @param {Picture} shown */
   function drawHulls(shown) {
-    const laid = layHulls(shown);
-    hulls = laid.map((item) => hullElement(make, item, palette(), (hatch) => `url(#${name}-${hatch})`));
+    hulls = layHulls(shown).map((item) => hullElement(make, item, palette(), (hatch) => `url(#${name}-${hatch})`));
     hullLayer.replaceChildren(...hulls.map(({ group }) => group));
     tagLayer.replaceChildren(...hulls.map(({ tag }) => tag).filter(Boolean));
-    layWords();
+    laid = NOT_LAID;
   }
 
   /** Lay out the words of plates and, as large as them on the screen, those of tags. */
   function layWords() {
+    const shown = isWordless() ? [] : labels;
     const boxes = labels.map(({ box }) => box);
-    for (const label of labels) layLabel(label, boxes, camera.k, text);
-    layTags(hulls, labels, Math.max(PLATES.tag.size, text / camera.k) / PLATES.tag.drawn);
+    layLabels(shown, camera.k, text);
+    layTags(hulls, boxes, shown, Math.max(PLATES.tag.size, text / camera.k) / PLATES.tag.drawn);
   }
 
   /** Move the layer of words and lines to where the camera sees it; at another scale, lay them out again. */
   function layAll() {
+    if (laid === camera) return;
     const { k, x, y } = camera;
     const corner = `${short(width / 2 - k * x)} ${short(height / 2 - k * y)}`;
     world.setAttribute("transform", `translate(${corner}) scale(${Math.round(k * 1e4) / 1e4})`);
@@ -255,6 +272,7 @@ export function platesScene(make, palette) {
     list: overlay,
     recolour() {
       if (picture) drawHulls(picture);
+      painted = NOT_LAID;
       later();
     },
     show(shown) {
@@ -263,8 +281,10 @@ export function platesScene(make, palette) {
       const origins = [...(picture?.origins || []), ...shown.origins];
       former = new Set(picture?.boxes.map((box) => box.id));
       picture = shown;
-      plan = movement(allCells(shown), before, origins);
+      plan = lazily(() => movement(allCells(shown), before, origins));
       arrived = null;
+      const count = shown.boxes.reduce((sum, { plate }) => sum + (plate?.cells.length ?? 0), 0);
+      isLarge = count > MAX_CELLS || shown.boxes.length > MAX_PLATES;
       labels = shown.boxes.map((box) => labelElement(make, box));
       labelLayer.replaceChildren(...labels.map(({ group }) => group));
       links = shown.links.map((link) => linkElement(make, link));
@@ -279,7 +299,9 @@ export function platesScene(make, palette) {
     },
     frame(at) {
       const moves = t < 1 || at < 1 || docking;
+      const wasWordless = isWordless();
       t = at;
+      if (wasWordless !== isWordless()) laid = NOT_LAID;
       if (docking && picture && t > hold) {
         docking = null;
         drawHulls(picture);
@@ -334,6 +356,7 @@ export function platesScene(make, palette) {
       labels.find(({ box }) => box.id === id)?.group.focus({ preventScroll: true });
     },
     canvasSvg() {
+      layAll();
       const writer = svgPen();
       const { k, x, y } = camera;
       writer.setTransform(k, 0, 0, k, width / 2 - k * x, height / 2 - k * y);
