@@ -88,6 +88,10 @@ class ExportError(CircuitError):
     """A module cannot be converted to a tensor graph; the message names the part and what to do."""
 
 
+class LoweringError(CircuitError):
+    """A circuit or graph has no form at the level or in the backend that was asked for."""
+
+
 class MissingPackageError(CircuitError):
     """An optional package is not installed; the message contains the command that installs it."""
 

@@ -46,8 +46,7 @@ class TorchCircuit(EvaluatedCircuit):
             if (slot := store.slots.get(leaf)) is not None and id(slot.tensor) in position
         }
         plan = plan_circuit(graph, fold_index, slots, [tensor.shape[0] for tensor in tensors])
-        super().__init__(graph, semiring, plan)
-        self.fold_index = fold_index
+        super().__init__(graph, fold_index, semiring, plan)
         self.tensors = nn.ParameterList(tensors)
         self._slots = slots
         self._leaf_names = dict(leaf_names)
@@ -62,7 +61,7 @@ class TorchCircuit(EvaluatedCircuit):
         autocast = torch.amp.is_autocast_available(device)
         precision = torch.autocast(device, enabled=False) if autocast else nullcontext()
         with torch.inference_mode(False), torch.no_grad(), precision:
-            return FrozenCircuit(self.graph, self.semiring, self._plan, self._layer_values())
+            return FrozenCircuit(self.graph, self.fold_index, self.semiring, self._plan, self.layer_values())
 
     # ------------------------------------------------------------------ values of leaves
 
@@ -120,7 +119,7 @@ class TorchCircuit(EvaluatedCircuit):
 
     # ------------------------------------------------------------------ parameters
 
-    def _layer_values(self) -> LayerValues:
+    def layer_values(self) -> LayerValues:
         found: dict[int, Mapping[str, Tensor]] = {}
         for planned in self._plan.layers:
             values = {name: self._parameter(parameter) for name, parameter in planned.parameters}
@@ -159,9 +158,14 @@ class FrozenCircuit(EvaluatedCircuit):
     """
 
     def __init__(
-        self, graph: Graph[TorchLayer], semiring: Semiring, plan: CircuitPlan, layer_values: LayerValues
+        self,
+        graph: Graph[TorchLayer],
+        fold_index: FoldIndexInfo | None,
+        semiring: Semiring,
+        plan: CircuitPlan,
+        layer_values: LayerValues,
     ) -> None:
-        super().__init__(graph, semiring, plan)
+        super().__init__(graph, fold_index, semiring, plan)
         self._names: dict[int, dict[str, str]] = {}
         fresh = count()
         for node, values in layer_values.items():
@@ -169,5 +173,5 @@ class FrozenCircuit(EvaluatedCircuit):
             for key, value in values.items():
                 self.register_buffer(self._names[node][key], value.clone())
 
-    def _layer_values(self) -> LayerValues:
+    def layer_values(self) -> LayerValues:
         return {node: {key: getattr(self, name) for key, name in names.items()} for node, names in self._names.items()}

@@ -8,7 +8,7 @@ from typing import Self
 import torch
 from torch import Tensor, nn
 
-from explorer.backend.addressing import Read, ReadKind
+from explorer.backend.addressing import FoldIndexInfo, Read, ReadKind
 from explorer.backend.layers import TorchInputLayer, TorchLayer, can_inspect
 from explorer.backend.plan import CircuitPlan, PlannedLayer, PlannedRead
 from explorer.backend.semiring import Semiring
@@ -29,9 +29,12 @@ def _forward(layer: TorchLayer, semiring: Semiring, x: Tensor, parameters: Mappi
 class EvaluatedCircuit(nn.Module, ABC):
     """Maps x (B, D) to (B, outputs, classes); a subclass supplies the evaluated parameters of the layers."""
 
-    def __init__(self, graph: Graph[TorchLayer], semiring: Semiring, plan: CircuitPlan) -> None:
+    def __init__(
+        self, graph: Graph[TorchLayer], fold_index: FoldIndexInfo | None, semiring: Semiring, plan: CircuitPlan
+    ) -> None:
         super().__init__()
         self.graph = graph
+        self.fold_index = fold_index
         self.semiring = semiring
         self._plan = plan
         self.call_layer: LayerCall = _forward
@@ -70,7 +73,7 @@ class EvaluatedCircuit(nn.Module, ABC):
 
     def forward(self, x: Tensor | None = None) -> Tensor:
         """The value of the circuit: x (B, D) -> (B, outputs, classes); without x (outputs, classes)."""
-        batch, parameters = self._check_input(x), self._layer_values()
+        batch, parameters = self._check_input(x), self.layer_values()
         values: dict[int, Tensor] = {}
         for planned in self._plan.layers:
             value = self.evaluate_layer(planned, batch, values, parameters)
@@ -82,7 +85,7 @@ class EvaluatedCircuit(nn.Module, ABC):
 
     def activations(self, x: Tensor | None = None) -> Iterator[tuple[int, Tensor]]:
         """The activation (F, B, O) of every layer, in order, with the layer's id."""
-        batch, parameters = self._check_input(x), self._layer_values()
+        batch, parameters = self._check_input(x), self.layer_values()
         values: dict[int, Tensor] = {}
         for planned in self._plan.layers:
             value = values[planned.node] = self.evaluate_layer(planned, batch, values, parameters)
@@ -94,6 +97,11 @@ class EvaluatedCircuit(nn.Module, ABC):
         result = self._outputs(values)
         return (result[0] if x is None else result), values
 
+    def input_activations(self, x: Tensor, nodes: Sequence[int], parameters: LayerValues) -> dict[int, Tensor]:
+        """The activations (F, B, O) of some input layers, with what they prepared from their parameters."""
+        chosen = [planned for planned in self._plan.layers if planned.node in nodes]
+        return {planned.node: self.evaluate_layer(planned, x, {}, parameters) for planned in chosen}
+
     @torch.no_grad()
     def integral(self) -> Tensor:
         """The sum or integral of every output over all values of the variables, (outputs, classes), as in `forward`.
@@ -101,7 +109,7 @@ class EvaluatedCircuit(nn.Module, ABC):
         It is the partition function if the circuit is smooth and decomposable (`Circuit.require`).
         Raises: DataTypeError for an input layer without a known integral.
         """
-        parameters = self._layer_values()
+        parameters = self.layer_values()
         values: dict[int, Tensor] = {}
         for planned in self._plan.layers:
             layer, prepared = planned.layer, parameters[planned.node]
@@ -113,8 +121,8 @@ class EvaluatedCircuit(nn.Module, ABC):
         return self._outputs(values)[0]
 
     @abstractmethod
-    def _layer_values(self) -> LayerValues:
-        """What the layers prepared from their parameters, for one evaluation."""
+    def layer_values(self) -> LayerValues:
+        """For each layer what it prepared from the present parameters, for one evaluation."""
 
     def _outputs(self, values: Mapping[int, Tensor]) -> Tensor:
         """The outputs (B, outputs, classes), each in its own memory."""

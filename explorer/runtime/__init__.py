@@ -1,0 +1,1 @@
+"""How circuits run fast."""

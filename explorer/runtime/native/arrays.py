@@ -1,0 +1,150 @@
+"""Units and the places of their numbers as the arrays that the native library reads."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explorer.backend import EvaluatedCircuit, TorchDiscreteLayer, TorchTensorDotLayer
+from explorer.runtime.constants import Constants, Place, layer_of
+from explorer.runtime.native.library import NativeCircuit, load_library
+from explorer.runtime.units import Kind, Unit, Units
+
+Integers = NDArray[np.int64]
+
+KINDS = {
+    Kind.GAUSSIAN: 0,
+    Kind.PRODUCT: 1,
+    Kind.SUM: 2,
+    Kind.MIXING: 3,
+    Kind.TUCKER: 4,
+    Kind.KRONECKER: 5,
+    Kind.TENSOR_DOT: 6,
+    Kind.DENSITY: 7,
+}
+"""The numbers of `enum Kind` in `kernels.cpp`."""
+
+
+@dataclass(frozen=True, eq=False)
+class NativeArrays:
+    """The arrays of a circuit, of which `native` has the addresses; `densities` are the layers that PyTorch evaluates."""
+
+    native: NativeCircuit
+    arrays: tuple[Integers, ...]
+    densities: tuple[int, ...]
+
+
+def make_arrays(circuit: EvaluatedCircuit, constants: Constants) -> NativeArrays:
+    """The arrays for packed constants."""
+    return _Builder(circuit, constants).build()
+
+
+class _Builder:
+    def __init__(self, circuit: EvaluatedCircuit, constants: Constants) -> None:
+        self.circuit = circuit
+        self.units: Units = constants.units
+        self.constants = constants
+        self.places = constants.places
+        self.padded = constants.padded
+        self.operands: list[tuple[int, int, int, int]] = []
+        self.discrete: dict[tuple[int, int], int] = {}
+        self.continuous: dict[int, int] = {}
+        self.density_starts: dict[int, int] = {}
+        self.density_floats = 0
+        self.scratch = self.scratch_fixed = self.widest = constants.lanes
+
+    def build(self) -> NativeArrays:
+        rows = np.array([self._row(number, unit) for number, unit in self.units.computed()], dtype=np.int64)
+        outputs = np.arange(len(self.operands), len(self.operands) + len(self.units.outputs), dtype=np.int64)
+        for number in self.units.outputs:
+            self._operand(number)
+        discrete = np.array(list(self.discrete), dtype=np.int64).reshape(-1, 2)
+        arrays = (
+            rows,
+            np.array(self.operands, dtype=np.int64),
+            outputs,
+            np.ascontiguousarray(discrete[:, 0]),
+            np.ascontiguousarray(discrete[:, 1]),
+            np.array(list(self.continuous), dtype=np.int64),
+        )
+        unit_rows, operands, output_rows, columns, num_values, points = (array.ctypes.data for array in arrays)
+        native = NativeCircuit(
+            units=unit_rows,
+            num_units=len(rows),
+            operands=operands,
+            constants=self.constants.floats.data_ptr(),
+            scales=self.constants.doubles.data_ptr(),
+            slot_floats=self.widest,
+            num_slots=max(self.units.num_slots, 1),
+            scratch_floats=self.scratch,
+            scratch_fixed=self.scratch_fixed,
+            outputs=output_rows,
+            num_outputs=len(outputs),
+            output_units=self.units.units[self.units.outputs[0]].width,
+            discrete=columns,
+            num_values=num_values,
+            num_discrete=len(discrete),
+            continuous=points,
+            num_continuous=len(self.continuous),
+        )
+        return NativeArrays(native, arrays, tuple(self.density_starts))
+
+    def _row(self, number: int, unit: Unit) -> tuple[int, ...]:
+        """As `struct Unit` in `kernels.cpp`."""
+        place = self.places.get(number, Place(0, 0))
+        start, weight, terms = len(self.operands), place.values, unit.terms
+        factors = len(unit.inputs) // unit.terms
+        in_units = self.units.units[unit.inputs[0]].width if unit.inputs else 0
+        for one in unit.inputs:
+            self._operand(one)
+        self.widest = max(self.widest, self.padded(unit.width))
+        match unit.kind:
+            case Kind.GAUSSIAN:
+                factors = len(unit.variables)
+                for at, variable in enumerate(unit.variables):
+                    column = self.continuous.setdefault(variable, len(self.continuous))
+                    self.operands.append((-1, column, place.values + at * 3 * self.padded(unit.width), 0))
+            case Kind.DENSITY:
+                weight = self._density(unit)
+            case Kind.SUM | Kind.MIXING:
+                self.scratch = max(self.scratch, self.padded(in_units))
+            case Kind.TUCKER:
+                self.scratch_fixed = max(self.scratch_fixed, load_library().tucker_scratch(self.padded(in_units)))
+            case Kind.KRONECKER:
+                weight = self.padded(self.units.units[unit.inputs[1]].width)
+            case Kind.TENSOR_DOT:
+                layer = layer_of(self.circuit, unit.sources[0])
+                assert isinstance(layer, TorchTensorDotLayer)
+                rows, terms = layer.weight.shape
+                factors = self.padded(rows)
+                self.scratch_fixed = max(self.scratch_fixed, in_units + in_units // terms * factors)
+            case _:
+                pass
+        widths = (in_units, self.padded(in_units), unit.width, self.padded(unit.width))
+        return (KINDS[unit.kind], self.units.slots[number], *widths, terms, factors, start, weight, place.others)
+
+    def _operand(self, number: int) -> None:
+        """As `struct Operand` in `kernels.cpp`."""
+        if number in self.units.slots:
+            self.operands.append((self.units.slots[number], -1, 0, 0))
+            return
+        place, unit = self.places[number], self.units.units[number]
+        variable = -1
+        if unit.variables:
+            variable = self.discrete.setdefault((unit.variables[0], self._num_values(unit)), len(self.discrete))
+        self.operands.append((-1, variable, place.values, place.others))
+
+    def _num_values(self, unit: Unit) -> int:
+        while unit.inputs:
+            unit = self.units.units[unit.inputs[0]]
+        layer = layer_of(self.circuit, unit.sources[0])
+        assert isinstance(layer, TorchDiscreteLayer)
+        return layer.num_values
+
+    def _density(self, unit: Unit) -> int:
+        """Where the logarithms of a unit are among those of all layers that PyTorch evaluates."""
+        source = unit.sources[0]
+        if source.layer not in self.density_starts:
+            self.density_starts[source.layer] = self.density_floats
+            self.density_floats += self.circuit.graph.nodes[source.layer].num_folds * unit.width
+        return self.density_starts[source.layer] + source.fold * unit.width

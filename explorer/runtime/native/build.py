@@ -1,0 +1,87 @@
+"""The library of native kernels: compiled at first use for the machine that runs it, and kept in a cache.
+
+A library is known by its sources, flags, compiler and processor. It is written to a file of its own and then renamed,
+so that two processes may compile at once and nobody loads a part of one.
+"""
+
+import hashlib
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from explorer.errors import LoweringError
+
+SOURCE = Path(__file__).with_name("kernels.cpp")
+FLAGS = ("-O3", "-std=gnu++17", "-ffp-contract=fast", "-fno-math-errno", "-shared", "-fPIC")
+NATIVE = "-mcpu=native" if platform.machine() in ("arm64", "aarch64") else "-march=native"
+TIMEOUT_S = 120
+
+
+def library_path() -> Path:
+    """The compiled library, compiled now if the cache has none. Raises: LoweringError with what the compiler said."""
+    compiler = find_compiler()
+    command = [*compiler, *FLAGS, NATIVE]
+    name = hashlib.sha256("\n".join([*command, _version(tuple(compiler)), _processor(), SOURCE.read_text()]).encode())
+    target = cache_folder() / f"kernels-{name.hexdigest()[:24]}.so"
+    if not target.exists():
+        _compile(command, target)
+    return target
+
+
+def find_compiler() -> list[str]:
+    """The C++ compiler: `CXX`, or the first of g++, clang++ and c++. Raises: LoweringError if there is none."""
+    if os.environ.get("CXX"):
+        return shlex.split(os.environ["CXX"])
+    for name in ("g++", "clang++", "c++"):
+        if path := shutil.which(name):
+            return [path]
+    raise LoweringError("the native backend needs a C++ compiler (g++ or clang++); set CXX to its path")
+
+
+def cache_folder() -> Path:
+    """Where libraries are kept: `CIRCUIT_EXPLORER_CACHE`, or the user's cache folder."""
+    if folder := os.environ.get("CIRCUIT_EXPLORER_CACHE"):
+        return Path(folder)
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "circuit-explorer"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "circuit-explorer"
+
+
+def _compile(command: list[str], target: Path) -> None:
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix="compiling-") as folder:
+            made = Path(folder) / target.name
+            done = subprocess.run(
+                [*command, str(SOURCE), "-o", str(made)], capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+            )
+            if done.returncode or not made.exists():
+                raise LoweringError(f"{command[0]} could not compile the native kernels: {done.stderr.strip()[-800:]}")
+            made.replace(target)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise LoweringError(f"the native kernels could not be compiled into {target.parent}: {error}") from error
+
+
+@cache
+def _version(compiler: tuple[str, ...]) -> str:
+    try:
+        return subprocess.run([*compiler, "--version"], capture_output=True, text=True, timeout=20, check=False).stdout
+    except (OSError, subprocess.SubprocessError) as error:
+        raise LoweringError(f"the compiler {shlex.join(compiler)} cannot be run: {error}") from error
+
+
+@cache
+def _processor() -> str:
+    """What tells processors apart: a library of one might have instructions that another one lacks."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return f"{platform.machine()} {platform.processor()}"
+    names = ("model name", "flags", "Features", "CPU implementer", "CPU part")
+    return "\n".join(dict.fromkeys(line for line in lines if line.startswith(names)))

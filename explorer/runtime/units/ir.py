@@ -1,0 +1,119 @@
+"""A circuit as units: what one fold of a layer computes, as plain data in the order of evaluation.
+
+A unit reads the values of other units, or a row of a table by the value of a variable. Where its numbers come from is a
+`Source`: the folds of a compiled layer, whose parameters may change.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+
+
+class Kind(Enum):
+    """What a unit computes. Letters: I input units, O output units, K units, H terms, C factors of a term."""
+
+    TABLE = "table"
+    """y[o] = w[o, x] for a variable x, or y[o] = w[o] without one. It is read where it is needed, not computed."""
+    GAUSSIAN = "gaussian"
+    """y[k] = prod_c N(x_c; mean_ck, stddev_ck), in the logarithmic domain."""
+    DENSITY = "density"
+    """An input layer of another type, which computes logarithms itself."""
+    PRODUCT = "product"
+    """y[k] = prod_c x_c[k]."""
+    SUM = "sum"
+    """y[o] = sum_h sum_i w[o, h, i] prod_c x_hc[i]."""
+    MIXING = "mixing"
+    """y[k] = sum_h w[k, h] prod_c x_hc[k]."""
+    TUCKER = "tucker"
+    """y[o] = sum_ij w[o, i, j] x_0[i] x_1[j]."""
+    KRONECKER = "kronecker"
+    """y[i*J + j] = x_0[i] x_1[j]."""
+    TENSOR_DOT = "tensor-dot"
+    """y[q*P + p] = sum_j w[p, j] x[j*Q + q]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A fold of a compiled layer: its number in the graph; `part` leads to a layer inside it (`below.above.`)."""
+
+    layer: int
+    fold: int
+    part: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One fold of a layer, or of several that were combined.
+
+    `inputs` has `terms` groups of equally many factors. `sources` are the folds that have its numbers: of each factor
+    for a product of densities; the layers from bottom to top for a table; otherwise one. `variables` are the columns
+    that it reads itself.
+    """
+
+    kind: Kind
+    width: int
+    sources: tuple[Source, ...] = ()
+    inputs: tuple[int, ...] = ()
+    terms: int = 1
+    variables: tuple[int, ...] = ()
+
+    @property
+    def factors(self) -> tuple[tuple[int, ...], ...]:
+        """The inputs of each term."""
+        size = len(self.inputs) // self.terms
+        return tuple(self.inputs[start : start + size] for start in range(0, len(self.inputs), size or 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Units by number, each after those that it reads, and the numbers of the outputs."""
+
+    units: Mapping[int, Unit]
+    outputs: tuple[int, ...]
+    slots: Mapping[int, int] = field(default_factory=dict[int, int])
+    """Where the values of each unit that is computed are kept, once that has been decided."""
+
+    @cached_property
+    def users(self) -> Mapping[int, tuple[int, ...]]:
+        """The units that read each unit, in order."""
+        found: dict[int, list[int]] = {number: [] for number in self.units}
+        for number, unit in self.units.items():
+            for read in dict.fromkeys(unit.inputs):
+                found[read].append(number)
+        return {number: tuple(users) for number, users in found.items()}
+
+    @property
+    def num_slots(self) -> int:
+        """How many places values need at a time."""
+        return 1 + max(self.slots.values(), default=-1)
+
+    def computed(self) -> Iterator[tuple[int, Unit]]:
+        """The units that are computed, in order: all but tables."""
+        return ((number, unit) for number, unit in self.units.items() if unit.kind is not Kind.TABLE)
+
+    def counts(self) -> dict[str, int]:
+        """How many units of each kind there are."""
+        found: dict[str, int] = {}
+        for unit in self.units.values():
+            found[unit.kind.value] = found.get(unit.kind.value, 0) + 1
+        return found
+
+    def text(self) -> str:
+        """One line per unit."""
+        lines: list[str] = []
+        for number, unit in self.units.items():
+            terms = " + ".join(" * ".join(f"%{one}" for one in term) for term in unit.factors if term)
+            variables = ", ".join(f"x{variable}" for variable in unit.variables)
+            sources = ", ".join(f"{one.layer}{f'.{one.part}' if one.part else ''}[{one.fold}]" for one in unit.sources)
+            place = f" -> slot {self.slots[number]}" if number in self.slots else ""
+            reads = "; ".join(part for part in (terms, variables, sources) if part)
+            lines.append(f"%{number} = {unit.kind.value}({reads}) : {unit.width}{place}")
+        return "\n".join([*lines, "outputs: " + ", ".join(f"%{one}" for one in self.outputs)])
+
+    def __len__(self) -> int:
+        return len(self.units)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{count} {kind}" for kind, count in self.counts().items())
+        return f"<Units: {counts}; {self.num_slots} slots>"

@@ -1,0 +1,124 @@
+"""From a compiled circuit to units: one for each fold of each layer, or several for a layer that combines steps."""
+
+from collections.abc import Callable, Mapping
+from itertools import count
+
+from explorer.backend import (
+    EvaluatedCircuit,
+    TorchChainLayer,
+    TorchConstantValueLayer,
+    TorchCPTLayer,
+    TorchDiscreteLayer,
+    TorchEvidenceLayer,
+    TorchGaussianLayer,
+    TorchHadamardLayer,
+    TorchInnerLayer,
+    TorchInputLayer,
+    TorchKroneckerLayer,
+    TorchLayer,
+    TorchMixingLayer,
+    TorchSumLayer,
+    TorchTensorDotLayer,
+    TorchTuckerLayer,
+)
+from explorer.errors import LoweringError
+from explorer.runtime.units.ir import Kind, Source, Unit, Units
+
+MAX_TABLE_ENTRIES = 1 << 26
+"""A discrete layer with more values, over all folds and units, is evaluated at the observed states only."""
+
+COMPUTED: Mapping[type[TorchLayer], Kind] = {
+    TorchSumLayer: Kind.SUM,
+    TorchMixingLayer: Kind.MIXING,
+    TorchCPTLayer: Kind.SUM,
+    TorchTuckerLayer: Kind.TUCKER,
+    TorchTensorDotLayer: Kind.TENSOR_DOT,
+}
+"""The layers of which each fold is one unit."""
+
+Emit = Callable[[Unit], int]
+
+
+def lower_to_units(circuit: EvaluatedCircuit) -> Units:
+    """The units of a circuit.
+
+    Raises: LoweringError for a layer that has no units, with its type and number.
+    """
+    units: dict[int, Unit] = {}
+    numbers = count()
+
+    def emit(unit: Unit) -> int:
+        number = next(numbers)
+        units[number] = unit
+        return number
+
+    values: dict[tuple[int, int], int] = {}
+    for node, layer in circuit.graph.nodes.items():
+        for fold in range(layer.num_folds):
+            if isinstance(layer, TorchInputLayer):
+                values[node, fold] = emit(_input(layer, Source(node, fold)))
+            elif isinstance(layer, TorchInnerLayer):
+                inputs = tuple(values[pair] for pair in inputs_of(circuit, node, fold))
+                values[node, fold] = _inner(layer, Source(node, fold), inputs, units, emit)
+            else:
+                raise LoweringError(f"layer {node} ({type(layer).__name__}) is neither an input nor an inner layer")
+    return Units(units, tuple(values[pair] for pair in outputs_of(circuit)))
+
+
+def inputs_of(circuit: EvaluatedCircuit, node: int, fold: int) -> list[tuple[int, int]]:
+    """The layer and fold of each input of a fold of a layer."""
+    index = circuit.fold_index
+    if index is None:
+        return [(source, 0) for source in circuit.graph.inputs[node]]
+    return [(int(source), int(row)) for source, row in index.in_fold_idx[node][fold]]
+
+
+def outputs_of(circuit: EvaluatedCircuit) -> list[tuple[int, int]]:
+    """The layer and fold of each output of a circuit."""
+    index = circuit.fold_index
+    if index is None:
+        return [(node, 0) for node in circuit.graph.outputs]
+    return [(int(node), int(row)) for node, row in index.out_fold_idx]
+
+
+def _input(layer: TorchInputLayer, source: Source) -> Unit:
+    width, scope, kind = layer.num_output_units, tuple(layer.scope_idx[source.fold]), type(layer)
+    if kind is TorchGaussianLayer:
+        return Unit(Kind.GAUSSIAN, width, (source,), variables=scope)
+    if kind is TorchConstantValueLayer or kind is TorchEvidenceLayer:
+        return Unit(Kind.TABLE, width, (source,))
+    if isinstance(layer, TorchDiscreteLayer):
+        entries = layer.num_values * layer.num_folds * width
+        return Unit(Kind.TABLE if entries <= MAX_TABLE_ENTRIES else Kind.DENSITY, width, (source,), variables=scope)
+    return Unit(Kind.DENSITY, width, (source,), variables=scope)
+
+
+def _inner(
+    layer: TorchInnerLayer, source: Source, inputs: tuple[int, ...], units: Mapping[int, Unit], emit: Emit
+) -> int:
+    """Emit the units of a fold of a layer, and return the number of its values."""
+    width = layer.num_output_units
+    kind = type(layer)  # a subclass may compute something else
+    if isinstance(layer, TorchChainLayer) and kind is TorchChainLayer:
+        below, above = (Source(source.layer, source.fold, f"{source.part}{name}.") for name in ("below", "above"))
+        return _inner(layer.above, above, (_inner(layer.below, below, inputs, units, emit),), units, emit)
+    if kind is TorchHadamardLayer:
+        return inputs[0] if len(inputs) == 1 else emit(Unit(Kind.PRODUCT, width, (source,), inputs))
+    if kind is TorchKroneckerLayer:
+        return _kronecker(source, inputs, units, emit)
+    if kind is TorchTuckerLayer and len(inputs) != 2:
+        return emit(Unit(Kind.SUM, width, (source,), (_kronecker(source, inputs, units, emit),)))
+    if kind in COMPUTED:
+        terms = len(inputs) if kind in (TorchSumLayer, TorchMixingLayer) else 1
+        return emit(Unit(COMPUTED[kind], width, (source,), inputs, terms))
+    raise LoweringError(
+        f"layer {source.layer} ({kind.__name__}) has no unit: a layer that a user declares runs in PyTorch"
+    )
+
+
+def _kronecker(source: Source, inputs: tuple[int, ...], units: Mapping[int, Unit], emit: Emit) -> int:
+    """The product of all combinations, two inputs at a time, in which the first input varies slowest."""
+    left = inputs[0]
+    for right in inputs[1:]:
+        left = emit(Unit(Kind.KRONECKER, units[left].width * units[right].width, (source,), (left, right)))
+    return left

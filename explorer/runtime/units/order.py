@@ -1,0 +1,70 @@
+"""The order of evaluation, depth first, and the slots that values are kept in until they are last read.
+
+Depth first, values are read while they are in the cache, and few are kept at a time: for a tree about its depth.
+"""
+
+import heapq
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import count
+
+from explorer.runtime.units.ir import Kind, Unit, Units
+
+
+def without_unused(units: Units) -> Units:
+    """Remove the units that no output depends on."""
+    needed = set(units.outputs)
+    for number in reversed(units.units):
+        if number in needed:
+            needed.update(units.units[number].inputs)
+    return replace(units, units={number: unit for number, unit in units.units.items() if number in needed})
+
+
+def depth_first(units: Units) -> Units:
+    """Evaluate each unit right before the first one that reads it; of several inputs first what needs most slots."""
+    needs = _slots_needed(units)
+    order: dict[int, Unit] = {}
+    waiting = [(output, False) for output in reversed(units.outputs)]
+    while waiting:
+        number, ready = waiting.pop()
+        if number in order:
+            continue
+        unit = units.units[number]
+        if ready:
+            order[number] = unit
+            continue
+        waiting.append((number, True))
+        inputs = sorted(dict.fromkeys(unit.inputs), key=lambda one: needs[one])
+        waiting.extend((one, False) for one in inputs if one not in order)
+    return replace(units, units=order)
+
+
+def with_slots(units: Units) -> Units:
+    """Give each computed unit the first slot that is free; a slot is free after its value was last read."""
+    last: dict[int, int] = {}
+    for number, unit in units.computed():
+        last[number] = number
+        last.update(dict.fromkeys(unit.inputs, number))
+    for output in units.outputs:
+        last[output] = -1
+    slots: dict[int, int] = {}
+    free: list[int] = []
+    fresh = count()
+    for number, unit in units.computed():
+        slots[number] = heapq.heappop(free) if free else next(fresh)
+        for read in dict.fromkeys((*unit.inputs, number)):
+            if last[read] == number and units.units[read].kind is not Kind.TABLE:
+                heapq.heappush(free, slots[read])
+    return replace(units, slots=slots)
+
+
+def _slots_needed(units: Units) -> Mapping[int, int]:
+    """How many slots the evaluation of a unit needs if nothing is shared (the numbers of Sethi and Ullman 1970)."""
+    needs: dict[int, int] = {}
+    for number, unit in units.units.items():
+        if unit.kind is Kind.TABLE:
+            needs[number] = 0
+            continue
+        inputs = sorted((needs[one] for one in dict.fromkeys(unit.inputs)), reverse=True)
+        needs[number] = max([1 + len([n for n in inputs if n]), *(n + i for i, n in enumerate(inputs) if n)])
+    return needs
