@@ -123,9 +123,10 @@ def bench_forward(
     if b.peer_is_installed():
         console.print(
             "Both sides have equal parameter values and inputs; their outputs agreed where the peer is exact (it "
-            "clamps logarithms at -708). In `forward` our parameters are evaluated once (`freeze()`); the peer "
-            "evaluates them on every call, and so do we in `fresh parameters`. The ratio is to the faster of the "
-            "peer's times, alone and interleaved.",
+            "clamps logarithms at -708). In `forward` and `fast` our parameters are evaluated once (`freeze()`); the "
+            "peer evaluates them on every call, and so do we in `fresh parameters`; `fast, fresh parameters` "
+            "evaluates them when they have changed, which it looks for on every call. The ratio is to the faster of "
+            "the peer's times, alone and interleaved.",
             markup=False,
         )
     if json is not None:

@@ -7,7 +7,7 @@ from typing import Any
 from rich.table import Table
 
 from benchmarks.compile_times import PEER, PLAIN, RECORDED, CompileTimes, Seconds, deviations_from_proportional
-from benchmarks.forward_times import FORWARD, FRESH, TRAINING, ForwardTimes
+from benchmarks.forward_times import MEASURED, TRAINING, ForwardTimes
 from benchmarks.peer import INSTALL
 from explorer.bench import estimate
 
@@ -22,7 +22,7 @@ def forward_table(times: Sequence[ForwardTimes]) -> Table:
     for name in ("ours", "peer interleaved", "peer alone", "ours / peer"):
         table.add_column(name, justify="right", overflow="fold")
     for entry in times:
-        for position, what in enumerate((FORWARD, FRESH, TRAINING)):
+        for position, what in enumerate(MEASURED):
             first = position == 0
             table.add_row(
                 entry.case if first else "",

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from explorer.app.notebook.show import show
     from explorer.compiler import TorchCompiler, rerun
     from explorer.recording import record
+    from explorer.runtime import fast
     from explorer.symbolic import Circuit, CircuitBuilder
     from explorer.templates import gallery
     from explorer.trace import Trace
@@ -21,13 +22,14 @@ _PLACES = {
     "TorchCompiler": "explorer.compiler",
     "Trace": "explorer.trace",
     "ask": "explorer.app.notebook.ask",
+    "fast": "explorer.runtime",
     "gallery": "explorer.templates",
     "record": "explorer.recording",
     "rerun": "explorer.compiler",
     "show": "explorer.app.notebook.show",
 }
 
-__all__ = ["Circuit", "CircuitBuilder", "TorchCompiler", "Trace", "ask", "gallery", "record", "rerun", "show"]
+__all__ = ["Circuit", "CircuitBuilder", "TorchCompiler", "Trace", "ask", "fast", "gallery", "record", "rerun", "show"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,7 +1,6 @@
 """The compiled circuit, an `nn.Module` that holds the tensors of frozen layers; and the frozen circuit made of it."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from itertools import count
 
 import torch
@@ -57,11 +56,9 @@ class TorchCircuit(EvaluatedCircuit):
         It is a snapshot: later changes of this circuit do not reach it, and it has no parameters of its own, so nothing
         can be trained or loaded into it by mistake. Freeze again after a change.
         """
-        device = self.tensors[0].device.type if len(self.tensors) else "cpu"
-        autocast = torch.amp.is_autocast_available(device)
-        precision = torch.autocast(device, enabled=False) if autocast else nullcontext()
-        with torch.inference_mode(False), torch.no_grad(), precision:
-            return FrozenCircuit(self.graph, self.fold_index, self.semiring, self._plan, self.layer_values())
+        values = self.detached_layer_values()
+        with torch.inference_mode(False), torch.no_grad():
+            return FrozenCircuit(self.graph, self.fold_index, self.semiring, self._plan, values)
 
     # ------------------------------------------------------------------ values of leaves
 

@@ -3,6 +3,8 @@
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from importlib import import_module
 from typing import Self
 
 import torch
@@ -97,6 +99,14 @@ class EvaluatedCircuit(nn.Module, ABC):
         result = self._outputs(values)
         return (result[0] if x is None else result), values
 
+    def detached_layer_values(self) -> LayerValues:
+        """As `layer_values`, without gradients and in full precision, whatever modes the caller is in."""
+        device = next((tensor.device.type for tensor in self.parameters()), "cpu")
+        autocast = torch.amp.is_autocast_available(device)
+        precision = torch.autocast(device, enabled=False) if autocast else nullcontext()
+        with torch.inference_mode(False), torch.no_grad(), precision:
+            return self.layer_values()
+
     def input_activations(self, x: Tensor, nodes: Sequence[int], parameters: LayerValues) -> dict[int, Tensor]:
         """The activations (F, B, O) of some input layers, with what they prepared from their parameters."""
         chosen = [planned for planned in self._plan.layers if planned.node in nodes]
@@ -119,6 +129,10 @@ class EvaluatedCircuit(nn.Module, ABC):
                 inputs = self._inputs(planned, torch.empty(0), values)
                 values[planned.node] = layer.forward(self.semiring, inputs, prepared)
         return self._outputs(values)[0]
+
+    def fast(self, *, backend: str = "auto") -> nn.Module:
+        """This circuit on the fastest backend that can run it here, or on the one named: `explorer.fast`."""
+        return import_module("explorer.runtime").fast(self, backend=backend)  # a package above this one
 
     @abstractmethod
     def layer_values(self) -> LayerValues:

@@ -1,34 +1,79 @@
 """A circuit that is called as the one it was made of, and runs on the fastest backend that is right for the call."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 
-from explorer.backend import EvaluatedCircuit, FrozenCircuit
-from explorer.runtime.native.program import NativeProgram
-from explorer.runtime.units import lower_to_units, plan_units
+from explorer.backend import EvaluatedCircuit
+from explorer.runtime.backends import Backend, Choice
 
 
-class NativeCircuit(nn.Module):
-    """Maps x (B, D) to (B, outputs, classes) as `circuit` does, on native kernels where these are right."""
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """How many rows a call had, and how many of them were not certified and so again in double precision."""
 
-    def __init__(self, circuit: EvaluatedCircuit) -> None:
+    rows: int
+    again: int
+
+
+class FastCircuit(nn.Module):
+    """Maps x (B, D) to (B, outputs, classes) as the circuit that it was made of, with the same parameters and buffers.
+
+    Shapes, devices, errors and `state_dict()` are those of the circuit, and parameters that change are seen. A call
+    that the backend cannot answer runs the circuit itself; `why_not(x)` says why. `explain()` names the backend.
+
+    Raises on call: ShapeError, DataTypeError, ValueRangeError for input that does not fit.
+    """
+
+    circuit: EvaluatedCircuit
+
+    def __init__(self, circuit: EvaluatedCircuit, backend: Backend, choices: tuple[Choice, ...]) -> None:
         super().__init__()
-        self.circuit = circuit
-        self.program = NativeProgram(circuit, plan_units(lower_to_units(circuit)))
-        self.repack()
+        self.__dict__["circuit"] = circuit  # not as a submodule: names of parameters stay what they are
+        for shared in ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set"):
+            self.__dict__[shared] = circuit.__dict__[shared]
+        self.backend = backend
+        self.choices = choices
+        self.certificate: Certificate | None = None
+        """Of the last call that the backend answered."""
 
-    def repack(self):
-        with torch.no_grad():
-            self.program.pack()
-
-    def forward(self, x: Tensor) -> Tensor:
-        found = self.program.evaluate(x)
+    def forward(self, x: Tensor | None = None) -> Tensor:
+        """The value of the circuit: x (B, D) -> (B, outputs, classes)."""
+        if x is None or self._why_not_tried(x):
+            return self.circuit(x)
+        found = self.backend.evaluate(x)
         if found is None:
             return self.circuit(x)
-        result, certified = found
-        if not bool(certified.all()):
-            rows = (~certified).nonzero().squeeze(1)
-            result[rows] = self.circuit(x[rows])
+        result, again = found
+        self.certificate = Certificate(len(x), again)
         return result
+
+    def why_not(self, x: Tensor) -> str:
+        """Why a call with x would run the circuit itself; empty if the backend answers it."""
+        return self._why_not_tried(x) or self.backend.why_not(x)
+
+    def _why_not_tried(self, x: Tensor) -> str:
+        if not isinstance(x, Tensor) or x.dim() != 2 or x.shape[1] != self.circuit.num_variables or not x.shape[0]:
+            return f"x is not of shape (B, {self.circuit.num_variables}) with at least one row"
+        if x.is_complex() or x.requires_grad:
+            return "x is complex or requires a gradient"
+        if torch.is_grad_enabled() and any(one.requires_grad for one in self.circuit.parameters()):
+            return "gradients are recorded; call it under torch.no_grad(), or make it of circuit.freeze()"
+        return ""
+
+    def explain(self) -> str:
+        """Which backend it has and why not the others, and how the last call went: one line each."""
+        lines = [f"{choice.name}: {choice.reason}" for choice in self.choices]
+        if self.certificate is not None:
+            rows, again = self.certificate.rows, self.certificate.again
+            lines.append(f"last call: {rows - again} of {rows} rows certified, {again} again in double precision")
+        return "\n".join(lines)
+
+    def _apply(self, fn: Any, recurse: bool = True) -> Self:
+        self.circuit._apply(fn, recurse)
+        return self
+
+    def __repr__(self) -> str:
+        return f"FastCircuit({self.backend.name}) of {self.circuit!r}"

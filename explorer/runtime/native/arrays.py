@@ -27,10 +27,11 @@ KINDS = {
 
 @dataclass(frozen=True, eq=False)
 class NativeArrays:
-    """The arrays of a circuit, of which `native` has the addresses; `densities` are the layers that PyTorch evaluates."""
+    """The arrays of a circuit, whose addresses `native` has; `densities` are the layers that PyTorch evaluates."""
 
     native: NativeCircuit
     arrays: tuple[Integers, ...]
+    constants: Constants
     densities: tuple[int, ...]
 
 
@@ -46,7 +47,7 @@ class _Builder:
         self.constants = constants
         self.places = constants.places
         self.padded = constants.padded
-        self.operands: list[tuple[int, int, int, int]] = []
+        self.operands: list[tuple[int, int, int, int, int]] = []
         self.discrete: dict[tuple[int, int], int] = {}
         self.continuous: dict[int, int] = {}
         self.density_starts: dict[int, int] = {}
@@ -87,11 +88,11 @@ class _Builder:
             continuous=points,
             num_continuous=len(self.continuous),
         )
-        return NativeArrays(native, arrays, tuple(self.density_starts))
+        return NativeArrays(native, arrays, self.constants, tuple(self.density_starts))
 
     def _row(self, number: int, unit: Unit) -> tuple[int, ...]:
         """As `struct Unit` in `kernels.cpp`."""
-        place = self.places.get(number, Place(0, 0))
+        place = self.places.get(number, Place(0))
         start, weight, terms = len(self.operands), place.values, unit.terms
         factors = len(unit.inputs) // unit.terms
         in_units = self.units.units[unit.inputs[0]].width if unit.inputs else 0
@@ -103,7 +104,7 @@ class _Builder:
                 factors = len(unit.variables)
                 for at, variable in enumerate(unit.variables):
                     column = self.continuous.setdefault(variable, len(self.continuous))
-                    self.operands.append((-1, column, place.values + at * 3 * self.padded(unit.width), 0))
+                    self.operands.append((-1, column, place.values + at * 3 * self.padded(unit.width), 0, 0))
             case Kind.DENSITY:
                 weight = self._density(unit)
             case Kind.SUM | Kind.MIXING:
@@ -121,18 +122,18 @@ class _Builder:
             case _:
                 pass
         widths = (in_units, self.padded(in_units), unit.width, self.padded(unit.width))
-        return (KINDS[unit.kind], self.units.slots[number], *widths, terms, factors, start, weight, place.others)
+        return (KINDS[unit.kind], self.units.slots[number], *widths, terms, factors, start, weight, place.bounds)
 
     def _operand(self, number: int) -> None:
         """As `struct Operand` in `kernels.cpp`."""
         if number in self.units.slots:
-            self.operands.append((self.units.slots[number], -1, 0, 0))
+            self.operands.append((self.units.slots[number], -1, 0, 0, 0))
             return
         place, unit = self.places[number], self.units.units[number]
         variable = -1
         if unit.variables:
             variable = self.discrete.setdefault((unit.variables[0], self._num_values(unit)), len(self.discrete))
-        self.operands.append((-1, variable, place.values, place.others))
+        self.operands.append((-1, variable, place.values, place.scales, place.bounds))
 
     def _num_values(self, unit: Unit) -> int:
         while unit.inputs:

@@ -33,6 +33,7 @@ constexpr float DROPPED = 1.7e-38f;          // above exp(LOWEST)
 constexpr double LN2 = 0.69314718055994530942;
 constexpr int BLOCK_ROWS = 24;               // rows of a Kronecker product that are expanded at a time
 constexpr int BLOCK_COLUMNS = 256;           // and about so many of its columns
+constexpr int PREFETCH = 8;                  // rows of a table are fetched into the cache so many rows ahead
 
 enum Kind : int32_t { GAUSSIAN, PRODUCT, SUM, MIXING, TUCKER, KRONECKER, TENSOR_DOT, DENSITY };
 enum Status : int64_t { BAD_INPUT = -1 };
@@ -43,6 +44,7 @@ struct Operand {
   int64_t variable;  // position among the discrete variables; -1: a table with one row
   int64_t rows;      // offset of the table's rows
   int64_t scales;    // offset of their scales
+  int64_t bounds;    // offset of their bounds
 };
 
 // `terms` times `factors` operands; widths are padded ones, but for `in_units` and `out_units`.
@@ -84,12 +86,24 @@ static inline Vector all(float s) { return s - Vector{}; }
 
 static inline Vector larger(Vector a, Vector b) { return a > b ? a : b; }
 
+#if defined(__AVX512F__)
+static inline Vector larger_half(Vector v) {
+  v = larger(v, __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
+  return larger(v, __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11));
+}
+#elif defined(__AVX__)
+static inline Vector larger_half(Vector v) { return larger(v, __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3)); }
+#else
+static inline Vector larger_half(Vector v) { return v; }
+#endif
+
+// The largest element of a row.
 static inline float largest(const float* row, int64_t width) {
   Vector found = load(row);
   for (int64_t n = LANES; n < width; n += LANES) found = larger(found, load(row + n));
-  float result = found[0];
-  for (int i = 1; i < LANES; i++) result = found[i] > result ? found[i] : result;
-  return result;
+  found = larger_half(found);
+  float first = found[0] > found[1] ? found[0] : found[1], second = found[2] > found[3] ? found[2] : found[3];
+  return first > second ? first : second;
 }
 
 // exp(x) for x <= 0 with a relative error of about 2e-7; zero below LOWEST.
@@ -158,6 +172,16 @@ static void multiply(const float* X, int64_t ldx, const float* W, int64_t K, int
 
 // ------------------------------------------------------------------------------------------------------------- a tile
 
+// An operand for all rows of a tile: row b is at `values + index[b] * width`, and its scale at `scales[index[b]]`,
+// as its bound.
+struct Rows {
+  const float* values;
+  const double* scales;
+  const float* bounds;
+  const int32_t* index;
+  bool is_table;
+};
+
 struct Tile {
   const Circuit& circuit;
   const Input& input;
@@ -166,18 +190,22 @@ struct Tile {
   double* scales;
   float* bounds;
   float* scratch;
+  double* term_scales;  // of the present term
+  float* term_bounds;
+  float* term_factors;
+  int32_t* order;   // 0, 1, 2 ..
+  int32_t* zeros;
   int32_t* states;  // (num_discrete, capacity)
   float* points;    // (num_continuous, capacity)
 
   float* values(int64_t slot) const { return slots + slot * capacity * circuit.slot_floats; }
-  int64_t state(const Operand& one, int64_t b) const { return one.variable < 0 ? 0 : states[one.variable * capacity + b]; }
-  const float* row(const Operand& one, int64_t width, int64_t b) const {
-    return one.slot >= 0 ? values(one.slot) + b * width : circuit.constants + one.rows + state(one, b) * width;
+  double* scales_of(const Unit& unit) const { return scales + unit.slot * capacity; }
+  float* bounds_of(const Unit& unit) const { return bounds + unit.slot * capacity; }
+  Rows rows_of(const Operand& one) const {
+    if (one.slot >= 0) return {values(one.slot), scales + one.slot * capacity, bounds + one.slot * capacity, order, false};
+    return {circuit.constants + one.rows, circuit.scales + one.scales, circuit.constants + one.bounds,
+            one.variable < 0 ? zeros : states + one.variable * capacity, true};
   }
-  double scale(const Operand& one, int64_t b) const {
-    return one.slot >= 0 ? scales[one.slot * capacity + b] : circuit.scales[one.scales + state(one, b)];
-  }
-  float bound(const Operand& one, int64_t b) const { return one.slot >= 0 ? bounds[one.slot * capacity + b] : SMALLEST; }
 
   // Copies the variables, one after the other. False if a value is none of its variable.
   template <class T>
@@ -202,34 +230,60 @@ struct Tile {
     return legal;
   }
 
-  // The bound of a product: |x y - x' y'| <= 2 e_y + 2 e_x + e_x e_y for x, y <= 2, and what underflows.
-  float product_bound(const Operand* factors, int64_t count, int64_t b) const {
-    float found = bound(factors[0], b), most = 2;
-    for (int64_t c = 1; c < count; c++, most *= 2) {
-      float one = bound(factors[c], b);
-      found = found * 2 + most * one + found * one + SMALLEST;
+  void product_scales(const Operand* factors, int64_t count, double* to) const {
+    for (int64_t c = 0; c < count; c++) {
+      const Rows one = rows_of(factors[c]);
+      if (c == 0) for (int64_t b = 0; b < rows; b++) to[b] = one.scales[one.index[b]];
+      else for (int64_t b = 0; b < rows; b++) to[b] += one.scales[one.index[b]];
     }
-    return found;
   }
 
-  double product_scale(const Operand* factors, int64_t count, int64_t b) const {
-    double sum = scale(factors[0], b);
-    for (int64_t c = 1; c < count; c++) sum += scale(factors[c], b);
-    return sum;
+  // The bounds of a product: |x y - x' y'| <= 2 e_y + 2 e_x + e_x e_y for x, y <= 2, and what underflows.
+  void product_bounds(const Operand* factors, int64_t count, float* to) const {
+    float most = 1;
+    for (int64_t c = 0; c < count; c++, most *= 2) {
+      const Rows from = rows_of(factors[c]);
+      for (int64_t b = 0; b < rows; b++) {
+        float one = from.bounds[from.index[b]];
+        to[b] = c ? to[b] * 2 + most * one + to[b] * one + SMALLEST : one;
+      }
+    }
   }
 
-  // One row of the product of some operands, times a number.
-  void multiply_rows(const Operand* factors, int64_t count, int64_t width, int64_t b, float by, float* to) const {
-    const float* first_row = row(factors[0], width, b);
-    if (count == 2) {
-      const float* second_row = row(factors[1], width, b);
-      for (int64_t n = 0; n < width; n += LANES) store(to + n, load(first_row + n) * load(second_row + n) * by);
-      return;
+  // The rows of a product, each times a number. V is the number of vectors of a row, or 0 if it is known at run time.
+  template <int V>
+  void multiply_rows_of(const Operand* factors, int64_t count, int64_t width, const float* by, float* to) const {
+    const int64_t vectors = V ? V : width / LANES;
+    const Rows left = rows_of(factors[0]);
+    for (int64_t c = 1; c < count || c == 1; c++) {
+      const Rows right = count == 1 ? left : rows_of(factors[c]);
+      const bool fetch_left = c == 1 && left.is_table, fetch_right = right.is_table;
+      for (int64_t b = 0; b < rows; b++) {
+        const float* x = c == 1 ? left.values + left.index[b] * width : to + b * width;
+        const float* y = right.values + right.index[b] * width;
+        const int64_t ahead = b + PREFETCH < rows ? b + PREFETCH : b;
+        if (fetch_left)
+          for (int64_t v = 0; v < vectors; v++)
+            __builtin_prefetch(left.values + left.index[ahead] * width + v * LANES);
+        if (fetch_right)
+          for (int64_t v = 0; v < vectors; v++)
+            __builtin_prefetch(right.values + right.index[ahead] * width + v * LANES);
+        for (int64_t v = 0; v < vectors; v++) {
+          Vector product = load(x + v * LANES);
+          if (count > 1) product *= load(y + v * LANES);
+          if (by && c == 1) product *= by[b];
+          store(to + b * width + v * LANES, product);
+        }
+      }
     }
-    for (int64_t n = 0; n < width; n += LANES) store(to + n, load(first_row + n) * by);
-    for (int64_t c = 1; c < count; c++) {
-      const float* other = row(factors[c], width, b);
-      for (int64_t n = 0; n < width; n += LANES) store(to + n, load(to + n) * load(other + n));
+  }
+
+  void multiply_rows(const Operand* factors, int64_t count, int64_t width, const float* by, float* to) const {
+    switch (width / LANES) {
+      case 1: multiply_rows_of<1>(factors, count, width, by, to); break;
+      case 2: multiply_rows_of<2>(factors, count, width, by, to); break;
+      case 4: multiply_rows_of<4>(factors, count, width, by, to); break;
+      default: multiply_rows_of<0>(factors, count, width, by, to);
     }
   }
 
@@ -271,89 +325,79 @@ struct Tile {
 
   void product(const Unit& unit) {
     const Operand* factors = circuit.operands + unit.operands;
-    float* out = values(unit.slot);
-    for (int64_t b = 0; b < rows; b++) {
-      multiply_rows(factors, unit.factors, unit.out_width, b, 1.0f, out + b * unit.out_width);
-      scales[unit.slot * capacity + b] = product_scale(factors, unit.factors, b);
-      bounds[unit.slot * capacity + b] = product_bound(factors, unit.factors, b);
-    }
+    multiply_rows(factors, unit.factors, unit.out_width, nullptr, values(unit.slot));
+    product_scales(factors, unit.factors, scales_of(unit));
+    product_bounds(factors, unit.factors, bounds_of(unit));
   }
 
-  // The scale of a sum is the largest one of its terms; a term is multiplied by the quotient.
-  double top_scale(const Unit& unit, int64_t b) const {
-    double top = -INFINITY;
+  // Calls `add(h, factors, by)` for each term: the scale of a sum is the largest one of its terms, and a term is
+  // multiplied by the quotient. The bound of a term: `norms[h]` is at least the sum of its weights for an output unit.
+  template <class Add>
+  void add_terms(const Unit& unit, Add add) {
+    const Operand* operands = circuit.operands + unit.operands;
+    const float* norms = circuit.constants + unit.norms;
+    double* top = scales_of(unit);
+    float* bound = bounds_of(unit);
+    product_scales(operands, unit.factors, top);
+    for (int64_t h = 1; h < unit.terms; h++) {
+      product_scales(operands + h * unit.factors, unit.factors, term_scales);
+      for (int64_t b = 0; b < rows; b++) top[b] = term_scales[b] > top[b] ? term_scales[b] : top[b];
+    }
+    const float lost = ldexpf(DROPPED, (int)unit.factors), underflow = (float)unit.in_units * SMALLEST;
     for (int64_t h = 0; h < unit.terms; h++) {
-      double one = product_scale(circuit.operands + unit.operands + h * unit.factors, unit.factors, b);
-      top = one > top ? one : top;
+      const Operand* factors = operands + h * unit.factors;
+      product_bounds(factors, unit.factors, term_bounds);
+      if (unit.terms > 1) {
+        product_scales(factors, unit.factors, term_scales);
+        for (int64_t b = 0; b < rows; b++) term_factors[b] = exponential_of(term_scales[b] - top[b]);
+      }
+      for (int64_t b = 0; b < rows; b++) {
+        float by = unit.terms > 1 ? term_factors[b] : 1.0f;
+        float one = norms[h] * (term_bounds[b] * by + (by == 0 ? lost : SMALLEST)) + underflow;
+        bound[b] = h ? bound[b] + one : one;
+      }
+      add(h, factors, unit.terms > 1 ? term_factors : nullptr);
     }
-    return top;
-  }
-
-  // The bound of a term: `norm` is at least the sum of its weights for any output unit.
-  float term_bound(const Unit& unit, const Operand* factors, float norm, float by, int64_t b) const {
-    float lost = by == 0 ? ldexpf(DROPPED, (int)unit.factors) : SMALLEST;
-    return norm * (product_bound(factors, unit.factors, b) * by + lost) + (float)unit.in_units * SMALLEST;
   }
 
   void sum(const Unit& unit) {
-    const Operand* operands = circuit.operands + unit.operands;
-    const float* norms = circuit.constants + unit.norms;
-    float* out = values(unit.slot);
-    double* scale_of = scales + unit.slot * capacity;
-    float* bound_of = bounds + unit.slot * capacity;
-    for (int64_t b = 0; b < rows; b++) scale_of[b] = top_scale(unit, b), bound_of[b] = 0;
-    for (int64_t h = 0; h < unit.terms; h++) {
-      const Operand* factors = operands + h * unit.factors;
-      const bool direct = unit.terms == 1 && unit.factors == 1 && factors->slot >= 0;
-      const float* from = direct ? values(factors->slot) : scratch;
-      for (int64_t b = 0; b < rows; b++) {
-        float by = unit.terms == 1 ? 1.0f : exponential_of(product_scale(factors, unit.factors, b) - scale_of[b]);
-        if (!direct) multiply_rows(factors, unit.factors, unit.in_width, b, by, scratch + b * unit.in_width);
-        bound_of[b] += term_bound(unit, factors, norms[h], by, b);
-      }
-      multiply(from, unit.in_width, circuit.constants + unit.weight + h * unit.in_units * unit.out_width, unit.in_units,
-               unit.out_width, out, rows, h > 0);
-    }
+    add_terms(unit, [&](int64_t h, const Operand* factors, const float* by) {
+      const bool direct = !by && unit.factors == 1 && factors->slot >= 0;
+      if (!direct) multiply_rows(factors, unit.factors, unit.in_width, by, scratch);
+      multiply(direct ? values(factors->slot) : scratch, unit.in_width,
+               circuit.constants + unit.weight + h * unit.in_units * unit.out_width, unit.in_units, unit.out_width,
+               values(unit.slot), rows, h > 0);
+    });
   }
 
   void mixing(const Unit& unit) {
-    const Operand* operands = circuit.operands + unit.operands;
-    const float* weights = circuit.constants + unit.weight;
-    const float* norms = circuit.constants + unit.norms;
     const int64_t width = unit.out_width;
-    for (int64_t b = 0; b < rows; b++) {
-      float* out = values(unit.slot) + b * width;
-      double top = top_scale(unit, b);
-      float bound_sum = 0;
-      for (int64_t h = 0; h < unit.terms; h++) {
-        const Operand* factors = operands + h * unit.factors;
-        float by = exponential_of(product_scale(factors, unit.factors, b) - top);
-        multiply_rows(factors, unit.factors, width, b, by, scratch);
+    add_terms(unit, [&](int64_t h, const Operand* factors, const float* by) {
+      const float* weights = circuit.constants + unit.weight + h * width;
+      float* out = values(unit.slot);
+      multiply_rows(factors, unit.factors, width, by, scratch);
+      for (int64_t b = 0; b < rows; b++)
         for (int64_t n = 0; n < width; n += LANES) {
-          Vector term = load(scratch + n) * load(weights + h * width + n);
-          store(out + n, h ? load(out + n) + term : term);
+          Vector term = load(scratch + b * width + n) * load(weights + n);
+          store(out + b * width + n, h ? load(out + b * width + n) + term : term);
         }
-        bound_sum += term_bound(unit, factors, norms[h], by, b);
-      }
-      scales[unit.slot * capacity + b] = top;
-      bounds[unit.slot * capacity + b] = bound_sum;
-    }
+    });
   }
 
   // A sum over the Kronecker product of two operands, which is expanded in blocks that stay in the cache.
   void tucker(const Unit& unit) {
     const Operand* factors = circuit.operands + unit.operands;
+    const Rows lefts = rows_of(factors[0]), rights = rows_of(factors[1]);
     const int64_t units = unit.in_units, width = unit.in_width;
     const int64_t chunk = units > BLOCK_COLUMNS ? 1 : BLOCK_COLUMNS / units;
     float* out = values(unit.slot);
-    const float norm = circuit.constants[unit.norms];
     for (int64_t start = 0; start < rows; start += BLOCK_ROWS) {
       const int64_t block = rows - start < BLOCK_ROWS ? rows - start : BLOCK_ROWS;
       for (int64_t i = 0; i < units; i += chunk) {
         const int64_t count = units - i < chunk ? units - i : chunk, columns = count * units;
         for (int64_t r = 0; r < block; r++) {
-          const float* left = row(factors[0], width, start + r);
-          const float* right = row(factors[1], width, start + r);
+          const float* left = lefts.values + lefts.index[start + r] * width;
+          const float* right = rights.values + rights.index[start + r] * width;
           float* to = scratch + r * (columns + LANES);
           for (int64_t j = 0; j < count; j++)
             for (int64_t n = 0; n < units; n += LANES) store(to + j * units + n, load(right + n) * left[i + j]);
@@ -362,46 +406,48 @@ struct Tile {
                  unit.out_width, out + start * unit.out_width, block, i > 0);
       }
     }
-    for (int64_t b = 0; b < rows; b++) {
-      scales[unit.slot * capacity + b] = product_scale(factors, 2, b);
-      bounds[unit.slot * capacity + b] =
-          norm * (product_bound(factors, 2, b) + SMALLEST) + (float)(units * units) * SMALLEST;
-    }
+    const float norm = circuit.constants[unit.norms], underflow = (float)(units * units) * SMALLEST;
+    product_scales(factors, 2, scales_of(unit));
+    product_bounds(factors, 2, bounds_of(unit));
+    for (int64_t b = 0; b < rows; b++) bounds_of(unit)[b] = norm * (bounds_of(unit)[b] + SMALLEST) + underflow;
   }
 
   void kronecker(const Unit& unit) {
     const Operand* factors = circuit.operands + unit.operands;
-    const int64_t right_units = unit.out_units / unit.in_units;
+    const Rows lefts = rows_of(factors[0]), rights = rows_of(factors[1]);
+    const int64_t right_units = unit.out_units / unit.in_units, right_width = unit.weight;
     for (int64_t b = 0; b < rows; b++) {
       float* out = values(unit.slot) + b * unit.out_width;
-      const float* left = row(factors[0], unit.in_width, b);
-      const float* right = row(factors[1], unit.weight, b);  // `weight` is the padded width of the right operand
+      const float* left = lefts.values + lefts.index[b] * unit.in_width;
+      const float* right = rights.values + rights.index[b] * right_width;
       for (int64_t i = 0; i < unit.in_units; i++)
         for (int64_t j = 0; j < right_units; j++) out[i * right_units + j] = left[i] * right[j];
       for (int64_t n = unit.out_units; n < unit.out_width; n++) out[n] = 0;
-      scales[unit.slot * capacity + b] = product_scale(factors, 2, b);
-      bounds[unit.slot * capacity + b] = product_bound(factors, 2, b);
     }
+    product_scales(factors, 2, scales_of(unit));
+    product_bounds(factors, 2, bounds_of(unit));
   }
 
   // y[q P + p] = sum_j w[j][p] x[j Q + q]; `terms` is J, `factors` the padded P.
   void tensor_dot(const Unit& unit) {
-    const Operand& operand = circuit.operands[unit.operands];
+    const Operand* operand = circuit.operands + unit.operands;
+    const Rows from = rows_of(*operand);
     const int64_t J = unit.terms, Q = unit.in_units / J, P = unit.out_units / Q, padded = unit.factors;
-    const float norm = circuit.constants[unit.norms];
     float* turned = scratch;
     float* product = scratch + Q * J;
     for (int64_t b = 0; b < rows; b++) {
-      const float* x = row(operand, unit.in_width, b);
+      const float* x = from.values + from.index[b] * unit.in_width;
       for (int64_t q = 0; q < Q; q++)
         for (int64_t j = 0; j < J; j++) turned[q * J + j] = x[j * Q + q];
       multiply(turned, J, circuit.constants + unit.weight, J, padded, product, Q, false);
       float* out = values(unit.slot) + b * unit.out_width;
       for (int64_t q = 0; q < Q; q++) memcpy(out + q * P, product + q * padded, P * sizeof(float));
       for (int64_t n = unit.out_units; n < unit.out_width; n++) out[n] = 0;
-      scales[unit.slot * capacity + b] = scale(operand, b);
-      bounds[unit.slot * capacity + b] = norm * (bound(operand, b) + SMALLEST) + (float)J * SMALLEST;
     }
+    const float norm = circuit.constants[unit.norms], underflow = (float)J * SMALLEST;
+    product_scales(operand, 1, scales_of(unit));
+    product_bounds(operand, 1, bounds_of(unit));
+    for (int64_t b = 0; b < rows; b++) bounds_of(unit)[b] = norm * (bounds_of(unit)[b] + SMALLEST) + underflow;
   }
 
   // Divides each row by the power of two of its largest element.
@@ -447,10 +493,10 @@ struct Tile {
     for (int64_t b = 0; b < rows; b++) {
       bool sure = true;
       for (int64_t i = 0; i < circuit.num_outputs; i++) {
-        const Operand& one = circuit.operands[circuit.outputs[i]];
-        const float* from = row(one, width, b);
-        const double scale_of = scale(one, b);
-        const float bound_of = bound(one, b);
+        const Rows one = rows_of(circuit.operands[circuit.outputs[i]]);
+        const float* from = one.values + one.index[b] * width;
+        const double scale_of = one.scales[one.index[b]];
+        const float bound_of = one.bounds[one.index[b]];
         float* result = to + ((first + b) * circuit.num_outputs + i) * circuit.output_units;
         for (int64_t n = 0; n < circuit.output_units; n++) {
           result[n] = (float)(log((double)from[n]) + scale_of);
@@ -480,10 +526,13 @@ int64_t tucker_scratch(int64_t units) {
   return BLOCK_ROWS * ((units > BLOCK_COLUMNS ? units : BLOCK_COLUMNS) + 2 * LANES);
 }
 
+int64_t is_equal(const void* one, const void* other, int64_t bytes) { return memcmp(one, other, bytes) == 0; }
+
 // The bytes of memory that `evaluate` needs for tiles of so many rows.
 int64_t workspace(const Circuit* circuit, int64_t capacity) {
   return align(circuit->num_slots * capacity * circuit->slot_floats * 4) + align(circuit->num_slots * capacity * 8) +
-         align(circuit->num_slots * capacity * 4) + scratch_bytes(circuit, capacity) +
+         align(circuit->num_slots * capacity * 4) + scratch_bytes(circuit, capacity) + align(capacity * 8) +
+         4 * align(capacity * 4) +
          align(circuit->num_discrete * capacity * 4) + align(circuit->num_continuous * capacity * 4);
 }
 
@@ -496,6 +545,12 @@ int64_t evaluate(const Circuit* circuit, const Input* input, int64_t start, int6
   tile.scales = (double*)take(circuit->num_slots * capacity * 8);
   tile.bounds = (float*)take(circuit->num_slots * capacity * 4);
   tile.scratch = (float*)take(scratch_bytes(circuit, capacity));
+  tile.term_scales = (double*)take(capacity * 8);
+  tile.term_bounds = (float*)take(capacity * 4);
+  tile.term_factors = (float*)take(capacity * 4);
+  tile.order = (int32_t*)take(capacity * 4);
+  tile.zeros = (int32_t*)take(capacity * 4);
+  for (int64_t b = 0; b < capacity; b++) tile.order[b] = b, tile.zeros[b] = 0;
   tile.states = (int32_t*)take(circuit->num_discrete * capacity * 4);
   tile.points = (float*)take(circuit->num_continuous * capacity * 4);
   int64_t failed = 0;

@@ -58,6 +58,8 @@ def load_library() -> ctypes.CDLL:
     library.lanes.restype = c_int64
     library.tucker_scratch.argtypes = (c_int64,)
     library.tucker_scratch.restype = c_int64
+    library.is_equal.argtypes = (c_void_p, c_void_p, c_int64)
+    library.is_equal.restype = c_int64
     library.workspace.argtypes = (c_void_p, c_int64)
     library.workspace.restype = c_int64
     library.evaluate.argtypes = (
@@ -73,6 +75,3 @@ def load_library() -> ctypes.CDLL:
     )
     library.evaluate.restype = c_int64
     return library
-
-
-

@@ -1,20 +1,25 @@
-"""A circuit for the native library: its units, its packed parameters, and its evaluation by as many threads as torch."""
+"""A circuit for the native library: its units, its packed parameters, and its evaluation by the threads of torch."""
 
 import ctypes
 import os
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cache, cached_property
+from threading import Lock
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from explorer.backend import EvaluatedCircuit
-from explorer.runtime.constants import Constants
+from explorer.backend import EvaluatedCircuit, TorchCircuit
+from explorer.runtime.constants import pack_constants
 from explorer.runtime.native.arrays import NativeArrays, make_arrays
 from explorer.runtime.native.library import BAD_INPUT, NativeInput, load_library
-from explorer.runtime.units import Units
+from explorer.runtime.native.snapshots import Snapshot, take_snapshot
+from explorer.runtime.units import lower_to_units, plan_units
 
 TYPES = {torch.int64: 0, torch.float32: 1, torch.float64: 2}
 """The types of x that the library reads, by its own numbers."""
@@ -31,39 +36,85 @@ TOLERANCE = 1e-6
 Memory = NDArray[np.uint8]
 
 
-class NativeProgram:
-    """The units of a circuit, evaluated by the native library with the parameters that were packed last.
+@dataclass(frozen=True, eq=False)
+class Packed:
+    """The parameters at some time, and what the library reads of them."""
 
-    Raises: LoweringError if the library cannot be compiled.
+    snapshot: Snapshot
+    arrays: NativeArrays
+    circuit: EvaluatedCircuit
+
+    @cached_property
+    def precise(self) -> EvaluatedCircuit:
+        """The circuit with these parameters in double precision, in the logarithmic domain."""
+        with torch.inference_mode(False), torch.no_grad():
+            precise = deepcopy(self.circuit).double()
+            self.snapshot.restore(precise)
+            return precise.freeze() if isinstance(precise, TorchCircuit) else precise
+
+
+class NativeProgram:
+    """The units of a circuit, evaluated by the native library.
+
+    Parameters are packed when they have changed: their bytes are compared with a copy in each call, since some changes
+    leave no other trace. Those of a frozen circuit are compared by the version that PyTorch counts.
+
+    Raises: LoweringError if the library cannot be compiled, or a layer has no units.
     """
 
-    def __init__(self, circuit: EvaluatedCircuit, units: Units) -> None:
+    def __init__(self, circuit: EvaluatedCircuit) -> None:
         self.circuit = circuit
-        self.units = units
         self.library = load_library()
-        self.constants = Constants(circuit, units, self.library.lanes())
-        self._arrays: NativeArrays | None = None
+        self.units = plan_units(lower_to_units(circuit))
         self._memory: list[Memory] = []
+        self._packed: Packed | None = None
+        self._lock = Lock()
 
-    @property
-    def problem(self) -> str:
-        """Why it may not be evaluated with the parameters that were packed; empty if it may."""
-        return self.constants.problem
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy compiles and packs anew: addresses are of this process, and a copy has parameters of its own."""
+        return {"circuit": self.circuit, "units": self.units}
 
-    def pack(self) -> None:
-        """Evaluate and pack the present parameters; to be called before the first evaluation."""
-        self.constants.pack()
-        self._arrays = make_arrays(self.circuit, self.constants)
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, library=load_library(), _memory=[], _packed=None, _lock=Lock())
 
-    def evaluate(self, x: Tensor) -> tuple[Tensor, Tensor] | None:
-        """The outputs (B, outputs, classes) of x (B, D), and for each row whether it is certified.
+    def packed(self) -> Packed:
+        """The present parameters: packed now, if they have changed."""
+        packed = self._packed
+        if packed is None or not packed.snapshot.is_present():
+            with self._lock:
+                snapshot = take_snapshot(self.circuit, self.library)  # before they are read: a change is noticed later
+                constants = pack_constants(self.circuit, self.units, self.library.lanes())
+                self._packed = packed = Packed(snapshot, make_arrays(self.circuit, constants), self.circuit)
+        return packed
 
-        None if a variable has a value that it cannot have.
+    def why_not(self) -> str:
+        """Why it may not be evaluated with the present parameters; empty if it may."""
+        return self.packed().arrays.constants.problem
+
+    def evaluate(self, x: Tensor) -> tuple[Tensor, int] | None:
+        """The outputs (B, outputs, classes) of x (B, D), and how many rows were not certified.
+
+        Those are evaluated in double precision, in the logarithmic domain. None if a variable has a value that it
+        cannot have, or if the present parameters have a problem.
         """
-        assert self._arrays is not None, "pack() comes first"
-        native, rows = self._arrays.native, x.shape[0]
+        packed = self.packed()
+        if packed.arrays.constants.problem:
+            return None
+        found = self._evaluate(packed.arrays, x)
+        if found is None:
+            return None
+        result, certified = found
+        again = (~certified).nonzero().squeeze(1)
+        if len(again):
+            with torch.no_grad():
+                result[again] = packed.precise(x[again]).to(result.dtype)
+        return result, len(again)
+
+    def _evaluate(self, arrays: NativeArrays, x: Tensor) -> tuple[Tensor, Tensor] | None:
+        """The outputs, and for each row whether it is certified; None if a variable has a value that it cannot have."""
+        native, rows = arrays.native, x.shape[0]
         x = (x if x.dtype in TYPES else x.float() if x.is_floating_point() else x.long()).contiguous()
-        densities = self._densities(x)
+        densities = self._densities(arrays, x)
         given = NativeInput(x.data_ptr(), TYPES[x.dtype], x.shape[1], densities.data_ptr(), densities.shape[1])
         result = torch.empty((rows, native.num_outputs, native.output_units))
         certified = torch.empty(rows, dtype=torch.bool)
@@ -72,7 +123,7 @@ class NativeProgram:
         tile = min(share, TILE_ROWS)
 
         def run(start: int) -> int:
-            memory = self._borrow(tile)
+            memory = self._borrow(arrays, tile)
             status = self.library.evaluate(
                 ctypes.byref(native),
                 ctypes.byref(given),
@@ -93,12 +144,11 @@ class NativeProgram:
 
     def memory(self, rows: int) -> int:
         """The bytes for the values of a tile of some rows."""
-        assert self._arrays is not None, "pack() comes first"
-        return self.library.workspace(ctypes.byref(self._arrays.native), rows)
+        return self.library.workspace(ctypes.byref(self.packed().arrays.native), min(rows, TILE_ROWS))
 
-    def _borrow(self, rows: int) -> Memory:
+    def _borrow(self, arrays: NativeArrays, rows: int) -> Memory:
         """Memory for a tile that no other thread has, at a multiple of 64 bytes."""
-        needed = self.memory(rows)
+        needed = self.library.workspace(ctypes.byref(arrays.native), rows)
         while self._memory:
             found = self._memory.pop()
             if found.nbytes >= needed:
@@ -107,13 +157,12 @@ class NativeProgram:
         start = -found.ctypes.data % 64
         return found[start : start + needed]
 
-    def _densities(self, x: Tensor) -> Tensor:
+    def _densities(self, arrays: NativeArrays, x: Tensor) -> Tensor:
         """The logarithms (B, units of all folds) of the layers that PyTorch evaluates."""
-        assert self._arrays is not None
-        layers = self._arrays.densities
+        layers = arrays.densities
         if not layers:
             return torch.empty((0, 0))
-        found = self.circuit.input_activations(x, layers, self.constants.layer_values)
+        found = self.circuit.input_activations(x, layers, arrays.constants.layer_values)
         return torch.cat([found[layer].transpose(0, 1).flatten(1) for layer in layers], dim=1).float().contiguous()
 
 

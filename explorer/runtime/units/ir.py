@@ -92,10 +92,17 @@ class Units:
         """The units that are computed, in order: all but tables."""
         return ((number, unit) for number, unit in self.units.items() if unit.kind is not Kind.TABLE)
 
+    @cached_property
+    def read_tables(self) -> tuple[int, ...]:
+        """The tables that computed units or outputs read; tables that others were made of are not."""
+        read = {one for _, unit in self.computed() for one in unit.inputs} | set(self.outputs)
+        return tuple(number for number, unit in self.units.items() if unit.kind is Kind.TABLE and number in read)
+
     def counts(self) -> dict[str, int]:
-        """How many units of each kind there are."""
-        found: dict[str, int] = {}
-        for unit in self.units.values():
+        """How many units of each kind are computed, and how many tables they read."""
+        tables = len(self.read_tables)
+        found = {Kind.TABLE.value: tables} if tables else {}
+        for _, unit in self.computed():
             found[unit.kind.value] = found.get(unit.kind.value, 0) + 1
         return found
 

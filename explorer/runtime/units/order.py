@@ -14,7 +14,7 @@ from explorer.runtime.units.ir import Kind, Unit, Units
 def without_unused(units: Units) -> Units:
     """Remove the units that no output depends on."""
     needed = set(units.outputs)
-    for number in reversed(units.units):
+    for number in reversed(list(units.units)):
         if number in needed:
             needed.update(units.units[number].inputs)
     return replace(units, units={number: unit for number, unit in units.units.items() if number in needed})
@@ -34,7 +34,7 @@ def depth_first(units: Units) -> Units:
             order[number] = unit
             continue
         waiting.append((number, True))
-        inputs = sorted(dict.fromkeys(unit.inputs), key=lambda one: needs[one])
+        inputs = sorted(reversed(list(dict.fromkeys(unit.inputs))), key=lambda one: needs[one])
         waiting.extend((one, False) for one in inputs if one not in order)
     return replace(units, units=order)
 

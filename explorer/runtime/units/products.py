@@ -50,9 +50,10 @@ def multiply_within_sums(units: Units) -> Units:
         return unit.inputs if alone and len(unit.inputs) <= MAX_FACTORS else (one,)
 
     for number, unit in units.units.items():
-        if unit.kind in WEIGHTED and all(len(term) == 1 for term in unit.factors):
-            terms = [factors(term[0]) for term in unit.factors]
-            if len({len(term) for term in terms}) == 1 and len(terms[0]) > 1:
+        if unit.kind in WEIGHTED and len(unit.inputs) == unit.terms:
+            terms = [factors(one) for one in unit.inputs]
+            counts = {len(term) for term in terms}
+            if len(counts) == 1 and counts != {1}:
                 found[number] = replace(unit, inputs=tuple(one for term in terms for one in term))
     return replace(units, units=found)
 
@@ -72,17 +73,16 @@ def split_products(units: Units) -> Units:
     return replace(units, units=found)
 
 
-def _in_parts(
-    part: Unit, inputs: tuple[int, ...], found: dict[int, Unit], fresh: Callable[[], int]
-) -> tuple[int, ...]:
+def _in_parts(part: Unit, inputs: tuple[int, ...], found: dict[int, Unit], fresh: Callable[[], int]) -> tuple[int, ...]:
     """At most `MAX_FACTORS` numbers that have the product of `inputs`; new units like `part` are added to `found`."""
     while len(inputs) > MAX_FACTORS:
         parts: list[int] = []
         for start in range(0, len(inputs), MAX_FACTORS):
             some = inputs[start : start + MAX_FACTORS]
-            place = fresh() if len(some) > 1 else some[0]
-            if len(some) > 1:
-                found[place] = replace(part, inputs=some)
-            parts.append(place)
+            if len(some) == 1:
+                parts.extend(some)
+                continue
+            parts.append(fresh())
+            found[parts[-1]] = replace(part, inputs=some)
         inputs = tuple(parts)
     return inputs

@@ -1,4 +1,4 @@
-"""What depends on one variable only is a table: a sum of tables by the same variable is computed for all its values once.
+"""What depends on one variable only is a table: a sum of such tables is computed for all values of the variable once.
 
 At inference the weights of such a sum are constants, so that its matrix product becomes a look-up.
 """

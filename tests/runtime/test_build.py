@@ -1,0 +1,76 @@
+"""The compiled library: where it is kept, and what happens if it cannot be made."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from explorer.errors import LoweringError
+from explorer.runtime import fast
+from explorer.runtime.native import build
+from explorer.templates import load_named
+from tests.levels.modes import compile_circuit
+from tests.runtime.circuits import has_compiler
+
+SCRIPT = "from explorer.runtime.native.library import load_library; print(load_library().lanes())"
+
+
+def compiler(folder: Path, script: str) -> str:
+    path = folder / "cxx"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+@has_compiler
+def test_processes_that_compile_at_once_load_one_whole_library(tmp_path: Path):
+    environment = {**os.environ, "CIRCUIT_EXPLORER_CACHE": str(tmp_path / "cache")}
+    command = [sys.executable, "-c", SCRIPT]
+    running = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    assert len({process.communicate()[0].strip() for process in running}) == 1
+    assert [process.returncode for process in running] == [0, 0]
+    assert len(list((tmp_path / "cache").iterdir())) == 1
+
+
+FAILING = {
+    "fails halfway": "echo half > \"$(eval echo \\${$#})\"; echo 'out of memory' >&2; exit 1",
+    "makes nothing": "exit 0",
+}
+
+
+@pytest.mark.parametrize("how", FAILING)
+def test_a_compiler_that_fails_leaves_nothing_and_the_next_backend_is_used(how, tmp_path: Path, monkeypatch):
+    monkeypatch.setenv("CXX", compiler(tmp_path, f'if [ "$1" = --version ]; then exit 0; fi; {FAILING[how]}'))
+    monkeypatch.setenv("CIRCUIT_EXPLORER_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(LoweringError, match="could not compile the native kernels"):
+        build.library_path()
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_without_a_compiler_the_circuit_runs_in_pytorch(tmp_path: Path, monkeypatch):
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setattr(build.shutil, "which", lambda name: None)
+    monkeypatch.setattr("explorer.runtime.native.program.load_library", build.library_path)
+    circuit = compile_circuit(load_named("digits"))
+    made = fast(circuit)
+    assert made.backend.name == "torch"
+    assert "native: not used: the native backend needs a C++ compiler" in made.explain()
+    with pytest.raises(LoweringError, match="set CXX to its path"):
+        fast(circuit, backend="native")
+
+
+def test_a_compiler_that_cannot_be_run_is_named(tmp_path: Path, monkeypatch):
+    monkeypatch.setenv("CXX", str(tmp_path / "no such compiler").replace(" ", "-"))
+    monkeypatch.setenv("CIRCUIT_EXPLORER_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(LoweringError, match="no-such-compiler cannot be run"):
+        build.library_path()
+
+
+def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("CXX", compiler(tmp_path, "exit 0"))
+    monkeypatch.setenv("CIRCUIT_EXPLORER_CACHE", str(tmp_path / "file" / "cache"))
+    with pytest.raises(LoweringError, match="could not be compiled into"):
+        build.library_path()

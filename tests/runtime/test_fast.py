@@ -1,0 +1,303 @@
+"""A fast circuit has the values of its circuit, for every circuit, call and change of parameters."""
+
+import copy
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, strategies as st
+from torch import Tensor
+from torch.func import functional_call, vmap
+
+import explorer
+from explorer.backend import TorchCircuit
+from explorer.compiler import TorchCompiler
+from explorer.errors import DataTypeError, LoweringError, ShapeError, UnknownNameError, ValueRangeError
+from explorer.runtime import Certificate, FastCircuit, fast
+from explorer.symbolic import Circuit
+from explorer.templates import gallery, image_data, load_named
+from tests.fuzzing import examples
+from tests.levels.modes import MODES, Mode, compile_circuit
+from tests.reference import load_reference, reference_paths
+from tests.runtime.circuits import has_compiler
+from tests.strategies import circuits, random_inputs
+
+pytestmark = has_compiler
+
+
+@pytest.fixture(autouse=True)
+def float32() -> Iterator[None]:
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32)
+    yield
+    torch.set_default_dtype(before)
+
+
+def doubled(circuit: TorchCircuit) -> TorchCircuit:
+    """The circuit with the same values in double precision, evaluated by its layers."""
+    return copy.deepcopy(circuit).double()
+
+
+def assert_equal(found: Tensor, expected: Tensor) -> None:
+    """float32 against double precision: log-likelihoods are rounded, by less than a few parts in ten million."""
+    torch.testing.assert_close(found.double(), expected, rtol=2e-6, atol=2e-5, equal_nan=True)
+
+
+@torch.no_grad()
+def assert_computes(circuit: TorchCircuit, x: Tensor) -> FastCircuit:
+    made = fast(circuit, backend="native")
+    assert made.why_not(x) == ""
+    found = made(x)
+    assert found.dtype == torch.float32
+    assert_equal(found, doubled(circuit)(x))
+    assert made.certificate is not None
+    assert made.certificate.rows == len(x)
+    return made
+
+
+@pytest.mark.parametrize("name", [name for name in gallery.names() if name != "poon-domingos"])
+def test_a_circuit_of_the_gallery(name: str):
+    circuit = load_named(name)
+    x = random_inputs(circuit, 33)
+    if x is None:
+        pytest.skip("it reads no variable")
+    x = torch.from_numpy(np.ascontiguousarray(x))
+    for mode in MODES if len(circuit.layers) < 1000 else MODES[-1:]:
+        made = assert_computes(compile_circuit(circuit, **mode), x)
+        assert made.certificate == Certificate(33, 0)
+
+
+@pytest.mark.parametrize("path", reference_paths(), ids=lambda path: path.stem)
+@torch.no_grad()
+def test_a_reference_circuit(path: Path):
+    circuit, x, expected = load_reference(path)
+    if x is None or expected.semiring != "lse-sum":
+        return
+    compiled = compile_circuit(circuit, expected.semiring).float()
+    assert_computes(compiled, torch.from_numpy(np.ascontiguousarray(x)))
+
+
+@examples(40)
+@given(circuits(positive=True), st.integers(0, 2**16), st.sampled_from([1, 3, 33, 70]), st.sampled_from(MODES))
+def test_random_circuits(circuit: Circuit, seed: int, batch: int, mode: Mode):
+    x = random_inputs(circuit, batch, seed)
+    if x is not None:
+        before = torch.get_default_dtype()
+        torch.set_default_dtype(torch.float32)
+        assert_computes(compile_circuit(circuit, **mode), torch.from_numpy(np.ascontiguousarray(x)))
+        torch.set_default_dtype(before)
+
+
+@pytest.mark.parametrize("layer", ["cp", "cp-t", "tucker"])
+@pytest.mark.parametrize(("kind", "scales"), [("gaussian", (0.1, 0.01)), ("categorical", (10, 20, 40, 80))])
+def test_no_row_is_finite_and_wrong_however_sharp_the_distributions(layer: str, kind: str, scales: tuple[float, ...]):
+    """In single precision, the layers of the circuit are wrong by up to 2 % here."""
+    circuit = image_data(
+        (1, 8, 8), "quad-graph", input_layer=kind, num_input_units=8, sum_product_layer=layer, num_sum_units=8
+    )
+    compiled = TorchCompiler().compile(circuit)
+    initial = compiled.leaf_state()
+    random = torch.Generator().manual_seed(0)
+    x = torch.randn(64, 64, generator=random) if kind == "gaussian" else torch.randint(256, (64, 64), generator=random)
+    for scale in scales:
+        sharper = {name: v if kind == "gaussian" and "mean" in name else v * scale for name, v in initial.items()}
+        compiled.load_leaf_state(sharper)
+        made = assert_computes(compiled, x)
+        assert made.certificate is not None
+        if kind == "gaussian":
+            assert made.certificate.again == 0
+
+
+# ---------------------------------------------------------------------- calls
+
+
+@pytest.fixture(scope="module")
+def digits() -> TorchCircuit:
+    return TorchCompiler().compile(load_named("digits"))
+
+
+def pixels(rows: int = 5) -> Tensor:
+    return torch.randint(17, (rows, 64), generator=torch.Generator().manual_seed(rows))
+
+
+@torch.no_grad()
+def test_threads_and_rows_in_any_number_give_the_same_bits(digits):
+    made = fast(digits, backend="native")
+    x, before = pixels(700), torch.get_num_threads()
+    try:
+        found = {}
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            found[threads] = made(x)
+        assert torch.equal(found[1], found[2])
+        assert torch.equal(found[1], found[3])
+        assert torch.equal(torch.cat([made(x[:1]), made(x[1:18]), made(x[18:])]), found[1])
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int32, torch.float32, torch.float64, torch.float16])
+@torch.no_grad()
+def test_types_of_x(digits, dtype):
+    made, x = fast(digits, backend="native"), pixels()
+    assert torch.equal(made(x.to(dtype)), made(x))
+    assert torch.equal(made(x.to(dtype).t().contiguous().t()), made(x))
+
+
+@torch.no_grad()
+def test_bad_input_is_refused_as_by_the_circuit(digits):
+    made = fast(digits, backend="native")
+    for x in (pixels() + 12, pixels() - 3, pixels().double() + 0.5, pixels() + 2**32, pixels().double() * torch.nan):
+        with pytest.raises(ValueRangeError, match="must be an integer from 0 to 16"):
+            made(x)
+    with pytest.raises(ShapeError):
+        made(pixels()[:, :63])
+    with pytest.raises(ShapeError):
+        made()
+    with pytest.raises(DataTypeError):
+        made([1, 2])
+    with pytest.raises(DataTypeError):
+        made(pixels().to(torch.complex64))
+    assert made(pixels(0)).shape == (0, 1, 1)
+
+
+@torch.no_grad()
+def test_values_without_a_density_have_that_of_the_circuit():
+    circuit = TorchCompiler().compile(
+        image_data(
+            (1, 2, 2), "quad-tree-2", input_layer="gaussian", num_input_units=2, sum_product_layer="cp", num_sum_units=2
+        )
+    )
+    made, x = fast(circuit, backend="native"), torch.randn(4, 4, generator=torch.Generator().manual_seed(0))
+    x[1, 2], x[2, 0] = torch.inf, 1e30
+    assert torch.equal(made(x).isfinite(), circuit(x).isfinite())
+    assert made(x)[1].item() == circuit(x)[1].item() == -torch.inf
+    x[3, 1] = torch.nan
+    with pytest.raises(ValueRangeError, match="NaN"):
+        made(x)
+
+
+# ---------------------------------------------------------------------- parameters
+
+
+def test_gradients_are_those_of_the_circuit(digits):
+    made, x = fast(digits, backend="native"), pixels()
+    assert "gradients are recorded" in made.why_not(x)
+    made(x).mean().backward()
+    found = [p.grad.clone() for p in digits.parameters()]
+    digits.zero_grad()
+    digits(x).mean().backward()
+    assert all(torch.equal(p.grad, one) for p, one in zip(digits.parameters(), found, strict=True))
+
+
+CHANGES = {
+    "in place": lambda p: p.add_(0.3),
+    "data": lambda p: p.data.mul_(1.5),
+    "numpy": lambda p: np.multiply(p.detach().numpy(), 2.0, out=p.detach().numpy()),
+    "set data": lambda p: setattr(p, "data", p.data * 0.5),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@torch.no_grad()
+def test_a_change_of_parameters_is_seen(change):
+    circuit = TorchCompiler().compile(load_named("levels"))
+    x = torch.from_numpy(np.ascontiguousarray(random_inputs(load_named("levels"), 8)))
+    made = fast(circuit, backend="native")
+    before = made(x)
+    for parameter in circuit.parameters():
+        CHANGES[change](parameter)
+    assert not torch.equal(made(x), before)
+    assert_equal(made(x), doubled(circuit)(x))
+
+
+def test_a_step_of_a_fused_optimizer_and_a_loaded_state_are_seen():
+    circuit = TorchCompiler().compile(load_named("digits"))
+    made, x = fast(circuit, backend="native"), pixels(20)
+    optimizer = torch.optim.Adam(made.parameters(), lr=0.1, fused=True)
+    state = copy.deepcopy(made.state_dict())
+    assert list(state) == list(circuit.state_dict())
+    with torch.no_grad():
+        first = made(x)
+    (-made(x).mean()).backward()
+    optimizer.step()
+    with torch.no_grad():
+        assert (made(x).mean() - first.mean()).item() > 1
+        assert_equal(made(x), doubled(circuit)(x))
+        made.load_state_dict(state)
+        assert torch.equal(made(x), first)
+
+
+@torch.no_grad()
+def test_functional_call_uses_the_values_that_it_is_given(digits):
+    made, x = fast(digits, backend="native"), pixels()
+    other = {name: value * 0.5 for name, value in made.named_parameters()}
+    before = made(x)
+    torch.testing.assert_close(functional_call(made, other, (x,)), functional_call(digits, other, (x,)))
+    assert torch.equal(made(x), before)
+    torch.testing.assert_close(vmap(made)(x.unsqueeze(1)), before.unsqueeze(1))
+
+
+@torch.no_grad()
+def test_a_frozen_circuit_keeps_its_values_and_sees_a_loaded_state(digits):
+    frozen = digits.freeze()
+    made, x = frozen.fast(backend="native"), pixels()
+    first = made(x)
+    state = frozen.state_dict()
+    assert torch.equal(first, fast(digits, backend="native")(x))
+    other = TorchCompiler(seed=5).compile(load_named("digits")).freeze()
+    frozen.load_state_dict(other.state_dict())
+    torch.testing.assert_close(made(x), other(x))
+    assert not torch.equal(made(x), first)
+    assert list(state) == list(made.state_dict())
+
+
+@torch.no_grad()
+def test_another_precision_runs_the_circuit(digits):
+    circuit = copy.deepcopy(digits)
+    made, x = fast(circuit, backend="native"), pixels()
+    made.double()
+    assert next(circuit.parameters()).dtype == torch.float64
+    assert "kernels compute with float32" in made.why_not(x)
+    assert torch.equal(made(x), circuit(x))
+    made.float()
+    assert made.why_not(x) == ""
+
+
+@torch.no_grad()
+def test_negative_weights_run_the_circuit():
+    circuit = compile_circuit(load_named("blackboard"), "sum-product")
+    with pytest.raises(LoweringError, match="the semiring is sum-product"):
+        fast(circuit, backend="native")
+    made = explorer.fast(circuit)
+    assert made.backend.name == "torch"
+    assert "native: not used: the kernels compute logarithms" in made.explain()
+
+
+@torch.no_grad()
+def test_copies_and_pickles_are_independent(digits):
+    made, x = fast(digits, backend="native"), pixels()
+    before = made(x)
+    for other in (copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
+        assert torch.equal(other(x), before)
+        for parameter in other.parameters():
+            parameter.add_(0.5 * torch.rand(parameter.shape, generator=torch.Generator().manual_seed(1)))
+        assert not torch.equal(other(x), before)
+        torch.testing.assert_close(other(x), other.circuit(x))
+        assert torch.equal(made(x), before)
+
+
+@torch.no_grad()
+def test_it_explains_itself(digits):
+    made = fast(digits)
+    made(pixels())
+    assert made.explain().splitlines()[1:] == [
+        "torch: slower than native",
+        "last call: 5 of 5 rows certified, 0 again in double precision",
+    ]
+    assert made.explain().startswith("native: used: 64 table, 21 sum; ")
+    with pytest.raises(UnknownNameError, match="backend"):
+        fast(digits, backend="quantum")
