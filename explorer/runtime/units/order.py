@@ -34,8 +34,8 @@ def depth_first(units: Units) -> Units:
             order[number] = unit
             continue
         waiting.append((number, True))
-        inputs = sorted(reversed(list(dict.fromkeys(unit.inputs))), key=lambda one: needs[one])
-        waiting.extend((one, False) for one in inputs if one not in order)
+        inputs = sorted(dict.fromkeys(unit.inputs), key=lambda one: -needs[one])
+        waiting.extend((one, False) for one in reversed(inputs) if one not in order)
     return replace(units, units=order)
 
 
