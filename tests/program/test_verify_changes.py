@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 from random import Random
 
 import pytest
@@ -9,8 +10,9 @@ from inline_snapshot import snapshot
 
 from explorer.errors import CircuitError
 from explorer.program.editing.working import WorkingProgram
+from explorer.program.ir import accesses
 from explorer.program.ir.accesses import MemoryUse
-from explorer.program.ir.instructions import Alloc, Call, Dealloc, Role, Stack, View, with_values
+from explorer.program.ir.instructions import Access, Alloc, Call, Dealloc, Role, Stack, View, unstacked, with_values
 from explorer.program.ir.program import Program
 from explorer.program.memory.planning import plan_memory
 from explorer.program.passes import passes
@@ -210,6 +212,51 @@ def test_random_changes_are_judged_as_by_verifying_the_whole_program(seed):
         if wanted is None and len(changed) > 12:
             known = changed
     assert verdicts == {True, False}
+
+
+@seeded(50)
+def test_a_memory_that_is_accepted_at_a_glance_is_accepted_step_by_step(seed, monkeypatch):
+    random = Random(seed)
+    known = program_of((PROGRAM, TRAINING)[seed % 2])
+    accepted = 0
+    for _ in range(60):
+        program = replace(random.choice(CHANGES)(random, known))
+        quick = [origin for origin in program.histories if accesses._is_plain(program, origin)]
+        accepted += len(quick)
+        with monkeypatch.context() as patch:
+            patch.setattr(accesses, "_is_plain", lambda program, origin: False)
+            assert all(MemoryUse(program, origin).first_error() is None for origin in quick)
+    assert accepted > 60
+
+
+@seeded(50)
+def test_positions_of_uses_are_those_in_the_histories(seed):
+    random = Random(seed)
+    program = program_of((PROGRAM, TRAINING)[seed % 2])
+    for _ in range(60):
+        changed = random.choice(CHANGES)(random, program)
+        program = program if error_of(changed) is not None else changed
+        places = {call.id: i for i, one in enumerate(program.instructions) for call in unstacked(one)}
+        for origin, events in program.histories.items():
+            of = {access: [places.get(one.id, -1) for kind, _, one in events if kind is access] for access in Access}
+            used = sorted({*of[Access.READ], *of[Access.WRITE]})
+            assert list(program.uses[origin]) == used
+            assert list(program.touches[origin]) == sorted({*used, *of[Access.VIEW]})
+            assert program.last_writes.get(origin) == max(of[Access.WRITE], default=None)
+
+
+@seeded(50)
+def test_what_a_planned_program_keeps_is_what_a_new_one_computes(seed):
+    random = Random(seed)
+    program = program_of((PROGRAM, TRAINING)[seed % 2])
+    for _ in range(5):
+        changed = random.choice(CHANGES)(random, program)
+        program = program if error_of(changed) is not None else changed
+    names = [name for name, value in vars(Program).items() if isinstance(value, cached_property)]
+    computed = {name: getattr(program, name) for name in names}
+    planned = program.with_offsets(plan_memory(program).offsets)
+    assert {name: vars(planned)[name] for name in names} == computed
+    assert {name: getattr(replace(planned), name) for name in names} == computed
 
 
 @pytest.mark.parametrize("text", [PROGRAM, TRAINING], ids=["inference", "training"])

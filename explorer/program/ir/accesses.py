@@ -1,36 +1,41 @@
 """Whether a memory is used as it may be, which depends on the accesses to it and their order alone."""
 
-from collections.abc import Sequence
-
 import torch
 
 from explorer.errors import GraphError
-from explorer.program.ir.instructions import Access, Alloc, Definition, Event, Instruction, Role, View, Weight
+from explorer.program.ir.instructions import Access, Alloc, Instruction, Role, View, Weight
 from explorer.program.ir.program import Program
 from explorer.program.ir.spans import fills
 
-_ENDS = (Access.DEFINE, Access.WRITE, Access.FREE)
-"""The first two accesses to a buffer, and the last one."""
 
+def _is_plain(program: Program, origin: int) -> bool:
+    """Whether a memory is certainly used as it may be, found in few steps: so are most.
 
-def _is_plain(owner: Definition | None, events: Sequence[Event]) -> bool:
-    """Whether a memory without views is certainly used as it may be, as most are.
-
-    A buffer is defined, written as a whole, then read or written, and freed; a weight is only read.
+    A buffer is defined, written as a whole, then read or written, and freed, all by itself or by views of all of it; a
+    weight is only read.
     """
-    if isinstance(owner, Alloc):
-        if len(events) < 3 or not owner.type.is_dense:
+    owner, events = program.definitions.get(origin), program.histories[origin]
+    read, write, view = Access.READ, Access.WRITE, Access.VIEW
+    if isinstance(owner, Weight):
+        is_given = owner.role in (Role.INPUT, Role.WEIGHT, Role.CONSTANT)
+        return is_given and all(access is read for access, _, _ in events[1:])
+    if events[0][0] is not Access.DEFINE or events[-1][0] is not Access.FREE or events[-1][1] != origin:
+        return False
+    whole, is_written = {origin} if fills(program, origin) else set[int](), False
+    for access, value, one in events[1:-1]:
+        if access is view and isinstance(one, View) and one.source in whole and _is_whole(program, value, origin):
+            whole.add(value)
+            continue
+        is_write = access is write
+        if value not in whole or not (is_write or (access is read and is_written)):
             return False
-        if events[0][0] is not Access.DEFINE or events[1][0] is not Access.WRITE or events[-1][0] is not Access.FREE:
-            return False
-        return _are_all(events[2:-1], (Access.READ, Access.WRITE))
-    if isinstance(owner, Weight) and owner.role in (Role.INPUT, Role.WEIGHT, Role.CONSTANT):
-        return _are_all(events[1:], (Access.READ,))
-    return False
+        is_written = True
+    return is_written
 
 
-def _are_all(events: Sequence[Event], accesses: tuple[Access, ...]) -> bool:
-    return all(event[0] in accesses for event in events)
+def _is_whole(program: Program, value: int, origin: int) -> bool:
+    """Whether a value begins where its memory begins, and fills it."""
+    return program.locations[value] == (origin, 0) and fills(program, value)
 
 
 class MemoryUse:
@@ -49,11 +54,10 @@ class MemoryUse:
     def first_error(self) -> tuple[int, GraphError] | None:
         """The number of the first instruction whose access is not possible (-1: the end of the program), and why."""
         number = -1
-        events = self._program.histories[self._origin]
-        if _is_plain(self._owner, events):
+        if _is_plain(self._program, self._origin):
             return None
         try:
-            for access, value, one in events:
+            for access, value, one in self._program.histories[self._origin]:
                 number = one.id
                 self._step(access, value, one)
             number = -1

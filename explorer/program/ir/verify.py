@@ -52,8 +52,12 @@ def _check_contents(program: Program, known: Program | None) -> None:
     histories = {} if known is None else known.histories
     changed = [origin for origin, events in program.histories.items() if histories.get(origin) != events]
     position, error = _first_wrong_access(program, changed)
-    for one in program.instructions[:position] if known is None else _new_or_moved(program, known, position):
-        _check_instruction(program, one)
+    if known is None:
+        parts = (part for one in program.instructions[:position] for part in _parts(one))
+    else:
+        parts = _new_or_moved(program, known, position)
+    for part in parts:
+        _check_instruction(program, part)
     if error is not None:
         raise error
 
@@ -66,11 +70,18 @@ def _new_or_moved(program: Program, known: Program, end: int) -> Iterator[Instru
         for value, found in program.definitions.items()
         if value not in kinds or kinds[value].type is not found.type or locations[value] != program.locations[value]
     }
-    unchanged = set(map(id, known.instructions))
-    for one in program.instructions[:end] if changed or program.instructions is not known.instructions else ():
-        if id(one) in unchanged and changed.isdisjoint(one.values_read) and changed.isdisjoint(one.values_written):
-            continue
-        yield one
+    if not changed and program.instructions is known.instructions:
+        return
+    unchanged = {id(part) for one in known.instructions for part in _parts(one)}
+    for one in program.instructions[:end]:
+        for part in _parts(one):
+            if id(part) not in unchanged or not changed.isdisjoint(part.values_read + part.values_written):
+                yield part
+
+
+def _parts(one: Instruction) -> tuple[Instruction, ...]:
+    """An instruction; a stack after its calls."""
+    return (*one.calls, one) if type(one) is Stack else (one,)
 
 
 def _check_numbers(program: Program) -> None:
@@ -110,7 +121,6 @@ def _check_instruction(program: Program, one: Instruction) -> None:
         case Stack():
             bundle = Bundle(program)
             for call in one.calls:
-                _check_call(program, call)
                 reason = why_not_elementwise(call) or bundle.why_not(call)
                 if reason is not None:
                     raise GraphError(f"#{call.id} cannot be in the stack #{one.id}: {reason}")
