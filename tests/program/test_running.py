@@ -128,6 +128,27 @@ def test_inputs_with_other_strides_are_accepted(traced):
             torch.testing.assert_close(module(other), net(other), rtol=1e-4, atol=1e-4)
 
 
+@torch.library.custom_op("explorer_tests::first", mutates_args=())
+def first(x: torch.Tensor) -> torch.Tensor:
+    """Its fake kernel is wrong."""
+    return x[:1].clone()
+
+
+first.register_fake(torch.empty_like)
+
+
+def test_a_result_of_another_shape_than_its_fake_kernel_promised_is_refused():
+    class First(nn.Module):
+        def forward(self, x):
+            return first(x) + 1
+
+    module = explorer.record(First(), (torch.zeros(2),), level="program").compiled
+    with pytest.raises(OperatorError, match=r"explorer_tests.first.default is not a tensor of shape \(2,\)"):
+        OperatorError, match=r"result 0 of explorer_tests.first.default is not a tensor of shape \(2,\)"
+    ):
+        module(torch.zeros(2))
+
+
 def test_results_of_calls_do_not_share_memory(traced):
     _, x, trace = traced
     with torch.no_grad():

@@ -10,6 +10,8 @@ from torch.utils._pytree import tree_leaves
 import explorer
 from explorer.bench.inputs import random_inputs
 from explorer.program import why_not_planned
+from explorer.program.ir.instructions import Role
+from explorer.program.ir.types import BufferType
 from explorer.program.running import training
 from explorer.templates import gallery
 from explorer.tensor import to_module
@@ -72,11 +74,15 @@ def in_place():
 def workspace():
     torch.manual_seed(0)
 
-    class Last(nn.LSTM):
-        def forward(self, x):
-            return super().forward(x)[0]
+    class Last(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.LSTM(4, 3, num_layers=2)
 
-    return Last(4, 3, num_layers=2), X.unsqueeze(0)
+        def forward(self, x):
+            return self.layers(x)[0]
+
+    return Last(), X.unsqueeze(0)
 
 
 def no_parameters():
@@ -127,7 +133,7 @@ class Filled(nn.Module):
         super().__init__()
         torch.manual_seed(0)
         self.scale = nn.Parameter(torch.randn(4, dtype=torch.float64))
-        self.register_buffer("mean", torch.zeros(4, dtype=torch.float64))
+        self.mean = nn.Buffer(torch.zeros(4, dtype=torch.float64))
 
     def forward(self, x):
         scaled = x * self.scale
@@ -142,6 +148,43 @@ def test_a_backward_pass_fills_memory_in_the_dtype_of_its_tangent(monkeypatch):
     assert why_not_planned(pair[0], x) is None
     for one in pair:
         loss_of(one(x)).backward()
+    assert_same_gradients(*pair)
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_gradients_that_a_kernel_leaves_out_have_no_memory(training):
+    original = nn.Sequential(nn.BatchNorm1d(4), nn.Linear(4, 3)).train(training)
+    trace = explorer.record(original, (X,), level="program", mode="train")
+    assert "-> none, %" in snapshot_of(trace).program.text()
+    pair = modules_of(trace)
+    for one in pair:
+        loss_of([one(X)]).backward()
+    assert_same_gradients(*pair)
+
+
+class Turned(nn.Module):
+    """The kernel of batch norm gives its result other strides than a fake tensor has."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.norm = nn.BatchNorm2d(5)
+
+    def forward(self, x):
+        return self.norm(x.exp().permute(3, 2, 0, 1))
+
+
+def test_a_tangent_has_the_strides_of_its_output():
+    x = torch.rand(2, 3, 5, 4, generator=torch.Generator().manual_seed(0))
+    trace = explorer.record(Turned(), (x,), level="program", mode="train")
+    program = snapshot_of(trace).program
+    (output,) = (weight for weight in program.with_role(Role.OUTPUT) if weight.type.shape == (4, 5, 2, 3))
+    (tangent,) = program.with_role(Role.TANGENT)
+    pair = modules_of(trace)
+    results = [one(x) for one in pair]
+    assert tangent.type == output.type == BufferType.contiguous(torch.float32, (4, 5, 2, 3))
+    for result in results:
+        (result * torch.rand(result.shape, generator=torch.Generator().manual_seed(1))).sum().backward()
     assert_same_gradients(*pair)
 
 

@@ -135,7 +135,7 @@ def run_without_data(op: Op, inputs: tuple[BufferType | Number, ...]) -> tuple[R
             memory = [tensor.untyped_storage()._cdata for tensor in tensors]
             found: list[Result | None] = []
             for position, value in enumerate(op.run(tensors)):
-                if not isinstance(value, torch.Tensor) or position in WORKSPACES.get(op.target, ()):
+                if not isinstance(value, torch.Tensor) or _is_unknown(op, position):
                     found.append(None)
                     continue
                 source = _source(value, tensors, memory, destroyed)
@@ -180,6 +180,12 @@ def _is_equal_on_all_devices(target: OpOverload) -> bool:
 def _empty(kind: BufferType, on_meta: bool) -> torch.Tensor:
     device = META if on_meta else kind.device
     return torch.empty_strided(kind.shape, kind.strides, dtype=kind.dtype, device=device)
+
+
+def _is_unknown(op: Op, position: int) -> bool:
+    """Whether only the kernel knows what a result is; one that `output_mask` leaves out is often no tensor."""
+    mask = next((value for name, value in op.arguments if name == "output_mask"), ())
+    return position in WORKSPACES.get(op.target, ()) or (position < len(mask) and not mask[position])
 
 
 def _of_batch_norm(kind: BufferType, value: torch.Tensor) -> BufferType:

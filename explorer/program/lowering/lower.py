@@ -45,7 +45,7 @@ def lower(graph: FunctionGraph, name: str = "") -> Program:
     with pause_garbage_collection():
         lowering = _Lowering(graph)
         nodes = graph.toposort()
-        lowering.add_given(nodes)
+        lowering.add_given(nodes, graph.inputs)
         lowering.add_part(None, nodes)
         for position, variable in enumerate(graph.outputs):
             lowering.add_returned(variable, f"output{position}", Role.OUTPUT)
@@ -60,7 +60,7 @@ def lower_joint(joint: JointGraph, name: str = "") -> Program:
     lowering = _Lowering(joint.graph)
     parameters, forward, backward = joint.parts()
     num_inputs, num_outputs = len(joint.forward.inputs), len(joint.forward.outputs)
-    lowering.add_given([*parameters, *forward, *backward], num_inputs)
+    lowering.add_given([*parameters, *forward, *backward], joint.graph.inputs[:num_inputs])
     if parameters:
         lowering.add_part(Part.PARAMETERS, parameters)
         lowering.add_part(Part.FORWARD, forward)
@@ -68,6 +68,8 @@ def lower_joint(joint: JointGraph, name: str = "") -> Program:
         lowering.add_part(None, forward)
     for position, variable in enumerate(joint.graph.outputs[:num_outputs]):
         lowering.add_returned(variable, f"output{position}", Role.OUTPUT)
+    for position, tangent in zip(joint.differentiable, joint.graph.inputs[num_inputs:], strict=True):
+        lowering.add_tangent(tangent, joint.graph.outputs[position])
     lowering.add_part(Part.BACKWARD, backward)
     accepted = [*joint.graph.inputs[:num_inputs], *joint.constants]
     for position, variable in zip(joint.gradients, joint.graph.outputs[num_outputs:], strict=True):
@@ -90,15 +92,25 @@ class _Lowering:
         self._forms: dict[tuple[Op, tuple[BufferType | Number, ...]], Form] = {}
         self._fresh = count(graph.next_id)
 
-    def add_given(self, nodes: Sequence[Apply], num_inputs: int | None = None) -> None:
-        """Add the weights that applications and outputs read; inputs after the first ones are tangents."""
-        graph = self._graph
-        for position, variable in enumerate(graph.inputs):
-            role = Role.INPUT if num_inputs is None or position < num_inputs else Role.TANGENT
-            self.add_weight(variable, role, graph.interface.argument_strides[position : position + 1])
-        for variable in dict.fromkeys([*(v for node in nodes for v in node.inputs), *graph.outputs]):
+    def add_given(self, nodes: Sequence[Apply], inputs: Sequence[Variable]) -> None:
+        """Add the weights of inputs, and of the constants that applications and outputs read."""
+        for variable in inputs:
+            self.add_weight(variable, Role.INPUT, self._exported_strides(variable))
+        for variable in dict.fromkeys([*(v for node in nodes for v in node.inputs), *self._graph.outputs]):
             if isinstance(variable, Constant) and not isinstance(variable.data, PythonNumber):
                 self.add_weight(variable, Role.WEIGHT)
+
+    def add_tangent(self, variable: Variable, output: Variable) -> None:
+        """Add the weight of the gradient of an output: it has its strides, if these have no gaps and overlaps."""
+        value = self._operand(output)
+        kind = None if isinstance(value, Number) else self._types[value]
+        strides = kind.strides if kind is not None and kind.is_dense else self._exported_strides(variable)
+        self.add_weight(variable, Role.TANGENT, strides)
+
+    def _exported_strides(self, variable: Variable) -> tuple[int, ...] | None:
+        """The strides that an input had at the export, if they are known."""
+        known = self._graph.interface.argument_strides
+        return known[self._graph.inputs.index(variable)] if known else None
 
     def add_part(self, part: Part | None, nodes: Iterable[Apply]) -> None:
         """Begin a part, if it is one, and add the instructions of its applications."""
@@ -113,12 +125,12 @@ class _Lowering:
             self.instructions.append(Dealloc(next(self._fresh), alloc.id))
         return Program(tuple(self.weights), tuple(self.instructions), name=name)
 
-    def add_weight(self, variable: Variable, role: Role, strides: Sequence[tuple[int, ...]] = ()) -> None:
-        """Add the weight of an input or a constant; the strides of an input, if known, are those of the export."""
+    def add_weight(self, variable: Variable, role: Role, strides: tuple[int, ...] | None = None) -> None:
+        """Add the weight of an input or a constant; an input without strides is contiguous."""
         number = self._numbers[variable]
         trainable = isinstance(variable, Constant) and variable.trainable
         kind = _type_of(variable)
-        kind = replace(kind, strides=strides[0]) if strides else kind
+        kind = kind if strides is None else replace(kind, strides=strides)
         weight = Weight(number, variable.name or f"{role.value}{number}", role, kind, trainable)
         self.weights.append(weight)
         self._weight_of[number] = weight

@@ -133,6 +133,8 @@ def _call(one: Call) -> Step:
         if is_copied:
             flat = flat_results(results)
             for i, value in outputs:
+                if not isinstance(flat[i], torch.Tensor) or flat[i].shape != values[value].shape:
+                    raise OperatorError(f"result {i} of {target} is not a tensor of shape {tuple(values[value].shape)}")
                 values[value].copy_(flat[i])
 
     return step
