@@ -79,9 +79,10 @@ def measure_sweep(
 
 
 def require_circuit(trace: Trace, what: str) -> None:
-    """Raises: CircuitError for the trace of a tensor graph."""
+    """Raises: CircuitError for a trace of operators or instructions."""
     if not trace.level.has_batches:
-        raise CircuitError(f"{what} for circuits; this trace is of a tensor graph of fixed shapes: time its steps")
+        kind = f"{trace.level.noun}s of fixed shapes"
+        raise CircuitError(f"{what} for circuits; this trace is of {kind}: time its steps")
 
 
 def _rows(trace: Trace, x: Any, batch_size: int) -> int:

@@ -64,13 +64,14 @@ def log_scale(fills: Sequence[Fill]) -> list[float | None]:
     return [place(fill.value) for fill in fills]
 
 
-def fill_legend(fills: Sequence[Fill], colour_by: ColourBy) -> list[LegendItem]:
-    """Return the legend of the fills that occur."""
+def fill_legend(fills: Sequence[Fill], colour_by: ColourBy, *, has_batches: bool = True) -> list[LegendItem]:
+    """Return the legend of the fills that occur; without batches, bytes are those of all rows."""
     if colour_by in ("time", "memory"):
         known = sorted((fill.value, fill.text) for fill in fills if fill.value)
         items: list[LegendItem] = []
         if known:
-            what = "time" if colour_by == "time" else "bytes written per example"
+            written = f"bytes written{' per example' if has_batches else ''}"
+            what = "time" if colour_by == "time" else written
             items.append(_item("scale", "min", f"{known[0][1]} ({what}, logarithmic)"))
             items.append(_item("scale", "max", known[-1][1]))
         if any(fill.value is None for fill in fills):

@@ -178,4 +178,4 @@ def _nodes(
         }
         for (box, forms), fill, place in zip(with_forms, fills, log_scale(fills), strict=True)
     ]
-    return nodes, fill_legend(fills, request.colour_by)
+    return nodes, fill_legend(fills, request.colour_by, has_batches=index.trace.level.has_batches)

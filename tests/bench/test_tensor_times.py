@@ -68,7 +68,7 @@ def test_a_training_step_is_timed_if_the_graph_is_for_training():
 
 @pytest.mark.parametrize("measure", [measure_layers, measure_sweep])
 def test_measurements_of_layers_or_batch_sizes_are_refused(trace, measure):
-    with pytest.raises(CircuitError, match="this trace is of a tensor graph of fixed shapes: time its steps"):
+    with pytest.raises(CircuitError, match="this trace is of operators of fixed shapes: time its steps"):
         measure(trace)
 
 

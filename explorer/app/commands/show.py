@@ -10,11 +10,13 @@ from rich.table import Table
 from explorer.app.commands.console import print_text, results
 
 if TYPE_CHECKING:
-    from explorer.trace import Trace
+    from explorer.trace import Rewritten, Step, Trace
 
 HEADINGS = {"transcendentals": "exp and log"}
 BAR_WIDTH = 20
 """Characters of the bar of the step with the most calls."""
+OF_MEMORY = ("MakeWeightsConst", "DeleteDeadAllocs", "PlanMemory")
+"""Passes whose changes are about weights or memory, not about instructions that use them."""
 MAX_PER_RULE = 10
 """Rewrites listed per rule and step; the rest is counted, and listed with --all."""
 
@@ -25,7 +27,9 @@ def show(
         str | None, typer.Option(metavar="N|PATH", help="one step: by number (-1 is the last) or by path")
     ] = None,
     steps: Annotated[bool, typer.Option("--steps", help="a table of all steps, even those without a change")] = False,
-    graph: Annotated[bool, typer.Option("--graph", help="the graph as text, after --step or at the end")] = False,
+    graph: Annotated[
+        bool, typer.Option("--graph", help="the graph or program as text, after --step or at the end")
+    ] = False,
     why_not: Annotated[
         tuple[str, int] | None, typer.Option(metavar="PATTERN NODE", help="why a pattern was not applied at a node")
     ] = None,
@@ -36,6 +40,10 @@ def show(
     folds: Annotated[bool, typer.Option("--folds", help="fold groups and missed folds")] = False,
     why_not_folded: Annotated[
         tuple[int, int] | None, typer.Option(metavar="NODE NODE", help="why two layers were not folded together")
+    ] = None,
+    why_not_shared: Annotated[
+        tuple[int, int] | None,
+        typer.Option(metavar="BUFFER BUFFER", help="whether two buffers of a program share memory, and if not, why"),
     ] = None,
     lineage: Annotated[
         int | None, typer.Option(metavar="NODE", help="the origin and the descendants of a node")
@@ -56,13 +64,17 @@ def show(
     limit = None if everything else MAX_PER_RULE
     questions: list[tuple[bool, Callable[[], Iterable[object]]]] = [
         (steps, lambda: [trace]),
-        (at is not None and not (graph or stats or conflicts), lambda: [_step_text(trace, at or 0, limit)]),
-        (graph, lambda: [trace.graph_at(-1 if at is None else at)]),
+        (
+            at is not None and not (graph or stats or conflicts or why_not_shared),
+            lambda: [_step_text(trace, at, limit)],
+        ),
+        (graph, lambda: [_graph_text(trace, -1 if at is None else at)]),
         (why_not is not None, lambda: [trace.why_not(*why_not, step=at)] if why_not else []),
         (near_misses is not None, lambda: _near_misses(trace, near_misses or "all", at)),
         (conflicts, lambda: trace.conflicts(at) or ["No conflicts: no two matches shared a node."]),
         (folds, lambda: _folds(trace)),
         (why_not_folded is not None, lambda: [trace.why_not_folded(*why_not_folded)] if why_not_folded else []),
+        (why_not_shared is not None, lambda: [trace.why_not_shared(*why_not_shared, at)] if why_not_shared else []),
         (lineage is not None, lambda: [trace.lineage(lineage)] if lineage is not None else []),
         (rules, lambda: [_rules_table(trace), *map(str, trace.rule_interactions())]),
         (stats, lambda: [_stats_table(trace, at)]),
@@ -114,15 +126,19 @@ def _folds(trace: "Trace") -> Iterable[object]:
     return [*groups, *(f"missed fold: {missed}" for missed in trace.missed_folds())] or ["Nothing was folded."]
 
 
-def _step_text(trace: "Trace", at: int | str, limit: int | None) -> str:
+def _step_text(trace: "Trace", at: int | str | None, limit: int | None) -> str:
     """Summarize a step: rewrites (limited per rule), fold groups, lost matches, near misses."""
-    step = trace.step(at)
+    from explorer.views import TraceIndex, sentence_of
+
+    step = trace.step(at or 0)
     lines = [f"step {step.index}: {step.path} ({step.seconds * 1000:.1f} ms)", f"  {step.summary}"]
+    if step.index and step.snapshot.memory is not None and step.applied:
+        lines.append(f"  {sentence_of(TraceIndex(trace), step.index)}")
     by_rule: dict[str, list[str]] = {}
     for rewrite in step.rewrites:
-        where = f" in {rewrite.parameter_path}" if rewrite.parameter_path else ""
-        line = f"  {rewrite.rule}{where}: {_ids(rewrite.removed)} -> {_ids(rewrite.added)}"
-        by_rule.setdefault(rewrite.rule, []).append(line)
+        text = _rewrite_text(trace, step, rewrite)
+        if text:
+            by_rule.setdefault(rewrite.rule, []).append(f"  {text}")
     for rule, rewrites in by_rule.items():
         lines += _shorten(rewrites, limit, f"rewrites by {rule}")
     lines += [f"  {group}" for group in trace.fold_groups() if group.step == step.index]
@@ -131,6 +147,24 @@ def _step_text(trace: "Trace", at: int | str, limit: int | None) -> str:
     lines += [f"  {line}" for misses in trace.near_misses(step=step.index) for line in str(misses).splitlines()]
     lines += [f"  ! {limit.message}" for limit in step.limits]
     return "\n".join(lines)
+
+
+def _rewrite_text(trace: "Trace", step: "Step", rewrite: "Rewritten") -> str:
+    """Say which nodes were replaced by which, or which instructions use other memory; empty if it is about neither."""
+    where = f" in {rewrite.parameter_path}" if rewrite.parameter_path else ""
+    if rewrite.removed or rewrite.added:
+        return f"{rewrite.rule}{where}: {_ids(rewrite.removed)} -> {_ids(rewrite.added) or 'nothing'}"
+    if rewrite.rule in OF_MEMORY:
+        return ""
+    nodes = trace.graph_at(step.index).nodes
+    named = [f"#{node} {nodes[node].title}" for node in step.matches[rewrite.number].nodes if node in nodes]
+    return f"{rewrite.rule}{where}{' at ' if named else ''}{', '.join(named)}"
+
+
+def _graph_text(trace: "Trace", at: int | str) -> object:
+    """The graph of a state, or the listing of a program."""
+    memory = trace.step(at).snapshot.memory
+    return trace.graph_at(at) if memory is None else "\n".join(text for _, text in memory.listing)
 
 
 def _shorten(lines: list[str], limit: int | None, what: str) -> list[str]:
@@ -162,7 +196,7 @@ def _rules_table(trace: "Trace") -> Table:
 def _stats_table(trace: "Trace", at: int | str | None) -> Table:
     """One column per statistic, one row per step."""
     steps = trace.steps if at is None else (trace.step(at),)
-    table = Table(title="After each step, per example")
+    table = Table(title=f"After each step{', per example' if trace.level.has_batches else ''}")
     table.add_column("step", justify="right")
     table.add_column("path", overflow="fold")
     names = list(dict.fromkeys(name for step in steps for name in step.snapshot.stats))

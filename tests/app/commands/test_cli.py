@@ -78,6 +78,21 @@ def test_show_answers_questions(tmp_path):
     assert "ogether" in run("show", path, "--why-not-folded", "0", "1").output
 
 
+def test_show_answers_questions_on_a_program(tmp_path):
+    path = str(tmp_path / "program.trace.json.gz")
+    run("trace", "blackboard", "--level", "program", "-o", path)
+    shared = run("show", path, "--step", "ShareBuffers").output
+    assert re.search(r"^  ShareBuffers at #\d+ exp$", shared, re.MULTILINE)
+    assert "in one block" in run("show", path, "--step", "PlanMemory").output
+    assert " = alloc " in run("show", path, "--step", "PlanMemory", "--graph").output
+    assert "per example" not in run("show", path, "--stats").output
+    memory = Trace.load(path).steps[-1].snapshot.memory
+    assert memory is not None
+    one, other = memory.buffers[:2]
+    answer = run("show", path, "--why-not-shared", str(one.id), str(other.id)).output
+    assert "share memory" in answer
+
+
 def test_a_long_step_says_how_much_is_not_listed(tmp_path):
     path = str(tmp_path / "digits.trace.json")
     run("trace", "digits", "-o", path)
