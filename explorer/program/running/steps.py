@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import torch
+from torch._ops import OpOverload
 
 from explorer.errors import OperatorError
 from explorer.program.ir.instructions import Alloc, Begin, Call, Copy, Dealloc, Instruction, Stack, View, Way
@@ -121,8 +123,7 @@ def _call(one: Call) -> Step:
         if found is None:
             raise OperatorError(f"{target} has no overload that writes into given memory")
         target, names = found
-        accepted = {argument.name for argument in target._schema.arguments}
-        bound = {name: value for name, value in bound.items() if name in accepted}
+        bound = {name: value for name, value in bound.items() if name in _argument_names(target)}
         bound |= {names[i]: _Value(value) for i, value in outputs}
     args, kwargs = split_call(target, bound)
     run = kernel(target)
@@ -138,6 +139,11 @@ def _call(one: Call) -> Step:
                 values[value].copy_(flat[i])
 
     return step
+
+
+@cache
+def _argument_names(target: OpOverload) -> frozenset[str]:
+    return frozenset(argument.name for argument in target._schema.arguments)
 
 
 def _filled(argument: Any, values: Values) -> Any:

@@ -164,6 +164,8 @@ class Apply:
     def numbers(self) -> dict[Variable, Any]:
         """The inputs that the operator receives as Python numbers, and these numbers."""
         data = [v.data if isinstance(v, Constant) else v for v in self.inputs]
+        if not any(isinstance(value, PythonNumber) for value in data):
+            return {}
         given = zip(self.inputs, data, operands(self.op.target, data), strict=True)
         return {variable: value for variable, tensor, value in given if value is not tensor}
 

@@ -129,7 +129,11 @@ def operators_of(graph: FunctionGraph) -> fx.GraphModule:
 
 def constants_of(graph: FunctionGraph) -> list[Constant]:
     """The constants that a program of a graph reads as tensors."""
-    read = [*(v for node in graph.toposort() for v in node.inputs if v not in node.numbers), *graph.outputs]
+    read: list[Variable] = []
+    for node in graph.toposort():
+        numbers = node.numbers
+        read += [variable for variable in node.inputs if variable not in numbers]
+    read += graph.outputs
     return [variable for variable in dict.fromkeys(read) if isinstance(variable, Constant)]
 
 
