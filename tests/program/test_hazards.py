@@ -68,6 +68,26 @@ def test_a_result_that_was_freed_before_its_parts_lives_as_long_as_they():
     assert all(map(torch.equal, Executor(found, poison)(X), Executor(program_of(text), poison)(X)))
 
 
+def test_a_copy_that_was_freed_before_its_source_lives_as_long_as_that():
+    text = """
+program copied
+%0 = input x : f32[2,2]
+%1 = output y : f32[2,2]
+%2 = output z : f32[2,2]
+%3 = alloc f32[2,2]
+#4 aten.exp.default(self=%0) -> %3
+%5 = alloc f32[2,2]
+#6 copy %3 -> %5
+#7 aten.neg.default(self=%5) -> %1
+#8 dealloc %5
+#9 aten.sin.default(self=%3) -> %2
+#10 dealloc %3
+"""
+    found = after(program_of(text), "ShareBuffers")
+    assert "copy" not in kinds(found)
+    assert all(map(torch.equal, Executor(found, poison)(X), Executor(program_of(text), poison)(X)))
+
+
 def test_an_operator_that_overwrites_a_view_of_an_input_is_refused():
     x = Variable(TensorType(torch.float32, (2, 2)), name="x")
     row = call(aten.select.int, x, 0, 1)

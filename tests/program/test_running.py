@@ -1,6 +1,7 @@
 """A module that runs a program: as the original one, also where planned memory would be wrong."""
 
 import threading
+from typing import Any
 
 import pytest
 import torch
@@ -111,7 +112,7 @@ def test_a_module_that_torch_jit_traces_reads_its_parameters_in_each_call(traced
     net, x, trace = traced
     module = trace.circuit_at(-1)
     module.load_state_dict(net.state_dict())
-    found = torch.jit.trace(module, (x,))
+    found: Any = torch.jit.trace(module, (x,))
     with torch.no_grad():
         assert torch.equal(found(x + 1), net(x + 1))
         module.get_parameter("second.bias").add_(1)

@@ -1,5 +1,7 @@
 """Programs with a backward pass for tests: run with poisoned memory, compared with autograd over the same operators."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 
@@ -21,10 +23,10 @@ def joint_of(graph: FunctionGraph) -> JointGraph:
     return joint_graph(graph, [kind.is_floating_point or kind.is_complex for kind in kinds])
 
 
-def assert_trains(joint: JointGraph, *inputs: Tensor) -> Program:
+def assert_trains(joint: JointGraph, *inputs: Tensor, names: Sequence[str] = MEMORY_PIPELINE.pass_ids) -> Program:
     """After lowering and each pass a program has the bits of the operators: outputs, and gradients a second time too.
 
-    Memory is poisoned where it is not alive. Returns the program after all passes.
+    Memory is poisoned where it is not alive. `names` are the passes. Returns the program after all of them.
     """
     tensors = [value.detach().clone() for value in (*inputs, *(constant.data for constant in joint.constants))]
     for position in joint.learned:
@@ -36,7 +38,7 @@ def assert_trains(joint: JointGraph, *inputs: Tensor) -> Program:
     gradients = torch.autograd.grad(
         [outputs[i] for i in joint.differentiable], [tensors[i] for i in joint.gradients], tangents
     )
-    states = _states(joint)
+    states = _states(joint, names)
     for program in states:
         program.verify()
         assert parse_program(program.text()).text() == program.text()
@@ -53,10 +55,10 @@ def assert_trains(joint: JointGraph, *inputs: Tensor) -> Program:
     return states[-1]
 
 
-def _states(joint: JointGraph) -> list[Program]:
-    """The program as it was lowered, and after each of the default passes."""
+def _states(joint: JointGraph, names: Sequence[str]) -> list[Program]:
+    """The program as it was lowered, and after each of some passes."""
     states = [lower_joint(joint)]
-    for name in MEMORY_PIPELINE.pass_ids:
+    for name in names:
         states.append(after(states[-1], name))
     return states
 

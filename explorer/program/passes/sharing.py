@@ -62,8 +62,19 @@ def _without_copy(lives: Lives, one: Copy, position: int) -> Iterator[Edit | Kep
     if reason is not None:
         yield Kept(one.id, reason)
         return
-    removed = (one.id, lives.dealloc.pop(source))
-    yield Edit((one.id,), removed=removed, changed=(_become_view(lives, source, dest, lives.types[source]),))
+    freed, changed = _free_later(lives, source, dest)
+    view = _become_view(lives, source, dest, lives.types[source])
+    yield Edit((one.id,), removed=(one.id, freed), changed=(view, *changed))
+
+
+def _free_later(lives: Lives, source: int, dest: int) -> tuple[int, tuple[Dealloc, ...]]:
+    """Free `dest` where the last of both was: the deallocation to remove, and the one that changes, if any."""
+    mine, theirs = lives.dealloc.pop(source), lives.dealloc.get(dest)
+    positions = lives.program.positions
+    if theirs is None or positions[theirs] > positions[mine]:
+        return mine, ()
+    lives.dealloc[dest] = mine
+    return theirs, (Dealloc(mine, dest),)
 
 
 def _become_view(lives: Lives, buffer: int, of: int, kind: BufferType) -> View:
