@@ -362,4 +362,6 @@ def _boxes_with(nodes: Sequence[int], boxes: Mapping[str, tuple[int, ...]]) -> t
 def require_live(session: Session) -> None:
     """Raises: CircuitError for a trace from a file, whose steps cannot be executed."""
     if not session.opened.is_live:
-        raise CircuitError("this trace was read from a file, so its steps cannot be run; compile it again first")
+        has_circuit = session.opened.trace.level.has_circuit
+        advice = "compile it again first" if has_circuit else "record it again in Python"
+        raise CircuitError(f"this trace was read from a file, so its steps cannot be run; {advice}")

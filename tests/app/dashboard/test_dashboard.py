@@ -171,6 +171,15 @@ def test_a_control_is_set_once_when_the_selected_trace_opens(monkeypatch: pytest
     assert values == [chosen]
 
 
+@pytest.mark.filterwarnings("ignore:Both 'variant' and 'button_style'")  # panel-material-ui's FileDownload of itself
+def test_only_a_circuit_from_a_file_can_be_compiled_again(folder: Path) -> None:
+    explorer.record(gallery.load_named("blackboard"), level="program").save(folder / "p.trace.json")
+    for name, disabled in (("c.trace.json", False), ("p.trace.json", True)):
+        made = Dashboard(Library(folder), ViewState(circuit=name))
+        made.drawer.open("files")
+        assert made.drawer._tools["files"].again.disabled is disabled  # type: ignore[attr-defined]
+
+
 def test_timing_a_loaded_trace_is_refused_with_a_reason(folder: Path) -> None:
     made = Dashboard(Library(folder), ViewState(circuit="c.trace.json"))
     made.drawer.open("time")

@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 
+import explorer
 from explorer.app.session.library import Library
 from explorer.app.session.opening import Opened, open_state
 from explorer.app.session.session import KEPT_PICTURES, Session, require_live
 from explorer.app.session.view_state import DisplayOptions, ViewState
 from explorer.errors import CircuitError, UnknownNameError
 from explorer.options import CompilerOptions
+from explorer.templates import gallery
 from explorer.timings import estimate
 from explorer.trace import StepCheck
 from explorer.views import PatternTrial, SlidesName
@@ -288,6 +290,13 @@ def test_a_comparison_is_noted_for_the_link(digits: Opened) -> None:
     session.compare_with(ViewState(circuit="hmm"))
     assert events.only() == {"other"}
     assert session.state.query() == "circuit=digits&vs.circuit=hmm"
+
+
+def test_a_program_from_a_file_cannot_be_compiled_again(tmp_path) -> None:
+    explorer.record(gallery.load_named("blackboard"), level="program").save(tmp_path / "p.trace.json")
+    loaded = open_state(Library(tmp_path), ViewState(circuit="p.trace.json"))
+    with pytest.raises(CircuitError, match="record it again in Python"):
+        require_live(Session(loaded, ViewState()))
 
 
 def test_a_trace_from_a_file_cannot_be_run(digits: Opened, tmp_path) -> None:

@@ -46,7 +46,7 @@ class FilesTool(Tool):
 
     def on_change(self, names: frozenset[str]) -> None:
         session = self.workspace.session
-        self.again.disabled = session.opened.is_live
+        self.again.disabled = session.opened.is_live or not session.opened.trace.level.has_circuit
         self.code.object = code_html(self.workspace.python())
 
     def _on_upload(self, path: str, raw: bytes) -> None:
