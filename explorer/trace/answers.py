@@ -185,6 +185,10 @@ class WhatIf(_Printable):
         return self.reason
 
 
+MAX_CAUSES = 3
+"""Different reasons that are quoted of a rule that declined."""
+
+
 @dataclass(frozen=True, repr=False)
 class NearMisses(_Printable):
     """The attempts of a pattern that failed after its first entry matched."""
@@ -211,9 +215,13 @@ class NearMisses(_Printable):
     def __str__(self) -> str:
         lines = [f"{self.pattern}: {self.matched} matched, {self.blocked} blocked"]
         for (entry, kind), count in self.reasons.items():
-            example = next(r for r in self.refusals if (r.entry, r.kind) == (entry, kind))
+            causes = list(dict.fromkeys(r.cause for r in self.refusals if (r.entry, r.kind) == (entry, kind)))
             times = "once" if count == 1 else f"{count} times"
-            lines.append(f"  {times} at entry {entry + 1}, {kind.value}: for example {example.cause}")
+            shown = (
+                causes[:MAX_CAUSES] if kind is RefusalKind.DECLINED else causes[:1]
+            )  # in the rule's words
+            example = "" if count == 1 or shown == causes else "for example "
+            lines.append(f"  {times} at entry {entry + 1}, {kind.value}: {example}{' / '.join(shown)}")
         if self.not_kept:
             lines.append(f"  {self.not_kept:,} more were not kept (limit per pattern, step and reason)")
         return "\n".join(lines)

@@ -125,13 +125,22 @@ def test_near_misses_count_matches_and_reasons():
 @pytest.mark.parametrize(
     ("kind", "text"),
     [
-        (RefusalKind.DECLINED, "  once at entry 1, declined: for example the axes differ"),
-        (RefusalKind.REVERTED, "  once at entry 1, reverted: for example the axes differ"),
+        (RefusalKind.DECLINED, "  once at entry 1, declined: the axes differ"),
+        (RefusalKind.REVERTED, "  once at entry 1, reverted: the axes differ"),
     ],
 )
 def test_near_misses_name_the_kind_of_a_refusal_once(kind, text):
     refusal = Refusal("Careful", 7, 0, 7, kind, found="the axes differ")
     assert str(NearMisses("Careful", 0, (refusal,), 0)) == f"Careful: 0 matched, 1 blocked\n{text}"
+
+
+def test_near_misses_quote_several_reasons_of_a_rule_that_declined():
+    reasons = ("%0 is the input x", "mm is not elementwise", "%0 is the input x", "sum is not elementwise", "a", "b")
+    refusals = [Refusal("Careful", n, 0, n, RefusalKind.DECLINED, found=found) for n, found in enumerate(reasons)]
+    text = str(NearMisses("Careful", 0, tuple(refusals), 0))
+    assert text.endswith("6 times at entry 1, declined: for example " + " / ".join((*reasons[:2], reasons[3])))
+    text = str(NearMisses("Careful", 0, tuple(refusals[:3]), 0))
+    assert text.endswith("3 times at entry 1, declined: " + " / ".join(reasons[:2]))
 
 
 def test_conflicts_name_winner_loser_and_reason(conflict):
