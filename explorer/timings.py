@@ -17,8 +17,8 @@ CPU, CUDA = "cpu", "cuda"
 DEVICES: tuple[str, ...] = (CPU, CUDA)
 FORWARD, TRAINING = "forward", "training"
 KINDS: tuple[str, ...] = (FORWARD, TRAINING)
-STEPS, MODES, LAYERS, SWEEP = "steps", "modes", "layers", "sweep"
-SUBJECTS: tuple[str, ...] = (STEPS, MODES, LAYERS, SWEEP)
+STEPS, MODES, LAYERS, SWEEP, BACKENDS = "steps", "modes", "layers", "sweep", "backends"
+SUBJECTS: tuple[str, ...] = (STEPS, MODES, LAYERS, SWEEP, BACKENDS)
 WHOLE, SUM, LAYER, READ = "whole forward", "sum of layers", "layer", "read"
 """The parts of a run of layers: the forward pass by itself, its layers one by one, the copying of their inputs."""
 CONFIDENCE = 0.95

@@ -1,5 +1,6 @@
 """Times of a circuit after the steps of its compilation, on CPU and CUDA. Peers are compared in `benchmarks/`."""
 
+from explorer.bench.backend_times import measure_backends as measure_backends
 from explorer.bench.devices import device_name as device_name, why_no_cuda as why_no_cuda
 from explorer.bench.inputs import random_inputs as random_inputs
 from explorer.bench.interleave import Job as Job, ratio as ratio, time_interleaved as time_interleaved

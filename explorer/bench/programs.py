@@ -9,6 +9,7 @@ from torch.utils import _pytree as pytree
 
 from explorer.backend import EvaluatedCircuit, TorchCircuit
 from explorer.errors import CircuitError
+from explorer.runtime import FastCircuit
 from explorer.tensor.graph.interface import Arguments
 from explorer.timings import TRAINING
 from explorer.trace.equivalence import largest_difference
@@ -61,7 +62,8 @@ class Program:
         They may differ by the rounding of a different order of summation, as in `Trace.check`. If the numbers of rows
         differ, the smaller one is compared.
         """
-        semiring = self.module.semiring.name if isinstance(self.module, EvaluatedCircuit) else ""
+        circuit = self.module.circuit if isinstance(self.module, FastCircuit) else self.module
+        semiring = circuit.semiring.name if isinstance(circuit, EvaluatedCircuit) else ""
         found = (_difference(*pair, semiring) for pair in zip(self.outputs(), wanted, strict=True))
         return next((words for words in found if words), "")
 

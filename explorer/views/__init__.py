@@ -101,6 +101,7 @@ from explorer.views.story import SLIDES as SLIDES, SlidesName as SlidesName, sli
 from explorer.views.thumbnail import thumbnail as thumbnail
 from explorer.views.timings import (
     SpeedUp as SpeedUp,
+    backend_bars as backend_bars,
     check_fits as check_fits,
     conditions as conditions,
     crossover_text as crossover_text,

@@ -168,6 +168,12 @@ def mode_bars(run: Run) -> BarsView:
     return _bars(run, f"{NAMES_OF_KINDS[run.kind]} in the four modes", "mode", whats, f"{_note(run)}")
 
 
+def backend_bars(run: Run) -> BarsView:
+    """Return the times of the backends of a circuit, a series per device."""
+    whats = list(dict.fromkeys(timing.what for timing in run.timings))
+    return _bars(run, f"{NAMES_OF_KINDS[run.kind]} by backend", "backend", whats, _note(run))
+
+
 def sweep_bars(run: Run) -> BarsView:
     """Return the times by batch size, a series per device; the note says where CPU and CUDA cross."""
     sizes = sorted({(timing.batch_size, timing.what) for timing in run.timings})

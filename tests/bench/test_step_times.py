@@ -24,6 +24,7 @@ from explorer.symbolic import (
 from explorer.templates import CategoricalInput, gallery, hmm
 from explorer.timings import LAYER, READ, SUM, WHOLE
 from tests.bench.conftest import FEW
+from tests.runtime.circuits import has_compiler
 
 needs_cuda = pytest.mark.skipif(bench.why_no_cuda() is not None, reason=bench.why_no_cuda() or "")
 
@@ -142,6 +143,15 @@ def test_all_four_modes_are_timed_and_named():
     assert [timing.what for timing in run.timings] == ["as written", "optimized", "folded", "optimized and folded"]
     assert all(timing.estimate for timing in run.timings)
     assert (run.timings[0].layers, run.timings[3].layers) == (13, 4)
+
+
+@has_compiler
+def test_backends_are_timed_with_and_without_comparing_parameters(digits):
+    run = bench.measure_backends(digits, 3, **FEW)
+    assert [timing.what for timing in run.timings] == ["torch", "native", "native, parameters compared"]
+    assert all(timing.estimate for timing in run.timings)
+    with pytest.raises(CircuitError, match="backends compute no gradients"):
+        bench.measure_backends(digits, kind="training")
 
 
 def test_layers_add_up_to_about_the_whole_forward_pass(digits):

@@ -38,6 +38,7 @@ def time(
     layers: Annotated[bool, typer.Option("--layers", help="also each layer of the last step, forward")] = False,
     sweep: Annotated[bool, typer.Option("--sweep", help="also batches of 1 to 1,024 rows")] = False,
     modes: Annotated[bool, typer.Option("--modes", help="also optimized or not, folded or not")] = False,
+    backends: Annotated[bool, typer.Option("--backends", help="also PyTorch and the native kernels, forward")] = False,
     level: Annotated[str, typer.Option(help="compiled, tensor or program: which steps to time")] = "compiled",
     device: Annotated[str, typer.Option(metavar="cpu|cuda|both", help="where to run")] = "both",
     seconds: Annotated[float, typer.Option(help="maximum time of each part; it ends earlier once precise")] = 20.0,
@@ -65,6 +66,8 @@ def time(
     if modes:
         circuit, options = circuit_of(trace), options_of(trace).non_defaults()
         measures.append(partial(b.measure_modes, circuit, options, kind=kind, batch_size=batch, **common))
+    if backends:
+        measures.append(partial(b.measure_backends, trace, last, batch_size=batch, **common))
     if layers:
         measures.append(partial(b.measure_layers, trace, last, batch_size=batch, **common))
     if sweep:
@@ -102,7 +105,15 @@ def _measure_all(measures: Sequence[Measure]) -> "list[Run]":
 
 
 def _print_run(index: "TraceIndex", run: "Run") -> None:
-    from explorer.views import layer_table, layers_note, mode_bars, step_bars, sweep_bars, time_change_bars
+    from explorer.views import (
+        backend_bars,
+        layer_table,
+        layers_note,
+        mode_bars,
+        step_bars,
+        sweep_bars,
+        time_change_bars,
+    )
 
     console = results()
     if run.subject == "layers":
@@ -113,7 +124,8 @@ def _print_run(index: "TraceIndex", run: "Run") -> None:
                 console.print(_table(title, layer_table(index, run, device)))
                 console.print(layers_note(run, device), markup=False)
         return
-    view = {"modes": mode_bars, "sweep": sweep_bars}.get(run.subject, lambda run: step_bars(index, run))(run)
+    views = {"backends": backend_bars, "modes": mode_bars, "sweep": sweep_bars}
+    view = views.get(run.subject, lambda run: step_bars(index, run))(run)
     console.print(_table(view["title"], view["table"]))
     print_text(view["note"])
     if run.subject == "steps":

@@ -9,9 +9,17 @@ from weakref import ref
 from explorer.app.dashboard.background import Job
 from explorer.app.session.opening import Opened, circuit_of
 from explorer.app.session.session import require_live
-from explorer.bench import Progress, measure_layers, measure_modes, measure_steps, measure_sweep, why_no_cuda
+from explorer.bench import (
+    Progress,
+    measure_backends,
+    measure_layers,
+    measure_modes,
+    measure_steps,
+    measure_sweep,
+    why_no_cuda,
+)
 from explorer.compiler import options_of
-from explorer.timings import CUDA, FORWARD, LAYERS, MODES, STEPS, SWEEP, Run, Setup, default_steps, state_step
+from explorer.timings import BACKENDS, CUDA, FORWARD, LAYERS, MODES, STEPS, SWEEP, Run, Setup, default_steps, state_step
 from explorer.trace import Trace
 from explorer.views import check_fits, layer_estimates, measurements, with_lanes
 
@@ -187,6 +195,8 @@ def _measure(request: Request, trace: Trace, name: str, step: int, settings: dic
     if request.what == MODES:
         options = options_of(trace).non_defaults()
         return (measure_modes(circuit_of(trace), options, batch_size=batch_size, name=name, **settings),)
+    if request.what == BACKENDS:
+        return (measure_backends(trace, step, batch_size=batch_size, name=name, **settings),)
     if request.what == LAYERS:
         return (measure_layers(trace, step, batch_size=batch_size, name=name, **_of_layers(settings)),)
     if request.what == SWEEP:

@@ -19,7 +19,7 @@ def run(*arguments: str, code: int = 0):
 
 def test_every_part_is_printed_and_written(tmp_path):
     path = tmp_path / "new" / "a.timing.json"
-    output = run("blackboard", *QUICK, "--modes", "--layers", "--sweep", "--json", str(path))
+    output = run("blackboard", *QUICK, "--modes", "--backends", "--layers", "--sweep", "--json", str(path))
     for expected in (
         "Forward pass after each step",
         "against unoptimized",
@@ -33,7 +33,7 @@ def test_every_part_is_printed_and_written(tmp_path):
     ):
         assert expected in output, expected
     runs = bench.load_runs(path)
-    assert [timed.subject for timed in runs] == ["steps", "modes", "layers", "sweep"]
+    assert [timed.subject for timed in runs] == ["steps", "modes", "backends", "layers", "sweep"]
     assert {timed.circuit for timed in runs} == {"blackboard"}
     if bench.why_no_cuda() is not None:
         assert f"No CUDA: {bench.why_no_cuda()}" in output

@@ -23,7 +23,7 @@ from explorer.app.session.options import TENSOR_LEVEL, TensorOptions
 from explorer.app.session.session import Session
 from explorer.app.session.view_state import ViewState
 from explorer.bench import RecordedFile, interleave, measurement_run, why_no_cuda
-from explorer.timings import LAYER, LAYERS, MODES, STEPS, SWEEP, Run, Setup, Timing, estimate
+from explorer.timings import BACKENDS, LAYER, LAYERS, MODES, STEPS, SWEEP, Run, Setup, Timing, estimate
 from explorer.views import layer_times_at
 
 
@@ -193,6 +193,7 @@ def recorded(session: Session, *devices: str) -> tuple[Run, ...]:
         run(LAYERS, [("whole forward", {"step": 12}), ("sum of layers", {"step": 12}), *layers]),
         run(SWEEP, sweep),
         run(MODES, [("as written", {}), ("folded", {})]),
+        run(BACKENDS, [("torch", {}), ("native", {})]),
     )
 
 

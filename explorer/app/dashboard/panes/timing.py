@@ -1,4 +1,4 @@
-"""Timing on CPU and CUDA: any step, the four modes, the layers of a step, a sweep over batch sizes."""
+"""Timing on CPU and CUDA: any step, the four modes, the layers of a step, a sweep over batch sizes, backends."""
 
 from collections.abc import Callable, Sequence
 from html import escape
@@ -22,9 +22,10 @@ from explorer.bench import (
     recorded_runs,
     why_no_cuda,
 )
-from explorer.timings import CPU, CUDA, LAYERS, MODES, STEPS, SWEEP, Run
+from explorer.timings import BACKENDS, CPU, CUDA, LAYERS, MODES, STEPS, SWEEP, Run
 from explorer.views import (
     TraceIndex,
+    backend_bars,
     bottlenecks,
     conditions,
     crossover_text,
@@ -46,6 +47,7 @@ WHAT = {
     "Optimized and folded, or not": MODES,
     "The layers of this step": LAYERS,
     "Batch sizes": SWEEP,
+    "Backends of this step": BACKENDS,
 }
 OF_STEPS = {label: what for label, what in WHAT.items() if what in (STEPS, WATERFALL)}
 """The subjects that can be timed on a tensor graph, which has fixed shapes and no layers."""
@@ -206,6 +208,7 @@ class TimeTool(Tool):
 def _bars(index: TraceIndex, run: Run, what: str) -> Any:
     makers: dict[str, Callable[[], Any]] = {
         "modes": lambda: mode_bars(run),
+        "backends": lambda: backend_bars(run),
         "sweep": lambda: sweep_bars(run),
         "steps": lambda: time_change_bars(index, run, *run.devices[:1]) if what == WATERFALL else step_bars(index, run),
     }
