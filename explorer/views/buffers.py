@@ -6,7 +6,7 @@ from explorer.graph import Graph
 from explorer.trace import SHARING_WORDS, BufferRecord, MemoryRecord, NodeRecord
 from explorer.views.box import ShownMode
 from explorer.views.index import TraceIndex, cached
-from explorer.views.layer_spans import layer_spans, layer_words
+from explorer.views.layer_spans import layer_spans, layer_words, undrawn_layers
 from explorer.views.words import bytes_text, list_text, plural
 from widgets.schema import BuffersView, BufferView, ByteScaleView, ListedView, SectionView
 
@@ -44,6 +44,7 @@ def state_of_buffers(index: TraceIndex, step: int) -> BuffersView | None:
         "parts": [(moment, PARTS[name]) for moment, name in memory.parts],
         "peak_text": f"peak {bytes_text(most)}",
         "layers": layer_spans(index, step, memory),
+        "undrawn_layers": undrawn_layers(index, step, memory),
         "listing": listing_of(memory),
         "reasons": [(reason.one, reason.other, reason.why) for reason in memory.call_reasons()],
         "sharing_words": SHARING_WORDS,

@@ -4,22 +4,29 @@ It draws what `widgets/js/picture/buffers_svg.js` draws for the clipboard.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from xml.sax.saxutils import escape
 
 from explorer.views.looks import css
 from explorer.views.plates.pen import path, rectangle
-from widgets.schema import BuffersView, BufferView
+from widgets.schema import BuffersView, BufferView, LayerSpanView
 from widgets.theme import LIGHT
 
-HEIGHT, WORDS, PEAK, AXIS_WIDTH, GAP = 150.0, 18.0, 20.0, 62.0, 30.0
-"""Heights of the drawing, of a line of words and of the peak's name; width of the axis; gap between two drawings."""
+HEIGHT, BAND, WORDS, PEAK, AXIS_WIDTH, GAP = 150.0, 24.0, 18.0, 20.0, 62.0, 30.0
+"""Heights of the drawing, of the layers below it, of a line of words and of the peak's name; width of the axis; gap
+between two drawings."""
+NARROW = 0.12
+"""The names of parts that take a smaller share of the time are in lines of their own."""
 MIN_LABEL_HEIGHT, CHARACTER = 14.0, 6.6
 """Bars that are lower than this, or narrower than their label, have no label."""
 
 
 def buffers_height(shown: Sequence[BuffersView]) -> float:
     """Return the height of some drawings next to one another."""
-    return HEIGHT + PEAK + 3 * WORDS if shown else 0.0
+    if not shown:
+        return 0.0
+    lines = max(_lines_of_parts(buffers) for buffers in shown)
+    return HEIGHT + max(map(_height_of_layers, shown)) + PEAK + (3 + max(0, lines - 1)) * WORDS
 
 
 def buffers_svg(shown: Sequence[BuffersView], left: float, top: float, width: float) -> list[str]:
@@ -52,14 +59,17 @@ def _drawing(shown: BuffersView, left: float, top: float, width: float) -> list[
             buffer["bytes"] * per_byte,
         )
         found += [path(rectangle(rect), fill=_role_of(buffer), stroke="panel", width=0.75), *_label(buffer, rect)]
-    found += _parts(shown, x, y, per_moment)
+    found += [*_parts(shown, x, y, per_moment), *_layers(shown, x, bottom, per_moment)]
+    bottom += _height_of_layers(shown)
     if not shown["live"]:
         return found
     steps = [
         f"V{bottom - live * per_byte:.1f}H{x + (moment + 1) * per_moment:.1f}"
         for moment, live in enumerate(shown["live"])
     ]
-    found.append(path(f"M{x:.1f} {bottom:.1f}{''.join(steps)}V{bottom:.1f}", stroke="fg", width=1.5, dash=(4, 3)))
+    found.append(
+        path(f"M{x:.1f} {y + HEIGHT:.1f}{''.join(steps)}V{y + HEIGHT:.1f}", stroke="fg", width=1.5, dash=(4, 3))
+    )
     anchor = "end" if shown["peak"] * 2 > len(shown["moments"]) else "start"
     words = f"{shown['peak_text']} at {shown['moments'][shown['peak']]}"
     found.append(_text(peak + (4 if anchor == "end" else -4), y - 8, words, anchor))
@@ -67,20 +77,59 @@ def _drawing(shown: BuffersView, left: float, top: float, width: float) -> list[
     return [*found, _text(x + across, bottom + 14, shown["moments"][-1], "end")]
 
 
-def _parts(shown: BuffersView, x: float, y: float, per_moment: float) -> list[str]:
-    """Return a line where each part of the program begins, and its name if there is room for it."""
+def _layers(shown: BuffersView, x: float, bottom: float, per_moment: float) -> list[str]:
+    """Return which layer runs when, below the drawing, or why that is left out."""
+    if shown["undrawn_layers"]:
+        return [_text(x, bottom + 15, shown["undrawn_layers"])]
     found: list[str] = []
-    begins = [*(at for at, _ in shown["parts"]), len(shown["moments"])]
-    for (at, name), end in zip(shown["parts"], begins[1:], strict=True):
-        left, bottom = x + at * per_moment, y + HEIGHT
-        found.append(path(f"M{left:.1f} {y:.1f}V{bottom + 2 * WORDS:.1f}", stroke="accent", width=2))
-        if (end - at) * per_moment >= len(name) * CHARACTER:
-            found.append(_text(left + 5, bottom + WORDS + 12, name))
+    for span in shown["layers"]:
+        left, width = x + span["start"] * per_moment, (span["end"] - span["start"]) * per_moment
+        rect = (left, bottom + 3, width, BAND - 4)
+        found.append(path(rectangle(rect), fill=_role_of(span), stroke="panel", width=0.75))
+        title, _, number = span["label"].rpartition(" ")
+        names = (f"{number} {title}", number) if number.startswith("#") else (span["label"],)
+        name = next((name for name in names if width >= len(name) * CHARACTER + 6), "")
+        look = f'font-size="11" text-anchor="middle" style="fill:{css("onCell")}"'
+        if name:
+            found.append(f'<text x="{left + width / 2:.1f}" y="{bottom + 17:.1f}" {look}>{escape(name)}</text>')
     return found
 
 
-def _role_of(buffer: BufferView) -> str:
-    return buffer["kind"] if buffer["kind"] in LIGHT else "operator"
+def _height_of_layers(shown: BuffersView) -> float:
+    return BAND if shown["layers"] or shown["undrawn_layers"] else 0.0
+
+
+def _parts(shown: BuffersView, x: float, y: float, per_moment: float) -> list[str]:
+    """Return a line where each part of the program begins, and its name: that of a narrow one in a line of its own."""
+    found: list[str] = []
+    bottom = y + HEIGHT + _height_of_layers(shown)
+    for (at, name), line in zip(shown["parts"], _rows_of_parts(shown), strict=True):
+        left = x + at * per_moment
+        found.append(path(f"M{left:.1f} {y:.1f}V{bottom + (2 + line) * WORDS:.1f}", stroke="accent", width=2))
+        is_left = at * 2 <= len(shown["moments"])
+        found.append(
+            _text(left + (5 if is_left else -5), bottom + (1 + line) * WORDS + 12, name, "start" if is_left else "end")
+            if line
+            else _text(left + 5, bottom + WORDS + 12, name)
+        )
+    return found
+
+
+def _rows_of_parts(shown: BuffersView) -> list[int]:
+    """Return the line in which the name of each part is: the first, or one of its own if the part is narrow."""
+    begins = [*(at for at, _ in shown["parts"]), len(shown["moments"])]
+    rows: list[int] = []
+    for at, end in pairwise(begins):
+        rows.append(max(rows, default=0) + 1 if end - at < NARROW * len(shown["moments"]) else 0)
+    return rows
+
+
+def _lines_of_parts(shown: BuffersView) -> int:
+    return max(_rows_of_parts(shown), default=-1) + 1
+
+
+def _role_of(drawn: BufferView | LayerSpanView) -> str:
+    return drawn["kind"] if drawn["kind"] in LIGHT else "operator"
 
 
 def _label(buffer: BufferView, rect: tuple[float, float, float, float]) -> list[str]:

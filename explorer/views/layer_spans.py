@@ -16,18 +16,32 @@ OTHER: NodeKind = "operator"
 
 def layer_spans(index: TraceIndex, step: int, memory: MemoryRecord) -> list[LayerSpanView]:
     """Return the layers in the order in which they run after a step; none if they are too many, or not known."""
-    graph = index.trace.steps[step].snapshot.graph
-    starts: list[tuple[int, str]] = []
-    for moment, node in enumerate(memory.order):
-        path = ", ".join(paths_of(graph.nodes[node]))
-        if not starts or starts[-1][1] != path:
-            starts.append((moment, path))
+    starts = _starts(index, step, memory)
     if len(starts) > MAX_SPANS:
         return []
     ends = [*(start for start, _ in starts[1:]), len(memory.order)]
     runs = [memory.order[start:end] for (start, _), end in zip(starts, ends, strict=True)]
     spans = zip(starts, ends, runs, strict=True)
     return [_span(index, start, end, path, own) for (start, path), end, own in spans if path]
+
+
+def undrawn_layers(index: TraceIndex, step: int, memory: MemoryRecord) -> str:
+    """Say that the layers are too many to be drawn; empty if they are drawn."""
+    count = len(_starts(index, step, memory))
+    if count <= MAX_SPANS:
+        return ""
+    return f"Which layer runs when is not drawn: they take {count:,} turns, and at most {MAX_SPANS} would be seen."
+
+
+def _starts(index: TraceIndex, step: int, memory: MemoryRecord) -> list[tuple[int, str]]:
+    """Return the moments at which another layer runs, with its path, empty where none is known."""
+    graph = index.trace.steps[step].snapshot.graph
+    starts: list[tuple[int, str]] = []
+    for moment, node in enumerate(memory.order):
+        path = ", ".join(paths_of(graph.nodes[node]))
+        if not starts or starts[-1][1] != path:
+            starts.append((moment, path))
+    return starts
 
 
 def _span(index: TraceIndex, start: int, end: int, path: str, runs: Sequence[int]) -> LayerSpanView:

@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from textwrap import wrap
@@ -16,9 +17,12 @@ import explorer
 from explorer.trace import BufferRecord, MemoryRecord
 from explorer.views import TraceIndex, details, film, picture, recording, static_svg
 from explorer.views.buffers import buffers_of, listing_of, memory_text, state_of_buffers
+from explorer.views.buffers_svg import buffers_height, buffers_svg
+from explorer.views.layer_spans import MAX_SPANS, layer_spans, undrawn_layers
 from explorer.views.messages import caption_of
 from tests.needed import is_missing
 from tests.views.showing import section
+from widgets.schema import BuffersView, LayerSpanView
 
 ANSWERS = Path(__file__).parents[1] / "widgets" / "sharing_answers.mjs"
 
@@ -289,6 +293,38 @@ def test_an_image_shows_the_buffers_and_describes_them(index):
     assert found["peak_text"] in drawn
     for buffer in found["buffers"]:
         assert buffer["text"] in drawn
+
+
+def test_an_image_names_each_part_and_draws_which_layer_runs_when(index):
+    shown = state_of_buffers(index, 0)
+    assert shown is not None
+    moments = [f"#{at} exp" for at in range(20)]
+    layers: list[LayerSpanView] = [{"start": 1, "end": 20, "label": "Sum #256", "kind": "sum", "text": "", "runs": [3]}]
+    parts = [(0, "parameters"), (1, "forward pass"), (19, "backward pass")]
+    known: BuffersView = {**shown, "moments": moments, "live": [64] * 20, "layers": [], "parts": []}
+    image = "".join(buffers_svg([{**known, "layers": layers, "parts": parts}], 0, 0, 600))
+    for name in ("parameters", "forward pass", "backward pass", "#256 Sum"):
+        assert f">{name}<" in image
+    assert "var(--sum)" in image
+    heights = [buffers_height([{**known, "parts": some}]) for some in ([], parts[1:2], parts)]
+    assert heights[0] == heights[1] < heights[2]  # narrow parts have lines of their own
+
+
+def test_layers_that_are_too_many_to_be_drawn_are_counted():
+    trace = explorer.record(nn.Sequential(nn.Tanh(), nn.Sigmoid()), (torch.ones(2),), level="program", pipeline=())
+    index, known = TraceIndex(trace), trace.steps[0].snapshot.memory
+    assert known is not None
+    turns = replace(known, order=known.order[:2] * 201)
+    assert len(layer_spans(index, 0, replace(known, order=known.order[:2] * 200))) == MAX_SPANS == 400
+    assert layer_spans(index, 0, turns) == []
+    assert undrawn_layers(index, 0, known) == ""
+    assert undrawn_layers(index, 0, turns) == snapshot(
+        "Which layer runs when is not drawn: they take 402 turns, and at most 400 would be seen."
+    )
+    shown = state_of_buffers(index, 0)
+    assert shown is not None
+    drawn = buffers_svg([{**shown, "layers": [], "undrawn_layers": "Too many."}], 0, 0, 600)
+    assert ">Too many.<" in "".join(drawn)
 
 
 def test_a_loaded_trace_has_the_same_memory(index, tmp_path):

@@ -10,7 +10,7 @@ import {
   readBuffers,
   spansOf,
 } from "../../widgets/js/picture/buffers.js";
-import { buffersSvg } from "../../widgets/js/picture/buffers_svg.js";
+import { buffersHeight, buffersSvg } from "../../widgets/js/picture/buffers_svg.js";
 import { readPicture } from "../../widgets/js/picture/reading.js";
 import { recordingModel } from "../../widgets/js/page.js";
 import { open } from "./graph.mjs";
@@ -281,7 +281,25 @@ test("the drawing for the clipboard has the same words", () => {
   const drawn = buffersSvg(readBuffers(state()), 800, roles);
   for (const words of ["2 buffers in 128 B.", "peak 128 B at #5 neg", "128 B", "#3 exp", "%4 f32[16]"])
     assert.ok(drawn.includes(`>${words}<`), words);
-  assert.equal(drawn.match(/<rect/g)?.length, 2);
+  assert.equal(drawn.match(/<rect/g)?.length, 2 + state().layers.length);
+});
+
+test("the drawing for the clipboard has the layers, or says why they are left out", () => {
+  const layer = { start: 0, end: 2, label: "Sum #256", kind: "sum", text: "", runs: [3] };
+  const layers = [layer, { ...layer, start: 2, end: 3, label: "stem.conv" }];
+  const roles = { sum: "#abc" };
+  assert.match(buffersSvg(readBuffers(state({ layers })), 800, roles), /#abc.*>#256 Sum<.*>stem\.conv</);
+  const narrow = buffersSvg(readBuffers(state({ layers })), 140, roles);
+  assert.match(narrow, />#256</);
+  assert.doesNotMatch(narrow, />stem\.conv</);
+  const without = readBuffers(state({ layers: [] }));
+  const many = readBuffers(state({ layers: [], undrawn_layers: "Too many." }));
+  assert.match(buffersSvg(many, 800, roles), />Too many\.</);
+  assert.ok(buffersHeight(many) > buffersHeight(without));
+  const { root, close } = show({ buffers: state({ layers: [], undrawn_layers: "Too many." }) });
+  assert.equal(root.of("ce-undrawn")[0].textContent, "Too many.");
+  assert.equal(root.of("ce-undrawn")[0].hidden, false);
+  close();
 });
 
 test("a page composes the buffers of a picture from the states of its recording", () => {
@@ -306,11 +324,29 @@ test("the parts of a program begin at lines, and have the names that fit", () =>
   ];
   const shown = readBuffers(state({ parts }));
   assert.deepEqual(spansOf(shown), [
-    { x: 0, width: 33.333, text: "parameters" },
-    { x: 33.333, width: 66.667, text: "backward pass" },
+    { x: 0, width: 33.333, text: "parameters", line: 0 },
+    { x: 33.333, width: 66.667, text: "backward pass", line: 0 },
   ]);
   assert.deepEqual(spansOf(readBuffers(state())), []);
   const svg = buffersSvg(shown, 400, {});
   assert.match(svg, />backward pass</);
   assert.equal(svg.match(/stroke-width="2"/g)?.length, 2);
+});
+
+test("the name of a narrow part is in a line of its own", () => {
+  const moments = Array.from({ length: 20 }, (_, at) => `#${at} exp`);
+  const parts = [
+    [0, "parameters"],
+    [1, "forward pass"],
+    [19, "backward pass"],
+  ];
+  const shown = readBuffers(state({ parts, moments, live: moments.map(() => 64) }));
+  assert.deepEqual(
+    spansOf(shown).map(({ line }) => line),
+    [1, 0, 2],
+  );
+  const svg = buffersSvg(shown, 400, {});
+  for (const [, words] of parts) assert.ok(svg.includes(`>${words}<`), words);
+  assert.match(svg, /text-anchor="end"[^>]*>backward pass</);
+  assert.equal(buffersHeight(shown), buffersHeight(readBuffers(state())) + 36);
 });

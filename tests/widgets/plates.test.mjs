@@ -12,7 +12,7 @@ import { newDocument } from "./dom.mjs";
 import { open } from "./graph.mjs";
 import { step } from "./samples.mjs";
 import { readPicture } from "../../widgets/js/picture/reading.js";
-import { wordLines } from "../../widgets/js/plates/labels.js";
+import { labelElement, layLabels, wordLines } from "../../widgets/js/plates/labels.js";
 import { textWidth } from "../../widgets/js/shared/measuring.js";
 import { allCells, cellAt, cellsOf } from "../../widgets/js/plates/cells.js";
 import { NO_LENS } from "../../widgets/js/plates/lens.js";
@@ -155,12 +155,35 @@ test("a long title takes the room of its neighbours if they do not need it", () 
   const whole = textWidth("Hadamard", size, true);
   const roomBeside = (...others) => {
     const box = named("Hadamard", 100);
-    return titleRooms([box, ...others], size)[0];
+    return titleRooms([box, ...others, named("x", -200)], size)[0].room;
   };
   assert.ok(whole > 40);
   assert.ok(roomBeside(named("Sum", 175)) >= whole);
   assert.equal(roomBeside(named("Hadamard", 175)), 40);
   assert.equal(roomBeside(named("Sum", 140, 80)), 40, "its cells are beside the title");
+});
+
+test("the long title of a leftmost plate goes on to the right, not out of the picture", () => {
+  const named = (title, x) => ({ title, x, y: 100, w: 14, h: 20, plate: { room: 40, gap: 2 } });
+  const width = textWidth("Hadamard", 16, true);
+  const [first, second] = titleRooms([named("Hadamard", 50), named("Hadamard", 250)], 16);
+  assert.equal(first.x, 30 + width / 2); // it begins where the room for its words does
+  assert.ok(first.room >= width);
+  assert.equal(second.x, 250);
+});
+
+test("at a small scale a line below a plate is left out where the title of another one is", () => {
+  const at = (x, y) => ({ ...read(a).boxes[0], x, y, h: 20, plate: { ...plate([1, 2], row, 2), calls: "2" } });
+  const texts = (k) => {
+    const labels = [at(50, 50), at(50, 120)].map((box) => labelElement(maker(newDocument()), box));
+    layLabels(labels, k, 12);
+    return labels.map((label) => label.texts.map(({ textContent }) => textContent).filter(Boolean));
+  };
+  assert.deepEqual(texts(1), [
+    ["a", "2"],
+    ["a", "2"],
+  ]);
+  assert.deepEqual(texts(0.45), [["a"], ["a", "2"]]);
 });
 
 test("layers that are far apart move into the one that replaces them, which appears in its place", () => {

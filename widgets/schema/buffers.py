@@ -74,6 +74,8 @@ class BuffersView(TypedDict):
     """The moment at which each named part of the program begins, and the name; often there is none."""
     layers: list[LayerSpanView]
     """The layers in the order in which they run; none if there are too many, or none is known."""
+    undrawn_layers: str
+    """Why layers are left out, in a sentence; empty if none is."""
     listing: list[ListedView]
     """The program as text."""
     reasons: list[PairReasonView]

@@ -2,7 +2,7 @@
 
 import { copyOrSave, escaped, insideOf, svgFile } from "../shared/svg_file.js";
 import { isPresenting } from "../parts/state.js";
-import { BUFFERS_HEIGHT, buffersSvg } from "../picture/buffers_svg.js";
+import { buffersHeight, buffersSvg } from "../picture/buffers_svg.js";
 import { svgScene } from "../scenes/svg.js";
 
 /** @typedef {import("../parts/stage.js").Pane} Pane */
@@ -34,7 +34,7 @@ export function makeCopying({ make, doc, textButton, guard, timers, announce }, 
       const drawing = buffersSvg(buffers, width - 2 * MARGIN, state.palette.roles);
       return `<g transform="translate(${at * width + MARGIN} ${height + MARGIN})">${drawing}</g>`;
     });
-    const below = shown.length ? BUFFERS_HEIGHT + 2 * MARGIN : 0;
+    const below = shown.length ? Math.max(...shown.map(buffersHeight)) + 2 * MARGIN : 0;
     const inside = parts.concat(memory).join("");
     return svgFile(panes.length * width, height + below, state.palette.roles.ground, inside);
   }

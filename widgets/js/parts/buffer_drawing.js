@@ -4,7 +4,7 @@
  * become part of another one.
  */
 
-import { barOf, heirOf, livePath, peakOf, spansOf } from "../picture/buffers.js";
+import { barOf, heirOf, linesOfParts, livePath, peakOf, spansOf } from "../picture/buffers.js";
 import { sharersOf } from "../picture/sharing.js";
 import { STYLE as BAND, makeLayerBand } from "./layer_band.js";
 import { makeRoving } from "./roving.js";
@@ -16,9 +16,7 @@ import { makeRoving } from "./roving.js";
 
 /** How long a buffer that is gone is seen to move into another one, in milliseconds. */
 const MOVE_MS = 450;
-/** Parts that are narrower, in percent, have no name below them. */
-const PART_WIDTH = 12;
-/** In what follows this percentage, the name of the peak is to the left of it. */
+/** In what follows this percentage, the name of the peak, and that of a narrow part, is to the left of it. */
 const MIDDLE = 50;
 
 /**
@@ -55,6 +53,7 @@ export function makeBufferDrawing(ui, { click, clickLayer, point, colour }) {
     enter: (/** @type {Buffer} */ buffer) => say(buffer.text),
   });
   const band = makeLayerBand(ui, { choose: clickLayer, name: (text) => say(text ?? restingWords()), colour });
+  const undrawn = h("p", { class: "ce-undrawn", hidden: true });
   const parts = h("div", { class: "ce-parts" });
   const now = h("span", { class: "ce-now" });
   const [first, last] = [h("span"), h("span")];
@@ -65,6 +64,7 @@ export function makeBufferDrawing(ui, { click, clickLayer, point, colour }) {
     h("div", { class: "ce-peaks" }, peak, key),
     drawing,
     band.element,
+    undrawn,
     axis,
     parts,
   );
@@ -167,11 +167,19 @@ export function makeBufferDrawing(ui, { click, clickLayer, point, colour }) {
     );
     ticks.replaceChildren(...lines);
     parts.hidden = !next.parts.length;
+    plot.style.setProperty("--ce-lines", String(linesOfParts(next)));
     parts.replaceChildren(
-      ...spansOf(next).map(({ x, width, text }) =>
-        h("span", { style: `left:${x}%;width:${width}%`, title: text, text: width >= PART_WIDTH ? text : "" }),
-      ),
+      ...spansOf(next).flatMap(({ x, width, text, line }) => [
+        h("i", { style: `left:${x}%;--ce-line-at:${line}`, "aria-hidden": "true" }),
+        h("span", {
+          style: `${line && x > MIDDLE ? `right:${100 - x}%` : `left:${x}%`};${line ? "" : `width:${width}%;`}--ce-line-at:${line}`,
+          title: text,
+          text,
+        }),
+      ]),
     );
+    undrawn.textContent = next.undrawnLayers;
+    undrawn.hidden = !next.undrawnLayers;
     first.textContent = next.moments[0] ?? "";
     last.textContent = next.moments[next.moments.length - 1] ?? "";
   }
@@ -222,13 +230,15 @@ export const STYLE = `
 .ce-peak{position:absolute;bottom:1px;padding:0 4px;font-weight:600;white-space:nowrap}
 .ce-live-key{position:absolute;bottom:1px;color:var(--ce-muted);white-space:nowrap}
 .ce-live-key i{display:inline-block;width:26px;margin-right:6px;vertical-align:middle;border-top:1.5px dashed var(--ce-fg)}
-.ce-buffers-drawing{position:relative;height:clamp(72px,14vh,150px);user-select:none;border-left:1px solid var(--ce-control);border-bottom:1px solid var(--ce-control)}
+.ce-buffers-drawing{position:relative;height:clamp(72px,14vh - (max(1,var(--ce-lines,1)) - 1)*18px,150px);user-select:none;border-left:1px solid var(--ce-control);border-bottom:1px solid var(--ce-control)}
 .ce-buffers-drawing svg{position:absolute;inset:0;width:100%;height:100%;pointer-events:none}
 .ce-live{fill:none;stroke:var(--ce-fg);stroke-width:1.5;stroke-dasharray:4 3;vector-effect:non-scaling-stroke}
 .ce-stem{position:absolute;top:0;border-left:1px solid var(--ce-fg)}
 .ce-border{position:absolute;top:0;bottom:0;border-left:2px solid var(--ce-accent);pointer-events:none}
-.ce-parts{position:relative;height:18px;color:var(--ce-muted)}
-.ce-parts span{position:absolute;top:0;height:16px;padding-left:4px;overflow:hidden;white-space:nowrap;text-overflow:ellipsis;border-left:2px solid var(--ce-accent)}
+.ce-parts{--ce-part:18px;position:relative;height:calc(var(--ce-lines)*var(--ce-part));color:var(--ce-muted)}
+.ce-parts i{position:absolute;top:0;height:calc((var(--ce-line-at) + 1)*var(--ce-part) - 2px);border-left:2px solid var(--ce-accent)}
+.ce-parts span{position:absolute;top:calc(var(--ce-line-at)*var(--ce-part));height:16px;padding:0 6px;overflow:hidden;white-space:nowrap;text-overflow:ellipsis}
+.ce-undrawn{margin:2px 0;color:var(--ce-muted)}
 .ce-byte{position:absolute;left:0;right:0;height:0;border-top:1px solid var(--ce-line)}
 .ce-byte{text-indent:-64px;line-height:0;color:var(--ce-muted);font-size:12px;white-space:nowrap}
 .ce-moment{position:absolute;top:0;bottom:0;background:var(--ce-accent);opacity:.18;pointer-events:none}
@@ -244,12 +254,14 @@ export const STYLE = `
 .ce-buffer:focus-visible{outline:3px solid var(--ce-accent);outline-offset:0;z-index:1}
 ${BAND}
 .ce-tool .ce-buffers-drawing{height:48px}
-.ce-tool :is(.ce-buffers-axis,.ce-parts,.ce-layers){display:none}
+.ce-tool :is(.ce-buffers-axis,.ce-parts,.ce-layers,.ce-undrawn){display:none}
 .ce-buffers-axis{display:flex;justify-content:space-between;gap:8px;color:var(--ce-muted)}
 .ce-slides :is(.ce-byte,.ce-buffer,.ce-layer){font-size:16px}
 .ce-slides .ce-buffers-plot{margin-left:80px}
 .ce-slides .ce-byte{text-indent:-80px}
 .ce-slides .ce-buffer{line-height:18px}
-.ce-slides :is(.ce-peaks,.ce-parts){height:24px}
+.ce-slides .ce-peaks{height:24px}
+.ce-slides .ce-parts{--ce-part:24px}
+.ce-slides .ce-parts span{height:22px}
 @container (max-height:17.9px){.ce-slides .ce-buffer span{display:none}}
 `;

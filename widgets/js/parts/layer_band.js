@@ -1,5 +1,6 @@
 /** Which layer runs when, below the buffers of a program: a click selects all that came of it. */
 
+import { namesOf } from "../picture/buffers.js";
 import { makeRoving } from "./roving.js";
 
 /** @typedef {import("../picture/buffers.js").LayerSpan} LayerSpan */
@@ -27,16 +28,16 @@ export function makeLayerBand({ h, guard }, { choose, name, colour }) {
 
   /** @param {LayerSpan} item @param {number} count of moments */
   function draw(item, count) {
-    const [title, number] = [item.label.replace(/ (#\d+)$/, ""), / (#\d+)$/.exec(item.label)?.[1]];
+    const [whole, number] = namesOf(item);
     const style = `left:${(100 * item.start) / count}%;width:${(100 * (item.end - item.start)) / count}%;background:${colour(item.kind)}`;
-    const parts = number ? [number, ` ${title}`] : [title];
+    const parts = number ? [number, whole.slice(number.length)] : [whole];
     const span = h(
       "div",
       {
         class: "ce-layer",
         role: "option",
         style,
-        "aria-label": `${parts.join("")}; ${item.text}`, // it begins as what is seen
+        "aria-label": `${whole}; ${item.text}`, // it begins as what is seen
         onclick: guard(() => roving.click(span, false)),
         onpointerenter: guard(() => name(item.text)),
       },

@@ -8,7 +8,7 @@ import { list, number, record, text, texts } from "../shared/reading.js";
  * @typedef {{start: number, end: number, label: string, kind: string, text: string, runs: number[]}} LayerSpan
  * @typedef {{run: number, moment: number, text: string}} Listed  a line of the program; `run`: the instruction if it runs, or -1
  * @typedef {{buffers: Buffer[], moments: string[], runs: number[], height: number, ticks: {at: number, text: string}[],
- *   live: number[], peak: number, planned: boolean, text: string, peakText: string, parts: {at: number, text: string}[], layers: LayerSpan[],
+ *   live: number[], peak: number, planned: boolean, text: string, peakText: string, parts: {at: number, text: string}[], layers: LayerSpan[], undrawnLayers: string,
  *   listing: Listed[], reasons: {one: number, other: number, why: string}[], words: Record<string, string>}} Buffers
  * @typedef {{x: number, y: number, width: number, height: number}} Bar
  */
@@ -29,6 +29,7 @@ export function readBuffers(raw) {
     peakText: text(raw.peak_text),
     parts: list(raw.parts).map(([at, words]) => ({ at: number(at), text: text(words) })),
     layers: list(raw.layers).map((layer) => readLayer(record(layer))),
+    undrawnLayers: text(raw.undrawn_layers),
     listing: list(raw.listing).map(([run, moment, words]) => ({
       run: number(run),
       moment: number(moment),
@@ -97,13 +98,30 @@ export function peakOf({ live, moments, height, peak, peakText }) {
   return { x: round(x), y: round(y), text: moments.length ? `${peakText} at ${moments[peak]}` : peakText };
 }
 
-/** Where each part of the program begins, and how wide it is, in percent. @param {Buffers} shown */
+/** The names of parts that take a smaller share of the time are in lines of their own, in percent. */
+const NARROW = 12;
+
+/**
+ * Where each part of the program begins, and how wide it is, in percent; the line in which its name is.
+ * @param {Buffers} shown
+ */
 export function spansOf({ parts, moments }) {
   const count = Math.max(1, moments.length);
+  let lines = 0;
   return parts.map(({ at, text: words }, i) => {
     const end = parts[i + 1]?.at ?? moments.length;
-    return { x: round((100 * at) / count), width: round((100 * (end - at)) / count), text: words };
+    const [x, width] = [round((100 * at) / count), round((100 * (end - at)) / count)];
+    return { x, width, text: words, line: width < NARROW ? (lines += 1) : 0 };
   });
+}
+
+/** How many lines the names of parts take. @param {Buffers} shown */
+export const linesOfParts = (shown) => Math.max(0, ...spansOf(shown).map(({ line }) => line + 1));
+
+/** The name of a layer, and the shorter one that a narrow span has: `#257 CPT`, `#257`. @param {LayerSpan} span */
+export function namesOf({ label }) {
+  const number = /^(.*) (#\d+)$/.exec(label);
+  return number ? [`${number[2]} ${number[1]}`, number[2]] : [label];
 }
 
 /** The buffer that the instructions of one that is gone use now. @param {Buffer} gone @param {Buffers} shown */

@@ -1,20 +1,26 @@
 /** The buffers of a program over time as SVG text, for the clipboard: what `explorer/views/buffers_svg.py` draws. */
 
-import { barOf, livePath, peakOf, spansOf } from "./buffers.js";
+import { barOf, linesOfParts, livePath, namesOf, peakOf, spansOf } from "./buffers.js";
 import { escaped } from "../shared/svg_file.js";
 
-/** Heights of the drawing, and of the words above and below it; width of the axis. */
-const [HEIGHT, ABOVE, BELOW, AXIS] = [150, 38, 34, 64];
+/** Heights of the drawing, of the layers below it, of the words above and below them, and of a line; width of the axis. */
+const [HEIGHT, BAND, ABOVE, BELOW, LINE, AXIS] = [150, 24, 38, 34, 18, 64];
 /** Lower bars have no label, nor do those that are narrower than theirs. */
 const [MIN_LABEL_HEIGHT, CHARACTER] = [14, 6.6];
-export const BUFFERS_HEIGHT = HEIGHT + ABOVE + BELOW;
+
+/** @param {import("./buffers.js").Buffers} shown */
+const heightOfLayers = ({ layers, undrawnLayers }) => (layers.length || undrawnLayers ? BAND : 0);
+
+/** The height of the drawing. @param {import("./buffers.js").Buffers} shown */
+export const buffersHeight = (shown) =>
+  HEIGHT + ABOVE + BELOW + heightOfLayers(shown) + LINE * Math.max(0, linesOfParts(shown) - 1);
 
 /**
  * @param {import("./buffers.js").Buffers} shown @param {number} width @param {Record<string, string>} roles colours
  * @returns {string} elements
  */
 export function buffersSvg(shown, width, roles) {
-  const [across, bottom] = [(width - AXIS) / 100, ABOVE + HEIGHT];
+  const [across, bottom] = [(width - AXIS) / 100, ABOVE + HEIGHT + heightOfLayers(shown)];
   /** @param {number} percent */
   const x = (percent) => Math.round((AXIS + percent * across) * 10) / 10;
   /** @param {number} percent */
@@ -49,12 +55,21 @@ export function buffersSvg(shown, width, roles) {
     text(x(50), bottom + 15, "time →", "middle", roles.muted),
     text(width, bottom + 15, shown.moments[shown.moments.length - 1] ?? "", "end", roles.muted),
   ];
-  const borders = spansOf(shown).map(({ x: at, width: wide, text: words }) => {
-    const line = `<path d="M${x(at)} ${ABOVE}V${bottom + 32}" stroke="${roles.accent}" stroke-width="2"/>`;
-    return (
-      line +
-      (wide * across >= words.length * CHARACTER ? text(x(at) + 5, bottom + 30, words, "start", roles.muted) : "")
-    );
+  const borders = spansOf(shown).map(({ x: at, text: words, line: row }) => {
+    const end = bottom + 32 + LINE * row;
+    const border = `<path d="M${x(at)} ${ABOVE}V${end}" stroke="${roles.accent}" stroke-width="2"/>`;
+    const [off, side] = row && at > 50 ? [-5, "end"] : [5, "start"];
+    return border + text(x(at) + off, end - 2, words, side, roles.muted);
   });
-  return [text(0, 12, shown.text), ...ticks, stem, ...bars, ...borders, live, ...names].join("");
+  const count = Math.max(1, shown.moments.length);
+  const layers = shown.layers.map((span) => {
+    const [left, wide] = [x((100 * span.start) / count), (100 * (span.end - span.start) * across) / count];
+    const fill = roles[span.kind] || roles.operator;
+    const size = `width="${Math.round(wide * 10) / 10}" height="${BAND - 4}"`;
+    const rect = `<rect x="${left}" y="${ABOVE + HEIGHT + 3}" ${size} fill="${fill}" stroke="${roles.panel}" stroke-width=".75"/>`;
+    const label = namesOf(span).find((one) => wide >= one.length * CHARACTER + 6);
+    return rect + (label ? text(left + wide / 2, ABOVE + HEIGHT + 17, label, "middle", roles.onCell) : "");
+  });
+  const undrawn = shown.undrawnLayers ? text(AXIS, ABOVE + HEIGHT + 16, shown.undrawnLayers, "start", roles.muted) : "";
+  return [text(0, 12, shown.text), ...ticks, stem, ...bars, ...layers, undrawn, ...borders, live, ...names].join("");
 }

@@ -2,6 +2,7 @@
 
 import { clip, textWidth } from "../shared/measuring.js";
 import { describeBox } from "../picture/words.js";
+import { areaOf, meet } from "./areas.js";
 import { barsElement, layBars } from "./bars.js";
 import { PLATES, WORDS, wordStyle } from "./look.js";
 import { baselineOf, titleRooms } from "./titles.js";
@@ -70,13 +71,29 @@ export function layLabels(labels, k, least) {
     titleSize(k, least),
   );
   labels.forEach((label, at) => layLabel(label, rooms[at], k, least));
+  hideCovered(labels);
+}
+
+/**
+ * Leave out the lines below plates where the title of another one is: at a small scale there is no room for both.
+ * @param {readonly Label[]} labels
+ */
+function hideCovered(labels) {
+  const titles = labels.flatMap(({ texts }) => (texts.length ? [{ title: texts[0], area: areaOf(texts[0]) }] : []));
+  for (const { texts } of labels) {
+    for (const text of texts.slice(1)) {
+      if (!text.textContent) continue;
+      const area = areaOf(text);
+      if (titles.some(({ title, area: other }) => title !== texts[0] && meet(area, other))) text.textContent = "";
+    }
+  }
 }
 
 /** @param {number} k @param {number} least */
 const titleSize = (k, least) => Math.max(WORDS.title.size, least / k);
 
-/** @param {Label} label @param {number} titleRoom the width for its title @param {number} k @param {number} least */
-function layLabel({ box, ring, bars, texts, addTexts }, titleRoom, k, least) {
+/** @param {Label} label @param {{x: number, room: number}} title @param {number} k @param {number} least */
+function layLabel({ box, ring, bars, texts, addTexts }, title, k, least) {
   const plate = box.plate;
   if (!plate) return;
   if (!texts.length) addTexts();
@@ -106,8 +123,8 @@ function layLabel({ box, ring, bars, texts, addTexts }, titleRoom, k, least) {
   texts.forEach((/** @type {any} */ text, /** @type {number} */ at) => {
     const font = at < 1 ? size : small;
     const { kind, text: line } = words[at] || { kind: "line", text: "" };
-    text.textContent = clip(line, font, at < 1 ? titleRoom : plate.room, isBold(kind));
-    text.setAttribute("x", box.x);
+    text.textContent = clip(line, font, at < 1 ? title.room : plate.room, isBold(kind));
+    text.setAttribute("x", at < 1 ? title.x : box.x);
     text.setAttribute("y", at < 1 ? baseline : top + box.h + gap + small + (at - 1) * small * LINES.height);
     text.setAttribute("font-size", font.toFixed(2));
     text.setAttribute("class", `ce-plate-${kind}`);

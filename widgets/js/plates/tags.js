@@ -1,7 +1,7 @@
 /** The names of matches on plates: as large as the words of plates, and never over each other or over a title. */
 
-import { textWidth } from "../shared/measuring.js";
 import { short } from "../picture/shapes.js";
+import { areaOf, meet } from "./areas.js";
 import { PLATES } from "./look.js";
 
 /**
@@ -12,16 +12,6 @@ import { PLATES } from "./look.js";
  */
 
 const { height: HEIGHT, sign: SIGN_WIDTH } = PLATES.tag;
-
-/** @param {Rect} a @param {Rect} b */
-const meet = (a, b) => a.l < b.r && b.l < a.r && a.t < b.b && b.t < a.b;
-
-/** Where a text of a plate is. @param {any} text @returns {Rect} */
-function areaOf(text) {
-  const [x, y, size] = ["x", "y", "font-size"].map((name) => Number(text.getAttribute(name)));
-  const half = textWidth(text.textContent, size, true) / 2;
-  return { l: x - half, t: y - PLATES.ascent * size, r: x + half, b: y + (1 - PLATES.ascent) * size };
-}
 
 /**
  * Place the tags of hulls, short ones first: what has no room is only a sign, or hidden. Words of plates below a tag, other

@@ -1,6 +1,7 @@
 /** How wide the title of a plate may be: at a small scale it takes the room of neighbours that do not need theirs. */
 
 import { textWidth } from "../shared/measuring.js";
+import { meet } from "./areas.js";
 import { PLATES } from "./look.js";
 
 /**
@@ -15,31 +16,37 @@ const APART = 0.5;
 /** The baseline of the title of a plate. @param {Box} box */
 export const baselineOf = (box) => box.y - box.h / 2 - (box.plate?.gap === 0 ? TITLE.above_sheets : TITLE.above);
 
-/** Where the whole title of a plate would be. @param {Box} box @param {number} size @param {number} [off] around it @returns {Rect} */
-function wholeTitle(box, size, off = 0) {
-  const [half, bottom] = [textWidth(box.title, size, true) / 2 + off, baselineOf(box)];
-  return { l: box.x - half, t: bottom - size, r: box.x + half, b: bottom };
+/**
+ * Where the whole title of a plate would be: in the middle, but not further to the left than the words of all plates.
+ * @param {Box} box @param {number} size @param {number} from @returns {Rect}
+ */
+function wholeTitle(box, size, from) {
+  const [width, bottom] = [textWidth(box.title, size, true), baselineOf(box)];
+  const left = Math.max(from, box.x - width / 2);
+  return { l: left, t: bottom - size, r: left + width, b: bottom };
 }
-
-/** @param {Rect} a @param {Rect} b */
-const meet = (a, b) => a.l < b.r && b.l < a.r && a.t < b.b && b.t < a.b;
 
 /** The cells of a plate. @param {Box} box @returns {Rect} */
 const cellsArea = ({ x, y, w, h }) => ({ l: x - w / 2, t: y - h / 2, r: x + w / 2, b: y + h / 2 });
 
+/** @param {Rect} rect @param {number} by */
+const around = ({ l, t, r, b }, by) => ({ l: l - by, t, r: r + by, b });
+
 /**
- * The width for the title of each plate: all that it needs, unless it would meet the title or the cells of another plate.
- * @param {readonly Box[]} boxes of the picture @param {number} size of the titles
+ * The middle and the width of the title of each plate: all that it needs, unless it would meet the title or the cells of
+ * another plate.
+ * @param {readonly Box[]} boxes of the picture @param {number} size of the titles @returns {{x: number, room: number}[]}
  */
 export function titleRooms(boxes, size) {
-  const around = boxes.map((box) => ({ box, title: wholeTitle(box, size), cells: cellsArea(box) }));
-  return boxes.map((box) => {
+  const from = Math.min(...boxes.map(({ x, w, plate }) => x - Math.max(w, plate?.room ?? 0) / 2));
+  const all = boxes.map((box) => ({ box, title: wholeTitle(box, size, from), cells: cellsArea(box) }));
+  return all.map(({ box, title: { l, t, r, b } }) => {
     const room = box.plate?.room ?? 0;
-    if (textWidth(box.title, size, true) <= room) return room;
-    const area = wholeTitle(box, size, size * APART);
-    const isFree = around.every(
+    if (r - l <= room) return { x: box.x, room };
+    const area = around({ l, t, r, b }, size * APART);
+    const isFree = all.every(
       ({ box: other, title, cells }) => other === box || !(meet(area, title) || meet(area, cells)),
     );
-    return isFree ? area.r - area.l : room;
+    return isFree ? { x: (l + r) / 2, room: area.r - area.l } : { x: box.x, room };
   });
 }
