@@ -148,6 +148,15 @@ def test_types_of_x(digits, dtype):
 
 
 @torch.no_grad()
+def test_the_default_dtype_of_torch_does_not_matter(digits):
+    made, x = fast(digits, backend="native"), pixels()
+    before = made(x)
+    torch.set_default_dtype(torch.float64)
+    assert torch.equal(made(x), before)
+    assert torch.equal(fast(digits, backend="native")(x), before)
+
+
+@torch.no_grad()
 def test_bad_input_is_refused_as_by_the_circuit(digits):
     made = fast(digits, backend="native")
     for x in (pixels() + 12, pixels() - 3, pixels().double() + 0.5, pixels() + 2**32, pixels().double() * torch.nan):

@@ -116,8 +116,9 @@ class NativeProgram:
         x = (x if x.dtype in TYPES else x.float() if x.is_floating_point() else x.long()).contiguous()
         densities = self._densities(arrays, x)
         given = NativeInput(x.data_ptr(), TYPES[x.dtype], x.shape[1], densities.data_ptr(), densities.shape[1])
-        result = torch.empty((rows, native.num_outputs, native.output_units))
-        certified = torch.empty(rows, dtype=torch.bool)
+        given.tensors = (x, densities)  # a thread may still read them after an interrupt has left this function
+        result = torch.empty((rows, native.num_outputs, native.output_units), dtype=torch.float32, device="cpu")
+        certified = torch.empty(rows, dtype=torch.bool, device="cpu")
         threads = max(1, min(torch.get_num_threads(), rows // THREAD_ROWS))
         share = -(-rows // threads)
         tile = min(share, TILE_ROWS)
@@ -161,7 +162,7 @@ class NativeProgram:
         """The logarithms (B, units of all folds) of the layers that PyTorch evaluates."""
         layers = arrays.densities
         if not layers:
-            return torch.empty((0, 0))
+            return torch.empty((0, 0), dtype=torch.float32, device="cpu")
         found = self.circuit.input_activations(x, layers, arrays.constants.layer_values)
         return torch.cat([found[layer].transpose(0, 1).flatten(1) for layer in layers], dim=1).float().contiguous()
 
