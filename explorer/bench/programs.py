@@ -19,9 +19,9 @@ from explorer.trace.equivalence import largest_difference
 class Program:
     """A module and its arguments on one device: for a circuit its input x (B, D).
 
-    `forward` is in `eval()` without gradients, of a circuit that is frozen; `training` is
-    forward and backward of the mean of the first output, negated (for a circuit the mean negative log-likelihood),
-    without a step of an optimizer.
+    `forward` is without gradients, of a circuit that is frozen and in `eval()`; `training` is forward and backward of
+    the mean of the first output, negated (for a circuit the mean negative log-likelihood), without a step of an
+    optimizer.
     """
 
     module: nn.Module
@@ -30,11 +30,9 @@ class Program:
 
     def prepare(self) -> None:
         """Bring the module into the initial state of a run; not timed."""
-        if self.kind != TRAINING:
-            self.module.eval()
-            return
-        self.module.train()
-        self.module.zero_grad(set_to_none=True)
+        self._set_mode(self.kind == TRAINING)
+        if self.kind == TRAINING:
+            self.module.zero_grad(set_to_none=True)
 
     def run(self) -> None:
         """One run."""
@@ -45,13 +43,18 @@ class Program:
         with torch.no_grad():
             self._call()
 
+    def _set_mode(self, training: bool) -> None:
+        """Bring a circuit into a mode; the operators of an exported module are those of the mode of the export."""
+        if isinstance(self.module, EvaluatedCircuit):
+            self.module.train(training)
+
     def _call(self) -> Any:
         by_name = self.arguments.by_name if isinstance(self.arguments, Arguments) else {}
         return self.module(*self.arguments, **by_name)
 
     def outputs(self) -> tuple[Tensor, ...]:
         """The outputs of the module on the CPU; random numbers start from the same seed each time."""
-        self.module.eval()
+        self._set_mode(False)
         with torch.no_grad(), torch.random.fork_rng():
             torch.manual_seed(0)
             return tuple(value.cpu() for value in _tensors(self._call()))

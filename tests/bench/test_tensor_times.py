@@ -90,3 +90,12 @@ def test_keyword_arguments_are_passed_by_keyword():
     trace = explorer.record(Scaled(), (torch.randn(3, 4),), kwargs={"scale": torch.tensor(2.0)})
     (timing,) = measure_steps(trace, [-1], max_seconds=0.2).timings
     assert median_of(timing) > 0
+
+
+@pytest.mark.parametrize("is_training", [True, False])
+def test_a_module_is_timed_in_the_mode_in_which_it_was_recorded(is_training):
+    module = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2)).train(is_training)
+    trace = explorer.record(module, (torch.randn(4, 3),), mode="train")
+    for kind in ("forward", "training"):
+        run = measure_steps(trace, steps=(0, -1), kind=kind, max_seconds=0.1)
+        assert all(median_of(timing) > 0 for timing in run.timings)
