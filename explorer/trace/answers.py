@@ -217,10 +217,9 @@ class NearMisses(_Printable):
         for (entry, kind), count in self.reasons.items():
             causes = list(dict.fromkeys(r.cause for r in self.refusals if (r.entry, r.kind) == (entry, kind)))
             times = "once" if count == 1 else f"{count} times"
-            shown = (
-                causes[:MAX_CAUSES] if kind is RefusalKind.DECLINED else causes[:1]
-            )  # in the rule's words
-            example = "" if count == 1 or shown == causes else "for example "
+            shown = causes[:MAX_CAUSES] if kind is RefusalKind.DECLINED else causes[:1]  # in the rule's words
+            is_all = count == 1 or (kind is RefusalKind.DECLINED and shown == causes)
+            example = "" if is_all else "for example "
             lines.append(f"  {times} at entry {entry + 1}, {kind.value}: {example}{' / '.join(shown)}")
         if self.not_kept:
             lines.append(f"  {self.not_kept:,} more were not kept (limit per pattern, step and reason)")
