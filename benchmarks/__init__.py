@@ -54,6 +54,13 @@ from benchmarks.rewrite_times import (
     measure_rewriting as measure_rewriting,
     rewrite_table as rewrite_table,
 )
+from benchmarks.robustness import (
+    ROBUSTNESS_CASES as ROBUSTNESS_CASES,
+    Robustness as Robustness,
+    measure_robustness as measure_robustness,
+    robustness_table as robustness_table,
+    robustness_to_json as robustness_to_json,
+)
 from benchmarks.tensor_counts import (
     TensorCounts as TensorCounts,
     measure_tensor as measure_tensor,

@@ -133,6 +133,23 @@ def bench_forward(
         write_json(json, conditions, b.forward_to_json(times))
 
 
+@bench.command("robustness")
+def bench_robustness(json: JsonOption = None) -> None:
+    """Count wrong answers of fast circuits with sharp distributions, compared with double precision."""
+    conditions = _conditions(torch.get_num_threads(), 1)
+    found: list[b.Robustness] = []
+    with progress(notes()) as bar, _note_interrupt():
+        task = bar.add_task("Comparing", total=len(b.ROBUSTNESS_CASES), note="")
+        for case in b.ROBUSTNESS_CASES:
+            found.extend(b.measure_robustness(case, on_run=lambda name: bar.update(task, note=name)))
+            bar.advance(task)
+    results().print(b.robustness_table(found))
+    if json is not None:
+        write_json(json, conditions, b.robustness_to_json(found))
+    if any(entry.wrong for entry in found):
+        raise typer.Exit(1)
+
+
 @bench.command("views")
 def bench_views(
     circuits: Annotated[

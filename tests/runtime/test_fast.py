@@ -103,7 +103,9 @@ def test_no_row_is_finite_and_wrong_however_sharp_the_distributions(layer: str, 
     random = torch.Generator().manual_seed(0)
     x = torch.randn(64, 64, generator=random) if kind == "gaussian" else torch.randint(256, (64, 64), generator=random)
     for scale in scales:
-        sharper = {name: v if kind == "gaussian" and "mean" in name else v * scale for name, v in initial.items()}
+        deviations = {name: torch.logit(torch.sigmoid(v) * scale) for name, v in initial.items() if "stddev" in name}
+        logits = {} if kind == "gaussian" else {name: v * scale for name, v in initial.items()}
+        sharper = {**initial, **deviations, **logits}
         compiled.load_leaf_state(sharper)
         made = assert_computes(compiled, x)
         assert made.certificate is not None
