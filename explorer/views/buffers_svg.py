@@ -60,7 +60,7 @@ def _drawing(shown: BuffersView, left: float, top: float, width: float) -> list[
         )
         found += [path(rectangle(rect), fill=_role_of(buffer), stroke="panel", width=0.75), *_label(buffer, rect)]
     found += [*_parts(shown, x, y, per_moment), *_layers(shown, x, bottom, per_moment)]
-    bottom += _height_of_layers(shown)
+    foot = bottom + _height_of_layers(shown) + 14
     if not shown["live"]:
         return found
     steps = [
@@ -73,8 +73,8 @@ def _drawing(shown: BuffersView, left: float, top: float, width: float) -> list[
     anchor = "end" if shown["peak"] * 2 > len(shown["moments"]) else "start"
     words = f"{shown['peak_text']} at {shown['moments'][shown['peak']]}"
     found.append(_text(peak + (4 if anchor == "end" else -4), y - 8, words, anchor))
-    found += [_text(x, bottom + 14, shown["moments"][0]), _text(x + across / 2, bottom + 14, "time →", "middle")]
-    return [*found, _text(x + across, bottom + 14, shown["moments"][-1], "end")]
+    found += [_text(x, foot, shown["moments"][0]), _text(x + across / 2, foot, "time →", "middle")]
+    return [*found, _text(x + across, foot, shown["moments"][-1], "end")]
 
 
 def _layers(shown: BuffersView, x: float, bottom: float, per_moment: float) -> list[str]:

@@ -1,6 +1,7 @@
 """The memory of a program: its buffers over time, and what each pass did, in words."""
 
 import json
+import re
 import shutil
 import subprocess
 from dataclasses import replace
@@ -293,6 +294,19 @@ def test_an_image_shows_the_buffers_and_describes_them(index):
     assert found["peak_text"] in drawn
     for buffer in found["buffers"]:
         assert buffer["text"] in drawn
+
+
+def test_the_line_of_an_image_begins_and_stays_above_zero_bytes(index):
+    for step in (0, len(index.trace.steps) - 1):
+        shown = state_of_buffers(index, step)
+        assert shown is not None
+        layer: LayerSpanView = {"start": 0, "end": 2, "label": "Sum", "kind": "sum", "text": "", "runs": [3]}
+        drawn = buffers_svg([{**shown, "layers": [layer]}], 0, 0, 600)
+        (line,) = [part for part in drawn if "stroke-dasharray" in part]
+        heights = [float(found) for found in re.findall(r"V([\d.]+)", line)]
+        (zero,) = [float(found) for found in re.findall(r"M[\d.]+ ([\d.]+)", line)]
+        assert zero - max(shown["live"]) * 150 / shown["scale"]["height"] == pytest.approx(min(heights), abs=0.1)
+        assert max(heights) <= zero
 
 
 def test_an_image_names_each_part_and_draws_which_layer_runs_when(index):

@@ -103,7 +103,8 @@ test("an exported page opens slides by ?slides, and keeps them in its address un
   assert.deepEqual(hashes, ["#step=0&mode=diff&slides=steps", "#step=0&mode=diff&slides="]);
   const again = recordingModel(recording, { ...page, search: "?slides", hash: hashes[1] });
   assert.equal(again.get("view").slides, undefined);
-  assert.equal(recordingModel(recording, { ...page, hash: "#slides=fold" }).get("view").slides, "fold");
+  assert.equal(recordingModel(recording, { ...page, hash: "#slides=fuse" }).get("view").slides, "fuse");
+  assert.equal(recordingModel(recording, { ...page, hash: "#slides=nonsense" }).get("view").slides, "steps");
 });
 
 test("a scene asks which plates change: nothing tells before the answer is checked, by clicks or keys", () => {

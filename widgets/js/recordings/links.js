@@ -1,5 +1,7 @@
 /** Links into a page: what the address says of the step, the display and the selection, and back. */
 
+import { list } from "../shared/reading.js";
+
 /**
  * @typedef {import("./opening.js").Recording} Recording
  * @typedef {{hash?: string, search?: string, closeups?: string[]}} Link  `closeups`: the parts of the close-up that it may name
@@ -26,6 +28,15 @@ export function choicesOf(recording) {
 export const asksForSlides = (search) => new URLSearchParams(search || "").has("slides");
 
 /**
+ * The slides that are asked for: the name of a scene, or else the steps; empty if none are.
+ * @param {Recording} recording @param {string} name
+ */
+function knownSlides({ steps }, name) {
+  const scenes = steps.flatMap((step) => list(step.scenes).map((scene) => scene.name));
+  return name && !scenes.includes(name) ? "steps" : name;
+}
+
+/**
  * Where a link leads: a `PictureStateView`, with defaults for what it does not say or cannot be read.
  * @param {Recording} recording @param {Link} link
  */
@@ -36,7 +47,7 @@ export function linkedPlace(recording, { hash, search, closeups }) {
   const closeup = asked.get("closeup") || "";
   const slides = asksForSlides(search) ? new URLSearchParams(search).get("slides") || "steps" : "";
   return {
-    slides: asked.get("slides") ?? slides,
+    slides: knownSlides(recording, asked.get("slides") ?? slides),
     step: Math.min(recording.steps.length - 1, Math.max(0, parseInt(asked.get("step") || "0", 10) || 0)),
     selection: asked.getAll("box"),
     mode: modes.includes(mode) ? mode : modes[0] || "diff",
