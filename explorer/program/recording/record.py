@@ -98,7 +98,8 @@ def record_program(
     except CircuitError as error:
         error.trace = _trace(recorder, None, imported.examples, imported.source)
         raise
-    compiled = to_program_module(graph, working.program, reason)
+    with pause_garbage_collection():
+        compiled = to_program_module(graph, working.program, reason)
     source = imported.source
     if joint is not None and imported.exported is not None:
         source = partial(run_source_with_gradients, imported.exported, imported.graph, trained_names(compiled))
