@@ -131,7 +131,8 @@ def _print_run(index: "TraceIndex", run: "Run") -> None:
     if run.subject == "steps":
         for device in run.devices:
             bought = time_change_bars(index, run, device)
-            console.print(_table(bought["title"], bought["table"]))
+            if bought["table"]["rows"]:
+                console.print(_table(bought["title"], bought["table"]))
 
 
 def _tell_conditions(runs: "Sequence[Run]") -> None:

@@ -39,6 +39,10 @@ def test_every_part_is_printed_and_written(tmp_path):
         assert f"No CUDA: {bench.why_no_cuda()}" in output
 
 
+def test_one_step_has_no_gain():
+    assert "Gain of each step" not in run("blackboard", *QUICK, "--steps", "0")
+
+
 def test_a_trace_file_is_compiled_again_with_its_options(tmp_path):
     path = tmp_path / "blackboard.trace.json"
     explorer.record(gallery.load_named("blackboard"), preset="handbook").save(path)
