@@ -102,6 +102,7 @@ def bench_forward(
     ] = None,
     repeats: Annotated[int, typer.Option(help="timed runs per side")] = 15,
     threads: Annotated[int, typer.Option(min=1, help="torch threads; a single one is measured in CPU time")] = 1,
+    compiled: Annotated[bool, typer.Option("--compiled", help="also both sides under torch.compile")] = False,
     json: JsonOption = None,
 ) -> None:
     """Time the forward pass and a training step of the folded circuit against the peer's, with equal values."""
@@ -115,7 +116,7 @@ def bench_forward(
         with _note_interrupt():
             for case in chosen:
                 bar.update(task, note=case.name)
-                times.append(b.measure_forward(case, num_threads=threads, repeats=repeats))
+                times.append(b.measure_forward(case, num_threads=threads, repeats=repeats, compiled=compiled))
                 bar.advance(task)
     console = results()
     console.print(b.forward_table(times))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -22,7 +23,8 @@ RELATIVE_TOLERANCE = 1e-4
 
 FORWARD, FRESH, TRAINING = "forward", "forward, fresh parameters", "training step"
 FAST, FAST_FRESH = "forward, fast", "forward, fast, fresh parameters"
-MEASURED = (FAST, FAST_FRESH, FORWARD, FRESH, TRAINING)
+COMPILED = "forward, torch.compile"
+MEASURED = (FAST, FAST_FRESH, FORWARD, FRESH, COMPILED, TRAINING)
 """What is timed. All forward passes are compared with the one of the peer, which evaluates its parameters each time."""
 
 
@@ -50,11 +52,23 @@ class ForwardTimes:
         in_turns = ratio(self.ours[what], self.peers[what])
         return max(in_turns, estimate(self.ours[what]).median / estimate(self.peers_alone[what]).median)
 
+    def ratio_to_compiled(self, what: str) -> float | None:
+        """Our time over that of the peer under torch.compile; None for a training step, or if it was not measured."""
+        if what == TRAINING or COMPILED not in self.peers:
+            return None
+        alone = estimate(self.ours[what]).median / estimate(self.peers_alone[COMPILED]).median
+        return max(ratio(self.ours[what], self.peers[COMPILED]), alone)
+
 
 def measure_forward(
-    case: Case, *, num_threads: int, repeats: int, on_run: Callable[[str], None] = lambda name: None
+    case: Case,
+    *,
+    num_threads: int,
+    repeats: int,
+    compiled: bool = False,
+    on_run: Callable[[str], None] = lambda name: None,
 ) -> ForwardTimes:
-    """Time one case. Raises: CircuitError if the outputs of both sides differ."""
+    """Time one case; if `compiled`, also under torch.compile. Raises: CircuitError if the outputs differ."""
     torch.set_num_threads(num_threads)
     source = case.circuit()
     ours = TorchCompiler().compile(source)
@@ -65,6 +79,8 @@ def measure_forward(
     for name, module in ((FAST, fast(frozen)), (FAST_FRESH, fast(ours))):
         jobs[f"ours, {name}"] = Job(lambda _, module=module: _forward(module, x))
     jobs[f"ours, {FRESH}"] = Job(lambda _: _forward(ours, x))
+    if compiled:
+        jobs[f"ours, {COMPILED}"] = _compiled(frozen, x)
     other: peers.PeerCircuit | None = None
     difference: float | None = None
     alone: Mapping[str, Seconds] = {}
@@ -73,6 +89,8 @@ def measure_forward(
         other = peers.compile_symbolic(peers.build_symbolic(case))
         order, difference = _agree(case, source, ours, other)
         others = {f"peer, {name}": job for name, job in _jobs(other.module, x[:, order].contiguous()).items()}
+        if compiled:
+            others[f"peer, {COMPILED}"] = _compiled(other.module, x[:, order].contiguous())
         alone = time_interleaved(others, repeats, warmups=2, clock=clock, on_run=on_run)
         jobs |= others
     samples = time_interleaved(jobs, repeats, warmups=2, clock=clock, on_run=on_run)
@@ -139,6 +157,12 @@ def _jobs(module: nn.Module, x: Tensor) -> dict[str, Job]:
         (-module(x).mean()).backward()
 
     return {FORWARD: Job(lambda _: _forward(module, x), module.eval), TRAINING: Job(step, prepare_step)}
+
+
+def _compiled(module: nn.Module, x: Tensor) -> Job:
+    """The forward pass under torch.compile, which compiles in the first run that is not timed."""
+    made: Any = torch.compile(module, dynamic=False)
+    return Job(lambda _: _forward(made, x), module.eval)
 
 
 @torch.no_grad()

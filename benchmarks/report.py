@@ -19,10 +19,10 @@ def forward_table(times: Sequence[ForwardTimes]) -> Table:
     table = Table(title="Forward pass and training step, folded circuit, milliseconds")
     for name in ("case", "batch", "layers", "timed"):
         table.add_column(name, overflow="fold")
-    for name in ("ours", "peer interleaved", "peer alone", "ours / peer"):
+    for name in ("ours", "peer interleaved", "peer alone", "ours / peer", "ours / peer, torch.compile"):
         table.add_column(name, justify="right", overflow="fold")
     for entry in times:
-        for position, what in enumerate(MEASURED):
+        for position, what in enumerate(what for what in MEASURED if what in entry.ours):
             first = position == 0
             table.add_row(
                 entry.case if first else "",
@@ -33,6 +33,7 @@ def forward_table(times: Sequence[ForwardTimes]) -> Table:
                 _milliseconds(entry.peers.get(what)),
                 _milliseconds(entry.peers_alone.get(what)),
                 _ratio(entry.ratio(what)),
+                _ratio(entry.ratio_to_compiled(what)),
                 end_section=what == TRAINING,
             )
     return table
@@ -87,6 +88,7 @@ def forward_to_json(times: Sequence[ForwardTimes]) -> list[dict[str, Any]]:
             "peer": _samples(entry.peers),
             "peer_alone": _samples(entry.peers_alone),
             "ratio": {what: entry.ratio(what) for what in entry.ours},
+            "ratio_to_compiled": {what: entry.ratio_to_compiled(what) for what in entry.ours},
         }
         for entry in times
     ]
