@@ -102,15 +102,17 @@ class _Builder:
         match unit.kind:
             case Kind.GAUSSIAN:
                 factors = len(unit.variables)
+                self.scratch_fixed = max(self.scratch_fixed, 2 * self.padded(unit.width))
                 for at, variable in enumerate(unit.variables):
                     column = self.continuous.setdefault(variable, len(self.continuous))
                     self.operands.append((-1, column, place.values + at * 3 * self.padded(unit.width), 0, 0))
             case Kind.DENSITY:
                 weight = self._density(unit)
             case Kind.SUM | Kind.MIXING:
-                self.scratch = max(self.scratch, self.padded(in_units))
+                self.scratch = max(self.scratch, self.padded(in_units) + 2 * self.padded(unit.width))
             case Kind.TUCKER:
-                self.scratch_fixed = max(self.scratch_fixed, load_library().tucker_scratch(self.padded(in_units)))
+                needed = load_library().tucker_scratch(self.padded(in_units), self.padded(unit.width))
+                self.scratch_fixed = max(self.scratch_fixed, needed)
             case Kind.KRONECKER:
                 weight = self.padded(self.units.units[unit.inputs[1]].width)
             case Kind.TENSOR_DOT:

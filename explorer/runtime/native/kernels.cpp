@@ -34,6 +34,9 @@ constexpr double LN2 = 0.69314718055994530942;
 constexpr int BLOCK_ROWS = 24;               // rows of a Kronecker product that are expanded at a time
 constexpr int BLOCK_COLUMNS = 256;           // and about so many of its columns
 constexpr int PREFETCH = 8;                  // rows of a table are fetched into the cache so many rows ahead
+constexpr int BLOCK_SUMMANDS = 256;          // summands of a matrix product that are added one after the other
+constexpr int BLOCK_DENSITIES = 16;          // and of logarithms of densities
+constexpr int MANY_PARTS = 32;               // more parts of a sum than that are added with compensation
 
 enum Kind : int32_t { GAUSSIAN, PRODUCT, SUM, MIXING, TUCKER, KRONECKER, TENSOR_DOT, DENSITY };
 enum Status : int64_t { BAD_INPUT = -1 };
@@ -125,17 +128,31 @@ static inline Vector exponential(Vector x) {
   return x < LOWEST ? Vector{} : result;
 }
 
-static inline float exponential_of(double difference) { return difference < LOWEST ? 0.0f : expf((float)difference); }
+// The part of the difference that a float cannot hold is a relative error of the result.
+static inline float exponential_of(double difference) {
+  if (difference < LOWEST) return 0;
+  const float nearest = (float)difference;
+  return expf(nearest) * (1.0f + (float)(difference - nearest));
+}
+
+// sum += part, and adds to `low` what that rounds off (Knuth's TwoSum). Infinite sums have nothing to round off.
+static inline void add_exactly(float* sum, float* low, Vector part) {
+  const Vector before = load(sum), after = before + part, added = after - before;
+  const Vector lost = (before - (after - added)) + (part - added);
+  store(sum, after);
+  store(low, load(low) + (after - after == Vector{} ? lost : Vector{}));
+}
 
 // ---------------------------------------------------------------------------------------------------- matrix products
 
-// C[r][:] (+)= sum_k X[r][k] W[k][:] for R rows and V vectors of columns.
+// C[r][:] (+)= sum_k X[r][k] W[k][:] for R rows and V vectors of columns. What C has is added last: a sum of so many
+// numbers that each is below the rounding of the sum would lose them.
 template <int R, int V>
 static inline void multiply_block(const float* X, int64_t ldx, const float* W, int64_t ldw, int64_t K, float* C,
                                   int64_t ldc, bool accumulate) {
   Vector sums[R][V];
   for (int r = 0; r < R; r++)
-    for (int v = 0; v < V; v++) sums[r][v] = accumulate ? load(C + r * ldc + v * LANES) : Vector{};
+    for (int v = 0; v < V; v++) sums[r][v] = Vector{};
   for (int64_t k = 0; k < K; k++) {
     Vector weights[V];
     for (int v = 0; v < V; v++) weights[v] = load(W + k * ldw + v * LANES);
@@ -145,7 +162,10 @@ static inline void multiply_block(const float* X, int64_t ldx, const float* W, i
     }
   }
   for (int r = 0; r < R; r++)
-    for (int v = 0; v < V; v++) store(C + r * ldc + v * LANES, sums[r][v]);
+    for (int v = 0; v < V; v++) {
+      float* to = C + r * ldc + v * LANES;
+      store(to, accumulate ? load(to) + sums[r][v] : sums[r][v]);
+    }
 }
 
 template <int R, int V>
@@ -170,6 +190,37 @@ static void multiply(const float* X, int64_t ldx, const float* W, int64_t K, int
     multiply_columns<REGISTERS == 32 ? 16 : 10, 1>(X, ldx, W + n, N, K, C + n, N, rows, accumulate);
 }
 
+// A sum of many parts: `exact` is memory for a part and for what the parts round off, or null if there are few parts.
+struct Accumulator {
+  float* out;
+  float* exact;
+  int64_t rows, N;
+  bool begun = false;
+
+  static bool needs_compensation(int64_t parts) { return parts > MANY_PARTS; }
+  static int64_t parts_of(int64_t summands) { return (summands + BLOCK_SUMMANDS - 1) / BLOCK_SUMMANDS; }
+
+  // out += X (rows, K) W (K, N)
+  void add(const float* X, int64_t ldx, const float* W, int64_t K) {
+    for (int64_t k = 0; k < K; k += BLOCK_SUMMANDS) {
+      const int64_t count = K - k < BLOCK_SUMMANDS ? K - k : BLOCK_SUMMANDS;
+      if (begun && exact) {
+        multiply(X + k, ldx, W + k * N, count, N, exact, rows, false);
+        for (int64_t n = 0; n < rows * N; n += LANES) add_exactly(out + n, exact + rows * N + n, load(exact + n));
+        continue;
+      }
+      multiply(X + k, ldx, W + k * N, count, N, out, rows, begun);
+      begun = true;
+      if (exact) memset(exact + rows * N, 0, rows * N * sizeof(float));
+    }
+  }
+
+  void finish() {
+    if (exact)
+      for (int64_t n = 0; n < rows * N; n += LANES) store(out + n, load(out + n) + load(exact + rows * N + n));
+  }
+};
+
 // ------------------------------------------------------------------------------------------------------------- a tile
 
 // An operand for all rows of a tile: row b is at `values + index[b] * width`, and its scale at `scales[index[b]]`,
@@ -181,6 +232,9 @@ struct Rows {
   const int32_t* index;
   bool is_table;
 };
+
+// The columns of a Kronecker product of rows of this width that are expanded at a time, with room for a vector more.
+static int64_t tucker_columns(int64_t width) { return (width > BLOCK_COLUMNS ? width : BLOCK_COLUMNS) + 2 * LANES; }
 
 struct Tile {
   const Circuit& circuit;
@@ -238,15 +292,18 @@ struct Tile {
     }
   }
 
-  // The bounds of a product: |x y - x' y'| <= 2 e_y + 2 e_x + e_x e_y for x, y <= 2, and what underflows.
+  // The bounds of a product: |x y - x' y'| <= Y e_x + X e_y + e_x e_y for x <= X, y <= Y, and what underflows.
+  // Rows of tables are at most 1, others 2.
   void product_bounds(const Operand* factors, int64_t count, float* to) const {
     float most = 1;
-    for (int64_t c = 0; c < count; c++, most *= 2) {
+    for (int64_t c = 0; c < count; c++) {
       const Rows from = rows_of(factors[c]);
+      const float largest_of = from.is_table ? 1 : 2;
       for (int64_t b = 0; b < rows; b++) {
         float one = from.bounds[from.index[b]];
-        to[b] = c ? to[b] * 2 + most * one + to[b] * one + SMALLEST : one;
+        to[b] = c ? to[b] * largest_of + most * one + to[b] * one + SMALLEST : one;
       }
+      most *= largest_of;
     }
   }
 
@@ -287,10 +344,13 @@ struct Tile {
     }
   }
 
-  // Makes logarithms in `to` values whose largest is 1.
-  void from_logarithms(const Unit& unit, int64_t b, float* to) {
+  // Makes logarithms in `to`, of which `low` was rounded off, values whose largest is 1.
+  void from_logarithms(const Unit& unit, int64_t b, float* to, const float* low) {
     float top = largest(to, unit.out_width);
-    for (int64_t n = 0; n < unit.out_width; n += LANES) store(to + n, exponential(load(to + n) - top));
+    for (int64_t n = 0; n < unit.out_width; n += LANES) {
+      const Vector below = load(to + n) - top;
+      store(to + n, exponential(low ? below + load(low + n) : below));
+    }
     scales[unit.slot * capacity + b] = top;
     bounds[unit.slot * capacity + b] = top - top == 0 ? DROPPED : INFINITY;
   }
@@ -299,18 +359,28 @@ struct Tile {
   void gaussian(const Unit& unit) {
     const Operand* factors = circuit.operands + unit.operands;
     const int64_t width = unit.out_width;
+    const bool in_blocks = unit.factors > BLOCK_DENSITIES;
     float* out = values(unit.slot);
+    float* part = scratch;
+    float* low = scratch + width;
     for (int64_t b = 0; b < rows; b++, out += width) {
+      float* to = out;
       for (int64_t c = 0; c < unit.factors; c++) {
         const float* mean = circuit.constants + factors[c].rows;
         const Vector x = all(points[factors[c].variable * capacity + b]);
+        const bool begins = c % BLOCK_DENSITIES == 0;
         for (int64_t n = 0; n < width; n += LANES) {
           Vector z = (x - load(mean + n)) * load(mean + width + n);
           z = load(mean + 2 * width + n) - z * z;
-          store(out + n, c ? load(out + n) + z : z);
+          store(to + n, begins ? z : load(to + n) + z);
         }
+        if (!in_blocks || (c + 1 < unit.factors && (c + 1) % BLOCK_DENSITIES)) continue;
+        for (int64_t n = 0; n < width; n += LANES)
+          if (to == part) add_exactly(out + n, low + n, load(part + n));
+          else store(low + n, Vector{});
+        to = part;
       }
-      from_logarithms(unit, b, out);
+      from_logarithms(unit, b, out, in_blocks ? low : nullptr);
     }
   }
 
@@ -319,7 +389,7 @@ struct Tile {
     for (int64_t b = 0; b < rows; b++, out += unit.out_width) {
       const float* from = input.densities + (first + b) * input.density_floats + unit.weight;
       for (int64_t n = 0; n < unit.out_width; n++) out[n] = n < unit.out_units ? from[n] : -INFINITY;
-      from_logarithms(unit, b, out);
+      from_logarithms(unit, b, out, nullptr);
     }
   }
 
@@ -343,7 +413,7 @@ struct Tile {
       product_scales(operands + h * unit.factors, unit.factors, term_scales);
       for (int64_t b = 0; b < rows; b++) top[b] = term_scales[b] > top[b] ? term_scales[b] : top[b];
     }
-    const float lost = ldexpf(DROPPED, (int)unit.factors), underflow = (float)unit.in_units * SMALLEST;
+    const float most = ldexpf(1, (int)unit.factors), underflow = 4 * (float)unit.in_units * SMALLEST;
     for (int64_t h = 0; h < unit.terms; h++) {
       const Operand* factors = operands + h * unit.factors;
       product_bounds(factors, unit.factors, term_bounds);
@@ -353,7 +423,8 @@ struct Tile {
       }
       for (int64_t b = 0; b < rows; b++) {
         float by = unit.terms > 1 ? term_factors[b] : 1.0f;
-        float one = norms[h] * (term_bounds[b] * by + (by == 0 ? lost : SMALLEST)) + underflow;
+        float error = by == 0 ? (most + term_bounds[b]) * DROPPED : term_bounds[b] * by + most * SMALLEST;
+        float one = norms[h] * error + underflow;
         bound[b] = h ? bound[b] + one : one;
       }
       add(h, factors, unit.terms > 1 ? term_factors : nullptr);
@@ -361,27 +432,35 @@ struct Tile {
   }
 
   void sum(const Unit& unit) {
+    const bool many = Accumulator::needs_compensation(unit.terms * Accumulator::parts_of(unit.in_units));
+    Accumulator total{values(unit.slot), many ? scratch + rows * unit.in_width : nullptr, rows, unit.out_width};
     add_terms(unit, [&](int64_t h, const Operand* factors, const float* by) {
       const bool direct = !by && unit.factors == 1 && factors->slot >= 0;
       if (!direct) multiply_rows(factors, unit.factors, unit.in_width, by, scratch);
-      multiply(direct ? values(factors->slot) : scratch, unit.in_width,
-               circuit.constants + unit.weight + h * unit.in_units * unit.out_width, unit.in_units, unit.out_width,
-               values(unit.slot), rows, h > 0);
+      total.add(direct ? values(factors->slot) : scratch, unit.in_width,
+              circuit.constants + unit.weight + h * unit.in_units * unit.out_width, unit.in_units);
     });
+    total.finish();
   }
 
   void mixing(const Unit& unit) {
     const int64_t width = unit.out_width;
+    float* out = values(unit.slot);
+    float* low = Accumulator::needs_compensation(unit.terms) ? scratch + rows * width : nullptr;
+    if (low) memset(low, 0, rows * width * sizeof(float));
     add_terms(unit, [&](int64_t h, const Operand* factors, const float* by) {
       const float* weights = circuit.constants + unit.weight + h * width;
-      float* out = values(unit.slot);
       multiply_rows(factors, unit.factors, width, by, scratch);
       for (int64_t b = 0; b < rows; b++)
         for (int64_t n = 0; n < width; n += LANES) {
-          Vector term = load(scratch + b * width + n) * load(weights + n);
-          store(out + b * width + n, h ? load(out + b * width + n) + term : term);
+          const int64_t at = b * width + n;
+          Vector term = load(scratch + at) * load(weights + n);
+          if (h && low) add_exactly(out + at, low + at, term);
+          else store(out + at, h ? load(out + at) + term : term);
         }
     });
+    if (low)
+      for (int64_t n = 0; n < rows * width; n += LANES) store(out + n, load(out + n) + load(low + n));
   }
 
   // A sum over the Kronecker product of two operands, which is expanded in blocks that stay in the cache.
@@ -390,9 +469,12 @@ struct Tile {
     const Rows lefts = rows_of(factors[0]), rights = rows_of(factors[1]);
     const int64_t units = unit.in_units, width = unit.in_width;
     const int64_t chunk = units > BLOCK_COLUMNS ? 1 : BLOCK_COLUMNS / units;
+    const bool many = Accumulator::needs_compensation((units + chunk - 1) / chunk * Accumulator::parts_of(units));
     float* out = values(unit.slot);
     for (int64_t start = 0; start < rows; start += BLOCK_ROWS) {
       const int64_t block = rows - start < BLOCK_ROWS ? rows - start : BLOCK_ROWS;
+      float* exact = many ? scratch + BLOCK_ROWS * tucker_columns(width) : nullptr;
+      Accumulator total{out + start * unit.out_width, exact, block, unit.out_width};
       for (int64_t i = 0; i < units; i += chunk) {
         const int64_t count = units - i < chunk ? units - i : chunk, columns = count * units;
         for (int64_t r = 0; r < block; r++) {
@@ -402,14 +484,14 @@ struct Tile {
           for (int64_t j = 0; j < count; j++)
             for (int64_t n = 0; n < units; n += LANES) store(to + j * units + n, load(right + n) * left[i + j]);
         }
-        multiply(scratch, columns + LANES, circuit.constants + unit.weight + i * units * unit.out_width, columns,
-                 unit.out_width, out + start * unit.out_width, block, i > 0);
+        total.add(scratch, columns + LANES, circuit.constants + unit.weight + i * units * unit.out_width, columns);
       }
+      total.finish();
     }
-    const float norm = circuit.constants[unit.norms], underflow = (float)(units * units) * SMALLEST;
+    const float norm = circuit.constants[unit.norms], underflow = 4 * (float)(units * units) * SMALLEST;
     product_scales(factors, 2, scales_of(unit));
     product_bounds(factors, 2, bounds_of(unit));
-    for (int64_t b = 0; b < rows; b++) bounds_of(unit)[b] = norm * (bounds_of(unit)[b] + SMALLEST) + underflow;
+    for (int64_t b = 0; b < rows; b++) bounds_of(unit)[b] = norm * (bounds_of(unit)[b] + 4 * SMALLEST) + underflow;
   }
 
   void kronecker(const Unit& unit) {
@@ -439,15 +521,15 @@ struct Tile {
       const float* x = from.values + from.index[b] * unit.in_width;
       for (int64_t q = 0; q < Q; q++)
         for (int64_t j = 0; j < J; j++) turned[q * J + j] = x[j * Q + q];
-      multiply(turned, J, circuit.constants + unit.weight, J, padded, product, Q, false);
+      Accumulator{product, nullptr, Q, padded}.add(turned, J, circuit.constants + unit.weight, J);
       float* out = values(unit.slot) + b * unit.out_width;
       for (int64_t q = 0; q < Q; q++) memcpy(out + q * P, product + q * padded, P * sizeof(float));
       for (int64_t n = unit.out_units; n < unit.out_width; n++) out[n] = 0;
     }
-    const float norm = circuit.constants[unit.norms], underflow = (float)J * SMALLEST;
+    const float norm = circuit.constants[unit.norms], underflow = 4 * (float)J * SMALLEST;
     product_scales(operand, 1, scales_of(unit));
     product_bounds(operand, 1, bounds_of(unit));
-    for (int64_t b = 0; b < rows; b++) bounds_of(unit)[b] = norm * (bounds_of(unit)[b] + SMALLEST) + underflow;
+    for (int64_t b = 0; b < rows; b++) bounds_of(unit)[b] = norm * (bounds_of(unit)[b] + 4 * SMALLEST) + underflow;
   }
 
   // Divides each row by the power of two of its largest element.
@@ -521,9 +603,9 @@ extern "C" {
 
 int64_t lanes() { return LANES; }
 
-// The floats of scratch memory that a Tucker unit needs.
-int64_t tucker_scratch(int64_t units) {
-  return BLOCK_ROWS * ((units > BLOCK_COLUMNS ? units : BLOCK_COLUMNS) + 2 * LANES);
+// The floats of scratch memory that a Tucker unit needs, from the widths of its operands and of its rows.
+int64_t tucker_scratch(int64_t in_width, int64_t out_width) {
+  return BLOCK_ROWS * (tucker_columns(in_width) + 2 * out_width);
 }
 
 int64_t is_equal(const void* one, const void* other, int64_t bytes) { return memcmp(one, other, bytes) == 0; }

@@ -56,7 +56,7 @@ def load_library() -> ctypes.CDLL:
     except OSError as error:
         raise LoweringError(f"the native kernels {path} cannot be loaded: {error}; delete the file") from error
     library.lanes.restype = c_int64
-    library.tucker_scratch.argtypes = (c_int64,)
+    library.tucker_scratch.argtypes = (c_int64, c_int64)
     library.tucker_scratch.restype = c_int64
     library.is_equal.argtypes = (c_void_p, c_void_p, c_int64)
     library.is_equal.restype = c_int64

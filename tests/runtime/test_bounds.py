@@ -1,0 +1,138 @@
+"""Certified rows are right where single precision is hard: each circuit here was once certified and wrong."""
+
+import copy
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from explorer.compiler import TorchCompiler
+from explorer.runtime import Certificate, FastCircuit, fast
+from explorer.symbolic import (
+    CategoricalLayer,
+    Circuit,
+    CircuitBuilder,
+    ConstantInitializer,
+    GaussianLayer,
+    TensorParameter,
+)
+from tests.runtime.circuits import has_compiler
+
+pytestmark = has_compiler
+
+
+@pytest.fixture(autouse=True)
+def float32() -> Iterator[None]:
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32)
+    yield
+    torch.set_default_dtype(before)
+
+
+def numbers(values: ArrayLike) -> TensorParameter:
+    array = np.asarray(values, dtype=np.float32)
+    return TensorParameter(array.shape, initializer=ConstantInitializer(array))
+
+
+def logits(b: CircuitBuilder, variable: int, values: ArrayLike) -> int:
+    """A layer whose units have the logarithms `values`, whatever the value of the variable."""
+    table = np.stack([values, values], axis=1)
+    return b.add(
+        CategoricalLayer(scope=(variable,), num_output_units=len(table), num_categories=2, logits=numbers(table))
+    )
+
+
+def product(b: CircuitBuilder, left: ArrayLike, right: ArrayLike) -> int:
+    return b.hadamard(logits(b, 0, left), logits(b, 1, right))
+
+
+@torch.no_grad()
+def assert_right(circuit: Circuit, x: Tensor | None = None, optimize: bool = True) -> FastCircuit:
+    """The errors of rounding, 1e-7 for each operation, are all that is allowed."""
+    x = torch.zeros(2, 2) if x is None else x
+    compiled = TorchCompiler(optimize=optimize).compile(circuit)
+    made = fast(compiled, backend="native")
+    found, expected = made(x).double(), copy.deepcopy(compiled).double()(x)
+    torch.testing.assert_close(found, expected, rtol=2e-7, atol=3e-6)
+    return made
+
+
+def test_a_dropped_term_may_be_larger_than_its_values():
+    """The term is known up to its bound only, which is far above its values: what it was made of was dropped too."""
+    b = CircuitBuilder()
+    narrow = b.sum(product(b, [0], [0]), product(b, [-44], [-44]), num_units=1, weight=numbers([[1e-37, 1e30]]))
+    circuit = b.build(b.sum(product(b, [5], [0]), narrow, num_units=1, weight=numbers([[1e-22, 1]])))
+    made = assert_right(circuit)
+    assert made.certificate == Certificate(2, 2)
+
+
+def large_sum(terms: int, units: int) -> Circuit:
+    b = CircuitBuilder()
+    products = [product(b, np.zeros(units), np.zeros(units)) for _ in range(terms)]
+    size = terms * units
+    return b.build(b.sum(*products, num_units=1, weight=numbers(np.full((1, size), 1 / size))))
+
+
+def large_mixture(terms: int, units: int) -> Circuit:
+    b = CircuitBuilder()
+    products = [product(b, np.zeros(units), np.zeros(units)) for _ in range(terms)]
+    weight = np.concatenate([np.eye(units) / terms] * terms, axis=1)
+    return b.build(b.sum(*products, num_units=units, weight=numbers(weight)))
+
+
+def large_tucker(_: int, units: int) -> Circuit:
+    b = CircuitBuilder()
+    pairs = b.kronecker(logits(b, 0, np.zeros(units)), logits(b, 1, np.zeros(units)))
+    return b.build(b.sum(pairs, num_units=1, weight=numbers(np.full((1, units**2), units**-2.0))))
+
+
+@pytest.mark.parametrize("optimize", [True, False])
+@pytest.mark.parametrize(
+    ("make", "terms", "units"),
+    [
+        (large_sum, 400, 60),
+        (large_sum, 1, 20000),
+        (large_sum, 1000, 1),
+        (large_mixture, 700, 2),
+        (large_tucker, 1, 300),
+    ],
+)
+def test_sums_of_many_equal_numbers(make: Callable[[int, int], Circuit], terms: int, units: int, optimize: bool):
+    """Added one after the other in single precision, 100,000 equal numbers have a sum that is wrong by 1e-3."""
+    assert_right(make(terms, units), optimize=optimize)
+
+
+@pytest.mark.parametrize("difference", [32.12345, 50.12345])
+def test_terms_of_very_different_scales(difference: float):
+    """exp of the difference as a float was wrong by 2e-6, in each sum."""
+    b = CircuitBuilder()
+    value = product(b, [0], [0])
+    for _ in range(200):
+        value = b.sum(product(b, [difference], [0]), value, num_units=1, weight=numbers([[0, 1]]))
+    assert_right(b.build(value))
+
+
+@pytest.mark.parametrize("units", [1, 2, 17, 40])
+def test_products_of_many_densities(units: int):
+    """Their logarithms are sums of thousands of numbers, of which the units differ by little."""
+    variables, random = 3000, np.random.default_rng(0)
+    b = CircuitBuilder()
+    densities = [
+        b.add(
+            GaussianLayer(
+                scope=(variable,),
+                num_output_units=units,
+                mean=numbers(random.normal(size=units)),
+                stddev=numbers(np.ones(units)),
+            )
+        )
+        for variable in range(variables)
+    ]
+    circuit = b.build(b.sum(b.hadamard(*densities), num_units=1, weight=numbers(np.full((1, units), 1 / units))))
+    x = torch.cat(
+        [torch.full((2, variables), 0.37), torch.randn(2, variables, generator=torch.Generator().manual_seed(0))]
+    )
+    assert_right(circuit, x)
