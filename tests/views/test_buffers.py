@@ -193,6 +193,12 @@ def test_a_match_of_an_instruction_that_keeps_its_name_is_a_whole_sentence(index
     assert "It matches, and is rewritten." in verdicts
 
 
+def test_a_weight_that_becomes_a_constant_is_matched_where_it_is_read(index):
+    step = index.trace.step("MakeWeightsConst")
+    titles = index.trace.graph_at(step.index).nodes
+    assert [titles[match.root].title for match in step.matches] == ["mm"]
+
+
 def test_a_kind_is_said_in_the_words_of_the_legend(index):
     node = next(node for node, record in index.trace.graph_at(-1).nodes.items() if record.title == "cat")
     assert ["kind", "moves numbers, computes none"] in details(index, -1, [node])["sections"][0]["rows"]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 HEADINGS = {"transcendentals": "exp and log"}
 BAR_WIDTH = 20
 """Characters of the bar of the step with the most calls."""
-OF_MEMORY = ("MakeWeightsConst", "DeleteDeadAllocs", "PlanMemory")
+OF_MEMORY = ("DeleteDeadAllocs", "PlanMemory")
 """Passes whose changes are about weights or memory, not about instructions that use them."""
 MAX_PER_RULE = 10
 """Rewrites listed per rule and step; the rest is counted, and listed with --all."""

@@ -1,6 +1,6 @@
 """Reports what passes do to a program as steps of a trace."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from time import perf_counter
@@ -84,7 +84,8 @@ class ProgramRecording:
         before = self._last
         snapshot = replace(before, program=after) if edits else before
         self._emit(StepStarted(self._path(), PROGRAM, self._rules[-1]))
-        matched = [_matched(before, edit) for edit in edits]
+        readers = _first_readers(before) if any(edit.weights for edit in edits) else {}
+        matched = [_matched(before, edit, readers) for edit in edits]
         for number, nodes in enumerate(matched):
             self._emit(MatchFound(number, rule, nodes[0], nodes))
         known = before.links.inputs
@@ -107,10 +108,22 @@ class ProgramRecording:
             listener(event)
 
 
-def _matched(before: ProgramSnapshot, edit: Edit) -> tuple[int, ...]:
-    """The nodes of the graph that an edit is about; for one about memory only, those next to it."""
+def _first_readers(before: ProgramSnapshot) -> dict[int, int]:
+    """The first node of the graph that reads each buffer or weight."""
+    program, known = before.program, before.links.inputs
+    found: dict[int, int] = {}
+    for one in program.instructions:
+        if one.id in known:
+            for value in one.values_read:
+                found.setdefault(program.origin(value), one.id)
+    return found
+
+
+def _matched(before: ProgramSnapshot, edit: Edit, readers: Mapping[int, int]) -> tuple[int, ...]:
+    """The nodes of the graph that an edit is about; of a weight the first one that reads it; else those next to it."""
     known = before.links.inputs
     found = tuple(number for number in dict.fromkeys(edit.matched) if number in known)
+    found = found or tuple(dict.fromkeys(readers[number] for number in edit.matched if number in readers))
     if found:
         return found
     program = before.program
