@@ -31,7 +31,8 @@ def blocking_layers(index: TraceIndex, step: int) -> set[int]:
 def blocked_text(index: TraceIndex, step: int, plate: Plate) -> str:
     """Return how many matches with their root at a plate were blocked, for the pattern with the most; empty if none.
 
-    `16 of 20 matched`, or `4 of 20 blocked` if none matched; with `at least` if not all refusals were kept.
+    `16 of 20 matched`, or `4 of 20 blocked` if none matched; with `at least` if not all were kept; `blocked` on
+    a plate of one cell.
     """
     refusals = _blocked(index, step)
     counts = Counter(refusal.pattern for layer in plate.ids for refusal in refusals.get(layer, ()))
@@ -43,4 +44,6 @@ def blocked_text(index: TraceIndex, step: int, plate: Plate) -> str:
     least = "at least " if index.step(step).refusals_over.get(pattern) else ""
     if matched:
         return f"{matched:,} of {least}{matched + blocked:,} matched"
+    if len(layers) == 1:
+        return "blocked"
     return f"{least}{blocked:,} of {len(layers):,} blocked"
