@@ -290,6 +290,23 @@ test("a link to a match after the last one shows the last, and one to an unknown
   unknown.close();
 });
 
+test("the boxes of a rule are as wide as its longest title", async (context) => {
+  const pass = stopTime(context);
+  const widthOf = async (title) => {
+    const [first, second] = rules.Candecomp.finds;
+    const renamed = { ...rules, Candecomp: { ...rules.Candecomp, finds: [{ ...first, title }, second] } };
+    const { root, press, close } = page({ picture: JSON.stringify(data({ rules: renamed })) });
+    await pass(30);
+    press("]");
+    await pass(9000);
+    const [box] = root.of("ce-lens-picture")[0].all(({ tagName }) => tagName === "rect");
+    close();
+    return Number(box.getAttribute("width"));
+  };
+  assert.equal(await widthOf("Sum"), 92);
+  assert.ok((await widthOf("any operator at all")) >= 19 * 7);
+});
+
 test("another step closes the rule lens", async (context) => {
   const pass = stopTime(context);
   const { root, press, model, close } = page();

@@ -15,6 +15,8 @@ import { isAsking, isNarrow, lensKey, lensOf } from "./state.js";
 
 /** Size of a box of the small picture, and the distance to the next one. */
 const [WIDTH, HEIGHT, GAP] = [92, 30, 22];
+/** Estimated width of a character of a title. */
+const CHARACTER = 7.8;
 const [ARROW, MAKES] = ["M-16 15h11m-4 -4l5 4l-5 4", "M4 15h16m-6 -6l7 6l-7 6"];
 
 const WHAT_IF = "What if it were not so?";
@@ -55,7 +57,9 @@ export function makeLens(
   /** What the rule looks for, inputs first, and what it makes. @param {Rule} rule */
   function smallPicture(rule) {
     const finds = [...rule.finds].reverse();
-    const size = WIDTH + GAP;
+    const longest = Math.max(0, ...[...finds, ...rule.makes].map(({ title }) => title.length));
+    const wide = Math.max(WIDTH, Math.ceil(longest * CHARACTER) + 12);
+    const size = wide + GAP;
     const count = finds.length + rule.makes.length;
     const width = count * size - GAP + (rule.makes.length ? 16 : 0);
     /** @param {RulePart} part @param {number} x @param {string | null} arrow */
@@ -67,12 +71,12 @@ export function makeLens(
           ? s("path", { d: arrow, class: "ce-lens-arrow", transform: `translate(${arrow === MAKES ? -30 : 0} 0)` })
           : null,
         s("rect", {
-          width: WIDTH,
+          width: wide,
           height: HEIGHT,
           rx: 5,
           fill: state.palette.roles[part.kind] || state.palette.roles.operator,
         }),
-        s("text", { x: WIDTH / 2, y: 20, text: part.title }),
+        s("text", { x: wide / 2, y: 20, text: part.title }),
       );
     const said = `${finds.map(({ title }) => title).join(", then ")}${rule.makes.length ? ` become ${rule.makes.map(({ title }) => title).join(", ")}` : ""}`;
     return s(
