@@ -29,8 +29,13 @@ from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.ir.aliasing import destroyed_inputs, destroys
 from explorer.tensor.ir.numbers import PythonNumber
 from explorer.tensor.ir.ops import Op
+from explorer.tensor.ir.schemas import aten, overloads
 from explorer.tensor.ir.variables import Apply, Constant, Variable
 from explorer.tensor.torch_io.joint import JointGraph
+
+AS_STRIDED = aten.as_strided.default
+OF_STORAGES = overloads("as_strided as_strided_copy as_strided_scatter")
+"""Operators with an argument `storage_offset`."""
 
 
 def lower(graph: FunctionGraph, name: str = "") -> Program:
@@ -87,6 +92,8 @@ class _Lowering:
         self._numbers = graph.ids
         self._values: dict[Variable, int] = {}
         self._types: dict[int, BufferType] = {}
+        self._storages: dict[int, tuple[int, int]] = {}
+        """The value that a value is a view of, itself if it is none, and how many bytes after it begins."""
         self._weight_of: dict[int, Weight] = {}
         """The weight in whose memory a value is, if it is in one."""
         self._forms: dict[tuple[Op, tuple[BufferType | Number, ...]], Form] = {}
@@ -151,23 +158,43 @@ class _Lowering:
     def add(self, node: Apply) -> None:
         """Add the instructions of an application."""
         inputs = tuple([self._operand(variable) for variable in node.inputs])
-        form = self._form(node, inputs)
+        op, inputs = self._relative(node.op, inputs)
+        form = self._form(node, op, inputs)
         match form.kind:
             case Kind.VIEWS:
                 self._add_views(node, inputs, form)
             case Kind.OVERWRITE:
                 self._add_overwriting(node, inputs, form.results)
             case Kind.COPY | Kind.CALL:
-                self._add_call(node, inputs, form)
+                self._add_call(node, op, inputs, form)
 
-    def _form(self, node: Apply, inputs: tuple[int | Number, ...]) -> Form:
+    def _relative(self, op: Op, inputs: tuple[int | Number, ...]) -> tuple[Op, tuple[int | Number, ...]]:
+        """An operator that counts from the begin of its input, in place of one that counts from that of its storage.
+
+        A storage is that of a weight or of the result that all views of it were made from. A view may begin anywhere
+        in it: it is made from that result. Raises: OperatorError if another operator begins before its input.
+        """
+        if op.target not in OF_STORAGES:
+            return op, inputs
+        place, value = op["storage_offset"], inputs[0]
+        if place is None or not isinstance(value, int):
+            return op, inputs
+        root, start = self._storages[value]
+        if op.target is AS_STRIDED and self._types[root].dtype == self._types[value].dtype:
+            return op, (root, *inputs[1:])
+        place -= start // self._types[value].dtype.itemsize
+        if place < 0:
+            raise OperatorError(f"{op.name} reads memory before its input; use an index in place of a storage offset")
+        return op.with_attributes(storage_offset=place), inputs
+
+    def _form(self, node: Apply, op: Op, inputs: tuple[int | Number, ...]) -> Form:
         """The form of an application. Raises: OperatorError, with the source line, if no buffer can hold a result."""
         kinds = tuple([value if isinstance(value, Number) else self._types[value] for value in inputs])
-        key = (node.op, kinds)
+        key = (op, kinds)
         found = self._forms.get(key)
         if found is None:
             try:
-                found = self._forms[key] = form_of(node.op, kinds)
+                found = self._forms[key] = form_of(op, kinds)
             except OperatorError as error:
                 where = f" at {node.location.line}" if node.location.line else ""
                 raise OperatorError(f"{error}{where}") from error
@@ -184,8 +211,10 @@ class _Lowering:
             if source in self._weight_of:
                 self._weight_of[number] = self._weight_of[source]
             self._define(variable, number, result.type)
+            root, start = self._storages[source]
+            self._storages[number] = (root, start + result.offset_bytes)
 
-    def _add_call(self, node: Apply, inputs: tuple[int | Number, ...], form: Form) -> None:
+    def _add_call(self, node: Apply, op: Op, inputs: tuple[int | Number, ...], form: Form) -> None:
         outputs: list[int | None] = []
         for variable, kind in zip(node.outputs, form.buffers, strict=True):
             if kind is None:
@@ -202,7 +231,7 @@ class _Lowering:
             assert dest is not None
             self.instructions.append(Copy(node.id, source, dest))
             return
-        self.instructions.append(Call(node.id, node.op, inputs, tuple(outputs), form.way, node.location))
+        self.instructions.append(Call(node.id, op, inputs, tuple(outputs), form.way, node.location))
 
     def _add_overwriting(
         self, node: Apply, inputs: tuple[int | Number, ...], results: tuple[Result | None, ...]
@@ -249,6 +278,7 @@ class _Lowering:
     def _define(self, variable: Variable, number: int, kind: BufferType) -> None:
         self._values[variable] = number
         self._types[number] = kind
+        self._storages[number] = (number, 0)
 
 
 def _type_of(variable: Variable) -> BufferType:

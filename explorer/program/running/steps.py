@@ -113,10 +113,20 @@ class _Value:
     number: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Stands for a place in a storage, so many elements after the first one of a value."""
+
+    number: int
+    elements: int
+
+
 def _call(one: Call) -> Step:
     target = one.op.target
     given = [_Value(v) if isinstance(v, int) else PythonNumber.of(v.value, v.dtype) for v in one.inputs]
     bound: dict[str, Any] = one.op.bind(operands(target, given))
+    if isinstance(place := bound.get("storage_offset"), int) and isinstance(source := one.inputs[0], int):
+        bound["storage_offset"] = _Place(source, place)
     outputs = [(i, value) for i, value in enumerate(one.outputs) if value is not None]
     if one.way is Way.OUT:
         found = out_overload(target)
@@ -150,6 +160,8 @@ def _filled(argument: Any, values: Values) -> Any:
     """An argument with tensors in place of values."""
     if isinstance(argument, _Value):
         return values[argument.number]
+    if isinstance(argument, _Place):
+        return values[argument.number].storage_offset() + argument.elements
     if isinstance(argument, list):
         return [_filled(item, values) for item in argument]
     return argument
