@@ -127,7 +127,7 @@ def _nothing_text(index: TraceIndex, step: Step) -> str:
     closest = _closest(step)
     if not tried or closest is None:
         *outer, stage = map(str, step.at.stages)
-        return f"{stage.capitalize()} changed nothing{f' in {outer[1]}' if len(outer) > 1 else ''}."
+        return f"{stage[:1].upper()}{stage[1:]} changed nothing{f' in {outer[1]}' if len(outer) > 1 else ''}."
     layers = plural(int(np.count_nonzero(index.state(step.index).present)), index.noun)
     on = f"the parameters of {layers}" if name == "parameters" else layers
     refusal, count = closest
