@@ -16,7 +16,7 @@ from torch import nn
 
 import explorer
 from explorer.trace import BufferRecord, MemoryRecord
-from explorer.views import TraceIndex, details, film, picture, recording, static_svg
+from explorer.views import TraceIndex, cost_strip, details, film, picture, recording, static_svg
 from explorer.views.buffers import buffers_of, listing_of, memory_text, state_of_buffers
 from explorer.views.buffers_svg import buffers_height, buffers_svg
 from explorer.views.layer_spans import MAX_SPANS, layer_spans, undrawn_layers
@@ -197,6 +197,11 @@ def test_a_weight_that_becomes_a_constant_is_matched_where_it_is_read(index):
     step = index.trace.step("MakeWeightsConst")
     titles = index.trace.graph_at(step.index).nodes
     assert [titles[match.root].title for match in step.matches] == ["mm"]
+
+
+def test_the_strip_counts_calls_as_the_picture_does(index):
+    rows = dict(cost_strip(index, 0)["rows"])
+    assert picture(index, 0, group_by="plates").view["note"].endswith(f": {rows['calls']} calls.")
 
 
 def test_a_kind_is_said_in_the_words_of_the_legend(index):
