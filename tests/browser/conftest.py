@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from explorer.app.session.view_state import trace_of, view_state_of_query
-from tests.browser.driving import OPERATORS, record_operators
+from tests.browser.driving import OPERATORS, PROGRAM, record_branches
 from tests.chromium import WAIT_MS
 from tests.serving import wait_for_server
 
@@ -66,7 +66,8 @@ def fill(folder: Path) -> None:
     layer = CategoricalLayer(scope=(0,), num_output_units=2, num_categories=2, probs=probs)
     circuit = builder.build(builder.sum(builder.add(layer, name=STRANGE_NAME), num_units=1))
     circuit.save(folder / STRANGE)
-    record_operators().save(folder / OPERATORS)
+    for name in (OPERATORS, PROGRAM):
+        record_branches(name).save(folder / name)
 
 
 @dataclass

@@ -9,9 +9,9 @@ stays open: the theme changes in place, and each text and the cells must have th
 | 1. plates: cells, calls and shapes                                    | `fold`                                      |
 | 2. folding and back; matches, conflicts, near misses; missed folds    | `fold`, `ask_the_lens`, `see_missed_folds`  |
 | 3. film and a sentence per step                                       | `fold`                                      |
-| 4. time line                                                          | `fold`                                      |
+| 4. time line; half bars of measured times                             | `fold`, `see_half_bars`                     |
 | 5. close-up: memory, table, parameters, values, code; its height      | `look_closer`                               |
-| 6. tensor level in plates                                             | `merge_products`                            |
+| 6. tensor level in plates; the memory of a program                    | `merge_products`, `watch_the_memory`        |
 | 7. story and slides by keys and numbers, large; copied as SVG         | `tell_the_story`                            |
 | 8. details open at what is selected                                   | `open_details`                              |
 
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 Theme = Literal["dark", "light"]
 THEMES: tuple[tuple[Theme, Mapping[str, str]], ...] = (("dark", DARK), ("light", LIGHT))
 """The last one is that in which a view goes on."""
-OPERATORS = "operators.trace.json.gz"
-"""A trace of the tensor level: two linear layers of one input."""
+OPERATORS, PROGRAM = "operators.trace.json.gz", "program.trace.json.gz"
+"""Traces of the tensor level and of a program with a backward pass: two linear layers of one input."""
 CLOSER = {
     "memory": "64 slices of Categorical #255",
     "table": "#255[0]",
@@ -219,6 +219,31 @@ def merge_products(host: Host) -> None:
     host.look(".ce-plates", ".ce-film", ".ce-sentence", ".ce-timeline", cells=("matmul",))
 
 
+def watch_the_memory(host: Host) -> None:
+    """A program with a backward pass: parts and layers are named, and two chosen buffers say why they share none."""
+    host.see(".ce-parts span", "forward pass")
+    host.see(".ce-parts span", "backward pass")
+    host.see(".ce-layer", "left")
+    bars = host.root.locator(".ce-buffer:not(.ce-leaving)")
+    bars.nth(0).click(position={"x": 2, "y": 2})
+    bars.nth(1).click(position={"x": 2, "y": 2}, modifiers=["Shift"])
+    host.see(".ce-sharing", "They do not share memory: ")
+    host.look(".ce-buffers", ".ce-plates")
+
+
+def see_half_bars(host: Host) -> None:
+    """A circuit of which the layers were measured: each plate has a bar as long as its share of the longest one."""
+    host.root.locator(".ce-plate .ce-lane-cpu").first.wait_for(state="attached")
+    bars = host.root.locator(".ce-plate").evaluate_all(
+        """plates => plates.map((plate) => [".ce-lane-track", ".ce-lane-cpu"].map((name) =>
+          Number(plate.querySelector(name)?.getAttribute("width"))))"""
+    )
+    assert all(0 < bar <= track for track, bar in bars)
+    assert max(bar / track for track, bar in bars) == 1
+    host.root.locator(".ce-legend", has_text="time of the calls").first.wait_for(state="attached")
+    host.look(".ce-plates")
+
+
 def tell_the_story(host: Host) -> None:
     """Digits: through the story by keys, to a slide by its number, large; then copy the picture."""
     story = host.root.get_by_role("button", name="Story", exact=True)
@@ -255,6 +280,7 @@ DRIVEN: Mapping[str, tuple[Callable[[Host], None], ...]] = {
     "near-misses": (ask_the_lens,),
     "kronecker": (see_missed_folds,),
     OPERATORS: (merge_products,),
+    PROGRAM: (watch_the_memory,),
 }
 """What is done with each circuit or trace, which a host opens at its first step."""
 
@@ -268,8 +294,8 @@ def drive(open_view: Callable[[str], Host]) -> None:
             act(host)
 
 
-def record_operators() -> "Trace":
-    """Record the trace of the tensor level."""
+def record_branches(name: str) -> "Trace":
+    """Record the trace of the tensor level, or that of the program."""
     import torch
 
     import explorer
@@ -282,4 +308,6 @@ def record_operators() -> "Trace":
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return self.left(x).relu() + self.right(x).relu()
 
+    if name == PROGRAM:
+        return explorer.record(Branches(), (torch.ones(2, 4),), level="program", mode="train")
     return explorer.record(Branches(), (torch.ones(2, 4),), level="tensor")

@@ -12,7 +12,7 @@ import pytest
 import explorer
 from explorer.views import steps
 from tests.browser.conftest import WAIT_MS, Dashboard, opened_by
-from tests.browser.driving import Host, drive
+from tests.browser.driving import Host, drive, see_half_bars
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
@@ -235,6 +235,8 @@ def test_a_measurement_is_cancelled_and_others_show_their_bars_and_colour_the_gr
     page.press("Measure")
     page.wait(lambda: page.picture()["colour_by"] == "time", "the graph coloured by time")
     assert any(node["fill"] is not None for node in page.picture()["nodes"])
+    see_half_bars(Host(page.page, page.page.locator(".ce-root").first))
+    page.page.evaluate("() => { delete document.body.dataset.jpThemeLight; }")
 
 
 def bars_of(page: Dashboard) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from urllib.request import HTTPCookieProcessor, build_opener, urlopen
 import pytest
 
 from tests.browser.conftest import WAIT_MS
-from tests.browser.driving import DRIVEN, OPERATORS, Host, drive, record_operators
+from tests.browser.driving import DRIVEN, OPERATORS, PROGRAM, Host, drive, record_branches, see_half_bars
 from tests.needed import is_missing
 from tests.serving import wait_for_server
 
@@ -42,8 +42,10 @@ SHOW_OTHERS = f"""
 from IPython.display import display
 
 for name in {tuple(DRIVEN)}:
-    trace = explorer.Trace.load(name) if name == "{OPERATORS}" else explorer.record(explorer.gallery.load_named(name))
+    trace = explorer.Trace.load(name) if "." in name else explorer.record(explorer.gallery.load_named(name))
     display(explorer.show(trace))
+trace = explorer.record(explorer.gallery.load_named("blackboard"))
+display(explorer.show(trace, timing=explorer.bench.measure_layers(trace, batch_size=4, max_seconds=0.2)))
 """
 TELL = """
 import json, pathlib
@@ -83,7 +85,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     lesson["cells"] = [*lesson["cells"][: asked[1] + 1], code_cell(SHOW), code_cell(TELL), code_cell(SHOW_OTHERS)]
     (folder / LESSON.name).write_text(json.dumps(lesson), encoding="utf-8")
     shutil.copytree(NOTEBOOKS / "checks", folder / "checks")
-    record_operators().save(folder / OPERATORS)
+    for name in (OPERATORS, PROGRAM):
+        record_branches(name).save(folder / name)
     names = ("CONFIG_DIR", "DATA_DIR", "RUNTIME_DIR", "WORKSPACES_DIR", "SETTINGS_DIR")
     env = {f"JUPYTER{'LAB' if name[0] in 'WS' else ''}_{name}": str(own / name.lower()) for name in names}
     env |= {"IPYTHONDIR": str(own / "ipython")}
@@ -188,6 +191,8 @@ def test_a_lesson_runs_answers_steps_and_clicks_reach_python_and_its_pictures_ar
         return Host(page, root)
 
     drive(open_view)
+    views.last.scroll_into_view_if_needed()
+    see_half_bars(Host(page, views.last))
     assert errors.count() == 0, errors.all_inner_texts()
 
     root = page.locator(".ce-root:visible").first

@@ -10,9 +10,10 @@ import pytest
 
 import explorer
 from explorer.app.session.exporting import page_recording
+from explorer.bench import measure_layers
 from explorer.templates import gallery
-from explorer.views import TraceIndex
-from tests.browser.driving import OPERATORS, Host, drive, record_operators
+from explorer.views import TraceIndex, add_looks, empty_recording, layer_estimates
+from tests.browser.driving import Host, drive, record_branches, see_half_bars
 from tests.chromium import WAIT_MS
 from widgets import page_html
 
@@ -28,8 +29,19 @@ HOLDING_MS, MOVED_MS = 400, 3_000
 
 @cache
 def html_of(name: str) -> str:
-    trace = record_operators() if name == OPERATORS else explorer.record(gallery.load_named(name))
+    trace = record_branches(name) if "." in name else explorer.record(gallery.load_named(name))
     return page_html(page_recording(TraceIndex(trace), name))
+
+
+def timed_html() -> str:
+    """The page of a circuit of which the layers were measured."""
+    trace = explorer.record(gallery.load_named("blackboard"))
+    last = len(trace.steps) - 1
+    run = measure_layers(trace, last, batch_size=4, max_seconds=0.2)
+    times = {"cpu": {last: layer_estimates(run, "cpu")}}
+    recorded = empty_recording(TraceIndex(trace), "timed")
+    add_looks(recorded, TraceIndex(trace), [(last, "diff", "change", "plates")], layer_times=times)
+    return page_html(recorded)
 
 
 Opener = Callable[..., "Page"]
@@ -98,12 +110,13 @@ def share_of_ground(counts: dict[str, int]) -> float:
 def test_what_readers_do_with_a_picture_in_light_and_in_dark(page: "Page", tmp_path: Path) -> None:
     def open_view(name: str) -> Host:
         file = tmp_path / f"{name}.html"
-        file.write_text(html_of(name), encoding="utf-8")
-        page.goto(file.as_uri())
+        file.write_text(timed_html() if name == "timed" else html_of(name), encoding="utf-8")
+        page.goto(file.as_uri() + ("#step=99" if name == "timed" else ""))  # its last step
         page.locator(".ce-plate").first.wait_for()
         return Host(page, page.locator(".ce-root").first, axe=True, follows_system=True)
 
     drive(open_view)
+    see_half_bars(open_view("timed"))
 
 
 def test_folding_closes_the_cells_up(digits: Opener) -> None:

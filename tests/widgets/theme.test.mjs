@@ -7,6 +7,7 @@ import { heat, inkOn, luminance } from "../../widgets/js/shared/theme.js";
 const GROUNDS = ["bg", "ground", "panel"];
 const TEXTS = ["fg", "muted", "accent", "good", "bad", "error"];
 const LINES = ["kept", "edge", "added", "removed", "changed", "matchedLine", "nearMiss", "lost", "control"];
+const CELLS = ["input", "sum", "product", "fused", "operator", "matmul", "view"];
 const BADGES = ["added", "removed", "changed", "matched", "info", "warning", "error"];
 
 /** The contrast of two colours (WCAG 2). */
@@ -28,6 +29,7 @@ for (const name of ["light", "dark"]) {
     for (const fill of [...categories, "box", "soft", "addedFill", "removedFill", "changedFill", "matchedFill"]) {
       check("fg", fill, 4.5);
     }
+    for (const kind of CELLS) check("onCell", kind, 4.5);
     for (const read of ["copy", "free"]) check(read, `${read}Fill`, 4.5);
   });
 
