@@ -1,5 +1,8 @@
 """The numbers that units read, packed for the kernels: weights, tables and densities, from the present parameters.
 
+They are computed in double precision and then rounded once: what single precision loses in a softmax that underflows, a
+binomial coefficient or a sum of tables has no bound.
+
 Rows are padded with zeros to whole vectors. The place of each block depends on the circuit only, so that packing again
 after a change of parameters writes into the same memory.
 """
@@ -17,6 +20,8 @@ from explorer.graph import nested_of
 from explorer.runtime.units import Kind, Source, Unit, Units
 
 SMALLEST = float(torch.finfo(torch.float32).smallest_normal)
+
+SMALLEST_DOUBLE = float(torch.finfo(torch.float64).smallest_normal)
 
 MARGIN = 1 + 1e-5
 """Sums of weights are rounded; bounds are not smaller than the sums."""
@@ -44,8 +49,8 @@ class Constants:
     floats: Tensor
     doubles: Tensor
     problem: str
-    layer_values: LayerValues
-    """What the layers prepared from their parameters."""
+    densities: LayerValues
+    """What the layers that PyTorch evaluates prepared from their parameters, in double precision."""
 
     def padded(self, width: int) -> int:
         """The width of a row: whole vectors."""
@@ -53,28 +58,32 @@ class Constants:
 
 
 @torch.no_grad()
-def pack_constants(circuit: EvaluatedCircuit, units: Units, lanes: int) -> Constants:
-    """Evaluate the present parameters of a circuit, and pack what its units read; `lanes` floats are a vector."""
-    packer = _Packer(circuit, units, lanes)
+def pack_constants(circuit: EvaluatedCircuit, layer_values: LayerValues, units: Units, lanes: int) -> Constants:
+    """Pack what the units of a circuit read; `lanes` floats are a vector.
+
+    `layer_values` are in double precision: those of the present parameters of the circuit.
+    """
+    packer = _Packer(circuit, layer_values, units, lanes)
     packer.pack()
-    floats, doubles = (torch.cat([torch.empty(0), *parts]) for parts in (packer.floats, packer.doubles))
-    return Constants(units, lanes, packer.places, floats.float(), doubles.double(), packer.problem, packer.layer_values)
+    floats = torch.cat([torch.empty(0, dtype=torch.float32, device="cpu"), *packer.floats])
+    doubles = torch.cat([torch.empty(0, dtype=torch.float64, device="cpu"), *packer.doubles])
+    return Constants(units, lanes, packer.places, floats, doubles, packer.problem, packer.densities())
 
 
 class _Packer:
-    def __init__(self, circuit: EvaluatedCircuit, units: Units, lanes: int) -> None:
+    def __init__(self, circuit: EvaluatedCircuit, layer_values: LayerValues, units: Units, lanes: int) -> None:
         self.circuit = circuit
         self.units = units
         self.lanes = lanes
-        self.layer_values = circuit.detached_layer_values()
+        self.layer_values = layer_values
         self.places: dict[int, Place] = {}
         self.floats: list[Tensor] = []
         self.doubles: list[Tensor] = []
         self.num_floats = self.num_doubles = 0
-        self.lost: dict[int, float] = {}
-        types = {value.dtype for prepared in self.layer_values.values() for value in prepared.values()} - {
-            torch.float32
-        }
+        self.tops: dict[int, Tensor] = {}
+        self.lost: dict[int, Tensor] = {}
+        tensors = (*circuit.parameters(), *circuit.buffers())
+        types = {one.dtype for one in tensors if one.is_floating_point() or one.is_complex()} - {torch.float32}
         self.problem = f"parameters are {next(iter(types))}, and the kernels compute with float32" if types else ""
 
     def pack(self) -> None:
@@ -86,6 +95,11 @@ class _Packer:
                 self._pack_weights(kind, group)
         self._pack_tables()
 
+    def densities(self) -> LayerValues:
+        """What the layers of units of densities prepared from their parameters."""
+        layers = {unit.sources[0].layer for _, unit in self.units.computed() if unit.kind is Kind.DENSITY}
+        return {layer: self.layer_values[layer] for layer in layers}
+
     def _parameters(self, source: Source) -> Mapping[str, Tensor]:
         """What a layer prepared from its parameters; for a layer inside another one under its own names."""
         found = self.layer_values[source.layer]
@@ -95,7 +109,7 @@ class _Packer:
         """Append numbers; returns where they begin."""
         start = self.num_floats
         count = _padded(values.numel(), self.lanes)
-        self.floats.append(_filled(values.reshape(-1), count))
+        self.floats.append(_filled(values.reshape(-1).float(), count))
         self.num_floats += count
         return start
 
@@ -113,7 +127,7 @@ class _Packer:
         else:
             sums = weight.unflatten(2, (terms, -1)).sum(dim=3).amax(dim=1)
         rows = _filled(weight.transpose(1, 2), _padded(weight.shape[1], self.lanes))
-        size, bounds = rows[0].numel(), _filled(sums * MARGIN, _padded(sums.shape[1], self.lanes))
+        size, bounds = rows[0].numel(), _filled((sums * MARGIN).clamp(min=SMALLEST), _padded(terms, self.lanes))
         start, norms = self._add(rows), self._add(bounds)
         for at, number in enumerate(group):
             self.places[number] = Place(start + at * size, norms + at * bounds.shape[1])
@@ -135,10 +149,7 @@ class _Packer:
             self.places[number] = Place(self._add(torch.cat(blocks)))
 
     def _pack_tables(self) -> None:
-        """Rows (V, O) of each table in linear scale, their bounds, and the logarithms that they were divided by.
-
-        A probability was rounded to float32: what was lost of it grows when its row is divided by less than 1.
-        """
+        """Rows (V, O) of each table in linear scale, their bounds, and the logarithms that they were divided by."""
         read = set(self.units.read_tables)
         logarithms: dict[int, Tensor] = {}
         for group in _groups(self.units):
@@ -146,31 +157,51 @@ class _Packer:
                 continue
             tables = self._logarithms(group, logarithms)  # (U, V, O)
             logarithms.update(zip(group, tables, strict=True))
-            lost = self._lost(group)
-            self.lost.update(dict.fromkeys(group, lost))
+            top, lost = self._scales(group, tables)  # (U, V)
             chosen = [at for at, number in enumerate(group) if number in read]
             if not chosen:
                 continue
-            tables = tables[chosen]
-            top = tables.amax(dim=2, keepdim=True)
-            top = torch.where(top == -torch.inf, 0.0, top)
-            rows = _filled(torch.exp(tables - top), _padded(tables.shape[2], self.lanes))
+            if len(chosen) < len(group):
+                tables, top, lost = tables[chosen], top[chosen], lost[chosen]
+            rows = tables.new_zeros((*top.shape, _padded(tables.shape[2], self.lanes)), dtype=torch.float32)
+            for row, table, scale in zip(rows, tables, top, strict=True):  # of one unit: its numbers stay in the cache
+                row[:, : table.shape[1]] = torch.sub(table, scale.unsqueeze(1)).exp_()
             start, size, states = self._add(rows), rows[0].numel(), rows.shape[1]
-            bounds = self._add(lost * torch.exp(-top.double()).clamp(min=1.0))
+            bounds = self._add(lost + SMALLEST)
             for at, position in enumerate(chosen):
                 place = Place(start + at * size, bounds + at * states, self.num_doubles + at * states)
                 self.places[group[position]] = place
-            self.doubles.append(top.double().reshape(-1))
+            self.doubles.append(top.reshape(-1))
             self.num_doubles += top.numel()
 
-    def _lost(self, group: Sequence[int]) -> float:
-        """A bound on what rounding to float32 has lost of any entry of a table, in linear scale."""
+    def _scales(self, group: Sequence[int], tables: Tensor) -> tuple[Tensor, Tensor]:
+        """The logarithm (U, V) that each row is divided by, and a bound (U, V) on what its elements have lost."""
+        top, unit = tables.amax(dim=2), self.units.units[group[0]]
+        if unit.inputs:
+            top, lost = self._scales_of_sums(group, top)
+        else:
+            top, lost = torch.where(top == -torch.inf, 0.0, top), torch.zeros_like(top)
+        self.tops.update(zip(group, top, strict=True))
+        self.lost.update(zip(group, lost, strict=True))
+        return top, lost
+
+    def _scales_of_sums(self, group: Sequence[int], top: Tensor) -> tuple[Tensor, Tensor]:
+        """What is below the smallest double in units of the largest number that a sum reads is lost.
+
+        That is much of a row whose own numbers are far below it.
+        """
         unit = self.units.units[group[0]]
-        if not unit.inputs:
-            return SMALLEST
-        weight = self._parameters(unit.sources[0])["weight"].flatten(2)
-        below = max(self.lost[one] for number in group for one in self.units.units[number].inputs)
-        return below * max(1.0, MARGIN * float(weight.sum(dim=2).max())) + SMALLEST
+        weight = self._parameters(unit.sources[0])["weight"].flatten(2)  # (F, O, I)
+        folds = [self.units.units[number].sources[0].fold for number in group]
+        norm = weight.sum(dim=2).amax(dim=1)[folds].unsqueeze(1)  # (U, 1)
+        below = [self.units.units[number].inputs for number in group]
+        peak, lost = (
+            torch.stack([found[one] for read in below for one in read]).unflatten(0, (len(group), -1)).amax(dim=1)
+            for found in (self.tops, self.lost)
+        )
+        top = torch.where(top == -torch.inf, peak, top)
+        lost = MARGIN * norm * (lost + SMALLEST_DOUBLE) + weight.shape[2] * SMALLEST_DOUBLE
+        return top, lost * torch.exp((peak - top).clamp(min=0.0))
 
     def _logarithms(self, group: Sequence[int], below: Mapping[int, Tensor]) -> Tensor:
         """The tables (U, V, O) of units of one layer, as logarithms, computed by the layer itself."""
@@ -183,8 +214,10 @@ class _Packer:
             device = next(iter(parameters.values())).device
             states = torch.arange(count, device=device).view(1, -1, 1)
             x = states.expand(layer.num_folds, -1, -1)[:, :, : layer.num_variables]
-            return layer.forward(semiring, x, parameters)[folds]
-        inputs = torch.stack([torch.stack([below[one] for one in self.units.units[number].inputs]) for number in group])
+            values = layer.forward(semiring, x, parameters)
+            return values if folds == list(range(layer.num_folds)) else values[folds]
+        read = [below[one] for number in group for one in self.units.units[number].inputs]
+        inputs = torch.stack(read).unflatten(0, (len(group), -1))
         return layer.forward(semiring, inputs, {name: value[folds] for name, value in parameters.items()})
 
 

@@ -11,12 +11,19 @@ from torch import Tensor
 
 from explorer.compiler import TorchCompiler
 from explorer.runtime import Certificate, FastCircuit, fast
+from explorer.runtime.backends import NativeBackend
+from explorer.runtime.native import program
+from explorer.runtime.native.snapshots import take_snapshot
 from explorer.symbolic import (
+    BinomialLayer,
     CategoricalLayer,
     Circuit,
     CircuitBuilder,
     ConstantInitializer,
     GaussianLayer,
+    HadamardParameter,
+    PolynomialLayer,
+    SoftmaxParameter,
     TensorParameter,
 )
 from tests.runtime.circuits import has_compiler
@@ -136,3 +143,58 @@ def test_products_of_many_densities(units: int):
         [torch.full((2, variables), 0.37), torch.randn(2, variables, generator=torch.Generator().manual_seed(0))]
     )
     assert_right(circuit, x)
+
+
+@pytest.mark.parametrize("low", [-9.34, -12.34, -100.0, -1000.0])
+def test_a_sum_of_tables_may_be_far_below_what_it_reads(low: float):
+    b = CircuitBuilder()
+    small = b.sum(logits(b, 0, [90, low]), num_units=1, weight=numbers([[0, 1]]))
+    assert_right(b.build(b.sum(b.hadamard(small, logits(b, 1, [0])), num_units=1, weight=numbers([[1]]))))
+
+
+def test_a_softmax_that_underflows_may_be_multiplied_by_a_large_weight():
+    b = CircuitBuilder()
+    softmax = SoftmaxParameter((numbers([[0, -100]]),), axis=1)
+    weight = HadamardParameter((softmax, numbers([[1e30, 1e30]])))
+    assert_right(b.build(b.sum(product(b, [-60, 0], [-60, 0]), num_units=1, weight=weight)))
+
+
+@pytest.mark.parametrize("count", [10, 1000, 100000])
+def test_binomial_distributions_with_many_trials(count: int):
+    """Their coefficients are differences of large logarithms."""
+    b = CircuitBuilder()
+    layer = BinomialLayer(scope=(0,), num_output_units=1, total_count=count, probs=numbers([0.3]))
+    x = torch.tensor([[0], [count // 3], [count]])
+    assert_right(b.build(b.sum(b.add(layer), num_units=1, weight=numbers([[1]]))), x)
+
+
+def test_polynomials_near_their_roots():
+    b = CircuitBuilder()
+    square = PolynomialLayer(scope=(0,), num_output_units=1, degree=2, coeff=numbers([[1, -2, 1]]))
+    x = torch.tensor([[1.0001], [1.01], [3.0]])
+    assert_right(b.build(b.sum(b.add(square), num_units=1, weight=numbers([[1]]))), x)
+
+
+@torch.no_grad()
+def test_packed_parameters_are_those_of_the_snapshot_whatever_another_thread_does_meanwhile(monkeypatch):
+    """`functional_call` in another thread changes parameters while they are packed, and then changes them back."""
+    b = CircuitBuilder()
+    compiled = TorchCompiler().compile(b.build(b.sum(product(b, [-1, 0], [-2, 0]), num_units=1)))
+    made, x = fast(compiled, backend="native"), torch.zeros(2, 2)
+    assert isinstance(made.backend, NativeBackend)
+    parameters = list(compiled.parameters())
+    for one in parameters:
+        one.add_(0.5 * torch.arange(one.numel()).view(one.shape))
+    expected, kept = compiled(x), [one.clone() for one in parameters]
+
+    def snapshot_then_change(circuit, library):
+        found = take_snapshot(circuit, library)
+        for one in parameters:
+            one.mul_(3)
+        return found
+
+    monkeypatch.setattr(program, "take_snapshot", snapshot_then_change)
+    made.backend.program.packed()
+    for one, before in zip(parameters, kept, strict=True):
+        one.copy_(before)
+    torch.testing.assert_close(made(x), expected)

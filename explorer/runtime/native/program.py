@@ -3,7 +3,6 @@
 import ctypes
 import os
 from concurrent.futures import ThreadPoolExecutor
-from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache, cached_property
 from threading import Lock
@@ -14,9 +13,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from explorer.backend import EvaluatedCircuit, TorchCircuit
+from explorer.backend import EvaluatedCircuit
 from explorer.runtime.constants import pack_constants
 from explorer.runtime.native.arrays import NativeArrays, make_arrays
+from explorer.runtime.native.doubles import DoubleCopy
 from explorer.runtime.native.library import BAD_INPUT, NativeInput, load_library
 from explorer.runtime.native.snapshots import Snapshot, take_snapshot
 from explorer.runtime.units import lower_to_units, plan_units
@@ -42,15 +42,12 @@ class Packed:
 
     snapshot: Snapshot
     arrays: NativeArrays
-    circuit: EvaluatedCircuit
+    doubles: DoubleCopy
 
     @cached_property
     def precise(self) -> EvaluatedCircuit:
         """The circuit with these parameters in double precision, in the logarithmic domain."""
-        with torch.inference_mode(False), torch.no_grad():
-            precise = deepcopy(self.circuit).double()
-            self.snapshot.restore(precise)
-            return precise.freeze() if isinstance(precise, TorchCircuit) else precise
+        return self.doubles.frozen(self.snapshot)
 
 
 class NativeProgram:
@@ -66,6 +63,7 @@ class NativeProgram:
         self.circuit = circuit
         self.library = load_library()
         self.units = plan_units(lower_to_units(circuit))
+        self._doubles = DoubleCopy(circuit)
         self._memory: list[Memory] = []
         self._packed: Packed | None = None
         self._lock = Lock()
@@ -76,15 +74,17 @@ class NativeProgram:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, library=load_library(), _memory=[], _packed=None, _lock=Lock())
+        self._doubles = DoubleCopy(self.circuit)
 
     def packed(self) -> Packed:
         """The present parameters: packed now, if they have changed."""
         packed = self._packed
         if packed is None or not packed.snapshot.is_present():
             with self._lock:
-                snapshot = take_snapshot(self.circuit, self.library)  # before they are read: a change is noticed later
-                constants = pack_constants(self.circuit, self.units, self.library.lanes())
-                self._packed = packed = Packed(snapshot, make_arrays(self.circuit, constants), self.circuit)
+                snapshot = take_snapshot(self.circuit, self.library)
+                values = self._doubles.layer_values(snapshot)
+                constants = pack_constants(self.circuit, values, self.units, self.library.lanes())
+                self._packed = packed = Packed(snapshot, make_arrays(self.circuit, constants), self._doubles)
         return packed
 
     def why_not(self) -> str:
@@ -107,7 +107,8 @@ class NativeProgram:
         again = (~certified).nonzero().squeeze(1)
         if len(again):
             with torch.no_grad():
-                result[again] = packed.precise(x[again]).to(result.dtype)
+                chosen = x[again].double() if x.is_floating_point() else x[again]
+                result[again] = packed.precise(chosen).to(result.dtype)
         return result, len(again)
 
     def _evaluate(self, arrays: NativeArrays, x: Tensor) -> tuple[Tensor, Tensor] | None:
@@ -163,7 +164,8 @@ class NativeProgram:
         layers = arrays.densities
         if not layers:
             return torch.empty((0, 0), dtype=torch.float32, device="cpu")
-        found = self.circuit.input_activations(x, layers, arrays.constants.layer_values)
+        x = x.double() if x.is_floating_point() else x
+        found = self.circuit.input_activations(x, layers, arrays.constants.densities)
         return torch.cat([found[layer].transpose(0, 1).flatten(1) for layer in layers], dim=1).float().contiguous()
 
 

@@ -30,16 +30,16 @@ class Snapshot(Protocol):
 class Copies(Snapshot):
     """Copies of the tensors of a circuit."""
 
-    circuit: TorchCircuit
+    circuit: EvaluatedCircuit
     copies: tuple[Tensor, ...]
     library: ctypes.CDLL
 
     def is_present(self) -> bool:
-        return all(map(self._is_equal, self.circuit.tensors, self.copies))
+        found = _tensors(self.circuit)
+        return len(found) == len(self.copies) and all(map(self._is_equal, found, self.copies))
 
     def restore(self, circuit: EvaluatedCircuit) -> None:
-        assert isinstance(circuit, TorchCircuit)
-        for tensor, copy in zip(circuit.tensors, self.copies, strict=True):
+        for tensor, copy in zip(_tensors(circuit), self.copies, strict=True):
             tensor.detach().copy_(copy)
 
     def _is_equal(self, tensor: Tensor, copy: Tensor) -> bool:
@@ -65,12 +65,18 @@ class Versions(Snapshot):
         )
 
     def restore(self, circuit: EvaluatedCircuit) -> None:
-        """A copy of a frozen circuit has its values already."""
+        for buffer, present in zip(circuit.buffers(), self.buffers, strict=True):
+            buffer.copy_(present)
 
 
 def take_snapshot(circuit: EvaluatedCircuit, library: ctypes.CDLL) -> Snapshot:
     """What the parameters of a circuit are now."""
-    if isinstance(circuit, TorchCircuit):
-        return Copies(circuit, tuple(one.detach().clone().contiguous() for one in circuit.tensors), library)
-    buffers = tuple(circuit.buffers())
-    return Versions(circuit, buffers, tuple(one._version for one in buffers))
+    tensors = _tensors(circuit)
+    if isinstance(circuit, TorchCircuit) or any(one.is_inference() for one in tensors):  # these have no version
+        return Copies(circuit, tuple(one.detach().clone().contiguous() for one in tensors), library)
+    return Versions(circuit, tensors, tuple(one._version for one in tensors))
+
+
+def _tensors(circuit: EvaluatedCircuit) -> tuple[Tensor, ...]:
+    """The tensors that the values of a circuit depend on."""
+    return tuple(circuit.tensors) if isinstance(circuit, TorchCircuit) else tuple(circuit.buffers())

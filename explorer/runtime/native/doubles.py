@@ -1,0 +1,50 @@
+"""A copy of a circuit in double precision, which gets the parameters of a snapshot.
+
+Packed parameters are computed by it, and not from the parameters themselves, which another thread may change meanwhile:
+what is packed is what the snapshot has.
+"""
+
+from copy import deepcopy
+from threading import Lock
+
+import torch
+from torch import nn
+
+from explorer.backend import EvaluatedCircuit, TorchCircuit
+from explorer.backend.evaluation import LayerValues
+from explorer.runtime.native.snapshots import Snapshot
+
+
+class DoubleCopy:
+    """Makes the copy once for a circuit whose parameters are trained, and each time for a frozen one."""
+
+    def __init__(self, circuit: EvaluatedCircuit) -> None:
+        self.circuit = circuit
+        self._copy: TorchCircuit | None = None
+        self._lock = Lock()
+
+    def layer_values(self, snapshot: Snapshot) -> LayerValues:
+        """What the layers prepare from the parameters of a snapshot."""
+        with self._lock:
+            return self._restored(snapshot).detached_layer_values()
+
+    def frozen(self, snapshot: Snapshot) -> EvaluatedCircuit:
+        """A frozen circuit with the parameters of a snapshot."""
+        with self._lock:
+            found = self._restored(snapshot)
+            return found.freeze() if isinstance(found, TorchCircuit) else found
+
+    @torch.inference_mode(False)
+    @torch.no_grad()
+    def _restored(self, snapshot: Snapshot) -> EvaluatedCircuit:
+        found = self._copy or _double(self.circuit)
+        if isinstance(found, TorchCircuit):
+            self._copy = found
+        snapshot.restore(found)
+        return found
+
+
+def _double(circuit: EvaluatedCircuit) -> EvaluatedCircuit:
+    """A copy. Its parameters are leaves, whatever `functional_call` has put in their place."""
+    leaves = {id(one): nn.Parameter(one.detach().clone(), requires_grad=False) for one in circuit.parameters()}
+    return deepcopy(circuit, leaves).double()
