@@ -13,7 +13,7 @@ from explorer.program.ir.instructions import Alloc, Begin, Call, Copy, Dealloc, 
 from explorer.program.ir.out_overloads import out_overload
 from explorer.program.ir.types import BufferType
 from explorer.tensor.ir.numbers import PythonNumber, operands
-from explorer.tensor.ir.schemas import flat_results, kernel, split_call
+from explorer.tensor.ir.schemas import aten, flat_results, kernel, split_call
 
 Block = tuple[torch.device, torch.dtype]
 """The planned memory of a device, as elements of a dtype."""
@@ -21,6 +21,14 @@ Values = dict[int | Block, torch.Tensor]
 """The tensors of a call: those of values by number, and the planned memory."""
 Step = Callable[[Values], None]
 Poison = Callable[[torch.Tensor], None]
+
+
+VIEW_OF = {
+    aten.slice_scatter.default: aten.slice.Tensor,
+    aten.select_scatter.default: aten.select.int,
+    aten.diagonal_scatter.default: aten.diagonal.default,
+}
+"""The part of a tensor that an operator replaces."""
 
 
 def step_of(one: Instruction, offsets: Mapping[int, int], poison: Poison | None) -> Step:
@@ -140,6 +148,9 @@ def _call(one: Call) -> Step:
     is_copied = one.way is Way.COPIED
 
     def step(values: Values) -> None:
+        # PyTorch's kernel copies the storage of its input from the begin, which is all planned memory before it.
+        if target in VIEW_OF and _scattered(values, one, bound):
+            return
         results = run(*[_filled(value, values) for value in args], **{k: _filled(v, values) for k, v in kwargs.items()})
         if is_copied:
             flat = flat_results(results)
@@ -149,6 +160,18 @@ def _call(one: Call) -> Step:
                 values[value].copy_(flat[i])
 
     return step
+
+
+def _scattered(values: Values, one: Call, bound: Mapping[str, Any]) -> bool:
+    """Copy an input into the result and another one into a part of it, unless that is where the result is."""
+    (number,) = one.outputs
+    whole, source = (values[bound[name].number] for name in ("self", "src"))
+    if number is None or values[number].data_ptr() == source.data_ptr():
+        return False
+    settings = {name: value for name, value in bound.items() if name not in ("self", "src")}
+    values[number].copy_(whole)
+    VIEW_OF[one.op.target](values[number], **settings).copy_(source)
+    return True
 
 
 @cache
