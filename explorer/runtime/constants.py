@@ -141,9 +141,11 @@ class _Packer:
                 prepared = self._parameters(source)
                 mean, stddev, constant = (prepared[key][source.fold, 0] for key in ("mean", "stddev", "constant"))
                 width = _padded(unit.width, self.lanes)
+                factor = sqrt(0.5) / stddev
+                factor = torch.where((factor > 0) & (factor < SMALLEST), torch.nan, factor)  # some modes flush it to 0
                 blocks += [
                     _filled(mean, width),
-                    _filled(sqrt(0.5) / stddev, width),
+                    _filled(factor, width),
                     _filled(constant, width, -torch.inf),
                 ]
             self.places[number] = Place(self._add(torch.cat(blocks)))

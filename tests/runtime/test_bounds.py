@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from explorer.compiler import TorchCompiler
+from explorer.errors import ValueRangeError
 from explorer.runtime import Certificate, FastCircuit, fast
 from explorer.runtime.backends import NativeBackend
 from explorer.runtime.native import program
@@ -145,6 +146,35 @@ def test_products_of_many_densities(units: int):
     assert_right(circuit, x)
 
 
+def test_deviations_near_the_largest_float_where_denormal_numbers_are_flushed():
+    b = CircuitBuilder()
+    wide = [
+        GaussianLayer(scope=(variable,), num_output_units=1, mean=numbers([0]), stddev=numbers([3e38]))
+        for variable in range(2)
+    ]
+    circuit = b.build(b.sum(b.hadamard(*map(b.add, wide)), num_units=1, weight=numbers([[1]])))
+    torch.set_flush_denormal(True)
+    try:
+        assert_right(circuit, torch.tensor([[1e38, 1e38], [0, 0]]))
+    finally:
+        torch.set_flush_denormal(False)
+
+
+@torch.no_grad()
+def test_bad_values_of_a_variable_that_no_output_depends_on_are_refused():
+    b = CircuitBuilder()
+    used = product(b, [0], [0])
+    logits(b, 2, [0])
+    b.add(GaussianLayer(scope=(3,), num_output_units=1, mean=numbers([0]), stddev=numbers([1])))
+    compiled = TorchCompiler(optimize=False).compile(b.build(b.sum(used, num_units=1)))
+    made, good = fast(compiled, backend="native"), torch.zeros(1, 4)
+    assert torch.allclose(made(good), compiled(good))
+    for bad in (torch.tensor([[0, 0, 7.0, 0]]), torch.tensor([[0, 0, 0, torch.nan]])):
+        for evaluate in (compiled, made):
+            with pytest.raises(ValueRangeError):
+                evaluate(bad)
+
+
 @pytest.mark.parametrize("low", [-9.34, -12.34, -100.0, -1000.0])
 def test_a_sum_of_tables_may_be_far_below_what_it_reads(low: float):
     b = CircuitBuilder()
@@ -155,8 +185,8 @@ def test_a_sum_of_tables_may_be_far_below_what_it_reads(low: float):
 def test_a_softmax_that_underflows_may_be_multiplied_by_a_large_weight():
     b = CircuitBuilder()
     softmax = SoftmaxParameter((numbers([[0, -100]]),), axis=1)
-    weight = HadamardParameter((softmax, numbers([[1e30, 1e30]])))
-    assert_right(b.build(b.sum(product(b, [-60, 0], [-60, 0]), num_units=1, weight=weight)))
+    weight = HadamardParameter((softmax, numbers([[1, 1e30]])))
+    assert_right(b.build(b.sum(product(b, [-40, 0], [0, 0]), num_units=1, weight=weight)))
 
 
 @pytest.mark.parametrize("count", [10, 1000, 100000])

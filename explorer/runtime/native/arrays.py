@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.backend import EvaluatedCircuit, TorchDiscreteLayer, TorchTensorDotLayer
+from explorer.backend import EvaluatedCircuit, TorchContinuousLayer, TorchDiscreteLayer, TorchTensorDotLayer
 from explorer.runtime.constants import Constants, Place, layer_of
 from explorer.runtime.native.library import NativeCircuit, load_library
-from explorer.runtime.units import Kind, Unit, Units
+from explorer.runtime.units import MAX_TABLE_ENTRIES, Kind, Unit, Units
 
 Integers = NDArray[np.int64]
 
@@ -59,6 +59,7 @@ class _Builder:
         outputs = np.arange(len(self.operands), len(self.operands) + len(self.units.outputs), dtype=np.int64)
         for number in self.units.outputs:
             self._operand(number)
+        self._check_unused_variables()
         discrete = np.array(list(self.discrete), dtype=np.int64).reshape(-1, 2)
         arrays = (
             rows,
@@ -136,6 +137,17 @@ class _Builder:
         if unit.variables:
             variable = self.discrete.setdefault((unit.variables[0], self._num_values(unit)), len(self.discrete))
         self.operands.append((-1, variable, place.values, place.scales, place.bounds))
+
+    def _check_unused_variables(self) -> None:
+        """Read the variables of layers that no output depends on as well: the circuit refuses bad values of these."""
+        for layer in self.circuit.graph.nodes.values():
+            if isinstance(layer, TorchDiscreteLayer) and layer.num_values <= MAX_TABLE_ENTRIES:
+                for scope in layer.scope_idx:
+                    self.discrete.setdefault((scope[0], layer.num_values), len(self.discrete))
+            elif isinstance(layer, TorchContinuousLayer):
+                for scope in layer.scope_idx:
+                    for variable in scope:
+                        self.continuous.setdefault(variable, len(self.continuous))
 
     def _num_values(self, unit: Unit) -> int:
         while unit.inputs:

@@ -1,5 +1,5 @@
 """A circuit as units: what each fold computes, and the passes that combine and order them."""
 
 from explorer.runtime.units.ir import Kind as Kind, Source as Source, Unit as Unit, Units as Units
-from explorer.runtime.units.lowering import lower_to_units as lower_to_units
+from explorer.runtime.units.lowering import MAX_TABLE_ENTRIES as MAX_TABLE_ENTRIES, lower_to_units as lower_to_units
 from explorer.runtime.units.passes import PASSES as PASSES, plan_units as plan_units
