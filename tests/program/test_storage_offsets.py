@@ -7,6 +7,7 @@ from torch import nn
 import explorer
 from explorer.errors import OperatorError
 from explorer.program import why_not_planned
+from explorer.tensor import to_module
 from tests.program.programs import snapshot_of
 from tests.program.trained import assert_same_gradients, loss_of, modules_of
 from tests.tensor.rule_checks import same_bits
@@ -44,6 +45,16 @@ def test_a_place_in_a_storage_is_that_of_the_operators(name):
     for one in pair:
         loss_of([one(X)]).backward()
     assert_same_gradients(*pair)
+
+
+def test_an_input_inside_of_a_storage_takes_the_operators():
+    module = Scaled(FUNCTIONS["a view of an input"])
+    x = torch.arange(12.0)[4:]
+    for example in (X, x):
+        trace = explorer.record(module, (example,), level="program", mode="train")
+        assert "begins inside of a storage" in str(why_not_planned(trace.compiled, x))
+        assert same_bits(trace.compiled(x), to_module(snapshot_of(trace).source.forward)(x))
+        assert same_bits(trace.compiled(example), module(example))
 
 
 def test_a_copy_from_before_the_input_is_refused():

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import fx, nn
 
+from explorer.program.ir.instructions import View
 from explorer.program.ir.program import Program
 from explorer.program.running.executor import Executor, why_not_laid_out
 from explorer.program.running.plain import why_not_plain
@@ -14,6 +15,9 @@ from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.ir.variables import Constant, Variable
 from explorer.tensor.torch_io.exporting import TensorModule, constants_of
 from explorer.tensor.torch_io.joint import JointGraph
+
+AS_STRIDED = "as_strided"
+"""The label of a view that may be of any place in a storage."""
 
 
 def to_program_module(graph: FunctionGraph | JointGraph, program: Program, why_no_backward: str = "") -> TensorModule:
@@ -57,6 +61,10 @@ class ProgramRunner(nn.Module):
         position_of = {number: position for position, number in enumerate(numbers)}
         self._weights = tuple((position_of[weight.id], weight) for weight in executor.given)
         self._overlapping = [(position, weight) for position, weight in self._weights if weight.type.may_overlap]
+        viewed = {
+            program.origin(one.id) for one in program.instructions if isinstance(one, View) and one.label == AS_STRIDED
+        }
+        self._viewed = [(position, weight.name) for position, weight in self._weights if weight.id in viewed]
         self._positions = [position for position, _ in self._weights]
         self._gradients = None if joint is None else Gradients(joint, operators, executor, self._positions)
         self._why_no_backward = why_no_backward
@@ -83,6 +91,9 @@ class ProgramRunner(nn.Module):
             found, kind = tensors[position], weight.type
             if (found.dtype, found.device.type) != (kind.dtype, kind.device.type):
                 return f"{weight.name} is {found.dtype} on {found.device}, and the plan is for {kind}"
+        for position, name in self._viewed:
+            if tensors[position].storage_offset():
+                return f"{name} begins inside of a storage, and an operator names a place in that"
         reasons = (why_not_laid_out(weight, tensors[position]) for position, weight in self._overlapping)
         return next(filter(None, reasons), None)
 
