@@ -96,14 +96,15 @@ def memory_text(memory: MemoryRecord) -> str:
     bound = memory.lower_bound_bytes
     if not memory.is_planned:
         total = sum(buffer.size_bytes for buffer in memory.buffers)
-        each = f"{buffers} of {bytes_text(total)} in all, each with memory of its own"
+        each = f"{buffers} of {bytes_text(total)} in all, each with memory of its own and drawn above those before it"
         return f"{each}; at most {bytes_text(bound)} are alive at once."
     kept = memory.kept_bytes
     waiting = f" The forward pass leaves {bytes_text(kept)} to the backward pass." if kept else ""
+    placed = f"{buffers}, each drawn at its place in {bytes_text(memory.size_bytes)}"
     if memory.size_bytes == bound:
-        return f"{buffers} in {bytes_text(memory.size_bytes)}, the least possible: that much is alive at once.{waiting}"
+        return f"{placed}, the least possible: that much is alive at once.{waiting}"
     least = f"{bytes_text(bound)} are alive at once, so no plan needs less."
-    return f"{buffers} in {bytes_text(memory.size_bytes)}; {least}{waiting}"
+    return f"{placed}; {least}{waiting}"
 
 
 def memory_section(index: TraceIndex, step: int, node: int) -> SectionView:

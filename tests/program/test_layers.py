@@ -97,7 +97,7 @@ def test_a_saved_notebook_has_the_buffers_as_image_and_text(digits):
     size = metadata["image/png"]
     assert struct.unpack(">II", base64.b64decode(data["image/png"])[16:24]) == (2 * size["width"], 2 * size["height"])
     text = data["text/plain"]
-    assert "18 buffers in 66 KiB, the least possible: that much is alive at once." in text
+    assert "18 buffers, each drawn at its place in 66 KiB, the least possible: that much is alive at once." in text
     assert all(buffer["text"] in text for buffer in shown["buffers"])
 
 

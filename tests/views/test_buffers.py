@@ -81,13 +81,16 @@ def memory(*offsets, size_bytes=192, bound=128):
 
 def test_a_plan_says_its_size_and_whether_it_is_the_least_possible():
     assert wrap(memory_text(memory(None, None, None)), 100) == snapshot(
-        ["3 buffers of 192 B in all, each with memory of its own; at most 128 B are alive at once."]
+        [
+            "3 buffers of 192 B in all, each with memory of its own and drawn above those before it; at most 128",
+            "B are alive at once.",
+        ]
     )
     assert memory_text(memory(0, 64, 0, size_bytes=128)) == snapshot(
-        "3 buffers in 128 B, the least possible: that much is alive at once."
+        "3 buffers, each drawn at its place in 128 B, the least possible: that much is alive at once."
     )
     assert memory_text(memory(0, 64, 128)) == snapshot(
-        "3 buffers in 192 B; 128 B are alive at once, so no plan needs less."
+        "3 buffers, each drawn at its place in 192 B; 128 B are alive at once, so no plan needs less."
     )
     assert memory_text(MemoryRecord((3,), (), 0, 0)) == snapshot("No buffers: every result is an output or a view.")
 
