@@ -1,6 +1,5 @@
 """The time of a circuit on the backends that this machine has: its layers in PyTorch, and `fast()`."""
 
-from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any
@@ -11,7 +10,8 @@ from explorer.bench.candidates import time_candidates
 from explorer.bench.measurement_run import MeasurementRun, Settings, Timed, measure
 from explorer.bench.step_times import Reference
 from explorer.errors import CircuitError
-from explorer.runtime import fast
+from explorer.runtime import FastCircuit, fast
+from explorer.runtime.backends import NativeBackend
 from explorer.timings import BACKENDS, FORWARD, Run
 from explorer.trace import Trace
 
@@ -31,10 +31,21 @@ def measure_backends(trace: Trace, step: "int | str" = -1, **settings: Any) -> R
 
 
 def _time_backends(begun: MeasurementRun, trace: Trace, step: int) -> Timed:
-    candidate = Reference(begun, trace, None, begun.settings.batch_size).candidate(step)
+    rows = begun.settings.batch_size
+    candidate = Reference(begun, trace, None, rows).candidate(step)
     circuit = trace.circuit_at(step)
-    builds: dict[str, Callable[[], nn.Module]] = {"torch": candidate.build}
+    candidates = [replace(candidate, what="torch")]
     if fast(circuit).backend.name == "native":
-        builds["native"] = lambda: fast(circuit.freeze())
-        builds["native, parameters compared"] = lambda: fast(deepcopy(circuit))
-    return time_candidates(begun, [replace(candidate, what=what, build=build) for what, build in builds.items()])
+        native = replace(candidate, own_bytes=lambda module: _bytes_of(module, rows))
+        candidates += [
+            replace(native, what="native", build=lambda: fast(circuit.freeze())),
+            replace(native, what="native, parameters compared", build=lambda: fast(deepcopy(circuit))),
+        ]
+    return time_candidates(begun, candidates)
+
+
+def _bytes_of(module: nn.Module, rows: int) -> int:
+    """The bytes for the values of a call on the native backend."""
+    assert isinstance(module, FastCircuit)
+    assert isinstance(module.backend, NativeBackend)
+    return module.backend.program.memory(rows)

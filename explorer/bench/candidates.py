@@ -13,7 +13,7 @@ from explorer.bench.measurement_run import MeasurementRun, Timed, with_estimate
 from explorer.bench.programs import Program, program, rows_of
 from explorer.bench.stopwatch import one_lap, stopwatch
 from explorer.bench.usage import StoppedError
-from explorer.timings import CUDA, Timing
+from explorer.timings import CPU, CUDA, Timing
 
 MEMORY_SHARE = 0.5
 """A batch is skipped if, judged by smaller ones, it needs more than this share of the free memory."""
@@ -29,7 +29,8 @@ class Candidate:
     """Something to time: its name, the function that builds the module, its arguments and expected outputs on the CPU.
 
     Candidates with the same `build` share the module on each device. `planned_bytes` are those of all activations.
-    `any_rows`: the module accepts any number of rows.
+    `any_rows`: the module accepts any number of rows. `own_bytes` tells, for the built module, the bytes that it
+    allocates outside of PyTorch, where they cannot be counted; it runs on the CPU only.
     """
 
     what: str
@@ -40,6 +41,7 @@ class Candidate:
     planned_bytes: int
     step: int | None = None
     any_rows: bool = True
+    own_bytes: Callable[[nn.Module], int] | None = None
 
     @property
     def rows(self) -> int:
@@ -116,13 +118,20 @@ class _Prepared:
 
     def _make(self, number: int, candidate: Candidate, device: str) -> str:
         """Prepare a candidate; returns why it cannot be timed, or an empty string."""
+        if candidate.own_bytes is not None and device != CPU:
+            return "no time: it runs on the CPU only"
         made = program(self._module(candidate, device), candidate.arguments, self.measurement.settings.kind, device)
         reason = made.disagreement(candidate.wanted)
         if reason:
             return f"no time: {reason}"
         made.prepare()
-        usage = self.measurement.usage(made.run, device)
-        if usage is not None:
+        if candidate.own_bytes is not None:
+            own = candidate.own_bytes(made.module)
+            one_row = self._one_row(made, device)
+            self.timings[number, device] = replace(
+                self.timings[number, device], planned_bytes=own, peak_bytes=own, one_row=one_row
+            )
+        elif (usage := self.measurement.usage(made.run, device)) is not None:
             self._bytes_of_row[candidate.build, device] = usage.peak_bytes / candidate.rows
             self.timings[number, device] = replace(
                 self.timings[number, device],

@@ -150,6 +150,9 @@ def test_backends_are_timed_with_and_without_comparing_parameters(digits):
     run = bench.measure_backends(digits, 3, **FEW)
     assert [timing.what for timing in run.timings] == ["torch", "native", "native, parameters compared"]
     assert all(timing.estimate for timing in run.timings)
+    torch_bytes, *native_bytes = [timing.peak_bytes for timing in run.timings]
+    assert torch_bytes is not None
+    assert all(found is not None and 0 < found < torch_bytes for found in native_bytes)
     with pytest.raises(CircuitError, match="backends compute no gradients"):
         bench.measure_backends(digits, kind="training")
 
