@@ -12,7 +12,7 @@ from explorer.runtime.backends import Backend, Choice
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """How many rows a call had, and how many of them were not certified and so again in double precision."""
+    """How many rows a call had, and how many of them were not certified, and evaluated again in double precision."""
 
     rows: int
     again: int

@@ -1,7 +1,7 @@
 """Certified rows are right where single precision is hard: each circuit here was once certified and wrong."""
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -30,14 +30,6 @@ from explorer.symbolic import (
 from tests.runtime.circuits import has_compiler
 
 pytestmark = has_compiler
-
-
-@pytest.fixture(autouse=True)
-def float32() -> Iterator[None]:
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float32)
-    yield
-    torch.set_default_dtype(before)
 
 
 def numbers(values: ArrayLike) -> TensorParameter:
