@@ -1,0 +1,52 @@
+"""The operations and compulsory bytes of units, counted by hand."""
+
+import pytest
+
+from benchmarks.cases import Case
+from explorer.compiler import TorchCompiler
+from explorer.runtime.units import Kind, lower_to_units, plan_units
+from explorer.runtime.work import Work, measure_work, total_work
+from explorer.templates import load_named
+
+K, ROWS, STATES = 4, 8, 3
+
+
+def planned(layer, inputs):
+    """A tree over two pixels: one unit that reads both."""
+    case = Case("tiny", (1, 1, 2), "quad-tree-2", layer, K, inputs, ROWS, STATES)
+    circuit = TorchCompiler().compile(case.circuit())
+    units = plan_units(lower_to_units(circuit))
+    return units, measure_work(units, circuit, ROWS)
+
+
+def by_kind(units, works):
+    return {units.units[number].kind: work for number, work in works.items()}
+
+
+def test_a_sum_multiplies_its_factors_and_reads_its_weights_and_the_rows_of_both_tables():
+    units, works = planned("cp-t", "categorical")
+    read = STATES * (1 - (1 - 1 / STATES) ** ROWS)
+    found = by_kind(units, works)[Kind.SUM]
+    assert found.flops == ROWS * (K + 2 * K * 1)
+    assert found.num_bytes == pytest.approx(4 * (K * 1 + 2 * read * K))
+
+
+def test_a_tucker_unit_and_normal_densities():
+    units, works = planned("tucker", "gaussian")
+    found = by_kind(units, works)
+    assert found[Kind.TUCKER] == Work(ROWS * (K * K + 2 * K * K * 1), 4 * K * K)
+    assert found[Kind.GAUSSIAN] == Work(ROWS * 5 * K, 4 * 2 * K)
+
+
+@pytest.mark.parametrize("name", ["digits", "hmm", "kronecker"])
+def test_weights_are_compulsory_once_and_operations_grow_with_the_rows(name):
+    circuit = TorchCompiler().compile(load_named(name))
+    units = plan_units(lower_to_units(circuit))
+    one, two = (total_work(list(measure_work(units, circuit, rows).values())) for rows in (1, 2))
+    assert two.flops == 2 * one.flops > 0
+    assert one.num_bytes < two.num_bytes < 2 * one.num_bytes
+
+
+def test_the_roof_is_the_slower_of_computing_and_reading():
+    assert Work(100.0, 10.0).seconds(50.0, 10.0) == 2.0
+    assert Work(100.0, 10.0).seconds(1000.0, 10.0) == 1.0
