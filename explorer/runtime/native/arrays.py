@@ -1,5 +1,6 @@
 """Units and the places of their numbers as the arrays that the native library reads."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,8 +22,9 @@ KINDS = {
     Kind.KRONECKER: 5,
     Kind.TENSOR_DOT: 6,
     Kind.DENSITY: 7,
+    Kind.TABLE: 8,
 }
-"""The numbers of `enum Kind` in `kernels.cpp`."""
+"""The numbers of `enum Kind` in `kernels/circuit.h`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,38 +33,47 @@ class NativeArrays:
 
     native: NativeCircuit
     arrays: tuple[Integers, ...]
-    constants: Constants
     densities: tuple[int, ...]
 
 
 def make_arrays(circuit: EvaluatedCircuit, constants: Constants) -> NativeArrays:
     """The arrays for packed constants."""
-    return _Builder(circuit, constants).build()
+    made = ArrayBuilder(circuit, constants.units, constants.places, constants.lanes).build()
+    made.native.constants, made.native.scales = constants.floats.data_ptr(), constants.doubles.data_ptr()
+    return made
 
 
-class _Builder:
-    def __init__(self, circuit: EvaluatedCircuit, constants: Constants) -> None:
+class ArrayBuilder:
+    """Makes the arrays of units whose numbers have known places; each slot is as wide as the widest unit."""
+
+    def __init__(self, circuit: EvaluatedCircuit, units: Units, places: Mapping[int, Place], lanes: int) -> None:
         self.circuit = circuit
-        self.units: Units = constants.units
-        self.constants = constants
-        self.places = constants.places
-        self.padded = constants.padded
-        self.operands: list[tuple[int, int, int, int, int]] = []
+        self.units = units
+        self.places = places
+        self.lanes = lanes
+        self.rows: list[list[int]] = []
+        self.operands: list[list[int]] = []
         self.discrete: dict[tuple[int, int], int] = {}
         self.continuous: dict[int, int] = {}
         self.density_starts: dict[int, int] = {}
         self.density_floats = 0
-        self.scratch = self.scratch_fixed = self.widest = constants.lanes
+        self.scratch = self.scratch_fixed = self.widest = lanes
+
+    def padded(self, width: int) -> int:
+        """The width of a row: whole vectors."""
+        return -(-width // self.lanes) * self.lanes
 
     def build(self) -> NativeArrays:
-        rows = np.array([self._row(number, unit) for number, unit in self.units.computed()], dtype=np.int64)
+        """The arrays; the addresses of constants are missing."""
+        self.add_units()
         outputs = np.arange(len(self.operands), len(self.operands) + len(self.units.outputs), dtype=np.int64)
         for number in self.units.outputs:
-            self._operand(number)
+            self.add_operand(number)
         self._check_unused_variables()
+        value_floats = self.place_values()
         discrete = np.array(list(self.discrete), dtype=np.int64).reshape(-1, 2)
         arrays = (
-            rows,
+            np.array(self.rows, dtype=np.int64),
             np.array(self.operands, dtype=np.int64),
             outputs,
             np.ascontiguousarray(discrete[:, 0]),
@@ -72,11 +83,9 @@ class _Builder:
         unit_rows, operands, output_rows, columns, num_values, points = (array.ctypes.data for array in arrays)
         native = NativeCircuit(
             units=unit_rows,
-            num_units=len(rows),
+            num_units=len(self.rows),
             operands=operands,
-            constants=self.constants.floats.data_ptr(),
-            scales=self.constants.doubles.data_ptr(),
-            slot_floats=self.widest,
+            value_floats=value_floats,
             num_slots=max(self.units.num_slots, 1),
             scratch_floats=self.scratch,
             scratch_fixed=self.scratch_fixed,
@@ -89,16 +98,27 @@ class _Builder:
             continuous=points,
             num_continuous=len(self.continuous),
         )
-        return NativeArrays(native, arrays, self.constants, tuple(self.density_starts))
+        return NativeArrays(native, arrays, tuple(self.density_starts))
 
-    def _row(self, number: int, unit: Unit) -> tuple[int, ...]:
-        """As `struct Unit` in `kernels.cpp`."""
+    def add_units(self) -> None:
+        """Add the rows of all units that the kernels run."""
+        for number, unit in self.units.computed():
+            self.rows.append(self.row(number, unit))
+
+    def place_values(self) -> int:
+        """Give each slot its place; returns the floats of all of them."""
+        for fields, slot in (*((row, 1) for row in self.rows), *((operand, 0) for operand in self.operands)):
+            fields[slot + 1] = max(fields[slot], 0) * self.widest
+        return max(self.units.num_slots, 1) * self.widest
+
+    def row(self, number: int, unit: Unit) -> list[int]:
+        """As `struct Unit` in `kernels/circuit.h`."""
         place = self.places.get(number, Place(0))
         start, weight, terms = len(self.operands), place.values, unit.terms
         factors = len(unit.inputs) // unit.terms
         in_units = self.units.units[unit.inputs[0]].width if unit.inputs else 0
         for one in unit.inputs:
-            self._operand(one)
+            self.add_operand(one)
         self.widest = max(self.widest, self.padded(unit.width))
         match unit.kind:
             case Kind.GAUSSIAN:
@@ -106,7 +126,7 @@ class _Builder:
                 self.scratch_fixed = max(self.scratch_fixed, 2 * self.padded(unit.width))
                 for at, variable in enumerate(unit.variables):
                     column = self.continuous.setdefault(variable, len(self.continuous))
-                    self.operands.append((-1, column, place.values + at * 3 * self.padded(unit.width), 0, 0))
+                    self.operands.append([-1, 0, column, place.values + at * 3 * self.padded(unit.width), 0, 0, 0, 0])
             case Kind.DENSITY:
                 weight = self._density(unit)
             case Kind.SUM | Kind.MIXING:
@@ -125,18 +145,19 @@ class _Builder:
             case _:
                 pass
         widths = (in_units, self.padded(in_units), unit.width, self.padded(unit.width))
-        return (KINDS[unit.kind], self.units.slots[number], *widths, terms, factors, start, weight, place.bounds)
+        slot = self.units.slots.get(number, -1)
+        return [KINDS[unit.kind], slot, 0, *widths, terms, factors, start, weight, place.bounds, -1, 0]
 
-    def _operand(self, number: int) -> None:
-        """As `struct Operand` in `kernels.cpp`."""
+    def add_operand(self, number: int) -> None:
+        """As `struct Operand` in `kernels/circuit.h`."""
         if number in self.units.slots:
-            self.operands.append((self.units.slots[number], -1, 0, 0, 0))
+            self.operands.append([self.units.slots[number], 0, -1, 0, 0, 0, 0, 0])
             return
         place, unit = self.places[number], self.units.units[number]
         variable = -1
         if unit.variables:
             variable = self.discrete.setdefault((unit.variables[0], self._num_values(unit)), len(self.discrete))
-        self.operands.append((-1, variable, place.values, place.scales, place.bounds))
+        self.operands.append([-1, 0, variable, place.values, place.scales, place.bounds, 0, 0])
 
     def _check_unused_variables(self) -> None:
         """Read the variables of layers that no output depends on as well: the circuit refuses bad values of these."""

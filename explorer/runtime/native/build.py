@@ -17,7 +17,8 @@ from pathlib import Path
 
 from explorer.errors import LoweringError
 
-SOURCE = Path(__file__).with_name("kernels.cpp")
+FOLDER = Path(__file__).with_name("kernels")
+SOURCE = FOLDER / "library.cpp"
 FLAGS = ("-O3", "-std=gnu++17", "-ffp-contract=fast", "-fno-math-errno", "-shared", "-fPIC")
 NATIVE = "-mcpu=native" if platform.machine() in ("arm64", "aarch64") else "-march=native"
 TIMEOUT_S = 120
@@ -27,7 +28,7 @@ def library_path() -> Path:
     """The compiled library, compiled now if the cache has none. Raises: LoweringError with what the compiler said."""
     compiler = find_compiler()
     command = [*compiler, *FLAGS, NATIVE]
-    name = hashlib.sha256("\n".join([*command, _version(tuple(compiler)), _processor(), SOURCE.read_text()]).encode())
+    name = hashlib.sha256("\n".join([*command, _version(tuple(compiler)), _processor(), *_sources()]).encode())
     target = cache_folder() / f"kernels-{name.hexdigest()[:24]}.so"
     if not target.exists():
         _compile(command, target)
@@ -51,6 +52,10 @@ def cache_folder() -> Path:
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "circuit-explorer"
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "circuit-explorer"
+
+
+def _sources() -> list[str]:
+    return [path.read_text(encoding="utf-8") for path in sorted(FOLDER.iterdir()) if path.suffix in (".cpp", ".h")]
 
 
 def _compile(command: list[str], target: Path) -> None:

@@ -1,18 +1,18 @@
 """The functions of the native library, with the types of their arguments."""
 
 import ctypes
-from ctypes import c_float, c_int64, c_void_p
+from ctypes import c_double, c_float, c_int64, c_void_p
 from functools import cache
 
 from explorer.errors import LoweringError
 from explorer.runtime.native.build import library_path
 
-BAD_INPUT = -1
-"""What `evaluate` returns if a variable has a value that it cannot have."""
+BAD_INPUT, BAD_WEIGHT = -1, -2
+"""What is returned if a variable has a value that it cannot have, and if a weight has no bound."""
 
 
 class NativeCircuit(ctypes.Structure):
-    """As `struct Circuit` in `kernels.cpp`."""
+    """As `struct Circuit` in `kernels/circuit.h`."""
 
     _fields_ = (
         ("units", c_void_p),
@@ -20,7 +20,7 @@ class NativeCircuit(ctypes.Structure):
         ("operands", c_void_p),
         ("constants", c_void_p),
         ("scales", c_void_p),
-        ("slot_floats", c_int64),
+        ("value_floats", c_int64),
         ("num_slots", c_int64),
         ("scratch_floats", c_int64),
         ("scratch_fixed", c_int64),
@@ -36,7 +36,7 @@ class NativeCircuit(ctypes.Structure):
 
 
 class NativeInput(ctypes.Structure):
-    """As `struct Input` in `kernels.cpp`."""
+    """As `struct Input` in `kernels/circuit.h`."""
 
     _fields_ = (
         ("x", c_void_p),
@@ -47,6 +47,48 @@ class NativeInput(ctypes.Structure):
     )
 
 
+class NativeTraining(ctypes.Structure):
+    """As `struct Training` in `kernels/circuit.h`."""
+
+    _fields_ = (
+        ("sources", c_void_p),
+        ("gradients", c_void_p),
+        ("constants_gradient", c_void_p),
+        ("densities_gradient", c_void_p),
+        ("tables", c_void_p),
+        ("num_tables", c_int64),
+        ("gradient_floats", c_int64),
+        ("weight_floats", c_int64),
+        ("block_floats", c_int64),
+        ("max_terms", c_int64),
+        ("widest", c_int64),
+    )
+
+
+SIGNATURES = {
+    "lanes": ((), c_int64),
+    "tucker_scratch": ((c_int64, c_int64), c_int64),
+    "is_equal": ((c_void_p, c_void_p, c_int64), c_int64),
+    "workspace": ((c_void_p, c_int64), c_int64),
+    "evaluate": (
+        (c_void_p, c_void_p, c_int64, c_int64, c_int64, c_float, c_void_p, c_void_p, c_void_p),
+        c_int64,
+    ),
+    "kept_bytes": ((c_void_p, c_void_p, c_int64), c_int64),
+    "training_workspace": ((c_void_p, c_void_p, c_int64), c_int64),
+    "make_tables": ((c_void_p, c_int64, c_int64, c_void_p, c_void_p), c_int64),
+    "train_forward": (
+        (c_void_p, c_void_p, c_void_p, c_int64, c_int64, c_float, c_void_p, c_void_p, c_void_p, c_void_p),
+        c_int64,
+    ),
+    "train_backward": (
+        (c_void_p, c_void_p, c_void_p, c_int64, c_int64, c_int64, c_void_p, c_double, c_void_p, c_void_p),
+        None,
+    ),
+}
+"""The types of arguments and result of each function in `kernels/library.cpp`."""
+
+
 @cache
 def load_library() -> ctypes.CDLL:
     """The library. Raises: LoweringError if it cannot be compiled or loaded."""
@@ -55,23 +97,7 @@ def load_library() -> ctypes.CDLL:
         library = ctypes.CDLL(str(path))
     except OSError as error:
         raise LoweringError(f"the native kernels {path} cannot be loaded: {error}; delete the file") from error
-    library.lanes.restype = c_int64
-    library.tucker_scratch.argtypes = (c_int64, c_int64)
-    library.tucker_scratch.restype = c_int64
-    library.is_equal.argtypes = (c_void_p, c_void_p, c_int64)
-    library.is_equal.restype = c_int64
-    library.workspace.argtypes = (c_void_p, c_int64)
-    library.workspace.restype = c_int64
-    library.evaluate.argtypes = (
-        c_void_p,
-        c_void_p,
-        c_int64,
-        c_int64,
-        c_int64,
-        c_float,
-        c_void_p,
-        c_void_p,
-        c_void_p,
-    )
-    library.evaluate.restype = c_int64
+    for name, (arguments, result) in SIGNATURES.items():
+        function = getattr(library, name)
+        function.argtypes, function.restype = arguments, result
     return library

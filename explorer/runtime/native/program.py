@@ -1,23 +1,20 @@
 """A circuit for the native library: its units, its packed parameters, and its evaluation by the threads of torch."""
 
 import ctypes
-import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from threading import Lock
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from explorer.backend import EvaluatedCircuit
-from explorer.runtime.constants import pack_constants
+from explorer.runtime.constants import Constants, pack_constants
 from explorer.runtime.native.arrays import NativeArrays, make_arrays
 from explorer.runtime.native.doubles import DoubleCopy
 from explorer.runtime.native.library import BAD_INPUT, NativeInput, load_library
+from explorer.runtime.native.memory import Workspaces, num_threads, run_in_threads
 from explorer.runtime.native.snapshots import Snapshot, take_snapshot
 from explorer.runtime.units import lower_to_units, plan_units
 
@@ -27,13 +24,8 @@ TYPES = {torch.int64: 0, torch.float32: 1, torch.float64: 2}
 TILE_ROWS = 256
 """Weights are read once per tile, and the values of a tile stay in the cache."""
 
-THREAD_ROWS = 16
-"""A thread for fewer rows costs more than it saves."""
-
 TOLERANCE = 1e-6
 """A row is certified if underflow has changed no output by more than this, relatively."""
-
-Memory = NDArray[np.uint8]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +33,7 @@ class Packed:
     """The parameters at some time, and what the library reads of them."""
 
     snapshot: Snapshot
+    constants: Constants
     arrays: NativeArrays
     doubles: DoubleCopy
 
@@ -64,7 +57,7 @@ class NativeProgram:
         self.library = load_library()
         self.units = plan_units(lower_to_units(circuit))
         self._doubles = DoubleCopy(circuit)
-        self._memory: list[Memory] = []
+        self.workspaces = Workspaces()
         self._packed: Packed | None = None
         self._lock = Lock()
 
@@ -73,7 +66,7 @@ class NativeProgram:
         return {"circuit": self.circuit, "units": self.units}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, library=load_library(), _memory=[], _packed=None, _lock=Lock())
+        self.__dict__.update(state, library=load_library(), workspaces=Workspaces(), _packed=None, _lock=Lock())
         self._doubles = DoubleCopy(self.circuit)
 
     def packed(self) -> Packed:
@@ -84,12 +77,12 @@ class NativeProgram:
                 snapshot = take_snapshot(self.circuit, self.library)
                 values = self._doubles.layer_values(snapshot)
                 constants = pack_constants(self.circuit, values, self.units, self.library.lanes())
-                self._packed = packed = Packed(snapshot, make_arrays(self.circuit, constants), self._doubles)
+                self._packed = packed = Packed(snapshot, constants, make_arrays(self.circuit, constants), self._doubles)
         return packed
 
     def why_not(self) -> str:
         """Why it may not be evaluated with the present parameters; empty if it may."""
-        return self.packed().arrays.constants.problem
+        return self.packed().constants.problem
 
     def evaluate(self, x: Tensor) -> tuple[Tensor, int] | None:
         """The outputs (B, outputs, classes) of x (B, D), and how many rows were not certified.
@@ -98,9 +91,9 @@ class NativeProgram:
         cannot have, or if the present parameters have a problem.
         """
         packed = self.packed()
-        if packed.arrays.constants.problem:
+        if packed.constants.problem:
             return None
-        found = self._evaluate(packed.arrays, x)
+        found = self._evaluate(packed, x)
         if found is None:
             return None
         result, certified = found
@@ -111,21 +104,22 @@ class NativeProgram:
                 result[again] = packed.precise(chosen).to(result.dtype)
         return result, len(again)
 
-    def _evaluate(self, arrays: NativeArrays, x: Tensor) -> tuple[Tensor, Tensor] | None:
+    def _evaluate(self, packed: Packed, x: Tensor) -> tuple[Tensor, Tensor] | None:
         """The outputs, and for each row whether it is certified; None if a variable has a value that it cannot have."""
-        native, rows = arrays.native, x.shape[0]
+        native, rows = packed.arrays.native, x.shape[0]
         x = (x if x.dtype in TYPES else x.float() if x.is_floating_point() else x.long()).contiguous()
-        densities = self._densities(arrays, x)
+        densities = self._densities(packed, x)
         given = NativeInput(x.data_ptr(), TYPES[x.dtype], x.shape[1], densities.data_ptr(), densities.shape[1])
         given.tensors = (x, densities)  # a thread may still read them after an interrupt has left this function
         result = torch.empty((rows, native.num_outputs, native.output_units), dtype=torch.float32, device="cpu")
         certified = torch.empty(rows, dtype=torch.bool, device="cpu")
-        threads = max(1, min(torch.get_num_threads(), rows // THREAD_ROWS))
+        threads = num_threads(rows)
         share = -(-rows // threads)
         tile = min(share, TILE_ROWS)
+        size = self.library.workspace(ctypes.byref(native), tile)
 
         def run(start: int) -> int:
-            memory = self._borrow(arrays, tile)
+            memory = self.workspaces.borrow(size)
             status = self.library.evaluate(
                 ctypes.byref(native),
                 ctypes.byref(given),
@@ -137,39 +131,20 @@ class NativeProgram:
                 result.data_ptr(),
                 certified.data_ptr(),
             )
-            self._memory.append(memory)
+            self.workspaces.give_back(memory)
             return status
 
-        starts = range(0, rows, share)
-        found = map(run, starts) if threads == 1 else _pool(threads, os.getpid()).map(run, starts)
-        return None if BAD_INPUT in list(found) else (result, certified)
+        return None if BAD_INPUT in run_in_threads(run, range(0, rows, share), threads) else (result, certified)
 
     def memory(self, rows: int) -> int:
         """The bytes for the values of a tile of some rows."""
         return self.library.workspace(ctypes.byref(self.packed().arrays.native), min(rows, TILE_ROWS))
 
-    def _borrow(self, arrays: NativeArrays, rows: int) -> Memory:
-        """Memory for a tile that no other thread has, at a multiple of 64 bytes."""
-        needed = self.library.workspace(ctypes.byref(arrays.native), rows)
-        while self._memory:
-            found = self._memory.pop()
-            if found.nbytes >= needed:
-                return found
-        found = np.empty(needed + 64, dtype=np.uint8)
-        start = -found.ctypes.data % 64
-        return found[start : start + needed]
-
-    def _densities(self, arrays: NativeArrays, x: Tensor) -> Tensor:
+    def _densities(self, packed: Packed, x: Tensor) -> Tensor:
         """The logarithms (B, units of all folds) of the layers that PyTorch evaluates."""
-        layers = arrays.densities
+        layers = packed.arrays.densities
         if not layers:
             return torch.empty((0, 0), dtype=torch.float32, device="cpu")
         x = x.double() if x.is_floating_point() else x
-        found = self.circuit.input_activations(x, layers, arrays.constants.densities)
+        found = self.circuit.input_activations(x, layers, packed.constants.densities)
         return torch.cat([found[layer].transpose(0, 1).flatten(1) for layer in layers], dim=1).float().contiguous()
-
-
-@cache
-def _pool(threads: int, process: int) -> ThreadPoolExecutor:
-    """The threads of this process: those of a process do not survive a fork."""
-    return ThreadPoolExecutor(threads, thread_name_prefix=f"circuit-{process}")

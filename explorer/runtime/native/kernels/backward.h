@@ -1,0 +1,330 @@
+// The backward pass of a tile: from the gradients of the outputs to those of weights, tables and densities.
+//
+// Scales are constants: the gradient of a unit is that of its scaled values, so the pass has neither exp nor log. Of a
+// certified row no gradient overflows: the bound at the root is at least the gradient times SMALLEST.
+// The gradient of a row whose value is exactly zero is zero, as of the logarithm in PyTorch's layers.
+#pragma once
+#include "forward.h"
+
+constexpr int MAX_FACTORS = 4;
+
+struct Backward : Tile {
+  bool fresh;          // the first tile writes gradients of weights, others add to them
+  float* gradients;    // of values, at their places
+  float* products;     // (rows, widest): the terms of a sum
+  float* inner;        // (rows, widest): their gradients
+  float* copies;       // (rows, widest): of an operand
+  float* block;        // weights of a term, padded
+  float* block_gradient;
+  double* top_scales;  // of a sum
+
+  float* gradient(int64_t place) const { return gradients + place * capacity; }
+  const float* weights_of(const Unit& unit) const { return training->sources[unit.source] + unit.weight; }
+  float* weights_gradient(const Unit& unit) const { return training->gradients[unit.source] + unit.weight; }
+
+  // ------------------------------------------------------------------------------------------------- the outputs
+
+  // `to` (rows, outputs, units) has the gradients of the logarithms.
+  void outputs(const float* to, double by) {
+    const int64_t width = (circuit.output_units + LANES - 1) / LANES * LANES;
+    for (int64_t i = 0; i < circuit.num_outputs; i++) {
+      const Operand& operand = circuit.operands[circuit.outputs[i]];
+      const Rows one = rows_of(operand);
+      float* into = gradient(operand.gradient);
+      if (!operand.adds) memset(into, 0, rows * width * sizeof(float));
+      for (int64_t b = 0; b < rows; b++) {
+        const float* value = one.values + one.index[b] * width;
+        const float* from = to + ((first + b) * circuit.num_outputs + i) * circuit.output_units;
+        for (int64_t n = 0; n < circuit.output_units; n++)
+          if (from[n] != 0) into[b * width + n] += (float)(from[n] * by / value[n]);
+      }
+    }
+  }
+
+  // -------------------------------------------------------------------------------------------------- operands
+
+  // Adds to the gradient of each factor of a product: `outer` times the other factors, and `by` a number for each row.
+  void factors_gradient(const Operand* factors, int64_t count, int64_t width, const float* outer, const float* by) {
+    for (int64_t c = 0; c < count; c++) {
+      float* to = gradient(factors[c].gradient);
+      const bool adds = factors[c].adds;
+      Rows others[MAX_FACTORS];
+      int64_t num_others = 0;
+      for (int64_t d = 0; d < count; d++)
+        if (d != c) others[num_others++] = rows_of(factors[d]);
+      for (int64_t b = 0; b < rows; b++) {
+        const float* from = outer + b * width;
+        float* into = to + b * width;
+        const float* rest[MAX_FACTORS];
+        for (int64_t d = 0; d < num_others; d++) rest[d] = others[d].values + others[d].index[b] * width;
+        for (int64_t n = 0; n < width; n += LANES) {
+          Vector found = load(from + n);
+          for (int64_t d = 0; d < num_others; d++) found *= load(rest[d] + n);
+          if (by) found *= by[b];
+          store(into + n, adds ? load(into + n) + found : found);
+        }
+      }
+    }
+  }
+
+  // The gradient before rescaling.
+  void before_rescaling(const Unit& unit) {
+    const float* value = values_of(unit);
+    const float* multiplier = multipliers + unit.slot * capacity;
+    float* of = gradient(unit.gradient);
+    for (int64_t b = 0; b < rows; b++)
+      for (int64_t n = b * unit.out_width; n < (b + 1) * unit.out_width; n += LANES)
+        store(of + n, load(value + n) == Vector{} ? Vector{} : load(of + n) * multiplier[b]);
+  }
+
+  // Calls `back(h, factors, by)` for each term, with its factors of scale as in the forward pass.
+  template <class Back>
+  void each_term(const Unit& unit, Back back) {
+    const Operand* operands = circuit.operands + unit.operands;
+    if (unit.terms == 1) return back(0, operands, nullptr);
+    double* top = top_scales;
+    product_scales(operands, unit.factors, top);
+    for (int64_t h = 1; h < unit.terms; h++) {
+      product_scales(operands + h * unit.factors, unit.factors, term_scales);
+      for (int64_t b = 0; b < rows; b++) top[b] = term_scales[b] > top[b] ? term_scales[b] : top[b];
+    }
+    for (int64_t h = 0; h < unit.terms; h++) {
+      const Operand* factors = operands + h * unit.factors;
+      product_scales(factors, unit.factors, term_scales);
+      for (int64_t b = 0; b < rows; b++) term_factors[b] = exponential_of(term_scales[b] - top[b]);
+      back(h, factors, term_factors);
+    }
+  }
+
+  // Writes or adds `rows` rows of `units` floats of `from` to the gradient `to` of weights.
+  void give(const float* from, int64_t width, float* to, int64_t ld, int64_t count, int64_t units) const {
+    for (int64_t r = 0; r < count; r++)
+      for (int64_t n = 0; n < units; n++) to[r * ld + n] = fresh ? from[r * width + n] : to[r * ld + n] + from[r * width + n];
+  }
+
+  // dW (count, units) (+)= G (rows, count)^T P (rows, units)
+  void outer_products(const float* G, int64_t ldg, const float* P, int64_t width, float* to, int64_t ld, int64_t count,
+                      int64_t units) {
+    if (units == width) return multiply<true>(G, ldg, P, width, rows, width, to, ld, count, !fresh);
+    multiply<true>(G, ldg, P, width, rows, width, block_gradient, width, count, false);
+    give(block_gradient, width, to, ld, count, units);
+  }
+
+  // Weights (count, units) whose rows are whole vectors, copied if they are not; `ld` becomes the distance of rows.
+  const float* padded(const float* from, int64_t& ld, int64_t count, int64_t units, int64_t width) {
+    if (units == width) return from;
+    for (int64_t r = 0; r < count; r++) {
+      memcpy(block + r * width, from + r * ld, units * sizeof(float));
+      memset(block + r * width + units, 0, (width - units) * sizeof(float));
+    }
+    ld = width;
+    return block;
+  }
+
+  // ----------------------------------------------------------------------------------------------------- units
+
+  void product_back(const Unit& unit) {
+    factors_gradient(circuit.operands + unit.operands, unit.factors, unit.out_width, gradient(unit.gradient), nullptr);
+  }
+
+  void sum_back(const Unit& unit) {
+    const float* G = gradient(unit.gradient);
+    const int64_t units = unit.in_units, width = unit.in_width, columns = unit.terms * units;
+    each_term(unit, [&](int64_t h, const Operand* factors, const float* by) {
+      const bool direct = !by && unit.factors == 1 && factors->slot >= 0;
+      if (!direct) multiply_rows(factors, unit.factors, width, by, products);
+      outer_products(G, unit.out_width, direct ? values(factors->place) : products, width,
+                     weights_gradient(unit) + h * units, columns, unit.out_units, units);
+      int64_t ld = columns;
+      const float* weight = padded(weights_of(unit) + h * units, ld, unit.out_units, units, width);
+      const bool alone = !by && unit.factors == 1;
+      multiply<false>(G, unit.out_width, weight, ld, unit.out_units, width, alone ? gradient(factors->gradient) : inner,
+                      width, rows, alone && factors->adds);
+      if (!alone) factors_gradient(factors, unit.factors, width, inner, by);
+    });
+  }
+
+  void mixing_back(const Unit& unit) {
+    const float* G = gradient(unit.gradient);
+    const int64_t width = unit.out_width;
+    each_term(unit, [&](int64_t h, const Operand* factors, const float* by) {
+      multiply_rows(factors, unit.factors, width, by, products);
+      for (int64_t k = 0; k < unit.out_units; k++) block[k] = weights_of(unit)[k * unit.terms + h];
+      for (int64_t k = unit.out_units; k < width; k++) block[k] = 0;
+      memset(block_gradient, 0, width * sizeof(float));
+      for (int64_t b = 0; b < rows; b++)
+        for (int64_t n = 0; n < width; n += LANES) {
+          const Vector of = load(G + b * width + n);
+          store(block_gradient + n, load(block_gradient + n) + of * load(products + b * width + n));
+          store(inner + b * width + n, of * load(block + n));
+        }
+      give(block_gradient, 1, weights_gradient(unit) + h, unit.terms, unit.out_units, 1);
+      factors_gradient(factors, unit.factors, width, inner, by);
+    });
+  }
+
+  // For each i the products with x_0[i]: dW[o][i][j] = sum_b (G[b][o] x_0[b][i]) x_1[b][j], and with
+  // H_i[b][j] = sum_o G[b][o] W[o][i][j] the gradients of x_0[b][i] = H_i[b] x_1[b] and of x_1[b] += x_0[b][i] H_i[b].
+  void tucker_back(const Unit& unit) {
+    const Operand* factors = circuit.operands + unit.operands;
+    const Rows lefts = rows_of(factors[0]), rights = rows_of(factors[1]);
+    const int64_t units = unit.in_units, width = unit.in_width, out_width = unit.out_width, columns = units * units;
+    const float* G = gradient(unit.gradient);
+    float* left_gradient = gradient(factors[0].gradient);
+    float* right_gradient = gradient(factors[1].gradient);
+    if (!factors[0].adds) memset(left_gradient, 0, rows * width * sizeof(float));
+    if (!factors[1].adds) memset(right_gradient, 0, rows * width * sizeof(float));
+    for (int64_t b = 0; b < rows; b++)
+      memcpy(copies + b * width, rights.values + rights.index[b] * width, width * sizeof(float));
+    for (int64_t i = 0; i < units; i++) {
+      for (int64_t b = 0; b < rows; b++) {
+        const float left = lefts.values[lefts.index[b] * width + i];
+        for (int64_t n = 0; n < out_width; n += LANES)
+          store(products + b * out_width + n, load(G + b * out_width + n) * left);
+      }
+      outer_products(products, out_width, copies, width, weights_gradient(unit) + i * units, columns,
+                     unit.out_units, units);
+      int64_t ld = columns;
+      const float* weight = padded(weights_of(unit) + i * units, ld, unit.out_units, units, width);
+      multiply<false>(G, out_width, weight, ld, unit.out_units, width, inner, width, rows, false);
+      for (int64_t b = 0; b < rows; b++) {
+        const float left = lefts.values[lefts.index[b] * width + i];
+        const float* right = copies + b * width;
+        float* into = right_gradient + b * width;
+        Vector sums{};
+        for (int64_t n = 0; n < width; n += LANES) {
+          const Vector one = load(inner + b * width + n);
+          sums += one * load(right + n);
+          store(into + n, load(into + n) + one * left);
+        }
+        float sum = 0;
+        for (int lane = 0; lane < LANES; lane++) sum += sums[lane];
+        left_gradient[b * width + i] += sum;
+      }
+    }
+  }
+
+  void kronecker_back(const Unit& unit) {
+    const Operand* factors = circuit.operands + unit.operands;
+    const Rows lefts = rows_of(factors[0]), rights = rows_of(factors[1]);
+    const int64_t left_units = unit.in_units, left_width = unit.in_width;
+    const int64_t right_units = unit.out_units / left_units, right_width = unit.weight;
+    float* left_gradient = gradient(factors[0].gradient);
+    float* right_gradient = gradient(factors[1].gradient);
+    if (!factors[0].adds) memset(left_gradient, 0, rows * left_width * sizeof(float));
+    if (!factors[1].adds) memset(right_gradient, 0, rows * right_width * sizeof(float));
+    for (int64_t b = 0; b < rows; b++) {
+      const float* G = gradient(unit.gradient) + b * unit.out_width;
+      const float* left = lefts.values + lefts.index[b] * left_width;
+      const float* right = rights.values + rights.index[b] * right_width;
+      for (int64_t i = 0; i < left_units; i++) {
+        float sum = 0;
+        for (int64_t j = 0; j < right_units; j++) {
+          sum += G[i * right_units + j] * right[j];
+          right_gradient[b * right_width + j] += G[i * right_units + j] * left[i];
+        }
+        left_gradient[b * left_width + i] += sum;
+      }
+    }
+  }
+
+  // y[q P + p] = sum_j w[p][j] x[j Q + q]
+  void tensor_dot_back(const Unit& unit) {
+    const Operand* operand = circuit.operands + unit.operands;
+    const Rows from = rows_of(*operand);
+    const int64_t J = unit.terms, Q = unit.in_units / J, P = unit.out_units / Q;
+    const float* weight = weights_of(unit);
+    float* to = gradient(operand->gradient);
+    if (!operand->adds) memset(to, 0, rows * unit.in_width * sizeof(float));
+    memset(block_gradient, 0, P * J * sizeof(float));
+    for (int64_t b = 0; b < rows; b++) {
+      const float* G = gradient(unit.gradient) + b * unit.out_width;
+      const float* x = from.values + from.index[b] * unit.in_width;
+      float* into = to + b * unit.in_width;
+      for (int64_t p = 0; p < P; p++)
+        for (int64_t j = 0; j < J; j++) {
+          float sum = 0;
+          for (int64_t q = 0; q < Q; q++) {
+            sum += G[q * P + p] * x[j * Q + q];
+            into[j * Q + q] += G[q * P + p] * weight[p * J + j];
+          }
+          block_gradient[p * J + j] += sum;
+        }
+    }
+    give(block_gradient, J, weights_gradient(unit), J, P, J);
+  }
+
+  // Of mean, of the factor 1 / (sqrt(2) stddev), and of the constant of each density.
+  void gaussian_back(const Unit& unit) {
+    const Operand* factors = circuit.operands + unit.operands;
+    const int64_t width = unit.out_width;
+    const float* G = gradient(unit.gradient);
+    for (int64_t c = 0; c < unit.factors; c++) {
+      const float* mean = circuit.constants + factors[c].rows;
+      float* to = training->constants_gradient + factors[c].rows;
+      const float* x = points + factors[c].variable * capacity;
+      for (int64_t n = 0; n < width; n += LANES) {
+        const Vector center = load(mean + n), factor = load(mean + width + n);
+        Vector of_mean{}, of_factor{}, of_constant{};
+        for (int64_t b = 0; b < rows; b++) {
+          const Vector distance = all(x[b]) - center, flow = load(G + b * width + n);
+          const Vector moved = flow == Vector{} ? Vector{} : flow * distance;  // x may be infinite
+          of_mean += moved;
+          of_factor += flow == Vector{} ? Vector{} : moved * distance;
+          of_constant += flow;
+        }
+        of_mean *= factor * factor * 2.0f;
+        of_factor *= factor * -2.0f;
+        store(to + n, fresh ? of_mean : load(to + n) + of_mean);
+        store(to + width + n, fresh ? of_factor : load(to + width + n) + of_factor);
+        store(to + 2 * width + n, fresh ? of_constant : load(to + 2 * width + n) + of_constant);
+      }
+    }
+  }
+
+  void density_back(const Unit& unit) {
+    const float* G = gradient(unit.gradient);
+    for (int64_t b = 0; b < rows; b++)
+      memcpy(training->densities_gradient + (first + b) * input.density_floats + unit.weight, G + b * unit.out_width,
+             unit.out_units * sizeof(float));
+  }
+
+  // `operands` is that of the table itself, `weight` its number.
+  void table_back(const Unit& unit) {
+    const Table& table = training->tables[unit.weight];
+    const Rows from = rows_of(circuit.operands[unit.operands]);
+    const float* G = gradient(unit.gradient);
+    float* to = training->gradients[table.source] + table.offset;
+    if (fresh) memset(to, 0, table.units * table.states * sizeof(float));
+    for (int64_t b = 0; b < rows; b++) {
+      const int64_t state = from.index[b];
+      const float* value = from.values + state * table.width;
+      const float by = table.is_logarithm ? 1 : (float)exp(-from.scales[state]);
+      float* into = to + state * table.state_stride;
+      for (int64_t k = 0; k < table.units; k++)
+        into[k * table.unit_stride] += G[b * table.width + k] * (table.is_logarithm ? value[k] : value[k] != 0 ? by : 0);
+    }
+  }
+
+  void back(const Unit& unit) {
+    switch (unit.kind) {
+      case TABLE: return table_back(unit);
+      case GAUSSIAN:
+      case DENSITY: {  // gradients of logarithms
+        float* of = gradient(unit.gradient);
+        const float* value = values_of(unit);
+        for (int64_t n = 0; n < rows * unit.out_width; n += LANES) store(of + n, load(of + n) * load(value + n));
+        return unit.kind == GAUSSIAN ? gaussian_back(unit) : density_back(unit);
+      }
+    }
+    before_rescaling(unit);
+    switch (unit.kind) {
+      case PRODUCT: return product_back(unit);
+      case SUM: return sum_back(unit);
+      case MIXING: return mixing_back(unit);
+      case TUCKER: return tucker_back(unit);
+      case KRONECKER: return kronecker_back(unit);
+      case TENSOR_DOT: return tensor_dot_back(unit);
+    }
+  }
+};

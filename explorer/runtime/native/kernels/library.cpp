@@ -1,0 +1,158 @@
+// The functions of the library.
+#include "backward.h"
+#include "tables.h"
+
+static int64_t align(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+// Gives out memory piece by piece; from null on it only counts.
+struct Memory {
+  char* next;
+  template <class T>
+  void take(T*& piece, int64_t count) {
+    piece = (T*)next;
+    next += align(count * sizeof(T));
+  }
+};
+
+// What the backward pass reads.
+static void take_values(Tile& tile, Memory& memory) {
+  const Circuit& circuit = tile.circuit;
+  memory.take(tile.slots, circuit.value_floats * tile.capacity);
+  memory.take(tile.scales, circuit.num_slots * tile.capacity);
+  memory.take(tile.multipliers, tile.training ? circuit.num_slots * tile.capacity : 0);
+  memory.take(tile.states, circuit.num_discrete * tile.capacity);
+  memory.take(tile.points, circuit.num_continuous * tile.capacity);
+}
+
+static void take_scratch(Tile& tile, Memory& memory) {
+  const Circuit& circuit = tile.circuit;
+  const int64_t floats = tile.capacity * circuit.scratch_floats;
+  memory.take(tile.bounds, circuit.num_slots * tile.capacity);
+  memory.take(tile.scratch, floats > circuit.scratch_fixed ? floats : circuit.scratch_fixed);
+  memory.take(tile.term_scales, tile.capacity);
+  memory.take(tile.term_bounds, tile.capacity);
+  memory.take(tile.term_factors, tile.capacity);
+  memory.take(tile.order, tile.capacity);
+  memory.take(tile.zeros, tile.capacity);
+  if (!tile.training) return;
+  memory.take(tile.turned_weights, tile.training->weight_floats);
+  memory.take(tile.turned_norms, tile.training->max_terms);
+}
+
+static void take_backward(Backward& tile, Memory& memory) {
+  const int64_t floats = tile.training->widest * tile.capacity;
+  take_scratch(tile, memory);
+  memory.take(tile.gradients, tile.training->gradient_floats * tile.capacity);
+  memory.take(tile.products, floats);
+  memory.take(tile.inner, floats);
+  memory.take(tile.copies, floats);
+  memory.take(tile.block, tile.training->block_floats);
+  memory.take(tile.block_gradient, tile.training->block_floats);
+  memory.take(tile.top_scales, tile.capacity);
+}
+
+static void number_rows(Tile& tile) {
+  for (int64_t b = 0; b < tile.capacity; b++) tile.order[b] = b, tile.zeros[b] = 0;
+}
+
+static bool read_variables(Tile& tile) {
+  return tile.input.type == 0   ? tile.read_variables<int64_t>()
+         : tile.input.type == 1 ? tile.read_variables<float>()
+                                : tile.read_variables<double>();
+}
+
+extern "C" {
+
+int64_t lanes() { return LANES; }
+
+// The floats of scratch memory that a Tucker unit needs, from the widths of its operands and of its rows.
+int64_t tucker_scratch(int64_t in_width, int64_t out_width) {
+  return BLOCK_ROWS * (tucker_columns(in_width) + 2 * out_width);
+}
+
+int64_t is_equal(const void* one, const void* other, int64_t bytes) { return memcmp(one, other, bytes) == 0; }
+
+// The bytes of memory that `evaluate` needs for tiles of so many rows.
+int64_t workspace(const Circuit* circuit, int64_t capacity) {
+  Input none{};
+  Tile tile{*circuit, none, 0, 0, capacity};
+  Memory memory{};
+  take_values(tile, memory);
+  take_scratch(tile, memory);
+  return memory.next - (char*)nullptr;
+}
+
+// Evaluates rows start .. stop-1 of x. Returns how many of them are not certified, or BAD_INPUT.
+int64_t evaluate(const Circuit* circuit, const Input* input, int64_t start, int64_t stop, int64_t capacity,
+                 float tolerance, char* workspace, float* result, uint8_t* certified) {
+  Tile tile{*circuit, *input, start, 0, capacity};
+  Memory memory{workspace};
+  take_values(tile, memory);
+  take_scratch(tile, memory);
+  number_rows(tile);
+  int64_t failed = 0;
+  for (; tile.first < stop; tile.first += capacity) {
+    tile.rows = stop - tile.first < capacity ? stop - tile.first : capacity;
+    if (!read_variables(tile)) return BAD_INPUT;
+    for (int64_t i = 0; i < circuit->num_units; i++) tile.run(circuit->units[i]);
+    failed += tile.write(tolerance, result, certified);
+  }
+  return failed;
+}
+
+// The bytes that training needs for a tile of so many rows: from the forward to the backward pass, and during each.
+int64_t kept_bytes(const Circuit* circuit, const Training* training, int64_t capacity) {
+  Input none{};
+  Tile tile{*circuit, none, 0, 0, capacity};
+  tile.training = training;
+  Memory memory{};
+  take_values(tile, memory);
+  return memory.next - (char*)nullptr;
+}
+
+int64_t training_workspace(const Circuit* circuit, const Training* training, int64_t capacity) {
+  Input none{};
+  Backward tile{{*circuit, none, 0, 0, capacity}};
+  tile.training = training;
+  Memory memory{};
+  take_backward(tile, memory);
+  return memory.next - (char*)nullptr;
+}
+
+// Makes the rows of tables start .. stop-1. Returns 0, or BAD_WEIGHT.
+int64_t make_tables(const Training* training, int64_t start, int64_t stop, float* constants, double* scales) {
+  for (int64_t t = start; t < stop; t++)
+    if (!make_table(training->tables[t], training->sources, constants, scales)) return BAD_WEIGHT;
+  return 0;
+}
+
+// Evaluates a tile, rows first .. first+rows-1 of x, and keeps its values. Returns how many rows are not certified, or
+// BAD_INPUT, or BAD_WEIGHT.
+int64_t train_forward(const Circuit* circuit, const Training* training, const Input* input, int64_t first, int64_t rows,
+                      float tolerance, char* kept, char* workspace, float* result, uint8_t* certified) {
+  Tile tile{*circuit, *input, first, rows, rows};
+  tile.training = training;
+  Memory values{kept}, scratch{workspace};
+  take_values(tile, values);
+  take_scratch(tile, scratch);
+  number_rows(tile);
+  if (!read_variables(tile)) return BAD_INPUT;
+  for (int64_t i = 0; i < circuit->num_units; i++)
+    if (!tile.run(circuit->units[i])) return BAD_WEIGHT;
+  return tile.write(tolerance, result, certified);
+}
+
+// The gradients of a tile, from those of all outputs times `by`.
+void train_backward(const Circuit* circuit, const Training* training, const Input* input, int64_t first, int64_t rows,
+                    int64_t fresh, const float* of_outputs, double by, char* kept, char* workspace) {
+  Backward tile{{*circuit, *input, first, rows, rows}};
+  tile.training = training;
+  tile.fresh = fresh;
+  Memory values{kept}, scratch{workspace};
+  take_values(tile, values);
+  take_backward(tile, scratch);
+  number_rows(tile);
+  tile.outputs(of_outputs, by);
+  for (int64_t i = circuit->num_units - 1; i >= 0; i--) tile.back(circuit->units[i]);
+}
+}

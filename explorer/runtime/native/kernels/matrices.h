@@ -1,0 +1,85 @@
+// Products of matrices of floats, row by row in memory; widths are whole vectors.
+#pragma once
+#include "vectors.h"
+
+constexpr int BLOCK_SUMMANDS = 256;          // summands of a matrix product that are added one after the other
+constexpr int BLOCK_DENSITIES = 16;          // and of logarithms of densities
+constexpr int MANY_PARTS = 32;               // more parts of a sum than that are added with compensation
+
+// C[r][:] (+)= sum_k X[r][k] W[k][:] for R rows and V vectors of columns; T: of the transposed X, X[k][r]. What C has is
+// added last: a sum of so many numbers that each is below the rounding of the sum would lose them.
+template <int R, int V, bool T>
+static inline void multiply_block(const float* X, int64_t ldx, const float* W, int64_t ldw, int64_t K, float* C,
+                                  int64_t ldc, bool accumulate) {
+  Vector sums[R][V];
+  for (int r = 0; r < R; r++)
+    for (int v = 0; v < V; v++) sums[r][v] = Vector{};
+  for (int64_t k = 0; k < K; k++) {
+    Vector weights[V];
+    for (int v = 0; v < V; v++) weights[v] = load(W + k * ldw + v * LANES);
+    for (int r = 0; r < R; r++) {
+      float x = T ? X[k * ldx + r] : X[r * ldx + k];
+      for (int v = 0; v < V; v++) sums[r][v] += weights[v] * x;
+    }
+  }
+  for (int r = 0; r < R; r++)
+    for (int v = 0; v < V; v++) {
+      float* to = C + r * ldc + v * LANES;
+      store(to, accumulate ? load(to) + sums[r][v] : sums[r][v]);
+    }
+}
+
+template <int R, int V, bool T>
+static void multiply_columns(const float* X, int64_t ldx, const float* W, int64_t ldw, int64_t K, float* C, int64_t ldc,
+                             int64_t rows, bool accumulate) {
+  const int64_t step = T ? 1 : ldx;
+  int64_t b = 0;
+  for (; b + R <= rows; b += R) multiply_block<R, V, T>(X + b * step, ldx, W, ldw, K, C + b * ldc, ldc, accumulate);
+  for (; b + 4 <= rows; b += 4) multiply_block<4, V, T>(X + b * step, ldx, W, ldw, K, C + b * ldc, ldc, accumulate);
+  for (; b < rows; b++) multiply_block<1, V, T>(X + b * step, ldx, W, ldw, K, C + b * ldc, ldc, accumulate);
+}
+
+// C (rows, N) (+)= X (rows, K) W (K, N), or with T of X (K, rows); N is a multiple of LANES. `ld` is the distance of rows.
+template <bool T>
+static void multiply(const float* X, int64_t ldx, const float* W, int64_t ldw, int64_t K, int64_t N, float* C,
+                     int64_t ldc, int64_t rows, bool accumulate) {
+  int64_t n = 0;
+  if (REGISTERS == 32)
+    for (; n + 4 * LANES <= N; n += 4 * LANES)
+      multiply_columns<6, 4, T>(X, ldx, W + n, ldw, K, C + n, ldc, rows, accumulate);
+  for (; n + 2 * LANES <= N; n += 2 * LANES)
+    multiply_columns<REGISTERS == 32 ? 12 : 5, 2, T>(X, ldx, W + n, ldw, K, C + n, ldc, rows, accumulate);
+  for (; n < N; n += LANES)
+    multiply_columns<REGISTERS == 32 ? 16 : 10, 1, T>(X, ldx, W + n, ldw, K, C + n, ldc, rows, accumulate);
+}
+
+// A sum of many parts: `exact` is memory for a part and for what the parts round off, or null if there are few parts.
+struct Accumulator {
+  float* out;
+  float* exact;
+  int64_t rows, N;
+  bool begun = false;
+
+  static bool needs_compensation(int64_t parts) { return parts > MANY_PARTS; }
+  static int64_t parts_of(int64_t summands) { return (summands + BLOCK_SUMMANDS - 1) / BLOCK_SUMMANDS; }
+
+  // out += X (rows, K) W (K, N)
+  void add(const float* X, int64_t ldx, const float* W, int64_t K) {
+    for (int64_t k = 0; k < K; k += BLOCK_SUMMANDS) {
+      const int64_t count = K - k < BLOCK_SUMMANDS ? K - k : BLOCK_SUMMANDS;
+      if (begun && exact) {
+        multiply<false>(X + k, ldx, W + k * N, N, count, N, exact, N, rows, false);
+        for (int64_t n = 0; n < rows * N; n += LANES) add_exactly(out + n, exact + rows * N + n, load(exact + n));
+        continue;
+      }
+      multiply<false>(X + k, ldx, W + k * N, N, count, N, out, N, rows, begun);
+      begun = true;
+      if (exact) memset(exact + rows * N, 0, rows * N * sizeof(float));
+    }
+  }
+
+  void finish() {
+    if (exact)
+      for (int64_t n = 0; n < rows * N; n += LANES) store(out + n, load(out + n) + load(exact + rows * N + n));
+  }
+};
