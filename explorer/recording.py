@@ -1,19 +1,87 @@
 """`explorer.record`: the trace of compiling a circuit, or of a module at a lower level; loads only what it needs."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from explorer.errors import DataTypeError, check_name
+from explorer.errors import DataTypeError, check_name, look_up
 from explorer.symbolic import Circuit
-from explorer.trace import LEVELS, PROGRAM, LayerOrigin
+from explorer.trace import KERNELS, LEVELS, PROGRAM, TENSOR, LayerOrigin
 from explorer.trace.ladder import COMPILED
 
 if TYPE_CHECKING:
+    from explorer.rewrite import FunctionPassPipeline, PassRegistry
     from explorer.trace import Trace
 
 ROWS = 8
-"""The batch size of the lower levels of a circuit, whose shapes are fixed."""
+"""The batch size of exported circuits, whose shapes are fixed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoweredLevel:
+    """How a level below the compiled circuit is recorded."""
+
+    record: "Callable[..., Trace]"
+    """Accepts a module, example inputs, a pipeline, `listeners` and `name`."""
+    passes: "PassRegistry[Any]"
+    passes_module: str
+    """Where `passes` is imported from."""
+    pipeline: "FunctionPassPipeline"
+    """The default one."""
+    options: Set[str]
+    """The options that `record` accepts besides: of `mode`, `operators`, `one_by_one`; with `operators` it exports."""
+    rows: int = ROWS
+
+
+def lowered_level(name: str) -> LoweredLevel:
+    """How the level with a name is recorded. Raises: UnknownNameError for a level that is not below compiled."""
+    return look_up("level", name, _LOWERED)()
+
+
+def _tensor() -> LoweredLevel:
+    from explorer.tensor.passes import passes
+    from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
+    from explorer.tensor.recording.record import record_module
+
+    return LoweredLevel(
+        record=record_module,
+        passes=passes,
+        passes_module="explorer.tensor.passes",
+        pipeline=DEFAULT_PIPELINE,
+        options={"mode", "operators", "one_by_one"},
+    )
+
+
+def _program() -> LoweredLevel:
+    from explorer.program.passes import passes
+    from explorer.program.passes.pipelines import MEMORY_PIPELINE
+    from explorer.program.recording.record import record_program
+
+    return LoweredLevel(
+        record=record_program,
+        passes=passes,
+        passes_module="explorer.program.passes",
+        pipeline=MEMORY_PIPELINE,
+        options={"mode", "operators"},
+    )
+
+
+def _kernels() -> LoweredLevel:
+    from explorer.runtime.recording.passes import UNITS_PIPELINE, passes
+    from explorer.runtime.recording.record import TILE_ROWS, record_units
+
+    return LoweredLevel(
+        record=record_units,
+        passes=passes,
+        passes_module="explorer.runtime.recording.passes",
+        pipeline=UNITS_PIPELINE,
+        options=set(),
+        rows=TILE_ROWS,
+    )
+
+
+_LOWERED: Mapping[str, Callable[[], LoweredLevel]] = {TENSOR: _tensor, PROGRAM: _program, KERNELS: _kernels}
+"""Each loads what its level needs."""
 
 
 def record(subject: Any, *arguments: Any, level: str = "", **options: Any) -> "Trace":
@@ -23,8 +91,11 @@ def record(subject: Any, *arguments: Any, level: str = "", **options: Any) -> "T
     - An `nn.Module`, an exported program, or a tensor graph: `record(module, example_inputs, pipeline=...)`, see
       `explorer.tensor.recording.record.record_module`.
     - With `level="program"`, any of these as instructions on buffers, see
-      `explorer.program.recording.record.record_program`. At the levels below "compiled", a circuit accepts
-      `compiler` (options of `TorchCompiler`) and `batch_size`.
+      `explorer.program.recording.record.record_program`.
+    - With `level="kernels"`, a circuit, symbolic or compiled, as the kernel calls that `fast()` makes of it, see
+      `explorer.runtime.recording.record.record_units`.
+
+    At the levels below "compiled", a symbolic circuit accepts `compiler` (options of `TorchCompiler`) and `batch_size`.
 
     Raises: UnknownNameError for a level; DataTypeError for anything else than these subjects; otherwise as these
     functions.
@@ -38,7 +109,7 @@ def record(subject: Any, *arguments: Any, level: str = "", **options: Any) -> "T
         return record_circuit(subject, *arguments, **options)
     layers: Mapping[int, LayerOrigin] = {}
     if is_circuit:
-        subject, arguments, options, layers = _exported(subject, arguments, **options)
+        subject, arguments, options, layers = _compiled(subject, arguments, lowered_level(level).rows, **options)
     from torch import nn
     from torch.export import ExportedProgram
 
@@ -48,21 +119,16 @@ def record(subject: Any, *arguments: Any, level: str = "", **options: Any) -> "T
         wanted = "a circuit" if level == COMPILED.name else "a circuit, an nn.Module with example inputs, an exported "
         wanted += "" if level == COMPILED.name else "program or a tensor graph"
         raise DataTypeError(f"expected {wanted} to record, got {type(subject).__name__}")
-    if level == PROGRAM:
-        from explorer.program.recording.record import record_program
-
-        return replace(record_program(subject, *arguments, **options), layers=layers)
-    from explorer.tensor.recording.record import record_module
-
-    return replace(record_module(subject, *arguments, **options), layers=layers)
+    return replace(lowered_level(level).record(subject, *arguments, **options), layers=layers)
 
 
-def _exported(
+def _compiled(
     circuit: Circuit,
     arguments: tuple[Any, ...],
+    rows: int,
     *,
     compiler: "dict[str, Any] | None" = None,
-    batch_size: int = ROWS,
+    batch_size: int | None = None,
     **options: Any,
 ) -> tuple[Any, tuple[Any, ...], dict[str, Any], Mapping[int, LayerOrigin]]:
     """A compiled circuit with example inputs, unless the caller has passed some, and the origins of its layers."""
@@ -71,5 +137,5 @@ def _exported(
 
     compiled, layers = compile_with_origins(circuit, TorchCompiler(**(compiler or {})))
     if not arguments and "example_inputs" not in options:
-        arguments = ((example_rows(compiled, batch_size),),)
+        arguments = ((example_rows(compiled, batch_size or rows),),)
     return compiled, arguments, options, layers

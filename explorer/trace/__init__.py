@@ -17,6 +17,7 @@ from explorer.trace.answers import (
 )
 from explorer.trace.changes import GraphChange as GraphChange
 from explorer.trace.events import (
+    KERNELS as KERNELS,
     PROGRAM as PROGRAM,
     TENSOR as TENSOR,
     AttemptsRefused as AttemptsRefused,

@@ -41,6 +41,10 @@ class Level:
     """Whether a rule that declines has matched; otherwise declining is part of its matching."""
     stage_depth: int
     """Number of stages of a path that are timed as one part of the compilation."""
+    plate_fields: tuple[str, ...] = ("results",)
+    """Where no circuit is compiled: the fields that are equal for the nodes of a plate, besides their type."""
+    gains: tuple[str, ...] = ()
+    """The statistics whose change a sentence about a step says."""
 
 
 COMPILED = Level(
@@ -94,7 +98,26 @@ INSTRUCTIONS = Level(
     declines_matches=False,
     stage_depth=1,
 )
-LEVELS: Mapping[str, Level] = {level.name: level for level in (COMPILED, OPERATORS, INSTRUCTIONS)}
+UNITS = Level(
+    name="kernels",
+    node="unit",
+    noun="unit",
+    count_stat="units",
+    sizes=("units", "values", "peak bytes"),
+    begins="lowered",
+    origins="lowered as",
+    entries="tried at",
+    rerun="explorer.record(circuit, level='kernels') records the circuit again",
+    no_folds="units are not folded: each is one fold",
+    has_folds=False,
+    has_batches=False,
+    has_circuit=False,
+    declines_matches=False,
+    stage_depth=1,
+    plate_fields=("results", "layer", "terms", "factors"),
+    gains=("flops", "read_bytes"),
+)
+LEVELS: Mapping[str, Level] = {level.name: level for level in (COMPILED, OPERATORS, INSTRUCTIONS, UNITS)}
 
 
 def level_of(options: Mapping[str, Any]) -> Level:

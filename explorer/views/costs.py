@@ -34,6 +34,10 @@ STATS: Mapping[str, tuple[str, str, Callable[[float], str]]] = {
     "parameter_flops": ("operations on parameters", "FLOP", _number),
     "activation_bytes": ("activations", "bytes", bytes_text),
     "copied_bytes": ("copied by reads", "bytes", bytes_text),
+    "units": ("calls", "calls", _number),
+    "tables": ("tables", "tables", _number),
+    "read_bytes": ("parameters and tables that are read", "bytes", bytes_text),
+    "slots": ("slots", "slots", _number),
     "instructions": ("calls", "calls", _number),
     "copies": ("copies", "calls", _number),
     "buffers": ("buffers", "buffers", _number),
@@ -43,8 +47,8 @@ STATS: Mapping[str, tuple[str, str, Callable[[float], str]]] = {
 """Statistics of a trace: name -> title, unit, format of a value."""
 
 IN_THE_STRIP = (
-    *("layers", "operators", "constants", "instructions", "copies", "buffers", "parameters", "flops"),
-    *("activation_bytes", "copied_bytes", "peak_bytes"),
+    *("layers", "operators", "constants", "units", "tables", "instructions", "copies", "buffers"),
+    *("parameters", "flops", "read_bytes", "activation_bytes", "copied_bytes", "slots", "peak_bytes"),
 )
 """The statistics in the cost strip; the rest are only shown over the steps."""
 

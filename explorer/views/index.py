@@ -61,6 +61,8 @@ def cached(
 
 VIEW = "View."
 """The start of the type of an instruction that only names memory."""
+NOT_CALLED = ("Input", "table")
+"""The types of what is given, and of what is read where it is packed."""
 
 
 class TraceIndex:
@@ -90,7 +92,7 @@ class TraceIndex:
         """Return whether PyTorch calls a node: each layer, but no input or parameter, nor a view of a program."""
         if self.trace.level.has_circuit:
             return True
-        return not (node.type == "Input" or node.kind == "leaf" or node.type.startswith(VIEW))
+        return not (node.type in NOT_CALLED or node.kind == "leaf" or node.type.startswith(VIEW))
 
     # ------------------------------------------------------------------ states
 

@@ -131,6 +131,18 @@ def _planning(change: MemoryChange) -> str:
     return _agree(len(memory.buffers), "buffer gets", "buffers get", f"a place in one block of {size}, {least}")
 
 
+def _depth_first(change: MemoryChange) -> str:
+    return "each unit is evaluated right before the first one that reads it"
+
+
+def _slots(change: MemoryChange) -> str:
+    memory = change.after
+    slots = len({buffer.offset for buffer in memory.buffers})
+    each = f" of {bytes_text(memory.size_bytes // slots)} each" if slots > 1 else ""
+    done = f"{_agree(len(memory.buffers), 'value shares', 'values share', plural(slots, 'slot'))}{each}"
+    return f"{done}, {bytes_text(memory.size_bytes)} in all; {bytes_text(memory.lower_bound_bytes)} are needed at once"
+
+
 WORDS: Mapping[str, Callable[[MemoryChange], str]] = {
     "MakeWeightsConst": _constants,
     "DSE": _dead_stores,
@@ -143,5 +155,7 @@ WORDS: Mapping[str, Callable[[MemoryChange], str]] = {
     "SinkAllocas": _sinking,
     "PlanMemory": _planning,
     "StackDataParallel": _stacking,
+    "depth-first": _depth_first,
+    "slots": _slots,
 }
 """What each pass on programs did, in words."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from explorer.trace import Refusal, Step, tries
+from explorer.trace import Refusal, RefusalKind, Step, tries
 from explorer.views.box import Box, ShownMode
 from explorer.views.changes import ADDED, CHANGED, REMOVED, node_changes
 from explorer.views.grouping import MAX_DRAWN_BOXES
@@ -134,11 +134,18 @@ def _nothing_text(index: TraceIndex, step: Step) -> str:
     more = "at least " if step.refusals_over.get(refusal.pattern) else ""
     what = "node" if name == "parameters" else index.noun
     verb = "was" if len(tried) == 1 else "were"
-    reason = refusal.summary.replace("layer", what)
+    reason = _reason(step, refusal).replace("layer", what)
     return (
         f"No pattern matched. {plural(len(tried), 'pattern')} {verb} tried on {on}. Closest: {refusal.pattern}, "
         f"{more}{plural(count, 'time')} blocked at its {ordinal(refusal.entry + 1)} {what} because {reason}."
     )
+
+
+def _reason(step: Step, refusal: Refusal) -> str:
+    """Return why attempts like one were refused; what a rule that declined has said, if it says the same of all."""
+    said = {miss.refusal.cause for miss in step.refusals if miss.refusal.pattern == refusal.pattern}
+    is_said = refusal.kind is RefusalKind.DECLINED and len(said) == 1 and not refusal.is_switched_off
+    return said.pop() if is_said else refusal.summary
 
 
 def _closest(step: Step) -> tuple[Refusal, int] | None:

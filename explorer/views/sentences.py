@@ -1,7 +1,7 @@
 """What a step did and what it bought, in one sentence."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -9,10 +9,15 @@ from explorer.trace import Folded, Rewritten, Step, title_of
 from explorer.views.index import TraceIndex, cached
 from explorer.views.memory_words import before_memory, memory_change_of, peak_text
 from explorer.views.messages import message_of
-from explorer.views.words import plural
+from explorer.views.words import bytes_text, number_text, plural
 
 MAX_PHRASES = 4
 """Beyond it, a sentence counts the rewrites of each rule."""
+GAINS: Mapping[str, tuple[Callable[[float], str], str]] = {
+    "flops": (number_text, "FLOP"),
+    "read_bytes": (bytes_text, "of parameters and tables read"),
+}
+"""How a sentence says the change of a statistic."""
 MAX_KINDS = 6
 """How many kinds of layers or operators the sentence of the first step counts."""
 
@@ -54,8 +59,17 @@ def sentence_of(index: TraceIndex, step: int) -> str:
         return message_of(index, step)
     before, after = calls_of(index, step - 1), calls_of(index, step)
     bought = f"{plural(before, 'call')} → {after:,}" if before != after else f"still {plural(after, 'call')}"
-    peak = peak_text(before_memory(index, step), entry.snapshot.memory)
-    return " ".join([f"{done}: {bought}{', ' if peak else ''}{peak}.", *limits])
+    gains = [bought, *_gains(index, step), peak_text(before_memory(index, step), entry.snapshot.memory)]
+    return " ".join([f"{done}: {', '.join(filter(None, gains))}.", *limits])
+
+
+def _gains(index: TraceIndex, step: int) -> Iterator[str]:
+    """Say how a step changed the statistics that its level is about: `841 million → 12 million FLOP`."""
+    before, after = index.trace.stats(step - 1), index.trace.stats(step)
+    for name in index.trace.level.gains:
+        if before[name] != after[name]:
+            text, what = GAINS[name]
+            yield f"{text(before[name])} → {text(after[name])} {what}"
 
 
 def _kinds(index: TraceIndex) -> str:

@@ -27,6 +27,19 @@ def bytes_text(count: float) -> str:
     return f"{count:,.3g} {BYTE_UNITS[-1]}"
 
 
+def number_text(count: float) -> str:
+    """Return a large number with a suitable prefix.
+
+    >>> number_text(512), number_text(15_360), number_text(840_860_672)
+    ('512', '15.4 thousand', '841 million')
+    """
+    for unit in ("", " thousand", " million", " billion"):
+        if count < 999.5:
+            return f"{count:.3g}{unit}"
+        count /= 1000
+    return f"{count:,.3g} trillion"
+
+
 def time_text(milliseconds: float) -> str:
     """Return a time with a suitable unit.
 

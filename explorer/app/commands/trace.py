@@ -29,7 +29,10 @@ def trace(
     options: CompilerOptions,
     level: Annotated[
         str,
-        typer.Option(help="compiled; tensor: operators of the exported circuit; program: instructions on buffers"),
+        typer.Option(
+            help="compiled; tensor: operators of the exported circuit; program: instructions on buffers; "
+            "kernels: the kernel calls of fast()"
+        ),
     ] = "compiled",
     pipeline: Annotated[
         Path | None,
@@ -87,6 +90,7 @@ def recorder_of(
     """
     from explorer.app.session.options import COMPILED, LEVEL_NAMES, OPERATORS, TensorOptions
     from explorer.compiler import TorchCompiler, record
+    from explorer.recording import lowered_level
     from explorer.rewrite import CompilationMode
 
     check_name("mode", mode, [known.value for known in CompilationMode])
@@ -98,14 +102,17 @@ def recorder_of(
                 "--pipeline, --mode and --operators belong to the levels below; add --level tensor or --level program"
             )
         return lambda circuit, options: record(circuit, TorchCompiler(options))
+    offered = lowered_level(level).options
+    for option, is_given in (("mode", mode != "infer"), ("operators", operators != "functional")):
+        if is_given and option not in offered:
+            raise CircuitError(f"the level {level} has no --{option}; remove it")
     passes = () if pipeline is None else _entries(pipeline, level)
     chosen = TensorOptions(level, mode, passes, operators=operators)
 
     def below_compiled(circuit: "Circuit", options: CompilerOptions) -> "Trace":
         from explorer.app.session.exported_levels import exported_trace
-        from explorer.recording import ROWS
 
-        return exported_trace(circuit, TorchCompiler(options), chosen, name, rows=rows or ROWS)
+        return exported_trace(circuit, TorchCompiler(options), chosen, name, rows=rows)
 
     return below_compiled
 

@@ -3,7 +3,7 @@
 from explorer.app.session.exported_levels import pipeline_or_default
 from explorer.app.session.options import TENSOR_LEVEL, TensorOptions
 from explorer.options import CompilerOptions
-from explorer.recording import ROWS
+from explorer.recording import lowered_level
 from explorer.rewrite import pipeline_to_yaml
 from explorer.templates import gallery
 
@@ -16,18 +16,19 @@ def tensor_python_of(name: str, compiling: CompilerOptions, options: TensorOptio
     end = ["print(trace)", "", f"step = trace.step({step})", "print(step.path, step.summary)"]
     if not is_live:
         return "\n".join(["import explorer", "", f"trace = explorer.Trace.load({name!r})", *end]) + "\n"
+    level = lowered_level(options.level)
     lines = ["import explorer", "from explorer.bench import random_inputs"]
     if options.passes:
         lines += [
             "from explorer.rewrite import pipeline_from_yaml",
-            f"from explorer.{options.level}.passes import passes",
+            f"from {level.passes_module} import passes",
         ]
     known = name in gallery.names()
     lines += ["", f"circuit = explorer.{f'gallery.load_named({name!r})' if known else f'Circuit.load({name!r})'}"]
     arguments = ", ".join(f"{key}={value!r}" for key, value in compiling.non_defaults().items())
     lines += [
         f"compiled = explorer.TorchCompiler({arguments}).compile(circuit)",
-        f"x = random_inputs(compiled, {ROWS})",
+        f"x = random_inputs(compiled, {level.rows})",
     ]
     more = "" if options.level == TENSOR_LEVEL else f", level={options.level!r}"
     if options.passes:

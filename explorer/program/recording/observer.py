@@ -1,7 +1,7 @@
 """Reports what passes do to a program as steps of a trace."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from time import perf_counter
 
@@ -21,12 +21,12 @@ from explorer.trace import (
     Noted,
     Rewritten,
     RunStarted,
-    Stage,
     StepEnded,
     StepFailed,
     StepPath,
     StepStarted,
 )
+from explorer.trace.stages import Stages
 
 
 class ProgramRecording:
@@ -43,9 +43,7 @@ class ProgramRecording:
         graph = source.graph if isinstance(source, JointGraph) else source
         cache = RecordCache({node.id: node.location for node in graph.nodes})
         self._last = ProgramSnapshot(program, source, cache, why_no_backward)
-        self._stages: list[Stage] = []
-        self._rules: list[tuple[str, ...]] = [()]
-        self._seen: dict[tuple[Stage, ...], int] = {}
+        self._stages = Stages()
         self._started = perf_counter()
 
     def begin(self, run: RunStarted, seconds: float, notes: Sequence[str] = ()) -> None:
@@ -57,18 +55,9 @@ class ProgramRecording:
             self._emit(Noted(note))
         self._started = perf_counter()
 
-    @contextmanager
-    def scope(self, name: str, rules: Sequence[str] = (), number: int | None = None) -> Iterator[None]:
+    def scope(self, name: str, rules: Sequence[str] = (), number: int | None = None) -> AbstractContextManager[None]:
         """Record what happens inside under a name."""
-        stages = (*self._stages, Stage(name, number))
-        run = self._seen[stages] = self._seen.get(stages, 0) + 1
-        self._stages.append(replace(stages[-1], run=run))
-        self._rules.append(tuple(rules))
-        try:
-            yield
-        finally:
-            self._stages.pop()
-            self._rules.pop()
+        return self._stages.scope(name, rules, number)
 
     def on_limit(self, what: str, limit: int, message: str) -> None:
         """A limit was reached."""
@@ -76,14 +65,14 @@ class ProgramRecording:
 
     def on_failure(self, error: str) -> None:
         """A rule raised, and the recording ends."""
-        self._emit(StepStarted(self._path(), PROGRAM, self._rules[-1]))
+        self._emit(StepStarted(self._stages.path, PROGRAM, self._stages.rules))
         self._emit(StepFailed(error, self._last))
 
     def on_round(self, rule: str, edits: Sequence[Edit], kept: Sequence[Kept], after: Program) -> None:
         """A rule looked at the program once."""
         before = self._last
         snapshot = replace(before, program=after) if edits else before
-        self._emit(StepStarted(self._path(), PROGRAM, self._rules[-1]))
+        self._emit(StepStarted(self._stages.path, PROGRAM, self._stages.rules))
         readers = _first_readers(before) if any(edit.weights for edit in edits) else {}
         matched = [_matched(before, edit, readers) for edit in edits]
         for number, nodes in enumerate(matched):
@@ -99,9 +88,6 @@ class ProgramRecording:
             self._emit(_rewritten(number, rule, edit, before, snapshot, share, added[number]))
         self._emit(StepEnded(bool(edits), now - self._started, snapshot))
         self._last, self._started = snapshot, perf_counter()
-
-    def _path(self) -> StepPath:
-        return StepPath(tuple(self._stages) or (Stage("change"),))
 
     def _emit(self, event: Event) -> None:
         for listener in self._listeners:

@@ -9,9 +9,10 @@ from dataclasses import replace
 from itertools import count
 
 from explorer.runtime.units.ir import Kind, Unit, Units
+from explorer.runtime.units.observing import Leave, nobody
 
 
-def without_unused(units: Units) -> Units:
+def without_unused(units: Units, leave: Leave = nobody) -> Units:
     """Remove the units that no output depends on."""
     needed = set(units.outputs)
     for number in reversed(list(units.units)):
@@ -20,7 +21,7 @@ def without_unused(units: Units) -> Units:
     return replace(units, units={number: unit for number, unit in units.units.items() if number in needed})
 
 
-def depth_first(units: Units) -> Units:
+def depth_first(units: Units, leave: Leave = nobody) -> Units:
     """Evaluate each unit right before the first one that reads it; of several inputs first what needs most slots."""
     needs = _slots_needed(units)
     order: dict[int, Unit] = {}
@@ -39,7 +40,7 @@ def depth_first(units: Units) -> Units:
     return replace(units, units=order)
 
 
-def with_slots(units: Units) -> Units:
+def with_slots(units: Units, leave: Leave = nobody) -> Units:
     """Give each computed unit the first slot that is free; a slot is free after its value was last read."""
     last: dict[int, int] = {}
     for number, unit in units.computed():

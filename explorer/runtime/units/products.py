@@ -5,11 +5,13 @@ logarithms: densities of narrow distributions, each divided by its largest one, 
 factors is computed in parts that are rescaled, so that none of them underflows.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
 from itertools import count
 
 from explorer.runtime.units.ir import Kind, Unit, Units
+from explorer.runtime.units.observing import Leave, nobody
+from explorer.runtime.units.order import without_unused
 
 MAX_FACTORS = 4
 """The product of more values below 2, none of which is far below 1, could leave the range of a float."""
@@ -17,60 +19,89 @@ MAX_FACTORS = 4
 WEIGHTED = (Kind.SUM, Kind.MIXING)
 
 
-def multiply_densities(units: Units) -> Units:
+def multiply_densities(units: Units, leave: Leave = nobody) -> Units:
     """Make one unit of all normal densities that are factors of one term."""
     fresh = count(max(units.units, default=-1) + 1)
     found: dict[int, Unit] = {}
     for number, unit in units.units.items():
-        if unit.kind is Kind.PRODUCT or (unit.kind is Kind.SUM and unit.terms == 1):
-            densities = tuple(one for one in unit.inputs if units.units[one].kind is Kind.GAUSSIAN)
+        densities = [one for one in unit.inputs if units.units[one].kind is Kind.GAUSSIAN] if _multiplies(unit) else []
+        if len(densities) > 1:
             rest = tuple(one for one in unit.inputs if one not in densities)
-            if len(densities) > 1:
-                sources = tuple(source for one in densities for source in units.units[one].sources)
-                variables = tuple(variable for one in densities for variable in units.units[one].variables)
-                joint = Unit(Kind.GAUSSIAN, units.units[densities[0]].width, sources, variables=variables)
-                if unit.kind is Kind.PRODUCT and not rest:
-                    found[number] = joint
-                    continue
+            joint = _joint_density(units, densities)
+            if unit.kind is Kind.PRODUCT and not rest:
+                unit = joint
+            else:
                 place = next(fresh)
                 found[place] = joint
                 unit = replace(unit, inputs=(place, *rest))
+        elif _multiplies(unit):
+            leave(number, "one factor is a normal density" if densities else "no factor is a normal density")
         found[number] = unit
-    return replace(units, units=found)
+    return _without_combined(units, found)
 
 
-def multiply_within_sums(units: Units) -> Units:
+def _multiplies(unit: Unit) -> bool:
+    """Whether a unit has one product to compute, of several factors."""
+    return (unit.kind is Kind.PRODUCT or unit.kind is Kind.SUM) and len(unit.inputs) > unit.terms == 1
+
+
+def _joint_density(units: Units, densities: Sequence[int]) -> Unit:
+    parts = [units.units[one] for one in densities]
+    sources = tuple(source for one in parts for source in one.sources)
+    variables = tuple(variable for one in parts for variable in one.variables)
+    return Unit(Kind.GAUSSIAN, parts[0].width, sources, variables=variables)
+
+
+def multiply_within_sums(units: Units, leave: Leave = nobody) -> Units:
     """Compute products within the sum that reads them: no other unit may, and all terms need equally many factors."""
     found = dict(units.units)
-    outputs = set(units.outputs)
-
-    def factors(one: int) -> tuple[int, ...]:
-        unit = found[one]
-        alone = unit.kind is Kind.PRODUCT and len(units.users[one]) == 1 and one not in outputs
-        return unit.inputs if alone and len(unit.inputs) <= MAX_FACTORS else (one,)
-
+    outputs = frozenset(units.outputs)
     for number, unit in units.units.items():
-        if unit.kind in WEIGHTED and len(unit.inputs) == unit.terms:
-            terms = [factors(one) for one in unit.inputs]
-            counts = {len(term) for term in terms}
-            if len(counts) == 1 and counts != {1}:
-                found[number] = replace(unit, inputs=tuple(one for term in terms for one in term))
-    return replace(units, units=found)
+        if unit.kind not in WEIGHTED or len(unit.inputs) != unit.terms:
+            continue
+        reasons = [_why_separate(units, one, outputs) for one in unit.inputs]
+        terms = [(one,) if why else units.units[one].inputs for one, why in zip(unit.inputs, reasons, strict=True)]
+        counts = sorted({len(term) for term in terms})
+        if len(counts) > 1:
+            leave(number, f"its terms have {counts[0]} to {counts[-1]} factors, and need equally many")
+        elif counts == [1]:
+            leave(number, reasons[0])
+        else:
+            found[number] = replace(unit, inputs=tuple(one for term in terms for one in term))
+    return _without_combined(units, found)
 
 
-def split_products(units: Units) -> Units:
+def _why_separate(units: Units, number: int, outputs: Container[int]) -> str:
+    """Why what a sum reads is not computed within the sum; empty if it is."""
+    unit = units.units[number]
+    if unit.kind is not Kind.PRODUCT:
+        return f"it reads a {unit.kind.value}, not a product"
+    if number in outputs:
+        return "the product that it reads is an output"
+    if len(units.users[number]) > 1:
+        return f"the product that it reads has {len(units.users[number])} users"
+    if len(unit.inputs) > MAX_FACTORS:
+        return f"the product that it reads has {len(unit.inputs)} factors; more than {MAX_FACTORS} are split first"
+    return ""
+
+
+def split_products(units: Units, leave: Leave = nobody) -> Units:
     """Compute a product of many factors in parts of at most `MAX_FACTORS`, and parts of these."""
     fresh = count(max(units.units, default=-1) + 1)
     found: dict[int, Unit] = {}
     for number, unit in units.units.items():
-        if unit.kind is Kind.PRODUCT:
-            unit = replace(unit, inputs=_in_parts(unit, unit.inputs, found, fresh.__next__))
-        elif unit.kind is Kind.SUM and unit.terms == 1 and len(unit.inputs) > MAX_FACTORS:
-            width = units.units[unit.inputs[0]].width
-            part = Unit(Kind.PRODUCT, width, unit.sources)
+        if _multiplies(unit) and len(unit.inputs) <= MAX_FACTORS:
+            leave(number, f"it has {len(unit.inputs)} factors; up to {MAX_FACTORS} stay in the range of a float")
+        elif _multiplies(unit):
+            part = Unit(Kind.PRODUCT, units.units[unit.inputs[0]].width, unit.sources)
             unit = replace(unit, inputs=_in_parts(part, unit.inputs, found, fresh.__next__))
         found[number] = unit
     return replace(units, units=found)
+
+
+def _without_combined(units: Units, found: dict[int, Unit]) -> Units:
+    """The units after a pass, without those that nothing reads any more because others compute them."""
+    return without_unused(replace(units, units=found)) if found != units.units else units
 
 
 def _in_parts(part: Unit, inputs: tuple[int, ...], found: dict[int, Unit], fresh: Callable[[], int]) -> tuple[int, ...]:

@@ -120,12 +120,13 @@ def plates_of(index: TraceIndex, step: int) -> Plates:
 
 
 def _keys(index: TraceIndex, layers: State, nodes: IntArray) -> IntArray:
-    """Return the fold keys of layers as numbers; of operators, for their names and the types of results."""
+    """Return the fold keys of layers as numbers; of other nodes, for their types and some fields."""
     if index.trace.level.has_circuit:
         return layers.key[nodes]
     numbers: dict[Hashable, int] = {}
     records = (index.record(number) for number in layers.node[nodes].tolist())
-    keys = [(record.type, str(record.config["results"])) for record in records]
+    fields = index.trace.level.plate_fields
+    keys = [(record.type, *(str(record.config.get(name)) for name in fields)) for record in records]
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int32)
 
 

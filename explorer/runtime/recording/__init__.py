@@ -1,0 +1,1 @@
+"""Recording what passes do to units: `explorer.record(circuit, level="kernels")`."""

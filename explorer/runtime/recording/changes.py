@@ -1,0 +1,100 @@
+"""What a pass changed: which units it replaced by which, derived from the units before and after it."""
+
+from collections.abc import Callable, Iterator, Mapping, Set
+from dataclasses import dataclass, replace
+
+from explorer.runtime.units import Unit, Units
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """Units that were replaced, the root first, by others, of which the last one has the value of the root."""
+
+    removed: tuple[int, ...]
+    added: tuple[int, ...]
+    about: tuple[int, ...] = ()
+    """What it is about if nothing was removed: a change of order, or of slots."""
+
+    @property
+    def matched(self) -> tuple[int, ...]:
+        """The units that a pass has found, the root first."""
+        return self.removed or self.about
+
+
+def shown(units: Units) -> Mapping[int, tuple[int, ...]]:
+    """The units of the graph of a step, each with those that it reads: what is computed, and the tables that are read.
+
+    A table that other tables were made of is a part of these.
+    """
+    tables: dict[int, tuple[int, ...]] = dict.fromkeys(units.read_tables, ())
+    return tables | {number: unit.inputs for number, unit in units.computed()}
+
+
+def fresh_numbers(before: Units, after: Units, fresh: Callable[[], int]) -> Mapping[int, int]:
+    """For each unit after a pass its number, or, if it computes something else than before, one that nothing had.
+
+    A pass replaces a unit under its number; in a trace, a number means one unit.
+    """
+    return {
+        number: number if _computes_the_same(before.units.get(number), unit) else fresh()
+        for number, unit in after.units.items()
+    }
+
+
+def renumbered(units: Units, names: Mapping[int, int]) -> Units:
+    """The same units under other numbers."""
+    return Units(
+        {names[number]: _renamed(unit, names) for number, unit in units.units.items()},
+        tuple(names[one] for one in units.outputs),
+        {names[number]: slot for number, slot in units.slots.items()},
+    )
+
+
+def replacements(before: Units, after: Units, names: Mapping[int, int]) -> Iterator[Replacement]:
+    """What was replaced by what; `names` has the number after the pass of units that existed before it."""
+    old, new = shown(before), shown(after)
+    old_number = {name: number for number, name in names.items() if number in old}
+    rooted = {old_number[name] for name in new if name in old_number}
+    absorbed = {number for number in old if number not in new and number not in rooted}
+    parts = {name for name in new if name not in old_number}
+    left = dict.fromkeys(absorbed)
+    for name in new:
+        if name in old or name in parts:
+            continue
+        root = old_number[name]
+        added = (*_reached(new, name, parts), name)
+        parts.difference_update(added)
+        taken = _reached(old, root, absorbed)
+        for one in taken:
+            left.pop(one, None)
+        yield Replacement((root, *taken), added)
+    for number in left:
+        yield Replacement((number,), ())
+
+
+def _reached(reads: Mapping[int, tuple[int, ...]], number: int, among: Set[int]) -> list[int]:
+    """The units among some that a unit reads, directly or through others of them, each after those that it reads."""
+    found: dict[int, None] = {}
+    waiting = [(one, False) for one in reversed(reads[number])]
+    while waiting:
+        one, is_ready = waiting.pop()
+        if one not in among or one in found:
+            continue
+        if is_ready:
+            found[one] = None
+        else:
+            waiting.append((one, True))
+            waiting.extend((below, False) for below in reversed(reads[one]))
+    return list(found)
+
+
+def _computes_the_same(one: Unit | None, other: Unit) -> bool:
+    """Whether two units differ in what they read at most, not in how much."""
+    if one is None or one is other:
+        return one is other
+    return len(one.inputs) == len(other.inputs) and replace(one, inputs=()) == replace(other, inputs=())
+
+
+def _renamed(unit: Unit, names: Mapping[int, int]) -> Unit:
+    inputs = tuple(names[one] for one in unit.inputs)
+    return unit if inputs == unit.inputs else replace(unit, inputs=inputs)

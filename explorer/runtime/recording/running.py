@@ -1,0 +1,43 @@
+"""A circuit that is run by the units of a step, planned as far as they are."""
+
+from torch import Tensor
+
+from explorer.backend import EvaluatedCircuit, TorchCircuit
+from explorer.errors import LoweringError
+from explorer.runtime.backends import Choice
+from explorer.runtime.circuit import FastCircuit
+from explorer.runtime.native.program import NativeProgram
+from explorer.runtime.units import Units
+from explorer.runtime.units.order import with_slots
+
+
+class StepBackend:
+    """The native kernels on given units. Values that have no slots yet get them, in the order of the units."""
+
+    name = "native"
+
+    def __init__(self, circuit: EvaluatedCircuit, units: Units) -> None:
+        self.program = NativeProgram(circuit)
+        self.program.units = units if units.slots else with_slots(units)
+        if reason := self.program.why_not():
+            raise LoweringError(reason)
+
+    def describe(self) -> str:
+        """The units."""
+        return repr(self.program.units)
+
+    def why_not(self, x: Tensor) -> str:
+        """Why it cannot answer a call with x; empty if it can."""
+        return "" if x.device.type == "cpu" else "the kernels run on the CPU"
+
+    def evaluate(self, x: Tensor) -> tuple[Tensor, int] | None:
+        """The outputs (B, outputs, classes), and how many rows were not certified."""
+        return None if self.why_not(x) else self.program.evaluate(x)
+
+
+def run_units(circuit: EvaluatedCircuit, units: Units) -> FastCircuit:
+    """The circuit with its present parameters, run by units. Raises: LoweringError if the kernels cannot run it."""
+    if circuit.semiring.name != "lse-sum":
+        raise LoweringError(f"the kernels compute logarithms of values >= 0; the semiring is {circuit.semiring.name}")
+    frozen = circuit.freeze() if isinstance(circuit, TorchCircuit) else circuit
+    return FastCircuit(frozen, StepBackend(frozen, units), (Choice("native", "used: the units of this step"),))

@@ -1,0 +1,10 @@
+"""Why a pass leaves a unit as it is, for whoever observes the pass."""
+
+from collections.abc import Callable
+
+Leave = Callable[[int, str], None]
+"""Receives the number of a unit that a pass has looked at and left as it is, and the reason."""
+
+
+def nobody(number: int, reason: str) -> None:
+    """Nobody observes."""

@@ -1,0 +1,209 @@
+"""The trace of units: what passes combined, why they left a unit as it is, and that every step has the same values."""
+
+from textwrap import wrap
+
+import numpy as np
+import pytest
+import torch
+from inline_snapshot import snapshot
+from torch import nn
+
+import explorer
+from explorer.bench import random_inputs
+from explorer.compiler import TorchCompiler
+from explorer.errors import DataTypeError, RuleError
+from explorer.runtime.recording.passes import UnitsPass, passes
+from explorer.runtime.recording.snapshot import UnitsSnapshot
+from explorer.runtime.units import Units, lower_to_units, plan_units
+from explorer.symbolic import CircuitBuilder, ConstantInitializer, GaussianLayer, TensorParameter
+from explorer.templates import gallery, load_named
+from explorer.trace import Trace
+from explorer.views import TraceIndex, sentence_of
+from tests.runtime.circuits import has_compiler
+from tests.symbolic.building import coin
+
+SMALL = [name for name in gallery.names() if name not in ("mnist", "poon-domingos")]
+
+
+def pairs_of_coins() -> Trace:
+    """Two pairs of coins: each coin is read by one sum of its own, and each pair by a product that a sum reads."""
+    b = CircuitBuilder()
+    coins = [b.sum(b.add(coin(at)), num_units=2) for at in range(4)]
+    pairs = [b.sum(b.hadamard(*coins[at : at + 2]), num_units=2) for at in (0, 2)]
+    circuit = b.build(b.sum(b.hadamard(*pairs), num_units=1))
+    return explorer.record(circuit, level="kernels", compiler={"optimize": False}, batch_size=4)
+
+
+def sentences(trace: Trace) -> list[list[str]]:
+    """What each step did, in lines."""
+    return [wrap(sentence_of(TraceIndex(trace), step.index), 100) for step in trace.steps]
+
+
+def units_after(trace: Trace, step: int | str) -> Units:
+    found = trace.step(step).snapshot
+    assert isinstance(found, UnitsSnapshot)
+    return found.units
+
+
+def in_order(units: Units) -> list[tuple[object, ...]]:
+    """The units, each named by its position."""
+    places = {number: place for place, number in enumerate(units.units)}
+    return [
+        (
+            one.kind,
+            one.width,
+            one.sources,
+            tuple(places[read] for read in one.inputs),
+            one.terms,
+            units.slots.get(number),
+        )
+        for number, one in units.units.items()
+    ]
+
+
+def test_the_steps_of_two_pairs_of_coins():
+    trace = pairs_of_coins()
+    assert sentences(trace) == snapshot(
+        [
+            [
+                "10 units lowered, each a call: 7 Sum, 3 Product. A unit is one fold of a layer: one call of a kernel",
+                "for a tile of 4 rows; 4 tables are read.",
+            ],
+            ["Without-unused changed nothing."],
+            [
+                "Table + Sum becomes Table 4 times (combine-tables): 10 calls → 6, 232 → 104 FLOP, 164 B → 100 B of",
+                "parameters and tables read, peak memory 160 B → 96 B.",
+            ],
+            [
+                "No pattern matched. 1 pattern was tried on 10 units. Closest: multiply-densities, 3 times blocked at",
+                "its 1st unit because no factor is a normal density.",
+            ],
+            [
+                "No pattern matched. 1 pattern was tried on 10 units. Closest: split-products, 3 times blocked at its",
+                "1st unit because it has 2 factors; up to 4 stay in the range of a float.",
+            ],
+            [
+                "Product + Sum becomes Sum of products 3 times (multiply-within-sums): 6 calls → 3, peak memory 96 B",
+                "→ 80 B.",
+            ],
+            ["depth-first: each unit is evaluated right before the first one that reads it."],
+            [
+                "slots: 3 values share 3 slots of 32 B each, 96 B in all; 80 B are needed at once: peak memory 80 B →",
+                "96 B.",
+            ],
+        ]
+    )
+
+
+def test_a_table_says_what_it_was_made_of():
+    trace = pairs_of_coins()
+    assert [str(trace.lineage(node)) for node in trace.graph_at("combine-tables").nodes][:1] == snapshot(
+        [
+            """\
+node 14: exists from step 2 to step 7
+  lowered as: 0, 4
+  made by step 2 (combine-tables): combine-tables: 4, 0 -> 14
+  now 14\
+"""
+        ]
+    )
+
+
+def test_each_unit_that_a_pass_left_has_its_reason():
+    trace = pairs_of_coins()
+    left = {(step.pass_name, one.refusal.root): str(one.refusal.found) for step in trace.steps for one in step.refusals}
+    assert left == snapshot(
+        {
+            ("combine-tables", 10): "it reads a product, which is computed for each row",
+            ("combine-tables", 11): "it reads a product, which is computed for each row",
+            ("combine-tables", 13): "it reads a product, which is computed for each row",
+            ("multiply-densities", 8): "no factor is a normal density",
+            ("multiply-densities", 9): "no factor is a normal density",
+            ("multiply-densities", 12): "no factor is a normal density",
+            ("split-products", 8): "it has 2 factors; up to 4 stay in the range of a float",
+            ("split-products", 9): "it has 2 factors; up to 4 stay in the range of a float",
+            ("split-products", 12): "it has 2 factors; up to 4 stay in the range of a float",
+        }
+    )
+    (name, node), reason = next(iter(left.items()))
+    assert reason in str(trace.why_not(name, node))
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_the_recorded_units_are_those_that_are_run(name: str):
+    compiled = TorchCompiler().compile(load_named(name))
+    trace = explorer.record(compiled, level="kernels")
+    assert in_order(units_after(trace, -1)) == in_order(plan_units(lower_to_units(compiled)))
+    assert sum(map(len, (step.rewrites for step in trace.steps))) > 0
+
+
+@has_compiler
+@pytest.mark.parametrize("name", SMALL)
+def test_every_step_has_the_values_of_the_circuit(name: str):
+    compiled = TorchCompiler().compile(load_named(name))
+    trace = explorer.record(compiled, (random_inputs(compiled, 20),), level="kernels")
+    checks = trace.check()
+    assert len(checks) == len(trace.steps)
+    assert all(check.ok for check in checks), checks
+
+
+@has_compiler
+def test_products_of_densities_are_one_unit_and_long_products_have_parts():
+    b = CircuitBuilder()
+    zeros, ones = (TensorParameter((2,), initializer=ConstantInitializer(np.full(2, value))) for value in (0, 1))
+    densities = [b.add(GaussianLayer(scope=(at,), num_output_units=2, mean=zeros, stddev=ones)) for at in range(3)]
+    coins = [b.sum(b.add(coin(at)), num_units=2) for at in range(3, 8)]
+    circuit = b.build(b.sum(b.hadamard(*densities, *coins), num_units=1))
+    trace = explorer.record(circuit, level="kernels", compiler={"optimize": False})
+    assert sentences(trace)[3:5] == snapshot(
+        [
+            [
+                "3 × Gaussian + Product becomes Product of Gaussians + Product (multiply-densities): 5 calls → 3,",
+                "12.3 thousand → 11.3 thousand FLOP, peak memory 8 KiB → 4 KiB.",
+            ],
+            ["Product becomes 3 × Product (split-products): 3 calls → 5, peak memory 4 KiB → 6 KiB."],
+        ]
+    )
+    assert all(check.ok for check in trace.check())
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_file_holds_the_same_trace(name: str, tmp_path):
+    trace = explorer.record(load_named(name), level="kernels")
+    trace.save(tmp_path / "one.trace.json", times=False)
+    loaded = Trace.load(tmp_path / "one.trace.json")
+    loaded.save(tmp_path / "two.trace.json", times=False)
+    assert (tmp_path / "one.trace.json").read_bytes() == (tmp_path / "two.trace.json").read_bytes()
+    assert sentences(loaded) == sentences(trace)
+
+
+def test_the_bytes_of_values_are_those_of_a_tile_of_rows():
+    trace = pairs_of_coins()
+    memory = trace.step(-1).snapshot.memory
+    assert memory is not None
+    assert memory.is_planned
+    assert memory.size_bytes == 3 * 2 * 4 * 4, "3 slots of 2 floats for 4 rows"
+    assert [buffer.offset for buffer in memory.buffers] == [0, 32, 64]
+
+
+def test_some_passes_only():
+    trace = explorer.record(load_named("digits"), level="kernels", pipeline=["combine-tables"])
+    assert [step.path for step in trace.steps] == ["lower", "combine-tables"]
+    assert trace.stats(-1)["units"] < trace.stats(0)["units"]
+
+
+def test_a_pass_that_raises_is_named_and_the_trace_up_to_it_is_kept(monkeypatch):
+    def broken(units, leave):
+        raise ZeroDivisionError("by nothing")
+
+    monkeypatch.setitem(passes.passes, "broken", UnitsPass("broken", broken))
+    with pytest.raises(RuleError, match="the pass broken failed: ZeroDivisionError: by nothing") as caught:
+        explorer.record(load_named("digits"), level="kernels", pipeline=["combine-tables", "broken"])
+    trace = caught.value.trace
+    assert isinstance(trace, Trace)
+    assert [step.path for step in trace.steps] == ["lower", "combine-tables", "broken"]
+
+
+def test_a_module_has_no_units():
+    with pytest.raises(DataTypeError, match="expected a compiled circuit to lower to units, got Tanh"):
+        explorer.record(nn.Tanh(), (torch.ones(2),), level="kernels")
