@@ -53,9 +53,9 @@ fix: $(VENV)/.ready-test ## Let ruff fix what it can; format; bundle the views
 	$(BIN)/ruff format
 	bash scripts/views.sh $(VENV) fix
 
-bench: $(VENV)/.ready-test ## Compile and forward times, side by side with the peer compiler; times of the views
+bench: $(VENV)/.ready-test ## Compile times and the suite, side by side with the peer compiler; times of the views
 	$(BIN)/circuit-explorer bench compile
-	$(BIN)/circuit-explorer bench forward
+	$(BIN)/circuit-explorer bench suite
 	$(BIN)/circuit-explorer bench views
 
 course: $(VENV)/.ready-explore ## Run the lessons and write them as pages: build/course/index.html

@@ -1,6 +1,12 @@
 """Comparisons with the peers libcirkit and PyTensor, for `circuit-explorer bench`; in a checkout only."""
 
 from benchmarks.cases import Case as Case, get_case as get_case
+from benchmarks.compile_report import (
+    MISSING_PEER as MISSING_PEER,
+    compile_table as compile_table,
+    compile_to_json as compile_to_json,
+    growth_table as growth_table,
+)
 from benchmarks.compile_times import (
     GROWTH_CASES as GROWTH_CASES,
     PEER_CASES as PEER_CASES,
@@ -10,11 +16,6 @@ from benchmarks.compile_times import (
     measure_growth as measure_growth,
     measure_recording as measure_recording,
     num_compile_runs as num_compile_runs,
-)
-from benchmarks.forward_times import (
-    DEFAULT_CASES as DEFAULT_CASES,
-    ForwardTimes as ForwardTimes,
-    measure_forward as measure_forward,
 )
 from benchmarks.growing_graphs import SHAPES as SHAPES
 from benchmarks.peer import PACKAGE as PACKAGE, peer_is_installed as peer_is_installed
@@ -39,14 +40,6 @@ from benchmarks.read_counts import (
     reads_table as reads_table,
     reads_to_json as reads_to_json,
 )
-from benchmarks.report import (
-    MISSING_PEER as MISSING_PEER,
-    compile_table as compile_table,
-    compile_to_json as compile_to_json,
-    forward_table as forward_table,
-    forward_to_json as forward_to_json,
-    growth_table as growth_table,
-)
 from benchmarks.rewrite_times import (
     MISSING_PYTENSOR as MISSING_PYTENSOR,
     SIZES as SIZES,
@@ -60,6 +53,13 @@ from benchmarks.robustness import (
     measure_robustness as measure_robustness,
     robustness_table as robustness_table,
     robustness_to_json as robustness_to_json,
+)
+from benchmarks.suite import SUITE_CASES as SUITE_CASES, SuiteRow as SuiteRow, measure_suite as measure_suite
+from benchmarks.suite_report import (
+    suite_notes as suite_notes,
+    suite_table as suite_table,
+    suite_to_json as suite_to_json,
+    wanted_table as wanted_table,
 )
 from benchmarks.tensor_counts import (
     TensorCounts as TensorCounts,

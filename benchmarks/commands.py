@@ -1,9 +1,7 @@
-"""The commands of `circuit-explorer bench`: times compared with the peers', and times of the views."""
+"""The commands of `circuit-explorer bench`: compile times next to the peer, the tensor and program level, the views."""
 
-from collections.abc import Iterator, Set
-from contextlib import contextmanager
+from collections.abc import Set
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Annotated
 
 import torch
@@ -11,8 +9,10 @@ import typer
 
 import benchmarks as b
 from benchmarks.browser_times import measure_pages
+from benchmarks.command_parts import JsonOption, conditions_of, note_if_busy, note_interrupt, tell_conditions
 from benchmarks.conditions import Conditions, write_json
 from benchmarks.dashboard_times import measure_dashboard
+from benchmarks.speed_commands import bench_robustness, bench_suite
 from benchmarks.view_times import (
     EXPORT_BYTES,
     LARGE_CASE,
@@ -29,8 +29,6 @@ from benchmarks.view_times import (
 )
 from explorer.app.circuits import load_circuit
 from explorer.app.commands.console import notes, progress, results, say_note
-from explorer.bench import keep_freed_memory
-from explorer.bench.machine import busy_machine
 from explorer.compiler import record
 from explorer.errors import check_name
 from explorer.recording import record as record_level
@@ -42,6 +40,8 @@ bench = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
 )
+bench.command("suite")(bench_suite)
+bench.command("robustness")(bench_robustness)
 
 PARTS = ("pictures", "pages", "recording", "dashboard")
 """What `bench views` measures: pictures in Python, exported pages, what the recorder adds, and the dashboard."""
@@ -50,8 +50,6 @@ RECORDED = {"digits": 15, "mnist": 3}
 RECORDING_PERCENT = 10.0
 PROGRAM_CIRCUITS = ("digits", "hmm", "kronecker", "mnist")
 """The circuits whose memory is planned and measured by default; all of the gallery can be."""
-
-JsonOption = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="write all measurements here")]
 
 
 @bench.command("compile")
@@ -67,7 +65,7 @@ def bench_compile(
 ) -> None:
     """Time compilation: ours, ours with the recorder, the peer's; and how ours grows with the circuit."""
     chosen = [b.get_case(name) for name in cases or b.PEER_CASES]
-    conditions = _conditions(1, repeats)
+    conditions = conditions_of(1, repeats)
     if not b.peer_is_installed():
         say_note(b.MISSING_PEER)
     times: list[b.CompileTimes] = []
@@ -81,7 +79,7 @@ def bench_compile(
             bar.advance(task)
             bar.update(task, note=name)
 
-        with _note_interrupt():
+        with note_interrupt():
             for case in chosen:
                 times.append(b.measure_compile(case, repeats=repeats, on_run=tell))
             if growth:
@@ -90,65 +88,9 @@ def bench_compile(
     console.print(b.compile_table(times))
     if grown:
         console.print(b.growth_table(grown))
-    _tell_conditions(conditions)
+    tell_conditions(conditions)
     if json is not None:
         write_json(json, conditions, b.compile_to_json(times, grown))
-
-
-@bench.command("forward")
-def bench_forward(
-    cases: Annotated[
-        list[str] | None, typer.Argument(metavar="[CASES]...", help="digits, L1, L2 and L4 by default")
-    ] = None,
-    repeats: Annotated[int, typer.Option(help="timed runs per side")] = 15,
-    threads: Annotated[int, typer.Option(min=1, help="torch threads; a single one is measured in CPU time")] = 1,
-    compiled: Annotated[bool, typer.Option("--compiled", help="also both sides under torch.compile")] = False,
-    json: JsonOption = None,
-) -> None:
-    """Time the forward pass and a training step of the folded circuit against the peer's, with equal values."""
-    chosen = [b.get_case(name) for name in cases or b.DEFAULT_CASES]
-    conditions = _conditions(threads, repeats)
-    if not b.peer_is_installed():
-        say_note(b.MISSING_PEER)
-    times: list[b.ForwardTimes] = []
-    with progress(notes()) as bar:
-        task = bar.add_task("Measuring", total=len(chosen), note="")
-        with _note_interrupt():
-            for case in chosen:
-                bar.update(task, note=case.name)
-                times.append(b.measure_forward(case, num_threads=threads, repeats=repeats, compiled=compiled))
-                bar.advance(task)
-    console = results()
-    console.print(b.forward_table(times))
-    _tell_conditions(conditions)
-    if b.peer_is_installed():
-        console.print(
-            "Both sides have equal parameter values and inputs; their outputs agreed where the peer is exact (it "
-            "clamps logarithms at -708). In `forward` and `fast` our parameters are evaluated once (`freeze()`); the "
-            "peer evaluates them on every call, and so do we in `fresh parameters`; `fast, fresh parameters` "
-            "evaluates them when they have changed, which it looks for on every call. The ratio is to the faster of "
-            "the peer's times, alone and interleaved.",
-            markup=False,
-        )
-    if json is not None:
-        write_json(json, conditions, b.forward_to_json(times))
-
-
-@bench.command("robustness")
-def bench_robustness(json: JsonOption = None) -> None:
-    """Count wrong answers of fast circuits with sharp distributions, compared with double precision."""
-    conditions = _conditions(torch.get_num_threads(), 1)
-    found: list[b.Robustness] = []
-    with progress(notes()) as bar, _note_interrupt():
-        task = bar.add_task("Comparing", total=len(b.ROBUSTNESS_CASES), note="")
-        for case in b.ROBUSTNESS_CASES:
-            found.extend(b.measure_robustness(case, on_run=lambda name: bar.update(task, note=name)))
-            bar.advance(task)
-    results().print(b.robustness_table(found))
-    if json is not None:
-        write_json(json, conditions, b.robustness_to_json(found))
-    if any(entry.wrong for entry in found):
-        raise typer.Exit(1)
 
 
 @bench.command("views")
@@ -172,7 +114,7 @@ def bench_views(
     names = tuple(circuits or VIEW_CASES)
     measurements: list[Measurement] = []
     pages: dict[str, tuple[str, int]] = {}
-    with progress(notes()) as bar, _note_interrupt():
+    with progress(notes()) as bar, note_interrupt():
         task = bar.add_task("Measuring", total=len(names), note="")
         for name in names:
             bar.update(task, note=name)
@@ -192,7 +134,7 @@ def bench_views(
         if browser and "dashboard" in parts:
             measurements += measure_dashboard(large)
     results().print(view_table(measurements))
-    _note_if_busy()
+    note_if_busy()
     if json is not None:
         write_json(json, conditions, views_to_json(measurements))
 
@@ -222,7 +164,7 @@ def bench_reads(
     """Count the reads that copy, and their bytes, with slices in the order of appearance and with ordered slices."""
     counts: list[b.OrderedReads] = []
     names = tuple(circuits or gallery.names())
-    with progress(notes()) as bar, _note_interrupt():
+    with progress(notes()) as bar, note_interrupt():
         task = bar.add_task("Compiling", total=len(names), note="")
         for name in names:
             bar.update(task, note=name)
@@ -230,7 +172,7 @@ def bench_reads(
             bar.advance(task)
     results().print(b.reads_table(counts))
     if json is not None:
-        write_json(json, _conditions(1, 1), b.reads_to_json(counts))
+        write_json(json, conditions_of(1, 1), b.reads_to_json(counts))
 
 
 @bench.command("program")
@@ -244,7 +186,7 @@ def bench_program(
     json: JsonOption = None,
 ) -> None:
     """Compare the memory that programs are planned for with what they allocate, and time lowering as circuits grow."""
-    conditions = _conditions(1, 1)
+    conditions = conditions_of(1, 1)
     torch.set_num_threads(1)
     names = tuple(circuits or PROGRAM_CIRCUITS)
     peaks: list[b.ProgramPeak] = []
@@ -257,7 +199,7 @@ def bench_program(
             bar.advance(task)
             bar.update(task, note=name)
 
-        with _note_interrupt():
+        with note_interrupt():
             for name in names:
                 tell(name)
                 peaks.append(b.measure_peak(name))
@@ -266,7 +208,7 @@ def bench_program(
     results().print(b.peaks_table(peaks))
     if times:
         results().print(b.lowering_table(times))
-    _tell_conditions(conditions)
+    tell_conditions(conditions)
     if json is not None:
         write_json(json, conditions, {"peaks": b.peaks_to_json(peaks), "lowering": b.lowering_to_json(times)})
 
@@ -287,7 +229,7 @@ def bench_tensor(
 ) -> None:
     """Count and time the operators of folded circuits before and after the default passes, with equal values."""
     torch.set_num_threads(threads)
-    conditions = _conditions(threads, 15)
+    conditions = conditions_of(threads, 15)
     names = tuple(circuits or gallery.names())
     counts: list[b.TensorCounts] = []
     grown: tuple[b.RewriteTime, ...] = ()
@@ -300,7 +242,7 @@ def bench_tensor(
             bar.advance(task)
             bar.update(task, note=name)
 
-        with _note_interrupt():
+        with note_interrupt():
             for name in names:
                 bar.update(task, note=name)
                 counts.append(b.measure_tensor(name, threads))
@@ -311,30 +253,6 @@ def bench_tensor(
     console.print(b.tensor_table(counts))
     if grown:
         console.print(b.rewrite_table(grown))
-    _tell_conditions(conditions)
+    tell_conditions(conditions)
     if json is not None:
         write_json(json, conditions, b.tensor_to_json(counts, grown))
-
-
-def _conditions(num_threads: int, repeats: int) -> Conditions:
-    return Conditions(num_threads, repeats, keep_freed_memory(), b.PACKAGE)
-
-
-@contextmanager
-def _note_interrupt() -> Iterator[None]:
-    """Ctrl-C ends the measurement; the finished cases are reported."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        say_note("stopped; these cases were finished")
-
-
-def _tell_conditions(conditions: Conditions) -> None:
-    results().print(str(conditions), markup=False)
-    _note_if_busy()
-
-
-def _note_if_busy() -> None:
-    warning = busy_machine()
-    if warning is not None:
-        say_note(warning)

@@ -1,6 +1,5 @@
 """The benchmarks run, compare equal values, and report their conditions; on circuits that take seconds."""
 
-import json
 import math
 from dataclasses import replace
 from io import StringIO
@@ -10,12 +9,10 @@ import torch
 from rich.console import Console
 
 import benchmarks
-from benchmarks import compile_times, forward_times, peer as peers
+from benchmarks import compile_times, peer as peers
 from benchmarks.cases import FORWARD_CASES, GALLERY_CASES
-from benchmarks.conditions import Conditions, write_json
-from benchmarks.forward_times import COMPILED, FORWARD, MEASURED, TRAINING
 from explorer.compiler import TorchCompiler
-from explorer.errors import CircuitError, UnknownNameError
+from explorer.errors import UnknownNameError
 from explorer.symbolic import InputLayer
 from explorer.templates import load_named
 
@@ -27,35 +24,6 @@ def text_of(table):
     with console.capture() as captured:
         console.print(table)
     return captured.get()
-
-
-def test_forward_times_without_the_peer(monkeypatch, tmp_path):
-    monkeypatch.setattr(peers, "peer_is_installed", lambda: False)
-    times = benchmarks.measure_forward(benchmarks.get_case("S1"), num_threads=1, repeats=2)
-    assert (times.num_layers, times.peer_layers, times.difference, times.ratio(FORWARD)) == (7, None, None, None)
-    assert set(times.ours) == set(MEASURED) - {COMPILED}
-    assert all(len(seconds) == 2 and min(seconds) > 0 for seconds in times.ours.values())
-    conditions = Conditions(1, 2, "malloc as it is", benchmarks.PACKAGE)
-    write_json(tmp_path / "new" / "times.json", conditions, benchmarks.forward_to_json([times]))
-    written = json.loads((tmp_path / "new" / "times.json").read_text())
-    assert written["statistics"][0]["case"] == "S1"
-    assert written["conditions"]["versions"]["torch"] == torch.__version__
-    assert written["conditions"]["clock"] == "CPU time of the measuring thread"
-    assert "S1" in text_of(benchmarks.forward_table([times]))
-
-
-@needs_peer
-@pytest.mark.peer
-@pytest.mark.parametrize("name", ["S1", pytest.param("digits", marks=pytest.mark.fuzz)])
-def test_forward_times_with_the_peer(name):
-    times = benchmarks.measure_forward(benchmarks.get_case(name), num_threads=1, repeats=2)
-    assert times.difference is not None
-    assert times.difference < 1e-4
-    assert times.peer_layers is not None
-    assert set(times.peers) == set(times.peers_alone) == set(MEASURED) - {COMPILED}
-    found = times.ratio(TRAINING)
-    assert found is not None
-    assert 0 < found < 10
 
 
 @needs_peer
@@ -71,26 +39,6 @@ def test_both_sides_agree_with_equal_values(name):
     x = case.batch()
     with torch.no_grad():
         torch.testing.assert_close(ours(x), other.module(x[:, order]), rtol=1e-5, atol=0)
-
-
-@needs_peer
-@pytest.mark.peer
-def test_a_difference_from_the_peer_is_an_error_and_no_time(monkeypatch):
-    """No benchmark may compare two programs that compute different things."""
-    monkeypatch.setattr(forward_times, "RELATIVE_TOLERANCE", -1.0)
-    with pytest.raises(CircuitError, match=r"S1: our outputs differ from the peer's by .* no time is reported"):
-        benchmarks.measure_forward(benchmarks.get_case("S1"), num_threads=1, repeats=1)
-
-
-def test_calm_values_keep_every_likelihood_above_the_peers_floor():
-    """The peer clamps logarithms at -708; 784 uniform pixels of 256 grey levels are near -4,350."""
-    case = benchmarks.get_case("L1")
-    ours = TorchCompiler().compile(case.circuit()).eval()
-    with torch.no_grad():
-        assert float(ours(case.batch()[:8]).mean()) < -4000
-        values, x = forward_times.calm_values(ours.leaf_state(), case)
-        ours.load_leaf_state(values)
-        assert float(ours(x[:8]).min()) > -600
 
 
 @needs_peer

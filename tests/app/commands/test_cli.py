@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import benchmarks
 import explorer
-from benchmarks.forward_times import FORWARD, FRESH, TRAINING
+from benchmarks.suite_entrants import HAND_WRITTEN, PEER, PEER_COMPILED
 from explorer.app.cli import app
 from explorer.app.training import loop as training
 from explorer.app.training.checkpoint import Checkpoint
@@ -159,7 +159,7 @@ def test_a_circuit_file_is_traced_like_a_name(tmp_path):
         (("trace", "conflict", "--mode", "train"), "belong to the levels below; add --level tensor or --level program"),
         (("trace", "conflict", "--level", "tensor", "--mode", "fun"), "no mode named 'fun'; known are: infer, train"),
         (("trace", "conflict", "--level", "tensor", "--pipeline", "no.yaml"), "cannot read no.yaml"),
-        (("bench", "forward", "L9"), "no benchmark case named 'L9'"),
+        (("bench", "suite", "L9"), "no benchmark case named 'L9'"),
     ],
 )
 def test_errors_are_one_line_and_exit_code_2(arguments, message):
@@ -269,7 +269,7 @@ def test_explore_compiles_trains_and_suggests_next_commands(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "command", [(), ("trace",), ("show",), ("train",), ("bench",), ("bench", "forward"), ("explore",)]
+    "command", [(), ("trace",), ("show",), ("train",), ("bench",), ("bench", "suite"), ("explore",)]
 )
 def test_help_of_every_command(command):
     assert "Usage" in run(*command, "--help").output
@@ -277,17 +277,22 @@ def test_help_of_every_command(command):
 
 def test_bench_prints_ratios_or_what_to_install(tmp_path, monkeypatch):
     path = tmp_path / "times.json"
-    names: list[str] = [FORWARD, FRESH, TRAINING]
-    ours, peers = dict.fromkeys(names, (0.002, 0.003)), dict.fromkeys(names, (0.004, 0.006))
-    times = benchmarks.ForwardTimes("S1", 64, 7, 9, 1e-7, ours, peers, peers)
+    samples = {
+        "native": (0.002, 0.003),
+        PEER: (0.02, 0.03),
+        PEER_COMPILED: (0.008, 0.009),
+        HAND_WRITTEN: (0.005, 0.006),
+    }
+    row = benchmarks.SuiteRow(
+        "S1", 1, False, ("native",), samples, {}, dict.fromkeys(samples, 2**20), 1e-7, {}, True, ""
+    )
     monkeypatch.setattr(benchmarks, "peer_is_installed", lambda: True)
-    monkeypatch.setattr(benchmarks, "measure_forward", lambda case, **options: times)
-    output = run("bench", "forward", "S1", "--repeats", "2", "--json", str(path)).stdout
-    assert "training step" in output
-    assert "0.50" in output
+    monkeypatch.setattr(benchmarks, "measure_suite", lambda case, **options: row)
+    output = run("bench", "suite", "S1", "--threads", "1", "--repeats", "2", "--json", str(path)).stdout
+    assert "10.00" in output  # times as fast as the peer
+    assert "2.50" in output  # as the strongest
     assert "1 thread" in output
-    assert "their outputs agreed" in output
-    assert json.loads(path.read_text())["statistics"][0]["case"] == "S1"
+    assert json.loads(path.read_text())["statistics"]["rows"][0]["case"] == "S1"
     monkeypatch.setattr(benchmarks, "peer_is_installed", lambda: False)
     monkeypatch.setattr("benchmarks.peer.peer_is_installed", lambda: False)
     alone = run("bench", "compile", "S1", "--repeats", "1", "--no-growth")
@@ -295,7 +300,7 @@ def test_bench_prints_ratios_or_what_to_install(tmp_path, monkeypatch):
     assert "S1" in alone.stdout
 
 
-@pytest.mark.parametrize("command", ["compile", "forward", "tensor"])
+@pytest.mark.parametrize("command", ["compile", "suite", "tensor"])
 def test_bench_without_a_checkout_says_where_the_benchmarks_are(monkeypatch, command):
     monkeypatch.setattr("explorer.app.commands.bench.find_spec", lambda name: None)
     result = run("bench", command, code=2)
@@ -334,7 +339,7 @@ def test_bench_says_which_browser_is_missing(monkeypatch):
 
 
 def test_ctrl_c_in_a_bench_reports_the_finished_cases(monkeypatch):
-    whole = benchmarks.measure_forward
+    whole = benchmarks.measure_suite
 
     def interrupted_at_the_second_case(case, **options):
         if case.name == "S2":
@@ -342,8 +347,8 @@ def test_ctrl_c_in_a_bench_reports_the_finished_cases(monkeypatch):
         return whole(case, **options)
 
     monkeypatch.setattr("benchmarks.peer.peer_is_installed", lambda: False)
-    monkeypatch.setattr(benchmarks, "measure_forward", interrupted_at_the_second_case)
-    result = run("bench", "forward", "S1", "S2", "--repeats", "1")
+    monkeypatch.setattr(benchmarks, "measure_suite", interrupted_at_the_second_case)
+    result = run("bench", "suite", "S1", "S2", "--threads", "1", "--no-compiled", "--repeats", "1")
     assert "stopped; these cases were finished" in result.stderr
     assert "S1" in result.stdout
     assert "S2" not in result.stdout

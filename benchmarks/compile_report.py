@@ -1,4 +1,4 @@
-"""Measured times as printed tables and as data of JSON types; a ratio below 1 means that ours is faster."""
+"""Compile times as printed tables and as data of JSON types; a ratio below 1 means that ours is faster."""
 
 from collections.abc import Mapping, Sequence
 from statistics import median
@@ -7,36 +7,10 @@ from typing import Any
 from rich.table import Table
 
 from benchmarks.compile_times import PEER, PLAIN, RECORDED, CompileTimes, Seconds, deviations_from_proportional
-from benchmarks.forward_times import MEASURED, TRAINING, ForwardTimes
 from benchmarks.peer import INSTALL
 from explorer.bench import estimate
 
 MISSING_PEER = f"The peer libcirkit is not installed, so there is nothing to compare with; run: {INSTALL}"
-
-
-def forward_table(times: Sequence[ForwardTimes]) -> Table:
-    """One row per case and job."""
-    table = Table(title="Forward pass and training step, folded circuit, milliseconds")
-    for name in ("case", "batch", "layers", "timed"):
-        table.add_column(name, overflow="fold")
-    for name in ("ours", "peer interleaved", "peer alone", "ours / peer", "ours / peer, torch.compile"):
-        table.add_column(name, justify="right", overflow="fold")
-    for entry in times:
-        for position, what in enumerate(what for what in MEASURED if what in entry.ours):
-            first = position == 0
-            table.add_row(
-                entry.case if first else "",
-                str(entry.batch_size) if first else "",
-                _layers(entry.num_layers, entry.peer_layers) if first else "",
-                what,
-                _milliseconds(entry.ours.get(what)),
-                _milliseconds(entry.peers.get(what)),
-                _milliseconds(entry.peers_alone.get(what)),
-                _ratio(entry.ratio(what)),
-                _ratio(entry.ratio_to_compiled(what)),
-                end_section=what == TRAINING,
-            )
-    return table
 
 
 def compile_table(times: Sequence[CompileTimes]) -> Table:
@@ -73,25 +47,6 @@ def growth_table(times: Sequence[CompileTimes]) -> Table:
             f"{deviation:+.0%}",
         )
     return table
-
-
-def forward_to_json(times: Sequence[ForwardTimes]) -> list[dict[str, Any]]:
-    """Return all times and ratios as data of JSON types."""
-    return [
-        {
-            "case": entry.case,
-            "batch_size": entry.batch_size,
-            "layers": entry.num_layers,
-            "peer_layers": entry.peer_layers,
-            "relative_difference_of_outputs": entry.difference,
-            "ours": _samples(entry.ours),
-            "peer": _samples(entry.peers),
-            "peer_alone": _samples(entry.peers_alone),
-            "ratio": {what: entry.ratio(what) for what in entry.ours},
-            "ratio_to_compiled": {what: entry.ratio_to_compiled(what) for what in entry.ours},
-        }
-        for entry in times
-    ]
 
 
 def compile_to_json(times: Sequence[CompileTimes], growth: Sequence[CompileTimes]) -> dict[str, Any]:
@@ -133,10 +88,6 @@ def _samples(samples: Mapping[str, Seconds]) -> dict[str, Any]:
 
 def _layers(ours: int, theirs: int | None) -> str:
     return str(ours) if theirs is None else f"{ours} (peer {theirs})"
-
-
-def _milliseconds(samples: Seconds | None) -> str:
-    return "" if samples is None else f"{median(samples) * 1000:.2f} ±{estimate(samples).spread:.0%}"
 
 
 def _seconds(samples: Seconds | None) -> str:

@@ -1,0 +1,77 @@
+"""The commands of `circuit-explorer bench` about how fast circuits run, and whether they are right."""
+
+from typing import Annotated
+
+import torch
+import typer
+
+import benchmarks as b
+from benchmarks.command_parts import JsonOption, conditions_of, note_interrupt, tell_conditions
+from benchmarks.conditions import write_json
+from explorer.app.commands.console import notes, progress, results, say_note
+
+
+def bench_suite(
+    cases: Annotated[
+        list[str] | None, typer.Argument(metavar="[CASES]...", help="S1, S2, M1, M2 and L1 to L7 by default")
+    ] = None,
+    threads: Annotated[
+        list[int] | None, typer.Option(min=1, metavar="N", help="torch threads; repeat it for several [default: 1, 2]")
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="timed runs of each entrant")] = 9,
+    train: Annotated[bool, typer.Option("--train", help="training steps too")] = False,
+    compiled: Annotated[
+        bool, typer.Option("--compiled/--no-compiled", help="opponents under torch.compile, half a minute each")
+    ] = True,
+    json: JsonOption = None,
+) -> None:
+    """Time our backends next to libcirkit, libcirkit under torch.compile, and a hand-written circuit under Inductor."""
+    chosen = [b.get_case(name) for name in cases or b.SUITE_CASES]
+    numbers = threads or [1, 2]
+    conditions = [conditions_of(num_threads, repeats) for num_threads in numbers]
+    if not b.peer_is_installed():
+        say_note(b.MISSING_PEER)
+    rows: list[b.SuiteRow] = []
+    kinds = (False, True) if train else (False,)
+    with progress(notes()) as bar, note_interrupt():
+        task = bar.add_task("Measuring", total=len(chosen) * len(numbers) * len(kinds), note="")
+        for num_threads in numbers:
+            for training in kinds:
+                for case in chosen:
+                    what = f"{case.name}, {'training step' if training else 'forward'}"
+                    rows.append(
+                        b.measure_suite(
+                            case,
+                            num_threads=num_threads,
+                            repeats=repeats,
+                            training=training,
+                            compiled=compiled,
+                            on_run=lambda name, what=what: bar.update(task, note=f"{what}: {name}"),
+                        )
+                    )
+                    bar.advance(task)
+    console = results()
+    console.print(b.suite_table(rows))
+    console.print(b.wanted_table(rows))
+    for note in b.suite_notes(rows):
+        console.print(note, markup=False)
+    for one in conditions:
+        tell_conditions(one)
+    if json is not None:
+        write_json(json, conditions[0], b.suite_to_json(rows))
+
+
+def bench_robustness(json: JsonOption = None) -> None:
+    """Count wrong answers of fast circuits with sharp distributions, compared with double precision."""
+    conditions = conditions_of(torch.get_num_threads(), 1)
+    found: list[b.Robustness] = []
+    with progress(notes()) as bar, note_interrupt():
+        task = bar.add_task("Comparing", total=len(b.ROBUSTNESS_CASES), note="")
+        for case in b.ROBUSTNESS_CASES:
+            found.extend(b.measure_robustness(case, on_run=lambda name: bar.update(task, note=name)))
+            bar.advance(task)
+    results().print(b.robustness_table(found))
+    if json is not None:
+        write_json(json, conditions, b.robustness_to_json(found))
+    if any(entry.wrong for entry in found):
+        raise typer.Exit(1)

@@ -1,0 +1,224 @@
+"""What takes part in the benchmark suite: our backends, the peer, the peer under torch.compile, a hand-written circuit.
+
+All have equal values. Outputs, and gradients of ours, are compared with double precision before anything is timed.
+"""
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from benchmarks import peer as peers
+from benchmarks.allocations import kept_bytes, peak_bytes
+from benchmarks.cases import Case
+from benchmarks.opponent import HandWrittenCircuit
+from explorer.backend import TorchCircuit
+from explorer.bench import Job
+from explorer.compiler import TorchCompiler
+from explorer.errors import LoweringError
+from explorer.runtime import FastCircuit, fast
+from explorer.runtime.backends import BACKENDS
+from explorer.symbolic import Circuit
+
+LAYERS, COMPARED = "layers", "parameters compared"
+PEER, PEER_COMPILED, HAND_WRITTEN = "libcirkit", "libcirkit, torch.compile", "hand-written, Inductor"
+
+TOLERANCE = 1e-4
+"""Of outputs and gradients, relative: at a log-likelihood of -4400 no absolute bound holds in float32."""
+
+
+@dataclass(frozen=True, eq=False)
+class Entrant:
+    """A module with its input, whose forward pass or training step is measured."""
+
+    module: nn.Module
+    x: Tensor
+    training: bool
+    ours: bool = False
+
+    def job(self) -> Job:
+        """The forward pass without gradients; or forward and backward of the mean, without an optimizer."""
+        module, x = self.module, self.x
+
+        def prepare_step() -> None:
+            module.train()
+            module.zero_grad(set_to_none=True)
+
+        def step(_: object) -> None:
+            (-module(x).mean()).backward()
+
+        return Job(step, prepare_step) if self.training else Job(lambda _: self.output(), module.eval)
+
+    def run(self) -> None:
+        """Run the job once."""
+        job = self.job()
+        job.run(job.prepare())
+
+    @torch.no_grad()
+    def output(self) -> Tensor:
+        """The outputs (B, 1, 1)."""
+        return self.module(self.x)
+
+    def gradient(self) -> Tensor:
+        """The gradients of all parameters after a step, as one vector."""
+        self.run()
+        found = [torch.zeros_like(p) if p.grad is None else p.grad for p in self.module.parameters()]
+        return torch.cat([one.reshape(-1) for one in found])
+
+    def temporary_bytes(self) -> int:
+        """What a run allocates at most at a time: PyTorch, and native kernels, which keep it for the next run."""
+        kept = 0
+        if isinstance(self.module, FastCircuit):
+            fresh = deepcopy(self.module)
+            Entrant(fresh, self.x[:1], self.training).run()  # packs the parameters, which are no temporaries
+            kept = kept_bytes(Entrant(fresh, self.x, self.training).run)
+        self.run()
+        job = self.job()
+        job.prepare()
+        return kept + peak_bytes(lambda: job.run(None))
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """The entrants of a case by name, ours first, and why others are absent; why there is no race, if so.
+
+    `difference` is the largest relative one from double precision. `peer_clamps` says whether the peer's outputs are
+    compared where log-likelihoods are near zero only, since they differ below; None without the peer.
+    """
+
+    entrants: Mapping[str, Entrant]
+    absent: Mapping[str, str]
+    difference: float
+    peer_clamps: bool | None
+    refused: str
+
+
+def enter(case: Case, num_threads: int, *, training: bool, compiled: bool) -> Field:
+    """Build the entrants of a case, and compare them; without `compiled`, nothing runs under torch.compile."""
+    source = case.circuit()
+    circuit = TorchCompiler().compile(source)
+    x = case.batch()
+    entrants, absent = _ours(circuit, x, training)
+    refused, clamps = "", None
+    if peers.peer_is_installed():
+        other = peers.compile_symbolic(peers.build_symbolic(case))
+        order, calm_difference = _calm_difference(case, source, circuit, other)
+        if not calm_difference <= TOLERANCE:
+            refused = f"the outputs of {PEER} differ from ours by {calm_difference:.1g}"
+        entrants[PEER] = Entrant(other.module, x[:, order].contiguous(), training)
+        if compiled:
+            made = _compile(other.module, num_threads)
+            entrants[PEER_COMPILED] = Entrant(made, entrants[PEER].x, training)
+    else:
+        absent[PEER] = "not installed"
+    if not training:
+        written = HandWrittenCircuit(circuit.freeze())
+        entrants[HAND_WRITTEN] = Entrant(_compile(written, num_threads) if compiled else written, x, training)
+    differences = _differences(circuit, x, entrants)
+    if PEER in differences:
+        clamps = differences.pop(PEER) > TOLERANCE
+        differences.pop(PEER_COMPILED, None)
+    for name, difference in differences.items():
+        if not difference <= TOLERANCE:
+            refused = f"{name} differs from double precision by {difference:.1g}"
+    return Field(entrants, absent, max(differences.values()), clamps, refused)
+
+
+def calm_values(values: Mapping[str, Tensor], case: Case) -> tuple[dict[str, Tensor], Tensor]:
+    """Return values and inputs with log-likelihoods near zero.
+
+    A release of the peer that clamps logarithms at -708 can be compared only while every layer stays above: every pixel
+    is likely to be 0 and nearly always is, and every mean is near 0.
+    """
+    calm: dict[str, Tensor] = {}
+    for name, value in values.items():
+        new = value.clone()
+        if name.endswith((".probs", ".logits")):
+            new[..., 0] += 12.0
+        elif name.endswith(".mean"):
+            new *= 0.1
+        calm[name] = new
+    x = case.batch(seed=1)
+    if case.input_layer == "gaussian":
+        return calm, x * 0.1
+    keep = torch.rand(x.shape, generator=torch.Generator().manual_seed(2)) < 0.02
+    return calm, torch.where(keep, x, torch.zeros_like(x))
+
+
+def _ours(circuit: TorchCircuit, x: Tensor, training: bool) -> tuple[dict[str, Entrant], dict[str, str]]:
+    """Our entrants, fastest backend first, and why a backend is absent.
+
+    At inference the parameters are evaluated before, but for `COMPARED`, which looks whether they have changed.
+    """
+    found: dict[str, Entrant] = {}
+    absent: dict[str, str] = {}
+    given = circuit if training else circuit.freeze()
+    for name in BACKENDS:
+        try:
+            made = fast(given, backend=name)
+            with torch.set_grad_enabled(training):
+                reason = made.why_not(x)
+        except LoweringError as error:
+            absent[name] = str(error)
+            continue
+        if reason:
+            absent[name] = reason
+        else:
+            found[name] = Entrant(made, x, training, ours=True)
+    if training:
+        found[LAYERS] = Entrant(circuit, x, training, ours=True)
+    else:
+        found[COMPARED] = Entrant(fast(circuit), x, training, ours=True)
+    return found, absent
+
+
+def _differences(circuit: TorchCircuit, x: Tensor, entrants: Mapping[str, Entrant]) -> dict[str, float]:
+    """How much outputs, or gradients of ours, differ from double precision."""
+    training = next(iter(entrants.values())).training
+    precise = Entrant(deepcopy(circuit).double(), x.double() if x.is_floating_point() else x, training)
+    wanted = precise.output()
+    found = {name: relative_difference(one.output(), wanted) for name, one in entrants.items()}
+    if training:
+        gradient = precise.gradient()
+        for name, one in entrants.items():
+            if one.ours:
+                found[name] = max(found[name], relative_difference(one.gradient(), gradient))
+    return found
+
+
+def relative_difference(found: Tensor, wanted: Tensor) -> float:
+    """The largest relative difference of outputs, absolute for logarithms near zero; of vectors that of their norms."""
+    found, wanted = found.double(), wanted.double()
+    if found.dim() == 1:
+        return float((found - wanted).norm() / wanted.norm())
+    return float(((found - wanted).abs() / wanted.abs().clamp(min=1.0)).max())
+
+
+def _calm_difference(
+    case: Case, source: Circuit, circuit: TorchCircuit, other: peers.PeerCircuit
+) -> tuple[Tensor, float]:
+    """The peer's order of variables, and how much it differs from ours on calm values; both have initial ones then."""
+    initial = circuit.leaf_state()
+    calm, x = calm_values(initial, case)
+    circuit.load_leaf_state(calm)
+    order = peers.carry_values(source, calm, other)
+    found, wanted = Entrant(other.module, x[:, order], False).output(), Entrant(circuit, x, False).output()
+    circuit.load_leaf_state(initial)
+    peers.carry_values(source, initial, other)
+    return order, relative_difference(found, wanted)
+
+
+def _compile(module: nn.Module, num_threads: int) -> Any:
+    """The module under torch.compile, for so many threads."""
+    import torch._inductor.config as inductor
+
+    inductor.cpp.threads = num_threads
+    return torch.compile(module, dynamic=False)
+
+
+def names_of_ours(entrants: Mapping[str, Entrant]) -> Sequence[str]:
+    """Our entrants, fastest backend first."""
+    return [name for name, one in entrants.items() if one.ours]

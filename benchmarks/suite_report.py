@@ -1,0 +1,129 @@
+"""The benchmark suite as printed tables and as data of JSON types."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.table import Table
+
+from benchmarks.suite import SuiteRow, spread
+from benchmarks.suite_entrants import PEER, PEER_COMPILED
+from benchmarks.wanted import STRONGEST, Outcome, outcomes
+from explorer.bench.machine import versions
+
+MIB = 2**20
+
+
+def suite_table(rows: Sequence[SuiteRow]) -> Table:
+    """One row per case and entrant: time, temporaries, and how many times as fast as the opponents."""
+    table = Table(title="Times as fast as the opponents: forward passes and training steps of folded circuits")
+    for name in ("case", "threads", "measured", "entrant"):
+        table.add_column(name, overflow="fold")
+    for name in ("ms", "temporaries MiB", PEER, f"best of {PEER}", "strongest"):
+        table.add_column(name, justify="right", overflow="fold")
+    for row in rows:
+        title = [row.case, str(row.num_threads), "training step" if row.training else "forward"]
+        if row.refused:
+            table.add_row(*title, f"refused: {row.refused}", end_section=not row.samples)
+        for position, name in enumerate(row.samples):
+            table.add_row(
+                *(title if position == 0 and not row.refused else [""] * 3),
+                name,
+                f"{1000 * row.seconds(name):.2f} ±{spread(row.samples[name]):.0%}",
+                f"{row.temporary_bytes[name] / MIB:.2f}",
+                *(
+                    [_times(row, name, one) for one in ((PEER,), (PEER, PEER_COMPILED), STRONGEST)]
+                    if name in row.ours
+                    else ()
+                ),
+                end_section=position == len(row.samples) - 1,
+            )
+    return table
+
+
+def wanted_table(rows: Sequence[SuiteRow]) -> Table:
+    """One row per wanted figure and number of threads."""
+    table = Table(title="Wanted: times as fast, or times less memory")
+    table.add_column("against", overflow="fold")
+    for name in ("threads", "cases", "geometric mean", "wanted", "worst case", "wanted", "met"):
+        table.add_column(name, justify="right", overflow="fold")
+    for one in outcomes(rows):
+        table.add_row(
+            str(one.wanted),
+            str(one.num_threads),
+            str(one.num_cases),
+            f"{one.mean:.2f}",
+            _figure(one.wanted.mean),
+            f"{one.worst:.2f} ({one.worst_case})",
+            _figure(one.wanted.worst),
+            "yes" if one.is_met else "no",
+        )
+    return table
+
+
+def suite_notes(rows: Sequence[SuiteRow]) -> list[str]:
+    """What a reader of the tables has to know: the peer's release, what is absent, how samples were chosen."""
+    found = versions(PEER)
+    notes: list[str] = []
+    if PEER in found:
+        clamping = [row.case for row in rows if row.peer_clamps]
+        said = (
+            f"clamps logarithms: its outputs are wrong for {', '.join(dict.fromkeys(clamping))}, and were "
+            "compared where log-likelihoods are near zero"
+            if clamping
+            else "does not clamp logarithms: its outputs agree with double precision"
+        )
+        notes.append(f"{PEER} {found[PEER]} {said}.")
+    absent = {f"{name}: {reason}" for row in rows for name, reason in row.absent.items()}
+    notes += [f"absent: {one}." for one in sorted(absent)]
+    notes.append(
+        "All run interleaved with equal values. A time is the median of the faster half of the samples, and for an "
+        "opponent the smaller one of interleaved and alone. At inference, parameters of ours and of the hand-written "
+        f"circuit are evaluated once; {PEER} evaluates them in each call, and `parameters compared` looks whether they "
+        "have changed."
+    )
+    return notes
+
+
+def suite_to_json(rows: Sequence[SuiteRow]) -> dict[str, Any]:
+    """Return all samples, and the wanted figures with what was measured."""
+    return {"rows": [_row_to_json(row) for row in rows], "wanted": [_outcome_to_json(one) for one in outcomes(rows)]}
+
+
+def _row_to_json(row: SuiteRow) -> dict[str, Any]:
+    return {
+        "case": row.case,
+        "num_threads": row.num_threads,
+        "training": row.training,
+        "ours": list(row.ours),
+        "milliseconds": {name: 1000 * row.seconds(name) for name in row.samples},
+        "seconds": {name: list(samples) for name, samples in row.samples.items()},
+        "seconds_alone": {name: list(samples) for name, samples in row.alone.items()},
+        "temporary_bytes": dict(row.temporary_bytes),
+        "relative_difference": row.difference,
+        "absent": dict(row.absent),
+        "peer_clamps": row.peer_clamps,
+        "refused": row.refused,
+    }
+
+
+def _outcome_to_json(one: Outcome) -> dict[str, Any]:
+    return {
+        "what": str(one.wanted),
+        "num_threads": one.num_threads,
+        "geometric_mean": one.mean,
+        "wanted_mean": one.wanted.mean,
+        "worst": one.worst,
+        "worst_case": one.worst_case,
+        "wanted_worst": one.wanted.worst,
+        "num_cases": one.num_cases,
+        "is_met": one.is_met,
+    }
+
+
+def _times(row: SuiteRow, name: str, opponents: tuple[str, ...]) -> str:
+    found = row.speedup(name, opponents)
+    return "" if found is None else f"{found:.2f}"
+
+
+def _figure(value: float | None) -> str:
+    return "" if value is None else f"{value:g}"

@@ -1,0 +1,142 @@
+"""The suite compares what computes the same, refuses what does not, and says what is wanted; on small circuits."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+import benchmarks
+from benchmarks import peer as peers, suite, suite_entrants
+from benchmarks.allocations import kept_bytes, peak_bytes
+from benchmarks.cases import Case
+from benchmarks.opponent import HandWrittenCircuit
+from benchmarks.opponent_layout import plan_layout
+from benchmarks.suite import SuiteRow, faster_median
+from benchmarks.suite_entrants import HAND_WRITTEN, LAYERS, PEER, PEER_COMPILED, calm_values
+from benchmarks.wanted import outcomes
+from explorer.compiler import TorchCompiler
+from explorer.errors import LoweringError
+from explorer.templates import load_named
+from tests.benchmarks.test_measurements import needs_peer, text_of
+from tests.runtime.circuits import has_compiler
+
+TINY = Case("tiny", (1, 4, 4), "quad-graph", "cp", 4, "categorical", 16, 8)
+
+
+def row_of(case="L1", training=False, refused="", **seconds):
+    samples = {name.replace("_", " "): (one, one, 9 * one) for name, one in seconds.items()}
+    names = {"peer": PEER, "compiled": PEER_COMPILED, "written": HAND_WRITTEN}
+    samples = {names.get(name, name): one for name, one in samples.items()}
+    temporaries = dict.fromkeys(samples, 100)
+    return SuiteRow(case, 1, training, ("native",), samples, {}, temporaries, 0.0, {}, None, refused)
+
+
+@pytest.mark.parametrize(
+    ("layer", "region_graph", "inputs"),
+    [
+        ("cp", "quad-graph", "categorical"),
+        ("cp-t", "quad-tree-4", "gaussian"),
+        ("tucker", "quad-tree-2", "categorical"),
+        ("tucker", "quad-graph", "gaussian"),
+        ("cp", "random-binary-tree", "gaussian"),
+    ],
+)
+def test_the_hand_written_opponent_computes_the_circuit(layer, region_graph, inputs):
+    case = replace(TINY, shape=(1, 7, 7), sum_product_layer=layer, region_graph=region_graph, input_layer=inputs)
+    circuit = TorchCompiler().compile(case.circuit())
+    written, x = HandWrittenCircuit(circuit.freeze()), case.batch()
+    with torch.no_grad():
+        torch.testing.assert_close(written(x), circuit(x), rtol=1e-6, atol=0)  # float32 on |LL| near 100
+
+
+def test_the_opponents_layout_reads_a_tree_as_views():
+    """In a tree all first arguments of a layer are next to each other, and all second ones."""
+    case = replace(TINY, shape=(1, 8, 8), region_graph="quad-tree-2", sum_product_layer="cp-t")
+    layout = plan_layout(TorchCompiler().compile(case.circuit()))
+    assert [len(pieces) for pieces in layout.pieces.values()] == [1] * 6
+    assert all(sorted(order) == list(range(len(order))) for order in layout.order.values())
+
+
+def test_the_opponent_refuses_a_layer_that_it_does_not_have():
+    with pytest.raises(LoweringError, match=r"the hand-written circuit has no Torch\w+Layer"):
+        HandWrittenCircuit(TorchCompiler().compile(load_named("kronecker")).freeze())
+
+
+@has_compiler
+@needs_peer
+@pytest.mark.peer
+@pytest.mark.parametrize("training", [False, True])
+def test_a_row_of_the_suite(training):
+    row = benchmarks.measure_suite(TINY, num_threads=1, repeats=2, training=training, compiled=False)
+    assert row.ours[-1] == LAYERS if training else row.ours[0] == "native"
+    assert set(row.samples) == set(row.temporary_bytes) == {*row.ours, PEER} | (set() if training else {HAND_WRITTEN})
+    assert set(row.alone) == set(row.samples) - set(row.ours)
+    assert row.difference < 1e-4
+    assert row.peer_clamps is False
+    assert min(row.temporary_bytes.values()) > 0
+    assert not row.refused or "not quiet" in row.refused
+
+
+def test_a_difference_refuses_the_row(monkeypatch):
+    monkeypatch.setattr(suite_entrants, "TOLERANCE", -1.0)
+    monkeypatch.setattr(peers, "peer_is_installed", lambda: False)
+    row = benchmarks.measure_suite(TINY, num_threads=1, repeats=1, compiled=False)
+    assert "differs from double precision by" in row.refused
+    assert not row.samples
+    assert row.speedup("native", (HAND_WRITTEN,)) is None
+    assert "refused" in text_of(benchmarks.suite_table([row]))
+
+
+def test_samples_that_are_not_quiet_refuse_the_row(monkeypatch):
+    monkeypatch.setattr(suite, "QUIET", -1.0)
+    monkeypatch.setattr(peers, "peer_is_installed", lambda: False)
+    row = benchmarks.measure_suite(TINY, num_threads=1, repeats=1, compiled=False)
+    assert row.refused.startswith("samples are not quiet: ")
+    assert {len(samples) for samples in row.samples.values()} == {suite.ATTEMPTS}
+    assert row.speedup(row.ours[0], (HAND_WRITTEN,)) is None
+
+
+def test_a_peer_that_clamps_is_compared_where_it_does_not():
+    """The released peer clamps logarithms at -708; 784 uniform pixels of 256 grey levels are near -4,350."""
+    case = benchmarks.get_case("L1")
+    ours = TorchCompiler().compile(case.circuit()).eval()
+    with torch.no_grad():
+        assert float(ours(case.batch()[:8]).mean()) < -4000
+        values, x = calm_values(ours.leaf_state(), case)
+        ours.load_leaf_state(values)
+        assert float(ours(x[:8]).min()) > -600
+
+
+def test_the_slower_half_of_the_samples_does_not_count():
+    assert faster_median((3.0, 1.0, 2.0, 100.0, 200.0)) == 2.0
+
+
+def test_an_opponent_is_as_fast_as_it_is_alone():
+    row = row_of(native=1.0, peer=5.0)
+    assert row.speedup("native", (PEER,)) == 5.0
+    assert replace(row, alone={PEER: (4.0,)}).speedup("native", (PEER,)) == 4.0
+
+
+def test_wanted_figures_are_those_of_the_large_cases_and_of_rows_that_were_not_refused():
+    rows = [
+        row_of("L1", native=1.0, peer=25.0, compiled=8.0, written=4.0),
+        row_of("L2", native=1.0, peer=4.0, compiled=4.0, written=4.0),
+        row_of("L3", native=1.0, peer=1.0, compiled=1.0, written=1.0, refused="samples are not quiet"),
+        row_of("S1", native=1.0, peer=1.0, compiled=1.0, written=1.0),
+        row_of("L1", training=True, native=1.0, peer=3.0, compiled=2.0),
+    ]
+    found = {str(one.wanted): one for one in outcomes(rows)}
+    first = found["forward: libcirkit"]
+    assert (first.mean, first.worst, first.worst_case, first.num_cases) == (pytest.approx(10.0), 4.0, "L2", 2)
+    assert first.is_met
+    assert not found["forward: the best of libcirkit"].worst < 4.0
+    step = found["training step: the best of libcirkit"]
+    assert (step.mean, step.is_met) == (2.0, False)
+    assert not found["forward: memory of libcirkit, torch.compile"].is_met
+    assert "forward: libcirkit" in text_of(benchmarks.wanted_table(rows))
+
+
+def test_peaks_of_pytorch_and_what_numpy_keeps():
+    kept: list[object] = []
+    assert peak_bytes(lambda: (torch.ones(1000) + torch.ones(1000)).sum()) == 3 * 4000  # not the sum, which comes later
+    assert kept_bytes(lambda: kept.append(torch.ones(5).numpy().repeat(1000))) == 4 * 5000
