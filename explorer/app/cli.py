@@ -9,7 +9,20 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from explorer.app.commands import bench, course, explore, export, gallery, lab, serve, show, time, trace, train
+from explorer.app.commands import (
+    bench,
+    course,
+    evaluate,
+    explore,
+    export,
+    gallery,
+    lab,
+    serve,
+    show,
+    time,
+    trace,
+    train,
+)
 from explorer.app.commands.console import say_error, say_note
 from explorer.errors import CircuitError
 
@@ -49,6 +62,7 @@ app.command("gallery")(gallery.list_gallery)
 app.command("trace")(trace.trace)
 app.command("show")(show.show)
 app.command("train")(train.train)
+app.command("evaluate")(evaluate.evaluate)
 app.command("serve")(serve.serve)
 app.command("time")(time.time)
 app.command("html")(export.html)

@@ -67,6 +67,11 @@ class TorchCircuit(EvaluatedCircuit):
         """The name of every parameter leaf."""
         return self._leaf_names
 
+    @property
+    def leaf_slots(self) -> dict[str, tuple[int, int]]:
+        """Where the value of every parameter leaf is, by name: position in `tensors`, and row of that tensor."""
+        return {self._leaf_names[leaf]: slot for leaf, slot in self._slots.items()}
+
     def leaf_state(self) -> dict[str, Tensor]:
         """The value of every parameter leaf by name, a copy; the names are the same in every mode of compilation."""
         return {self._leaf_names[leaf]: value.clone() for leaf, value in self.leaf_values().items()}

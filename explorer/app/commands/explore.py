@@ -36,7 +36,8 @@ def explore(
 
         from explorer.app.training.checkpoint import Checkpoint
         from explorer.app.training.data import independent_pixels_bits, load_data
-        from explorer.app.training.loop import TrainingOptions, bits_per_dimension
+        from explorer.app.training.evaluation import bits_per_dimension
+        from explorer.app.training.loop import TrainingOptions
         from explorer.compiler import record
         from explorer.templates import gallery
 
@@ -61,7 +62,9 @@ def explore(
     console.print(epochs_table(result, images))
     if result.interrupted:
         say_note(f"stopped after {len(result.epochs)} of {epochs} epochs; the finished ones are kept")
-    Checkpoint(CIRCUIT, {"seed": seed}, "digits", compiled.leaf_state(), result.epochs).save(checkpoint_file)
+    Checkpoint(CIRCUIT, {"seed": seed}, "digits", compiled.leaf_state(), result.epochs, result.state).save(
+        checkpoint_file
+    )
     reached, baseline = bits_per_dimension(compiled, images.held_out), independent_pixels_bits(images)
     console.print(
         f"[bold]4. Held-out images[/]: {reached:.3f} bits per dimension; independent pixels need {baseline:.3f}.\n"

@@ -1,7 +1,7 @@
 """`circuit-explorer train`: fits a circuit to images and saves its values."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,11 +9,14 @@ import typer
 from rich.table import Table
 
 from explorer.app.commands.console import check_writable, command, notes, print_text, progress, results, say_note
+from explorer.app.commands.workers import joined_workers
 from explorer.options import MAX_SEED
 
 if TYPE_CHECKING:
     from explorer.app.training.data import ImageData
     from explorer.app.training.loop import Epoch, TrainingOptions, TrainingResult
+    from explorer.app.training.state import TrainingState
+    from explorer.app.training.workers import Workers
     from explorer.backend import TorchCircuit
 
 RUNS = Path("runs")
@@ -25,19 +28,36 @@ def train(
     data: Annotated[str, typer.Option(help="the data set: digits")] = "digits",
     epochs: Annotated[int, typer.Option(help="passes over the training images")] = 30,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="write the checkpoint here [runs/NAME.pt]")] = None,
-    resume: Annotated[Path | None, typer.Option(help="continue from the values in this checkpoint")] = None,
-    batch_size: Annotated[int, typer.Option(help="images per step of Adam")] = 64,
-    learning_rate: Annotated[float, typer.Option(help="step size of Adam")] = 0.05,
+    save_every: Annotated[
+        int, typer.Option(min=0, metavar="STEPS", help="also write it after so many steps, not only after each epoch")
+    ] = 0,
+    resume: Annotated[
+        Path | None, typer.Option(help="continue where this checkpoint ended, with its settings unless they are given")
+    ] = None,
+    batch_size: Annotated[int | None, typer.Option(help="images per step of Adam [64]", show_default=False)] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="step size of Adam [0.05]", show_default=False)] = None,
     preset: Annotated[str, typer.Option(help="default or handbook")] = "default",
     optimize: Annotated[bool, typer.Option("--optimize/--no-optimize", help="apply rewrite rules")] = True,
     fold: Annotated[bool, typer.Option("--fold/--no-fold", help="batch equal layers")] = True,
     seed: Annotated[
-        int, typer.Option(min=0, max=MAX_SEED, help="seed of the initial values and of the order of images")
-    ] = 0,
+        int | None,
+        typer.Option(
+            min=0,
+            max=MAX_SEED,
+            help="seed of the initial values and of the order of images, which a resumed run continues [0]",
+            show_default=False,
+        ),
+    ] = None,
     threads: Annotated[int, typer.Option(min=1, help="torch threads; more do not help small circuits")] = 1,
+    device: Annotated[str, typer.Option(metavar="cpu|cuda", help="where to run")] = "cpu",
+    distributed: Annotated[
+        bool, typer.Option("--distributed", help="share each batch among the processes that torchrun started")
+    ] = False,
 ) -> None:
     """Train a circuit by maximum likelihood; Ctrl-C keeps the finished epochs."""
-    with notes().status("Loading"):
+    target = out if out is not None else RUNS / f"{Path(circuit).name.partition('.')[0]}.pt"
+    advice = _Advice(target, resume)
+    with joined_workers(distributed, device, f"train {circuit}", advice) as workers:
         import torch
 
         from explorer.app.circuits import load_circuit
@@ -47,39 +67,90 @@ def train(
         from explorer.compiler import TorchCompiler
 
         torch.set_num_threads(threads)
-        target = out if out is not None else RUNS / f"{Path(circuit).name.partition('.')[0]}.pt"
-        check_writable(target)
-        settings = TrainingOptions(epochs, batch_size, learning_rate, seed)
-        images = load_data(data)
-        options = {"preset": preset, "optimize": optimize, "fold": fold, "seed": seed}
+        if workers.is_first:
+            check_writable(target)
         source = load_circuit(circuit)
-        source.require(smooth=True, decomposable=True)
-        compiled = TorchCompiler(**options).compile(source)
+        workers.require_equal({"the circuit": source.to_json()})
         earlier = Checkpoint.load(resume) if resume is not None else None
+        state = earlier.training if earlier is not None else None
+        if earlier is not None and earlier.data != data:
+            say_note(f"{resume} was trained on {earlier.data}: only its values are used")
+            state = None
+        given = {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate, "seed": seed}
+        kept = state.options if state is not None else {}
+        settings = TrainingOptions(**{**kept, **{name: value for name, value in given.items() if value is not None}})
+        images = load_data(data)
+        options = {"preset": preset, "optimize": optimize, "fold": fold, "seed": settings.seed}
+        source.require(smooth=True, decomposable=True)
+        compiled = TorchCompiler(**options).compile(source).to(workers.device)
         if earlier is not None:
             compiled.load_leaf_state(earlier.leaf_state)
-    result = train_with_progress(compiled, images, settings, earlier.history if earlier is not None else ())
-    results().print(epochs_table(result, images))
-    if not result.epochs:
-        say_note("stopped before the end of the first epoch: nothing to keep")
-        raise typer.Exit(130)
-    Checkpoint(circuit, options, data, compiled.leaf_state(), result.epochs).save(target)
-    if result.interrupted:
-        say_note(f"stopped; the values are those after epoch {result.epochs[-1].number}")
-    print_text(f"Wrote {target}. Continue from it: {command()} train {circuit} --resume {target}")
+        before = earlier.history if earlier is not None else ()
+        advice.last_epoch = len(before) + epochs
+
+        def save(finished: "tuple[Epoch, ...]", reached: "TrainingState") -> None:
+            if workers.is_first:
+                Checkpoint(circuit, options, data, compiled.leaf_state(), finished, reached).save(target)
+
+        result = train_with_progress(compiled, images, settings, workers, before, state, save_every, save)
+        results().print(epochs_table(result, images))
+        if result.state is None:
+            say_note("stopped before the end of the first epoch: nothing to keep")
+            raise typer.Exit(130)
+        if result.interrupted:
+            save(result.epochs, result.state)
+            say_note(f"stopped; the values are those after epoch {result.epochs[-1].number}")
+        print_text(f"Wrote {target}. Continue from it: {command()} train {circuit} --resume {target}")
+        if result.interrupted and workers.distributed:
+            raise typer.Exit(130)  # without waiting for the other workers, which were interrupted too
+
+
+class _Advice:
+    """What to do when a distributed run has ended early: which checkpoint it wrote, and how to continue from it."""
+
+    def __init__(self, target: Path, resume: Path | None) -> None:
+        self._target, self._resume = target, resume
+        self._before = self._written()
+        self.last_epoch = 0
+
+    def __call__(self) -> str:
+        from explorer.app.training.checkpoint import Checkpoint
+
+        if self._written() == self._before:
+            again = f"; continue again from {self._resume}" if self._resume is not None else ""
+            return f"This run has not written a checkpoint yet{again}"
+        checkpoint = Checkpoint.load(self._target)
+        found = f"The checkpoint {self._target} has {checkpoint.progress}"
+        left = self.last_epoch - len(checkpoint.history)
+        if left <= 0:
+            return found
+        return f"{found}; continue, with or without --distributed: --resume {self._target} --epochs {left}"
+
+    def _written(self) -> int | None:
+        """When the checkpoint was written; None if there is none."""
+        return self._target.stat().st_mtime_ns if self._target.exists() else None
 
 
 def train_with_progress(
-    compiled: "TorchCircuit", images: "ImageData", settings: "TrainingOptions", before: "Sequence[Epoch]" = ()
+    compiled: "TorchCircuit",
+    images: "ImageData",
+    settings: "TrainingOptions",
+    workers: "Workers | None" = None,
+    before: "Sequence[Epoch]" = (),
+    state: "TrainingState | None" = None,
+    save_every: int = 0,
+    on_state: "Callable[[tuple[Epoch, ...], TrainingState], None]" = lambda epochs, state: None,
 ) -> "TrainingResult":
     """Train with a progress bar that shows the result of the last epoch."""
     from explorer.app.training.loop import is_density, train as fit
+    from explorer.app.training.workers import ALONE
 
     scale, unit = (math.log(2), "nats") if is_density(compiled) else (1.0, "bits")
 
     with progress(notes()) as bar:
         batches = -(-len(images.training) // settings.batch_size)
-        task = bar.add_task(f"Training on {images.name}", total=settings.epochs * batches, note="")
+        done = state.rows_done // settings.batch_size if state is not None else 0
+        task = bar.add_task(f"Training on {images.name}", total=settings.epochs * batches, completed=done, note="")
 
         def tell(epoch: "Epoch") -> None:
             bar.update(
@@ -87,7 +158,16 @@ def train_with_progress(
             )
 
         return fit(
-            compiled, images, settings, before=before, on_batch=lambda done, total: bar.advance(task), on_epoch=tell
+            compiled,
+            images,
+            settings,
+            workers=workers or ALONE,
+            before=before,
+            state=state,
+            save_every=save_every,
+            on_batch=lambda done, total: bar.advance(task),
+            on_epoch=tell,
+            on_state=on_state,
         )
 
 

@@ -1,5 +1,6 @@
 """Checkpoints: the values of a circuit's leaves, and the options to compile it again in any mode."""
 
+import os
 import pickle
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -10,7 +11,8 @@ import torch
 from torch import Tensor
 
 from explorer.app.circuits import load_circuit
-from explorer.app.training.loop import Epoch
+from explorer.app.training.loop import Epoch, TrainingOptions
+from explorer.app.training.state import TrainingState
 from explorer.backend import TorchCircuit
 from explorer.compiler import TorchCompiler
 from explorer.errors import FileFormatError
@@ -24,7 +26,8 @@ VERSION = 1
 class Checkpoint:
     """The values of a circuit, a gallery name or the path of a circuit file; `options` are fields of `CompilerOptions`.
 
-    Leaves are named by the symbolic circuit, so `leaf_state` fits every mode of compilation.
+    Leaves are named by the symbolic circuit, so `leaf_state` fits every mode of compilation. `history` are the finished
+    epochs; with `training`, the run continues as if it had not been interrupted.
     """
 
     circuit: str
@@ -32,6 +35,15 @@ class Checkpoint:
     data: str
     leaf_state: Mapping[str, Tensor]
     history: tuple[Epoch, ...] = ()
+    training: TrainingState | None = None
+
+    @property
+    def progress(self) -> str:
+        """Where training was: `epoch 3`, or `epoch 3 and 128 of 1,438 rows of the next one`."""
+        finished = f"epoch {self.history[-1].number}" if self.history else "no epoch"
+        if self.training is None or not self.training.rows_done:
+            return finished
+        return f"{finished} and {self.training.rows_done:,} of {self.training.num_rows:,} rows of the next one"
 
     def restore(self, **options: Any) -> TorchCircuit:
         """Compile the circuit with the options of the checkpoint, or different ones, and load the values.
@@ -43,21 +55,29 @@ class Checkpoint:
         return compiled
 
     def save(self, path: "str | Path") -> None:
-        """Write a checkpoint file; an existing file is replaced only when the new one is complete."""
+        """Write a checkpoint file; an existing file is replaced only when the new one is complete and on the disk."""
         target = Path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        content = {
+        content: dict[str, Any] = {
             "format": FORMAT,
             "version": VERSION,
             "circuit": self.circuit,
             "options": dict(self.options),
             "data": self.data,
-            "leaf_state": dict(self.leaf_state),
+            "leaf_state": {name: value.cpu() for name, value in self.leaf_state.items()},
             "history": [asdict(epoch) for epoch in self.history],
         }
-        part = target.with_name(target.name + ".part")
-        torch.save(content, part)
-        part.replace(target)
+        if self.training is not None:
+            content["training"] = {f.name: getattr(self.training, f.name) for f in fields(TrainingState)}
+        part = target.with_name(f"{target.name}.{os.getpid()}.part")
+        try:
+            with part.open("wb") as file:
+                torch.save(content, file)
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
 
     @staticmethod
     def load(path: "str | Path") -> "Checkpoint":
@@ -82,8 +102,9 @@ class Checkpoint:
             )
         try:
             history = tuple(Epoch(**epoch) for epoch in content["history"])
+            state = TrainingState(**content["training"]) if "training" in content else None
             checkpoint = Checkpoint(
-                content["circuit"], content["options"], content["data"], content["leaf_state"], history
+                content["circuit"], content["options"], content["data"], content["leaf_state"], history, state
             )
         except (KeyError, TypeError) as error:
             raise FileFormatError(f"{path} is not a complete {FORMAT}: {type(error).__name__}: {error}") from error
@@ -104,4 +125,25 @@ class Checkpoint:
             return f"its options {sorted(unknown)} are not options of the compiler"
         if not isinstance(state, Mapping) or not all(isinstance(value, Tensor) for value in state.values()):
             return "its values are not tensors by name"
-        return None
+        return None if self.training is None else _problem_of(self.training)
+
+
+def _problem_of(training: TrainingState) -> str | None:
+    """Describe a field of the state of training that has the wrong type; None if there is none."""
+    known = {f.name for f in fields(TrainingOptions)}
+    options, order, moments = cast(
+        "tuple[object, object, object]", (training.options, training.order, training.moments)
+    )
+    if not isinstance(options, Mapping) or not known.issuperset(options):
+        return f"its options of training are not a mapping with {', '.join(sorted(known))}"
+    if not isinstance(order, Tensor) or order.dtype != torch.uint8:
+        return "its order of rows is not the state of a random generator"
+    if not isinstance(moments, Mapping) or not all(
+        isinstance(by_leaf, Mapping) and all(isinstance(value, Tensor) for value in by_leaf.values())
+        for by_leaf in moments.values()
+    ):
+        return "its moments are not tensors by name"
+    numbers = (training.num_rows, training.rows_done, training.steps)
+    if any(type(number) is not int or number < 0 for number in numbers) or training.rows_done > training.num_rows:
+        return f"its numbers of rows, finished rows and steps are {numbers}"
+    return None

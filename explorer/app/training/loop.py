@@ -2,21 +2,20 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from time import perf_counter
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from explorer.app.training.data import ImageData
+from explorer.app.training.evaluation import bits_per_dimension, check_data, require_distribution
+from explorer.app.training.state import TrainingState, load_moments, moments_of
+from explorer.app.training.workers import ALONE, Workers
 from explorer.backend import TorchCircuit
 from explorer.backend.layers.inputs import TorchContinuousLayer
 from explorer.errors import CircuitError, ShapeError, ValueRangeError
 from explorer.options import MAX_SEED
-
-EVALUATION_BATCH = 1024
-NORMALIZED_NATS = 1e-4
-"""A circuit counts as normalized if its log partition function is this close to 0, per dimension."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +32,8 @@ class Epoch:
 class TrainingResult:
     """The finished epochs, and whether training was interrupted before the last requested one.
 
+    `state` is where the last epoch of this run ended; None if it finished none.
+
     `is_density`: some input is a density, so the circuit has negative log-densities instead of code lengths: they
     depend on the scale of the data, may be negative, and do not compare with the bits of probabilities.
     """
@@ -40,6 +41,7 @@ class TrainingResult:
     epochs: tuple[Epoch, ...]
     interrupted: bool = False
     is_density: bool = False
+    state: TrainingState | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,46 +69,87 @@ def train(
     data: ImageData,
     options: TrainingOptions,
     *,
+    workers: Workers = ALONE,
     before: Sequence[Epoch] = (),
+    state: TrainingState | None = None,
+    save_every: int = 0,
     on_batch: Callable[[int, int], None] = lambda done, total: None,
     on_epoch: Callable[[Epoch], None] = lambda epoch: None,
+    on_state: Callable[[tuple[Epoch, ...], TrainingState], None] = lambda epochs, state: None,
 ) -> TrainingResult:
     """Train with Adam; `on_batch` receives the number of finished batches and of all, `on_epoch` each finished epoch.
 
     The order of the images depends on `options.seed` only. Ctrl-C ends training: the circuit then has the values of
-    the last finished epoch. `before` are earlier epochs, whose numbering is continued. The circuit must be smooth and
-    decomposable (`Circuit.require`).
+    the last finished epoch. `before` are earlier epochs, whose numbering is continued, and `state` is where they ended:
+    training continues as if it had not been interrupted, beginning with the rest of an unfinished epoch.
+    `on_state` receives the finished epochs and the state after each epoch and, if `save_every` is not 0, after so many
+    steps. The circuit must be smooth and decomposable (`Circuit.require`), and on the device of the workers.
+
+    Several `workers` have the same circuit, data and options, and compute the same steps as one: each has a shard of
+    every batch, and its loss is the sum over its rows divided by the rows of the whole batch.
 
     Raises: CircuitError if the likelihood is not finite, or the circuit does not compute the log-likelihood of one
-    normalized distribution; ShapeError if the data has a different number of variables.
+    normalized distribution, or if the workers differ; ShapeError if the data has a different number of variables, or
+    the state is of data with a different number of rows.
     """
     _check(circuit, data)
+    training, held_out = (rows.to(workers.device) for rows in (data.training, data.held_out))
     generator = torch.Generator().manual_seed(options.seed)
     optimizer = torch.optim.Adam([p for p in circuit.parameters() if p.requires_grad], lr=options.learning_rate)
-    batches_in_epoch = -(-len(data.training) // options.batch_size)
+    steps, done, nats = 0, 0, 0.0
+    if state is not None:
+        if state.num_rows != len(training):
+            raise ShapeError(
+                f"the state of training is of data with {state.num_rows} rows; {data.name} has {len(training)}"
+            )
+        generator.set_state(state.order)
+        load_moments(circuit, optimizer, state.steps, state.moments)
+        steps, done, nats = state.steps, state.rows_done, state.nats
+    workers.require_equal(
+        {
+            "the compiled circuit": [(name, value.shape) for name, value in circuit.leaf_state().items()],
+            "the data": (data.training, data.held_out),
+            "the configuration": (options, save_every, len(before)),
+            "the checkpoint": (generator.get_state(), steps, done, moments_of(circuit, optimizer)),
+        }
+    )
+    model = workers.parallel(circuit)
+    batches_in_epoch = -(-len(training) // options.batch_size)
+
+    def present_state(order: Tensor) -> TrainingState:
+        found = moments_of(circuit, optimizer)[1]
+        return TrainingState(asdict(options), len(training), order, done, nats, steps, found)
+
     finished = list(before)
     kept = circuit.leaf_state()
+    kept_state = None
     try:
         for _ in range(options.epochs):
             started = perf_counter()
             circuit.train()
-            total = 0.0
-            order = torch.randperm(len(data.training), generator=generator)
-            for done, rows in enumerate(order.split(options.batch_size), start=1):
-                total += _step(circuit, data.training[rows], optimizer) * len(rows)
-                on_batch(done, batches_in_epoch)
-            training_bits = total / len(data.training) / data.num_variables / math.log(2)
-            held_out_bits = bits_per_dimension(circuit, data.held_out)
+            start_of_epoch = generator.get_state()
+            order = torch.randperm(len(training), generator=generator)
+            for rows in order[done:].split(options.batch_size):
+                nats += _step(model, training[workers.shard(rows)], len(rows), optimizer, workers)
+                done += len(rows)
+                steps += 1
+                if save_every and steps % save_every == 0 and done < len(training):
+                    on_state(tuple(finished), present_state(start_of_epoch))
+                on_batch(-(-done // options.batch_size), batches_in_epoch)
+            training_bits = nats / len(training) / data.num_variables / math.log(2)
+            held_out_bits = bits_per_dimension(circuit, held_out, workers)
             epoch = Epoch(len(finished) + 1, training_bits, held_out_bits, perf_counter() - started)
             finished.append(epoch)
-            kept = circuit.leaf_state()
+            done, nats = 0, 0.0
+            kept, kept_state = circuit.leaf_state(), present_state(generator.get_state())
+            on_state(tuple(finished), kept_state)
             on_epoch(epoch)
     except KeyboardInterrupt:
         circuit.load_leaf_state(kept)
-        return TrainingResult(tuple(finished), True, is_density(circuit))
+        return TrainingResult(tuple(finished), True, is_density(circuit), kept_state)
     finally:
         circuit.eval()
-    return TrainingResult(tuple(finished), False, is_density(circuit))
+    return TrainingResult(tuple(finished), False, is_density(circuit), kept_state)
 
 
 def is_density(circuit: TorchCircuit) -> bool:
@@ -114,59 +157,26 @@ def is_density(circuit: TorchCircuit) -> bool:
     return any(isinstance(layer, TorchContinuousLayer) for layer in circuit.layers)
 
 
-@torch.no_grad()
-def bits_per_dimension(circuit: TorchCircuit, images: Tensor) -> float:
-    """Mean of -log2 p(x) / D over images (N, D).
+def _step(model: nn.Module, shard: Tensor, num_rows: int, optimizer: torch.optim.Optimizer, workers: Workers) -> float:
+    """Run one step of the optimizer on a batch of `num_rows` rows, of which this worker has a shard.
 
-    Raises: CircuitError if the circuit is not one normalized distribution.
+    Returns the sum of the negative log-likelihoods of the whole batch before the step, in nats.
     """
-    _require_distribution(circuit)
-    frozen = circuit.freeze()
-    total = sum(float(frozen(batch).sum(dtype=torch.float64)) for batch in images.split(EVALUATION_BATCH))
-    return -total / len(images) / images.shape[1] / math.log(2)
-
-
-def _step(circuit: TorchCircuit, batch: Tensor, optimizer: torch.optim.Optimizer) -> float:
-    """Run one step of the optimizer; returns the mean negative log-likelihood of the batch before it, in nats."""
     optimizer.zero_grad(set_to_none=True)
-    loss = -circuit(batch).mean()
-    value = loss.item()
-    if not math.isfinite(value):
+    loss = -model(shard).sum()
+    nats = workers.total(loss)
+    if not math.isfinite(nats):
         raise CircuitError(
-            f"the likelihood is no longer finite (mean log-likelihood {-value}); try a smaller learning rate"
+            f"the likelihood is no longer finite (mean log-likelihood {-nats / num_rows}); try a smaller learning rate"
         )
-    loss.backward()
+    # Gradients are averaged over workers, so the loss of each counts as many times as there are workers.
+    (loss * (workers.size / num_rows)).backward()
     optimizer.step()
-    return value
+    return nats
 
 
 def _check(circuit: TorchCircuit, data: ImageData) -> None:
-    if circuit.semiring.name != "lse-sum":
-        raise CircuitError(
-            f"training maximizes log-likelihoods; compile with semiring lse-sum, not {circuit.semiring.name}"
-        )
-    if circuit.num_variables != data.num_variables:
-        raise ShapeError(
-            f"the circuit reads {circuit.num_variables} variables, an image of {data.name} has {data.num_variables}"
-        )
+    check_data(circuit, data)
     if not any(p.requires_grad for p in circuit.parameters()):
         raise CircuitError("the circuit has no learnable parameter")
-    _require_distribution(circuit)
-
-
-def _require_distribution(circuit: TorchCircuit) -> None:
-    """Raises: CircuitError unless the circuit has one output, whose integral is 1."""
-    partition = circuit.integral()
-    if partition.numel() != 1:
-        outputs, units = partition.shape
-        raise CircuitError(
-            f"a likelihood needs one output with one unit; the circuit has {outputs} output{'s' * (outputs != 1)} "
-            f"with {units} unit{'s' * (units != 1)}: add a sum with num_units=1, or build it with num_classes=1"
-        )
-    log_partition = partition.item()
-    if abs(log_partition) > NORMALIZED_NATS * max(circuit.num_variables, 1):  # NaN is an error of the likelihood
-        raise CircuitError(
-            f"the circuit is not normalized: the logarithm of its partition function is {log_partition:.4g}, not 0, so "
-            "its outputs are not log-likelihoods; give its weights and inputs a normalizing parameterization, such as "
-            "Parameterization('softmax')"
-        )
+    require_distribution(circuit)

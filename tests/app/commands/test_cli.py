@@ -232,11 +232,11 @@ def test_ctrl_c_in_training_keeps_the_finished_epochs(tmp_path, monkeypatch):
     whole = training.bits_per_dimension
     calls = []
 
-    def interrupted_in_the_second_epoch(circuit, images):
+    def interrupted_in_the_second_epoch(circuit, images, workers):
         calls.append(1)
         if len(calls) == 2:
             raise KeyboardInterrupt
-        return whole(circuit, images)
+        return whole(circuit, images, workers)
 
     monkeypatch.setattr(training, "bits_per_dimension", interrupted_in_the_second_epoch)
     path = tmp_path / "digits.pt"

@@ -9,7 +9,9 @@ import torch
 from explorer.app.commands.train import epochs_table
 from explorer.app.training.checkpoint import Checkpoint
 from explorer.app.training.data import ImageData, independent_pixels_bits, load_digits
-from explorer.app.training.loop import Epoch, TrainingOptions, TrainingResult, bits_per_dimension, train
+from explorer.app.training.evaluation import bits_per_dimension
+from explorer.app.training.loop import Epoch, TrainingOptions, TrainingResult, train
+from explorer.app.training.state import TrainingState
 from explorer.compiler import TorchCompiler
 from explorer.errors import CircuitError, FileFormatError, ShapeError, UnknownNameError, ValueRangeError
 from explorer.symbolic import CategoricalLayer, CircuitBuilder, ConstantInitializer, Parameterization, TensorParameter
@@ -116,6 +118,17 @@ def test_foreign_files_are_typed_errors(tmp_path):
         Checkpoint.load(path)
 
 
+STATE = {
+    "options": {"epochs": 1},
+    "num_rows": 5,
+    "order": torch.Generator().get_state(),
+    "rows_done": 0,
+    "nats": 0.0,
+    "steps": 1,
+    "moments": {},
+}
+
+
 @pytest.mark.parametrize(
     ("part", "message"),
     [
@@ -124,6 +137,11 @@ def test_foreign_files_are_typed_errors(tmp_path):
         ({"options": ["fold"]}, "its options are a list, not a mapping"),
         ({"options": {"colour": "green"}}, r"its options \['colour'\] are not options of the compiler"),
         ({"circuit": 3}, "its circuit is a int, not a name"),
+        ({"training": {"steps": 3}}, "TypeError"),
+        ({"training": STATE | {"options": {"colour": 1}}}, "its options of training are not a mapping with batch_size"),
+        ({"training": STATE | {"order": torch.zeros(3)}}, "its order of rows is not the state of a random generator"),
+        ({"training": STATE | {"moments": {"exp_avg": {"a": 1}}}}, "its moments are not tensors by name"),
+        ({"training": STATE | {"rows_done": 9}}, r"its numbers of rows, finished rows and steps are \(5, 9, 1\)"),
     ],
 )
 def test_a_checkpoint_with_a_foreign_part_is_a_typed_error(tmp_path, part, message):
@@ -187,6 +205,73 @@ def test_training_resumes_from_earlier_epochs(digits):
     assert [epoch.number for epoch in second.epochs] == [1, 2, 3]
 
 
+def checkpoints_of(digits, path, epochs, **options):
+    """Train a circuit from the start, or from a checkpoint; returns the checkpoints after each step that was saved."""
+    earlier = options.pop("earlier", None)
+    circuit = TorchCompiler(**options).compile(image_symbolic())
+    found = []
+
+    def save(finished: tuple[Epoch, ...], state: TrainingState) -> None:
+        Checkpoint("digits", {}, "digits", circuit.leaf_state(), finished, state).save(path)
+        found.append(Checkpoint.load(path))
+
+    before, state = (), None
+    if earlier is not None:
+        circuit.load_leaf_state(earlier.leaf_state)
+        before, state = earlier.history, earlier.training
+    settings = TrainingOptions(epochs=epochs, batch_size=64, seed=3)
+    train(circuit, digits, settings, before=before, state=state, save_every=1, on_state=save)
+    return found
+
+
+@pytest.fixture(scope="module")
+def few(digits):
+    return ImageData("digits", digits.training[:200], digits.held_out[:50], 17, (1, 8, 8))
+
+
+def bits_of(checkpoint):
+    return [(epoch.training_bits, epoch.held_out_bits) for epoch in checkpoint.history]
+
+
+def test_training_continues_from_any_step_as_if_it_had_not_been_interrupted(few, tmp_path):
+    steps = checkpoints_of(few, tmp_path / "a.pt", 2)
+    assert [step.training.steps for step in steps] == list(range(1, 9))
+    assert steps[1].progress == "no epoch and 128 of 200 rows of the next one"
+    assert steps[4].progress == "epoch 1 and 64 of 200 rows of the next one"
+    for position in (1, 3, 4):
+        left = 2 - len(steps[position].history)
+        again = checkpoints_of(few, tmp_path / "b.pt", left, earlier=steps[position])
+        assert [step.training.steps for step in again] == list(range(position + 2, 9))
+        assert bits_of(again[-1]) == bits_of(steps[-1])
+        assert all(torch.equal(again[-1].leaf_state[name], value) for name, value in steps[-1].leaf_state.items())
+
+
+def test_training_continues_in_another_mode(few, tmp_path):
+    steps = checkpoints_of(few, tmp_path / "a.pt", 2)
+    (*_, again) = checkpoints_of(few, tmp_path / "b.pt", 2, earlier=steps[1], fold=False, optimize=False)
+    # sums in another order, in float32
+    assert bits_of(again) == [pytest.approx(bits, rel=1e-5) for bits in bits_of(steps[-1])]
+
+
+def test_a_state_of_other_data_or_of_another_circuit_is_refused(few, digits, tmp_path):
+    steps = checkpoints_of(few, tmp_path / "a.pt", 1)
+    with pytest.raises(ShapeError, match="of data with 200 rows; digits has 1438"):
+        checkpoints_of(digits, tmp_path / "b.pt", 1, earlier=steps[1])
+    circuit = TorchCompiler().compile(gallery.load_named("digits"))
+    with pytest.raises(ShapeError, match=r"leaf .* has shape .*; its exp_avg has"):
+        train(circuit, few, TrainingOptions(epochs=1), state=steps[1].training)
+
+
+def test_a_failed_write_leaves_the_earlier_checkpoint(tmp_path):
+    path = tmp_path / "checkpoint.pt"
+    write_whole(path)
+    before = path.read_bytes()
+    with pytest.raises(Exception, match="pickle"):
+        Checkpoint("digits", {"seed": lambda: 0}, "digits", {}).save(path)
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["checkpoint.pt"]
+
+
 def test_invalid_training_requests_are_refused(digits):
     gallery_digits = gallery.load_named("digits")
     options = TrainingOptions(epochs=1)
@@ -211,9 +296,13 @@ def test_a_likelihood_that_is_not_finite_ends_training(digits):
         train(circuit, digits, TrainingOptions(epochs=1))
 
 
-def image_circuit(**options):
+def image_symbolic(**options):
     given = {"input_layer": "categorical", "num_categories": 17, "num_input_units": 2, "num_sum_units": 2}
-    return TorchCompiler().compile(image_data((1, 8, 8), "quad-tree-2", sum_product_layer="cp", **given | options))
+    return image_data((1, 8, 8), "quad-tree-2", sum_product_layer="cp", **given | options)
+
+
+def image_circuit(**options):
+    return TorchCompiler().compile(image_symbolic(**options))
 
 
 def test_a_circuit_that_is_not_normalized_is_refused(digits):

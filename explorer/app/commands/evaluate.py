@@ -1,0 +1,41 @@
+"""`circuit-explorer evaluate`: the log-likelihood of a trained circuit on held-out images."""
+
+import math
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from explorer.app.commands.console import print_text
+from explorer.app.commands.workers import joined_workers
+
+
+def evaluate(
+    checkpoint: Annotated[Path, typer.Argument(metavar="FILE", help="a checkpoint of `train`")],
+    data: Annotated[str | None, typer.Option(help="the data set [that of the training]", show_default=False)] = None,
+    threads: Annotated[int, typer.Option(min=1, help="torch threads")] = 1,
+    device: Annotated[str, typer.Option(metavar="cpu|cuda", help="where to run")] = "cpu",
+    distributed: Annotated[
+        bool, typer.Option("--distributed", help="share the images among the processes that torchrun started")
+    ] = False,
+) -> None:
+    """Print the mean log-likelihood of held-out images under a trained circuit."""
+    with joined_workers(distributed, device, f"evaluate {checkpoint}") as workers:
+        import torch
+
+        from explorer.app.training.checkpoint import Checkpoint
+        from explorer.app.training.data import load_data
+        from explorer.app.training.evaluation import check_data, mean_log_likelihood
+        from explorer.app.training.loop import is_density
+
+        torch.set_num_threads(threads)
+        loaded = Checkpoint.load(checkpoint)
+        images = load_data(data or loaded.data)
+        workers.require_equal({"the checkpoint": loaded.leaf_state, "the data": images.held_out})
+        circuit = loaded.restore().to(workers.device)
+        check_data(circuit, images)
+        mean = mean_log_likelihood(circuit, images.held_out, workers)
+        found = f"{len(images.held_out):,} held-out images of {images.name}: mean log-likelihood {mean:.4f} nats"
+        if not is_density(circuit):
+            found += f", {-mean / images.num_variables / math.log(2):.4f} bits per dimension"
+        print_text(found)

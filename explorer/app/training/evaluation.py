@@ -1,0 +1,67 @@
+"""The log-likelihood of a circuit on held-out rows, by one process or by several."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from explorer.app.training.data import ImageData
+from explorer.app.training.workers import ALONE, Workers
+from explorer.backend import TorchCircuit
+from explorer.errors import CircuitError, ShapeError
+
+EVALUATION_BATCH = 1024
+NORMALIZED_NATS = 1e-4
+"""A circuit counts as normalized if its log partition function is this close to 0, per dimension."""
+
+
+@torch.no_grad()
+def mean_log_likelihood(circuit: TorchCircuit, rows: Tensor, workers: Workers = ALONE) -> float:
+    """Mean of log p(x) over rows (N, D), in nats; each worker evaluates its shard.
+
+    Raises: CircuitError if the circuit is not one normalized distribution; ShapeError for no rows.
+    """
+    require_distribution(circuit)
+    if not len(rows):
+        raise ShapeError("a mean needs at least one row; found none")
+    frozen = circuit.freeze()
+    shard = workers.shard(rows).to(workers.device)
+    total = torch.zeros((), dtype=torch.float64, device=workers.device)
+    for batch in shard.split(EVALUATION_BATCH):
+        total += frozen(batch).sum(dtype=torch.float64)
+    return workers.total(total) / len(rows)
+
+
+def bits_per_dimension(circuit: TorchCircuit, images: Tensor, workers: Workers = ALONE) -> float:
+    """Mean of -log2 p(x) / D over images (N, D). Raises: as `mean_log_likelihood`."""
+    return -mean_log_likelihood(circuit, images, workers) / images.shape[1] / math.log(2)
+
+
+def check_data(circuit: TorchCircuit, data: ImageData) -> None:
+    """Raises: CircuitError, ShapeError unless the circuit computes logarithms, of as many variables as the data has."""
+    if circuit.semiring.name != "lse-sum":
+        raise CircuitError(
+            f"a likelihood is computed as a logarithm; compile with semiring lse-sum, not {circuit.semiring.name}"
+        )
+    if circuit.num_variables != data.num_variables:
+        raise ShapeError(
+            f"the circuit reads {circuit.num_variables} variables, an image of {data.name} has {data.num_variables}"
+        )
+
+
+def require_distribution(circuit: TorchCircuit) -> None:
+    """Raises: CircuitError unless the circuit has one output, whose integral is 1."""
+    partition = circuit.integral()
+    if partition.numel() != 1:
+        outputs, units = partition.shape
+        raise CircuitError(
+            f"a likelihood needs one output with one unit; the circuit has {outputs} output{'s' * (outputs != 1)} "
+            f"with {units} unit{'s' * (units != 1)}: add a sum with num_units=1, or build it with num_classes=1"
+        )
+    log_partition = partition.item()
+    if abs(log_partition) > NORMALIZED_NATS * max(circuit.num_variables, 1):  # NaN is an error of the likelihood
+        raise CircuitError(
+            f"the circuit is not normalized: the logarithm of its partition function is {log_partition:.4g}, not 0, so "
+            "its outputs are not log-likelihoods; give its weights and inputs a normalizing parameterization, such as "
+            "Parameterization('softmax')"
+        )

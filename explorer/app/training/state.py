@@ -1,0 +1,77 @@
+"""Where training has got to: what it takes to continue as if it had not been interrupted.
+
+The moments of Adam are kept by symbolic leaf, as the values are, so that training continues in any mode of
+compilation and with any number of workers.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from explorer.backend import TorchCircuit
+from explorer.errors import ShapeError, UnknownNameError
+
+MOMENTS = ("exp_avg", "exp_avg_sq")
+"""The names of Adam's first and second moments in the state of `torch.optim.Adam`."""
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingState:
+    """The state between two steps.
+
+    `options` are fields of `TrainingOptions`; `num_rows` that of the training data; `order` the state of the random
+    generator at the start of the unfinished epoch, which draws the order of its rows; `rows_done` of them are done, and
+    their negative log-likelihoods have the sum `nats`. `moments` are Adam's after `steps` steps: by name, by leaf.
+    """
+
+    options: Mapping[str, Any]
+    num_rows: int
+    order: Tensor
+    rows_done: int
+    nats: float
+    steps: int
+    moments: Mapping[str, Mapping[str, Tensor]]
+
+
+def moments_of(circuit: TorchCircuit, optimizer: torch.optim.Adam) -> tuple[int, dict[str, dict[str, Tensor]]]:
+    """The number of steps of Adam, and copies of its moments on the CPU: by name, by leaf."""
+    steps = 0
+    found: dict[str, dict[str, Tensor]] = {name: {} for name in MOMENTS}
+    for leaf, (tensor, row) in circuit.leaf_slots.items():
+        state = optimizer.state.get(circuit.tensors[tensor], {})
+        if state:
+            steps = max(steps, int(state["step"]))
+            for name in MOMENTS:
+                found[name][leaf] = state[name][row].detach().cpu().clone()
+    return steps, found
+
+
+def load_moments(
+    circuit: TorchCircuit, optimizer: torch.optim.Adam, steps: int, moments: Mapping[str, Mapping[str, Tensor]]
+) -> None:
+    """Let Adam continue after `steps` steps with these moments. Leaves without moments start with zeros.
+
+    Raises: UnknownNameError, ShapeError if the moments are of a different circuit.
+    """
+    slots = circuit.leaf_slots
+    if set(moments) != set(MOMENTS):
+        raise UnknownNameError(f"expected the moments {', '.join(MOMENTS)} of Adam, found {', '.join(sorted(moments))}")
+    for name, by_leaf in moments.items():
+        for leaf, value in by_leaf.items():
+            if leaf not in slots:
+                raise UnknownNameError(f"the moments of Adam are of a different circuit: it has no leaf {leaf}")
+            tensor, row = slots[leaf]
+            parameter = circuit.tensors[tensor]
+            if value.shape != parameter.shape[1:]:
+                expected = tuple(parameter.shape[1:])
+                raise ShapeError(f"leaf {leaf} has shape {expected}; its {name} has {tuple(value.shape)}")
+            if not parameter.requires_grad:
+                continue
+            state = optimizer.state[parameter]
+            if not state:
+                state["step"] = torch.tensor(float(steps))
+                state.update({each: torch.zeros_like(parameter) for each in MOMENTS})
+            state[name][row] = value.to(parameter)

@@ -1,0 +1,223 @@
+"""Two processes train as one does; a lost or failing one ends the run with an error, and the last checkpoint loads."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from explorer.app.cli import app
+from explorer.app.training.checkpoint import Checkpoint
+from explorer.app.training.data import load_digits
+from explorer.app.training.evaluation import mean_log_likelihood
+from explorer.app.training.roll_call import what_happened
+from explorer.app.training.workers import Workers
+from explorer.templates import image_data
+
+ROOT = Path(__file__).parents[3]
+BATCH = 479
+"""The 1,438 training images are three batches of 479, of which the workers have 240 and 239, and one batch of a single
+image, of which the second worker has none."""
+MANY = 10_000
+"""Epochs of a run that ends before: it is killed."""
+SECONDS = 120
+"""A run that hangs fails its test after this time."""
+
+
+def small_circuit(units):
+    return image_data(
+        (1, 8, 8),
+        "quad-tree-4",
+        input_layer="categorical",
+        num_categories=17,
+        num_input_units=units,
+        sum_product_layer="cp",
+        num_sum_units=units,
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("distributed")
+    small_circuit(4).save(path / "small.json")
+    return path
+
+
+def train(folder, out, epochs, *more):
+    """The arguments of a command that trains the small circuit."""
+    options = ["--epochs", str(epochs), "--batch-size", str(BATCH), "--out", str(folder / out)]
+    return ["train", str(folder / "small.json"), *options, *more]
+
+
+def run(*arguments):
+    result = CliRunner().invoke(app, list(arguments))
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def free_ports(number):
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+def start_two(folder, *commands):
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    script = str(Path(__file__).with_name("commands_together.py"))
+    return subprocess.Popen(
+        [*launch, script, str(folder), json.dumps(commands), json.dumps(free_ports(len(commands) - 1))],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(process):
+    """The output of both workers."""
+    try:
+        return process.communicate(timeout=SECONDS)
+    finally:
+        process.kill()
+
+
+def assert_equal_training(found, expected):
+    """Equal up to rounding, which Adam enlarges where gradients are tiny: it divides by the root of their squares."""
+    for one, other in zip(found.history, expected.history, strict=True):
+        assert one.training_bits == pytest.approx(other.training_bits, rel=1e-6)
+        assert one.held_out_bits == pytest.approx(other.held_out_bits, rel=1e-6)
+    torch.testing.assert_close(dict(found.leaf_state), dict(expected.leaf_state), rtol=0, atol=1e-3)
+    assert found.training.steps == expected.training.steps
+    for name, by_leaf in expected.training.moments.items():
+        largest = max(float(value.abs().max()) for value in by_leaf.values())
+        torch.testing.assert_close(dict(found.training.moments[name]), dict(by_leaf), rtol=0, atol=1e-5 * largest)
+
+
+@pytest.fixture(scope="module")
+def alone(folder):
+    run(*train(folder, "alone-2.pt", 2))
+    run(*train(folder, "alone.pt", 1, "--resume", str(folder / "alone-2.pt")))
+    return Checkpoint.load(folder / "alone.pt")
+
+
+@pytest.fixture(scope="module")
+def together(folder) -> tuple[str, str]:
+    """What two processes print that train, continue, evaluate and train again, until the first one is killed."""
+    process = start_two(
+        folder,
+        train(folder, "two.pt", 2, "--distributed"),
+        train(folder, "together.pt", 1, "--resume", str(folder / "two.pt"), "--distributed", "--no-fold"),
+        ["evaluate", str(folder / "together.pt"), "--distributed"],
+        train(folder, "killed.pt", MANY, "--distributed", "--save-every", "1"),
+    )
+    until = time.monotonic() + SECONDS
+    while not (folder / "killed.pt").exists() and process.poll() is None and time.monotonic() < until:
+        time.sleep(0.01)
+    if process.poll() is None:
+        os.kill(int((folder / "rank-0.pid").read_text()), signal.SIGKILL)
+    output, errors = finish(process)
+    assert process.returncode == 1, errors
+    return output, errors
+
+
+def test_two_workers_train_as_one_does_also_after_resuming_in_another_mode(folder, alone, together):
+    assert_equal_training(Checkpoint.load(folder / "two.pt"), Checkpoint.load(folder / "alone-2.pt"))
+    assert_equal_training(Checkpoint.load(folder / "together.pt"), alone)
+
+
+def test_one_worker_prints(together):
+    output, _ = together
+    assert output.count("Wrote ") == 2
+    assert output.count("Bits per dimension on digits") == 2
+    assert output.count("mean log-likelihood") == 1
+
+
+def test_two_workers_evaluate_as_one_does(folder, together):
+    output, _ = together
+    (line,) = [line for line in output.splitlines() if "mean log-likelihood" in line]
+    assert line == run("evaluate", str(folder / "together.pt")).strip()
+    circuit = Checkpoint.load(folder / "together.pt").restore()
+    images = load_digits().held_out
+    assert float(line.split("mean log-likelihood ")[1].split(" nats")[0]) == pytest.approx(
+        mean_log_likelihood(circuit, images), abs=1e-4
+    )
+
+
+def test_workers_with_different_circuits_end_with_one_error(folder):
+    for rank in (0, 1):
+        small_circuit(4 + rank).save(folder / f"circuit-{rank}.json")
+    command = ["train", str(folder / "circuit-{rank}.json"), "--distributed", "--out", str(folder / "never.pt")]
+    _, errors = finish(start_two(folder, command))
+    assert len([line for line in errors.splitlines() if line.startswith("Error: ")]) == 1
+    assert "the circuit of rank 1 differs from that of rank 0" in errors
+    assert "This run has not written a checkpoint yet" in errors
+    assert not (folder / "never.pt").exists()
+
+
+def test_a_killed_worker_ends_the_run_and_the_last_checkpoint_continues(folder, together):
+    _, errors = together
+    target = folder / "killed.pt"
+    reached = Checkpoint.load(target)
+    left = MANY - len(reached.history)
+    assert "Error: rank 0 of 2 does not answer: it was killed" in errors
+    assert f"The checkpoint {target} has {reached.progress}; continue" in errors
+    assert f"--resume {target} --epochs {left}" in errors
+    run(*train(folder, "continued.pt", 1, "--resume", str(target)))
+    run(*train(folder, "straight.pt", len(reached.history) + 1))
+    assert_equal_training(Checkpoint.load(folder / "continued.pt"), Checkpoint.load(folder / "straight.pt"))
+
+
+def test_shards_have_every_row_once():
+    rows = torch.arange(10)
+    for size in (1, 2, 3, 12):
+        shards = [Workers(rank, size).shard(rows) for rank in range(size)]
+        assert torch.equal(torch.cat(shards).sort().values, rows)
+        assert max(map(len, shards)) - min(map(len, shards)) <= 1
+
+
+@pytest.mark.parametrize(
+    ("answers", "sentence"),
+    [
+        ({0: "", 2: ""}, "rank 1 of 3 does not answer: it was killed, or its machine"),
+        ({2: ""}, "ranks 0, 1 of 3 do not answer: they were killed"),
+        ({0: "", 1: "disk full"}, "rank 2 of 3 does not answer"),
+        ({0: "", 1: "disk full"}, "; rank 1 of 3 failed: disk full"),
+        ({0: "no such file", 1: "no such file", 2: "no such file"}, "no such file"),
+        ({0: "", 1: "no such file", 2: ""}, "rank 1 of 3 failed: no such file"),
+        ({0: "", 1: "", 2: ""}, "stopped by the signal SIGTERM"),
+    ],
+)
+def test_what_happened_names_the_ranks(answers, sentence):
+    assert sentence in what_happened(answers, 3)
+
+
+def test_distributed_commands_say_how_to_start_them(monkeypatch):
+    for name in ("RANK", "WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    result = CliRunner().invoke(app, ["train", "digits", "--distributed"])
+    assert result.exit_code == 2
+    assert "run: torchrun --standalone --nproc-per-node 2 -m explorer.app train digits --distributed" in result.stderr
+
+
+def test_processes_of_torchrun_do_not_repeat_the_work_of_each_other(monkeypatch):
+    for name, value in {
+        "RANK": "1",
+        "LOCAL_RANK": "1",
+        "WORLD_SIZE": "2",
+        "MASTER_ADDR": "x",
+        "MASTER_PORT": "1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    result = CliRunner().invoke(app, ["train", "digits"])
+    assert result.exit_code == 2
+    assert "process 1 of 2 that torchrun started, and each would do all of the work; add --distributed" in result.stderr
