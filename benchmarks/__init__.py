@@ -54,6 +54,13 @@ from benchmarks.robustness import (
     robustness_table as robustness_table,
     robustness_to_json as robustness_to_json,
 )
+from benchmarks.roofline import (
+    Roofline as Roofline,
+    limits_text as limits_text,
+    measure_roofline as measure_roofline,
+    roofline_table as roofline_table,
+    roofline_to_json as roofline_to_json,
+)
 from benchmarks.suite import SUITE_CASES as SUITE_CASES, SuiteRow as SuiteRow, measure_suite as measure_suite
 from benchmarks.suite_report import (
     suite_notes as suite_notes,

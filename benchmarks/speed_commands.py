@@ -9,6 +9,7 @@ import benchmarks as b
 from benchmarks.command_parts import JsonOption, conditions_of, note_interrupt, tell_conditions
 from benchmarks.conditions import write_json
 from explorer.app.commands.console import notes, progress, results, say_note
+from explorer.bench.machine_limits import measure_machine_limits
 
 
 def bench_suite(
@@ -59,6 +60,32 @@ def bench_suite(
         tell_conditions(one)
     if json is not None:
         write_json(json, conditions[0], b.suite_to_json(rows))
+
+
+def bench_roofline(
+    cases: Annotated[
+        list[str] | None, typer.Argument(metavar="[CASES]...", help="S1, S2, M1, M2 and L1 to L7 by default")
+    ] = None,
+    threads: Annotated[int, typer.Option(min=1, help="torch threads; a single one is measured in CPU time")] = 1,
+    repeats: Annotated[int, typer.Option(min=1, help="timed runs")] = 21,
+    json: JsonOption = None,
+) -> None:
+    """Compare the native kernels with the limits of the machine: multiplications, and bytes to read."""
+    chosen = [b.get_case(name) for name in cases or b.SUITE_CASES]
+    conditions = conditions_of(threads, repeats)
+    limits = measure_machine_limits(threads)
+    found: list[b.Roofline] = []
+    with progress(notes()) as bar, note_interrupt():
+        task = bar.add_task("Measuring", total=len(chosen), note="")
+        for case in chosen:
+            bar.update(task, note=case.name)
+            found.append(b.measure_roofline(case, limits, repeats))
+            bar.advance(task)
+    results().print(b.roofline_table(found))
+    results().print(b.limits_text(limits), markup=False)
+    tell_conditions(conditions)
+    if json is not None:
+        write_json(json, conditions, b.roofline_to_json(found))
 
 
 def bench_robustness(json: JsonOption = None) -> None:

@@ -85,8 +85,10 @@ SIGNATURES = {
         (c_void_p, c_void_p, c_void_p, c_int64, c_int64, c_int64, c_void_p, c_double, c_void_p, c_void_p),
         None,
     ),
+    "multiply_and_add": ((c_int64, c_void_p), c_int64),
+    "read_floats": ((c_void_p, c_int64, c_void_p), None),
 }
-"""The types of arguments and result of each function in `kernels/library.cpp`."""
+"""The types of arguments and result of each function of `kernels/`."""
 
 
 @cache

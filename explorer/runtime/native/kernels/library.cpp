@@ -1,5 +1,6 @@
 // The functions of the library.
 #include "backward.h"
+#include "limits.h"
 #include "tables.h"
 
 static int64_t align(int64_t bytes) { return (bytes + 63) / 64 * 64; }
