@@ -17,6 +17,12 @@ from benchmarks.compile_times import (
     measure_recording as measure_recording,
     num_compile_runs as num_compile_runs,
 )
+from benchmarks.fallback_times import (
+    FallbackTime as FallbackTime,
+    fallback_table as fallback_table,
+    fallback_to_json as fallback_to_json,
+    measure_fallback as measure_fallback,
+)
 from benchmarks.growing_graphs import SHAPES as SHAPES
 from benchmarks.peer import PACKAGE as PACKAGE, peer_is_installed as peer_is_installed
 from benchmarks.program_peaks import (
@@ -51,8 +57,10 @@ from benchmarks.robustness import (
     ROBUSTNESS_CASES as ROBUSTNESS_CASES,
     Robustness as Robustness,
     measure_robustness as measure_robustness,
+    measure_trained as measure_trained,
     robustness_table as robustness_table,
     robustness_to_json as robustness_to_json,
+    share_again as share_again,
 )
 from benchmarks.roofline import (
     Roofline as Roofline,

@@ -11,6 +11,8 @@ from benchmarks.conditions import write_json
 from explorer.app.commands.console import notes, progress, results, say_note
 from explorer.bench.machine_limits import measure_machine_limits
 
+FALLBACK_REPEATS = 9
+
 
 def bench_suite(
     cases: Annotated[
@@ -88,17 +90,44 @@ def bench_roofline(
         write_json(json, conditions, b.roofline_to_json(found))
 
 
-def bench_robustness(json: JsonOption = None) -> None:
-    """Count wrong answers of fast circuits with sharp distributions, compared with double precision."""
-    conditions = conditions_of(torch.get_num_threads(), 1)
+def bench_robustness(
+    train: Annotated[
+        bool, typer.Option("--train/--no-train", help="also circuits that are trained first, some minutes")
+    ] = True,
+    fallback: Annotated[
+        bool, typer.Option("--fallback/--no-fallback", help="also time the fallback next to libcirkit")
+    ] = True,
+    json: JsonOption = None,
+) -> None:
+    """Count wrong answers of fast circuits with sharp distributions, and time what evaluates uncertified rows again."""
+    conditions = conditions_of(torch.get_num_threads(), FALLBACK_REPEATS)
     found: list[b.Robustness] = []
+    times: list[b.FallbackTime] = []
+    if fallback and not b.peer_is_installed():
+        say_note(b.MISSING_PEER)
     with progress(notes()) as bar, note_interrupt():
-        task = bar.add_task("Comparing", total=len(b.ROBUSTNESS_CASES), note="")
+        task = bar.add_task("Comparing", total=len(b.ROBUSTNESS_CASES) * (1 + train + fallback), note="")
+
+        def tell(name: str) -> None:
+            bar.update(task, note=name)
+
         for case in b.ROBUSTNESS_CASES:
-            found.extend(b.measure_robustness(case, on_run=lambda name: bar.update(task, note=name)))
+            found.extend(b.measure_robustness(case, on_run=tell))
+            bar.advance(task)
+        for case in b.ROBUSTNESS_CASES if train else ():
+            found.extend(b.measure_trained(case, on_run=tell))
+            bar.advance(task)
+        for case in b.ROBUSTNESS_CASES if fallback and b.peer_is_installed() else ():
+            tell(f"{case.name}, fallback")
+            times.append(b.measure_fallback(case, conditions.num_threads, FALLBACK_REPEATS))
             bar.advance(task)
     results().print(b.robustness_table(found))
+    again = f"{b.share_again(found):.1%} of all rows were not certified and took the fallback" if found else ""
+    results().print(f"{sum(entry.wrong for entry in found)} finite answers are wrong; {again}.", markup=False)
+    if times:
+        results().print(b.fallback_table(times))
+        tell_conditions(conditions)
     if json is not None:
-        write_json(json, conditions, b.robustness_to_json(found))
+        write_json(json, conditions, {"rows": b.robustness_to_json(found), "fallback": b.fallback_to_json(times)})
     if any(entry.wrong for entry in found):
         raise typer.Exit(1)
