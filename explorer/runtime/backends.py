@@ -10,6 +10,10 @@ from torch import Tensor
 from explorer.backend import EvaluatedCircuit
 from explorer.errors import LoweringError
 from explorer.program.running.plain import why_not_plain
+from explorer.runtime.grouped.program import GroupedProgram
+
+MIN_NUMBERS = 4000
+"""Below so many numbers for an operator, those of PyTorch take longer to be called than to compute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,21 +78,40 @@ class NativeBackend:
 
 
 class TorchBackend:
-    """The layers of the circuit as they are, in PyTorch."""
+    """Operators of PyTorch: on groups of units, as the native kernels compute, or else the layers of the circuit."""
 
     name = "torch"
 
     def __init__(self, circuit: EvaluatedCircuit) -> None:
         self.circuit = circuit
+        self.program: GroupedProgram | None = None
+        self.problem = ""
+        try:
+            self.program = GroupedProgram(circuit)
+        except LoweringError as error:
+            self.problem = str(error)
 
     def describe(self) -> str:
-        return f"{len(self.circuit.layers)} layers, one after the other"
+        problem = self.problem or (self.program.why_not() if self.program is not None else "")
+        if problem or self.program is None:
+            return f"{len(self.circuit.layers)} layers, one after the other: {problem}"
+        return self.program.describe()
 
     def why_not(self, x: Tensor) -> str:
-        return ""
+        if self.program is None:
+            return self.problem
+        return self._why_not_tried(self.program, x) or self.program.why_not()
 
     def evaluate(self, x: Tensor) -> tuple[Tensor, int] | None:
-        return self.circuit(x), 0
+        program = self.program
+        return None if program is None or self._why_not_tried(program, x) else program.evaluate(x)
+
+    def _why_not_tried(self, program: GroupedProgram, x: Tensor) -> str:
+        if reason := program.why_not_tried(x):
+            return reason
+        if len(x) * program.groups.numbers_per_operator < MIN_NUMBERS:
+            return f"the layers of the circuit are faster for {len(x)} rows: the operators on units have little to do"
+        return ""
 
 
 BACKENDS: Mapping[str, Callable[[EvaluatedCircuit], Backend]] = MappingProxyType(

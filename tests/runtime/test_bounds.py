@@ -54,9 +54,9 @@ def assert_right(circuit: Circuit, x: Tensor | None = None, optimize: bool = Tru
     """The errors of rounding, 1e-7 for each operation, are all that is allowed."""
     x = torch.zeros(2, 2) if x is None else x
     compiled = TorchCompiler(optimize=optimize).compile(circuit)
-    made = fast(compiled, backend="native")
-    found, expected = made(x).double(), copy.deepcopy(compiled).double()(x)
-    torch.testing.assert_close(found, expected, rtol=2e-7, atol=3e-6)
+    made, expected = fast(compiled, backend="native"), copy.deepcopy(compiled).double()(x)
+    for one in (made, fast(compiled, backend="torch")):
+        torch.testing.assert_close(one(x).double(), expected, rtol=2e-7, atol=3e-6)
     return made
 
 

@@ -9,9 +9,18 @@ import ctypes
 from dataclasses import dataclass
 from typing import Protocol
 
+import torch
 from torch import Tensor
 
 from explorer.backend import EvaluatedCircuit, TorchCircuit
+
+
+class Memory(Protocol):
+    """Compares memory of the CPU."""
+
+    def is_equal(self, one: int, other: int, num_bytes: int, /) -> bool | int:
+        """Whether so many bytes at two addresses are equal."""
+        ...
 
 
 class Snapshot(Protocol):
@@ -32,7 +41,7 @@ class Copies(Snapshot):
 
     circuit: EvaluatedCircuit
     copies: tuple[Tensor, ...]
-    library: ctypes.CDLL
+    memory: Memory | ctypes.CDLL
 
     def is_present(self) -> bool:
         found = _tensors(self.circuit)
@@ -46,7 +55,9 @@ class Copies(Snapshot):
         if (tensor.dtype, tensor.shape, tensor.device) != (copy.dtype, copy.shape, copy.device):
             return False
         tensor = tensor.detach().contiguous()
-        return bool(self.library.is_equal(tensor.data_ptr(), copy.data_ptr(), copy.nbytes))
+        if tensor.device.type != "cpu":
+            return torch.equal(_as_integers(tensor), _as_integers(copy))
+        return bool(self.memory.is_equal(tensor.data_ptr(), copy.data_ptr(), copy.nbytes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,14 +80,19 @@ class Versions(Snapshot):
             buffer.copy_(present)
 
 
-def take_snapshot(circuit: EvaluatedCircuit, library: ctypes.CDLL) -> Snapshot:
+def take_snapshot(circuit: EvaluatedCircuit, memory: Memory | ctypes.CDLL) -> Snapshot:
     """What the parameters of a circuit are now."""
     tensors = _tensors(circuit)
     if isinstance(circuit, TorchCircuit) or any(one.is_inference() for one in tensors):  # these have no version
-        return Copies(circuit, tuple(one.detach().clone().contiguous() for one in tensors), library)
+        return Copies(circuit, tuple(one.detach().clone().contiguous() for one in tensors), memory)
     return Versions(circuit, tensors, tuple(one._version for one in tensors))
 
 
 def _tensors(circuit: EvaluatedCircuit) -> tuple[Tensor, ...]:
     """The tensors that the values of a circuit depend on."""
     return tuple(circuit.tensors) if isinstance(circuit, TorchCircuit) else tuple(circuit.buffers())
+
+
+def _as_integers(tensor: Tensor) -> Tensor:
+    """The same bytes as numbers of which each is equal to itself."""
+    return tensor.reshape(-1).view(torch.uint8)

@@ -1,0 +1,132 @@
+"""The packed numbers of units as tensors of groups, on the device of the circuit."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from explorer.backend import EvaluatedCircuit, TorchDiscreteLayer, TorchTensorDotLayer
+from explorer.runtime.constants import Constants, layer_of
+from explorer.runtime.grouped.groups import Group, Groups
+from explorer.runtime.units import Kind, Unit, Units
+
+WEIGHTED = (Kind.SUM, Kind.MIXING, Kind.TUCKER, Kind.TENSOR_DOT)
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """All tables of one width, one below the other: rows (R, width), their scales (R), and their bounds (R)."""
+
+    rows: Tensor
+    scales: Tensor
+    bounds: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class GroupConstants:
+    """What depends on parameters: numbers and bounds of each group, and tables by width.
+
+    `numbers` are weights (G, H*I, O) of a group of sums, (G, H, K) of mixtures, (G, J, P) of partial products;
+    for densities (C, G, 1, K) of means and factors and the sums (G, 1, K) of constants.
+    """
+
+    numbers: tuple[tuple[Tensor, ...], ...]
+    tables: tuple[Tables, ...]
+
+    def tensors(self) -> tuple[Tensor, ...]:
+        """All of them in order."""
+        of_tables = [part for one in self.tables for part in (one.rows, one.scales, one.bounds)]
+        return (*(tensor for numbers in self.numbers for tensor in numbers), *of_tables)
+
+    def with_tensors(self, tensors: Sequence[Tensor]) -> "GroupConstants":
+        """The same with other tensors, in the order of `tensors()`."""
+        given = iter(tensors)
+        numbers = tuple(tuple(next(given) for _ in some) for some in self.numbers)
+        return GroupConstants(numbers, tuple(Tables(next(given), next(given), next(given)) for _ in self.tables))
+
+
+@dataclass(frozen=True, eq=False)
+class TableReads:
+    """By width: the first row of the table of each read (T, 1), and the row (T) of its variable among the states."""
+
+    starts: tuple[Tensor, ...]
+    variables: tuple[Tensor, ...]
+
+
+def make_group_constants(
+    circuit: EvaluatedCircuit, constants: Constants, groups: Groups, device: torch.device
+) -> GroupConstants:
+    """The tensors of packed constants, whose vectors have one lane."""
+    numbers = tuple(tuple(one.to(device) for one in _numbers(circuit, constants, group)) for group in groups.groups)
+    tables: list[Tables] = []
+    for width, reads in groups.tables.items():
+        distinct = tuple(dict.fromkeys(reads))
+        rows, scales, bounds = [], [], []
+        for number in distinct:
+            place, states = constants.places[number], num_states(circuit, groups.units, number)
+            rows.append(constants.floats[place.values : place.values + states * width])
+            bounds.append(constants.floats[place.bounds : place.bounds + states])
+            scales.append(constants.doubles[place.scales : place.scales + states])
+        found = (torch.cat(rows).view(-1, width), torch.cat(scales), torch.cat(bounds))
+        tables.append(Tables(*(one.to(device) for one in found)))
+    return GroupConstants(numbers, tuple(tables))
+
+
+def make_table_reads(
+    circuit: EvaluatedCircuit, groups: Groups, rows: Mapping[tuple[int, int], int], device: torch.device
+) -> TableReads:
+    """Where the rows of tables are read, from the row of each (variable, number of states)."""
+    starts: list[Tensor] = []
+    variables: list[Tensor] = []
+    for reads in groups.tables.values():
+        start, begin = 0, dict[int, int]()
+        for number in dict.fromkeys(reads):
+            begin[number] = start
+            start += num_states(circuit, groups.units, number)
+        starts.append(torch.tensor([begin[one] for one in reads], device=device).unsqueeze(1))
+        chosen = [rows[state_of(circuit, groups.units, one)] for one in reads]
+        variables.append(torch.tensor(chosen, device=device))
+    return TableReads(tuple(starts), tuple(variables))
+
+
+def state_of(circuit: EvaluatedCircuit, units: Units, number: int) -> tuple[int, int]:
+    """The variable of a table and the number of its states; (-1, 1) if it has none."""
+    variables = units.units[number].variables
+    return (variables[0] if variables else -1, num_states(circuit, units, number))
+
+
+def num_states(circuit: EvaluatedCircuit, units: Units, number: int) -> int:
+    """The number of rows of a table."""
+    unit: Unit = units.units[number]
+    while unit.inputs:
+        unit = units.units[unit.inputs[0]]
+    layer = layer_of(circuit, unit.sources[0])
+    return layer.num_values if isinstance(layer, TorchDiscreteLayer) else 1
+
+
+def _numbers(circuit: EvaluatedCircuit, constants: Constants, group: Group) -> list[Tensor]:
+    places = [constants.places.get(number) for number in group.members]
+
+    def rows(starts: Sequence[int], count: int) -> Tensor:
+        return torch.stack([constants.floats[start : start + count] for start in starts])
+
+    starts = [place.values for place in places if place is not None]
+    if group.kind is Kind.GAUSSIAN:
+        count = len(group.variables)
+        packed = rows(starts, count * 3 * group.width).view(len(starts), count, 3, 1, group.width)
+        mean, factor, constant = packed.transpose(0, 1).unbind(2)  # (C, G, 1, K)
+        return [mean.contiguous(), factor.contiguous(), constant.double().sum(0).float()]
+    if group.kind not in WEIGHTED:
+        return []
+    norms = rows([place.bounds for place in places if place is not None], group.terms).unsqueeze(2)
+    if group.kind is Kind.MIXING:
+        return [rows(starts, group.terms * group.width).view(-1, group.terms, group.width), norms]
+    if group.kind is Kind.TENSOR_DOT:
+        unit = constants.units.units[group.members[0]]
+        layer = layer_of(circuit, unit.sources[0])
+        assert isinstance(layer, TorchTensorDotLayer)
+        outputs, summands = layer.weight.shape
+        return [rows(starts, outputs * summands).view(-1, summands, outputs), norms]
+    summands = group.terms * group.in_width
+    return [rows(starts, summands * group.width).view(-1, summands, group.width), norms]

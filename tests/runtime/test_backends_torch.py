@@ -1,0 +1,279 @@
+"""The torch backend has the values of the circuit on every circuit, with the same certificate as the native kernels."""
+
+import copy
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, strategies as st
+from torch import Tensor
+from torch.func import functional_call
+
+from explorer.backend import TorchCircuit
+from explorer.compiler import TorchCompiler
+from explorer.errors import DataTypeError, LoweringError, ShapeError, ValueRangeError
+from explorer.runtime import Certificate, FastCircuit, fast
+from explorer.runtime.grouped import program
+from explorer.runtime.grouped.groups import group_units
+from explorer.runtime.units import Kind, lower_to_units, plan_units
+from explorer.symbolic import Circuit
+from explorer.templates import gallery, image_data, load_named
+from tests.fuzzing import examples
+from tests.levels.modes import MODES, Mode, compile_circuit
+from tests.reference import load_reference, reference_paths
+from tests.strategies import circuits, random_inputs
+
+
+def doubled(circuit: TorchCircuit) -> TorchCircuit:
+    """The circuit with the same values in double precision, evaluated by its layers."""
+    return copy.deepcopy(circuit).double()
+
+
+def assert_equal(found: Tensor, expected: Tensor) -> None:
+    """float32 against double precision: log-likelihoods are rounded, by less than a few parts in ten million."""
+    torch.testing.assert_close(found.double(), expected, rtol=2e-6, atol=2e-5, equal_nan=True)
+
+
+@torch.no_grad()
+def assert_computes(circuit: TorchCircuit, x: Tensor) -> FastCircuit:
+    made = fast(circuit, backend="torch")
+    assert made.why_not(x) == ""
+    found = made(x)
+    assert found.dtype == torch.float32
+    assert_equal(found, doubled(circuit)(x))
+    assert made.certificate is not None
+    assert made.certificate.rows == len(x)
+    return made
+
+
+@pytest.mark.parametrize("name", [name for name in gallery.names() if name != "poon-domingos"])
+def test_a_circuit_of_the_gallery(name: str):
+    circuit = load_named(name)
+    x = random_inputs(circuit, 33)
+    assert x is not None
+    x = torch.from_numpy(np.ascontiguousarray(x))
+    for mode in MODES if len(circuit.layers) < 1000 else MODES[-1:]:
+        made = assert_computes(compile_circuit(circuit, **mode), x)
+        assert made.certificate == Certificate(33, 0)
+
+
+@pytest.mark.parametrize("path", reference_paths(), ids=lambda path: path.stem)
+@torch.no_grad()
+def test_a_reference_circuit(path: Path):
+    circuit, x, expected = load_reference(path)
+    compiled = compile_circuit(circuit, expected.semiring).float()
+    made = fast(compiled, backend="torch")
+    if x is None:
+        assert torch.equal(made(), compiled())
+        return
+    x = torch.from_numpy(np.ascontiguousarray(x))
+    if expected.semiring != "lse-sum":
+        assert f"the semiring is {expected.semiring}" in made.explain()
+        assert torch.equal(made(x), compiled(x))
+        return
+    assert_computes(compiled, x)
+
+
+@examples(40)
+@given(circuits(positive=True), st.integers(0, 2**16), st.sampled_from([1, 3, 33, 70]), st.sampled_from(MODES))
+def test_random_circuits(circuit: Circuit, seed: int, batch: int, mode: Mode):
+    x, compiled = random_inputs(circuit, batch, seed), compile_circuit(circuit, **mode)
+    if x is None:
+        assert torch.equal(fast(compiled, backend="torch")(), compiled())
+    else:
+        assert_computes(compiled, torch.from_numpy(np.ascontiguousarray(x)))
+
+
+def image(layer: str, kind: str, units: int = 8, classes: int = 1) -> TorchCircuit:
+    circuit = image_data(
+        (1, 8, 8),
+        "quad-graph",
+        input_layer=kind,
+        num_input_units=units,
+        sum_product_layer=layer,
+        num_sum_units=units,
+        num_classes=classes,
+    )
+    return TorchCompiler().compile(circuit)
+
+
+def rows(kind: str, count: int = 64) -> Tensor:
+    random = torch.Generator().manual_seed(count)
+    if kind == "gaussian":
+        return torch.randn(count, 64, generator=random)
+    return torch.randint(256, (count, 64), generator=random)
+
+
+@pytest.mark.parametrize("layer", ["cp", "cp-t", "tucker"])
+@pytest.mark.parametrize(("kind", "scales"), [("gaussian", (0.1, 0.01)), ("categorical", (10, 20, 40, 80))])
+def test_no_row_is_finite_and_wrong_however_sharp_the_distributions(layer: str, kind: str, scales: tuple[float, ...]):
+    compiled = image(layer, kind)
+    initial = compiled.leaf_state()
+    again = []
+    for scale in scales:
+        deviations = {name: torch.logit(torch.sigmoid(v) * scale) for name, v in initial.items() if "stddev" in name}
+        logits = {} if kind == "gaussian" else {name: v * scale for name, v in initial.items()}
+        compiled.load_leaf_state({**initial, **deviations, **logits})
+        made = assert_computes(compiled, rows(kind))
+        assert made.certificate is not None
+        again.append(made.certificate.again)
+    assert all(count == 0 for count in again) if kind == "gaussian" else again[-1] > 0
+
+
+@pytest.mark.parametrize("layer", ["cp", "tucker"])
+@pytest.mark.parametrize(("units", "classes"), [(1, 1), (3, 5), (17, 2)])
+def test_widths_and_classes(layer: str, units: int, classes: int):
+    assert_computes(image(layer, "categorical", units, classes), rows("categorical", 5))
+
+
+@pytest.mark.parametrize("layer", ["cp", "cp-t", "tucker"])
+@pytest.mark.parametrize("kind", ["gaussian", "categorical"])
+@torch.no_grad()
+def test_steps_of_any_size_have_the_same_values(layer: str, kind: str, monkeypatch: pytest.MonkeyPatch):
+    made, x = fast(image(layer, kind), backend="torch"), rows(kind)
+    whole = made(x)
+    for numbers in (1, 1 << 12, 1 << 15):
+        monkeypatch.setattr(program, "STEP_NUMBERS", numbers)
+        torch.testing.assert_close(made(x), whole, rtol=1e-6, atol=1e-5)
+
+
+def test_units_of_a_group_are_of_one_shape_and_trees_are_read_without_gathers():
+    circuit = image_data(
+        (1, 8, 8),
+        "quad-tree-2",
+        input_layer="categorical",
+        num_input_units=4,
+        sum_product_layer="cp-t",
+        num_sum_units=4,
+    )
+    units = plan_units(lower_to_units(TorchCompiler().compile(circuit)))
+    groups = group_units(units)
+    assert [(group.kind, len(group.members), group.factors) for group in groups.groups] == [
+        (Kind.SUM, 2**height, 2) for height in reversed(range(6))
+    ]
+    assert groups.indices == ()
+    assert sorted(one for group in groups.groups for one in group.members) == sorted(one for one, _ in units.computed())
+
+
+# ---------------------------------------------------------------------- calls and parameters
+
+
+@pytest.fixture(scope="module")
+def digits() -> TorchCircuit:
+    return TorchCompiler().compile(load_named("digits"))
+
+
+def pixels(rows: int = 5) -> Tensor:
+    return torch.randint(17, (rows, 64), generator=torch.Generator().manual_seed(rows))
+
+
+@torch.no_grad()
+def test_few_rows_run_the_layers(digits: TorchCircuit, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.undo()
+    made = fast(digits, backend="torch")
+    assert "the layers of the circuit are faster for 5 rows" in made.why_not(pixels())
+    assert torch.equal(made(pixels()), digits(pixels()))
+    assert made.certificate is None
+    assert made.why_not(pixels(1000)) == ""
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int32, torch.float32, torch.float64, torch.float16])
+@torch.no_grad()
+def test_types_of_x(digits: TorchCircuit, dtype: torch.dtype):
+    made, x = fast(digits, backend="torch"), pixels()
+    assert torch.equal(made(x.to(dtype)), made(x))
+    assert torch.equal(made(x.to(dtype).t().contiguous().t()), made(x))
+
+
+@torch.no_grad()
+def test_bad_input_is_refused_as_by_the_circuit(digits: TorchCircuit):
+    made = fast(digits, backend="torch")
+    for x in (pixels() + 12, pixels() - 3, pixels().double() + 0.5, pixels() + 2**32, pixels().double() * torch.nan):
+        with pytest.raises(ValueRangeError, match="must be an integer from 0 to 16"):
+            made(x)
+    with pytest.raises(ShapeError):
+        made(pixels()[:, :63])
+    with pytest.raises(DataTypeError):
+        made(pixels().to(torch.complex64))
+    assert made(pixels(0)).shape == (0, 1, 1)
+
+
+@torch.no_grad()
+def test_values_without_a_density_have_that_of_the_circuit():
+    circuit = image("cp", "gaussian", 2)
+    made, x = fast(circuit, backend="torch"), rows("gaussian", 4)
+    x[1, 2], x[2, 0] = torch.inf, 1e30
+    assert torch.equal(made(x).isfinite(), circuit(x).isfinite())
+    assert made(x)[1].item() == circuit(x)[1].item() == -torch.inf
+    x[3, 1] = torch.nan
+    with pytest.raises(ValueRangeError, match="NaN"):
+        made(x)
+
+
+CHANGES = {
+    "in place": lambda p: p.add_(0.3),
+    "data": lambda p: p.data.mul_(1.5),
+    "numpy": lambda p: np.multiply(p.detach().numpy(), 2.0, out=p.detach().numpy()),
+    "set data": lambda p: setattr(p, "data", p.data * 0.5),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@torch.no_grad()
+def test_a_change_of_parameters_is_seen(change: str):
+    circuit = TorchCompiler().compile(load_named("levels"))
+    x = torch.from_numpy(np.ascontiguousarray(random_inputs(load_named("levels"), 8)))
+    made = fast(circuit, backend="torch")
+    before = made(x)
+    for parameter in circuit.parameters():
+        CHANGES[change](parameter)
+    assert not torch.equal(made(x), before)
+    assert_equal(made(x), doubled(circuit)(x))
+
+
+@torch.no_grad()
+def test_functional_call_uses_the_values_that_it_is_given(digits: TorchCircuit):
+    made, x = fast(digits, backend="torch"), pixels()
+    other = {name: value * 0.5 for name, value in made.named_parameters()}
+    before = made(x)
+    torch.testing.assert_close(functional_call(made, other, (x,)), functional_call(digits, other, (x,)))
+    assert torch.equal(made(x), before)
+
+
+@torch.no_grad()
+def test_a_frozen_circuit_sees_a_loaded_state(digits: TorchCircuit):
+    frozen = digits.freeze()
+    made, x = fast(frozen, backend="torch"), pixels()
+    first = made(x)
+    other = TorchCompiler(seed=5).compile(load_named("digits")).freeze()
+    frozen.load_state_dict(other.state_dict())
+    torch.testing.assert_close(made(x), other(x))
+    assert not torch.equal(made(x), first)
+
+
+@torch.no_grad()
+def test_another_precision_and_another_semiring_run_the_layers(digits: TorchCircuit):
+    circuit = copy.deepcopy(digits)
+    made, x = fast(circuit, backend="torch"), pixels()
+    made.double()
+    assert "kernels compute with float32" in made.why_not(x)
+    assert torch.equal(made(x), circuit(x))
+    signed = fast(compile_circuit(load_named("blackboard"), "sum-product"), backend="torch")
+    assert "layers, one after the other: " in signed.explain()
+    with pytest.raises(LoweringError, match="the semiring is sum-product"):
+        program.GroupedProgram(compile_circuit(load_named("blackboard"), "sum-product"))
+
+
+@torch.no_grad()
+def test_copies_and_pickles_are_independent(digits: TorchCircuit):
+    made, x = fast(digits, backend="torch"), pixels()
+    before = made(x)
+    for other in (copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
+        assert torch.equal(other(x), before)
+        for parameter in other.parameters():
+            parameter.add_(0.5 * torch.rand(parameter.shape, generator=torch.Generator().manual_seed(1)))
+        assert not torch.equal(other(x), before)
+        torch.testing.assert_close(other(x), other.circuit(x))
+        assert torch.equal(made(x), before)
