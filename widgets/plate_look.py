@@ -116,6 +116,8 @@ class PlateLook(TypedDict):
     sheets: SheetsLook
     frame: float
     marks: Mapping[str, MarkLook]
+    marked: float
+    """If all cells of a plate are marked and smaller than this, they have one outline."""
     cross: float
     """The largest cross in a cell that lost a conflict."""
     reads: Mapping[str, float]

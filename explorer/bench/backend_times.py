@@ -2,16 +2,14 @@
 
 from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 from typing import Any
-
-from torch import nn
 
 from explorer.bench.candidates import time_candidates
 from explorer.bench.measurement_run import MeasurementRun, Settings, Timed, measure
-from explorer.bench.step_times import Reference
+from explorer.bench.step_times import Reference, native_bytes
 from explorer.errors import CircuitError
-from explorer.runtime import FastCircuit, fast
-from explorer.runtime.backends import NativeBackend
+from explorer.runtime import fast
 from explorer.timings import BACKENDS, FORWARD, Run
 from explorer.trace import Trace
 
@@ -36,16 +34,9 @@ def _time_backends(begun: MeasurementRun, trace: Trace, step: int) -> Timed:
     circuit = trace.circuit_at(step)
     candidates = [replace(candidate, what="torch")]
     if fast(circuit).backend.name == "native":
-        native = replace(candidate, own_bytes=lambda module: _bytes_of(module, rows))
+        native = replace(candidate, own_bytes=partial(native_bytes, rows))
         candidates += [
             replace(native, what="native", build=lambda: fast(circuit.freeze())),
             replace(native, what="native, parameters compared", build=lambda: fast(deepcopy(circuit))),
         ]
     return time_candidates(begun, candidates)
-
-
-def _bytes_of(module: nn.Module, rows: int) -> int:
-    """The bytes for the values of a call on the native backend."""
-    assert isinstance(module, FastCircuit)
-    assert isinstance(module.backend, NativeBackend)
-    return module.backend.program.memory(rows)

@@ -127,7 +127,7 @@ class _Prepared:
         made.prepare()
         if candidate.own_bytes is not None:
             own = candidate.own_bytes(made.module)
-            one_row = self._one_row(made, device)
+            one_row = self._one_row(made, device) if candidate.any_rows else None
             self.timings[number, device] = replace(
                 self.timings[number, device], planned_bytes=own, peak_bytes=own, one_row=one_row
             )

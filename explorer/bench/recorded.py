@@ -79,10 +79,15 @@ def _check_estimate(found: Estimate) -> None:
 
 
 def _read(kind: Any, value: Any, name: str) -> Any:
-    """Read a value as the annotation of its field says; numbers are finite and not negative. Raises: ValueError."""
+    """Read a value as the annotation of its field says; numbers are finite and not negative.
+
+    A field that older files lack has its default. Raises: ValueError; TypeError if it has none.
+    """
     if is_dataclass(kind):
         hints = get_type_hints(kind)
-        return cast("type", kind)(**{field: _read(hints[field], value[field], field) for field in hints})
+        return cast("type", kind)(
+            **{field: _read(hints[field], value[field], field) for field in hints if field in value}
+        )
     if isinstance(kind, UnionType):
         return None if value is None else _read(get_args(kind)[0], value, name)
     if get_origin(kind) is tuple:

@@ -3,15 +3,19 @@
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from explorer.bench.candidates import Candidate, time_candidates
 from explorer.bench.inputs import random_inputs
 from explorer.bench.measurement_run import MeasurementRun, Settings, Timed, measure
 from explorer.bench.programs import first_rows, program, rows_of
 from explorer.errors import CircuitError
+from explorer.runtime import FastCircuit
+from explorer.runtime.backends import NativeBackend
+from explorer.runtime.recording.running import StepBackend
 from explorer.timings import CPU, FORWARD, STEPS, SWEEP, Run, default_steps
 from explorer.trace import Trace
 
@@ -78,6 +82,13 @@ def measure_sweep(
     return measure(Settings(batch_size=min(sizes, default=0), **settings), SWEEP, trace.options, time)
 
 
+def native_bytes(rows: int, module: nn.Module) -> int:
+    """The bytes for the values of a call with some rows on the native kernels."""
+    assert isinstance(module, FastCircuit)
+    assert isinstance(module.backend, NativeBackend | StepBackend)
+    return module.backend.program.memory(rows)
+
+
 def require_circuit(trace: Trace, what: str) -> None:
     """Raises: CircuitError for a trace of operators or instructions."""
     if not trace.level.has_batches:
@@ -121,6 +132,7 @@ class Reference:
             stats["activation_bytes"] * (rows_of(self.arguments) if level.has_batches else 1),
             step,
             any_rows=level.has_batches,
+            own_bytes=partial(native_bytes, rows_of(self.arguments)) if level.has_own_memory else None,
         )
 
     def _expected_outputs(self, step: int) -> tuple[Tensor, ...]:

@@ -43,6 +43,10 @@ class Level:
     """Number of stages of a path that are timed as one part of the compilation."""
     plate_fields: tuple[str, ...] = ("results",)
     """Where no circuit is compiled: the fields that are equal for the nodes of a plate, besides their type."""
+    has_own_memory: bool = False
+    """Whether its modules allocate memory outside of PyTorch."""
+    buffer: str = "buffer"
+    """The noun for what is kept in memory."""
     gains: tuple[str, ...] = ()
     """The statistics whose change a sentence about a step says."""
 
@@ -115,6 +119,8 @@ UNITS = Level(
     declines_matches=False,
     stage_depth=1,
     plate_fields=("results", "layer", "terms", "factors"),
+    has_own_memory=True,
+    buffer="value",
     gains=("flops", "read_bytes"),
 )
 LEVELS: Mapping[str, Level] = {level.name: level for level in (COMPILED, OPERATORS, INSTRUCTIONS, UNITS)}

@@ -12,6 +12,8 @@ from widgets.schema import BuffersView, BufferView, ByteScaleView, ListedView, S
 
 MAX_TICKS = 3
 """Maximum number of ticks of an axis of bytes above zero."""
+MAX_RATIO = 16
+"""Beyond it, what is drawn before and after a step has two scales."""
 PARTS = {"parameters": "parameters", "forward": "forward pass", "backward": "backward pass"}
 """The names of the parts of a program."""
 
@@ -20,7 +22,7 @@ def buffers_of(index: TraceIndex, step: int, shown: ShownMode) -> BuffersView | 
     """Return the buffers after a step, or before it; None at levels without buffers."""
     at = max(step - 1, 0) if shown == "before" else step
     found = state_of_buffers(index, at)
-    return None if found is None else {**found, "scale": scale_of(index, step)}
+    return None if found is None else {**found, "scale": scale_of(index, step, at)}
 
 
 @cached
@@ -40,7 +42,7 @@ def state_of_buffers(index: TraceIndex, step: int) -> BuffersView | None:
         "live": live,
         "peak": live.index(most) if live else 0,
         "planned": memory.is_planned,
-        "text": memory_text(memory),
+        "text": memory_text(memory, index.trace.level.buffer),
         "parts": [(moment, PARTS[name]) for moment, name in memory.parts],
         "peak_text": f"peak {bytes_text(most)}",
         "layers": layer_spans(index, step, memory),
@@ -51,10 +53,16 @@ def state_of_buffers(index: TraceIndex, step: int) -> BuffersView | None:
     }
 
 
-def scale_of(index: TraceIndex, step: int) -> ByteScaleView:
-    """Return the axis of bytes that the states before and after a step share."""
-    around = (index.trace.steps[at].snapshot.memory for at in (max(step - 1, 0), step))
-    return _scale(max((height_of(memory) for memory in around if memory is not None), default=0))
+def scale_of(index: TraceIndex, step: int, at: int) -> ByteScaleView:
+    """Return the axis of bytes of the state after the step `at`: that which the states before and after a step share.
+
+    A plan that would be a line on it has a scale of its own.
+    """
+    around = (index.trace.steps[one].snapshot.memory for one in (max(step - 1, 0), step))
+    height = max((height_of(memory) for memory in around if memory is not None), default=0)
+    own = index.trace.steps[at].snapshot.memory
+    is_line = own is not None and own.is_planned and own.size_bytes * MAX_RATIO < height
+    return _scale(own.size_bytes if own is not None and is_line else height)
 
 
 @cached
@@ -88,11 +96,11 @@ def listing_of(memory: MemoryRecord) -> list[ListedView]:
     return found
 
 
-def memory_text(memory: MemoryRecord) -> str:
-    """Say how much memory is needed, and whether it could be less."""
+def memory_text(memory: MemoryRecord, noun: str = "buffer") -> str:
+    """Say how much memory is needed, and whether it could be less; `noun` is that of what is kept."""
     if not memory.buffers:
-        return "No buffers: every result is an output or a view."
-    buffers = plural(len(memory.buffers), "buffer")
+        return f"No {noun}s: every result is an output or a view."
+    buffers = plural(len(memory.buffers), noun)
     bound = memory.lower_bound_bytes
     if not memory.is_planned:
         total = sum(buffer.size_bytes for buffer in memory.buffers)

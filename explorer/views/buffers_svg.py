@@ -17,6 +17,8 @@ HEIGHT, BAND, WORDS, PEAK, AXIS_WIDTH, GAP = 150.0, 24.0, 18.0, 20.0, 62.0, 30.0
 between two drawings."""
 NARROW = 0.12
 """The names of parts that take a smaller share of the time are in lines of their own."""
+THIN = (0.003, 0.02)
+"""The shares of the drawing's width and height below which a bar has no border."""
 MIN_LABEL_HEIGHT, CHARACTER = 14.0, 6.6
 """Bars that are lower than this, or narrower than their label, have no label."""
 
@@ -58,7 +60,8 @@ def _drawing(shown: BuffersView, left: float, top: float, width: float) -> list[
             (buffer["end"] - buffer["start"]) * per_moment,
             buffer["bytes"] * per_byte,
         )
-        found += [path(rectangle(rect), fill=_role_of(buffer), stroke="panel", width=0.75), *_label(buffer, rect)]
+        border = "" if is_thin(rect[2] / across, rect[3] / HEIGHT) else "panel"
+        found += [path(rectangle(rect), fill=_role_of(buffer), stroke=border, width=0.75), *_label(buffer, rect)]
     found += [*_parts(shown, x, y, per_moment), *_layers(shown, x, bottom, per_moment)]
     foot = bottom + _height_of_layers(shown) + 14
     if not shown["live"]:
@@ -75,6 +78,11 @@ def _drawing(shown: BuffersView, left: float, top: float, width: float) -> list[
     found.append(_text(peak + (4 if anchor == "end" else -4), y - 8, words, anchor))
     found += [_text(x, foot, shown["moments"][0]), _text(x + across / 2, foot, "time →", "middle")]
     return [*found, _text(x + across, foot, shown["moments"][-1], "end")]
+
+
+def is_thin(width: float, height: float) -> bool:
+    """Return whether the border of a bar would hide it, given its shares of the drawing's width and height."""
+    return width < THIN[0] or height < THIN[1]
 
 
 def _layers(shown: BuffersView, x: float, bottom: float, per_moment: float) -> list[str]:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from explorer.app.commands.console import check_writable, notes, results
+from explorer.app.commands.trace import LEVELS_TEXT, recorder_of
+from explorer.options import CompilerOptions
 
 if TYPE_CHECKING:
     from explorer.trace import Trace
@@ -15,11 +17,13 @@ PICTURES = (".svg", ".png")
 """The formats of pictures, by the ending of the file's name."""
 ENGINES = ("own", "dot")
 Source = Annotated[str, typer.Argument(metavar="TRACE|NAME", help="a trace file, or a circuit to compile")]
+OfLevel = Annotated[str, typer.Option("--level", help=f"the level at which a circuit is recorded: {LEVELS_TEXT}")]
 
 
 def html(
     source: Source,
     out: Annotated[Path, typer.Option("--out", "-o", help="write the page here")],
+    level: OfLevel = "compiled",
 ) -> None:
     """Write a trace as one self-contained HTML file that opens from disk and steps without Python."""
     from explorer.app.session.exporting import page_recording
@@ -27,7 +31,7 @@ def html(
     from widgets import page_html
 
     check_writable(out)
-    trace = _trace(source)
+    trace = _trace(source, level)
     with notes().status("Drawing every step"):
         text = page_html(page_recording(TraceIndex(trace), Path(source).name))
         out.write_text(text, encoding="utf-8")
@@ -41,6 +45,7 @@ def svg(
     mode: Annotated[str, typer.Option(help="diff, before, after or side")] = "diff",
     colour_by: Annotated[str, typer.Option(help="change, kind, time, memory or fold")] = "change",
     engine: Annotated[str, typer.Option(help="own, or dot: the graph after the step, drawn by Graphviz")] = "own",
+    level: OfLevel = "compiled",
 ) -> None:
     """Write a step of a trace as a picture, SVG or PNG by the ending of the file's name."""
     from explorer.errors import FileFormatError, check_name, unknown_name
@@ -55,7 +60,7 @@ def svg(
     if ending not in PICTURES:
         raise FileFormatError(f"cannot write {out}: a picture is one of {', '.join(PICTURES)}, by the name of the file")
     check_writable(out)
-    trace = _trace(source)
+    trace = _trace(source, level)
     index = trace.step(int(step) if step.lstrip("-").isdigit() else step).index
     if engine == "dot":
         out.write_bytes(_drawn_by_dot(trace, index, ending[1:]))
@@ -87,8 +92,8 @@ def _drawn_by_dot(trace: "Trace", step: int, file_format: str) -> bytes:
         ) from error
 
 
-def _trace(source: str) -> "Trace":
-    """Load the trace of a file, or compile a circuit."""
+def _trace(source: str, level: str) -> "Trace":
+    """Load the trace of a file, or record a circuit at a level."""
     from explorer.app.circuits import load_circuit_or_trace
     from explorer.trace import Trace
 
@@ -96,6 +101,4 @@ def _trace(source: str) -> "Trace":
     if isinstance(found, Trace):
         return found
     with notes().status(f"Compiling {Path(source).name}"):
-        from explorer.compiler import record
-
-        return record(found)
+        return recorder_of(level, source)(found, CompilerOptions())

@@ -10,7 +10,10 @@ from typing import Annotated
 import typer
 
 from explorer.app.commands.console import notes, print_text, say_note
+from explorer.app.commands.trace import LEVELS_TEXT
 from explorer.app.needs import require_ui
+from explorer.errors import check_name
+from explorer.trace import LEVELS
 
 PORT, LOCAL = 5006, "127.0.0.1"
 ELSEWHERE = ("192.0.2.1", 9)
@@ -21,6 +24,7 @@ def serve(
     source: Annotated[
         str | None, typer.Argument(metavar="[NAME|TRACE]", help="a circuit of the gallery, or a circuit or trace file")
     ] = None,
+    level: Annotated[str, typer.Option(help=f"the level at which it opens: {LEVELS_TEXT}")] = "compiled",
     port: Annotated[
         int | None, typer.Option(min=1, max=65535, help=f"where to listen [{PORT}, or a free one]", show_default=False)
     ] = None,
@@ -38,7 +42,7 @@ def serve(
 
     Without a name, the front page shows all circuits of the gallery.
     """
-    open_dashboard(source, port, show, address, folder, tuple(host or ()))
+    open_dashboard(source, port, show, address, folder, tuple(host or ()), level)
 
 
 def open_dashboard(
@@ -48,12 +52,14 @@ def open_dashboard(
     address: str = LOCAL,
     folder: Path | None = None,
     hosts: tuple[str, ...] = (),
+    level: str = "compiled",
 ) -> None:
     """Serve until Ctrl-C; without a `port` on the default one, or any other if it is taken.
 
     Raises: MissingPackageError, UnknownNameError, FileFormatError; CircuitError for a port that is taken.
     """
     require_ui()
+    check_name("level", level, LEVELS)
     with notes().status("Loading torch and panel"):
         from explorer.app.dashboard.serving import ServeOptions, check_port, free_port, serve as run
         from explorer.app.session.library import Library
@@ -66,6 +72,7 @@ def open_dashboard(
     elif source is not None:
         state = ViewState(circuit=source)
     if state is not None:
+        state = replace(state, tensor=replace(state.tensor, level=level))
         Library(folder, files).open(state.circuit)  # report an unknown name here, not in the browser
     if port is not None:
         check_port(address, port)

@@ -39,7 +39,7 @@ def time(
     sweep: Annotated[bool, typer.Option("--sweep", help="also batches of 1 to 1,024 rows")] = False,
     modes: Annotated[bool, typer.Option("--modes", help="also optimized or not, folded or not")] = False,
     backends: Annotated[bool, typer.Option("--backends", help="also PyTorch and the native kernels, forward")] = False,
-    level: Annotated[str, typer.Option(help="compiled, tensor or program: which steps to time")] = "compiled",
+    level: Annotated[str, typer.Option(help="compiled, tensor, program or kernels: which steps to time")] = "compiled",
     device: Annotated[str, typer.Option(metavar="cpu|cuda|both", help="where to run")] = "both",
     seconds: Annotated[float, typer.Option(help="maximum time of each part; it ends earlier once precise")] = 20.0,
     json: Annotated[

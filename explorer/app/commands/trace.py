@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from explorer.symbolic import Circuit
     from explorer.trace import Trace
 
+LEVELS_TEXT = (
+    "compiled; tensor: operators of the exported circuit; program: instructions on buffers; kernels: the kernel calls "
+    "of fast()"
+)
 TRACE_ENDINGS = (".trace.json", ".trace.json.gz")
 
 
@@ -27,13 +31,7 @@ def trace(
     ] = None,
     *,
     options: CompilerOptions,
-    level: Annotated[
-        str,
-        typer.Option(
-            help="compiled; tensor: operators of the exported circuit; program: instructions on buffers; "
-            "kernels: the kernel calls of fast()"
-        ),
-    ] = "compiled",
+    level: Annotated[str, typer.Option(help=LEVELS_TEXT)] = "compiled",
     pipeline: Annotated[
         Path | None,
         typer.Option(

@@ -35,10 +35,10 @@ def tensor_python_of(name: str, compiling: CompilerOptions, options: TensorOptio
         yaml = pipeline_to_yaml(pipeline_or_default(options))
         lines += ["", f'PIPELINE = """\n{yaml}"""', "pipeline = pipeline_from_yaml(PIPELINE, passes.names)"]
         more += ", pipeline=pipeline"
-    if options.compile_for != "infer":
+    if options.compile_for != "infer" and "mode" in level.options:
         more += f", mode={options.compile_for!r}"
-    if options.operators != "functional":
+    if options.operators != "functional" and "operators" in level.options:
         more += f", operators={options.operators!r}"
-    if options.one_by_one and options.level == TENSOR_LEVEL:
+    if options.one_by_one and "one_by_one" in level.options:
         more += ", one_by_one=True"
     return "\n".join([*lines, f"trace = explorer.record(compiled, (x,){more})", *end]) + "\n"

@@ -68,8 +68,20 @@ def plate_elements(node: NodeView, plate: PlateView, rect: Rect, cells: Sequence
     if is_one:
         parts.append(path(rectangle(rect), stroke="fg", width=PLATES["frame"]))
     marks = plate.get("marks", {})
-    parts += [mark_element(mark, [cells[i] for i in chosen]) for mark, chosen in marks.items()]
+    for mark, chosen in marks.items():
+        marked = [cells[i] for i in chosen]
+        is_all = mark != "lost" and len(marked) == len(cells)
+        parts.append(mark_element(mark, _together_if_small(marked) if is_all else marked))
     return "".join([*parts, "</g>"])
+
+
+def _together_if_small(cells: Sequence[Rect]) -> Sequence[Rect]:
+    """Return one area around small cells, of which all are marked: outlines would hide them."""
+    if min(min(area[2:]) for area in cells) >= PLATES["marked"]:
+        return cells
+    left, top = min(area[0] for area in cells), min(area[1] for area in cells)
+    right, bottom = max(area[0] + area[2] for area in cells), max(area[1] + area[3] for area in cells)
+    return [(left, top, right - left, bottom - top)]
 
 
 def _colours(node: NodeView, view: PictureView) -> tuple[str, str, str]:

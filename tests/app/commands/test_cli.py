@@ -78,6 +78,17 @@ def test_show_answers_questions(tmp_path):
     assert "ogether" in run("show", path, "--why-not-folded", "0", "1").output
 
 
+def test_show_tells_what_each_pass_on_kernel_calls_bought_and_why_it_left_one(tmp_path):
+    path = str(tmp_path / "kernels.trace.json.gz")
+    run("trace", "digits", "--level", "kernels", "-o", path)
+    assert "Table + Sum becomes Table 64 times (combine-tables): 85 calls → 21" in run("show", path).output
+    assert "no factor is a normal density" in run("show", path, "--step", "multiply-densities").output
+    assert "no factor is a normal density" in run("show", path, "--why-not", "multiply-densities", "148").output
+    assert "-> slot 0" in run("show", path, "--graph").output
+    run("html", "digits", "--level", "kernels", "-o", str(tmp_path / "page.html"))
+    assert "multiply-densities" in (tmp_path / "page.html").read_text()
+
+
 def test_show_answers_questions_on_a_program(tmp_path):
     path = str(tmp_path / "program.trace.json.gz")
     run("trace", "blackboard", "--level", "program", "-o", path)
@@ -156,6 +167,7 @@ def test_a_circuit_file_is_traced_like_a_name(tmp_path):
         (("train", "blackboard"), "the circuit reads 5 variables"),
         (("train", "digits", "--data", "mnist"), "no data set named 'mnist'"),
         (("train", "digits", "--resume", str(ROOT / "pyproject.toml")), "is not a circuit-explorer checkpoint"),
+        (("trace", "conflict", "--level", "kernels", "--mode", "train"), "the level kernels has no --mode; remove it"),
         (("trace", "conflict", "--mode", "train"), "belong to the levels below; add --level tensor or --level program"),
         (("trace", "conflict", "--level", "tensor", "--mode", "fun"), "no mode named 'fun'; known are: infer, train"),
         (("trace", "conflict", "--level", "tensor", "--pipeline", "no.yaml"), "cannot read no.yaml"),

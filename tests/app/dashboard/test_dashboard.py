@@ -58,6 +58,7 @@ PLACES = {
     "blackboard": ViewState(circuit="blackboard", step=8),
     "a file": ViewState(circuit="c.trace.json", step=3),
     "the program level": ViewState(circuit="blackboard", tensor=TensorOptions("program"), step=2),
+    "the level of kernel calls": ViewState(circuit="blackboard", tensor=TensorOptions("kernels"), step=2),
     "the tensor level": ViewState(circuit="conflict", tensor=TensorOptions(TENSOR_LEVEL), step=2),
     "neither optimized nor folded": ViewState(circuit="hmm", options=CompilerOptions(optimize=False, fold=False)),
 }

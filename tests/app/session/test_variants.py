@@ -30,7 +30,9 @@ def test_a_compiled_circuit_is_compared_with_other_rules_and_strategies():
     assert all(variant.tensor == opened.tensor for variant in found.values())
 
 
-@pytest.mark.parametrize(("level", "name"), [("program", "HoistDealloc"), ("tensor", "CSE")])
+@pytest.mark.parametrize(
+    ("level", "name"), [("program", "HoistDealloc"), ("tensor", "CSE"), ("kernels", "depth-first")]
+)
 def test_the_levels_below_are_compared_without_a_pass_of_theirs(level, name):
     opened = opened_at(level)
     found = variants(opened)

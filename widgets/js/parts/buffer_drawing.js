@@ -4,7 +4,7 @@
  * become part of another one.
  */
 
-import { barOf, heirOf, linesOfParts, livePath, peakOf, spansOf } from "../picture/buffers.js";
+import { barOf, heirOf, isThin, linesOfParts, livePath, peakOf, spansOf } from "../picture/buffers.js";
 import { sharersOf } from "../picture/sharing.js";
 import { STYLE as BAND, makeLayerBand } from "./layer_band.js";
 import { makeRoving } from "./roving.js";
@@ -113,6 +113,7 @@ export function makeBufferDrawing(ui, { click, clickLayer, point, colour }) {
   /** @param {any} bar @param {Buffer} buffer @param {Buffers} within */
   function place(bar, buffer, within) {
     const { x, y, width, height } = barOf(buffer, within);
+    bar.setAttribute("data-thin", String(isThin({ x, y, width, height })));
     bar.style.cssText = `left:${x}%;top:${y}%;width:${width}%;height:${height}%;background:${colour(buffer.kind)}`;
     const [id, type] = buffer.label.split(" ");
     bar.replaceChildren(h("span", { text: id }), h("span", { text: ` ${type}` }));
@@ -246,6 +247,7 @@ export const STYLE = `
   display:flex;flex-wrap:wrap;align-content:flex-start;gap:50px 5px;padding:0 4px;box-shadow:inset 0 0 0 .75px var(--ce-panel);cursor:pointer;transition:left .4s,top .4s,width .4s,height .4s,opacity .4s}
 .ce-buffer span{display:none;pointer-events:none}
 @container (min-height:15px) and (min-width:42px){.ce-buffer span{display:inline}} /* a type that does not fit is in the next line, out of sight */
+.ce-buffer[data-thin="true"]{box-shadow:none;min-width:1px;min-height:1px;padding:0}
 .ce-buffer.ce-leaving{opacity:0}
 .ce-buffer.ce-unused{opacity:.35}
 .ce-buffer.ce-used{box-shadow:inset 0 0 0 2px var(--ce-accent)}

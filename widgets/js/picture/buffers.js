@@ -84,6 +84,12 @@ export function barOf({ start, end, bottom, bytes }, { moments, height }) {
   };
 }
 
+/** The shares of the drawing's width and height, in percent, below which a bar has no border: it would hide the bar. */
+const [THIN_WIDTH, THIN_HEIGHT] = [0.3, 2];
+
+/** @param {Bar} bar */
+export const isThin = ({ width, height }) => width < THIN_WIDTH || height < THIN_HEIGHT;
+
 /** The line of the bytes that are alive, moment by moment, in a square of 100. @param {Buffers} shown */
 export function livePath({ live, moments, height }) {
   const [perMoment, perByte] = [100 / Math.max(1, moments.length), 100 / Math.max(1, height)];

@@ -1,6 +1,6 @@
 /** The buffers of a program over time as SVG text, for the clipboard: what `explorer/views/buffers_svg.py` draws. */
 
-import { barOf, linesOfParts, livePath, namesOf, peakOf, spansOf } from "./buffers.js";
+import { barOf, isThin, linesOfParts, livePath, namesOf, peakOf, spansOf } from "./buffers.js";
 import { escaped } from "../shared/svg_file.js";
 
 /** Heights of the drawing, of the layers below it, of the words above and below them, and of a line; width of the axis. */
@@ -38,7 +38,8 @@ export function buffersSvg(shown, width, roles) {
     const [left, top, wide, high] = [x(bar.x), y(bar.y), bar.width * across, (bar.height * HEIGHT) / 100];
     const fill = roles[buffer.kind] || roles.operator;
     const size = `width="${Math.round(wide * 10) / 10}" height="${Math.round(high * 10) / 10}"`;
-    const rect = `<rect x="${left}" y="${top}" ${size} fill="${fill}" stroke="${roles.panel}" stroke-width=".75"/>`;
+    const border = isThin(bar) ? "" : ` stroke="${roles.panel}" stroke-width=".75"`;
+    const rect = `<rect x="${left}" y="${top}" ${size} fill="${fill}"${border}/>`;
     const fits = high >= MIN_LABEL_HEIGHT && wide >= buffer.label.length * CHARACTER + 8;
     return rect + (fits ? text(left + 4, top + 12, buffer.label, "start", roles.onCell) : "");
   });

@@ -114,6 +114,18 @@ function paintNumber({ pen, k, text }, cell, area, ink) {
 }
 
 /**
+ * One area around small cells, of which all are marked: outlines would hide them.
+ * @param {Area[]} areas
+ */
+function togetherIfSmall(areas) {
+  if (!areas.length || Math.min(...areas.map(({ w, h }) => Math.min(w, h))) >= PLATES.marked) return areas;
+  const [left, top] = [Math.min(...areas.map(({ x }) => x)), Math.min(...areas.map(({ y }) => y))];
+  const right = Math.max(...areas.map(({ x, w }) => x + w));
+  const bottom = Math.max(...areas.map(({ y, h }) => y + h));
+  return [{ x: left, y: top, w: right - left, h: bottom - top }];
+}
+
+/**
  * The marks of cells: outlined if matched or made by the step, crossed out if they lost a conflict, dotted if a pattern
  * nearly matched.
  * @param {Canvas} canvas @param {Box} box @param {Shown[]} cells
@@ -123,9 +135,9 @@ export function paintMarks({ pen, palette, k }, box, cells) {
   const plate = box.plate;
   for (const [mark, indices] of plate ? Object.entries(plate.marks) : []) {
     const chosen = new Set(indices);
+    const marked = cells.filter(({ cell }) => chosen.has(cell.index)).map(({ area }) => area);
     pen.beginPath();
-    for (const { cell, area } of cells) {
-      if (!chosen.has(cell.index)) continue;
+    for (const area of mark !== "lost" && chosen.size === plate?.cells.length ? togetherIfSmall(marked) : marked) {
       pen.rect(area.x - 1, area.y - 1, area.w + 2, area.h + 2);
       if (mark !== "lost") continue;
       const [side, right] = [Math.min(PLATES.cross, area.w / 2, area.h / 2), area.x + area.w];

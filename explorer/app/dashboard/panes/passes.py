@@ -11,9 +11,10 @@ from panel.viewable import Viewable
 from explorer.app.dashboard.panes.layout import button, column, columns, line
 from explorer.app.dashboard.panes.tables import html_pane, lines_html
 from explorer.app.dashboard.workspace import Workspace
-from explorer.app.session.exported_levels import pass_names, pipeline_or_default
-from explorer.app.session.options import OPERATORS, TENSOR_LEVEL
+from explorer.app.session.exported_levels import pipeline_or_default
+from explorer.app.session.options import OPERATORS
 from explorer.app.session.pipeline_draft import PipelineDraft
+from explorer.recording import lowered_level
 from explorer.rewrite import (
     CompilationMode,
     ConvergenceMode,
@@ -82,12 +83,15 @@ class PassesForm:
     def fill(self) -> None:
         """Show the pipeline that the trace was recorded with."""
         opened = self.workspace.session.opened
-        known = list(pass_names(opened.tensor.level))
+        level = lowered_level(opened.tensor.level)
+        known = list(level.passes.names)
         self.new.param.update(options=known, value=self.new.value if self.new.value in known else known[0])
         self.mode.value = opened.tensor.compile_for
         self.operators.value = opened.tensor.operators
         self.one_by_one.value = opened.tensor.one_by_one
-        self.one_by_one.visible = opened.tensor.level == TENSOR_LEVEL
+        offered = {"mode": self.mode, "operators": self.operators, "one_by_one": self.one_by_one}
+        for name, control in offered.items():
+            control.visible = name in level.options
         self.run.disabled = not opened.is_live
         self.draft = PipelineDraft.of(pipeline_or_default(opened.tensor)) if opened.is_live else PipelineDraft()
         names = [] if opened.is_live else list(opened.trace.options["pipeline"])

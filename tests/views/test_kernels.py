@@ -1,0 +1,100 @@
+"""The level of kernel calls as pictures: units are cells at their variables, tables are read, slots are places."""
+
+from xml.etree import ElementTree
+
+import pytest
+
+import explorer
+from explorer.templates import load_named
+from explorer.trace import KERNELS
+from explorer.views import TraceIndex, calls_of, film, picture, static_svg
+from explorer.views.buffers import MAX_RATIO, buffers_of
+from explorer.views.plates.cells import Plate, plates_of
+from explorer.views.plates.cells_svg import cells_of, plate_elements
+from widgets.schema import NodeView, PictureView, PlateView
+
+
+@pytest.fixture(scope="module")
+def index() -> TraceIndex:
+    return TraceIndex(explorer.record(load_named("digits"), level=KERNELS))
+
+
+def described(plate: Plate) -> tuple[str, int, int]:
+    return plate.record.title, len(plate.cells), plate.num_calls
+
+
+def table_of(view: PictureView) -> tuple[NodeView, PlateView]:
+    node = next(node for node in view["nodes"] if node["title"] == "Table")
+    assert "plate" in node
+    return node, node["plate"]
+
+
+def test_a_unit_is_a_cell_of_the_plate_of_its_layer_and_a_table_is_not_called(index):
+    assert [described(plate) for plate in plates_of(index, 0).plates] == [
+        ("Table", 64, 0),
+        ("Sum", 64, 64),
+        ("Sum of products", 16, 16),
+        ("Sum of products", 4, 4),
+        ("Sum of products", 1, 1),
+    ]
+    assert [described(plate) for plate in plates_of(index, -1 + len(index.trace.steps)).plates] == [
+        ("Table", 64, 0),
+        ("Sum of products", 16, 16),
+        ("Sum of products", 4, 4),
+        ("Sum of products", 1, 1),
+    ]
+    assert [calls_of(index, step.index) for step in index.trace.steps] == [85, 85, 21, 21, 21, 21, 21, 21]
+
+
+def test_cells_are_where_their_variables_are(index):
+    for step in index.trace.steps:
+        for plate in plates_of(index, step.index).plates:
+            regions = [cell.region for cell in plate.cells]
+            assert all(region is not None for region in regions)
+            assert sum((one.right - one.left) * (one.bottom - one.top) for one in regions if one) == 8 * 8
+
+
+def test_a_combined_table_comes_from_the_cells_of_a_sum_and_of_its_table(index):
+    shown = picture(index, index.step("combine-tables").index, group_by="plates").view
+    _, plate = table_of(shown)
+    assert plate["news"] == "was Table + Sum"
+    origins = {layer: sources for layer, *sources in shown.get("origins", ())}
+    assert all(len(origins[cell]) == 2 for cell in plate["cells"])
+
+
+def test_small_cells_that_are_all_new_have_one_outline(index):
+    step = index.step("combine-tables").index
+    view = picture(index, step, group_by="plates").view
+    node, plate = table_of(view)
+    areas = cells_of(plate, (0, 0, 8 * plate["unit"][0], 8 * plate["unit"][1]))
+    tiny = [(left / 4, top / 4, width / 4, height / 4) for left, top, width, height in areas]
+    counts = [plate_elements(node, plate, (0, 0, 1, 1), cells, view).count("h-") for cells in (areas, tiny)]
+    assert counts[0] - counts[1] == len(areas) - 1
+
+
+def test_slots_have_a_scale_of_their_own_beside_values_that_have_none(index):
+    before, after = (buffers_of(index, index.step("slots").index, shown) for shown in ("before", "after"))
+    assert before is not None
+    assert after is not None
+    memory = index.trace.step("slots").snapshot.memory
+    assert (
+        after["text"]
+        == "21 values, each drawn at its place in 128 KiB, the least possible: that much is alive at once."
+    )
+    total = sum(buffer["bytes"] for buffer in before["buffers"])
+    assert before["scale"]["height"] == total
+    assert after["scale"]["height"] == (memory.size_bytes if total > MAX_RATIO * memory.size_bytes else total)
+    assert {buffer["bottom"] for buffer in after["buffers"]} == {slot * 16 * 1024 for slot in range(8)}
+
+
+def test_the_film_has_a_frame_for_each_pass_that_changed_something(index):
+    frames = film(index)
+    assert [frame["label"] for frame in frames] == ["lower", "combine-tables", "depth-first", "slots"]
+    assert all(frame.get("plates") for frame in frames)
+
+
+def test_every_step_is_an_image(index):
+    for step in index.trace.steps:
+        for grouping in ("plates", "none"):
+            text = static_svg(picture(index, step.index, group_by=grouping))
+            assert ElementTree.fromstring(text).tag.endswith("svg")
