@@ -184,7 +184,7 @@ class _Planner:
 
 def all_parameters(layer: TorchLayer) -> dict[str, TorchParameter]:
     """The parameters of a layer and of the layers inside it (`layer.probs`)."""
-    found: dict[str, TorchParameter] = dict(parameters_of(layer))
+    found: dict[str, TorchParameter] = parameters_of(layer)
     for name, nested in nested_of(layer).items():
         found |= {f"{name}.{inner}": parameter for inner, parameter in all_parameters(nested).items()}
     return found

@@ -10,8 +10,10 @@ from explorer.fold.folding import (
 )
 from explorer.fold.groups import (
     FoldKey as FoldKey,
+    FoldKeys as FoldKeys,
     fold_context as fold_context,
     fold_key as fold_key,
+    fold_keys as fold_keys,
     group_foldable_modules as group_foldable_modules,
 )
 from explorer.fold.layers import _fold_layer_group as _fold_layer_group

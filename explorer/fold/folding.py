@@ -13,7 +13,7 @@ import numpy as np
 
 from explorer.backend import FoldIndexInfo, IndexTable
 from explorer.errors import CircuitError, RuleError
-from explorer.fold.groups import FoldKey, fold_context, group_foldable_modules
+from explorer.fold.groups import FoldKey, fold_keys, group_foldable_modules
 from explorer.graph import Graph, Ordering
 
 FoldGroupFunction = Callable[[Sequence[Any]], Any]
@@ -50,10 +50,10 @@ def build_folded_graph(
     alone in its group is unchanged, and so are the nodes of a level for which `skips_level` is true.
     Raises: RuleError if `fold_group_fn` fails.
     """
-    context = fold_context(graph)
+    keys = fold_keys(graph)
 
     def fold_level(level: int, ids: Sequence[int]) -> list[FoldedGroup]:
-        groups = group_foldable_modules(graph.nodes, ids, context)
+        groups = group_foldable_modules(graph.nodes, ids, keys)
         if skips_level is not None and skips_level(level):
             groups = [(key, [member]) for key, members in groups for member in members]
         done: list[FoldedGroup] = []
@@ -93,7 +93,7 @@ def assemble(graph: Graph[Any], groups: Sequence[FoldedGroup]) -> tuple[Graph[An
     in_fold_idx: dict[int, IndexTable] = {}
 
     def add(node: int, value: Any, members: Sequence[int]) -> None:
-        rows = [[fold_idx[source] for source in graph.inputs[member]] for member in members]
+        rows = [[number for source in graph.inputs[member] for number in fold_idx[source]] for member in members]
         table = np.array(rows, dtype=np.int64).reshape(len(members), -1, 2)
         inputs[node] = tuple(dict.fromkeys(table[:, :, 0].ravel().tolist()))
         in_fold_idx[node] = table

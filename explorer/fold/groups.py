@@ -1,8 +1,9 @@
 """Which nodes can be folded together: the same type, the same fold settings, and the same context in the graph."""
 
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
+from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from explorer.backend.parameters import FoldSettings
 from explorer.graph import Graph
@@ -34,15 +35,49 @@ def fold_context(graph: Graph[Any]) -> Mapping[int, FoldSettings]:
     return found
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class FoldKeys:
+    """The fold keys of nodes, each key once: `number_of` maps a node to the position of its key in `keys`."""
+
+    number_of: Mapping[int, int]
+    keys: tuple[FoldKey, ...]
+
+
+_keys_of_graphs: WeakKeyDictionary[Graph[Any], FoldKeys] = WeakKeyDictionary()
+
+
+def fold_keys(graph: Graph[Any]) -> FoldKeys:
+    """The fold keys of all nodes of a graph in their context, computed once per graph, since graphs are frozen."""
+    known = _keys_of_graphs.get(graph)
+    if known is None:
+        known = _keys_of_graphs[graph] = _number_keys(graph.nodes, fold_context(graph))
+    return known
+
+
+def _number_keys(nodes: Mapping[int, Any], context: Mapping[int, FoldSettings]) -> FoldKeys:
+    numbers: dict[FoldKey, int] = {}
+    number_of: dict[int, int] = {}
+    for node, value in nodes.items():
+        kind, settings = fold_key(value)
+        if node in context:
+            settings = (*settings, *context[node])
+        number_of[node] = numbers.setdefault((kind, settings), len(numbers))
+    return FoldKeys(number_of, tuple(numbers))
+
+
 def group_foldable_modules(
-    nodes: Mapping[int, Any], ids: Iterable[int], context: Mapping[int, FoldSettings] = MappingProxyType({})
+    nodes: Mapping[int, Any], ids: Iterable[int], keys: FoldKeys | None = None
 ) -> list[tuple[FoldKey, list[int]]]:
-    """The nodes of one level in groups of equal fold key and context, in order of first appearance."""
-    groups: dict[FoldKey, list[int]] = {}
+    """The nodes of one level in groups of equal fold key, in order of first appearance.
+
+    `keys` are the `fold_keys` of the graph; without them, nodes are compared out of their context.
+    """
+    if keys is None:
+        keys = _number_keys(nodes, {})
+    groups: dict[int, list[int]] = {}
     for node in ids:
-        kind, settings = fold_key(nodes[node])
-        groups.setdefault((kind, (*settings, *context.get(node, ()))), []).append(node)
-    return list(groups.items())
+        groups.setdefault(keys.number_of[node], []).append(node)
+    return [(keys.keys[number], members) for number, members in groups.items()]
 
 
 def _dead_nodes(graph: Graph[Any]) -> list[int]:

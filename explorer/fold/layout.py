@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.backend import Read, TorchLayer, is_cat, plan_read
-from explorer.fold.groups import fold_context, group_foldable_modules
+from explorer.fold.groups import fold_keys, group_foldable_modules
 from explorer.graph import Graph, Ordering
 
 Order = NDArray[np.int64]
@@ -49,9 +49,9 @@ class Layout:
         self._graph = graph
         self._levels: list[list[int]] = []
         self.members: list[tuple[int, ...]] = []
-        context = fold_context(graph)
+        keys = fold_keys(graph)
         for level, ids in enumerate(ordering):
-            groups = [members for _, members in group_foldable_modules(graph.nodes, ids, context)]
+            groups = [members for _, members in group_foldable_modules(graph.nodes, ids, keys)]
             if skips_level(level):
                 groups = [[member] for members in groups for member in members]
             self._levels.append(list(range(len(self.members), len(self.members) + len(groups))))

@@ -11,7 +11,7 @@ from heapq import heapify, heappush
 from typing import Any
 
 from explorer.errors import look_up
-from explorer.fold.groups import fold_context, fold_key
+from explorer.fold.groups import fold_keys
 from explorer.graph import Graph, Ordering, group_levels, heights
 
 Scheduler = Callable[[Graph[Any]], Ordering]
@@ -24,10 +24,7 @@ def longest_distance(graph: Graph[Any]) -> Ordering:
 
 def fewest_groups(graph: Graph[Any]) -> Ordering:
     """The ordering with the fewest groups among: longest distance, distance to the outputs, two greedy ones."""
-    context = fold_context(graph)
-    keys = {node: (fold_key(value), context.get(node)) for node, value in graph.nodes.items()}
-    numbers: dict[Hashable, int] = {}
-    key_of = {node: numbers.setdefault(key, len(numbers)) for node, key in keys.items()}
+    key_of = fold_keys(graph).number_of
     candidates = [longest_distance(graph), _from_outputs(graph)]
     best = min(count_groups(ordering, key_of) for ordering in candidates)
     floor = _fewest_possible(graph, key_of)

@@ -18,6 +18,7 @@ from explorer.backend.parameters import (
 from explorer.errors import ShapeError
 from explorer.fold.folding import build_folded_graph
 from explorer.graph import Graph, group_levels
+from explorer.symbolic import TensorParameter
 
 
 def _fold_parameters(parameters: Sequence[TorchParameter]) -> TorchParameter:
@@ -36,17 +37,20 @@ def _merge(parameters: Sequence[TorchParameter]) -> Graph[TorchParameterNode]:
     """All graphs as one, in which nodes that compute the same from the same leaves exist once."""
     nodes: dict[int, TorchParameterNode] = {}
     inputs: dict[int, tuple[int, ...]] = {}
-    known: dict[tuple[object, ...], int] = {}
+    leaves: dict[tuple[TensorParameter, ...], int] = {}
+    operators: dict[tuple[object, ...], list[int]] = {}
     outputs: list[int] = []
     for parameter in parameters:
         position: dict[int, int] = {}
         for node, value in parameter.graph.nodes.items():
             sources = tuple([position[source] for source in parameter.graph.inputs[node]])
             if isinstance(value, TorchLeafParameter):
-                key: tuple[object, ...] = value.leaves
+                merged = leaves.setdefault(value.leaves, len(nodes))
             else:
-                key = (type(value), value.fold_settings, sources)
-            merged = known.setdefault(key, len(nodes))
+                alike = operators.setdefault((value.__class__, sources), [])
+                merged = next((one for one in alike if nodes[one].fold_settings == value.fold_settings), len(nodes))
+                if merged == len(nodes):
+                    alike.append(merged)
             position[node] = merged
             if merged == len(nodes):
                 nodes[merged] = value

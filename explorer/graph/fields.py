@@ -37,13 +37,13 @@ def subclasses(base: type) -> list[type]:
 
 def config_of(node: object) -> dict[str, Any]:
     """The config of a node: name -> value."""
-    return {name: getattr(node, name) for name in field_names(type(node), "config")}
+    return {name: getattr(node, name) for name in field_names(node.__class__, "config")}
 
 
 def parameters_of(node: object) -> dict[str, Any]:
     """The parameter graphs of a node: name -> graph. A parameter that is absent (None) is left out."""
-    names = field_names(type(node), "parameter")
-    return {name: value for name in names if (value := getattr(node, name)) is not None}
+    names = field_names(node.__class__, "parameter")
+    return {name: value for name in names if (value := getattr(node, name)) is not None} if names else {}
 
 
 NodeKey = tuple[type | str, tuple[tuple[str, Any], ...]]
@@ -71,4 +71,5 @@ def _type_name(value: Any) -> Any:
 
 def nested_of(node: object) -> dict[str, Any]:
     """The nodes nested in a node (an evidence layer contains the observed layer): name -> node."""
-    return {name: getattr(node, name) for name in field_names(type(node), "nested")}
+    names = field_names(node.__class__, "nested")
+    return {name: getattr(node, name) for name in names} if names else {}

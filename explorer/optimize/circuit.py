@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from itertools import count
 
-from explorer.backend import TorchLayer, all_parameters, parameter_nodes
+from explorer.backend import TorchLayer, all_parameters
 from explorer.backend.parameters import TorchParameter
 from explorer.errors import LimitWarning, warn
 from explorer.graph import Graph, nested_of, parameters_of
@@ -78,9 +78,10 @@ def _optimize_parameter_nodes(
     """Apply the parameter rules once to the parameters of all layers, nested ones too; None if nothing matched."""
     context = replace(context, check=check_parameter_replacement, cost=parameter_cost_change)
     roots = tuple(rule.pattern.entries[0] for rule in rules)
+    is_root = cache(lambda kind: issubclass(kind, roots))
     changed: dict[int, TorchLayer] = {}
     for node, layer in graph.nodes.items():
-        new = _optimize_parameters_of(layer, str(node), rules, roots, context)
+        new = _optimize_parameters_of(layer, str(node), rules, is_root, context)
         if new is not layer:
             changed[node] = new
     if not changed:
@@ -89,19 +90,26 @@ def _optimize_parameter_nodes(
 
 
 def _optimize_parameters_of(
-    layer: TorchLayer, parameter_path: str, rules: Sequence[Rule], roots: tuple[type, ...], context: RewriteContext
+    layer: TorchLayer,
+    parameter_path: str,
+    rules: Sequence[Rule],
+    is_root: Callable[[type], bool],
+    context: RewriteContext,
 ) -> TorchLayer:
-    """The layer with its parameter graphs optimized; the same layer if nothing matched."""
+    """The layer with its parameter graphs optimized; the same layer if nothing matched.
+
+    `is_root` tells whether a rule may match at a node of a type.
+    """
     new: dict[str, object] = {}
     for name, parameter in parameters_of(layer).items():
-        if not any(isinstance(value, roots) for value in parameter.graph.nodes.values()):
+        if not any(map(is_root, map(type, parameter.graph.nodes.values()))):
             continue
         own_ids = replace(context, fresh=count(parameter.graph.next_id))
         optimized = optimize_graph(parameter.graph, rules, own_ids, f"{parameter_path}.{name}")
         if optimized is not None:
             new[name] = TorchParameter(optimized)
     for name, nested in nested_of(layer).items():
-        inner = _optimize_parameters_of(nested, f"{parameter_path}.{name}", rules, roots, context)
+        inner = _optimize_parameters_of(nested, f"{parameter_path}.{name}", rules, is_root, context)
         if inner is not nested:
             new[name] = inner
     return replace(layer, **new) if new else layer  # type: ignore[arg-type]
@@ -172,4 +180,5 @@ def _more_is_possible(graph: Graph[TorchLayer], options: OptimizeOptions, contex
 
 def _num_nodes(graph: Graph[TorchLayer]) -> int:
     """The number of layers and of the nodes of their parameters."""
-    return len(graph) + sum(1 for _ in parameter_nodes(graph))
+    parameters = [parameter for layer in graph.nodes.values() for parameter in all_parameters(layer).values()]
+    return len(graph) + sum([len(parameter.graph.nodes) for parameter in parameters])

@@ -5,11 +5,11 @@ An output of the graph inside a match is refused, because the rewrite would lose
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from explorer.errors import RuleError
 from explorer.graph import Graph, config_of
-from explorer.rewrite.patterns import NO_CONDITIONS, Condition, GraphOptPattern
+from explorer.rewrite.patterns import NO_CONDITIONS, Condition, GraphOptPattern, ParameterOptPattern
 from explorer.trace import Check, Question, Refusal, RefusalKind
 
 
@@ -46,15 +46,6 @@ class GraphOptMatch:
         return f"{self.pattern.name} at {', '.join(map(str, self.nodes))}{where}"
 
 
-class Attempt(NamedTuple):
-    """The position of an attempt: name of the pattern, root, number of the entry, node."""
-
-    pattern: str
-    root: int
-    entry: int
-    node: int
-
-
 @dataclass
 class SearchResult:
     """The result of a search: matches ordered by (pattern, topological order of the root), and near misses."""
@@ -71,57 +62,61 @@ def match_pattern(
     checks: list[Check] | None = None,
     waived: Refusal | None = None,
 ) -> GraphOptMatch | Refusal:
-    """Try a pattern with its first entry at `root`. Each check is appended to `checks` if given.
+    """Try a pattern with its first entry at `root`. The questions asked until the result are appended to `checks`.
 
     The question that gave the refusal `waived` passes whatever the answer is, unless the chain depends on it (a type,
     several inputs, no input).
     """
-    name = pattern.name
-    last = len(pattern.entries) - 1
+    result = _match_chain(graph, pattern, root, parameter_path, waived)
+    if checks is not None:
+        checks.extend(_checks_until(result, graph, pattern, root))
+    return result
+
+
+def _match_chain(
+    graph: Graph[Any], pattern: GraphOptPattern, root: int, parameter_path: str, waived: Refusal | None
+) -> GraphOptMatch | Refusal:
+    """Ask the questions of each entry, in the order of `questions_of`, until an answer is no."""
+    name, inputs_of = pattern.name, graph.inputs
     current = root
     nodes: list[int] = []
+    entries: list[Any] = []
     sub_entries: list[Mapping[str, tuple[GraphOptMatch, ...]]] = []
-    for entry, wanted in enumerate(pattern.entries):
+    for entry, wanted, conditions, sub_patterns, is_last in pattern.chain:
         node = graph.nodes[current]
-        at = Attempt(name, root, entry, current)
-        if not _check(checks, at, isinstance(node, wanted), RefusalKind.WRONG_TYPE, wanted.__name__):
-            return Refusal(*at, RefusalKind.WRONG_TYPE, type(node).__name__, wanted.__name__)
-        if (
-            pattern.is_output
-            and entry == 0
-            and not _check(checks, at, root in graph.output_set, RefusalKind.NOT_AN_OUTPUT)
-            and not _is_waived(waived, at, RefusalKind.NOT_AN_OUTPUT)
-        ):
-            return Refusal(*at, RefusalKind.NOT_AN_OUTPUT)
-        inputs = graph.inputs[current]
-        if entry != last and not _check(checks, at, len(inputs) <= 1, RefusalKind.SEVERAL_INPUTS):
-            return Refusal(*at, RefusalKind.SEVERAL_INPUTS, len(inputs), 1)
+        if not isinstance(node, wanted):
+            found = type(node).__name__
+            return Refusal(name, root, entry, current, RefusalKind.WRONG_TYPE, found, wanted.__name__)
+        not_an_output = entry == 0 and pattern.is_output and root not in graph.output_set
+        if not_an_output and not _is_waived(waived, entry, RefusalKind.NOT_AN_OUTPUT):
+            return Refusal(name, root, entry, current, RefusalKind.NOT_AN_OUTPUT)
+        inputs = inputs_of[current]
+        if not is_last and len(inputs) > 1:
+            return Refusal(name, root, entry, current, RefusalKind.SEVERAL_INPUTS, len(inputs), 1)
         if entry != 0:
             users = len(graph.users[current])
-            fits = _check(checks, at, users <= 1, RefusalKind.SEVERAL_USERS)
-            if not fits and not _is_waived(waived, at, RefusalKind.SEVERAL_USERS):
-                return Refusal(*at, RefusalKind.SEVERAL_USERS, users, 1)
-            fits = _check(checks, at, current not in graph.output_set, RefusalKind.INTERIOR_OUTPUT)
-            if not fits and not _is_waived(waived, at, RefusalKind.INTERIOR_OUTPUT):
-                return Refusal(*at, RefusalKind.INTERIOR_OUTPUT)
-        for field_name, condition in pattern.config_of_entry(entry).items():
-            found = _field(node, field_name, pattern)
-            fits = condition.test(found) if isinstance(condition, Condition) else found == condition
-            fits = _check(checks, at, fits, RefusalKind.CONFIG_DIFFERS, condition, field_name)
-            if not fits and not _is_waived(waived, at, RefusalKind.CONFIG_DIFFERS, field_name):
-                return Refusal(*at, RefusalKind.CONFIG_DIFFERS, found, condition, field_name)
-        sub_matches = _match_sub_patterns(node, pattern, at, checks, waived)
-        if isinstance(sub_matches, Refusal):
-            return sub_matches
+            if users > 1 and not _is_waived(waived, entry, RefusalKind.SEVERAL_USERS):
+                return Refusal(name, root, entry, current, RefusalKind.SEVERAL_USERS, users, 1)
+            if current in graph.output_set and not _is_waived(waived, entry, RefusalKind.INTERIOR_OUTPUT):
+                return Refusal(name, root, entry, current, RefusalKind.INTERIOR_OUTPUT)
+        for what, condition in conditions:
+            value = _field(node, what, pattern)
+            fits = condition.test(value) if isinstance(condition, Condition) else value == condition
+            if not fits and not _is_waived(waived, entry, RefusalKind.CONFIG_DIFFERS, what):
+                return Refusal(name, root, entry, current, RefusalKind.CONFIG_DIFFERS, value, condition, what)
+        sub_matches = NO_CONDITIONS
+        if sub_patterns:
+            sub_matches = _match_sub_patterns(node, name, root, entry, current, sub_patterns, waived)
+            if isinstance(sub_matches, Refusal):
+                return sub_matches
         sub_entries.append(sub_matches)
         nodes.append(current)
-        if entry != last:
-            if not _check(checks, at, bool(inputs), RefusalKind.NO_INPUT):
-                return Refusal(*at, RefusalKind.NO_INPUT)
+        entries.append(node)
+        if not is_last:
+            if not inputs:
+                return Refusal(name, root, entry, current, RefusalKind.NO_INPUT)
             current = inputs[0]
-    return GraphOptMatch(
-        pattern, tuple(nodes), tuple([graph.nodes[n] for n in nodes]), tuple(sub_entries), parameter_path
-    )
+    return GraphOptMatch(pattern, tuple(nodes), tuple(entries), tuple(sub_entries), parameter_path)
 
 
 def _field(node: Any, name: str, pattern: GraphOptPattern) -> Any:
@@ -136,17 +131,25 @@ def _field(node: Any, name: str, pattern: GraphOptPattern) -> Any:
         ) from None
 
 
-def _check(
-    checks: list[Check] | None, at: Attempt, answer: bool, kind: RefusalKind, wanted: object = "", what: str = ""
-) -> bool:
-    """Record a check if checks are collected; returns its answer."""
-    if checks is not None:
-        checks.append(Check(at.entry, at.node, kind.ask(wanted, what).text, answer))
-    return answer
+def _is_waived(waived: Refusal | None, entry: int, kind: RefusalKind, what: str = "") -> bool:
+    return waived is not None and (waived.entry, waived.kind, waived.what) == (entry, kind, what)
 
 
-def _is_waived(waived: Refusal | None, at: Attempt, kind: RefusalKind, what: str = "") -> bool:
-    return waived is not None and (waived.entry, waived.kind, waived.what) == (at.entry, kind, what)
+def _checks_until(
+    result: GraphOptMatch | Refusal, graph: Graph[Any], pattern: GraphOptPattern, root: int
+) -> Iterator[Check]:
+    """The questions that were asked until a result: all are answered with yes, but the one of the refusal."""
+    current = root
+    for entry, questions in enumerate(questions_of(pattern)):
+        for question in questions:
+            passed = not (
+                isinstance(result, Refusal)
+                and (result.entry, result.kind.value, result.what) == (entry, question.kind, question.what)
+            )
+            yield Check(entry, current, question.text, passed)
+            if not passed:
+                return
+        current = next(iter(graph.inputs[current]), current)
 
 
 def questions_of(pattern: GraphOptPattern) -> tuple[tuple[Question, ...], ...]:
@@ -173,33 +176,31 @@ def _questions_at(pattern: GraphOptPattern, entry: int) -> Iterator[Question]:
 
 
 def _match_sub_patterns(
-    node: Any, pattern: GraphOptPattern, at: Attempt, checks: list[Check] | None, waived: Refusal | None
+    node: Any,
+    pattern: str,
+    root: int,
+    entry: int,
+    current: int,
+    wanted: Sequence[tuple[str, ParameterOptPattern]],
+    waived: Refusal | None,
 ) -> Mapping[str, tuple[GraphOptMatch, ...]] | Refusal:
     """The matches of the sub-patterns of an entry in the parameters of a node, or why one of them failed."""
-    wanted = pattern.sub_patterns_of_entry(at.entry)
-    if not wanted:
-        return NO_CONDITIONS
+    kind = RefusalKind.SUB_PATTERN_FAILED
     found: dict[str, tuple[GraphOptMatch, ...]] = {}
-    for name, sub_pattern in wanted.items():
-        if _is_waived(waived, at, RefusalKind.SUB_PATTERN_FAILED, name):
+    for name, sub_pattern in wanted:
+        if _is_waived(waived, entry, kind, name):
             continue
         parameter = getattr(node, name, None)
         if parameter is None:
-            _check(checks, at, False, RefusalKind.SUB_PATTERN_FAILED, sub_pattern.name, name)
-            return Refusal(*at, RefusalKind.SUB_PATTERN_FAILED, "it has none", sub_pattern.name, name)
-        attempts = _attempts(parameter.graph, sub_pattern, f"{at.node}.{name}")
-        matches = tuple([attempt for attempt in attempts if isinstance(attempt, GraphOptMatch)])
-        if not _check(checks, at, bool(matches), RefusalKind.SUB_PATTERN_FAILED, sub_pattern.name, name):
+            return Refusal(pattern, root, entry, current, kind, "it has none", sub_pattern.name, name)
+        path = f"{current}.{name}"
+        roots = parameter.graph.outputs if sub_pattern.is_output else parameter.graph.nodes
+        attempts = [_match_chain(parameter.graph, sub_pattern, one, path, None) for one in roots]
+        found[name] = tuple([attempt for attempt in attempts if isinstance(attempt, GraphOptMatch)])
+        if not found[name]:
             inner = tuple([attempt for attempt in attempts if isinstance(attempt, Refusal)][-1:])
-            return Refusal(*at, RefusalKind.SUB_PATTERN_FAILED, None, sub_pattern.name, name, inner)
-        found[name] = matches
+            return Refusal(pattern, root, entry, current, kind, None, sub_pattern.name, name, inner)
     return found
-
-
-def _attempts(graph: Graph[Any], pattern: GraphOptPattern, parameter_path: str) -> list[GraphOptMatch | Refusal]:
-    """Try a sub-pattern at every node, or only at the outputs if it matches outputs."""
-    roots = graph.outputs if pattern.is_output else graph.nodes
-    return [match_pattern(graph, pattern, root, parameter_path) for root in roots]
 
 
 def match_pattern_graph(
@@ -221,7 +222,7 @@ def match_pattern_graph(
         for pattern in fitting:
             if pattern.is_output and root not in graph.output_set:
                 continue
-            result = match_pattern(graph, pattern, root, parameter_path, waived=waived)
+            result = _match_chain(graph, pattern, root, parameter_path, waived)
             if isinstance(result, Refusal):
                 search.refusals.append(result)
             else:

@@ -7,8 +7,9 @@ import inspect
 from abc import ABC
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import FunctionType, MappingProxyType
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from explorer.errors import RuleError
 
@@ -66,6 +67,16 @@ def all_of(*conditions: object) -> Condition:
     return Condition(" and ".join(map(str, conditions)), test)
 
 
+class ChainEntry(NamedTuple):
+    """An entry of a pattern: its number and type, its conditions by field, its sub-patterns by parameter."""
+
+    number: int
+    type: type
+    conditions: tuple[tuple[str, object], ...]
+    sub_patterns: "tuple[tuple[str, ParameterOptPattern], ...]"
+    is_last: bool
+
+
 @dataclass(frozen=True, eq=False)
 class GraphOptPattern(ABC):
     """Base of both kinds of patterns.
@@ -106,6 +117,21 @@ class GraphOptPattern(ABC):
                 if not isinstance(sub_pattern, ParameterOptPattern):
                     wanted = f"a ParameterOptPattern for the parameter {name!r}"
                     raise RuleError(f"sub_patterns of the pattern {self.name}: expected {wanted}, got {sub_pattern}")
+
+    @cached_property
+    def chain(self) -> "tuple[ChainEntry, ...]":
+        """The entries with their conditions, in the order in which the matcher visits them."""
+        last = len(self.entries) - 1
+        return tuple(
+            ChainEntry(
+                i,
+                kind,
+                tuple(self.config_of_entry(i).items()),
+                tuple(self.sub_patterns_of_entry(i).items()),
+                i == last,
+            )
+            for i, kind in enumerate(self.entries)
+        )
 
     def config_of_entry(self, entry: int) -> Mapping[str, Any]:
         """The conditions on the config of an entry."""

@@ -5,7 +5,7 @@ A new kind is one member of `RefusalKind`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple, Self
 
@@ -144,8 +144,7 @@ class Question(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(NamedTuple):
     """One attempt that failed: `pattern` tried at `root` stopped at entry number `entry`, at `node`.
 
     `what` names the field or parameter in question, `found` and `wanted` its values. `inner` are the refusals of a
@@ -222,8 +221,11 @@ class Refusal:
 
     def to_json(self) -> dict[str, Any]:
         """As data of JSON types; fields with their default are omitted."""
-        values = {f.name: (getattr(self, f.name), f.default) for f in fields(self)}
-        data = {name: value for name, (value, default) in values.items() if value != default}
+        data = {
+            name: value
+            for name, value in self._asdict().items()
+            if name not in self._field_defaults or value != self._field_defaults[name]
+        }
         data["kind"] = self.kind.value
         for name in ("found", "wanted"):
             if name in data and not isinstance(data[name], int | float | str):
@@ -235,7 +237,7 @@ class Refusal:
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> "Refusal":
         """The refusal of such data; unknown fields are ignored."""
-        known: dict[str, Any] = {f.name: data[f.name] for f in fields(Refusal) if f.name in data}
+        known: dict[str, Any] = {name: data[name] for name in Refusal._fields if name in data}
         known["kind"] = RefusalKind(known["kind"])
         known["inner"] = tuple(map(Refusal.from_json, known.get("inner", ())))
         return Refusal(**known)

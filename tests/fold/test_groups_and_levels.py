@@ -12,8 +12,8 @@ from explorer.errors import UnknownNameError
 from explorer.fold import (
     SCHEDULERS,
     fewest_groups,
-    fold_context,
     fold_key,
+    fold_keys,
     get_scheduler,
     group_foldable_modules,
     longest_distance,
@@ -136,8 +136,8 @@ def assert_legal(graph: Graph[Any], ordering: Ordering) -> None:
 
 
 def count_groups(graph: Graph[Any], ordering: Ordering) -> int:
-    context = fold_context(graph)
-    return sum(len(group_foldable_modules(graph.nodes, level, context)) for level in ordering)
+    keys = fold_keys(graph)
+    return sum(len(group_foldable_modules(graph.nodes, level, keys)) for level in ordering)
 
 
 @examples(60)

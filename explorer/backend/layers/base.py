@@ -7,14 +7,13 @@ Activations have the shapes in (F, H, B, I), out (F, B, O). Parameters are graph
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from explorer.backend.declarations import register_compiled_class
-from explorer.backend.parameters import FoldSettings
+from explorer.backend.parameters import FoldSettings, TorchParameter
 from explorer.backend.semiring import Semiring
 from explorer.errors import DataTypeError, ShapeError
 from explorer.graph import FOLDS, SCOPE, LayerKind, config_of, field_names, nested_of, parameters_of
@@ -45,7 +44,10 @@ class TorchLayer(ABC):
 
     def __post_init__(self) -> None:
         wanted = self.parameter_shapes()
-        for name, parameter in parameters_of(self).items():
+        for name in field_names(self.__class__, "parameter"):
+            parameter: TorchParameter | None = getattr(self, name)
+            if parameter is None:
+                continue
             shape = wanted.get(name, parameter.shape)
             if parameter.shape != shape or parameter.num_folds != self.num_folds:
                 raise ShapeError(
@@ -66,13 +68,13 @@ class TorchLayer(ABC):
         """Whether activations are complex under sum-product, given for each input whether it is complex."""
         return True in inputs or self._has_complex_parameters
 
-    @cached_property
+    @property
     def _has_complex_parameters(self) -> bool:
-        for name in field_names(type(self), "parameter"):
+        for name in field_names(self.__class__, "parameter"):
             parameter = getattr(self, name)
             if parameter is not None and parameter.is_complex:
                 return True
-        return any(getattr(self, name).is_complex(()) for name in field_names(type(self), "nested"))
+        return any(map(_is_complex_alone, nested_of(self).values()))
 
     @property
     @abstractmethod
@@ -141,6 +143,11 @@ class TorchInputLayer(TorchLayer, ABC):
         raise DataTypeError(f"{type(self).__name__} has no known integral over its variables")
 
 
+def _is_complex_alone(layer: TorchLayer) -> bool:
+    """Whether the activations of a layer are complex if its inputs are real."""
+    return layer.is_complex(())
+
+
 def can_inspect(x: Tensor) -> bool:
     """Whether Python can read the values of a tensor: not under torch.compile, torch.export or vmap, nor on meta."""
     if torch.compiler.is_compiling():
@@ -154,8 +161,8 @@ def can_inspect(x: Tensor) -> bool:
 def parameter_settings(layer: TorchLayer) -> FoldSettings:
     """The parameters of a layer, their shapes, and which of them are complex."""
     parameters = parameters_of(layer).items()
-    shapes = tuple((f"{name}.shape", parameter.shape) for name, parameter in parameters)
-    return (*shapes, *((f"{name}.is_complex", True) for name, parameter in parameters if parameter.is_complex))
+    shapes = [(f"{name}.shape", parameter.shape) for name, parameter in parameters]
+    return (*shapes, *[(f"{name}.is_complex", True) for name, parameter in parameters if parameter.is_complex])
 
 
 def nested_settings(layer: TorchLayer) -> FoldSettings:

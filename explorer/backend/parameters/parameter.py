@@ -1,7 +1,6 @@
 """A compiled parameter: an immutable graph of parameter nodes with one value per fold."""
 
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from explorer.backend.addressing import FoldIndexInfo
 from explorer.backend.parameters.nodes import TorchParameterNode, TorchParameterOp
@@ -22,24 +21,22 @@ class TorchParameter:
     fold_index: FoldIndexInfo | None = None
     shape: Shape = field(init=False)
     num_folds: int = field(init=False)
+    is_complex: bool = field(init=False)
+    """Whether the value is complex."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shape", self.graph.nodes[self.graph.outputs[0]].shape)
         folds = 1 if self.fold_index is None else len(self.fold_index.out_fold_idx)
         object.__setattr__(self, "num_folds", folds)
+        found: dict[int, bool] = {}
+        for node, value in self.graph.nodes.items():
+            found[node] = value.is_complex([found[source] for source in self.graph.inputs[node]])
+        object.__setattr__(self, "is_complex", any(map(found.__getitem__, self.graph.outputs)))
 
     @property
     def output(self) -> TorchParameterNode:
         """The node with the value of an unfolded parameter."""
         return self.graph.nodes[self.graph.outputs[0]]
-
-    @cached_property
-    def is_complex(self) -> bool:
-        """Whether the value is complex."""
-        found: dict[int, bool] = {}
-        for node, value in self.graph.nodes.items():
-            found[node] = value.is_complex([found[source] for source in self.graph.inputs[node]])
-        return any(found[output] for output in self.graph.outputs)
 
     @property
     def nodes(self) -> tuple[TorchParameterNode, ...]:
