@@ -158,14 +158,14 @@ class TorchCompiler:
     def _fold(
         self, circuit: Circuit, graph: Graph[TorchLayer], fresh: Iterator[int], skips: SkipTracker
     ) -> tuple[Graph[TorchLayer], FoldIndexInfo]:
-        states = FoldStates(graph, self._counter)
+        states = FoldStates(graph, self._counter) if self.listeners else None
 
         latest: Snapshot = CompiledSnapshot(self, circuit, self._counter, graph)
 
         def run_level(level: int, work: LevelWork) -> Sequence[FoldedGroup]:
             nonlocal latest
             groups, seconds = self._run(StepPath.of("fold", Stage("level", level)), work, latest)
-            if not self.listeners:
+            if states is None:
                 return groups
             for group in groups:
                 kind, settings = group.key

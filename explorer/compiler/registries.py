@@ -53,7 +53,8 @@ class CompilerRegistry(ABC):
         return type(self)(dict(self.rules))
 
     def _rule_of(self, symbolic_type: type) -> CompileRule | None:
+        rule = self.rules.get(symbolic_type)
+        if rule is not None or self.rule_for is None:
+            return rule
         compiled = compiled_class_of(symbolic_type)
-        if symbolic_type in self.rules or self.rule_for is None or compiled is None:
-            return self.rules.get(symbolic_type)
-        return self.rule_for(compiled)
+        return None if compiled is None else self.rule_for(compiled)

@@ -33,12 +33,14 @@ class Graph(Generic[Node]):
     outputs: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        _check_ids(self.nodes, self.inputs)
-        object.__setattr__(self, "nodes", dict(self.nodes))
-        object.__setattr__(self, "inputs", {node: tuple(self.inputs[node]) for node in self.nodes})
+        nodes, given = self.nodes, self.inputs
+        _check_ids(nodes, given)
+        inputs = {node: tuple(given[node]) for node in nodes}
+        object.__setattr__(self, "nodes", dict(nodes))
+        object.__setattr__(self, "inputs", inputs)
         object.__setattr__(self, "outputs", tuple(self.outputs))
         seen: set[int] = set()
-        for node, sources in self.inputs.items():
+        for node, sources in inputs.items():
             for source in sources:
                 if source not in seen:
                     raise self._order_error(node, source)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import partial
 from itertools import count
 
 from explorer.backend import TorchLayer, all_parameters
@@ -14,6 +14,7 @@ from explorer.optimize.cost import cost_change, parameter_cost_change
 from explorer.optimize.layers import RuleCompiler
 from explorer.optimize.presets import RuleSet
 from explorer.optimize.skips import Skips, SkipTracker
+from explorer.optimize.survey import ParameterSurvey
 from explorer.rewrite import OptMatchStrategy, RewriteContext, Rule, is_possible, optimize_graph
 from explorer.trace import LimitReached, Listener, Stage, StepPath
 
@@ -48,12 +49,13 @@ def _optimize_circuit(
     Raises: RuleError if a rule fails; GraphError if the optimized circuit is not legal.
     """
     rules = options.rules
+    survey = ParameterSurvey(tuple(rules.parameter))
     passes = (
-        ("parameters", tuple(rules.parameter), _optimize_parameter_nodes),
+        ("parameters", tuple(rules.parameter), partial(_optimize_parameter_nodes, survey)),
         ("shatter", tuple(rules.shatter), _optimize_layers),
         ("fuse", tuple(rules.fuse), _optimize_layers),
     )
-    max_nodes = max(MIN_GROWTH_NODES, MAX_GROWTH * _num_nodes(graph))
+    max_nodes = max(MIN_GROWTH_NODES, MAX_GROWTH * survey.num_nodes(graph))
     for number in range(1, options.max_rounds + 1):
         before = graph
         for name, pass_rules, optimize in passes:
@@ -63,7 +65,7 @@ def _optimize_circuit(
             graph = graph if after is None else after
         if graph is before:
             break
-        limit = _limit_after(number, graph, options, max_nodes)
+        limit = _limit_after(number, survey.num_nodes(graph), options, max_nodes)
         if limit is not None:
             if _more_is_possible(graph, options, _context(compiler, options, fresh, "")):
                 _announce(limit, options.listeners)
@@ -73,43 +75,36 @@ def _optimize_circuit(
 
 
 def _optimize_parameter_nodes(
-    graph: Graph[TorchLayer], rules: Sequence[Rule], context: RewriteContext
+    survey: ParameterSurvey, graph: Graph[TorchLayer], rules: Sequence[Rule], context: RewriteContext
 ) -> Graph[TorchLayer] | None:
     """Apply the parameter rules once to the parameters of all layers, nested ones too; None if nothing matched."""
     context = replace(context, check=check_parameter_replacement, cost=parameter_cost_change)
     roots = tuple(rule.pattern.entries[0] for rule in rules)
-    is_root = cache(lambda kind: issubclass(kind, roots))
     changed: dict[int, TorchLayer] = {}
     for node, layer in graph.nodes.items():
-        new = _optimize_parameters_of(layer, str(node), rules, is_root, context)
-        if new is not layer:
-            changed[node] = new
+        if survey.may_match(layer):
+            new = _optimize_parameters_of(layer, str(node), rules, roots, context)
+            if new is not layer:
+                changed[node] = new
     if not changed:
         return None
     return Graph({node: changed.get(node, layer) for node, layer in graph.nodes.items()}, graph.inputs, graph.outputs)
 
 
 def _optimize_parameters_of(
-    layer: TorchLayer,
-    parameter_path: str,
-    rules: Sequence[Rule],
-    is_root: Callable[[type], bool],
-    context: RewriteContext,
+    layer: TorchLayer, parameter_path: str, rules: Sequence[Rule], roots: tuple[type, ...], context: RewriteContext
 ) -> TorchLayer:
-    """The layer with its parameter graphs optimized; the same layer if nothing matched.
-
-    `is_root` tells whether a rule may match at a node of a type.
-    """
+    """The layer with its parameter graphs optimized; the same layer if nothing matched."""
     new: dict[str, object] = {}
     for name, parameter in parameters_of(layer).items():
-        if not any(map(is_root, map(type, parameter.graph.nodes.values()))):
+        if not any(isinstance(value, roots) for value in parameter.graph.nodes.values()):
             continue
         own_ids = replace(context, fresh=count(parameter.graph.next_id))
         optimized = optimize_graph(parameter.graph, rules, own_ids, f"{parameter_path}.{name}")
         if optimized is not None:
             new[name] = TorchParameter(optimized)
     for name, nested in nested_of(layer).items():
-        inner = _optimize_parameters_of(nested, f"{parameter_path}.{name}", rules, is_root, context)
+        inner = _optimize_parameters_of(nested, f"{parameter_path}.{name}", rules, roots, context)
         if inner is not nested:
             new[name] = inner
     return replace(layer, **new) if new else layer  # type: ignore[arg-type]
@@ -138,13 +133,10 @@ def _context(compiler: RuleCompiler, options: OptimizeOptions, fresh: Iterator[i
 # ---------------------------------------------------------------------- limits
 
 
-def _limit_after(
-    number: int, graph: Graph[TorchLayer], options: OptimizeOptions, max_nodes: int
-) -> LimitReached | None:
-    """The limit that ends the rounds after a round that changed the graph, or None."""
+def _limit_after(number: int, nodes: int, options: OptimizeOptions, max_nodes: int) -> LimitReached | None:
+    """The limit that ends the rounds after a round that changed the graph to one of so many nodes, or None."""
     if number == options.max_rounds:
         return LimitReached("rounds", number, _limit_message(f"at the limit of {number} rounds"))
-    nodes = _num_nodes(graph)
     if nodes > max_nodes:
         grown = f"after {number} rounds: the circuit has grown to {nodes:,} nodes, over the limit of {max_nodes:,}"
         return LimitReached("growth", max_nodes, _limit_message(grown))
@@ -176,9 +168,3 @@ def _more_is_possible(graph: Graph[TorchLayer], options: OptimizeOptions, contex
         for node, layer in graph.nodes.items()
         for name, parameter in all_parameters(layer).items()
     )
-
-
-def _num_nodes(graph: Graph[TorchLayer]) -> int:
-    """The number of layers and of the nodes of their parameters."""
-    parameters = [parameter for layer in graph.nodes.values() for parameter in all_parameters(layer).values()]
-    return len(graph) + sum([len(parameter.graph.nodes) for parameter in parameters])

@@ -15,9 +15,11 @@ def layer_rule(layer_type: type[TorchLayer]) -> CompileRule:
     """The rule that copies config and scope, and compiles parameters and inner layers."""
 
     def compile_layer(compiler: Any, layer: Layer) -> TorchLayer:
-        values: dict[str, Any] = dict(config_of(layer))
-        values |= {name: compiler.compile_parameter(parameter) for name, parameter in parameters_of(layer).items()}
-        values |= {name: compiler.compile_layer(inner) for name, inner in nested_of(layer).items()}
+        values = config_of(layer)
+        for name, parameter in parameters_of(layer).items():
+            values[name] = compiler.compile_parameter(parameter)
+        for name, inner in nested_of(layer).items():
+            values[name] = compiler.compile_layer(inner)
         if isinstance(layer, InputLayer):
             values["scope_idx"] = (layer.scope,)
         return layer_type(**values)

@@ -18,7 +18,7 @@ def operator_rule(op_type: type[compiled.TorchParameterOp]) -> CompileRule:
     """The rule that copies config and shapes to the compiled operator."""
 
     def compile_operator(compiler: Any, op: ParameterOp) -> compiled.TorchParameterOp:
-        in_shapes = tuple(operand.shape for operand in op.operands)
+        in_shapes = tuple([operand.shape for operand in op.operands])
         return op_type(shape=op.shape, in_shapes=in_shapes, **config_of(op))
 
     return compile_operator

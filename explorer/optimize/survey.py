@@ -1,0 +1,36 @@
+"""How many parameter nodes the layers of a circuit have, and which layers the parameter rules may change.
+
+Rounds share most of their layers, and layers are frozen, so each layer is examined once.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+
+from explorer.backend import TorchLayer, all_parameters
+from explorer.graph import Graph
+from explorer.rewrite import Rule
+
+
+class ParameterSurvey:
+    """The parameters of the layers of one optimization, for these parameter rules."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        roots = tuple(rule.pattern.entries[0] for rule in rules)
+        self._is_root = cache(lambda kind: issubclass(kind, roots))
+        self._known: dict[TorchLayer, tuple[int, bool]] = {}
+
+    def num_nodes(self, graph: Graph[TorchLayer]) -> int:
+        """The number of layers and of the nodes of their parameters."""
+        return len(graph) + sum([self._examine(layer)[0] for layer in graph.nodes.values()])
+
+    def may_match(self, layer: TorchLayer) -> bool:
+        """Whether a parameter of the layer has a node of a type at which a rule begins."""
+        return self._examine(layer)[1]
+
+    def _examine(self, layer: TorchLayer) -> tuple[int, bool]:
+        known = self._known.get(layer)
+        if known is None:
+            graphs = [parameter.graph.nodes for parameter in all_parameters(layer).values()]
+            may_match = any(self._is_root(type(value)) for nodes in graphs for value in nodes.values())
+            known = self._known[layer] = (sum(map(len, graphs)), may_match)
+        return known
