@@ -13,6 +13,7 @@ from benchmarks.command_parts import JsonOption, conditions_of, note_if_busy, no
 from benchmarks.conditions import Conditions, write_json
 from benchmarks.dashboard_times import measure_dashboard
 from benchmarks.speed_commands import bench_robustness, bench_roofline, bench_suite
+from benchmarks.sweep_command import bench_sweep
 from benchmarks.view_times import (
     EXPORT_BYTES,
     LARGE_CASE,
@@ -43,6 +44,7 @@ bench = typer.Typer(
 bench.command("suite")(bench_suite)
 bench.command("roofline")(bench_roofline)
 bench.command("robustness")(bench_robustness)
+bench.command("sweep")(bench_sweep)
 
 PARTS = ("pictures", "pages", "recording", "dashboard")
 """What `bench views` measures: pictures in Python, exported pages, what the recorder adds, and the dashboard."""

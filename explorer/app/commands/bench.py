@@ -19,4 +19,7 @@ def bench(context: typer.Context) -> None:
         )
     from benchmarks.commands import bench as commands
 
-    typer.main.get_command(commands)(context.args, prog_name=context.command_path, standalone_mode=False)
+    command = typer.main.get_command(commands)
+    code = command(context.args, prog_name=context.command_path, standalone_mode=False)
+    if code:
+        raise typer.Exit(code)

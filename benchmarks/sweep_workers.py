@@ -1,0 +1,140 @@
+"""Runs a sweep on Dask: each worker measures one configuration at a time, and those of a lost worker are done again."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from importlib.util import find_spec
+from logging import CRITICAL
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from benchmarks.sweep import Configuration, SweepRow, circuit_data, measure_configuration
+from explorer.errors import CircuitError, MissingPackageError
+from explorer.timings import Run
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+CONNECT_SECONDS = 10
+LOST_SECONDS = 60.0
+"""How long to wait for a new worker when there is none left; a worker that is started again takes a few seconds."""
+POLL_SECONDS = 0.5
+WORKER = "dask worker ADDRESS --nthreads 1"
+
+
+@contextmanager
+def connected(address: str | None, num_workers: int) -> "Iterator[Client]":
+    """Connect to the scheduler at this address, or start local workers of one thread each, until the end of the block.
+
+    Raises: MissingPackageError; CircuitError if there is no scheduler at the address, or it has no workers.
+    """
+    if find_spec("distributed") is None:
+        raise MissingPackageError(
+            "a sweep runs on Dask, which is not installed; run: pip install 'circuit-explorer[sweep]'"
+        )
+    from distributed import Client, LocalCluster
+
+    if address is None:
+        quiet = {"dashboard_address": None, "silence_logs": CRITICAL}  # lost workers are told of in the rows
+        with (
+            LocalCluster(num_workers, threads_per_worker=1, memory_limit=0, **quiet) as cluster,
+            Client(cluster) as one,
+        ):
+            yield one
+        return
+    try:
+        client = Client(address, timeout=CONNECT_SECONDS)
+    except (OSError, ValueError) as error:
+        raise CircuitError(
+            f"no Dask scheduler answers at {address} ({error}); start one with: dask scheduler, and "
+            f"workers on any machines with: {WORKER}"
+        ) from error
+    with client:
+        if not _has_workers(client):
+            raise CircuitError(f"the Dask scheduler at {address} has no workers; start one with: {WORKER}")
+        yield client
+
+
+def run_sweep(
+    client: "Client",
+    chosen: Sequence[Configuration],
+    *,
+    max_seconds: float,
+    num_threads: int = 1,
+    on_row: Callable[[SweepRow], None] = lambda row: None,
+) -> tuple[SweepRow, ...]:
+    """Measure all configurations on the workers; returns the rows in the order of the configurations.
+
+    `on_row` receives each row as soon as it is known. A configuration that fails has its error in its row. Dask starts
+    the configurations of a lost worker again on another one; one that loses several workers is given up.
+    Raises: UnknownNameError, FileFormatError for a circuit.
+    """
+    import distributed
+
+    wait: Any = distributed.wait  # by its type a coroutine, which it is for an asynchronous client only
+    topic = f"sweep {uuid4()}"
+    data = {name: circuit_data(name) for name in dict.fromkeys(one.circuit for one in chosen)}
+    futures: dict[Any, int] = {
+        client.submit(
+            _measure, topic, number, one, data[one.circuit], max_seconds, num_threads, key=f"{topic}, {number}"
+        ): number
+        for number, one in enumerate(chosen)
+    }
+    rows: dict[int, SweepRow] = {}
+    last_seen = monotonic()
+    try:
+        while len(rows) < len(chosen):
+            left = [future for future, number in futures.items() if number not in rows]
+            try:
+                done = wait(left, timeout=POLL_SECONDS, return_when="FIRST_COMPLETED").done
+            except TimeoutError:
+                done = set()
+            except CancelledError:  # the scheduler is gone
+                done = {future for future in left if future.done()}
+            if done or _has_workers(client):
+                last_seen = monotonic()
+            lost = monotonic() - last_seen > LOST_SECONDS
+            events: Any = client.get_events(topic) if done or lost else ()
+            starts = Counter(number for _, (number, _) in events)
+            for future in left if lost else done:
+                number = futures[future]
+                rows[number] = _row(chosen[number], future, starts[number], lost)
+                on_row(rows[number])
+    finally:
+        client.cancel(list(futures))
+    return tuple(rows[number] for number in range(len(chosen)))
+
+
+def _measure(
+    topic: str,
+    number: int,
+    configuration: Configuration,
+    data: Mapping[str, Any] | None,
+    max_seconds: float,
+    num_threads: int,
+) -> tuple[str, Run]:
+    """In a worker: measure a configuration; returns the worker's name, too."""
+    from distributed import get_worker
+
+    worker = get_worker()
+    worker.log_event(topic, (number, worker.address))
+    return str(worker.name), measure_configuration(configuration, data, max_seconds, num_threads)
+
+
+def _row(configuration: Configuration, future: "Future", starts: int, lost: bool) -> SweepRow:
+    if lost:
+        return SweepRow(configuration, error="the workers were lost, and no new one came", starts=starts)
+    if future.cancelled():
+        return SweepRow(configuration, error="the connection to the Dask scheduler was lost", starts=starts)
+    error = future.exception()
+    if error is not None:
+        text = str(error) if isinstance(error, CircuitError) else f"{type(error).__name__}: {error}"
+        return SweepRow(configuration, error=text, starts=starts)
+    worker, run = future.result()
+    return SweepRow(configuration, run, worker=worker, starts=starts)
+
+
+def _has_workers(client: "Client") -> bool:
+    return bool(client.scheduler_info()["workers"])
