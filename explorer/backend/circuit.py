@@ -122,11 +122,18 @@ class TorchCircuit(EvaluatedCircuit):
     # ------------------------------------------------------------------ parameters
 
     def layer_values(self) -> LayerValues:
-        found: dict[int, Mapping[str, Tensor]] = {}
-        for planned in self._plan.layers:
-            values = {name: self._parameter(parameter) for name, parameter in planned.parameters}
-            found[planned.node] = planned.layer.prepare(self.semiring, values) if values else {}
-        return found
+        nodes = self.graph.nodes
+        return {
+            node: nodes[node].prepare(self.semiring, values) if values else {}
+            for node, values in self.parameter_values().items()
+        }
+
+    def parameter_values(self) -> LayerValues:
+        """For each layer the values (F, *shape) of its parameters by name, before the layer prepares them."""
+        return {
+            planned.node: {name: self._parameter(parameter) for name, parameter in planned.parameters}
+            for planned in self._plan.layers
+        }
 
     def _parameter(self, planned: PlannedParameter) -> Tensor:
         """The value (F, *shape) of a parameter graph."""

@@ -2,15 +2,18 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import Protocol
 
+import torch
 from torch import Tensor
 
-from explorer.backend import EvaluatedCircuit
+from explorer.backend import EvaluatedCircuit, TorchCircuit
 from explorer.errors import LoweringError
 from explorer.program.running.plain import why_not_plain
 from explorer.runtime.grouped.program import GroupedProgram
+from explorer.runtime.native.training import RefusedError, TrainingProgram
 
 MIN_NUMBERS = 4000
 """Below so many numbers for an operator, those of PyTorch take longer to be called than to compute."""
@@ -29,6 +32,9 @@ class Backend(Protocol):
 
     name: str
 
+    trains: bool
+    """Whether its outputs have gradients; else the circuit answers where these are recorded."""
+
     def describe(self) -> str:
         """What it made of the circuit, in one line."""
         ...
@@ -42,10 +48,16 @@ class Backend(Protocol):
         ...
 
 
+def records_gradients(circuit: EvaluatedCircuit) -> bool:
+    """Whether PyTorch records the gradients of its parameters now."""
+    return torch.is_grad_enabled() and any(one.requires_grad for one in circuit.parameters())
+
+
 class NativeBackend:
     """Kernels in C++ on scaled values; see `explorer/runtime/README.md`. Raises: LoweringError."""
 
     name = "native"
+    trains = True
 
     def __init__(self, circuit: EvaluatedCircuit) -> None:
         from explorer.runtime.native.program import NativeProgram
@@ -64,10 +76,25 @@ class NativeBackend:
         return f"{counts}; {self.program.units.num_slots} values are kept at a time"
 
     def why_not(self, x: Tensor) -> str:
-        return self._why_not_tried(x) or self.program.why_not()
+        if reason := self._why_not_tried(x):
+            return reason
+        return self.training.why_not(x) if records_gradients(self.circuit) else self.program.why_not()
 
     def evaluate(self, x: Tensor) -> tuple[Tensor, int] | None:
-        return None if self._why_not_tried(x) else self.program.evaluate(x)
+        if self._why_not_tried(x):
+            return None
+        if not records_gradients(self.circuit):
+            return self.program.evaluate(x)
+        try:
+            return self.training.evaluate(x)
+        except RefusedError:
+            return None
+
+    @cached_property
+    def training(self) -> TrainingProgram:
+        """For calls whose gradients are recorded."""
+        assert isinstance(self.circuit, TorchCircuit), "others have no parameters"
+        return TrainingProgram(self.circuit)
 
     def _why_not_tried(self, x: Tensor) -> str:
         return why_not_plain([x, *self.circuit.parameters(), *self.circuit.buffers()]) or self._why_not_here(x)
@@ -81,6 +108,7 @@ class TorchBackend:
     """Operators of PyTorch: on groups of units, as the native kernels compute, or else the layers of the circuit."""
 
     name = "torch"
+    trains = False
 
     def __init__(self, circuit: EvaluatedCircuit) -> None:
         self.circuit = circuit

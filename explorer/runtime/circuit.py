@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 from typing import Any, Self
 
-import torch
 from torch import Tensor, nn
 
 from explorer.backend import EvaluatedCircuit
-from explorer.runtime.backends import Backend, Choice
+from explorer.runtime.backends import Backend, Choice, records_gradients
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +58,8 @@ class FastCircuit(nn.Module):
             return f"x is not of shape (B, {self.circuit.num_variables}) with at least one row"
         if x.is_complex() or x.requires_grad:
             return "x is complex or requires a gradient"
-        if torch.is_grad_enabled() and any(one.requires_grad for one in self.circuit.parameters()):
-            return "gradients are recorded; call it under torch.no_grad(), or make it of circuit.freeze()"
+        if not self.backend.trains and records_gradients(self.circuit):
+            return f"gradients are recorded, and {self.backend.name} has none; call it under torch.no_grad()"
         return ""
 
     def explain(self) -> str:

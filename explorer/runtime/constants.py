@@ -212,15 +212,19 @@ class _Packer:
         layer, semiring = layer_of(self.circuit, source), self.circuit.semiring
         parameters = self._parameters(source)
         if isinstance(layer, TorchInputLayer):
-            count = layer.num_values if isinstance(layer, TorchDiscreteLayer) else 1
-            device = next(iter(parameters.values())).device
-            states = torch.arange(count, device=device).view(1, -1, 1)
-            x = states.expand(layer.num_folds, -1, -1)[:, :, : layer.num_variables]
+            x = states_of(layer, next(iter(parameters.values())).device)
             values = layer.forward(semiring, x, parameters)
             return values if folds == list(range(layer.num_folds)) else values[folds]
         read = [below[one] for number in group for one in self.units.units[number].inputs]
         inputs = torch.stack(read).unflatten(0, (len(group), -1))
         return layer.forward(semiring, inputs, {name: value[folds] for name, value in parameters.items()})
+
+
+def states_of(layer: TorchInputLayer, device: torch.device) -> Tensor:
+    """All values (F, V, 1) of the variable of a discrete layer; (F, 1, 0) for a layer without a variable."""
+    count = layer.num_values if isinstance(layer, TorchDiscreteLayer) else 1
+    states = torch.arange(count, device=device).view(1, -1, 1)
+    return states.expand(layer.num_folds, -1, -1)[:, :, : layer.num_variables]
 
 
 def layer_of(circuit: EvaluatedCircuit, source: Source) -> TorchLayer:

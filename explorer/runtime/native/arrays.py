@@ -105,6 +105,10 @@ class ArrayBuilder:
         for number, unit in self.units.computed():
             self.rows.append(self.row(number, unit))
 
+    def density_rows(self, number: int, factor: int) -> int:
+        """Where the numbers of a factor of a product of densities are."""
+        return self.places[number].values + factor * 3 * self.padded(self.units.units[number].width)
+
     def place_values(self) -> int:
         """Give each slot its place; returns the floats of all of them."""
         for fields, slot in (*((row, 1) for row in self.rows), *((operand, 0) for operand in self.operands)):
@@ -126,7 +130,7 @@ class ArrayBuilder:
                 self.scratch_fixed = max(self.scratch_fixed, 2 * self.padded(unit.width))
                 for at, variable in enumerate(unit.variables):
                     column = self.continuous.setdefault(variable, len(self.continuous))
-                    self.operands.append([-1, 0, column, place.values + at * 3 * self.padded(unit.width), 0, 0, 0, 0])
+                    self.operands.append([-1, 0, column, self.density_rows(number, at), 0, 0, 0, 0])
             case Kind.DENSITY:
                 weight = self._density(unit)
             case Kind.SUM | Kind.MIXING:

@@ -4,11 +4,24 @@ import ctypes
 from ctypes import c_double, c_float, c_int64, c_void_p
 from functools import cache
 
+import torch
+from torch import Tensor
+
 from explorer.errors import LoweringError
 from explorer.runtime.native.build import library_path
 
 BAD_INPUT, BAD_WEIGHT = -1, -2
 """What is returned if a variable has a value that it cannot have, and if a weight has no bound."""
+
+
+TYPES = {torch.int64: 0, torch.float32: 1, torch.float64: 2}
+"""The types of x that the library reads, by its own numbers."""
+
+TILE_ROWS = 256
+"""Weights are read once per tile, and the values of a tile stay in the cache."""
+
+TOLERANCE = 1e-6
+"""A row is certified if underflow has changed no output by more than this, relatively."""
 
 
 class NativeCircuit(ctypes.Structure):
@@ -56,13 +69,22 @@ class NativeTraining(ctypes.Structure):
         ("constants_gradient", c_void_p),
         ("densities_gradient", c_void_p),
         ("tables", c_void_p),
-        ("num_tables", c_int64),
+        ("num_states", c_int64),
+        ("most_states", c_int64),
         ("gradient_floats", c_int64),
         ("weight_floats", c_int64),
         ("block_floats", c_int64),
         ("max_terms", c_int64),
         ("widest", c_int64),
     )
+
+
+def make_input(x: Tensor, densities: Tensor) -> NativeInput:
+    """X (B, D) and the logarithms (B, units) of densities that PyTorch has computed; the result keeps what it needs."""
+    x = (x if x.dtype in TYPES else x.float() if x.is_floating_point() else x.long()).contiguous()
+    given = NativeInput(x.data_ptr(), TYPES[x.dtype], x.shape[1], densities.data_ptr(), densities.shape[1])
+    given.tensors = (x, densities)  # a thread may still read them after an interrupt has left the caller
+    return given
 
 
 SIGNATURES = {
@@ -76,9 +98,8 @@ SIGNATURES = {
     ),
     "kept_bytes": ((c_void_p, c_void_p, c_int64), c_int64),
     "training_workspace": ((c_void_p, c_void_p, c_int64), c_int64),
-    "make_tables": ((c_void_p, c_int64, c_int64, c_void_p, c_void_p), c_int64),
     "train_forward": (
-        (c_void_p, c_void_p, c_void_p, c_int64, c_int64, c_float, c_void_p, c_void_p, c_void_p, c_void_p),
+        (c_void_p, c_void_p, c_void_p, c_int64, c_int64, c_int64, c_float, c_void_p, c_void_p, c_void_p, c_void_p),
         c_int64,
     ),
     "train_backward": (

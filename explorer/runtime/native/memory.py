@@ -5,10 +5,12 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import TypeVar
+from weakref import finalize
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 Memory = NDArray[np.uint8]
 
@@ -36,6 +38,13 @@ class Workspaces:
         found = np.empty(size + ALIGNMENT, dtype=np.uint8)
         start = -found.ctypes.data % ALIGNMENT
         return found[start : start + size]
+
+    def lend(self, size: int) -> Tensor:
+        """As `borrow`, but given back when nobody has the tensor any more."""
+        memory = self.borrow(size)
+        view = memory[:size]
+        finalize(view, self.give_back, memory).atexit = False
+        return torch.from_numpy(view)
 
     def give_back(self, memory: Memory) -> None:
         """It may be lent again."""

@@ -13,19 +13,10 @@ from explorer.backend import EvaluatedCircuit
 from explorer.runtime.constants import Constants, pack_constants
 from explorer.runtime.native.arrays import NativeArrays, make_arrays
 from explorer.runtime.native.doubles import DoubleCopy
-from explorer.runtime.native.library import BAD_INPUT, NativeInput, load_library
+from explorer.runtime.native.library import BAD_INPUT, TILE_ROWS, TOLERANCE, load_library, make_input
 from explorer.runtime.native.memory import Workspaces, num_threads, run_in_threads
 from explorer.runtime.native.snapshots import Snapshot, take_snapshot
 from explorer.runtime.units import lower_to_units, plan_units
-
-TYPES = {torch.int64: 0, torch.float32: 1, torch.float64: 2}
-"""The types of x that the library reads, by its own numbers."""
-
-TILE_ROWS = 256
-"""Weights are read once per tile, and the values of a tile stay in the cache."""
-
-TOLERANCE = 1e-6
-"""A row is certified if underflow has changed no output by more than this, relatively."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,10 +98,7 @@ class NativeProgram:
     def _evaluate(self, packed: Packed, x: Tensor) -> tuple[Tensor, Tensor] | None:
         """The outputs, and for each row whether it is certified; None if a variable has a value that it cannot have."""
         native, rows = packed.arrays.native, x.shape[0]
-        x = (x if x.dtype in TYPES else x.float() if x.is_floating_point() else x.long()).contiguous()
-        densities = self._densities(packed, x)
-        given = NativeInput(x.data_ptr(), TYPES[x.dtype], x.shape[1], densities.data_ptr(), densities.shape[1])
-        given.tensors = (x, densities)  # a thread may still read them after an interrupt has left this function
+        given = make_input(x, self._densities(packed, x))
         result = torch.empty((rows, native.num_outputs, native.output_units), dtype=torch.float32, device="cpu")
         certified = torch.empty(rows, dtype=torch.bool, device="cpu")
         threads = num_threads(rows)

@@ -37,3 +37,11 @@ def plan_units(units: Units) -> Units:
     for change in PASSES.values():
         units = change(units)
     return units
+
+
+def plan_training_units(units: Units) -> Units:
+    """Units ready for training: tables are not combined, as the sums that would be part of them are trained."""
+    for name, change in PASSES.items():
+        if name not in ("combine-tables", "slots"):
+            units = change(units)
+    return units

@@ -17,6 +17,8 @@ struct Backward : Tile {
   float* block;        // weights of a term, padded
   float* block_gradient;
   double* top_scales;  // of a sum
+  int32_t* places;     // of the states of a table among those that were seen; -1: not seen
+  int32_t* seen;
 
   float* gradient(int64_t place) const { return gradients + place * capacity; }
   const float* weights_of(const Unit& unit) const { return training->sources[unit.source] + unit.weight; }
@@ -275,9 +277,9 @@ struct Backward : Tile {
         }
         of_mean *= factor * factor * 2.0f;
         of_factor *= factor * -2.0f;
-        store(to + n, fresh ? of_mean : load(to + n) + of_mean);
-        store(to + width + n, fresh ? of_factor : load(to + width + n) + of_factor);
-        store(to + 2 * width + n, fresh ? of_constant : load(to + 2 * width + n) + of_constant);
+        store(to + n, load(to + n) + of_mean);  // several units may have the same density
+        store(to + width + n, load(to + width + n) + of_factor);
+        store(to + 2 * width + n, load(to + 2 * width + n) + of_constant);
       }
     }
   }
@@ -289,20 +291,34 @@ struct Backward : Tile {
              unit.out_units * sizeof(float));
   }
 
-  // `operands` is that of the table itself, `weight` its number.
+  // `operands` is that of the table itself, `weight` its number. The rows of each state are added up first.
   void table_back(const Unit& unit) {
     const Table& table = training->tables[unit.weight];
     const Rows from = rows_of(circuit.operands[unit.operands]);
-    const float* G = gradient(unit.gradient);
+    const int64_t width = table.width;
+    int32_t count = 0;
+    for (int64_t b = 0; b < rows; b++) {
+      const float* G = gradient(unit.gradient) + b * width;
+      int32_t& place = places[from.index[b]];
+      const bool is_new = place < 0;
+      if (is_new) seen[place = count++] = from.index[b];
+      float* sum = products + place * width;
+      for (int64_t n = 0; n < width; n += LANES) store(sum + n, is_new ? load(G + n) : load(sum + n) + load(G + n));
+    }
     float* to = training->gradients[table.source] + table.offset;
     if (fresh) memset(to, 0, table.units * table.states * sizeof(float));
-    for (int64_t b = 0; b < rows; b++) {
-      const int64_t state = from.index[b];
-      const float* value = from.values + state * table.width;
+    for (int32_t i = 0; i < count; i++) {
+      const int64_t state = seen[i];
+      places[state] = -1;
+      float* sum = products + i * width;
+      const float* value = from.values + state * width;
       const float by = table.is_logarithm ? 1 : (float)exp(-from.scales[state]);
+      for (int64_t n = 0; n < width; n += LANES) {
+        const Vector of = load(sum + n), one = load(value + n);
+        store(sum + n, table.is_logarithm ? of * one : one == Vector{} ? Vector{} : of * by);
+      }
       float* into = to + state * table.state_stride;
-      for (int64_t k = 0; k < table.units; k++)
-        into[k * table.unit_stride] += G[b * table.width + k] * (table.is_logarithm ? value[k] : value[k] != 0 ? by : 0);
+      for (int64_t k = 0; k < table.units; k++) into[k * table.unit_stride] += sum[k];
     }
   }
 

@@ -58,7 +58,8 @@ struct Training {
   float* constants_gradient;    // of the densities in `constants`
   float* densities_gradient;    // of the densities in `Input`
   const Table* tables;
-  int64_t num_tables;
+  int64_t num_states;       // of all tables
+  int64_t most_states;      // of one table
   int64_t gradient_floats;  // of one row, in all places
   int64_t weight_floats;    // of the largest unit
   int64_t block_floats;     // of a term of the largest unit

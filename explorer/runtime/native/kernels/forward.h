@@ -9,6 +9,7 @@
 #pragma once
 #include "circuit.h"
 #include "matrices.h"
+#include "tables.h"
 
 constexpr int BLOCK_ROWS = 24;               // rows of a Kronecker product that are expanded at a time
 constexpr int BLOCK_COLUMNS = 256;           // and about so many of its columns
@@ -47,6 +48,7 @@ struct Tile {
   float* multipliers;    // in training: what the rows of each slot were multiplied by (num_slots, capacity)
   float* turned_weights;  // and the transposed weights of the present unit
   float* turned_norms;
+  uint8_t* made;         // and of the states of all tables, whether their rows have been made
   const float* weights;  // of the present unit: (input units, output units)
   const float* norms;    // for each term, at least the sum of the weights of an output unit
 
@@ -404,6 +406,20 @@ struct Tile {
     return !any;
   }
 
+  // Makes the rows of a table that the tile reads. `weight` is the number of the table.
+  bool make_rows(const Unit& unit) {
+    const Table& table = training->tables[unit.weight];
+    const int32_t* index = rows_of(circuit.operands[unit.operands]).index;
+    uint8_t* made_rows = made + table.scales;
+    bool legal = true;
+    for (int64_t b = 0; b < rows; b++) {
+      if (made_rows[index[b]]) continue;
+      made_rows[index[b]] = 1;
+      legal &= make_row(table, index[b], training->sources, (float*)circuit.constants, (double*)circuit.scales, scratch);
+    }
+    return legal;
+  }
+
   // False if the unit has weights that have no bound.
   bool run(const Unit& unit) {
     if (training) {
@@ -413,7 +429,7 @@ struct Tile {
       norms = circuit.constants + unit.norms;
     }
     switch (unit.kind) {
-      case TABLE: return true;
+      case TABLE: return make_rows(unit);
       case GAUSSIAN: gaussian(unit); return true;
       case DENSITY: density(unit); return true;
       case PRODUCT: product(unit); break;

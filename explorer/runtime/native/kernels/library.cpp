@@ -1,7 +1,6 @@
 // The functions of the library.
 #include "backward.h"
 #include "limits.h"
-#include "tables.h"
 
 static int64_t align(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
@@ -38,6 +37,7 @@ static void take_scratch(Tile& tile, Memory& memory) {
   if (!tile.training) return;
   memory.take(tile.turned_weights, tile.training->weight_floats);
   memory.take(tile.turned_norms, tile.training->max_terms);
+  memory.take(tile.made, tile.training->num_states);
 }
 
 static void take_backward(Backward& tile, Memory& memory) {
@@ -50,6 +50,8 @@ static void take_backward(Backward& tile, Memory& memory) {
   memory.take(tile.block, tile.training->block_floats);
   memory.take(tile.block_gradient, tile.training->block_floats);
   memory.take(tile.top_scales, tile.capacity);
+  memory.take(tile.places, tile.training->most_states);
+  memory.take(tile.seen, tile.capacity);
 }
 
 static void number_rows(Tile& tile) {
@@ -120,23 +122,17 @@ int64_t training_workspace(const Circuit* circuit, const Training* training, int
   return memory.next - (char*)nullptr;
 }
 
-// Makes the rows of tables start .. stop-1. Returns 0, or BAD_WEIGHT.
-int64_t make_tables(const Training* training, int64_t start, int64_t stop, float* constants, double* scales) {
-  for (int64_t t = start; t < stop; t++)
-    if (!make_table(training->tables[t], training->sources, constants, scales)) return BAD_WEIGHT;
-  return 0;
-}
-
 // Evaluates a tile, rows first .. first+rows-1 of x, and keeps its values. Returns how many rows are not certified, or
-// BAD_INPUT, or BAD_WEIGHT.
+// BAD_INPUT, or BAD_WEIGHT. `fresh` is the first tile of a workspace.
 int64_t train_forward(const Circuit* circuit, const Training* training, const Input* input, int64_t first, int64_t rows,
-                      float tolerance, char* kept, char* workspace, float* result, uint8_t* certified) {
+                      int64_t fresh, float tolerance, char* kept, char* workspace, float* result, uint8_t* certified) {
   Tile tile{*circuit, *input, first, rows, rows};
   tile.training = training;
   Memory values{kept}, scratch{workspace};
   take_values(tile, values);
   take_scratch(tile, scratch);
   number_rows(tile);
+  if (fresh) memset(tile.made, 0, training->num_states);
   if (!read_variables(tile)) return BAD_INPUT;
   for (int64_t i = 0; i < circuit->num_units; i++)
     if (!tile.run(circuit->units[i])) return BAD_WEIGHT;
@@ -153,6 +149,7 @@ void train_backward(const Circuit* circuit, const Training* training, const Inpu
   take_values(tile, values);
   take_backward(tile, scratch);
   number_rows(tile);
+  memset(tile.places, -1, training->most_states * sizeof(int32_t));
   tile.outputs(of_outputs, by);
   for (int64_t i = circuit->num_units - 1; i >= 0; i--) tile.back(circuit->units[i]);
 }

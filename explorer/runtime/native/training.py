@@ -1,0 +1,343 @@
+"""Training by the native library: outputs whose gradients are those of the circuit.
+
+PyTorch evaluates the parameter graphs, and so passes gradients on to the parameters. The library evaluates everything
+from their values to the outputs, and back. Rows that are not certified are evaluated by the layers in double precision.
+"""
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from math import frexp, inf, sqrt
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+from torch.func import functional_call
+
+from explorer.backend import TorchCircuit, TorchInputLayer
+from explorer.backend.evaluation import LayerValues
+from explorer.runtime.constants import SMALLEST, states_of
+from explorer.runtime.native.library import (
+    BAD_INPUT,
+    BAD_WEIGHT,
+    TILE_ROWS,
+    TOLERANCE,
+    NativeCircuit,
+    NativeTraining,
+    load_library,
+    make_input,
+)
+from explorer.runtime.native.memory import Workspaces, num_threads, run_in_threads
+from explorer.runtime.native.training_plan import Read, plan_training
+
+MAX_THREADS = 8
+"""Each thread has its own gradients of all weights."""
+
+
+BAD_NUMBER = "a weight is negative or NaN: bounds hold for others only"
+
+Addresses = NDArray[np.int64]
+
+
+class RefusedError(Exception):
+    """The library cannot evaluate a call, for the reason given; the layers can, or raise an error."""
+
+
+class TrainingProgram:
+    """The units of a circuit for training.
+
+    Raises: LoweringError if the library cannot be compiled, or a layer has no units.
+    """
+
+    def __init__(self, circuit: TorchCircuit) -> None:
+        self.circuit = circuit
+        self.library = load_library()
+        self.plan = plan_training(circuit, self.library.lanes())
+        self.workspaces, self.values = Workspaces(), Workspaces()
+        self._double: TorchCircuit | None = None
+        self._lock = Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"circuit": self.circuit}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # addresses are of one process
+
+    def evaluate(self, x: Tensor) -> tuple[Tensor, int]:
+        """The outputs (B, outputs, classes) with gradients, and how many rows were not certified. Raises: RefusedError."""
+        tensors = self._tensors(x)
+        result, certified = _Evaluation.apply(self, x, *tensors)
+        again = (~certified).nonzero().squeeze(1)
+        if len(again):
+            chosen = x[again].double() if x.is_floating_point() else x[again]
+            result = result.index_copy(0, again, self._precise(chosen).to(result.dtype))
+        return result, len(again)
+
+    def why_not(self, x: Tensor) -> str:
+        """Why it cannot evaluate a call; empty if it can."""
+        try:
+            with torch.no_grad():
+                self.forward(x, self._tensors(x))
+        except RefusedError as error:
+            return str(error)
+        return ""
+
+    # ---------------------------------------------------------------- parameters
+
+    def _tensors(self, x: Tensor) -> list[Tensor]:
+        """What the library reads, from the present parameters: see `TrainingPlan`."""
+        given = self.circuit.parameter_values()
+        nodes, semiring = self.circuit.graph.nodes, self.circuit.semiring
+        prepared: LayerValues = {
+            layer: nodes[layer].prepare(semiring, given[layer])
+            for layer in (*self.plan.gaussians, *self.plan.arrays.densities)
+        }
+        found = [self._read(read, given[read.layer]) for read in self.plan.reads]
+        found += [self._densities(prepared[layer]) for layer in self.plan.gaussians]
+        found.append(self._logarithms(x, prepared))
+        for one in found:
+            if one.dtype != torch.float32:
+                raise RefusedError(f"parameters are {one.dtype}, and the kernels compute with float32")
+        return [one.contiguous() for one in found]
+
+    def _read(self, read: Read, given: Mapping[str, Tensor]) -> Tensor:
+        if read.content != "evaluated":
+            return given[read.name]
+        layer, semiring = self.circuit.graph.nodes[read.layer], self.circuit.semiring
+        assert isinstance(layer, TorchInputLayer)
+        states = states_of(layer, next(iter(given.values())).device)
+        return layer.forward(semiring, states, layer.prepare(semiring, given))
+
+    def _densities(self, prepared: Mapping[str, Tensor]) -> Tensor:
+        """Means, 1 / (sqrt(2) stddev) and constants (F, 3, K), filled up to whole vectors."""
+        mean, stddev, constant = (prepared[name][:, 0] for name in ("mean", "stddev", "constant"))
+        factor = sqrt(0.5) / stddev
+        with torch.no_grad():
+            legal = mean.isfinite() & constant.isfinite() & (factor >= SMALLEST) & (factor < inf)
+            if not bool(legal.all()):
+                raise RefusedError("a mean, a standard deviation or its inverse is not a normal number")
+        filled = nn.functional.pad(torch.stack([mean, factor], 1), (0, -mean.shape[-1] % self.library.lanes()))
+        constant = nn.functional.pad(constant, (0, filled.shape[-1] - constant.shape[-1]), value=-inf)
+        return torch.cat([filled, constant.unsqueeze(1)], 1)
+
+    def _logarithms(self, x: Tensor, prepared: LayerValues) -> Tensor:
+        """The logarithms (B, units of all folds) of the layers that PyTorch evaluates."""
+        layers = self.plan.arrays.densities
+        if not layers:
+            return torch.empty((0, 0), device="cpu", dtype=torch.float32)
+        found = self.circuit.input_activations(x, layers, prepared)
+        return torch.cat([found[layer].transpose(0, 1).flatten(1) for layer in layers], dim=1)
+
+    def _precise(self, x: Tensor) -> Tensor:
+        """The circuit in double precision, with gradients of its parameters."""
+        with self._lock:
+            if self._double is None:
+                leaves = {id(one): one.detach().clone() for one in self.circuit.parameters()}
+                self._double = deepcopy(self.circuit, leaves).double()
+            present = {
+                name: one.double() if one.is_floating_point() else one for name, one in self.circuit.named_parameters()
+            }
+            return functional_call(self._double, present, (x,))
+
+    # --------------------------------------------------------------------- steps
+
+    def forward(self, x: Tensor, tensors: Sequence[Tensor]) -> tuple["Step", Tensor, Tensor]:
+        """A step after its forward pass, the outputs, and which rows are certified. Raises: RefusedError."""
+        step = self._new_step(len(x))
+        native, training, _addresses = self._structures(step, tensors)
+        self._write_densities(step, tensors)
+        result = torch.empty((len(x), native.num_outputs, native.output_units), dtype=torch.float32, device="cpu")
+        certified = torch.empty(len(x), dtype=torch.bool, device="cpu")
+        given = make_input(x, tensors[-1])
+        size = self.library.training_workspace(ctypes.byref(native), ctypes.byref(training), step.tile_rows)
+
+        def run(thread: int) -> list[int]:
+            workspace = self.workspaces.borrow(size)
+            found = [
+                self.library.train_forward(
+                    ctypes.byref(native),
+                    ctypes.byref(training),
+                    ctypes.byref(given),
+                    tile.first,
+                    tile.rows,
+                    int(at == 0),
+                    TOLERANCE,
+                    tile.values,
+                    workspace.ctypes.data,
+                    result.data_ptr(),
+                    certified.data_ptr(),
+                )
+                for at, tile in enumerate(step.tiles(thread))
+            ]
+            self.workspaces.give_back(workspace)
+            return found
+
+        statuses = {status for found in run_in_threads(run, range(step.threads), step.threads) for status in found}
+        if BAD_INPUT in statuses:
+            raise RefusedError("a variable has a value that it cannot have")
+        if BAD_WEIGHT in statuses:
+            raise RefusedError(BAD_NUMBER)
+        return step, result, certified
+
+    def backward(self, step: "Step", tensors: Sequence[Tensor], gradient: Tensor) -> list[Tensor]:
+        """The gradient of each tensor, from that of the outputs."""
+        gradient = gradient.float().contiguous()
+        scale = _scale(gradient)
+        logarithms = torch.zeros_like(tensors[-1])
+        given = make_input(torch.empty((0, 0), dtype=torch.int64, device="cpu"), tensors[-1])
+        native, shared, _addresses = self._structures(step, tensors)
+        size = self.library.training_workspace(ctypes.byref(native), ctypes.byref(shared), step.tile_rows)
+
+        def run(thread: int) -> list[Tensor]:
+            found = [self._empty_gradient(number, one) for number, one in enumerate(tensors[: len(self.plan.reads)])]
+            densities = torch.zeros(self.plan.gaussian_floats, dtype=torch.float32, device="cpu")
+            addresses = np.array([one.data_ptr() for one in found], dtype=np.int64)
+            training = NativeTraining.from_buffer_copy(shared)
+            training.gradients = addresses.ctypes.data
+            training.constants_gradient, training.densities_gradient = densities.data_ptr(), logarithms.data_ptr()
+            workspace = self.workspaces.borrow(size)
+            for at, tile in enumerate(step.tiles(thread)):
+                self.library.train_backward(
+                    ctypes.byref(native),
+                    ctypes.byref(training),
+                    ctypes.byref(given),
+                    tile.first,
+                    tile.rows,
+                    int(at == 0),
+                    gradient.data_ptr(),
+                    1 / scale,
+                    tile.values,
+                    workspace.ctypes.data,
+                )
+            self.workspaces.give_back(workspace)
+            return [*found, densities]
+
+        total, *others = run_in_threads(run, range(step.threads), step.threads)
+        for other in others:
+            for one, added in zip(total, other, strict=True):
+                one += added
+        found = [*total[:-1], *self._split(total[-1], tensors), logarithms]
+        if scale != 1:
+            for one in found:
+                one *= scale
+        return found
+
+    def _new_step(self, rows: int) -> "Step":
+        threads = min(num_threads(rows), MAX_THREADS)
+        share = -(-rows // threads)
+        threads, tile_rows = -(-rows // share), min(share, TILE_ROWS)
+        native, training = self.plan.arrays.native, self._sizes()
+        tile_bytes = self.library.kept_bytes(ctypes.byref(native), ctypes.byref(training), tile_rows)
+        scales = -(-4 * self.plan.constant_floats // 64) * 64
+        values = scales + -(-8 * self.plan.num_states // 64) * 64
+        memory = self.values.lend(values + threads * -(-share // tile_rows) * tile_bytes)
+        return Step(memory, rows, share, tile_rows, threads, tile_bytes, scales, values)
+
+    def _structures(self, step: "Step", tensors: Sequence[Tensor]) -> tuple[NativeCircuit, NativeTraining, Addresses]:
+        """What both passes read; the third one must live as long as the second."""
+        native, training = NativeCircuit.from_buffer_copy(self.plan.arrays.native), self._sizes()
+        native.constants, native.scales = step.memory.data_ptr(), step.memory.data_ptr() + step.scales
+        addresses = np.array([one.data_ptr() for one in tensors[: len(self.plan.reads)]], dtype=np.int64)
+        training.sources = addresses.ctypes.data
+        return native, training, addresses
+
+    def _sizes(self) -> NativeTraining:
+        plan = self.plan
+        return NativeTraining(
+            tables=plan.tables.ctypes.data,
+            num_states=plan.num_states,
+            most_states=plan.most_states,
+            gradient_floats=plan.gradient_floats,
+            weight_floats=plan.weight_floats,
+            block_floats=plan.block_floats,
+            max_terms=plan.max_terms,
+            widest=plan.widest,
+        )
+
+    def _write_densities(self, step: "Step", tensors: Sequence[Tensor]) -> None:
+        """Copy their numbers to the constants."""
+        constants = step.memory[: 4 * self.plan.constant_floats].view(torch.float32)
+        for start, packed in zip(self.plan.gaussians.values(), tensors[len(self.plan.reads) : -1], strict=True):
+            constants[start : start + packed.numel()] = packed.reshape(-1)
+
+    def _empty_gradient(self, number: int, tensor: Tensor) -> Tensor:
+        return torch.zeros_like(tensor) if number in self.plan.partial else torch.empty_like(tensor)
+
+    def _split(self, densities: Tensor, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """The gradients of the densities of each layer."""
+        packed = tensors[len(self.plan.reads) : -1]
+        return [
+            densities[start : start + one.numel()].view_as(one)
+            for start, one in zip(self.plan.gaussians.values(), packed, strict=True)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """Some rows of a batch, and the address of the values that are kept of them."""
+
+    first: int
+    rows: int
+    values: int
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """The memory of a step from its forward to its backward pass: constants, their scales, and the values of tiles."""
+
+    memory: Tensor
+    rows: int
+    share: int
+    tile_rows: int
+    threads: int
+    tile_bytes: int
+    scales: int
+    values: int
+
+    def tiles(self, thread: int) -> list[Tile]:
+        """The tiles of a thread."""
+        start, stop = thread * self.share, min((thread + 1) * self.share, self.rows)
+        firsts = range(start, stop, self.tile_rows)
+        before = self.memory.data_ptr() + self.values + thread * -(-self.share // self.tile_rows) * self.tile_bytes
+        return [
+            Tile(first, min(self.tile_rows, stop - first), before + at * self.tile_bytes)
+            for at, first in enumerate(firsts)
+        ]
+
+
+class _Evaluation(torch.autograd.Function):
+    """The outputs, and which rows are certified, of a program, x and the tensors that it reads."""
+
+    @staticmethod
+    def forward(ctx: Any, program: TrainingProgram, x: Tensor, *tensors: Tensor) -> tuple[Tensor, Tensor]:
+        step, result, certified = program.forward(x, tensors)
+        ctx.program, ctx.step = program, replace(step, memory=step.memory[:0])
+        ctx.save_for_backward(step.memory, *tensors)
+        ctx.mark_non_differentiable(certified)
+        ctx.set_materialize_grads(False)
+        return result, certified
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
+        memory, *tensors = ctx.saved_tensors
+        gradient = gradients[0]
+        if gradient is None:
+            return (None,) * (2 + len(tensors))
+        found = ctx.program.backward(replace(ctx.step, memory=memory), tensors, gradient)
+        return (
+            None,
+            None,
+            *(one if needed else None for one, needed in zip(found, ctx.needs_input_grad[2:], strict=True)),
+        )
+
+
+def _scale(gradient: Tensor) -> float:
+    """A power of two by which gradients of the outputs are divided, so that none of those of values overflows."""
+    largest = float(gradient.abs().max()) if gradient.numel() else 1.0
+    return 2.0 ** frexp(largest)[1] if 0 < largest < inf and not 2.0**-20 < largest < 2.0**20 else 1.0

@@ -1,0 +1,228 @@
+"""A circuit for training by the native library: what it reads of each layer, and where gradients are kept.
+
+All values are kept until the backward pass, so each unit has a slot of its own. The gradient of a unit is kept until
+the unit has passed it on. Tables are not combined: a combined table would be computed anew in each step.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explorer.backend import TorchCategoricalLayer, TorchCircuit, TorchDiscreteLayer, TorchEmbeddingLayer
+from explorer.graph import parameters_of
+from explorer.runtime.constants import Place, layer_of
+from explorer.runtime.native.arrays import KINDS, ArrayBuilder, NativeArrays
+from explorer.runtime.units import Kind, Source, Unit, Units, lower_to_units, plan_training_units
+
+WEIGHTED = (Kind.SUM, Kind.MIXING, Kind.TUCKER, Kind.TENSOR_DOT)
+
+MAX_FACTORS = 4
+"""As in `kernels/backward.h`; passes on units leave no product of more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A tensor of a layer that the library reads.
+
+    It is a weight, or a table: "linear" or "logarithms" (F, K, V), or what the layer `evaluates` to (F, V, K).
+    """
+
+    layer: int
+    name: str
+    content: str
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingPlan:
+    """The arrays of a circuit, the tensors that they read, and the sizes of what a step needs.
+
+    `gaussians` has the place in the constants of the densities of each layer; `partial` the tensors with folds that no
+    unit reads, whose gradient is zero there.
+    """
+
+    arrays: NativeArrays
+    reads: tuple[Read, ...]
+    partial: frozenset[int]
+    gaussians: Mapping[int, int]
+    tables: NDArray[np.int64]
+    constant_floats: int
+    gaussian_floats: int
+    num_states: int
+    most_states: int
+    gradient_floats: int
+    weight_floats: int
+    block_floats: int
+    max_terms: int
+    widest: int
+
+
+def plan_training(circuit: TorchCircuit, lanes: int) -> TrainingPlan:
+    """The plan of a circuit. Raises: LoweringError for a layer that has no units."""
+    units = plan_training_units(lower_to_units(circuit))
+    slots = {number: slot for slot, (number, _) in enumerate(units.computed())}
+    return _Planner(circuit, replace(units, slots=slots), lanes).plan()
+
+
+class _Planner(ArrayBuilder):
+    """Adds to the arrays of a circuit what training reads and writes."""
+
+    def __init__(self, circuit: TorchCircuit, units: Units, lanes: int) -> None:
+        self.table_places: dict[int, Place] = {}
+        super().__init__(circuit, units, self.table_places, lanes)
+        self.numbers: list[int] = []  # of the unit of each row
+        self.reads: dict[Read, int] = {}
+        self.folds_read: dict[int, int] = {}
+        self.tables: list[list[int]] = []
+        self.gaussians: dict[int, int] = {}
+        self.constant_floats = self.num_states = self.most_states = self.gradient_floats = 0
+        self.weight_floats = self.block_floats = lanes
+        self.max_terms = 1
+
+    def plan(self) -> TrainingPlan:
+        self._place_gaussians()
+        gaussian_floats = self.constant_floats
+        self._place_tables()
+        arrays = self.build()
+        folds = {number: self.circuit.graph.nodes[read.layer].num_folds for read, number in self.reads.items()}
+        return TrainingPlan(
+            arrays=arrays,
+            reads=tuple(self.reads),
+            partial=frozenset(number for number, count in folds.items() if self.folds_read[number] < count),
+            gaussians=self.gaussians,
+            tables=np.array(self.tables, dtype=np.int64),
+            constant_floats=self.constant_floats,
+            gaussian_floats=gaussian_floats,
+            num_states=self.num_states,
+            most_states=self.most_states,
+            gradient_floats=self.gradient_floats,
+            weight_floats=self.weight_floats,
+            block_floats=self.block_floats,
+            max_terms=self.max_terms,
+            widest=self.widest,
+        )
+
+    # ------------------------------------------------------------------ constants
+
+    def _place_gaussians(self) -> None:
+        """Rows of means, factors and constants (F, 3, K) of each layer of densities."""
+        for unit in self.units.units.values():
+            for source in unit.sources if unit.kind is Kind.GAUSSIAN else ():
+                if source.layer not in self.gaussians:
+                    self.gaussians[source.layer] = self.constant_floats
+                    folds = self.circuit.graph.nodes[source.layer].num_folds
+                    self.constant_floats += folds * 3 * self.padded(unit.width)
+
+    def density_rows(self, number: int, factor: int) -> int:
+        unit = self.units.units[number]
+        source = unit.sources[factor]
+        return self.gaussians[source.layer] + source.fold * 3 * self.padded(unit.width)
+
+    def _place_tables(self) -> None:
+        """As `struct Table` in `kernels/circuit.h`: rows (V, K) of each table, their bounds and scales."""
+        for number, unit in self.units.units.items():
+            if unit.kind is not Kind.TABLE:
+                continue
+            read, states = self._table_of(unit.sources[0]), self._num_states(unit)
+            strides = (1, unit.width) if read.content == "evaluated" else (states, 1)
+            width = self.padded(unit.width)
+            rows, bounds, scales = self.constant_floats, self.constant_floats + states * width, self.num_states
+            self.constant_floats = bounds + self.padded(states)
+            self.num_states += states
+            self.most_states = max(self.most_states, states)
+            self.table_places[number] = Place(rows, bounds, scales)
+            offset = unit.sources[0].fold * states * unit.width
+            fields = [self._read(read), offset, *strides, unit.width, width, states, int(read.content != "linear")]
+            self.tables.append([*fields, rows, scales, bounds])
+
+    def _table_of(self, source: Source) -> Read:
+        layer = self.circuit.graph.nodes[source.layer]
+        if type(layer) is TorchEmbeddingLayer:
+            return Read(source.layer, "weight", "linear")
+        if type(layer) is TorchCategoricalLayer:
+            name = "logits" if "logits" in parameters_of(layer) else "probs"
+            return Read(source.layer, name, "logarithms" if name == "logits" else "linear")
+        return Read(source.layer, "", "evaluated")
+
+    def _num_states(self, unit: Unit) -> int:
+        layer = layer_of(self.circuit, unit.sources[0])
+        return layer.num_values if isinstance(layer, TorchDiscreteLayer) else 1
+
+    def _read(self, read: Read) -> int:
+        """The number of a tensor, of which a unit reads one fold."""
+        number = self.reads.setdefault(read, len(self.reads))
+        self.folds_read[number] = self.folds_read.get(number, 0) + 1
+        return number
+
+    # ---------------------------------------------------------------------- units
+
+    def add_units(self) -> None:
+        tables = {number: at for at, number in enumerate(self.table_places)}
+        for number, unit in self.units.units.items():
+            self.numbers.append(number)
+            if unit.kind is not Kind.TABLE:
+                self.rows.append(self.row(number, unit))
+                continue
+            width, operand = self.padded(unit.width), len(self.operands)
+            self.scratch_fixed = max(self.scratch_fixed, width)
+            self.add_operand(number)
+            self.widest = max(self.widest, width)
+            self.rows.append(
+                [KINDS[unit.kind], -1, 0, 0, 0, unit.width, width, 1, 1, operand, tables[number], 0, -1, 0]
+            )
+
+    def row(self, number: int, unit: Unit) -> list[int]:
+        fields = super().row(number, unit)
+        if unit.kind in WEIGHTED:
+            source = unit.sources[0]
+            parameter = parameters_of(layer_of(self.circuit, source))["weight"]
+            rows, columns = parameter.shape[0], int(np.prod(parameter.shape[1:]))
+            fields[WEIGHT] = source.fold * rows * columns
+            fields[SOURCE] = self._read(Read(source.layer, f"{source.part}weight", "weight"))
+            in_width = self.padded(columns if unit.kind is Kind.TENSOR_DOT else self.units.units[unit.inputs[0]].width)
+            self.weight_floats = max(self.weight_floats, columns * self.padded(rows))
+            self.block_floats = max(self.block_floats, self.padded(rows), rows * in_width)
+            self.max_terms = max(self.max_terms, unit.terms)
+        assert len(unit.inputs) <= MAX_FACTORS * unit.terms, f"unit {number} has a product of too many factors"
+        return fields
+
+    def place_values(self) -> int:
+        """Give all values a place of their own, and gradients of values the first place of their width that is free."""
+        values, found = 0, dict[int, int]()
+        for fields, number in zip(self.rows, self.numbers, strict=True):
+            if fields[SLOT] >= 0:
+                found[fields[SLOT]] = fields[SLOT + 1] = values
+                values += self.padded(self.units.units[number].width)
+        for fields in self.operands:
+            fields[1] = found.get(fields[0], 0)
+        self._place_gradients()
+        return values
+
+    def _place_gradients(self) -> None:
+        places: dict[int, int] = {}
+        free: dict[int, list[int]] = {}
+
+        def share(operand: list[int], number: int) -> None:
+            """The unit that is run backward first writes a gradient, others add to it."""
+            operand[GRADIENT + 1] = int(number in places)
+            if number not in places:
+                width = self.padded(self.units.units[number].width)
+                if not free.get(width):
+                    free.setdefault(width, []).append(self.gradient_floats)
+                    self.gradient_floats += width
+                places[number] = free[width].pop()
+            operand[GRADIENT] = places[number]
+
+        for operand, number in zip(self.operands[-len(self.units.outputs) :], self.units.outputs, strict=True):
+            share(operand, number)
+        for fields, number in zip(reversed(self.rows), reversed(self.numbers), strict=True):
+            fields[-1] = places[number]
+            unit = self.units.units[number]
+            for at, one in enumerate(unit.inputs):
+                share(self.operands[fields[OPERANDS] + at], one)
+            free[self.padded(unit.width)].append(places[number])
+
+
+SLOT, OPERANDS, WEIGHT, SOURCE, GRADIENT = 1, 9, 10, 12, 6
+"""Fields of `struct Unit`, and `gradient` of `struct Operand`."""
