@@ -1,0 +1,77 @@
+"""Training with a fast circuit: the gradients of its circuit, for every circuit, loss and way to train."""
+
+import copy
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, strategies as st
+from torch import Tensor
+
+from explorer.backend import TorchCircuit
+from explorer.runtime import FastCircuit, fast
+from explorer.symbolic import Circuit
+from explorer.templates import gallery, load_named
+from tests.fuzzing import examples
+from tests.levels.modes import MODES, Mode, compile_circuit
+from tests.reference import load_reference, reference_paths
+from tests.runtime.circuits import has_compiler
+from tests.strategies import circuits, random_inputs
+
+pytestmark = has_compiler
+
+
+def gradients(module: torch.nn.Module, x: Tensor, seed: int = 0) -> tuple[Tensor, list[Tensor]]:
+    """The outputs, and the gradients of a loss that weighs each of them differently."""
+    for parameter in module.parameters():
+        parameter.grad = None
+    found = module(x)
+    assert found.requires_grad
+    weights = torch.rand(found.shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    (found * weights.to(found.dtype) / len(x)).sum().backward()
+    return found.detach(), [
+        torch.zeros_like(one) if one.grad is None else one.grad.clone() for one in module.parameters()
+    ]
+
+
+def assert_trains(circuit: TorchCircuit, x: Tensor) -> FastCircuit:
+    """float32 against double precision: each gradient is right by some parts in a million of the largest one."""
+    made, doubled = fast(circuit, backend="native"), copy.deepcopy(circuit).double()
+    assert made.why_not(x) == ""
+    found, found_gradients = gradients(made, x)
+    expected, expected_gradients = gradients(doubled, x.double() if x.is_floating_point() else x)
+    torch.testing.assert_close(found.double(), expected, rtol=2e-6, atol=2e-5, equal_nan=True)
+    for one, other in zip(found_gradients, expected_gradients, strict=True):
+        size = float(other.abs().nan_to_num(posinf=0).max()) if other.numel() else 0
+        torch.testing.assert_close(one.double(), other, rtol=1e-4, atol=1e-5 * max(size, 1), equal_nan=True)
+    assert made.certificate is not None
+    assert made.certificate.rows == len(x)
+    return made
+
+
+def numbers(x: object) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(x))
+
+
+@pytest.mark.parametrize("name", [name for name in gallery.names() if name != "poon-domingos"])
+def test_a_circuit_of_the_gallery(name: str):
+    circuit = load_named(name)
+    x = numbers(random_inputs(circuit, 33))
+    for mode in MODES if len(circuit.layers) < 1000 else MODES[-1:]:
+        assert_trains(compile_circuit(circuit, **mode), x)
+
+
+@pytest.mark.parametrize("path", reference_paths(), ids=lambda path: path.stem)
+def test_a_reference_circuit(path: Path):
+    circuit, x, expected = load_reference(path)
+    if x is not None and expected.semiring == "lse-sum":
+        assert_trains(compile_circuit(circuit, expected.semiring).float(), numbers(x))
+
+
+@examples(40)
+@given(circuits(positive=True), st.integers(0, 2**16), st.sampled_from([1, 3, 33, 70]), st.sampled_from(MODES))
+def test_random_circuits(circuit: Circuit, seed: int, batch: int, mode: Mode):
+    x, compiled = random_inputs(circuit, batch, seed), compile_circuit(circuit, **mode)
+    if x is not None and compiled(numbers(x)).requires_grad:
+        assert_trains(compiled, numbers(x))
