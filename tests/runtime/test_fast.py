@@ -188,16 +188,6 @@ def test_values_without_a_density_have_that_of_the_circuit():
 # ---------------------------------------------------------------------- parameters
 
 
-def test_gradients_are_those_of_the_circuit(digits):
-    made, x = fast(digits, backend="native"), pixels()
-    assert "gradients are recorded" in made.why_not(x)
-    made(x).mean().backward()
-    found = [p.grad.clone() for p in digits.parameters()]
-    digits.zero_grad()
-    digits(x).mean().backward()
-    assert all(torch.equal(p.grad, one) for p, one in zip(digits.parameters(), found, strict=True))
-
-
 CHANGES = {
     "in place": lambda p: p.add_(0.3),
     "data": lambda p: p.data.mul_(1.5),

@@ -16,11 +16,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 from torch.func import functional_call
 
 from explorer.backend import TorchCircuit, TorchInputLayer
 from explorer.backend.evaluation import LayerValues
+from explorer.errors import LoweringError
 from explorer.runtime.constants import SMALLEST, states_of
 from explorer.runtime.native.library import (
     BAD_INPUT,
@@ -69,7 +69,10 @@ class TrainingProgram:
         self.__init__(**state)  # addresses are of one process
 
     def evaluate(self, x: Tensor) -> tuple[Tensor, int]:
-        """The outputs (B, outputs, classes) with gradients, and how many rows were not certified. Raises: RefusedError."""
+        """The outputs (B, outputs, classes), with gradients, and how many rows were not certified.
+
+        Raises: RefusedError.
+        """
         tensors = self._tensors(x)
         result, certified = _Evaluation.apply(self, x, *tensors)
         again = (~certified).nonzero().squeeze(1)
@@ -323,10 +326,14 @@ class _Evaluation(torch.autograd.Function):
         return result, certified
 
     @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, *grad_outputs: Any) -> tuple[Tensor | None, ...]:
+        if torch.is_grad_enabled():
+            raise LoweringError(
+                "the native kernels have no second derivatives (create_graph=True): call the circuit itself, "
+                "which is the attribute `circuit` of the fast one"
+            )
         memory, *tensors = ctx.saved_tensors
-        gradient = gradients[0]
+        gradient = grad_outputs[0]
         if gradient is None:
             return (None,) * (2 + len(tensors))
         found = ctx.program.backward(replace(ctx.step, memory=memory), tensors, gradient)

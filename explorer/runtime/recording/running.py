@@ -15,6 +15,7 @@ class StepBackend:
     """The native kernels on given units. Values that have no slots yet get them, in the order of the units."""
 
     name = "native"
+    trains = False
 
     def __init__(self, circuit: EvaluatedCircuit, units: Units) -> None:
         self.program = NativeProgram(circuit)
