@@ -69,6 +69,15 @@ from benchmarks.roofline import (
     roofline_table as roofline_table,
     roofline_to_json as roofline_to_json,
 )
+from benchmarks.scaling import (
+    BATCH_SIZES as BATCH_SIZES,
+    IMAGE_SIZES as IMAGE_SIZES,
+    Scaling as Scaling,
+    measure_scaling as measure_scaling,
+    scaling_table as scaling_table,
+    scaling_to_json as scaling_to_json,
+)
+from benchmarks.scaling_svg import scaling_svg as scaling_svg
 from benchmarks.suite import SUITE_CASES as SUITE_CASES, SuiteRow as SuiteRow, measure_suite as measure_suite
 from benchmarks.suite_report import (
     suite_notes as suite_notes,

@@ -12,7 +12,7 @@ from benchmarks.browser_times import measure_pages
 from benchmarks.command_parts import JsonOption, conditions_of, note_if_busy, note_interrupt, tell_conditions
 from benchmarks.conditions import Conditions, write_json
 from benchmarks.dashboard_times import measure_dashboard
-from benchmarks.speed_commands import bench_robustness, bench_roofline, bench_suite
+from benchmarks.speed_commands import bench_robustness, bench_roofline, bench_scaling, bench_suite
 from benchmarks.sweep_command import bench_sweep
 from benchmarks.view_times import (
     EXPORT_BYTES,
@@ -43,6 +43,7 @@ bench = typer.Typer(
 )
 bench.command("suite")(bench_suite)
 bench.command("roofline")(bench_roofline)
+bench.command("scaling")(bench_scaling)
 bench.command("robustness")(bench_robustness)
 bench.command("sweep")(bench_sweep)
 

@@ -4,6 +4,7 @@ import json
 import os
 import platform
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,14 @@ class Conditions:
             f"torch {found['torch']}, {peer}; {threads}, {clock_name(self.num_threads)}; medians of {self.repeats} "
             f"interleaved runs, ± half the distance between the quartiles; {self.malloc}"
         )
+
+    def caption(self) -> str:
+        """The machine, versions, number of threads and the date, in a line."""
+        found = versions(self.peer) if self.peer else versions()
+        peer = f", {self.peer} {found[self.peer]}" if self.peer in found else ""
+        threads = "1 thread" if self.num_threads == 1 else f"{self.num_threads} threads"
+        machine = f"{processor_name()} ({torch.backends.cpu.get_cpu_capability()})"
+        return f"{machine}, {threads}, torch {found['torch']}{peer}, {date.today().isoformat()}"
 
     def to_json(self) -> dict[str, Any]:
         """The conditions, versions and machine as data of JSON types."""

@@ -1,5 +1,6 @@
 """The commands of `circuit-explorer bench` about how fast circuits run, and whether they are right."""
 
+from pathlib import Path
 from typing import Annotated
 
 import torch
@@ -62,6 +63,32 @@ def bench_suite(
         tell_conditions(one)
     if json is not None:
         write_json(json, conditions[0], b.suite_to_json(rows))
+
+
+def bench_scaling(
+    threads: Annotated[int, typer.Option(min=1, help="torch threads; a single one is measured in CPU time")] = 1,
+    repeats: Annotated[int, typer.Option(min=1, help="timed runs of each entrant")] = 9,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE.svg", help="draw the times")] = None,
+    json: JsonOption = None,
+) -> None:
+    """Time forward passes against the number of layers and the batch size, next to libcirkit, and plot them."""
+    conditions = conditions_of(threads, repeats)
+    if not b.peer_is_installed():
+        say_note(b.MISSING_PEER)
+    with progress(notes()) as bar:
+        task = bar.add_task("Measuring", total=len(b.IMAGE_SIZES) + len(b.BATCH_SIZES), note="")
+
+        def tell(name: str) -> None:
+            bar.advance(task)
+            bar.update(task, note=name)
+
+        found = b.measure_scaling(threads, repeats, on_run=tell)
+    results().print(b.scaling_table(found))
+    tell_conditions(conditions)
+    if plot is not None:
+        plot.write_text(b.scaling_svg(found, conditions.caption()), encoding="utf-8")
+    if json is not None:
+        write_json(json, conditions, b.scaling_to_json(found))
 
 
 def bench_roofline(
