@@ -1,11 +1,10 @@
 """Runs a sweep on Dask: each worker measures one configuration at a time, and those of a lost worker are done again."""
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from importlib.util import find_spec
-from logging import CRITICAL
+from logging import CRITICAL, getLogger
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -20,7 +19,10 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 10
 LOST_SECONDS = 60.0
 """How long to wait for a new worker when there is none left; a worker that is started again takes a few seconds."""
+RESULT_SECONDS = 30.0
+"""How long to wait for the result of a finished configuration, which is measured again if its worker is lost."""
 POLL_SECONDS = 0.5
+SCHEDULER_LOST = "the connection to the Dask scheduler was lost"
 WORKER = "dask worker ADDRESS --nthreads 1"
 
 
@@ -36,8 +38,9 @@ def connected(address: str | None, num_workers: int) -> "Iterator[Client]":
         )
     from distributed import Client, LocalCluster
 
+    getLogger("distributed").setLevel(CRITICAL)  # what is lost is told of in the rows
     if address is None:
-        quiet = {"dashboard_address": None, "silence_logs": CRITICAL}  # lost workers are told of in the rows
+        quiet = {"dashboard_address": None, "silence_logs": CRITICAL}
         with (
             LocalCluster(num_workers, threads_per_worker=1, memory_limit=0, **quiet) as cluster,
             Client(cluster) as one,
@@ -85,25 +88,29 @@ def run_sweep(
     rows: dict[int, SweepRow] = {}
     last_seen = monotonic()
     try:
-        while len(rows) < len(chosen):
-            left = [future for future, number in futures.items() if number not in rows]
+        while left := [future for future, number in futures.items() if number not in rows]:
             try:
                 done = wait(left, timeout=POLL_SECONDS, return_when="FIRST_COMPLETED").done
-            except TimeoutError:
+            except (TimeoutError, CancelledError):
                 done = set()
-            except CancelledError:  # the scheduler is gone
-                done = {future for future in left if future.done()}
             if done or _has_workers(client):
                 last_seen = monotonic()
-            lost = monotonic() - last_seen > LOST_SECONDS
-            events: Any = client.get_events(topic) if done or lost else ()
-            starts = Counter(number for _, (number, _) in events)
+            lost = "" if client.status == "running" else SCHEDULER_LOST
+            if monotonic() - last_seen > LOST_SECONDS:
+                lost = lost or "the workers were lost, and no new one came"
             for future in left if lost else done:
                 number = futures[future]
-                rows[number] = _row(chosen[number], future, starts[number], lost)
-                on_row(rows[number])
+                row = (
+                    SweepRow(chosen[number], error=lost)
+                    if lost
+                    else _row(client, topic, chosen[number], number, future)
+                )
+                if row is not None:
+                    rows[number] = row
+                    on_row(row)
     finally:
-        client.cancel(list(futures))
+        if client.status == "running":
+            client.cancel(list(futures))
     return tuple(rows[number] for number in range(len(chosen)))
 
 
@@ -123,16 +130,20 @@ def _measure(
     return str(worker.name), measure_configuration(configuration, data, max_seconds, num_threads)
 
 
-def _row(configuration: Configuration, future: "Future", starts: int, lost: bool) -> SweepRow:
-    if lost:
-        return SweepRow(configuration, error="the workers were lost, and no new one came", starts=starts)
+def _row(client: "Client", topic: str, configuration: Configuration, number: int, future: "Future") -> SweepRow | None:
+    """The row of a finished configuration; None if its result was lost with its worker, so that it is done again."""
     if future.cancelled():
-        return SweepRow(configuration, error="the connection to the Dask scheduler was lost", starts=starts)
-    error = future.exception()
-    if error is not None:
-        text = str(error) if isinstance(error, CircuitError) else f"{type(error).__name__}: {error}"
-        return SweepRow(configuration, error=text, starts=starts)
-    worker, run = future.result()
+        return SweepRow(configuration, error=SCHEDULER_LOST)
+    try:
+        events: Any = client.get_events(topic)
+        starts = sum(number == started for _, (started, _) in events)
+        error = future.exception(timeout=RESULT_SECONDS)
+        if error is not None:
+            text = str(error) if isinstance(error, CircuitError) else f"{type(error).__name__}: {error}"
+            return SweepRow(configuration, error=text, starts=starts)
+        worker, run = future.result(timeout=RESULT_SECONDS)
+    except OSError:
+        return None
     return SweepRow(configuration, run, worker=worker, starts=starts)
 
 
