@@ -83,7 +83,7 @@ class Entrant:
 
 @dataclass(frozen=True, eq=False)
 class Field:
-    """The entrants of a case by name, ours first, and why others are absent; why there is no race, if so.
+    """The entrants of a case by name, ours first, and why others are absent or run the layers; why there is no race.
 
     `difference` is the largest relative one from double precision. `peer_clamps` says whether the peer's outputs are
     compared where log-likelihoods are near zero only, since they differ below; None without the peer.
@@ -149,7 +149,7 @@ def calm_values(values: Mapping[str, Tensor], case: Case) -> tuple[dict[str, Ten
 
 
 def _ours(circuit: TorchCircuit, x: Tensor, training: bool) -> tuple[dict[str, Entrant], dict[str, str]]:
-    """Our entrants, fastest backend first, and why a backend is absent.
+    """Our entrants, fastest backend first, and why a backend is absent, or why the layers run instead.
 
     At inference the parameters are evaluated before, but for `COMPARED`, which looks whether they have changed.
     """
@@ -165,8 +165,8 @@ def _ours(circuit: TorchCircuit, x: Tensor, training: bool) -> tuple[dict[str, E
             absent[name] = str(error)
             continue
         if reason:
-            absent[name] = reason
-        else:
+            absent[name] = f"the layers run, as {reason}"
+        if not (reason and training):
             found[name] = Entrant(made, x, training, ours=True)
     if training:
         found[LAYERS] = Entrant(circuit, x, training, ours=True)

@@ -74,7 +74,7 @@ def suite_notes(rows: Sequence[SuiteRow]) -> list[str]:
         )
         notes.append(f"{PEER} {found[PEER]} {said}.")
     absent = {f"{name}: {reason}" for row in rows for name, reason in row.absent.items()}
-    notes += [f"absent: {one}." for one in sorted(absent)]
+    notes += [f"{one}." for one in sorted(absent)]
     notes.append(
         "All run interleaved with equal values. A time is the median of the faster half of the samples, and for an "
         "opponent the smaller one of interleaved and alone. At inference, parameters of ours and of the hand-written "
