@@ -165,7 +165,7 @@ class _Planner(ArrayBuilder):
                 self.rows.append(self.row(number, unit))
                 continue
             width, operand = self.padded(unit.width), len(self.operands)
-            self.scratch_fixed = max(self.scratch_fixed, width)
+            self.scratch_fixed = max(self.scratch_fixed, self.lanes * width)
             self.add_operand(number)
             self.widest = max(self.widest, width)
             self.rows.append(

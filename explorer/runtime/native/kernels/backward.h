@@ -11,7 +11,7 @@ constexpr int MAX_FACTORS = 4;
 struct Backward : Tile {
   bool fresh;          // the first tile writes gradients of weights, others add to them
   float* gradients;    // of values, at their places
-  float* products;     // (rows, widest): the terms of a sum
+  float* products;     // (rows, widest): the terms of a sum; twice as many rows for a table
   float* inner;        // (rows, widest): their gradients
   float* copies;       // (rows, widest): of an operand
   float* block;        // weights of a term, padded
@@ -199,9 +199,7 @@ struct Backward : Tile {
           sums += one * load(right + n);
           store(into + n, load(into + n) + one * left);
         }
-        float sum = 0;
-        for (int lane = 0; lane < LANES; lane++) sum += sums[lane];
-        left_gradient[b * width + i] += sum;
+        left_gradient[b * width + i] += sum_of(sums);
       }
     }
   }
@@ -291,9 +289,17 @@ struct Backward : Tile {
              unit.out_units * sizeof(float));
   }
 
+  // The gradient of a row of a table from that of the values, times `by` where it is linear.
+  static Vector element_gradient(const Table& table, Vector of_value, Vector value, float by) {
+    return table.is_logarithm ? of_value * value : value == Vector{} ? Vector{} : of_value * by;
+  }
+
+  static float table_factor(const Table& table, double scale) { return table.is_logarithm ? 1 : (float)exp(-scale); }
+
   // `operands` is that of the table itself, `weight` its number. The rows of each state are added up first.
   void table_back(const Unit& unit) {
     const Table& table = training->tables[unit.weight];
+    if (fresh && table.state_stride == 1 && table.states <= 2 * rows) return whole_table_back(unit, table);
     const Rows from = rows_of(circuit.operands[unit.operands]);
     const int64_t width = table.width;
     int32_t count = 0;
@@ -312,14 +318,28 @@ struct Backward : Tile {
       places[state] = -1;
       float* sum = products + i * width;
       const float* value = from.values + state * width;
-      const float by = table.is_logarithm ? 1 : (float)exp(-from.scales[state]);
-      for (int64_t n = 0; n < width; n += LANES) {
-        const Vector of = load(sum + n), one = load(value + n);
-        store(sum + n, table.is_logarithm ? of * one : one == Vector{} ? Vector{} : of * by);
-      }
+      const float by = table_factor(table, from.scales[state]);
+      for (int64_t n = 0; n < width; n += LANES)
+        store(sum + n, element_gradient(table, load(sum + n), load(value + n), by));
       float* into = to + state * table.state_stride;
       for (int64_t k = 0; k < table.units; k++) into[k * table.unit_stride] += sum[k];
     }
+  }
+
+  // The gradients of all states, which are next to each other, are written at once; `products` has room for them.
+  void whole_table_back(const Unit& unit, const Table& table) {
+    const Rows from = rows_of(circuit.operands[unit.operands]);
+    const int64_t width = table.width;
+    memset(products, 0, table.states * width * sizeof(float));
+    for (int64_t b = 0; b < rows; b++) {
+      const float* G = gradient(unit.gradient) + b * width;
+      const float* value = from.values + from.index[b] * width;
+      const float by = table_factor(table, from.scales[from.index[b]]);
+      float* sum = products + from.index[b] * width;
+      for (int64_t n = 0; n < width; n += LANES)
+        store(sum + n, load(sum + n) + element_gradient(table, load(G + n), load(value + n), by));
+    }
+    transpose(products, width, table.states, table.units, training->gradients[table.source] + table.offset, table.states);
   }
 
   void back(const Unit& unit) {

@@ -10,10 +10,12 @@
 #include "circuit.h"
 #include "matrices.h"
 #include "tables.h"
+#include "transpose.h"
 
 constexpr int BLOCK_ROWS = 24;               // rows of a Kronecker product that are expanded at a time
 constexpr int BLOCK_COLUMNS = 256;           // and about so many of its columns
 constexpr float NORM_MARGIN = 1.001f;       // sums of weights are rounded, and bounds are not smaller than the sums
+constexpr uint8_t WANTED = 1, MADE = 2;      // of the row of a state
 constexpr int PREFETCH = 8;                  // rows of a table are fetched into the cache so many rows ahead
 
 // An operand for all rows of a tile: row b is at `values + index[b] * width`, and its scale at `scales[index[b]]`,
@@ -391,19 +393,15 @@ struct Tile {
           bad[0] |= row[i] >= 0 ? 0 : -1;
           sum += row[i];
         }
-        for (int lane = 0; lane < LANES; lane++) sum += sums[lane];
+        sum += sum_of(sums);
         most = sum <= most ? most : sum;
       }
       turned_norms[h] = most * NORM_MARGIN + SMALLEST;
     }
-    for (int64_t n = 0; n < columns; n += LANES)  // in squares: what is written stays in the cache
-      for (int64_t o = 0; o < P; o++)
-        for (int64_t m = n; m < n + LANES && m < columns; m++) turned_weights[m * width + o] = from[o * columns + m];
+    transpose(from, columns, P, columns, turned_weights, width);
     weights = turned_weights;
     norms = turned_norms;
-    bool any = false;
-    for (int lane = 0; lane < LANES; lane++) any |= bad[lane] != 0;
-    return !any;
+    return is_zero(bad);
   }
 
   // Makes the rows of a table that the tile reads. `weight` is the number of the table.
@@ -412,9 +410,16 @@ struct Tile {
     const int32_t* index = rows_of(circuit.operands[unit.operands]).index;
     uint8_t* made_rows = made + table.scales;
     bool legal = true;
+    int64_t fresh = 0;
+    for (int64_t b = 0; b < rows; b++) fresh += made_rows[index[b]] == 0, made_rows[index[b]] |= WANTED;
+    if (!fresh) return true;
+    if (table.state_stride == 1 && 2 * fresh >= table.states) {
+      memset(made_rows, MADE, table.states);
+      return make_all_rows(table, training->sources, (float*)circuit.constants, (double*)circuit.scales, scratch);
+    }
     for (int64_t b = 0; b < rows; b++) {
-      if (made_rows[index[b]]) continue;
-      made_rows[index[b]] = 1;
+      if (made_rows[index[b]] & MADE) continue;
+      made_rows[index[b]] = MADE;
       legal &= make_row(table, index[b], training->sources, (float*)circuit.constants, (double*)circuit.scales, scratch);
     }
     return legal;

@@ -44,7 +44,7 @@ static void take_backward(Backward& tile, Memory& memory) {
   const int64_t floats = tile.training->widest * tile.capacity;
   take_scratch(tile, memory);
   memory.take(tile.gradients, tile.training->gradient_floats * tile.capacity);
-  memory.take(tile.products, floats);
+  memory.take(tile.products, 2 * floats);
   memory.take(tile.inner, floats);
   memory.take(tile.copies, floats);
   memory.take(tile.block, tile.training->block_floats);

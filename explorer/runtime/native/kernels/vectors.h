@@ -43,6 +43,23 @@ static inline Vector larger_half(Vector v) { return larger(v, __builtin_shufflev
 static inline Vector larger_half(Vector v) { return v; }
 #endif
 
+static inline bool is_zero(Integers v) {
+  int32_t any = 0;
+  for (int lane = 0; lane < LANES; lane++) any |= v[lane];
+  return any == 0;
+}
+
+// The sum of the elements, in pairs.
+static inline float sum_of(Vector v) {
+#if defined(__AVX512F__)
+  v += __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+  v += __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+#elif defined(__AVX__)
+  v += __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3);
+#endif
+  return (v[0] + v[2]) + (v[1] + v[3]);
+}
+
 // The largest element of a row.
 static inline float largest(const float* row, int64_t width) {
   Vector found = load(row);
