@@ -106,6 +106,10 @@ class LimitWarning(UserWarning):
     """A limit on rounds or rewrites was reached although more rewrites were possible."""
 
 
+class BackendWarning(UserWarning):
+    """A slower backend is used because this machine lacks what a faster one needs."""
+
+
 def warn(message: str, category: type[Warning]) -> None:
     """Warn with the location of the nearest caller outside of this package."""
     package = __name__.partition(".")[0]

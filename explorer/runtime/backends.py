@@ -12,8 +12,14 @@ from torch import Tensor
 from explorer.backend import EvaluatedCircuit, TorchCircuit
 from explorer.errors import LoweringError
 from explorer.program.running.plain import why_not_plain
+from explorer.runtime.grouped.inductor import InductorRunner
 from explorer.runtime.grouped.program import GroupedProgram
+from explorer.runtime.grouped.running import CudaGraphs, run_eagerly
+from explorer.runtime.native.build import find_compiler
 from explorer.runtime.native.training import RefusedError, TrainingProgram
+
+MAX_COMPILED_STEPS = 300
+"""A circuit whose units read more factors is not compiled: the compiler has a kernel for each, of some seconds."""
 
 MIN_NUMBERS = 4000
 """Below so many numbers for an operator, those of PyTorch take longer to be called than to compute."""
@@ -41,6 +47,10 @@ class Backend(Protocol):
 
     def why_not(self, x: Tensor) -> str:
         """Why it cannot answer a call with x; empty if it can."""
+        ...
+
+    def remark(self) -> str:
+        """What has happened since that `describe` did not say; empty for nothing."""
         ...
 
     def evaluate(self, x: Tensor) -> tuple[Tensor, int] | None:
@@ -80,6 +90,9 @@ class NativeBackend:
             return reason
         return self.training.why_not(x) if records_gradients(self.circuit) else self.program.why_not()
 
+    def remark(self) -> str:
+        return ""
+
     def evaluate(self, x: Tensor) -> tuple[Tensor, int] | None:
         if self._why_not_tried(x):
             return None
@@ -104,6 +117,40 @@ class NativeBackend:
         return f"a tensor is on {found.pop()}, and the kernels run on the CPU" if found else ""
 
 
+class InductorBackend:
+    """Operators of PyTorch on groups of units, compiled by `torch.compile`. Raises: LoweringError."""
+
+    name = "inductor"
+    trains = False
+
+    def __init__(self, circuit: EvaluatedCircuit) -> None:
+        if all(one.device.type == "cpu" for one in (*circuit.parameters(), *circuit.buffers())):
+            _find_compiler()
+        self._inductor = InductorRunner()
+        self.program = GroupedProgram(circuit, CudaGraphs(self._inductor))
+        if self.program.groups.num_steps > MAX_COMPILED_STEPS:
+            raise LoweringError(
+                f"its units read {self.program.groups.num_steps} factors, and more than {MAX_COMPILED_STEPS} would be "
+                f"compiled for many minutes"
+            )
+        if reason := self.program.why_not():
+            raise LoweringError(reason)
+
+    def describe(self) -> str:
+        return (
+            f"{self.program.describe()}, compiled in the first call, which takes a minute or so{_on_cuda(self.program)}"
+        )
+
+    def why_not(self, x: Tensor) -> str:
+        return self.program.why_not_tried(x) or self.program.why_not()
+
+    def remark(self) -> str:
+        return f"not compiled, but run eagerly: {self._inductor.problem}" if self._inductor.problem else ""
+
+    def evaluate(self, x: Tensor) -> tuple[Tensor, int] | None:
+        return None if self.program.why_not_tried(x) else self.program.evaluate(x)
+
+
 class TorchBackend:
     """Operators of PyTorch: on groups of units, as the native kernels compute, or else the layers of the circuit."""
 
@@ -115,7 +162,7 @@ class TorchBackend:
         self.program: GroupedProgram | None = None
         self.problem = ""
         try:
-            self.program = GroupedProgram(circuit)
+            self.program = GroupedProgram(circuit, CudaGraphs(run_eagerly))
         except LoweringError as error:
             self.problem = str(error)
 
@@ -123,12 +170,15 @@ class TorchBackend:
         problem = self.problem or (self.program.why_not() if self.program is not None else "")
         if problem or self.program is None:
             return f"{len(self.circuit.layers)} layers, one after the other: {problem}"
-        return self.program.describe()
+        return f"{self.program.describe()}{_on_cuda(self.program)}"
 
     def why_not(self, x: Tensor) -> str:
         if self.program is None:
             return self.problem
         return self._why_not_tried(self.program, x) or self.program.why_not()
+
+    def remark(self) -> str:
+        return ""
 
     def evaluate(self, x: Tensor) -> tuple[Tensor, int] | None:
         program = self.program
@@ -137,12 +187,23 @@ class TorchBackend:
     def _why_not_tried(self, program: GroupedProgram, x: Tensor) -> str:
         if reason := program.why_not_tried(x):
             return reason
-        if len(x) * program.groups.numbers_per_operator < MIN_NUMBERS:
+        if x.device.type == "cpu" and len(x) * program.groups.numbers_per_operator < MIN_NUMBERS:
             return f"the layers of the circuit are faster for {len(x)} rows: the operators on units have little to do"
         return ""
 
 
+def _find_compiler() -> None:
+    try:
+        find_compiler()
+    except LoweringError as error:
+        raise LoweringError("Inductor needs a C++ compiler (g++ or clang++); set CXX to its path") from error
+
+
+def _on_cuda(program: GroupedProgram) -> str:
+    return "; a CUDA graph for each batch size, of which no time was measured" if program.device.type == "cuda" else ""
+
+
 BACKENDS: Mapping[str, Callable[[EvaluatedCircuit], Backend]] = MappingProxyType(
-    {"native": NativeBackend, "torch": TorchBackend}
+    {"native": NativeBackend, "inductor": InductorBackend, "torch": TorchBackend}
 )
 """Fastest first."""

@@ -1,17 +1,24 @@
 """Which backend a circuit gets: the one that was asked for, or the fastest that this machine has for it."""
 
+from functools import cache
+
 from explorer.backend import EvaluatedCircuit
-from explorer.errors import LoweringError, check_name
+from explorer.errors import BackendWarning, LoweringError, check_name, warn
 from explorer.runtime.backends import BACKENDS, Backend, Choice
 from explorer.runtime.circuit import FastCircuit
+from explorer.runtime.native.build import find_compiler
 
 AUTO = "auto"
+
+ASKED_FOR = {"inductor": "its first call compiles for a minute or so; ask for it by backend='inductor'"}
+"""The backends that are not chosen, and why: Inductor needs a C++ compiler, as the native backend, which is faster."""
 
 
 def fast(circuit: EvaluatedCircuit, *, backend: str = AUTO) -> FastCircuit:
     """A circuit that is called as this one and shares its parameters, on a faster backend.
 
-    `backend` is "auto" for the fastest one that can run it here, or the name of one of `BACKENDS`.
+    `backend` is "auto" for the fastest one that can run it here, or the name of one of `BACKENDS`. The first time that
+    no C++ compiler is found for it, a `BackendWarning` says so.
 
     Raises: UnknownNameError; LoweringError if the backend that was asked for cannot run the circuit, with the reason.
     """
@@ -21,7 +28,11 @@ def fast(circuit: EvaluatedCircuit, *, backend: str = AUTO) -> FastCircuit:
         return FastCircuit(circuit, made, (Choice(backend, f"used, as asked: {made.describe()}"),))
     chosen: Backend | None = None
     choices: list[Choice] = []
+    _warn_without_compiler()
     for name, build in BACKENDS.items():
+        if name in ASKED_FOR:
+            choices.append(Choice(name, f"not used: {ASKED_FOR[name]}"))
+            continue
         if chosen is not None:
             choices.append(Choice(name, f"slower than {chosen.name}"))
             continue
@@ -32,3 +43,12 @@ def fast(circuit: EvaluatedCircuit, *, backend: str = AUTO) -> FastCircuit:
             choices.append(Choice(name, f"not used: {error}"))
     assert chosen is not None, "the last backend runs every circuit"
     return FastCircuit(circuit, chosen, tuple(choices))
+
+
+@cache
+def _warn_without_compiler() -> None:
+    """Warn once in a process."""
+    try:
+        find_compiler()
+    except LoweringError as error:
+        warn(f"fast circuits run in PyTorch, several times slower than they could: {error}", BackendWarning)

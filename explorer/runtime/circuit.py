@@ -65,6 +65,8 @@ class FastCircuit(nn.Module):
     def explain(self) -> str:
         """Which backend it has and why not the others, and how the last call went: one line each."""
         lines = [f"{choice.name}: {choice.reason}" for choice in self.choices]
+        if remark := self.backend.remark():
+            lines.append(f"{self.backend.name}: {remark}")
         if self.certificate is not None:
             rows, again = self.certificate.rows, self.certificate.again
             lines.append(f"last call: {rows - again} of {rows} rows certified, {again} again in double precision")

@@ -15,7 +15,7 @@ from explorer.backend import TorchCircuit
 from explorer.compiler import TorchCompiler
 from explorer.errors import DataTypeError, LoweringError, ShapeError, ValueRangeError
 from explorer.runtime import Certificate, FastCircuit, fast
-from explorer.runtime.grouped import program
+from explorer.runtime.grouped import program, running
 from explorer.runtime.grouped.groups import group_units
 from explorer.runtime.units import Kind, lower_to_units, plan_units
 from explorer.symbolic import Circuit
@@ -135,7 +135,7 @@ def test_steps_of_any_size_have_the_same_values(layer: str, kind: str, monkeypat
     made, x = fast(image(layer, kind), backend="torch"), rows(kind)
     whole = made(x)
     for numbers in (1, 1 << 12, 1 << 15):
-        monkeypatch.setattr(program, "STEP_NUMBERS", numbers)
+        monkeypatch.setattr(running, "STEP_NUMBERS", numbers)
         torch.testing.assert_close(made(x), whole, rtol=1e-6, atol=1e-5)
 
 
@@ -263,7 +263,7 @@ def test_another_precision_and_another_semiring_run_the_layers(digits: TorchCirc
     signed = fast(compile_circuit(load_named("blackboard"), "sum-product"), backend="torch")
     assert "layers, one after the other: " in signed.explain()
     with pytest.raises(LoweringError, match="the semiring is sum-product"):
-        program.GroupedProgram(compile_circuit(load_named("blackboard"), "sum-product"))
+        program.GroupedProgram(compile_circuit(load_named("blackboard"), "sum-product"), running.run_eagerly)
 
 
 @torch.no_grad()

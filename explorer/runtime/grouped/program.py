@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -20,14 +20,12 @@ from explorer.runtime.grouped.constants import (
     make_table_reads,
     state_of,
 )
-from explorer.runtime.grouped.groups import Group, Groups, group_units
-from explorer.runtime.grouped.kernels import Given, Indices, Outputs, evaluate_groups
+from explorer.runtime.grouped.groups import Group, group_units
+from explorer.runtime.grouped.kernels import Given, Indices
+from explorer.runtime.grouped.running import Runner
 from explorer.runtime.native.doubles import DoubleCopy
 from explorer.runtime.native.snapshots import Snapshot, take_snapshot
 from explorer.runtime.units import MAX_TABLE_ENTRIES, Kind, lower_to_units, plan_units
-
-STEP_NUMBERS = 1 << 19
-"""The numbers of the products of a step of one thread on a CPU: two mebibytes stay in its cache."""
 
 TOLERANCE = 1e-6
 """A row is certified if underflow has changed no output by more than this, relatively."""
@@ -75,33 +73,17 @@ class Packed:
         return self.doubles.frozen(self.snapshot)
 
 
-class Runner(Protocol):
-    """Evaluates groups."""
-
-    def __call__(self, groups: Groups, constants: GroupConstants, indices: Indices, given: Given, /) -> Outputs:
-        """The outputs of a circuit."""
-        ...
-
-
-def run_eagerly(groups: Groups, constants: GroupConstants, indices: Indices, given: Given) -> Outputs:
-    """Call one operator after the other."""
-    if given.states.device.type != "cpu":
-        return evaluate_groups(groups, constants, indices, given)
-    step = max(1, STEP_NUMBERS * torch.get_num_threads() // given.states.shape[1])
-    return evaluate_groups(groups, constants, indices, given, step)
-
-
 class GroupedProgram:
-    """The units of a circuit in groups, evaluated by operators of PyTorch on the device of the circuit.
+    """The units of a circuit in groups, evaluated by operators of PyTorch on the device of the circuit, as `run` does.
 
     Raises: LoweringError if a layer has no units.
     """
 
-    def __init__(self, circuit: EvaluatedCircuit, run: Runner | None = None) -> None:
+    def __init__(self, circuit: EvaluatedCircuit, run: Runner) -> None:
         if circuit.semiring.name != "lse-sum":
             raise LoweringError(f"units have logarithms of values >= 0; the semiring is {circuit.semiring.name}")
         self.circuit = circuit
-        self.run: Runner = run or run_eagerly
+        self.run = run
         self.groups = group_units(plan_units(lower_to_units(circuit)))
         if self.groups.num_steps > MAX_STEPS:
             raise LoweringError(f"its units read {self.groups.num_steps} factors, more than {MAX_STEPS}")

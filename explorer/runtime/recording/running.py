@@ -31,6 +31,10 @@ class StepBackend:
         """Why it cannot answer a call with x; empty if it can."""
         return "" if x.device.type == "cpu" else "the kernels run on the CPU"
 
+    def remark(self) -> str:
+        """What has happened since; nothing."""
+        return ""
+
     def evaluate(self, x: Tensor) -> tuple[Tensor, int] | None:
         """The outputs (B, outputs, classes), and how many rows were not certified."""
         return None if self.why_not(x) else self.program.evaluate(x)
