@@ -28,7 +28,6 @@ def fast(circuit: EvaluatedCircuit, *, backend: str = AUTO) -> FastCircuit:
         return FastCircuit(circuit, made, (Choice(backend, f"used, as asked: {made.describe()}"),))
     chosen: Backend | None = None
     choices: list[Choice] = []
-    _warn_without_compiler()
     for name, build in BACKENDS.items():
         if name in ASKED_FOR:
             choices.append(Choice(name, f"not used: {ASKED_FOR[name]}"))
@@ -41,6 +40,7 @@ def fast(circuit: EvaluatedCircuit, *, backend: str = AUTO) -> FastCircuit:
             choices.append(Choice(name, f"used: {chosen.describe()}"))
         except LoweringError as error:
             choices.append(Choice(name, f"not used: {error}"))
+            _warn_without_compiler()
     assert chosen is not None, "the last backend runs every circuit"
     return FastCircuit(circuit, chosen, tuple(choices))
 

@@ -15,6 +15,7 @@ from explorer.compiler import TorchCompiler
 from explorer.errors import BackendWarning, LoweringError, ValueRangeError
 from explorer.runtime import Certificate, FastCircuit, backends, choosing, fast
 from explorer.runtime.grouped import inductor
+from explorer.runtime.native.library import load_library
 from explorer.templates import image_data, load_named
 from tests.runtime.circuits import has_compiler
 
@@ -133,7 +134,8 @@ def test_circuits_that_it_does_not_compile_have_a_reason(monkeypatch: pytest.Mon
 def test_without_a_compiler_the_torch_backend_is_chosen_and_one_warning_says_so(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("CXX", "")
     monkeypatch.setenv("PATH", "")
-    choosing._warn_without_compiler.cache_clear()
+    for remembered in (choosing._warn_without_compiler, load_library):
+        remembered.cache_clear()
     circuit = TorchCompiler().compile(load_named("digits"))
     with pytest.warns(BackendWarning, match="needs a C\\+\\+ compiler"):
         made = fast(circuit)
