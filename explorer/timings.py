@@ -19,6 +19,8 @@ FORWARD, TRAINING = "forward", "training"
 KINDS: tuple[str, ...] = (FORWARD, TRAINING)
 STEPS, MODES, LAYERS, SWEEP, BACKENDS = "steps", "modes", "layers", "sweep", "backends"
 SUBJECTS: tuple[str, ...] = (STEPS, MODES, LAYERS, SWEEP, BACKENDS)
+LAYERS_AS_THEY_ARE = "layers"
+"""The first row of a run of backends: the layers of the circuit in PyTorch, without `fast()`."""
 WHOLE, SUM, LAYER, READ = "whole forward", "sum of layers", "layer", "read"
 """The parts of a run of layers: the forward pass by itself, its layers one by one, the copying of their inputs."""
 CONFIDENCE = 0.95
@@ -108,6 +110,9 @@ class Timing:
     requested. `layers` are those of the circuit, or the operators of a tensor graph; `operators` those that one run
     executes; `planned_bytes` are those of all activations by the trace, `peak_bytes` the most that were alive at
     once, in addition to parameters and input; `one_row` is the time with one row instead of the batch, in milliseconds.
+    `again` is the number of rows that a backend could not certify and evaluated again in double precision, None where
+    rows are not certified; `declined` is why a backend ran the layers of the circuit instead. `roof_ms` is the time
+    that no program undercuts for this work on this machine.
     """
 
     what: str
@@ -123,6 +128,9 @@ class Timing:
     planned_bytes: int | None = None
     peak_bytes: int | None = None
     one_row: float | None = None
+    again: int | None = None
+    declined: str = ""
+    roof_ms: float | None = None
 
     @property
     def median(self) -> float | None:

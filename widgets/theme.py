@@ -52,11 +52,15 @@ class Tone:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """Whose times: the name of a lane, the role of its bars, and whether they are of a recorded run."""
+    """Whose times: the name of a lane, the role of its bars, and whether they are of a recorded run.
+
+    `backend` is empty for the times of layers.
+    """
 
     words: str
     line: str
     recorded: bool
+    backend: str
 
 
 def _colours(theme: Mapping[str, Any]) -> Mapping[str, str]:

@@ -13,6 +13,7 @@ from explorer.bench.measurement_run import MeasurementRun, Timed, with_estimate
 from explorer.bench.programs import Program, program, rows_of
 from explorer.bench.stopwatch import one_lap, stopwatch
 from explorer.bench.usage import StoppedError
+from explorer.runtime import FastCircuit
 from explorer.timings import CPU, CUDA, Timing
 
 MEMORY_SHARE = 0.5
@@ -30,7 +31,8 @@ class Candidate:
 
     Candidates with the same `build` share the module on each device. `planned_bytes` are those of all activations.
     `any_rows`: the module accepts any number of rows. `own_bytes` tells, for the built module, the bytes that it
-    allocates outside of PyTorch, where they cannot be counted; it runs on the CPU only.
+    allocates where they cannot be counted; None if it does not know. `cpu_only`: it runs on the CPU only. `problem` is
+    a reason why it cannot be built.
     """
 
     what: str
@@ -41,7 +43,9 @@ class Candidate:
     planned_bytes: int
     step: int | None = None
     any_rows: bool = True
-    own_bytes: Callable[[nn.Module], int] | None = None
+    own_bytes: Callable[[nn.Module], int | None] | None = None
+    cpu_only: bool = False
+    problem: str = ""
 
     @property
     def rows(self) -> int:
@@ -113,12 +117,28 @@ class _Prepared:
         for key, timing in self.timings.items():
             estimate = repeated.estimate(key) if key in repeated.laps else None
             missing = timing.missing or repeated.failed.get(key, "")
-            found.append(with_estimate(replace(timing, missing=missing), estimate, settings, repeated.cancelled))
+            timing = replace(timing, missing=missing)
+            if estimate is not None:
+                timing = self._with_certificate(timing, *key)
+            found.append(with_estimate(timing, estimate, settings, repeated.cancelled))
         return tuple(found)
+
+    def _with_certificate(self, timing: Timing, number: int, device: str) -> Timing:
+        """Add how many rows of the last call a backend could not certify, or why it ran the layers instead."""
+        candidate = self.candidates[number]
+        module = self._modules[candidate.build, device]
+        if not isinstance(module, FastCircuit):
+            return timing
+        with torch.no_grad():
+            declined = module.why_not(candidate.arguments[0].to(device))
+        known = None if declined else module.certificate
+        return replace(timing, declined=declined, again=None if known is None else known.again)
 
     def _make(self, number: int, candidate: Candidate, device: str) -> str:
         """Prepare a candidate; returns why it cannot be timed, or an empty string."""
-        if candidate.own_bytes is not None and device != CPU:
+        if candidate.problem:
+            return f"no time: {candidate.problem}"
+        if candidate.cpu_only and device != CPU:
             return "no time: it runs on the CPU only"
         made = program(self._module(candidate, device), candidate.arguments, self.measurement.settings.kind, device)
         reason = made.disagreement(candidate.wanted)

@@ -12,6 +12,7 @@ from explorer.bench.candidates import Candidate, time_candidates
 from explorer.bench.inputs import random_inputs
 from explorer.bench.measurement_run import MeasurementRun, Settings, Timed, measure
 from explorer.bench.programs import first_rows, program, rows_of
+from explorer.bench.roofs import with_roofs_of_steps
 from explorer.errors import CircuitError
 from explorer.runtime import FastCircuit
 from explorer.runtime.backends import NativeBackend
@@ -49,7 +50,8 @@ def measure_steps(
 
     def time(begun: MeasurementRun) -> Timed:
         reference = Reference(begun, trace, x, config.batch_size)
-        return time_candidates(begun, [reference.candidate(step) for step in chosen], last_first=True)
+        timings, cancelled = time_candidates(begun, [reference.candidate(step) for step in chosen], last_first=True)
+        return with_roofs_of_steps(timings, trace, config.num_threads), cancelled
 
     return measure(config, STEPS, trace.options, time)
 
@@ -82,11 +84,12 @@ def measure_sweep(
     return measure(Settings(batch_size=min(sizes, default=0), **settings), SWEEP, trace.options, time)
 
 
-def native_bytes(rows: int, module: nn.Module) -> int:
-    """The bytes for the values of a call with some rows on the native kernels."""
-    assert isinstance(module, FastCircuit)
-    assert isinstance(module.backend, NativeBackend | StepBackend)
-    return module.backend.program.memory(rows)
+def native_bytes(rows: int, module: nn.Module) -> int | None:
+    """The bytes for the values of a call with some rows on the native kernels; None for another module."""
+    if not isinstance(module, FastCircuit):
+        return None
+    backend = module.backend
+    return backend.program.memory(rows) if isinstance(backend, NativeBackend | StepBackend) else None
 
 
 def require_circuit(trace: Trace, what: str) -> None:
@@ -133,6 +136,7 @@ class Reference:
             step,
             any_rows=level.has_batches,
             own_bytes=partial(native_bytes, rows_of(self.arguments)) if level.has_own_memory else None,
+            cpu_only=level.has_own_memory,
         )
 
     def _expected_outputs(self, step: int) -> tuple[Tensor, ...]:

@@ -55,6 +55,7 @@ from explorer.views.lanes import (
     LayerTimes as LayerTimes,
     main_lane as main_lane,
     with_lanes as with_lanes,
+    with_more_lanes as with_more_lanes,
 )
 from explorer.views.layer_timings import (
     heat_at as heat_at,

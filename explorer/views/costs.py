@@ -10,6 +10,7 @@ from explorer.errors import look_up
 from explorer.timings import Timing
 from explorer.trace import Step, StepCheck
 from explorer.views.bars import bar, bars_view
+from explorer.views.certificates import certified_text
 from explorer.views.index import TraceIndex
 from explorer.views.lanes import LANES, in_order
 from explorer.views.words import bytes_text, time_text
@@ -80,7 +81,9 @@ def cost_strip(
             rows.append([title, text(stats[name]) + (f" ({sign}{text(abs(change))})" if change else "")])
     here = (times or {}).get(step, {})
     for lane in (*TIMES, *(lane for lane in in_order(here) if lane not in TIMES)):
-        rows.append([LANES[lane], _time_text(here.get(lane), (missing or {}).get(lane, "not measured"))])
+        certified = certified_text(here.get(lane))
+        text = _time_text(here.get(lane), (missing or {}).get(lane, "not measured"))
+        rows.append([LANES[lane], f"{text}, {certified}" if certified else text])
     if check is None:
         rows.append(["difference of the outputs", "not checked"])
     else:

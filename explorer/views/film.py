@@ -5,6 +5,7 @@ from itertools import pairwise
 
 from explorer.timings import Timing
 from explorer.trace import Step
+from explorer.views.certificates import certified_text
 from explorer.views.costs import Measurements
 from explorer.views.index import TraceIndex
 from explorer.views.lanes import LANES, LayerTimes, in_order
@@ -80,7 +81,11 @@ def _frame(
     medians = {lane: one.estimate.median for lane in in_order(times) if (one := times[lane]).estimate is not None}
     if medians:
         frame["times"] = medians
-        frame["missing"] = {device: why for device, why in missing.items() if device not in medians}
+        without = {lane: one.missing for lane, one in times.items() if one.missing}
+        frame["missing"] = {lane: why for lane, why in {**missing, **without}.items() if lane not in medians}
+        certified = {lane: text for lane in medians if (text := certified_text(times[lane]))}
+        if certified:
+            frame["certified"] = certified
     return frame
 
 

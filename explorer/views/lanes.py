@@ -1,4 +1,7 @@
-"""Lanes: whose times are shown side by side: each device of this machine, and of a machine with a recorded run."""
+"""Lanes: whose times are shown side by side: each device of this machine, and of a machine with a recorded run.
+
+A backend on a device has a lane of its own, besides that of the layers.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
@@ -21,6 +24,11 @@ def lane_of(device: str, *, recorded: bool) -> str:
     return RECORDED + device if recorded else device
 
 
+def lane_of_backend(backend: str, device: str) -> str:
+    """Return the lane of a backend: `native-cpu`."""
+    return f"{backend}-{device}"
+
+
 def where_text(lane: str) -> str:
     """Return where the times of a lane were measured: `on CUDA`, `on CUDA, recorded`."""
     return f"on {LANES[lane.removeprefix(RECORDED)]}{', recorded' if lane.startswith(RECORDED) else ''}"
@@ -34,6 +42,16 @@ def in_order(lanes: Mapping[str, object]) -> Sequence[str]:
 def main_lane(lanes: Mapping[str, object]) -> str | None:
     """Return the lane for which there is room if only one can be shown: CUDA, if possible of this machine."""
     return next((lane for lane in (CUDA, CPU, RECORDED + CUDA, RECORDED + CPU) if lane in lanes), None)
+
+
+def with_more_lanes(
+    known: Mapping[int, Mapping[str, Measured]], found: Mapping[int, Mapping[str, Measured]], *, recorded: bool
+) -> dict[int, dict[str, Measured]]:
+    """Return what is known of each step with more times, which replace those of their own lanes only."""
+    result = {step: dict(lanes) for step, lanes in known.items()}
+    for step, lanes in found.items():
+        result.setdefault(step, {}).update({lane_of(lane, recorded=recorded): one for lane, one in lanes.items()})
+    return result
 
 
 def with_lanes(

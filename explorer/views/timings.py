@@ -10,8 +10,10 @@ from typing import Literal
 
 from explorer.errors import CircuitError
 from explorer.timings import (
+    BACKENDS,
     CPU,
     CUDA,
+    LAYERS_AS_THEY_ARE,
     STEPS,
     SWEEP,
     TRAINING,
@@ -24,8 +26,10 @@ from explorer.timings import (
 )
 from explorer.trace import parse_path
 from explorer.views.bars import bar, bars_view
+from explorer.views.certificates import certified_text
 from explorer.views.costs import NAMES_OF_TIMES, TIMES
 from explorer.views.index import TraceIndex
+from explorer.views.lanes import LANES, lane_of_backend
 from explorer.views.words import bytes_text, plural, time_text
 from widgets.schema import BarsView, BarView, SectionView, TableView
 
@@ -67,17 +71,25 @@ def speed_up(before: Estimate, after: Estimate, than: str = "") -> SpeedUp:
 
 
 def measurements(index: TraceIndex, run: Run) -> dict[int, Mapping[str, Timing]]:
-    """Return the timings, by device, of every step whose state was timed; equal states share them.
+    """Return the timings of every step whose state was timed, by device, or by backend and device.
 
-    Raises: CircuitError for a run of another trace.
+    Equal states share them. Raises: CircuitError for a run of another trace.
     """
     check_fits(index, run)
     of_state: dict[int, dict[str, Timing]] = {}
     for timing in run.timings:
-        if timing.step is not None and run.subject == STEPS:
-            of_state.setdefault(state_step(index.trace, timing.step), {})[timing.device] = timing
+        lane = _lane_of_timing(run, timing)
+        if timing.step is not None and lane in LANES:
+            of_state.setdefault(state_step(index.trace, timing.step), {})[lane] = timing
     states = [(step.index, state_step(index.trace, step.index)) for step in index.trace.steps]
     return {step: of_state[state] for step, state in states if state in of_state}
+
+
+def _lane_of_timing(run: Run, timing: Timing) -> str:
+    """Return the lane of a time of a step; empty if it has none."""
+    if run.subject == BACKENDS and timing.what != LAYERS_AS_THEY_ARE:
+        return lane_of_backend(timing.what, timing.device)
+    return timing.device if run.subject in (STEPS, BACKENDS) else ""
 
 
 def check_fits(index: TraceIndex, run: Run) -> None:
@@ -126,7 +138,11 @@ def _step_table(run: Run, steps: Sequence[int], noun: str) -> tuple[list[str], l
         rows.append([label, layers, *(_estimate_text(one, UNMEASURED) for one in known), gained, peak])
     what = "the first" if first is None else "unoptimized" if first.step == 0 else what_text(first)
     names = [NAMES_OF_TIMES[one] for one in there]
-    return ["step", f"{noun}s", *names, f"against {what}", "peak"], rows
+    table: TableView = {"columns": ["step", f"{noun}s", *names, f"against {what}", "peak"], "rows": rows}
+    timed = [run.of_step(step, device) for step in steps]
+    add_column(table, "rows", [certified_text(timing) for timing in timed])
+    add_column(table, "share of the roof", [roof_text(timing) for timing in timed])
+    return table["columns"], table["rows"]
 
 
 def time_change_bars(index: TraceIndex, run: Run, device: str = CPU) -> BarsView:
@@ -171,7 +187,29 @@ def mode_bars(run: Run) -> BarsView:
 def backend_bars(run: Run) -> BarsView:
     """Return the times of the backends of a circuit, a series per device."""
     whats = list(dict.fromkeys(timing.what for timing in run.timings))
-    return _bars(run, f"{NAMES_OF_KINDS[run.kind]} by backend", "backend", whats, _note(run))
+    declined = [f"{timing.what} ran the layers: {timing.declined}." for timing in run.timings if timing.declined]
+    note = " ".join([_note(run), *declined])
+    found = _bars(run, f"{NAMES_OF_KINDS[run.kind]} by backend", "backend", whats, note)
+    device = next(iter(run.devices), CPU)
+    by_what = {timing.what: timing for timing in run.on(device)}
+    add_column(found["table"], "rows", [certified_text(by_what.get(what)) for what in whats])
+    add_column(found["table"], "share of the roof", [roof_text(by_what.get(what)) for what in whats])
+    return found
+
+
+def add_column(table: TableView, name: str, cells: Sequence[str]) -> None:
+    """Add a column to a table, unless all of its cells are empty."""
+    if any(cells):
+        table["columns"].append(name)
+        for row, cell in zip(table["rows"], cells, strict=True):
+            row.append(cell)
+
+
+def roof_text(timing: Timing | None) -> str:
+    """Return the share of the least time that is possible on the machine: `34 %`; empty if it is not known."""
+    if timing is None or timing.roof_ms is None or not timing.median:
+        return ""
+    return f"{timing.roof_ms / timing.median:.0%}"
 
 
 def sweep_bars(run: Run) -> BarsView:
@@ -228,14 +266,31 @@ def conditions(run: Run) -> SectionView:
 
 
 def memory_table(run: Run) -> TableView:
-    """Return memory in addition to parameters and input: of all activations, and at the peak."""
+    """Return memory in addition to parameters and input: of all activations, and at the peak.
+
+    With it, of backends: how many rows they certified, and their shares of the roof.
+    """
     rows: list[list[str]] = []
+    certified: list[str] = []
+    shares: list[str] = []
     for timing in run.timings:
-        if timing.node is None and timing.planned_bytes is not None:
+        if timing.node is None and (timing.planned_bytes is not None or timing.roof_ms is not None):
             peak = UNMEASURED if timing.peak_bytes is None else bytes_text(timing.peak_bytes)
             what = what_text(timing)
-            rows.append([what, NAMES_OF_TIMES[timing.device], bytes_text(timing.planned_bytes), peak])
-    return {"columns": ["what", "device", "all activations", "peak"], "rows": rows}
+            rows.append(
+                [
+                    what,
+                    NAMES_OF_TIMES[timing.device],
+                    UNMEASURED if timing.planned_bytes is None else bytes_text(timing.planned_bytes),
+                    peak,
+                ]
+            )
+            certified.append(certified_text(timing))
+            shares.append(roof_text(timing))
+    table: TableView = {"columns": ["what", "device", "all activations", "peak"], "rows": rows}
+    add_column(table, "rows", certified)
+    add_column(table, "share of the roof", shares)
+    return table
 
 
 def no_cuda_text(why: str | None, recorded: int) -> str:

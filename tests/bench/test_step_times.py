@@ -12,6 +12,7 @@ from explorer.bench.programs import program
 from explorer.bench.usage import measure_usage
 from explorer.compiler import TorchCompiler
 from explorer.errors import CircuitError, UnknownNameError, ValueRangeError
+from explorer.runtime.backends import BACKENDS
 from explorer.symbolic import (
     BinomialLayer,
     CategoricalLayer,
@@ -23,6 +24,7 @@ from explorer.symbolic import (
 )
 from explorer.templates import CategoricalInput, gallery, hmm
 from explorer.timings import LAYER, READ, SUM, WHOLE
+from explorer.views import backend_bars
 from tests.bench.conftest import FEW
 from tests.runtime.circuits import has_compiler
 
@@ -148,11 +150,22 @@ def test_all_four_modes_are_timed_and_named():
 @has_compiler
 def test_backends_are_timed_with_and_without_comparing_parameters(digits):
     run = bench.measure_backends(digits, 3, **FEW)
-    assert [timing.what for timing in run.timings] == ["torch", "native", "native, parameters compared"]
-    assert all(timing.estimate for timing in run.timings)
-    torch_bytes, *native_bytes = [timing.peak_bytes for timing in run.timings]
-    assert torch_bytes is not None
-    assert all(found is not None and 0 < found < torch_bytes for found in native_bytes)
+    by_what = {timing.what: timing for timing in run.timings}
+    assert list(by_what)[:3] == ["layers", "native", "native, parameters compared"]
+    assert set(BACKENDS) < set(by_what)
+    assert all(timing.estimate or timing.missing for timing in run.timings)
+    of_layers = by_what["layers"].peak_bytes
+    for what in ("native", "native, parameters compared"):
+        timing = by_what[what]
+        assert timing.peak_bytes is not None
+        assert of_layers is not None
+        assert 0 < timing.peak_bytes < of_layers
+        assert timing.again == 0, "rows of likely digits are certified"
+        assert timing.roof_ms is not None
+        assert timing.median is not None
+        assert 0 < timing.roof_ms < timing.median
+    assert by_what["layers"].again is None
+    assert [row[-2] for row in backend_bars(run)["table"]["rows"]][:2] == ["", "✓ 8 rows certified"]
     with pytest.raises(CircuitError, match="backends compute no gradients"):
         bench.measure_backends(digits, kind="training")
 

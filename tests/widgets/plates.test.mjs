@@ -308,6 +308,11 @@ test("the rows of the time line are in one unit: times of a device only if each 
     ["CPU after", "cpu", 2],
   ]);
   assert.deepEqual(lengths(frame(8, { "recorded-cuda": 1 })), [["CUDA (recorded) runs", "recorded-cuda", 1]]);
+  assert.deepEqual(lengths(many, frame(8, { cpu: 2, cuda: 1, "native-cpu": 0.5 })).slice(3), [
+    ["CUDA after", "cuda", 1],
+    ["native, CPU", "native-cpu", 0.5],
+  ]);
+  assert.deepEqual(lengths(frame(170, {}), frame(8, { "native-cpu": 0.5 })), [["native, CPU", "native-cpu", 0.5]]);
   assert.deepEqual(lengths(), []);
 });
 

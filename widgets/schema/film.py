@@ -33,6 +33,8 @@ class FrameView(TypedDict):
     """Why there is no drawing."""
     times: NotRequired[dict[str, float]]
     """Measured milliseconds by lane."""
+    certified: NotRequired[dict[str, str]]
+    """How many rows a backend certified, in words, by lane."""
     missing: NotRequired[dict[str, str]]
     """Why devices of this machine have no times, if others have."""
 

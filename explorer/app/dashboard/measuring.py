@@ -19,9 +19,22 @@ from explorer.bench import (
     why_no_cuda,
 )
 from explorer.compiler import options_of
-from explorer.timings import BACKENDS, CUDA, FORWARD, LAYERS, MODES, STEPS, SWEEP, Run, Setup, default_steps, state_step
+from explorer.timings import (
+    BACKENDS,
+    CUDA,
+    FORWARD,
+    LAYERS,
+    MODES,
+    STEPS,
+    SWEEP,
+    Run,
+    Setup,
+    Timing,
+    default_steps,
+    state_step,
+)
 from explorer.trace import Trace
-from explorer.views import check_fits, layer_estimates, measurements, with_lanes
+from explorer.views import check_fits, layer_estimates, measurements, with_lanes, with_more_lanes
 
 if TYPE_CHECKING:
     from explorer.app.dashboard.workspace import Workspace
@@ -150,8 +163,12 @@ class Measuring:
         known = session.findings
         found: dict[str, Any] = {}
         layers: dict[int, dict[str, Any]] = {}
-        for run in runs:
+        for run in sorted(runs, key=lambda run: run.subject == BACKENDS):
             check_fits(session.index, run)
+            if run.subject == BACKENDS:
+                times = found.get("times", known.times)
+                alike = times if _batches(times) <= {one.batch_size for one in run.timings} else {}
+                found["times"] = with_more_lanes(alike, measurements(session.index, run), recorded=recorded)
             if run.subject == STEPS:
                 found["times"] = with_lanes(known.times, measurements(session.index, run), recorded=recorded)
                 if not recorded:
@@ -165,6 +182,10 @@ class Measuring:
             self.runs[subject] = tuple(run for run in runs if run.subject == subject)
         if found:
             session.add_findings(**found)
+
+
+def _batches(times: Mapping[int, Mapping[str, Timing]]) -> set[int]:
+    return {one.batch_size for lanes in times.values() for one in lanes.values()}
 
 
 def step_of(run: Run) -> int:

@@ -3,7 +3,7 @@
  * each device. Its button starts to measure, and the progress is beside it.
  */
 
-import { lanesOf, laneName, timeWords } from "../shared/lanes.js";
+import { isOfBackend, lanesOf, laneName, timeWords } from "../shared/lanes.js";
 import { guessOf, isAsking } from "./state.js";
 
 /**
@@ -19,17 +19,20 @@ const MIN_CALL = 2.5;
 
 /**
  * The rows that compare the frame of a step with the one before it. All are in one unit: milliseconds if a device has
- * times of each frame, or else calls.
+ * times of each frame, or if backends were timed after the step, or else calls.
  * @param {Frame[]} frames @returns {Row[]}
  */
 export function rowsOf(frames) {
-  const lanes = frames.length
-    ? lanesOf(frames[0].times).filter((lane) => frames.every(({ times }) => lane in times))
-    : [];
+  const last = frames[frames.length - 1];
+  /** @param {string} lane */
+  const isInBoth = (lane) => frames.every(({ times }) => lane in times);
+  const lanes = last ? lanesOf(last.times).filter((lane) => isInBoth(lane) || isOfBackend(lane)) : [];
   const names = frames.length > 1 ? ["before", "after"] : ["runs"];
   if (!lanes.length) return frames.map((frame, at) => ({ name: names[at], frame, lane: "", length: frame.calls }));
   return lanes.flatMap((lane) =>
-    frames.map((frame, at) => ({ name: `${laneName(lane)} ${names[at]}`, frame, lane, length: frame.times[lane] })),
+    isInBoth(lane)
+      ? frames.map((frame, at) => ({ name: `${laneName(lane)} ${names[at]}`, frame, lane, length: frame.times[lane] }))
+      : [{ name: laneName(lane), frame: last, lane, length: last.times[lane] }],
   );
 }
 
@@ -73,6 +76,8 @@ export function makeTimeline({ make, textButton }, { state }, timing) {
       return s("path", { d, fill: state.palette.roles[kind] || state.palette.roles.operator });
     });
     const count = `${frame.calls.toLocaleString("en-US")} ${frame.calls === 1 ? "call" : "calls"}`;
+    const badge = frame.certified[lane];
+    const words = !lane ? count : badge ? `${timeWords(length)} ` : `${timeWords(length)}, ${count}`;
     const view = {
       viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
       preserveAspectRatio: "none",
@@ -82,7 +87,7 @@ export function makeTimeline({ make, textButton }, { state }, timing) {
     return [
       h("span", { class: "ce-run-name", text: name }),
       s("svg", view, blocks),
-      h("span", { text: lane ? `${timeWords(length)}, ${count}` : count }),
+      h("span", { text: words }, badge ? h("span", { class: "ce-certified", text: badge }) : null),
     ];
   }
 
@@ -153,6 +158,7 @@ export const STYLE = `
 .ce-runs{flex:1 1 480px;display:grid;grid-template-columns:auto 1fr auto;gap:3px 10px;align-items:center;font-size:12.5px}
 .ce-run{display:block;width:100%;height:14px}
 .ce-run-name{color:var(--ce-muted)}
+.ce-certified{margin-left:4px;padding:0 7px;border:1px solid var(--ce-line);border-radius:8px;white-space:nowrap}
 .ce-run-missing{flex:1 0 100%;color:var(--ce-muted);font-size:12.5px}
 .ce-run-missing:empty{display:none}
 .ce-timing{display:flex;align-items:center;gap:8px;font-size:12.5px}

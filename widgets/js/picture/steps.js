@@ -45,6 +45,10 @@ const readGuess = (value) =>
       }
     : null;
 
+/** Words by lane. @param {any} value @returns {Record<string, string>} */
+const readTexts = (value) =>
+  Object.fromEntries(Object.entries(record(value)).map(([lane, words]) => [lane, text(words)]));
+
 /** @param {any} value @param {number} step @returns {import("./types.js").Frame | null} */
 function readFrame(value, step) {
   if (!value || typeof value !== "object") return null;
@@ -55,7 +59,8 @@ function readFrame(value, step) {
     sentence: text(value.sentence),
     undrawn: text(value.undrawn),
     times: readNumbers(value.times),
-    missing: Object.fromEntries(Object.entries(record(value.missing)).map(([lane, why]) => [lane, text(why)])),
+    missing: readTexts(value.missing),
+    certified: readTexts(value.certified),
     memory: Array.isArray(value.memory) ? [text(value.memory[0]), number(value.memory[1])] : null,
     plates: list(value.plates).map((plate) => ({
       kind: text(record(plate).kind, "operator"),

@@ -36,7 +36,8 @@
  * @typedef {{question: string, wanted: string[], apart: Map<string, string>}} Guess  which plates to click, and why not the others
  * @typedef {{name: string, title: string, mode: string, sentence: string, guess: Guess | null}} Scenario  a scene of the
  *   story of a compilation; with `guess` it asks, and `sentence` is the answer
- * @typedef {{step: number, label: string, calls: number, sentence: string, undrawn: string, times: Record<string, number>, missing: Record<string, string>, memory: [string, number] | null,
+ * @typedef {{step: number, label: string, calls: number, sentence: string, undrawn: string, times: Record<string, number>, missing: Record<string, string>,
+ *   certified: Record<string, string>, memory: [string, number] | null,
  *   plates: import("../plates/small.js").SmallPlate[]}} Frame
  * @typedef {{heading: string, rows: string[][], lines: string[]}} Section
  * @typedef {{id: string, title: string, sections: Section[], closeup: import("../closeup/reading.js").Closeup | null}} Details

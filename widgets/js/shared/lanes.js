@@ -5,12 +5,15 @@ import { text } from "./reading.js";
 
 /**
  * Their names and colours, in the order in which they are shown.
- * @type {Record<string, {words: string, line: string, recorded: boolean}>}
+ * @type {Record<string, {words: string, line: string, recorded: boolean, backend: string}>}
  */
 const LANES = themes.lanes;
 
 /** @param {string} lane */
 export const laneName = (lane) => LANES[lane]?.words || lane;
+
+/** Whether its times are those of a backend, not of the layers. @param {string} lane */
+export const isOfBackend = (lane) => Boolean(LANES[lane]?.backend);
 
 /** The lanes among the keys, in the order in which they are shown. @param {Record<string, unknown>} times */
 export const lanesOf = (times) => Object.keys(LANES).filter((lane) => lane in times);
