@@ -8,7 +8,7 @@ from torch import Tensor
 from explorer.backend.layers.base import TorchInnerLayer
 from explorer.backend.semiring import Semiring
 from explorer.errors import ShapeError
-from explorer.graph import NESTED, nested_of
+from explorer.graph import NESTED
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -47,7 +47,7 @@ class TorchChainLayer(TorchInnerLayer):
     def prepare(self, semiring: Semiring, parameters: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         return {
             f"{name}.{key}": value
-            for name, layer in nested_of(self).items()
+            for name, layer in (("below", self.below), ("above", self.above))
             for key, value in layer.prepare(semiring, _part(parameters, name)).items()
         }
 
