@@ -27,7 +27,7 @@ BATCH = 479
 image, of which the second worker has none."""
 MANY = 10_000
 """Epochs of a run that ends before: it is killed."""
-SECONDS = 120
+SECONDS = 300
 """A run that hangs fails its test after this time."""
 
 
