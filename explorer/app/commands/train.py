@@ -49,6 +49,10 @@ def train(
         ),
     ] = None,
     threads: Annotated[int, typer.Option(min=1, help="torch threads; more do not help small circuits")] = 1,
+    fast: Annotated[
+        bool,
+        typer.Option("--fast", help="take the steps on the fastest backend of this machine, as circuit.fast() does"),
+    ] = False,
     device: Annotated[str, typer.Option(metavar="cpu|cuda", help="where to run")] = "cpu",
     distributed: Annotated[
         bool, typer.Option("--distributed", help="share each batch among the processes that torchrun started")
@@ -92,7 +96,7 @@ def train(
             if workers.is_first:
                 Checkpoint(circuit, options, data, compiled.leaf_state(), finished, reached).save(target)
 
-        result = train_with_progress(compiled, images, settings, workers, before, state, save_every, save)
+        result = train_with_progress(compiled, images, settings, workers, fast, before, state, save_every, save)
         results().print(epochs_table(result, images))
         if result.state is None:
             say_note("stopped before the end of the first epoch: nothing to keep")
@@ -136,6 +140,7 @@ def train_with_progress(
     images: "ImageData",
     settings: "TrainingOptions",
     workers: "Workers | None" = None,
+    fast: bool = False,
     before: "Sequence[Epoch]" = (),
     state: "TrainingState | None" = None,
     save_every: int = 0,
@@ -162,6 +167,7 @@ def train_with_progress(
             images,
             settings,
             workers=workers or ALONE,
+            fast=fast,
             before=before,
             state=state,
             save_every=save_every,

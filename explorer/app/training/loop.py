@@ -70,6 +70,7 @@ def train(
     options: TrainingOptions,
     *,
     workers: Workers = ALONE,
+    fast: bool = False,
     before: Sequence[Epoch] = (),
     state: TrainingState | None = None,
     save_every: int = 0,
@@ -83,7 +84,8 @@ def train(
     the last finished epoch. `before` are earlier epochs, whose numbering is continued, and `state` is where they ended:
     training continues as if it had not been interrupted, beginning with the rest of an unfinished epoch.
     `on_state` receives the finished epochs and the state after each epoch and, if `save_every` is not 0, after so many
-    steps. The circuit must be smooth and decomposable (`Circuit.require`), and on the device of the workers.
+    steps. The circuit must be smooth and decomposable (`Circuit.require`), and on the device of the workers. With
+    `fast`, its calls are those of `circuit.fast()`.
 
     Several `workers` have the same circuit, data and options, and compute the same steps as one: each has a shard of
     every batch, and its loss is the sum over its rows divided by the rows of the whole batch.
@@ -113,7 +115,7 @@ def train(
             "the checkpoint": (generator.get_state(), steps, done, moments_of(circuit, optimizer)),
         }
     )
-    model = workers.parallel(circuit)
+    model = workers.parallel(circuit.fast() if fast else circuit)
     batches_in_epoch = -(-len(training) // options.batch_size)
 
     def present_state(order: Tensor) -> TrainingState:

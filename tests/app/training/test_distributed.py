@@ -19,12 +19,14 @@ from explorer.app.training.data import load_digits
 from explorer.app.training.evaluation import mean_log_likelihood
 from explorer.app.training.roll_call import what_happened
 from explorer.app.training.workers import Workers
+from explorer.bench import why_no_cuda
 from explorer.templates import image_data
 
 ROOT = Path(__file__).parents[3]
 BATCH = 479
 """The 1,438 training images are three batches of 479, of which the workers have 240 and 239, and one batch of a single
 image, of which the second worker has none."""
+needs_cuda = pytest.mark.skipif(why_no_cuda() is not None, reason=why_no_cuda() or "")
 MANY = 10_000
 """Epochs of a run that ends before: it is killed."""
 SECONDS = 300
@@ -70,8 +72,8 @@ def free_ports(number):
     return ports
 
 
-def start_two(folder, *commands):
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+def start(folder, *commands, processes=2):
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
     script = str(Path(__file__).with_name("commands_together.py"))
     return subprocess.Popen(
         [*launch, script, str(folder), json.dumps(commands), json.dumps(free_ports(len(commands) - 1))],
@@ -113,10 +115,10 @@ def alone(folder):
 @pytest.fixture(scope="module")
 def together(folder) -> tuple[str, str]:
     """What two processes print that train, continue, evaluate and train again, until the first one is killed."""
-    process = start_two(
+    process = start(
         folder,
         train(folder, "two.pt", 2, "--distributed"),
-        train(folder, "together.pt", 1, "--resume", str(folder / "two.pt"), "--distributed", "--no-fold"),
+        train(folder, "together.pt", 1, "--resume", str(folder / "two.pt"), "--distributed", "--no-fold", "--fast"),
         ["evaluate", str(folder / "together.pt"), "--distributed"],
         train(folder, "killed.pt", MANY, "--distributed", "--save-every", "1"),
     )
@@ -130,7 +132,9 @@ def together(folder) -> tuple[str, str]:
     return output, errors
 
 
-def test_two_workers_train_as_one_does_also_after_resuming_in_another_mode(folder, alone, together):
+def test_two_workers_train_as_one_does_also_after_resuming_in_another_mode_and_on_a_fast_backend(
+    folder, alone, together
+):
     assert_equal_training(Checkpoint.load(folder / "two.pt"), Checkpoint.load(folder / "alone-2.pt"))
     assert_equal_training(Checkpoint.load(folder / "together.pt"), alone)
 
@@ -157,7 +161,7 @@ def test_workers_with_different_circuits_end_with_one_error(folder):
     for rank in (0, 1):
         small_circuit(4 + rank).save(folder / f"circuit-{rank}.json")
     command = ["train", str(folder / "circuit-{rank}.json"), "--distributed", "--out", str(folder / "never.pt")]
-    _, errors = finish(start_two(folder, command))
+    _, errors = finish(start(folder, command))
     assert len([line for line in errors.splitlines() if line.startswith("Error: ")]) == 1
     assert "the circuit of rank 1 differs from that of rank 0" in errors
     assert "This run has not written a checkpoint yet" in errors
@@ -175,6 +179,27 @@ def test_a_killed_worker_ends_the_run_and_the_last_checkpoint_continues(folder, 
     run(*train(folder, "continued.pt", 1, "--resume", str(target)))
     run(*train(folder, "straight.pt", len(reached.history) + 1))
     assert_equal_training(Checkpoint.load(folder / "continued.pt"), Checkpoint.load(folder / "straight.pt"))
+
+
+@pytest.mark.cuda
+@needs_cuda
+def test_cuda_takes_the_steps_of_the_cpu(folder, alone):
+    process = start(folder, train(folder, "nccl.pt", 2, "--distributed", "--device", "cuda"), processes=1)
+    _, errors = finish(process)
+    assert process.returncode == 0, errors
+    run(*train(folder, "cuda.pt", 1, "--resume", str(folder / "nccl.pt"), "--device", "cuda"))
+    for one, other in zip(Checkpoint.load(folder / "cuda.pt").history, alone.history, strict=True):
+        # sums in another order, in float32
+        assert one.training_bits == pytest.approx(other.training_bits, rel=1e-4)
+        assert one.held_out_bits == pytest.approx(other.held_out_bits, rel=1e-4)
+    assert "mean log-likelihood" in run("evaluate", str(folder / "cuda.pt"), "--device", "cuda")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+def test_a_missing_device_is_a_typed_error():
+    result = CliRunner().invoke(app, ["train", "digits", "--device", "cuda"])
+    assert result.exit_code == 2
+    assert "--device cuda needs a CUDA device: " in result.stderr
 
 
 def test_shards_have_every_row_once():

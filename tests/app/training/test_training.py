@@ -246,6 +246,17 @@ def test_training_continues_from_any_step_as_if_it_had_not_been_interrupted(few,
         assert all(torch.equal(again[-1].leaf_state[name], value) for name, value in steps[-1].leaf_state.items())
 
 
+def test_training_on_a_fast_backend_takes_the_same_steps(few):
+    epochs = []
+    for fast in (False, True):
+        circuit = TorchCompiler().compile(image_symbolic())
+        epochs.append(train(circuit, few, TrainingOptions(epochs=2), fast=fast).epochs)
+    for one, other in zip(*epochs, strict=True):
+        # sums in another order, in float32
+        assert one.training_bits == pytest.approx(other.training_bits, rel=1e-5)
+        assert one.held_out_bits == pytest.approx(other.held_out_bits, rel=1e-5)
+
+
 def test_training_continues_in_another_mode(few, tmp_path):
     steps = checkpoints_of(few, tmp_path / "a.pt", 2)
     (*_, again) = checkpoints_of(few, tmp_path / "b.pt", 2, earlier=steps[1], fold=False, optimize=False)
