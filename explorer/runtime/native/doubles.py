@@ -47,4 +47,7 @@ class DoubleCopy:
 def _double(circuit: EvaluatedCircuit) -> EvaluatedCircuit:
     """A copy. Its parameters are leaves, whatever `functional_call` has put in their place."""
     leaves = {id(one): nn.Parameter(one.detach().clone(), requires_grad=False) for one in circuit.parameters()}
-    return deepcopy(circuit, leaves).double()
+    found = deepcopy(circuit, leaves).double()
+    if isinstance(found, TorchCircuit):  # one tensor given for two parameters is two tensors in another call
+        found.tensors = nn.ParameterList(nn.Parameter(one.clone(), requires_grad=False) for one in found.tensors)
+    return found

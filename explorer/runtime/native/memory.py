@@ -31,13 +31,19 @@ class Workspaces:
 
     def borrow(self, size: int) -> Memory:
         """At least so many bytes, with any content."""
-        while self._free:
-            found = self._free.pop()
+        while (found := self._take()) is not None:
             if found.nbytes >= size:
                 return found
         found = np.empty(size + ALIGNMENT, dtype=np.uint8)
         start = -found.ctypes.data % ALIGNMENT
         return found[start : start + size]
+
+    def _take(self) -> Memory | None:
+        """A free piece: other threads may take the last one at any time."""
+        try:
+            return self._free.pop()
+        except IndexError:
+            return None
 
     def lend(self, size: int) -> Tensor:
         """As `borrow`, but given back when nobody has the tensor any more."""

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.func import functional_call
 
@@ -40,9 +39,6 @@ MAX_THREADS = 8
 
 
 BAD_NUMBER = "a weight is negative or NaN: bounds hold for others only"
-
-Addresses = NDArray[np.int64]
-
 
 class RefusedError(Exception):
     """The library cannot evaluate a call, for the reason given; the layers can, or raise an error."""
@@ -143,16 +139,17 @@ class TrainingProgram:
                 leaves = {id(one): one.detach().clone() for one in self.circuit.parameters()}
                 self._double = deepcopy(self.circuit, leaves).double()
             present = {
-                name: one.double() if one.is_floating_point() else one for name, one in self.circuit.named_parameters()
+                name: one.double() if one.is_floating_point() else one
+                for name, one in self.circuit.named_parameters(remove_duplicate=False)
             }
-            return functional_call(self._double, present, (x,))
+            return functional_call(self._double, present, (x,), tie_weights=False)  # which are tied may change
 
     # --------------------------------------------------------------------- steps
 
     def forward(self, x: Tensor, tensors: Sequence[Tensor]) -> tuple["Step", Tensor, Tensor]:
         """A step after its forward pass, the outputs, and which rows are certified. Raises: RefusedError."""
         step = self._new_step(len(x))
-        native, training, _addresses = self._structures(step, tensors)
+        native, training = self._structures(step, tensors)
         self._write_densities(step, tensors)
         result = torch.empty((len(x), native.num_outputs, native.output_units), dtype=torch.float32, device="cpu")
         certified = torch.empty(len(x), dtype=torch.bool, device="cpu")
@@ -193,7 +190,7 @@ class TrainingProgram:
         scale = _scale(gradient)
         logarithms = torch.zeros_like(tensors[-1])
         given = make_input(torch.empty((0, 0), dtype=torch.int64, device="cpu"), tensors[-1])
-        native, shared, _addresses = self._structures(step, tensors)
+        native, shared = self._structures(step, tensors)
         size = self.library.training_workspace(ctypes.byref(native), ctypes.byref(shared), step.tile_rows)
 
         def run(thread: int) -> list[Tensor]:
@@ -241,13 +238,14 @@ class TrainingProgram:
         memory = self.values.lend(values + threads * -(-share // tile_rows) * tile_bytes)
         return Step(memory, rows, share, tile_rows, threads, tile_bytes, scales, values)
 
-    def _structures(self, step: "Step", tensors: Sequence[Tensor]) -> tuple[NativeCircuit, NativeTraining, Addresses]:
-        """What both passes read; the third one must live as long as the second."""
+    def _structures(self, step: "Step", tensors: Sequence[Tensor]) -> tuple[NativeCircuit, NativeTraining]:
+        """What both passes read; the result keeps what it needs."""
         native, training = NativeCircuit.from_buffer_copy(self.plan.arrays.native), self._sizes()
         native.constants, native.scales = step.memory.data_ptr(), step.memory.data_ptr() + step.scales
         addresses = np.array([one.data_ptr() for one in tensors[: len(self.plan.reads)]], dtype=np.int64)
         training.sources = addresses.ctypes.data
-        return native, training, addresses
+        training.kept = (addresses, step, tensors)  # threads may still read them after an interrupt
+        return native, training
 
     def _sizes(self) -> NativeTraining:
         plan = self.plan
@@ -319,7 +317,8 @@ class _Evaluation(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, program: TrainingProgram, x: Tensor, *tensors: Tensor) -> tuple[Tensor, Tensor]:
         step, result, certified = program.forward(x, tensors)
-        ctx.program, ctx.step = program, replace(step, memory=step.memory[:0])
+        # PyTorch frees what is saved in the backward pass, while others may keep `ctx`: a loss that is summed up
+        ctx.program, ctx.step = program, replace(step, memory=torch.empty(0, device="cpu"))
         ctx.save_for_backward(step.memory, *tensors)
         ctx.mark_non_differentiable(certified)
         ctx.set_materialize_grads(False)
@@ -345,6 +344,9 @@ class _Evaluation(torch.autograd.Function):
 
 
 def _scale(gradient: Tensor) -> float:
-    """A power of two by which gradients of the outputs are divided, so that none of those of values overflows."""
+    """A power of two by which gradients of the outputs are divided, so that none of those of values overflows.
+
+    It is at most the largest one: twice as much may be more than a float holds.
+    """
     largest = float(gradient.abs().max()) if gradient.numel() else 1.0
-    return 2.0 ** frexp(largest)[1] if 0 < largest < inf and not 2.0**-20 < largest < 2.0**20 else 1.0
+    return 2.0 ** (frexp(largest)[1] - 1) if 0 < largest < inf and not 2.0**-20 < largest < 2.0**20 else 1.0

@@ -27,6 +27,11 @@ static void take_values(Tile& tile, Memory& memory) {
 static void take_scratch(Tile& tile, Memory& memory) {
   const Circuit& circuit = tile.circuit;
   const int64_t floats = tile.capacity * circuit.scratch_floats;
+  if (tile.training) {  // first: `made` is kept from tile to tile, and the last one may have fewer rows
+    memory.take(tile.made, tile.training->num_states);
+    memory.take(tile.turned_weights, tile.training->weight_floats);
+    memory.take(tile.turned_norms, tile.training->max_terms);
+  }
   memory.take(tile.bounds, circuit.num_slots * tile.capacity);
   memory.take(tile.scratch, floats > circuit.scratch_fixed ? floats : circuit.scratch_fixed);
   memory.take(tile.term_scales, tile.capacity);
@@ -34,10 +39,6 @@ static void take_scratch(Tile& tile, Memory& memory) {
   memory.take(tile.term_factors, tile.capacity);
   memory.take(tile.order, tile.capacity);
   memory.take(tile.zeros, tile.capacity);
-  if (!tile.training) return;
-  memory.take(tile.turned_weights, tile.training->weight_floats);
-  memory.take(tile.turned_norms, tile.training->max_terms);
-  memory.take(tile.made, tile.training->num_states);
 }
 
 static void take_backward(Backward& tile, Memory& memory) {
