@@ -96,5 +96,8 @@ def test_the_last_tile_may_have_fewer_rows(rows: int):
     circuit = image_data(
         (1, 4, 4), "quad-graph", input_layer="categorical", num_input_units=6, sum_product_layer="cp", num_sum_units=6
     )
-    x, compiled = torch.randint(256, (rows, 16), generator=torch.Generator().manual_seed(rows)), compile_circuit(circuit)
+    x, compiled = (
+        torch.randint(256, (rows, 16), generator=torch.Generator().manual_seed(rows)),
+        compile_circuit(circuit),
+    )
     assert_trains(compiled, x)

@@ -40,6 +40,7 @@ MAX_THREADS = 8
 
 BAD_NUMBER = "a weight is negative or NaN: bounds hold for others only"
 
+
 class RefusedError(Exception):
     """The library cannot evaluate a call, for the reason given; the layers can, or raise an error."""
 
