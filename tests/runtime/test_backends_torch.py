@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -9,13 +10,13 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 from torch import Tensor
-from torch.func import functional_call
+from torch.func import functional_call, vmap
 
 from explorer.backend import TorchCircuit
 from explorer.compiler import TorchCompiler
 from explorer.errors import DataTypeError, LoweringError, ShapeError, ValueRangeError
 from explorer.runtime import Certificate, FastCircuit, fast
-from explorer.runtime.grouped import program, running
+from explorer.runtime.grouped import kernels, program, running
 from explorer.runtime.grouped.groups import group_units
 from explorer.runtime.units import Kind, lower_to_units, plan_units
 from explorer.symbolic import Circuit
@@ -135,7 +136,7 @@ def test_steps_of_any_size_have_the_same_values(layer: str, kind: str, monkeypat
     made, x = fast(image(layer, kind), backend="torch"), rows(kind)
     whole = made(x)
     for numbers in (1, 1 << 12, 1 << 15):
-        monkeypatch.setattr(running, "STEP_NUMBERS", numbers)
+        monkeypatch.setattr(kernels, "STEP_NUMBERS", numbers)
         torch.testing.assert_close(made(x), whole, rtol=1e-6, atol=1e-5)
 
 
@@ -240,6 +241,30 @@ def test_functional_call_uses_the_values_that_it_is_given(digits: TorchCircuit):
     before = made(x)
     torch.testing.assert_close(functional_call(made, other, (x,)), functional_call(digits, other, (x,)))
     assert torch.equal(made(x), before)
+
+
+@torch.no_grad()
+def test_transforms_and_gradients_are_those_of_the_circuit(digits: TorchCircuit):
+    made, x = fast(digits, backend="torch"), pixels()
+    torch.testing.assert_close(vmap(made)(x.unsqueeze(1)), made(x).unsqueeze(1))
+    with torch.enable_grad():
+        assert "gradients are recorded" in made.why_not(x)
+        found, expected = (torch.autograd.grad(one(x).sum(), list(digits.parameters())) for one in (made, digits))
+    assert all(map(torch.equal, found, expected))
+
+
+@torch.no_grad()
+def test_threads_that_call_it_at_once_have_the_same_values(digits: TorchCircuit):
+    made, batches = fast(digits, backend="torch"), [pixels(rows) for rows in (5, 70, 300, 7)]
+
+    @torch.no_grad()
+    def evaluate(x: Tensor) -> Tensor:
+        return made(x)
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(evaluate, batches))
+    for x, one in zip(batches, found, strict=True):
+        assert torch.equal(one, made(x))
 
 
 @torch.no_grad()

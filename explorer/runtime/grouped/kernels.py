@@ -25,6 +25,8 @@ MAX_PARTS = 32
 """More parts of a sum than that are added in double precision."""
 MAX_SUMMANDS = 1024
 """So many summands are one part of a sum."""
+STEP_NUMBERS = 1 << 19
+"""The numbers of the products of a step of one thread on a CPU: two mebibytes stay in its cache."""
 MAX_DENSITIES = 16
 """Logarithms of more densities than that are added in double precision."""
 EXPONENT = 0x7F800000
@@ -70,6 +72,11 @@ def evaluate_groups(
     limit.
     """
     return _Evaluation(groups, constants, indices, given, step).outputs()
+
+
+def step_for(like: Tensor, batch: int) -> int:
+    """How many numbers of a row a step has for a batch on the device of a tensor; 0 for no limit."""
+    return max(1, STEP_NUMBERS * torch.get_num_threads() // batch) if like.device.type == "cpu" else 0
 
 
 class _Evaluation:
@@ -224,6 +231,8 @@ class _Evaluation:
                 return _sum(terms, factors, weight, scratch, out)
             case Kind.MIXING, Tensor():
                 return _mixing(terms, factors, weight, scratch, out)
+            case Kind.TUCKER, Tensor() if torch.compiler.is_compiling():
+                return sum_of_kronecker(terms[0][0], terms[0][1], weight)
             case Kind.TUCKER, Tensor():
                 return _tucker(terms[0][0], terms[0][1], weight, scratch, out)
             case Kind.TENSOR_DOT, Tensor():
@@ -311,6 +320,28 @@ def _tucker(left: Tensor, right: Tensor, weight: Tensor, scratch: Tensor | None,
         some = None if scratch is None or rows < count else scratch
         sum_of.add(_kronecker(left[:, :, start:stop], right, some), weight[:, start * width : stop * width])
     return sum_of.total()
+
+
+@torch.library.custom_op("circuit_explorer::sum_of_kronecker", mutates_args=())
+def sum_of_kronecker(left: Tensor, right: Tensor, weight: Tensor) -> Tensor:
+    """A Tucker product of whole groups, in steps: left (G, B, I), right (G, B, J), weight (G, I*J, O) -> (G, B, O).
+
+    Compiled, the Kronecker product of a group would be written to memory, and read again by the matrix product.
+    """
+    count, batch, width = left.shape[0], left.shape[1], left.shape[2] * right.shape[2]
+    step = step_for(left, batch)
+    size = min(count, max(1, step // width)) if step else count
+    found, scratch = left.new_empty((count, batch, weight.shape[2])), left.new_empty((size, batch, width))
+    for start in range(0, count, size):
+        stop = min(start + size, count)
+        some = scratch[: stop - start]
+        _tucker(left[start:stop], right[start:stop], weight[start:stop], some, found[start:stop])
+    return found
+
+
+@sum_of_kronecker.register_fake
+def _(left: Tensor, right: Tensor, weight: Tensor) -> Tensor:
+    return left.new_empty((left.shape[0], left.shape[1], weight.shape[2]))
 
 
 def _mixing(

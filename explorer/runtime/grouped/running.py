@@ -9,10 +9,7 @@ from torch import Tensor
 
 from explorer.runtime.grouped.constants import GroupConstants
 from explorer.runtime.grouped.groups import Groups
-from explorer.runtime.grouped.kernels import Given, Indices, Outputs, evaluate_groups
-
-STEP_NUMBERS = 1 << 19
-"""The numbers of the products of a step of one thread on a CPU: two mebibytes stay in its cache."""
+from explorer.runtime.grouped.kernels import Given, Indices, Outputs, evaluate_groups, step_for
 
 MAX_GRAPHS = 8
 """So many batch sizes have a captured graph at a time."""
@@ -30,9 +27,7 @@ class Runner(Protocol):
 
 def run_eagerly(groups: Groups, constants: GroupConstants, indices: Indices, given: Given) -> Outputs:
     """Call one operator after the other."""
-    if given.states.device.type != "cpu":
-        return evaluate_groups(groups, constants, indices, given)
-    step = max(1, STEP_NUMBERS * torch.get_num_threads() // given.states.shape[1])
+    step = step_for(given.states, given.states.shape[1])
     return evaluate_groups(groups, constants, indices, given, step)
 
 
@@ -53,9 +48,10 @@ class CudaGraphs:
 
     def __init__(self, runner: Runner) -> None:
         self.runner = runner
+        self._device: torch.device | None = None
         self._constants: GroupConstants | None = None
         self._packed: GroupConstants | None = None
-        self._captured: dict[tuple[torch.device, int], Captured] = {}
+        self._captured: dict[int, Captured] = {}
         self._lock = Lock()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -72,8 +68,8 @@ class CudaGraphs:
             return self.runner(groups, constants, indices, given)
         with self._lock, torch.cuda.device(device):
             torch.cuda.synchronize(device)  # another stream may still read the outputs of the last call
-            own = self._own_constants(constants)
-            captured = self._captured.get((device, given.states.shape[1]))
+            own = self._own_constants(constants, device)
+            captured = self._captured.get(given.states.shape[1])
             if captured is None:
                 captured = self._capture(groups, own, indices, given)
             for to, one in zip(captured.given, _tensors(given), strict=True):
@@ -82,11 +78,12 @@ class CudaGraphs:
             result, values, bounds = (one.clone() for one in captured.outputs)
             return result, values, bounds
 
-    def _own_constants(self, constants: GroupConstants) -> GroupConstants:
+    def _own_constants(self, constants: GroupConstants, device: torch.device) -> GroupConstants:
         """A copy, whose memory stays where it is when parameters are packed again."""
         own = self._constants
-        if own is None or own.tensors()[0].device != constants.tensors()[0].device:
+        if own is None or self._device != device:
             self._captured.clear()
+            self._device = device
             own = self._constants = constants.with_tensors([one.clone() for one in constants.tensors()])
         elif self._packed is not constants:
             for to, one in zip(own.tensors(), constants.tensors(), strict=True):
@@ -108,7 +105,7 @@ class CudaGraphs:
         with torch.cuda.graph(graph):
             outputs = self.runner(groups, constants, indices, static)
         captured = Captured(graph, _tensors(static), outputs)
-        self._captured[given.states.device, given.states.shape[1]] = captured
+        self._captured[given.states.shape[1]] = captured
         return captured
 
 
