@@ -1,21 +1,27 @@
 """Configurations to compare: circuits, presets, modes, batch sizes, kinds of run; and the measurement of one."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 from typing import Any
 
 from rich.table import Table
 
 from explorer.app.circuits import load_circuit
-from explorer.bench import measure_steps
+from explorer.bench.candidates import time_candidates
+from explorer.bench.measurement_run import MeasurementRun, Settings, Timed, measure
 from explorer.bench.mode_times import NAMES_OF_MODES
+from explorer.bench.step_times import Reference, native_bytes
 from explorer.compiler import record
 from explorer.errors import ValueRangeError, check_name
 from explorer.options import PRESETS
+from explorer.runtime import fast
+from explorer.runtime.backends import BACKENDS, NativeBackend
+from explorer.runtime.choosing import AUTO
 from explorer.symbolic import circuit_from_json
 from explorer.templates import gallery
-from explorer.timings import CPU, DEVICES, FORWARD, KINDS, Run, Timing
+from explorer.timings import CPU, DEVICES, FORWARD, KINDS, LAYERS_AS_THEY_ARE, STEPS, TRAINING, Estimate, Run, Timing
+from explorer.trace import Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +33,14 @@ class Configuration:
     mode: str = "optimized and folded"
     batch_size: int = 256
     kind: str = FORWARD
+    backend: str = LAYERS_AS_THEY_ARE
     device: str = CPU
 
     def __post_init__(self) -> None:
         check_name("preset", self.preset, PRESETS)
         check_name("mode", self.mode, NAMES_OF_MODES)
         check_name("kind of run", self.kind, KINDS)
+        check_name("backend", self.backend, (LAYERS_AS_THEY_ARE, AUTO, *BACKENDS))
         check_name("device", self.device, DEVICES)
         if self.batch_size < 1:
             raise ValueRangeError(f"batch_size must be at least 1; found {self.batch_size}")
@@ -65,6 +73,11 @@ class SweepRow:
             return self.run.missing.get(self.configuration.device, "it was not measured")
         return self.timing.missing
 
+    @property
+    def declined(self) -> str:
+        """Why the backend ran the layers of the circuit instead; empty if it did not."""
+        return self.timing.declined if self.timing is not None else ""
+
 
 def configurations(
     circuits: Sequence[str],
@@ -72,10 +85,11 @@ def configurations(
     modes: Sequence[str],
     batch_sizes: Sequence[int],
     kinds: Sequence[str],
+    backends: Sequence[str],
     device: str,
 ) -> tuple[Configuration, ...]:
     """Every combination, each once, in the order given; the last of these parameters varies fastest."""
-    chosen = product(circuits, presets, modes, batch_sizes, kinds)
+    chosen = product(circuits, presets, modes, batch_sizes, kinds, backends)
     return tuple(dict.fromkeys(Configuration(*choice, device) for choice in chosen))
 
 
@@ -92,14 +106,13 @@ def measure_configuration(
 ) -> Run:
     """Compile a circuit and time it, after comparing its outputs with those of the circuit as written.
 
-    Raises: CircuitError if it cannot be compiled or run.
+    Raises: CircuitError if it cannot be compiled or run, or not on this backend.
     """
     name = configuration.circuit
     circuit = load_circuit(name) if data is None else circuit_from_json(data, name)
     optimize, fold = NAMES_OF_MODES[configuration.mode]
-    return measure_steps(
-        record(circuit, preset=configuration.preset, optimize=optimize, fold=fold),
-        [-1],
+    trace = record(circuit, preset=configuration.preset, optimize=optimize, fold=fold)
+    settings = Settings(
         devices=(configuration.device,),
         kind=configuration.kind,
         batch_size=configuration.batch_size,
@@ -107,12 +120,29 @@ def measure_configuration(
         max_seconds=max_seconds,
         name=name,
     )
+    return measure(settings, STEPS, trace.options, lambda begun: _time(begun, trace, configuration))
+
+
+def _time(begun: MeasurementRun, trace: Trace, configuration: Configuration) -> Timed:
+    candidate = Reference(begun, trace, None, configuration.batch_size).candidate(len(trace.steps) - 1)
+    backend = configuration.backend
+    if backend != LAYERS_AS_THEY_ARE:
+        circuit = trace.circuit_at(-1)
+        chosen = fast(circuit, backend=backend).backend  # raises, if it cannot run the circuit
+        candidate = replace(
+            candidate,
+            what=backend,
+            build=lambda: fast(circuit if configuration.kind == TRAINING else circuit.freeze(), backend=backend),
+            own_bytes=lambda module: native_bytes(configuration.batch_size, module),
+            cpu_only=isinstance(chosen, NativeBackend),
+        )
+    return time_candidates(begun, [candidate])
 
 
 def sweep_table(rows: Sequence[SweepRow]) -> Table:
     """One row per configuration: median with 95 % interval, layers, peak memory."""
     table = Table(title="Milliseconds of each configuration: medians with 95 % intervals")
-    for name in ("circuit", "preset", "mode", "kind", "worker"):
+    for name in ("circuit", "preset", "mode", "kind", "backend", "worker"):
         table.add_column(name, overflow="fold")
     for name in ("batch", "layers", "ms", "interval", "peak bytes"):
         table.add_column(name, justify="right", overflow="fold")
@@ -126,22 +156,30 @@ def sweep_table(rows: Sequence[SweepRow]) -> Table:
             one.preset,
             one.mode,
             one.kind,
+            f"{one.backend}: ran the layers" if row.declined else one.backend,
             worker,
             f"{one.batch_size:,}",
             "" if timing is None or timing.layers is None else f"{timing.layers:,}",
             "failed" if found is None else f"{found.median:.3f}",
-            "" if found is None else f"{found.low:.3f} to {found.high:.3f}",
+            "" if found is None else _interval(found),
             "" if peak is None else f"{peak:,}",
         )
     return table
 
 
+def _interval(found: Estimate) -> str:
+    if found.is_known:
+        return f"{found.low:.3f} to {found.high:.3f}"
+    return f"unknown: {found.count} run{'s' * (found.count != 1)}"
+
+
 def failures(rows: Sequence[SweepRow]) -> tuple[str, ...]:
-    """A line for each configuration without a time, with the reason."""
+    """A line for each configuration without a time, or of which the backend ran the layers, with the reason."""
     return tuple(
-        f"{one.circuit}, {one.preset}, {one.mode}, {one.kind}, batch {one.batch_size:,}: {row.reason}"
+        f"{one.circuit}, {one.preset}, {one.mode}, {one.kind}, {one.backend}, batch {one.batch_size:,}: "
+        f"{row.reason or row.declined}"
         for row in rows
-        if row.reason
+        if row.reason or row.declined
         for one in (row.configuration,)
     )
 

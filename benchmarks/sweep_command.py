@@ -19,7 +19,8 @@ from benchmarks.sweep_workers import connected, run_sweep
 from explorer.app.commands.console import check_writable, notes, progress, results, say_note
 from explorer.bench.mode_times import NAMES_OF_MODES
 from explorer.files import write_json
-from explorer.timings import CPU, FORWARD
+from explorer.runtime.backends import BACKENDS
+from explorer.timings import CPU, FORWARD, LAYERS_AS_THEY_ARE
 
 
 def bench_sweep(
@@ -30,6 +31,9 @@ def bench_sweep(
     ] = None,
     batch: Annotated[list[int] | None, typer.Option(min=1, help="rows of the input; may be repeated [256]")] = None,
     kind: Annotated[list[str] | None, typer.Option(help="forward or training; repeat it for both")] = None,
+    backend: Annotated[
+        list[str] | None, typer.Option(help=f"layers, auto, {', '.join(BACKENDS)}; may be repeated [layers]")
+    ] = None,
     device: Annotated[str, typer.Option(metavar="cpu|cuda", help="where to run")] = CPU,
     seconds: Annotated[float, typer.Option(help="maximum time of each; it ends earlier once precise")] = 10.0,
     threads: Annotated[int, typer.Option(min=1, help="torch threads; a single one is measured in CPU time")] = 1,
@@ -41,11 +45,19 @@ def bench_sweep(
     ] = max(1, (os.cpu_count() or 1) // 2),
     json: JsonOption = None,
 ) -> None:
-    """Time every combination of circuits, presets, modes, batch sizes and kinds, on local workers or a Dask cluster."""
+    """Time every combination of circuits and options, on local workers or a Dask cluster."""
     if json is not None:
         check_writable(json)
     modes = mode or [list(NAMES_OF_MODES)[-1]]
-    chosen = configurations(circuits, preset or ["default"], modes, batch or [256], kind or [FORWARD], device)
+    chosen = configurations(
+        circuits,
+        preset or ["default"],
+        modes,
+        batch or [256],
+        kind or [FORWARD],
+        backend or [LAYERS_AS_THEY_ARE],
+        device,
+    )
     rows: dict[Configuration, SweepRow] = {}
     with progress(notes()) as bar, note_interrupt():
         task = bar.add_task("Measuring", total=len(chosen), note="starting workers")

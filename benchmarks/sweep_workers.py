@@ -42,7 +42,7 @@ def connected(address: str | None, num_workers: int) -> "Iterator[Client]":
     if address is None:
         quiet = {"dashboard_address": None, "silence_logs": CRITICAL}
         with (
-            LocalCluster(num_workers, threads_per_worker=1, memory_limit=0, **quiet) as cluster,
+            LocalCluster(n_workers=num_workers, threads_per_worker=1, memory_limit=0, **quiet) as cluster,
             Client(cluster) as one,
         ):
             yield one

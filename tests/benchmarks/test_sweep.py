@@ -57,7 +57,8 @@ def kill_a_measuring_worker(client, known):
 
 
 def test_a_lost_workers_configurations_are_done_again_and_rows_stay_in_order(client, constant):
-    timed = configurations(["blackboard"], ["default"], MODES, [4, 8], ["forward"], "cpu")
+    assert len(client.scheduler_info()["workers"]) == 2
+    timed = configurations(["blackboard"], ["default"], MODES, [4, 8], ["forward"], ["layers"], "cpu")
     chosen = (Configuration(constant, kind="training"), *timed)
     known: list[int] = []
     killed: list[int] = []
@@ -79,17 +80,17 @@ def test_a_lost_workers_configurations_are_done_again_and_rows_stay_in_order(cli
 def test_a_sweep_on_a_scheduler_prints_and_writes_its_rows(client, constant, tmp_path):
     path = tmp_path / "sweep.json"
     address = ("--scheduler", client.scheduler.address)
-    options = ("--batch", "2", "--batch", "4", "--seconds", "0.2", "--json", str(path))
+    options = ("--batch", "512", "--backend", "layers", "--backend", "torch", "--seconds", "0.2", "--json", str(path))
     result = CliRunner().invoke(app, ["bench", "sweep", "blackboard", *address, *options])
     assert result.exit_code == 0, result.output
     assert "optimized and folded" in result.stdout
     assert "torch" in result.stdout
     rows = json.loads(path.read_text())["sweep"]
-    assert [row["configuration"]["batch_size"] for row in rows] == [2, 4]
+    assert [row["run"]["timings"][-1]["what"] for row in rows] == ["fold/level 3", "torch"]
     assert all(row["run"]["timings"][-1]["estimate"]["median"] > 0 for row in rows)
     failed = CliRunner().invoke(app, ["bench", "sweep", constant, "--kind", "training", *address])
     assert failed.exit_code == 1
-    assert f"{constant}, default, optimized and folded, training, batch 256: " in failed.stderr
+    assert f"{constant}, default, optimized and folded, training, layers, batch 256: " in failed.stderr
     assert "no learnable parameter" in failed.stderr
 
 
@@ -109,13 +110,13 @@ def test_a_sweep_without_dask_says_how_to_install_it(monkeypatch):
 
 def test_invalid_configurations_are_refused_before_any_worker_starts():
     with pytest.raises(UnknownNameError, match="no mode named 'folding'"):
-        configurations(["digits"], ["default"], ["folding"], [4], ["forward"], "cpu")
+        configurations(["digits"], ["default"], ["folding"], [4], ["forward"], ["layers"], "cpu")
     with pytest.raises(ValueRangeError, match="batch_size must be at least 1; found 0"):
         Configuration("digits", batch_size=0)
 
 
 def test_every_combination_occurs_once():
-    chosen = configurations(["a", "b", "a"], ["default"], MODES, [1, 2], ["forward"], "cpu")
+    chosen = configurations(["a", "b", "a"], ["default"], MODES, [1, 2], ["forward"], ["layers"], "cpu")
     assert len(chosen) == len(set(chosen)) == 8
     assert [one.circuit for one in chosen] == ["a"] * 4 + ["b"] * 4
     assert [one.batch_size for one in chosen[:3]] == [1, 2, 1]
@@ -124,6 +125,6 @@ def test_every_combination_occurs_once():
 def test_the_table_tells_errors_and_repeated_starts():
     row = SweepRow(Configuration("digits"), error="it failed", worker="3", starts=2)
     assert "failed" in text_of(sweep_table([row]))
-    assert failures([row]) == ("digits, default, optimized and folded, forward, batch 256: it failed",)
+    assert failures([row]) == ("digits, default, optimized and folded, forward, layers, batch 256: it failed",)
     assert "3 (start 2)" in text_of(sweep_table([row]))
     assert "(start" not in text_of(sweep_table([replace(row, starts=1)]))
