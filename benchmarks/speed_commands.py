@@ -11,6 +11,7 @@ from benchmarks.command_parts import JsonOption, conditions_of, note_interrupt, 
 from benchmarks.conditions import write_json
 from explorer.app.commands.console import notes, progress, results, say_note
 from explorer.bench.machine_limits import measure_machine_limits
+from explorer.errors import check_name
 
 FALLBACK_REPEATS = 9
 
@@ -24,12 +25,17 @@ def bench_suite(
     ] = None,
     repeats: Annotated[int, typer.Option(min=1, help="timed runs of each entrant")] = 9,
     train: Annotated[bool, typer.Option("--train", help="training steps too")] = False,
-    compiled: Annotated[
-        bool, typer.Option("--compiled/--no-compiled", help="opponents under torch.compile, half a minute each")
-    ] = True,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="ENTRANT", help="only this entrant; repeat it for several")
+    ] = None,
     json: JsonOption = None,
 ) -> None:
-    """Time our backends next to libcirkit, libcirkit under torch.compile, and a hand-written circuit under Inductor."""
+    """Time our backends next to libcirkit, libcirkit under torch.compile, and a hand-written circuit under Inductor.
+
+    What torch.compile compiles takes half a minute to compile for each case.
+    """
+    for name in only or ():
+        check_name("entrant", name, b.NAMES)
     chosen = [b.get_case(name) for name in cases or b.SUITE_CASES]
     numbers = threads or [1, 2]
     conditions = [conditions_of(num_threads, repeats) for num_threads in numbers]
@@ -49,7 +55,7 @@ def bench_suite(
                             num_threads=num_threads,
                             repeats=repeats,
                             training=training,
-                            compiled=compiled,
+                            only=only or b.NAMES,
                             on_run=lambda name, what=what: bar.update(task, note=f"{what}: {name}"),
                         )
                     )

@@ -4,14 +4,14 @@ A case has no times if outputs or gradients differ from double precision, or if 
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 import torch
 
 from benchmarks.cases import Case
-from benchmarks.suite_entrants import HAND_WRITTEN, PEER, PEER_COMPILED, Entrant, Field, enter, names_of_ours
+from benchmarks.suite_entrants import HAND_WRITTEN, NAMES, PEER, PEER_COMPILED, Entrant, Field, enter, names_of_ours
 from explorer.bench import clock_for, estimate, time_interleaved
 
 SUITE_CASES: Sequence[str] = ("S1", "S2", "M1", "M2", "L1", "L2", "L3", "L4", "L5", "L6", "L7")
@@ -76,14 +76,14 @@ def measure_suite(
     num_threads: int,
     repeats: int,
     training: bool = False,
-    compiled: bool = True,
+    only: Collection[str] = NAMES,
     on_run: Callable[[str], None] = lambda name: None,
 ) -> SuiteRow:
-    """Measure one case; without `compiled`, nothing runs under torch.compile."""
+    """Measure the entrants of one case that have these names."""
     torch.set_num_threads(num_threads)
     torch._dynamo.reset()
     on_run("comparing outputs")
-    field = enter(case, num_threads, training=training, compiled=compiled)
+    field = enter(case, num_threads, training=training, only=only)
     if field.refused:
         return _row(case, num_threads, training, field, refused=field.refused)
     opponents = {name: one for name, one in field.entrants.items() if name in (PEER, PEER_COMPILED, HAND_WRITTEN)}

@@ -3,9 +3,9 @@
 All have equal values. Outputs, and gradients of ours, are compared with double precision before anything is timed.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -19,12 +19,15 @@ from explorer.backend import TorchCircuit
 from explorer.bench import Job
 from explorer.compiler import TorchCompiler
 from explorer.errors import LoweringError
-from explorer.runtime import FastCircuit, fast
+from explorer.runtime import fast
 from explorer.runtime.backends import BACKENDS
 from explorer.symbolic import Circuit
 
 LAYERS, COMPARED = "layers", "parameters compared"
 PEER, PEER_COMPILED, HAND_WRITTEN = "libcirkit", "libcirkit, torch.compile", "hand-written, Inductor"
+
+NAMES = (*BACKENDS, COMPARED, LAYERS, PEER, PEER_COMPILED, HAND_WRITTEN)
+"""Of all entrants."""
 
 TOLERANCE = 1e-4
 """Of outputs and gradients, relative: at a log-likelihood of -4400 no absolute bound holds in float32."""
@@ -32,12 +35,16 @@ TOLERANCE = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class Entrant:
-    """A module with its input, whose forward pass or training step is measured."""
+    """A module with its input, whose forward pass or training step is measured.
+
+    `kept_bytes` are temporaries of native kernels, which they keep for the next run, so that it does not allocate them.
+    """
 
     module: nn.Module
     x: Tensor
     training: bool
     ours: bool = False
+    kept_bytes: int = 0
 
     def job(self) -> Job:
         """The forward pass without gradients; or forward and backward of the mean, without an optimizer."""
@@ -69,16 +76,11 @@ class Entrant:
         return torch.cat([one.reshape(-1) for one in found])
 
     def temporary_bytes(self) -> int:
-        """What a run allocates at most at a time: PyTorch, and native kernels, which keep it for the next run."""
-        kept = 0
-        if isinstance(self.module, FastCircuit):
-            fresh = deepcopy(self.module)
-            Entrant(fresh, self.x[:1], self.training).run()  # packs the parameters, which are no temporaries
-            kept = kept_bytes(Entrant(fresh, self.x, self.training).run)
+        """What a run allocates at most at a time, and what it kept of the run before."""
         self.run()
         job = self.job()
         job.prepare()
-        return kept + peak_bytes(lambda: job.run(None))
+        return self.kept_bytes + peak_bytes(lambda: job.run(None))
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,35 +98,36 @@ class Field:
     refused: str
 
 
-def enter(case: Case, num_threads: int, *, training: bool, compiled: bool) -> Field:
-    """Build the entrants of a case, and compare them; without `compiled`, nothing runs under torch.compile."""
+def enter(case: Case, num_threads: int, *, training: bool, only: Collection[str] = NAMES) -> Field:
+    """Build the entrants of a case that have these names, and compare what they compute."""
     source = case.circuit()
     circuit = TorchCompiler().compile(source)
     x = case.batch()
-    entrants, absent = _ours(circuit, x, training)
+    entrants, absent = _ours(circuit, x, training, only)
     refused, clamps = "", None
-    if peers.peer_is_installed():
+    if not peers.peer_is_installed():
+        absent[PEER] = "not installed"
+    elif PEER in only or PEER_COMPILED in only:
         other = peers.compile_symbolic(peers.build_symbolic(case))
         order, calm_difference = _calm_difference(case, source, circuit, other)
         if not calm_difference <= TOLERANCE:
             refused = f"the outputs of {PEER} differ from ours by {calm_difference:.1g}"
-        entrants[PEER] = Entrant(other.module, x[:, order].contiguous(), training)
-        if compiled:
-            made = _compile(other.module, num_threads)
-            entrants[PEER_COMPILED] = Entrant(made, entrants[PEER].x, training)
-    else:
-        absent[PEER] = "not installed"
-    if not training:
-        written = HandWrittenCircuit(circuit.freeze())
-        entrants[HAND_WRITTEN] = Entrant(_compile(written, num_threads) if compiled else written, x, training)
+        theirs = x[:, order].contiguous()
+        if PEER in only:
+            entrants[PEER] = Entrant(other.module, theirs, training)
+        if PEER_COMPILED in only:
+            entrants[PEER_COMPILED] = Entrant(_compile(other.module, num_threads), theirs, training)
+    if HAND_WRITTEN in only and not training:
+        entrants[HAND_WRITTEN] = Entrant(_compile(HandWrittenCircuit(circuit.freeze()), num_threads), x, training)
     differences = _differences(circuit, x, entrants)
-    if PEER in differences:
-        clamps = differences.pop(PEER) > TOLERANCE
-        differences.pop(PEER_COMPILED, None)
+    for name in differences.keys() & {PEER, PEER_COMPILED}:
+        clamps = bool(clamps) or differences.pop(name) > TOLERANCE
+    if not entrants:
+        refused = "none of these entrants can take part"
     for name, difference in differences.items():
         if not difference <= TOLERANCE:
             refused = f"{name} differs from double precision by {difference:.1g}"
-    return Field(entrants, absent, max(differences.values()), clamps, refused)
+    return Field(entrants, absent, max(differences.values(), default=0.0), clamps, refused)
 
 
 def calm_values(values: Mapping[str, Tensor], case: Case) -> tuple[dict[str, Tensor], Tensor]:
@@ -148,7 +151,9 @@ def calm_values(values: Mapping[str, Tensor], case: Case) -> tuple[dict[str, Ten
     return calm, torch.where(keep, x, torch.zeros_like(x))
 
 
-def _ours(circuit: TorchCircuit, x: Tensor, training: bool) -> tuple[dict[str, Entrant], dict[str, str]]:
+def _ours(
+    circuit: TorchCircuit, x: Tensor, training: bool, only: Collection[str]
+) -> tuple[dict[str, Entrant], dict[str, str]]:
     """Our entrants, fastest backend first, and why a backend is absent, or why the layers run instead.
 
     At inference the parameters are evaluated before, but for `COMPARED`, which looks whether they have changed.
@@ -156,7 +161,7 @@ def _ours(circuit: TorchCircuit, x: Tensor, training: bool) -> tuple[dict[str, E
     found: dict[str, Entrant] = {}
     absent: dict[str, str] = {}
     given = circuit if training else circuit.freeze()
-    for name in BACKENDS:
+    for name in (name for name in BACKENDS if name in only):
         try:
             made = fast(given, backend=name)
             with torch.set_grad_enabled(training):
@@ -167,17 +172,23 @@ def _ours(circuit: TorchCircuit, x: Tensor, training: bool) -> tuple[dict[str, E
         if reason:
             absent[name] = f"the layers run, as {reason}"
         if not (reason and training):
-            found[name] = Entrant(made, x, training, ours=True)
-    if training:
+            found[name] = _first_runs(Entrant(made, x, training, ours=True))
+    if training and LAYERS in only:
         found[LAYERS] = Entrant(circuit, x, training, ours=True)
-    else:
-        found[COMPARED] = Entrant(fast(circuit), x, training, ours=True)
+    if not training and COMPARED in only:
+        found[COMPARED] = _first_runs(Entrant(fast(circuit), x, training, ours=True))
     return found, absent
+
+
+def _first_runs(entrant: Entrant) -> Entrant:
+    """Run one row, which packs parameters and compiles, and then all rows, which allocates the memory that is kept."""
+    replace(entrant, x=entrant.x[:1]).run()
+    return replace(entrant, kept_bytes=kept_bytes(entrant.run))
 
 
 def _differences(circuit: TorchCircuit, x: Tensor, entrants: Mapping[str, Entrant]) -> dict[str, float]:
     """How much outputs, or gradients of ours, differ from double precision."""
-    training = next(iter(entrants.values())).training
+    training = any(one.training for one in entrants.values())
     precise = Entrant(deepcopy(circuit).double(), x.double() if x.is_floating_point() else x, training)
     wanted = precise.output()
     found = {name: relative_difference(one.output(), wanted) for name, one in entrants.items()}

@@ -12,7 +12,7 @@ from benchmarks.cases import Case
 from benchmarks.opponent import HandWrittenCircuit
 from benchmarks.opponent_layout import plan_layout
 from benchmarks.suite import SuiteRow, faster_median
-from benchmarks.suite_entrants import HAND_WRITTEN, LAYERS, PEER, PEER_COMPILED, calm_values
+from benchmarks.suite_entrants import COMPARED, HAND_WRITTEN, LAYERS, PEER, PEER_COMPILED, calm_values
 from benchmarks.wanted import outcomes
 from explorer.compiler import TorchCompiler
 from explorer.errors import LoweringError
@@ -20,6 +20,7 @@ from explorer.templates import load_named
 from tests.benchmarks.test_measurements import needs_peer, text_of
 from tests.runtime.circuits import has_compiler
 
+UNCOMPILED = ("native", COMPARED, LAYERS, PEER)
 TINY = Case("tiny", (1, 4, 4), "quad-graph", "cp", 4, "categorical", 16, 8)
 
 
@@ -67,33 +68,44 @@ def test_the_opponent_refuses_a_layer_that_it_does_not_have():
 @pytest.mark.peer
 @pytest.mark.parametrize("training", [False, True])
 def test_a_row_of_the_suite(training):
-    row = benchmarks.measure_suite(TINY, num_threads=1, repeats=2, training=training, compiled=False)
-    assert row.ours[-1] == LAYERS if training else row.ours[0] == "native"
-    assert set(row.samples) == set(row.temporary_bytes) == {*row.ours, PEER} | (set() if training else {HAND_WRITTEN})
-    assert set(row.alone) == set(row.samples) - set(row.ours)
+    row = benchmarks.measure_suite(TINY, num_threads=1, repeats=2, training=training, only=UNCOMPILED)
+    assert row.ours == ("native", LAYERS if training else COMPARED)
+    assert set(row.samples) == set(row.temporary_bytes) == {*row.ours, PEER}
+    assert set(row.alone) == {PEER}
     assert row.difference < 1e-4
     assert row.peer_clamps is False
     assert min(row.temporary_bytes.values()) > 0
     assert not row.refused or "not quiet" in row.refused
 
 
+@has_compiler
+@needs_peer
+@pytest.mark.peer
+@pytest.mark.fuzz
+def test_a_row_of_all_entrants():
+    """Half a minute, for what torch.compile compiles."""
+    row = benchmarks.measure_suite(TINY, num_threads=1, repeats=2)
+    assert {"native", PEER, PEER_COMPILED, HAND_WRITTEN} <= set(row.samples)
+    assert row.difference < 1e-4
+
+
 def test_a_difference_refuses_the_row(monkeypatch):
     monkeypatch.setattr(suite_entrants, "TOLERANCE", -1.0)
     monkeypatch.setattr(peers, "peer_is_installed", lambda: False)
-    row = benchmarks.measure_suite(TINY, num_threads=1, repeats=1, compiled=False)
-    assert "differs from double precision by" in row.refused
+    row = benchmarks.measure_suite(TINY, num_threads=1, repeats=1, training=True, only=(LAYERS,))
+    assert "layers differs from double precision by" in row.refused
     assert not row.samples
-    assert row.speedup("native", (HAND_WRITTEN,)) is None
+    assert row.speedup(LAYERS, (PEER,)) is None
     assert "refused" in text_of(benchmarks.suite_table([row]))
 
 
 def test_samples_that_are_not_quiet_refuse_the_row(monkeypatch):
     monkeypatch.setattr(suite, "QUIET", -1.0)
     monkeypatch.setattr(peers, "peer_is_installed", lambda: False)
-    row = benchmarks.measure_suite(TINY, num_threads=1, repeats=1, compiled=False)
+    row = benchmarks.measure_suite(TINY, num_threads=1, repeats=1, training=True, only=(LAYERS,))
     assert row.refused.startswith("samples are not quiet: ")
     assert {len(samples) for samples in row.samples.values()} == {suite.ATTEMPTS}
-    assert row.speedup(row.ours[0], (HAND_WRITTEN,)) is None
+    assert row.memory_saving(LAYERS, LAYERS) is None
 
 
 def test_a_peer_that_clamps_is_compared_where_it_does_not():

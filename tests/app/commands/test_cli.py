@@ -360,7 +360,7 @@ def test_ctrl_c_in_a_bench_reports_the_finished_cases(monkeypatch):
 
     monkeypatch.setattr("benchmarks.peer.peer_is_installed", lambda: False)
     monkeypatch.setattr(benchmarks, "measure_suite", interrupted_at_the_second_case)
-    result = run("bench", "suite", "S1", "S2", "--threads", "1", "--no-compiled", "--repeats", "1")
+    result = run("bench", "suite", "S1", "S2", "--threads", "1", "--only", "layers", "--repeats", "1")
     assert "stopped; these cases were finished" in result.stderr
     assert "S1" in result.stdout
     assert "S2" not in result.stdout
