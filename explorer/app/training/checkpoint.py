@@ -136,7 +136,7 @@ def _problem_of(training: TrainingState) -> str | None:
     )
     if not isinstance(options, Mapping) or not known.issuperset(options):
         return f"its options of training are not a mapping with {', '.join(sorted(known))}"
-    if not isinstance(order, Tensor) or order.dtype != torch.uint8:
+    if not isinstance(order, Tensor) or not _is_generator_state(order):
         return "its order of rows is not the state of a random generator"
     if not isinstance(moments, Mapping) or not all(
         isinstance(by_leaf, Mapping) and all(isinstance(value, Tensor) for value in by_leaf.values())
@@ -144,6 +144,16 @@ def _problem_of(training: TrainingState) -> str | None:
     ):
         return "its moments are not tensors by name"
     numbers = (training.num_rows, training.rows_done, training.steps)
-    if any(type(number) is not int or number < 0 for number in numbers) or training.rows_done > training.num_rows:
+    if any(type(number) is not int or number < 0 for number in numbers) or training.rows_done >= training.num_rows:
         return f"its numbers of rows, finished rows and steps are {numbers}"
+    if not isinstance(cast("object", training.nats), float):
+        return f"its sum of negative log-likelihoods is {training.nats!r}"
     return None
+
+
+def _is_generator_state(order: Tensor) -> bool:
+    try:
+        torch.Generator().set_state(order)
+    except (RuntimeError, TypeError):
+        return False
+    return True

@@ -141,7 +141,9 @@ STATE = {
         ({"training": STATE | {"options": {"colour": 1}}}, "its options of training are not a mapping with batch_size"),
         ({"training": STATE | {"order": torch.zeros(3)}}, "its order of rows is not the state of a random generator"),
         ({"training": STATE | {"moments": {"exp_avg": {"a": 1}}}}, "its moments are not tensors by name"),
-        ({"training": STATE | {"rows_done": 9}}, r"its numbers of rows, finished rows and steps are \(5, 9, 1\)"),
+        ({"training": STATE | {"order": torch.zeros(3, dtype=torch.uint8)}}, "its order of rows is not the state"),
+        ({"training": STATE | {"rows_done": 5}}, r"its numbers of rows, finished rows and steps are \(5, 5, 1\)"),
+        ({"training": STATE | {"nats": None}}, "its sum of negative log-likelihoods is None"),
     ],
 )
 def test_a_checkpoint_with_a_foreign_part_is_a_typed_error(tmp_path, part, message):
