@@ -40,7 +40,7 @@ def with_roofs_of_steps(timings: Sequence[Timing], trace: Trace, num_threads: in
 
 
 def _roof_ms(units: Units, circuit: EvaluatedCircuit, rows: int, num_threads: int) -> float | None:
-    limits = _limits(num_threads)
+    limits = machine_limits(num_threads)
     if limits is None:
         return None
     work = total_work(tuple(measure_work(units, circuit, rows).values()))
@@ -48,7 +48,7 @@ def _roof_ms(units: Units, circuit: EvaluatedCircuit, rows: int, num_threads: in
 
 
 @cache
-def _limits(num_threads: int) -> MachineLimits | None:
+def machine_limits(num_threads: int) -> MachineLimits | None:
     """The limits of this machine, measured once; None without a C++ compiler."""
     try:
         return measure_machine_limits(num_threads)

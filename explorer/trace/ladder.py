@@ -43,6 +43,8 @@ class Level:
     """Number of stages of a path that are timed as one part of the compilation."""
     plate_fields: tuple[str, ...] = ("results",)
     """Where no circuit is compiled: the fields that are equal for the nodes of a plate, besides their type."""
+    has_part_times: bool = False
+    """Whether its layers, or units, can be timed one by one."""
     has_own_memory: bool = False
     """Whether its modules allocate memory outside of PyTorch."""
     buffer: str = "buffer"
@@ -64,6 +66,7 @@ COMPILED = Level(
     no_folds="record with fold=True",
     has_folds=True,
     has_batches=True,
+    has_part_times=True,
     has_circuit=True,
     declines_matches=True,
     stage_depth=2,
@@ -119,6 +122,7 @@ UNITS = Level(
     declines_matches=False,
     stage_depth=1,
     plate_fields=("results", "layer", "terms", "factors"),
+    has_part_times=True,
     has_own_memory=True,
     buffer="value",
     gains=("flops", "read_bytes"),

@@ -1,13 +1,17 @@
 """Views of the measured times of single layers: a heat map, the slowest ones, and their sum."""
 
 from collections.abc import Mapping, Sequence
+from math import fsum
 from typing import TypeVar
 
 from explorer.errors import CircuitError
 from explorer.timings import CPU, LAYER, READ, SUM, WHOLE, Estimate, Run, Timing
+from explorer.trace.ladder import level_of
 from explorer.views.index import TraceIndex
 from explorer.views.lanes import LayerTimes, main_lane
-from explorer.views.timings import check_fits, device_text, share_text
+from explorer.views.layer_spans import layer_words
+from explorer.views.plates.cells import plates_of
+from explorer.views.timings import UNMEASURED, check_fits, device_text, share_text
 from explorer.views.words import plural, time_text
 from widgets.schema import TableView
 
@@ -53,9 +57,12 @@ def heat_at(index: TraceIndex, step: int, measured: LayerTimes) -> dict[int, flo
 def layer_table(index: TraceIndex, run: Run, device: str = CPU, limit: int = 10) -> TableView:
     """Return the slowest layers, the rest together, the sum, and the whole forward pass for comparison.
 
+    Units are listed by the plates that they are in, with the share of the roof that these reach.
     Raises: CircuitError for a run of another trace.
     """
     check_fits(index, run)
+    if not index.trace.level.has_circuit:
+        return _unit_table(index, run, device)
     heat = layer_heat(run, device)
     reads = {t.node: t.estimate.median for t in run.on(device) if t.what == READ and t.estimate is not None}
     whole, total = (_part(run, device, what) for what in (WHOLE, SUM))
@@ -76,12 +83,35 @@ def layer_table(index: TraceIndex, run: Run, device: str = CPU, limit: int = 10)
     return {"columns": ["layer", "time", "share", "copying its inputs"], "rows": rows}
 
 
+def _unit_table(index: TraceIndex, run: Run, device: str) -> TableView:
+    """Return the plates of units, the slowest first, the sum of all units, and the whole forward pass."""
+    step = next(timing.step for timing in run.timings if timing.step is not None)
+    timings = {timing.node: timing for timing in run.on(device) if timing.what == LAYER and timing.median is not None}
+    whole, total = (_part(run, device, what) for what in (WHOLE, SUM))
+    all_of_it = fsum(timing.median or 0.0 for timing in timings.values())
+    found: list[tuple[float, list[str]]] = []
+    for plate in plates_of(index, step).plates:
+        own = [timings[node] for node in plate.ids if node in timings]
+        if not own:
+            continue
+        time, roof = fsum(timing.median or 0.0 for timing in own), fsum(timing.roof_ms or 0.0 for timing in own)
+        reached = f"{roof / time:.0%}" if time and roof else UNMEASURED
+        label = f"{plate.record.title} of {layer_words(index, plate.record)}"
+        found.append((time, [label, f"{len(own):,}", time_text(time), share_text(time, all_of_it), reached]))
+    rows = [row for _, row in sorted(found, key=lambda one: -one[0])]
+    for name, part in (("sum of units", total), ("whole forward pass", whole)):
+        median = None if part is None else part.median
+        rows.append([name, "", UNMEASURED if median is None else time_text(median), "", ""])
+    return {"columns": ["units", "calls", "time", "share", "share of the roof"], "rows": rows}
+
+
 def layers_note(run: Run, device: str = CPU) -> str:
     """Compare the sum of the layers with the whole forward pass."""
     whole, total = (_part(run, device, what) for what in (WHOLE, SUM))
+    noun = f"{level_of(run.options).noun}s"
     if whole is None or total is None or whole.estimate is None or total.estimate is None:
-        return f"The layers were not timed on {device_text(device)}: {run.missing.get(device, 'not measured')}."
-    together = f"The layers one by one take {time_text(total.estimate.median)}"
+        return f"The {noun} were not timed on {device_text(device)}: {run.missing.get(device, 'not measured')}."
+    together = f"The {noun} one by one take {time_text(total.estimate.median)}"
     return f"{together}, the whole forward pass {time_text(whole.estimate.median)}."
 
 

@@ -95,7 +95,7 @@ class Measuring:
 
     def start_everything(self) -> None:
         """Measure every step and its layers; of a tensor graph, which has no layers, its steps."""
-        has_layers = self.workspace.session.opened.trace.level.has_batches
+        has_layers = self.workspace.session.opened.trace.level.has_part_times
         self.start(replace(self.settings, what=EVERYTHING if has_layers else STEPS))
 
     def start(self, request: Request) -> None:

@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("panel_material_ui", reason="needs panel: pip install 'circuit-explorer[ui]'")
 
 from explorer.app.dashboard import background, measuring
-from explorer.app.dashboard.measuring import WATERFALL, Request
+from explorer.app.dashboard.measuring import EVERYTHING, WATERFALL, Request
 from explorer.app.dashboard.panes import timing
 from explorer.app.dashboard.panes.timing import WHAT, TimeTool
 from explorer.app.dashboard.workspace import Workspace
@@ -24,7 +24,9 @@ from explorer.app.session.session import Session
 from explorer.app.session.view_state import ViewState
 from explorer.bench import RecordedFile, interleave, measurement_run, why_no_cuda
 from explorer.timings import BACKENDS, LAYER, LAYERS, MODES, STEPS, SWEEP, Run, Setup, Timing, estimate
+from explorer.trace import KERNELS
 from explorer.views import layer_times_at
+from tests.runtime.circuits import has_compiler
 
 
 class Reader:
@@ -116,6 +118,21 @@ def test_a_tensor_graph_offers_only_step_times(reader: Reader) -> None:
     assert not reader.tool.batch.visible  # the examples that were recorded are timed
     seen = reader.measure(STEPS, lambda: reader.tool.facts.object != "")
     assert seen[-1]["table"]["columns"][1] == "operators"
+
+
+@has_compiler
+def test_of_kernel_calls_steps_and_groups_are_timed_with_their_share_of_the_roof(reader: Reader) -> None:
+    place = ViewState(circuit="digits", tensor=TensorOptions(level=KERNELS), step=7)
+    session = reader.workspace.session
+    session.open(open_state(reader.workspace.library, place), place)
+    reader.tool.on_change(frozenset({"trace"}))
+    assert set(reader.tool.what.options.values()) == {EVERYTHING, STEPS, WATERFALL, LAYERS}
+    assert not reader.tool.batch.visible
+    reader.tool.what.value = LAYERS
+    reader.measure(LAYERS, lambda: reader.tool.facts.object != "")
+    assert "share of the roof" in reader.tool.facts.object
+    assert "Sum of products of CPT" in reader.tool.facts.object
+    assert set(session.findings.layer_times["cpu"]) == {7}
 
 
 def test_one_click_times_every_step_and_its_layers(reader: Reader) -> None:

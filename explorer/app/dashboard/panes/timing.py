@@ -49,8 +49,10 @@ WHAT = {
     "Batch sizes": SWEEP,
     "Backends of this step": BACKENDS,
 }
-OF_STEPS = {label: what for label, what in WHAT.items() if what in (STEPS, WATERFALL)}
+OF_STEPS = (STEPS, WATERFALL)
 """The subjects that can be timed on a tensor graph, which has fixed shapes and no layers."""
+OF_PARTS = (EVERYTHING, LAYERS)
+"""The subjects that can be timed as well if it has layers, or units."""
 COLOURS = {CPU: "#0072b2", CUDA: "#d55e00"}
 DEVICE_NAMES = {CPU: "CPU", CUDA: "CUDA"}
 
@@ -99,7 +101,8 @@ class TimeTool(Tool):
         opened = self.workspace.session.opened
         self._opened = ref(opened)
         has_batches = opened.trace.level.has_batches
-        offered = WHAT if has_batches else OF_STEPS
+        subjects = (*OF_STEPS, *(OF_PARTS if opened.trace.level.has_part_times else ()))
+        offered = {label: what for label, what in WHAT.items() if has_batches or what in subjects}
         kept = self.what.value if self.what.value in offered.values() else next(iter(offered.values()))
         self.what.param.update(options=offered, value=kept)
         self.batch.visible = has_batches
