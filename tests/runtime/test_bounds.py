@@ -14,7 +14,7 @@ from explorer.errors import ValueRangeError
 from explorer.runtime import Certificate, FastCircuit, fast
 from explorer.runtime.backends import NativeBackend
 from explorer.runtime.native import program
-from explorer.runtime.native.snapshots import take_snapshot
+from explorer.runtime.snapshots import take_snapshot
 from explorer.symbolic import (
     BinomialLayer,
     CategoricalLayer,

@@ -1,6 +1,5 @@
 """A circuit as groups of units that PyTorch evaluates, with the same certificate as the native kernels."""
 
-import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +13,7 @@ from explorer.backend import EvaluatedCircuit, TorchContinuousLayer, TorchDiscre
 from explorer.errors import LoweringError
 from explorer.program.running.plain import why_not_plain
 from explorer.runtime.constants import Constants, pack_constants
+from explorer.runtime.doubles import DoubleCopy
 from explorer.runtime.grouped.constants import (
     GroupConstants,
     make_group_constants,
@@ -23,8 +23,7 @@ from explorer.runtime.grouped.constants import (
 from explorer.runtime.grouped.groups import Group, group_units
 from explorer.runtime.grouped.kernels import Given, Indices
 from explorer.runtime.grouped.running import Runner
-from explorer.runtime.native.doubles import DoubleCopy
-from explorer.runtime.native.snapshots import Snapshot, take_snapshot
+from explorer.runtime.snapshots import Snapshot, take_snapshot
 from explorer.runtime.units import MAX_TABLE_ENTRIES, Kind, lower_to_units, plan_units
 
 TOLERANCE = 1e-6
@@ -32,21 +31,6 @@ TOLERANCE = 1e-6
 
 MAX_STEPS = 20_000
 """A circuit that reads more factors, one group at a time, is evaluated by its layers."""
-
-
-class _Memory:
-    """Compares memory by the C library, so that no compiler is needed."""
-
-    def __init__(self) -> None:
-        self._compare = ctypes.CDLL(None).memcmp
-        self._compare.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
-
-    def is_equal(self, one: int, other: int, num_bytes: int, /) -> bool:
-        """Whether so many bytes at two addresses are equal."""
-        return self._compare(one, other, num_bytes) == 0
-
-
-MEMORY = _Memory()
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +89,7 @@ class GroupedProgram:
         packed = self._packed
         if packed is None or not packed.snapshot.is_present():
             with self._lock, torch.inference_mode(False), torch.no_grad():
-                snapshot = take_snapshot(self.circuit, MEMORY)
+                snapshot = take_snapshot(self.circuit)
                 values = self._doubles.layer_values(snapshot)
                 values = {node: {name: one.cpu() for name, one in some.items()} for node, some in values.items()}
                 constants = pack_constants(self.circuit, values, self.groups.units, 1)

@@ -11,11 +11,11 @@ from torch import Tensor
 
 from explorer.backend import EvaluatedCircuit
 from explorer.runtime.constants import Constants, pack_constants
+from explorer.runtime.doubles import DoubleCopy
 from explorer.runtime.native.arrays import NativeArrays, make_arrays
-from explorer.runtime.native.doubles import DoubleCopy
 from explorer.runtime.native.library import BAD_INPUT, TILE_ROWS, TOLERANCE, load_library, make_input
 from explorer.runtime.native.memory import Workspaces, num_threads, run_in_threads
-from explorer.runtime.native.snapshots import Snapshot, take_snapshot
+from explorer.runtime.snapshots import Snapshot, take_snapshot
 from explorer.runtime.units import lower_to_units, plan_units
 
 

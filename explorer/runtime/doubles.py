@@ -12,7 +12,7 @@ from torch import nn
 
 from explorer.backend import EvaluatedCircuit, TorchCircuit
 from explorer.backend.evaluation import LayerValues
-from explorer.runtime.native.snapshots import Snapshot
+from explorer.runtime.snapshots import Snapshot
 
 
 class DoubleCopy:

@@ -23,6 +23,21 @@ class Memory(Protocol):
         ...
 
 
+class CLibrary:
+    """Compares memory by the library of C, so that no compiler is needed."""
+
+    def __init__(self) -> None:
+        self._compare = ctypes.CDLL(None).memcmp
+        self._compare.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+
+    def is_equal(self, one: int, other: int, num_bytes: int, /) -> bool:
+        """Whether so many bytes at two addresses are equal."""
+        return self._compare(one, other, num_bytes) == 0
+
+
+C_LIBRARY = CLibrary()
+
+
 class Snapshot(Protocol):
     """The parameters at some time."""
 
@@ -80,7 +95,7 @@ class Versions(Snapshot):
             buffer.copy_(present)
 
 
-def take_snapshot(circuit: EvaluatedCircuit, memory: Memory | ctypes.CDLL) -> Snapshot:
+def take_snapshot(circuit: EvaluatedCircuit, memory: Memory | ctypes.CDLL = C_LIBRARY) -> Snapshot:
     """What the parameters of a circuit are now."""
     tensors = _tensors(circuit)
     if isinstance(circuit, TorchCircuit) or any(one.is_inference() for one in tensors):  # these have no version
