@@ -28,6 +28,7 @@ def bench_suite(
     only: Annotated[
         list[str] | None, typer.Option(metavar="ENTRANT", help="only this entrant; repeat it for several")
     ] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="also print a table for a README")] = False,
     json: JsonOption = None,
 ) -> None:
     """Time our backends next to libcirkit, libcirkit under torch.compile, and a hand-written circuit under Inductor.
@@ -63,6 +64,8 @@ def bench_suite(
     console = results()
     console.print(b.suite_table(rows))
     console.print(b.wanted_table(rows))
+    if markdown:
+        console.print(b.suite_markdown(rows), markup=False, soft_wrap=True)
     for note in b.suite_notes(rows):
         console.print(note, markup=False)
     for one in conditions:

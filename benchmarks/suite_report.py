@@ -1,6 +1,7 @@
 """The benchmark suite as printed tables and as data of JSON types."""
 
 from collections.abc import Sequence
+from statistics import geometric_mean
 from typing import Any
 
 from rich.table import Table
@@ -58,6 +59,26 @@ def wanted_table(rows: Sequence[SuiteRow]) -> Table:
             "yes" if one.is_met else "no",
         )
     return table
+
+
+def suite_markdown(rows: Sequence[SuiteRow]) -> str:
+    """How many times as fast `fast()` is, as a table for a README: a column per case, a row per opponent."""
+    cases = list(dict.fromkeys(row.case for row in rows))
+    lines = [f"| times as fast as | {' | '.join(cases)} | geometric mean |", "|---" * (len(cases) + 2) + "|"]
+    for num_threads, training in dict.fromkeys((row.num_threads, row.training) for row in rows):
+        for opponents, name in (
+            ((PEER,), PEER),
+            ((PEER, PEER_COMPILED), f"the best of {PEER}"),
+            (STRONGEST, "the strongest"),
+        ):
+            chosen = {row.case: row for row in rows if (row.num_threads, row.training) == (num_threads, training)}
+            figures = {case: row.speedup(row.ours[0], opponents) for case, row in chosen.items() if row.ours}
+            known = [figure for figure in figures.values() if figure is not None]
+            if known:
+                what = f"{name}: {'training step' if training else 'forward'}, {_threads(num_threads)}"
+                cells = ["" if (found := figures.get(case)) is None else f"{found:.1f}" for case in cases]
+                lines.append(f"| {what} | {' | '.join(cells)} | {geometric_mean(known):.1f} |")
+    return "\n".join(lines)
 
 
 def suite_notes(rows: Sequence[SuiteRow]) -> list[str]:
@@ -123,6 +144,10 @@ def _outcome_to_json(one: Outcome) -> dict[str, Any]:
 def _times(row: SuiteRow, name: str, opponents: tuple[str, ...]) -> str:
     found = row.speedup(name, opponents)
     return "" if found is None else f"{found:.2f}"
+
+
+def _threads(num_threads: int) -> str:
+    return "1 thread" if num_threads == 1 else f"{num_threads} threads"
 
 
 def _figure(value: float | None) -> str:

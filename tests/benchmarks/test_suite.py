@@ -148,6 +148,19 @@ def test_wanted_figures_are_those_of_the_large_cases_and_of_rows_that_were_not_r
     assert "forward: libcirkit" in text_of(benchmarks.wanted_table(rows))
 
 
+def test_the_table_for_a_readme_has_a_column_per_case():
+    rows = [
+        row_of("L1", native=1.0, peer=16.0),
+        row_of("L2", native=1.0, peer=4.0),
+        row_of("L3", refused="no", peer=1.0),
+    ]
+    assert benchmarks.suite_markdown(rows).splitlines() == [
+        "| times as fast as | L1 | L2 | L3 | geometric mean |",
+        "|---|---|---|---|---|",
+        "| libcirkit: forward, 1 thread | 16.0 | 4.0 |  | 8.0 |",
+    ]
+
+
 def test_peaks_of_pytorch_and_what_numpy_keeps():
     kept: list[object] = []
     assert peak_bytes(lambda: (torch.ones(1000) + torch.ones(1000)).sum()) == 3 * 4000  # not the sum, which comes later
