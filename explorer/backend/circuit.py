@@ -1,6 +1,6 @@
 """The compiled circuit, an `nn.Module` that holds the tensors of frozen layers; and the frozen circuit made of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import count
 
 import torch
@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from explorer.backend.addressing import FoldIndexInfo
 from explorer.backend.evaluation import EvaluatedCircuit, LayerValues
 from explorer.backend.layers import TorchLayer
-from explorer.backend.parameters import TorchLeafParameter
+from explorer.backend.parameters import TorchLeafParameter, TorchParameterOp
 from explorer.backend.plan import CircuitPlan, PlannedParameter, parameter_nodes, plan_circuit
 from explorer.backend.semiring import Semiring
 from explorer.backend.storage import ParameterStore, foldwise_initializer_, leaf_seed
@@ -128,15 +128,34 @@ class TorchCircuit(EvaluatedCircuit):
             for node, values in self.parameter_values().items()
         }
 
-    def parameter_values(self) -> LayerValues:
-        """For each layer the values (F, *shape) of its parameters by name, before the layer prepares them."""
+    def parameter_values(self, operands: Collection[tuple[int, str]] = ()) -> LayerValues:
+        """For each layer the values (F, *shape) of its parameters by name, before the layer prepares them.
+
+        Of parameters in `operands`, by layer and name, it is the operand of their `last_operator`.
+        """
         return {
-            planned.node: {name: self._parameter(parameter) for name, parameter in planned.parameters}
+            planned.node: {
+                name: self._parameter(parameter, (planned.node, name) in operands)
+                for name, parameter in planned.parameters
+            }
             for planned in self._plan.layers
         }
 
-    def _parameter(self, planned: PlannedParameter) -> Tensor:
-        """The value (F, *shape) of a parameter graph."""
+    def last_operator(self, node: int, name: str) -> TorchParameterOp | None:
+        """The operator of one operand that a parameter of a layer is the result of; None if there is none.
+
+        The folds of its result may be selected and repeated.
+        """
+        for planned in self._plan.layers:
+            for own, parameter in planned.parameters if planned.node == node else ():
+                if own == name:
+                    step, result = parameter.nodes[-1], parameter.result
+                    is_read = result is None or tuple(result.read.sources) == (step.node,)
+                    return step.op if is_read and len(step.reads) == 1 else None
+        return None
+
+    def _parameter(self, planned: PlannedParameter, operand: bool = False) -> Tensor:
+        """The value (F, *shape) of a parameter graph, or the `operand` of its last operator."""
         values: dict[int, Tensor] = {}
         for step in planned.nodes:
             if step.op is None:
@@ -145,7 +164,7 @@ class TorchCircuit(EvaluatedCircuit):
                 values[step.node] = self._as_number(self._read(read, tensors).squeeze(1))
             else:
                 operands = [self._read(r, [values[s] for s in r.read.sources]).squeeze(1) for r in step.reads]
-                values[step.node] = step.op.forward(*operands)
+                values[step.node] = operands[0] if operand and step is planned.nodes[-1] else step.op.forward(*operands)
         if planned.result is None:
             return values[planned.last]
         return self._read(planned.result, [values[s] for s in planned.result.read.sources]).squeeze(1)

@@ -32,7 +32,7 @@ from explorer.runtime.native.library import (
     make_input,
 )
 from explorer.runtime.native.memory import Workspaces, num_threads, run_in_threads
-from explorer.runtime.native.training_plan import Read, plan_training
+from explorer.runtime.native.training_plan import NORMALIZED, Read, plan_training
 
 MAX_THREADS = 8
 """Each thread has its own gradients of all weights."""
@@ -55,6 +55,7 @@ class TrainingProgram:
         self.circuit = circuit
         self.library = load_library()
         self.plan = plan_training(circuit, self.library.lanes())
+        self._normalized = {(read.layer, read.name) for read in self.plan.reads if read.content == NORMALIZED}
         self.workspaces, self.values = Workspaces(), Workspaces()
         self._double: TorchCircuit | None = None
         self._lock = Lock()
@@ -91,7 +92,7 @@ class TrainingProgram:
 
     def _tensors(self, x: Tensor) -> list[Tensor]:
         """What the library reads, from the present parameters: see `TrainingPlan`."""
-        given = self.circuit.parameter_values()
+        given = self.circuit.parameter_values(self._normalized)
         nodes, semiring = self.circuit.graph.nodes, self.circuit.semiring
         prepared: LayerValues = {
             layer: nodes[layer].prepare(semiring, given[layer])

@@ -11,12 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.backend import TorchCategoricalLayer, TorchCircuit, TorchDiscreteLayer, TorchEmbeddingLayer
+from explorer.backend.parameters import TorchLogSoftmaxParameter, TorchSoftmaxParameter
 from explorer.graph import parameters_of
 from explorer.runtime.constants import Place, layer_of
 from explorer.runtime.native.arrays import KINDS, ArrayBuilder, NativeArrays
 from explorer.runtime.units import Kind, Source, Unit, Units, lower_to_units, plan_training_units
 
 WEIGHTED = (Kind.SUM, Kind.MIXING, Kind.TUCKER, Kind.TENSOR_DOT)
+
+NORMALIZED = "normalized"
+
+CONTENTS = {"linear": 0, "logarithms": 1, "evaluated": 1, NORMALIZED: 2}
+"""The numbers of `enum Content` in `kernels/circuit.h`."""
+
+STATES = 1
+"""The axis of the states of a table (K, V)."""
 
 MAX_FACTORS = 4
 """As in `kernels/backward.h`; passes on units leave no product of more."""
@@ -26,7 +35,8 @@ MAX_FACTORS = 4
 class Read:
     """A tensor of a layer that the library reads.
 
-    It is a weight, or a table: "linear" or "logarithms" (F, K, V), or what the layer `evaluates` to (F, V, K).
+    It is a weight, or a table: "linear" or "logarithms" (F, K, V), or what the layer is `evaluated` to (F, V, K). Of
+    "normalized" logarithms it is the operand of their softmax or log-softmax, which the library computes.
     """
 
     layer: int
@@ -73,6 +83,7 @@ class _Planner(ArrayBuilder):
         super().__init__(circuit, units, self.table_places, lanes)
         self.numbers: list[int] = []  # of the unit of each row
         self.reads: dict[Read, int] = {}
+        self.circuit: TorchCircuit = circuit
         self.folds_read: dict[int, int] = {}
         self.tables: list[list[int]] = []
         self.gaussians: dict[int, int] = {}
@@ -128,22 +139,30 @@ class _Planner(ArrayBuilder):
             strides = (1, unit.width) if read.content == "evaluated" else (states, 1)
             width = self.padded(unit.width)
             rows, bounds, scales = self.constant_floats, self.constant_floats + states * width, self.num_states
-            self.constant_floats = bounds + self.padded(states)
+            normalizers = bounds + self.padded(states)
+            self.constant_floats = normalizers + (width if read.content == NORMALIZED else 0)
             self.num_states += states
             self.most_states = max(self.most_states, states)
             self.table_places[number] = Place(rows, bounds, scales)
             offset = unit.sources[0].fold * states * unit.width
-            fields = [self._read(read), offset, *strides, unit.width, width, states, int(read.content != "linear")]
-            self.tables.append([*fields, rows, scales, bounds])
+            fields = [self._read(read), offset, *strides, unit.width, width, states, CONTENTS[read.content]]
+            self.tables.append([*fields, rows, scales, bounds, normalizers])
+            self.block_floats = max(self.block_floats, width)
 
     def _table_of(self, source: Source) -> Read:
         layer = self.circuit.graph.nodes[source.layer]
         if type(layer) is TorchEmbeddingLayer:
-            return Read(source.layer, "weight", "linear")
+            return self._given(source, "weight", "linear")
         if type(layer) is TorchCategoricalLayer:
-            name = "logits" if "logits" in parameters_of(layer) else "probs"
-            return Read(source.layer, name, "logarithms" if name == "logits" else "linear")
+            logits = "logits" in parameters_of(layer)
+            return self._given(source, *(("logits", "logarithms") if logits else ("probs", "linear")))
         return Read(source.layer, "", "evaluated")
+
+    def _given(self, source: Source, name: str, content: str) -> Read:
+        operator = self.circuit.last_operator(source.layer, name)
+        softmax = TorchLogSoftmaxParameter if content == "logarithms" else TorchSoftmaxParameter
+        is_normalized = isinstance(operator, softmax) and operator.axis == STATES
+        return Read(source.layer, name, NORMALIZED if is_normalized else content)
 
     def _num_states(self, unit: Unit) -> int:
         layer = layer_of(self.circuit, unit.sources[0])

@@ -291,10 +291,10 @@ struct Backward : Tile {
 
   // The gradient of a row of a table from that of the values, times `by` where it is linear.
   static Vector element_gradient(const Table& table, Vector of_value, Vector value, float by) {
-    return table.is_logarithm ? of_value * value : value == Vector{} ? Vector{} : of_value * by;
+    return table.content != LINEAR ? of_value * value : value == Vector{} ? Vector{} : of_value * by;
   }
 
-  static float table_factor(const Table& table, double scale) { return table.is_logarithm ? 1 : (float)exp(-scale); }
+  static float table_factor(const Table& table, double scale) { return table.content != LINEAR ? 1 : (float)exp(-scale); }
 
   // `operands` is that of the table itself, `weight` its number. The rows of each state are added up first.
   void table_back(const Unit& unit) {
@@ -312,17 +312,39 @@ struct Backward : Tile {
       for (int64_t n = 0; n < width; n += LANES) store(sum + n, is_new ? load(G + n) : load(sum + n) + load(G + n));
     }
     float* to = training->gradients[table.source] + table.offset;
-    if (fresh) memset(to, 0, table.units * table.states * sizeof(float));
+    float* totals = block;
+    memset(totals, 0, width * sizeof(float));
     for (int32_t i = 0; i < count; i++) {
       const int64_t state = seen[i];
       places[state] = -1;
       float* sum = products + i * width;
       const float* value = from.values + state * width;
       const float by = table_factor(table, from.scales[state]);
-      for (int64_t n = 0; n < width; n += LANES)
-        store(sum + n, element_gradient(table, load(sum + n), load(value + n), by));
-      float* into = to + state * table.state_stride;
-      for (int64_t k = 0; k < table.units; k++) into[k * table.unit_stride] += sum[k];
+      for (int64_t n = 0; n < width; n += LANES) {
+        const Vector of = element_gradient(table, load(sum + n), load(value + n), by);
+        store(sum + n, of);
+        store(totals + n, load(totals + n) + of);
+      }
+    }
+    if (fresh) memset(to, 0, table.units * table.states * sizeof(float));
+    if (table.content == NORMALIZED) subtract_probabilities(table, totals, to);
+    for (int32_t i = 0; i < count; i++) {
+      float* into = to + seen[i] * table.state_stride;
+      for (int64_t k = 0; k < table.units; k++) into[k * table.unit_stride] += products[i * width + k];
+    }
+  }
+
+  // Through a log-softmax over the states: the gradient of x[k][v] is that of its logarithm, less p[k][v] times the sum
+  // of those of all states.
+  void subtract_probabilities(const Table& table, const float* totals, float* to) const {
+    for (int64_t k = 0; k < table.units; k++) {
+      const float* from = training->sources[table.source] + table.offset + k * table.unit_stride;
+      const float normalizer = circuit.constants[table.normalizers + k], total = totals[k];
+      float* into = to + k * table.unit_stride;
+      int64_t v = 0;
+      for (; v + LANES <= table.states; v += LANES)
+        store(into + v, load(into + v) - exponential(load(from + v) - normalizer) * total);
+      for (; v < table.states; v++) into[v] -= exponential_of((double)from[v] - normalizer) * total;
     }
   }
 
@@ -330,16 +352,23 @@ struct Backward : Tile {
   void whole_table_back(const Unit& unit, const Table& table) {
     const Rows from = rows_of(circuit.operands[unit.operands]);
     const int64_t width = table.width;
+    float* totals = block;
+    memset(totals, 0, width * sizeof(float));
     memset(products, 0, table.states * width * sizeof(float));
     for (int64_t b = 0; b < rows; b++) {
       const float* G = gradient(unit.gradient) + b * width;
       const float* value = from.values + from.index[b] * width;
       const float by = table_factor(table, from.scales[from.index[b]]);
       float* sum = products + from.index[b] * width;
-      for (int64_t n = 0; n < width; n += LANES)
-        store(sum + n, load(sum + n) + element_gradient(table, load(G + n), load(value + n), by));
+      for (int64_t n = 0; n < width; n += LANES) {
+        const Vector of = element_gradient(table, load(G + n), load(value + n), by);
+        store(sum + n, load(sum + n) + of);
+        store(totals + n, load(totals + n) + of);
+      }
     }
-    transpose(products, width, table.states, table.units, training->gradients[table.source] + table.offset, table.states);
+    float* to = training->gradients[table.source] + table.offset;
+    transpose(products, width, table.states, table.units, to, table.states);
+    if (table.content == NORMALIZED) subtract_probabilities(table, totals, to);
   }
 
   void back(const Unit& unit) {

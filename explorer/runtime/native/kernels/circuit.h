@@ -3,6 +3,8 @@
 #include <cstdint>
 
 enum Kind : int32_t { GAUSSIAN, PRODUCT, SUM, MIXING, TUCKER, KRONECKER, TENSOR_DOT, DENSITY, TABLE };
+// What a table has; NORMALIZED are logarithms after a log-softmax over the states, which must be next to each other.
+enum Content : int64_t { LINEAR, LOGARITHMS, NORMALIZED };
 enum Status : int64_t { BAD_INPUT = -1, BAD_WEIGHT = -2 };
 
 // An input of a unit: the values of another one in a slot, or the rows of a table by the value of a variable.
@@ -47,8 +49,9 @@ struct Circuit {
 // A table (units, states) in a tensor, of which training makes rows.
 struct Table {
   int64_t source, offset, unit_stride, state_stride, units, width, states;
-  int64_t is_logarithm;
+  int64_t content;
   int64_t rows, scales, bounds;  // where they go, as in Operand
+  int64_t normalizers;           // where log sum exp of each unit goes, for what is to be normalized; else -1
 };
 
 // What training reads and writes besides.

@@ -413,6 +413,7 @@ struct Tile {
     int64_t fresh = 0;
     for (int64_t b = 0; b < rows; b++) fresh += made_rows[index[b]] == 0, made_rows[index[b]] |= WANTED;
     if (!fresh) return true;
+    if (table.content == NORMALIZED && !normalize(table, training->sources, (float*)circuit.constants)) return false;
     if (table.state_stride == 1 && 2 * fresh >= table.states) {
       memset(made_rows, MADE, table.states);
       return make_all_rows(table, training->sources, (float*)circuit.constants, (double*)circuit.scales, scratch);

@@ -4,11 +4,13 @@
 #include "transpose.h"
 #include "vectors.h"
 
+constexpr int64_t BLOCK_STATES = 256;  // are added up in single precision
+
 // Writes the row of a state and its scale and bound from its elements in `room`, the largest of which is `top`.
 static void finish_row(const Table& table, int64_t state, float top, float* constants, double* scales,
                        const float* room) {
   float* row = constants + table.rows + state * table.width;
-  if (table.is_logarithm) {
+  if (table.content != LINEAR) {
     const float by = top == -INFINITY ? 0 : top;
     for (int64_t n = 0; n < table.width; n += LANES) store(row + n, exponential(load(room + n) - by));
     scales[table.scales + state] = by;
@@ -22,20 +24,44 @@ static void finish_row(const Table& table, int64_t state, float top, float* cons
   }
 }
 
+// log sum exp over the states of each unit: x - it is the logarithm of a probability. False if one is not finite.
+static bool normalize(const Table& table, const float* const* sources, float* constants) {
+  bool legal = true;
+  for (int64_t k = 0; k < table.units; k++) {
+    const float* from = sources[table.source] + table.offset + k * table.unit_stride;
+    const int64_t whole = table.states / LANES * LANES;
+    float top = whole ? largest(from, whole) : -INFINITY;
+    for (int64_t v = whole; v < table.states; v++) top = from[v] > top ? from[v] : top;
+    double total = 0;
+    for (int64_t first = 0; first < whole; first += BLOCK_STATES) {
+      Vector sums{};
+      for (int64_t v = first; v < whole && v < first + BLOCK_STATES; v += LANES) sums += exponential(load(from + v) - top);
+      total += sum_of(sums);
+    }
+    for (int64_t v = whole; v < table.states; v++) total += exponential_of((double)from[v] - top);
+    const float found = (float)(top + log(total));
+    legal &= found - found == 0;
+    constants[table.normalizers + k] = found;
+  }
+  for (int64_t k = table.units; k < table.width; k++) constants[table.normalizers + k] = 0;
+  return legal;
+}
+
 // Makes the row of a state, in `constants`; `room` is memory for a row. Threads may make the same one: each writes the
 // same bits, once. False if an element is NaN, or infinite, or negative where it should not be.
 static bool make_row(const Table& table, int64_t state, const float* const* sources, float* constants, double* scales,
                      float* room) {
   const float* from = sources[table.source] + table.offset + state * table.state_stride;
-  float top = table.is_logarithm ? -INFINITY : 0;
+  float top = table.content != LINEAR ? -INFINITY : 0;
   bool legal = true;
   for (int64_t k = 0; k < table.units; k++) {
-    const float element = from[k * table.unit_stride];
-    legal &= element < INFINITY && (table.is_logarithm || element >= 0);
+    const float by = table.content == NORMALIZED ? constants[table.normalizers + k] : 0;
+    const float element = from[k * table.unit_stride] - by;
+    legal &= element < INFINITY && (table.content != LINEAR || element >= 0);
     top = element > top ? element : top;
     room[k] = element;
   }
-  for (int64_t k = table.units; k < table.width; k++) room[k] = table.is_logarithm ? -INFINITY : 0;
+  for (int64_t k = table.units; k < table.width; k++) room[k] = table.content != LINEAR ? -INFINITY : 0;
   finish_row(table, state, top, constants, scales, room);
   return legal;
 }
@@ -50,9 +76,12 @@ static bool make_all_rows(const Table& table, const float* const* sources, float
     transpose(from, table.states, table.units, count, room, table.width);
     for (int64_t v = 0; v < count; v++) {
       float* row = room + v * table.width;
-      for (int64_t k = table.units; k < table.width; k++) row[k] = table.is_logarithm ? -INFINITY : 0;
+      for (int64_t k = table.units; k < table.width; k++) row[k] = table.content != LINEAR ? -INFINITY : 0;
+      if (table.content == NORMALIZED)
+        for (int64_t n = 0; n < table.width; n += LANES)
+          store(row + n, load(row + n) - load(constants + table.normalizers + n));
       for (int64_t n = 0; n < table.width; n += LANES)
-        illegal |= ~(load(row + n) < all(INFINITY)) | (table.is_logarithm ? Integers{} : ~(load(row + n) >= Vector{}));
+        illegal |= ~(load(row + n) < all(INFINITY)) | (table.content != LINEAR ? Integers{} : ~(load(row + n) >= Vector{}));
       finish_row(table, first + v, largest(row, table.width), constants, scales, row);
     }
   }
