@@ -126,9 +126,10 @@ class Reference:
         stats = self.trace.stats(step)
         # A tensor graph's module contains the constants of the trace, which must not move to a device.
         level = self.trace.level
+        is_own = level.has_batches or level.has_own_memory
         return Candidate(
             self.trace.step(step).path,
-            lambda: self.trace.circuit_at(step) if level.has_batches else deepcopy(self.trace.circuit_at(step)),
+            lambda: self.trace.circuit_at(step) if is_own else deepcopy(self.trace.circuit_at(step)),
             self.arguments,
             self._expected_outputs(step),
             stats[level.count_stat],

@@ -145,3 +145,27 @@ def test_the_memory_of_a_program_is_drawn_stepped_and_asked_about_in_the_dashboa
     saved.wait_for_selector(".ce-buffer")
     assert choose_two(saved) == (first, second, said)
     saved.close()
+
+
+def test_kernel_calls_are_stepped_through_to_their_slots_and_say_what_each_pass_bought(dashboard: Open) -> None:
+    page = dashboard("?circuit=digits")
+    page.choose("Level", "kernels")
+    page.wait(lambda: changing(page)[0] == "lower", "a trace of kernel calls")
+    assert changing(page) == ["lower", "combine-tables", "depth-first", "slots"]
+    titles = {"Table", "Sum", "Sum of products"}
+    page.wait(lambda: {node["title"] for node in page.picture()["nodes"]} == titles, "the picture of kernel calls")
+    page.page.get_by_role("slider").first.focus()
+    page.page.keyboard.press("ArrowRight")
+    page.wait_for_step(2)
+    page.see("Table + Sum becomes Table 64 times (combine-tables): 85 calls → 21")
+    page.page.keyboard.press("End")
+    page.wait_for_step(7)
+    page.see("21 values share 8 slots of 16 KiB each")
+    page.wait(lambda: len(buffers(page.page)) == 21, "a bar for each value")
+    page.tool("Why not")
+    page.choose("Pattern", "split-products")
+    assert page.page.get_by_role("button", name="Folds", exact=True).count() == 0
+    page.tool("Pipeline")
+    listed = page.page.get_by_label("Passes, in order").inner_text().splitlines()
+    assert len(listed) == 7
+    assert page.page.get_by_label("Compile for").count() == 0, "kernel calls have no mode"

@@ -6,6 +6,7 @@ import pytest
 
 import explorer
 from explorer.templates import load_named
+from explorer.timings import Estimate
 from explorer.trace import KERNELS
 from explorer.views import TraceIndex, calls_of, film, picture, static_svg
 from explorer.views.buffers import MAX_RATIO, buffers_of
@@ -60,6 +61,17 @@ def test_a_combined_table_comes_from_the_cells_of_a_sum_and_of_its_table(index):
     assert plate["news"] == "was Table + Sum"
     origins = {layer: sources for layer, *sources in shown.get("origins", ())}
     assert all(len(origins[cell]) == 2 for cell in plate["cells"])
+
+
+def test_tables_are_not_missed_among_measured_units(index):
+    last = index.trace.steps[-1]
+    estimate = Estimate(1.0, 1.0, 1.0, 1.0, 1.0, 6, 0.96)
+    computed = [node for node, record in last.snapshot.graph.nodes.items() if record.title != "Table"]
+    times = {"cpu": {last.index: dict.fromkeys(computed, estimate)}}
+    view = picture(index, last.index, "after", group_by="plates", layer_times=times).view
+    assert "Not measured" not in view["note"]
+    bars = {node["id"]: node["plate"].get("times") for node in view["nodes"] if "plate" in node}
+    assert [bool(found) for found in bars.values()] == [False, True, True, True]
 
 
 def test_small_cells_that_are_all_new_have_one_outline(index):

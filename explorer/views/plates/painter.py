@@ -48,7 +48,9 @@ class PlatesPainter:
         add_cells(index, at, view["edges"])
         _add_plates(request, view["nodes"], at, marked=mode != "after")
         view["width"], view["height"] = stage.width, stage.height
-        view["note"] = note_of_plates(plates_of(index, at), index.noun) + missing_note(view["nodes"])
+        called = {plate.id for plate in plates_of(index, at).plates if plate.is_called}
+        without = missing_note([node for node in view["nodes"] if node["id"] in called])
+        view["note"] = note_of_plates(plates_of(index, at), index.noun) + without
         view["links"] = list(link_views(missed_links(index, at), stage))
         view["actions"] = [action for action in view.get("actions", []) if action["name"] != SHOW_ALL]
         if shown == "before" and request.trial is None:

@@ -135,9 +135,10 @@ export function makeTimeline({ make, textButton }, { state }, timing) {
 function partsOf(frame, lane) {
   if (!lane) return frame.plates.map(({ kind, calls }) => ({ kind, calls, length: calls }));
   const whole = frame.times[lane];
-  const sum = frame.plates.reduce((total, { ms }) => total + (ms[lane] ?? NaN), 0);
+  const called = frame.plates.filter(({ calls }) => calls > 0);
+  const sum = called.reduce((total, { ms }) => total + (ms[lane] ?? NaN), 0);
   if (!(sum > 0)) return [{ kind: "operator", calls: 1, length: whole }];
-  return frame.plates.map(({ kind, calls, ms }) => ({ kind, calls, length: (ms[lane] * whole) / sum }));
+  return called.map(({ kind, calls, ms }) => ({ kind, calls, length: (ms[lane] * whole) / sum }));
 }
 
 /** Calls one after the other. @param {number} x @param {number} size @param {number} calls */
