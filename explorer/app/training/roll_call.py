@@ -2,13 +2,16 @@
 
 Each worker answers a roll call in the store that torchrun keeps, with its own error if it has one. Whoever does not
 answer in time was killed, or cannot be reached. The first of those that answered reports, and all of them end.
+
+torchrun notices a process that has ended. To notice a machine that has frozen or is gone, each worker counts in the
+store: the first one watches all, and all watch the first one.
 """
 
 import os
 import select
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from threading import Lock, Thread
 from typing import NoReturn
@@ -18,6 +21,9 @@ import torch.distributed as dist
 POLL_SECONDS = 0.25
 GRACE_SECONDS = 3.0
 """How long a worker has to answer: its thread looks every `POLL_SECONDS`, whatever else it is doing."""
+BEAT_SECONDS = 5.0
+SILENT_SECONDS = 60.0
+"""A worker that has not counted for so long is lost."""
 CONNECT_SECONDS = 10.0
 LOST_STORE = "it lost the connection to the machine that the run was started on"
 FAILED = 2
@@ -41,6 +47,8 @@ class RollCall:
             wait_for_workers=False,
             timeout=timedelta(seconds=CONNECT_SECONDS),
         )
+        self._beats = 0
+        self._silence = Silence(range(size) if rank == 0 else (0,))
         self._leaving = Lock()
         self._signals, writer = os.pipe()
         os.set_blocking(writer, False)
@@ -92,14 +100,46 @@ class RollCall:
             received = os.read(self._signals, 64) if ready else b""
             if ready and (not received or signal.SIGINT in received):
                 return  # stopped; or Ctrl-C, which the main thread handles
-            if signal.SIGTERM in received or self._somebody_failed():
+            if signal.SIGTERM in received or self._somebody_is_lost():
                 self.leave()
 
-    def _somebody_failed(self) -> bool:
+    def _somebody_is_lost(self) -> bool:
+        now = time.monotonic()
         try:
+            if now - self._silence.asked >= BEAT_SECONDS:
+                self._beats += 1
+                self._store.set(self._beat(self._rank), str(self._beats))
+                keys = {rank: self._beat(rank) for rank in self._silence.ranks}
+                counts = {rank: self._store.get(key) for rank, key in keys.items() if self._store.check([key])}
+                if self._silence.silent(counts, now):
+                    return True
             return self._store.check([f"{self._prefix}/failed"])
         except RuntimeError:
             return True
+
+    def _beat(self, rank: int) -> str:
+        return f"{self._prefix}/beat/{rank}"
+
+
+class Silence:
+    """Finds the workers, of the watched `ranks`, that have not counted for `SILENT_SECONDS`."""
+
+    def __init__(self, ranks: Iterable[int]) -> None:
+        self.ranks = tuple(ranks)
+        self.asked = -BEAT_SECONDS
+        """When `silent` was called last."""
+        self._changed: dict[int, tuple[bytes, float]] = {}
+
+    def silent(self, counts: Mapping[int, bytes], now: float) -> list[int]:
+        """The ranks whose counts, none before the first, have been the same for too long, at the time `now`."""
+        # Time in which nobody looked does not count: this process may have been stopped itself.
+        pause = max(0.0, now - self.asked - 2 * BEAT_SECONDS) if self._changed else 0.0
+        self.asked = now
+        for rank in self.ranks:
+            count = counts.get(rank, b"")
+            before, since = self._changed.get(rank, (None, now))
+            self._changed[rank] = (count, since + pause if count == before else now)
+        return [rank for rank, (_, since) in self._changed.items() if now - since >= SILENT_SECONDS]
 
 
 def what_happened(answers: Mapping[int, str], size: int) -> str:

@@ -17,7 +17,7 @@ from explorer.app.cli import app
 from explorer.app.training.checkpoint import Checkpoint
 from explorer.app.training.data import load_digits
 from explorer.app.training.evaluation import mean_log_likelihood
-from explorer.app.training.roll_call import what_happened
+from explorer.app.training.roll_call import Silence, what_happened
 from explorer.app.training.workers import Workers
 from explorer.bench import why_no_cuda
 from explorer.templates import image_data
@@ -224,6 +224,23 @@ def test_shards_have_every_row_once():
 )
 def test_what_happened_names_the_ranks(answers, sentence):
     assert sentence in what_happened(answers, 3)
+
+
+def test_a_worker_that_no_longer_counts_is_silent():
+    silence = Silence([0, 1])
+    steps = range(0, 90, 5)
+    found = [silence.silent({0: str(now).encode(), 1: str(min(now, 20)).encode()}, float(now)) for now in steps]
+    assert found == [[]] * 16 + [[1], [1]]  # at 80 and 85 seconds
+
+
+def test_a_worker_that_never_counts_is_silent():
+    silence = Silence([1])
+    assert [bool(silence.silent({}, float(now))) for now in range(0, 70, 10)] == [False] * 6 + [True]
+
+
+def test_nobody_is_silent_while_the_watcher_itself_was_stopped():
+    silence = Silence([0])
+    assert [silence.silent({0: b"1"}, now) for now in (0.0, 5.0, 500.0, 510.0)] == [[], [], [], []]
 
 
 def test_distributed_commands_say_how_to_start_them(monkeypatch):
