@@ -94,8 +94,8 @@ def _allocate(
 def foldwise_initializer_(tensor: Tensor, initializers: Sequence[tuple[InitializerFunction, int]]) -> Tensor:
     """Fill slice f of a tensor (F, *shape) with the f-th initializer and its seed, in place."""
     generator = torch.Generator()
-    for slice_idx, (initializer, seed) in enumerate(initializers):
-        initializer(tensor[slice_idx], generator.manual_seed(seed))
+    for values, (initializer, seed) in zip(tensor.unbind(), initializers, strict=True):
+        initializer(values, generator.manual_seed(seed))
     return tensor
 
 

@@ -15,7 +15,14 @@ from explorer.optimize.layers import RuleCompiler
 from explorer.optimize.presets import RuleSet
 from explorer.optimize.skips import Skips, SkipTracker
 from explorer.optimize.survey import ParameterSurvey
-from explorer.rewrite import OptMatchStrategy, RewriteContext, Rule, is_possible, optimize_graph
+from explorer.rewrite import (
+    KnownResults,
+    OptMatchStrategy,
+    RewriteContext,
+    Rule,
+    is_possible,
+    optimize_graph,
+)
 from explorer.trace import LimitReached, Listener, Stage, StepPath
 
 MAX_GROWTH = 16
@@ -55,12 +62,13 @@ def _optimize_circuit(
         ("shatter", tuple(rules.shatter), _optimize_layers),
         ("fuse", tuple(rules.fuse), _optimize_layers),
     )
+    known = KnownResults()
     max_nodes = max(MIN_GROWTH_NODES, MAX_GROWTH * survey.num_nodes(graph))
     for number in range(1, options.max_rounds + 1):
         before = graph
         for name, pass_rules, optimize in passes:
             path = StepPath.of("optimize", Stage("round", number), name)
-            context = _context(compiler, options, fresh, str(path))
+            context = replace(_context(compiler, options, fresh, str(path)), known=known)
             after = run(path, graph, partial(optimize, rules=pass_rules, context=context))
             graph = graph if after is None else after
         if graph is before:
@@ -78,7 +86,7 @@ def _optimize_parameter_nodes(
     survey: ParameterSurvey, graph: Graph[TorchLayer], rules: Sequence[Rule], context: RewriteContext
 ) -> Graph[TorchLayer] | None:
     """Apply the parameter rules once to the parameters of all layers, nested ones too; None if nothing matched."""
-    context = replace(context, check=check_parameter_replacement, cost=parameter_cost_change)
+    context = replace(context, check=check_parameter_replacement, cost=parameter_cost_change, known=None)
     roots = tuple(rule.pattern.entries[0] for rule in rules)
     changed: dict[int, TorchLayer] = {}
     for node, layer in graph.nodes.items():

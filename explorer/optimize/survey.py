@@ -31,6 +31,6 @@ class ParameterSurvey:
         known = self._known.get(layer)
         if known is None:
             graphs = [parameter.graph.nodes for parameter in all_parameters(layer).values()]
-            may_match = any(self._is_root(type(value)) for nodes in graphs for value in nodes.values())
+            may_match = any(map(self._is_root, [type(value) for nodes in graphs for value in nodes.values()]))
             known = self._known[layer] = (sum(map(len, graphs)), may_match)
         return known

@@ -16,6 +16,7 @@ from explorer.rewrite.driver import (
 )
 from explorer.rewrite.matching import (
     GraphOptMatch as GraphOptMatch,
+    KnownResults as KnownResults,
     SearchResult as SearchResult,
     match_pattern as match_pattern,
     match_pattern_graph as match_pattern_graph,

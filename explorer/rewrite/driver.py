@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from explorer.errors import CircuitError, RuleError
 from explorer.graph import Graph
-from explorer.rewrite.matching import GraphOptMatch
+from explorer.rewrite.matching import GraphOptMatch, KnownResults
 from explorer.rewrite.rules import Rule
 from explorer.rewrite.strategies import Matches, OptMatchStrategy, match_optimization_patterns
 from explorer.trace import AttemptsRefused, Listener, MatchFound, MatchLost, Refusal, RefusalKind, Rewritten
@@ -25,7 +25,8 @@ class RewriteContext:
     `compiler` is passed to the rules. `fresh` yields unused node ids. `check` returns why a replacement is illegal, or
     None. `cost` returns how much a replacement adds to the cost, for LOWEST_COST. `listeners` receive every event.
     `skip` returns why a match is skipped before its rule is asked, or None. `numbers` yields the numbers of matches,
-    which are unique within a step; searches of one step share it.
+    which are unique within a step; searches of one step share it. `known` are the attempts of searches of earlier
+    graphs, which are not repeated.
     """
 
     compiler: Any
@@ -36,6 +37,7 @@ class RewriteContext:
     listeners: tuple[Listener, ...] = ()
     skip: Callable[[GraphOptMatch], str | None] | None = None
     numbers: Iterator[int] = field(default_factory=count)
+    known: KnownResults | None = None
 
 
 def optimize_graph(
@@ -63,6 +65,7 @@ def optimize_graph(
         cost=cost,
         accept=_acceptance(rules, context),
         parameter_path=parameter_path,
+        known=context.known,
     )
     numbers = _report(matches, context, parameter_path)
     return _rewrite(graph, matches, apply, context, parameter_path, numbers) if matches.chosen else None

@@ -9,6 +9,7 @@ from typing import Any
 
 from explorer.errors import RuleError
 from explorer.graph import Graph, config_of
+from explorer.rewrite.attempts import KnownAttempts
 from explorer.rewrite.patterns import NO_CONDITIONS, Condition, GraphOptPattern, ParameterOptPattern
 from explorer.trace import Check, Question, Refusal, RefusalKind
 
@@ -44,6 +45,10 @@ class GraphOptMatch:
     def __str__(self) -> str:
         where = f" in {self.parameter_path}" if self.parameter_path else ""
         return f"{self.pattern.name} at {', '.join(map(str, self.nodes))}{where}"
+
+
+KnownResults = KnownAttempts[GraphOptMatch | Refusal]
+"""The results of attempts of earlier searches."""
 
 
 @dataclass
@@ -204,14 +209,19 @@ def _match_sub_patterns(
 
 
 def match_pattern_graph(
-    graph: Graph[Any], patterns: Sequence[GraphOptPattern], parameter_path: str = "", waived: Refusal | None = None
+    graph: Graph[Any],
+    patterns: Sequence[GraphOptPattern],
+    parameter_path: str = "",
+    waived: Refusal | None = None,
+    known: KnownResults | None = None,
 ) -> SearchResult:
     """Try every pattern at every node whose type fits its first entry, a pattern of outputs only at outputs.
 
     No refusal is recorded of the other nodes, which are not near misses; `match_pattern` has one for any node, and
-    explains `waived`.
+    explains `waived`. Attempts that are `known` from earlier searches are not repeated.
     """
     search = SearchResult()
+    attempts = {pattern: {} if known is None else known.of(pattern, graph) for pattern in patterns}
     by_type: dict[type, tuple[GraphOptPattern, ...]] = {}
     found: dict[GraphOptPattern, list[GraphOptMatch]] = {pattern: [] for pattern in patterns}
     for root, node in graph.nodes.items():
@@ -222,7 +232,9 @@ def match_pattern_graph(
         for pattern in fitting:
             if pattern.is_output and root not in graph.output_set:
                 continue
-            result = _match_chain(graph, pattern, root, parameter_path, waived)
+            result = attempts[pattern].get(root)
+            if result is None:
+                result = attempts[pattern][root] = _match_chain(graph, pattern, root, parameter_path, waived)
             if isinstance(result, Refusal):
                 search.refusals.append(result)
             else:

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any
 
 from explorer.graph import Graph
-from explorer.rewrite.matching import GraphOptMatch, match_pattern_graph
+from explorer.rewrite.matching import GraphOptMatch, KnownResults, match_pattern_graph
 from explorer.rewrite.patterns import GraphOptPattern
 from explorer.trace import Refusal
 
@@ -51,13 +51,14 @@ def match_optimization_patterns(
     cost: Callable[[GraphOptMatch], float] | None = None,
     accept: Callable[[GraphOptMatch], Refusal | None] | None = None,
     parameter_path: str = "",
+    known: KnownResults | None = None,
 ) -> Matches:
     """Search for all patterns in a graph and decide which matches to apply.
 
     `accept` returns a refusal to decline a match; `cost` returns how much applying a match adds to the cost of the
-    graph, for LOWEST_COST.
+    graph, for LOWEST_COST. Attempts that are `known` from earlier searches are not repeated.
     """
-    search = match_pattern_graph(graph, patterns, parameter_path)
+    search = match_pattern_graph(graph, patterns, parameter_path, known=known)
     found: list[GraphOptMatch] = []
     for match in search.matches:
         declined = accept(match) if accept is not None else None
@@ -76,6 +77,8 @@ def _prioritize_optimization_strategy(
     cost: Callable[[GraphOptMatch], float] | None,
 ) -> tuple[tuple[GraphOptMatch, ...], dict[int, GraphOptMatch], tuple[Conflict, ...]]:
     """Choose matches in the order of the strategy, skipping those that share a node with a chosen one."""
+    if not found:
+        return (), {}, ()
     position = {node: i for i, node in enumerate(graph.nodes)}
     costs = {id(m): cost(m) for m in found} if strategy is OptMatchStrategy.LOWEST_COST and cost is not None else {}
     order = list(range(len(found)))

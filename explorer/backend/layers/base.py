@@ -160,15 +160,18 @@ def can_inspect(x: Tensor) -> bool:
 
 def parameter_settings(layer: TorchLayer) -> FoldSettings:
     """The parameters of a layer, their shapes, and which of them are complex."""
-    parameters = parameters_of(layer).items()
-    shapes = [(f"{name}.shape", parameter.shape) for name, parameter in parameters]
-    return (*shapes, *[(f"{name}.is_complex", True) for name, parameter in parameters if parameter.is_complex])
+    shapes: list[tuple[str, object]] = []
+    types: list[tuple[str, object]] = []
+    for name, parameter in parameters_of(layer).items():
+        shapes.append((f"{name}.shape", parameter.shape))
+        if parameter.is_complex:
+            types.append((f"{name}.is_complex", True))
+    return (*shapes, *types)
 
 
 def nested_settings(layer: TorchLayer) -> FoldSettings:
     """The fold settings of nested layers."""
-    return tuple(
-        (f"{name}.{key}", value)
-        for name, inner in nested_of(layer).items()
-        for key, value in (("type", type(inner)), *inner.fold_settings)
-    )
+    found: list[tuple[str, object]] = []
+    for name, inner in nested_of(layer).items():
+        found += [(f"{name}.{key}", value) for key, value in (("type", type(inner)), *inner.fold_settings)]
+    return tuple(found)

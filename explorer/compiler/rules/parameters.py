@@ -56,10 +56,8 @@ def compile_leaf(compiler: Any, leaf: TensorParameter) -> compiled.TorchLeafPara
 def torch_dtype(dtype: DataType) -> torch.dtype:
     """The torch type of a leaf: real and complex numbers take their precision from torch's default."""
     real = torch.get_default_dtype()
-    match dtype:
-        case DataType.INTEGER:
-            return torch.int64
-        case DataType.REAL:
-            return real
-        case DataType.COMPLEX:
-            return torch.complex128 if real == torch.float64 else torch.complex64
+    if dtype is DataType.REAL:
+        return real
+    if dtype is DataType.INTEGER:
+        return torch.int64
+    return torch.complex128 if real == torch.float64 else torch.complex64
