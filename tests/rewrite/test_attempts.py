@@ -4,8 +4,9 @@ from hypothesis import given, strategies as st
 
 from explorer.graph import Graph
 from explorer.rewrite import KnownResults, match_pattern_graph
+from explorer.trace import RefusalKind
 from tests.fuzzing import examples
-from tests.rewrite.toys import A, B, C, Toy, chain, pattern
+from tests.rewrite.toys import A, B, C, Toy, chain, pattern, toy_graph
 from tests.strategies import graphs
 
 PATTERNS = (
@@ -53,3 +54,14 @@ def test_only_attempts_whose_chain_changed_are_repeated():
     again = match_pattern_graph(after, PATTERNS, known=known).matches
     assert [match.nodes for match in again] == [(2, 1), (4, 3), (5,)]
     assert [match in first for match in again] == [True, False, False]
+
+
+def test_an_attempt_is_repeated_if_only_an_output_or_a_user_of_its_chain_is_new():
+    known = KnownResults()
+    nodes = {0: B(), 1: A(), 2: C()}
+    alone = toy_graph(nodes, {1: (0,)}, (1, 2))
+    kinds: list[RefusalKind | None] = []
+    for graph in (alone, toy_graph(nodes, {1: (0,)}, (1, 0)), alone, toy_graph(nodes, {1: (0,), 2: (0,)}, (1, 2))):
+        refused = match_pattern_graph(graph, PATTERNS[:1], known=known).refusals
+        kinds.append(refused[0].kind if refused else None)
+    assert kinds == [None, RefusalKind.INTERIOR_OUTPUT, None, RefusalKind.SEVERAL_USERS]
