@@ -222,7 +222,7 @@ class TorchCompiler:
             place = compiled_nodes_map[node] = len(nodes)
             nodes[place] = self._compile_parameter_node(node)
             in_nodes[place] = tuple([compiled_nodes_map[operand] for operand in node.operands])
-        return TorchParameter(Graph(nodes, in_nodes, (compiled_nodes_map[parameter],)))
+        return TorchParameter(Graph.trusted(nodes, in_nodes, (compiled_nodes_map[parameter],)))
 
     def _compile_parameter_node(self, node: ParameterNode) -> TorchParameterNode:
         return _apply_rule(self.parameter_rules[node], self, node)

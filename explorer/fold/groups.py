@@ -1,5 +1,6 @@
 """Which nodes can be folded together: the same type, the same fold settings, and the same context in the graph."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -74,9 +75,10 @@ def group_foldable_modules(
     """
     if keys is None:
         keys = _number_keys(nodes, {})
-    groups: dict[int, list[int]] = {}
+    groups: defaultdict[int, list[int]] = defaultdict(list)
+    number_of = keys.number_of
     for node in ids:
-        groups.setdefault(keys.number_of[node], []).append(node)
+        groups[number_of[node]].append(node)
     return [(keys.keys[number], members) for number, members in groups.items()]
 
 

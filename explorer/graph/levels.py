@@ -4,6 +4,7 @@ The level of a node is its longest distance from the inputs (a layer-wise topolo
 from the outputs. Which of several legal orderings is best for folding is decided in `explorer.fold`.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping
 
 from explorer.graph.graph import Graph, Node
@@ -41,7 +42,7 @@ def heights(graph: "Graph[Node]") -> dict[int, int]:
 
 def group_levels(level_of: Mapping[int, int]) -> Ordering:
     """The nodes of each level, levels ascending, nodes in the order of the mapping."""
-    groups: dict[int, list[int]] = {}
+    groups: defaultdict[int, list[int]] = defaultdict(list)
     for node, level in level_of.items():
-        groups.setdefault(level, []).append(node)
+        groups[level].append(node)
     return tuple(tuple(groups[level]) for level in sorted(groups))

@@ -21,16 +21,16 @@ class ParameterSurvey:
 
     def num_nodes(self, graph: Graph[TorchLayer]) -> int:
         """The number of layers and of the nodes of their parameters."""
-        return len(graph) + sum([self._examine(layer)[0] for layer in graph.nodes.values()])
+        known = self._known
+        return len(graph) + sum([(known.get(layer) or self._examine(layer))[0] for layer in graph.nodes.values()])
 
     def may_match(self, layer: TorchLayer) -> bool:
         """Whether a parameter of the layer has a node of a type at which a rule begins."""
-        return self._examine(layer)[1]
+        return (self._known.get(layer) or self._examine(layer))[1]
 
     def _examine(self, layer: TorchLayer) -> tuple[int, bool]:
-        known = self._known.get(layer)
-        if known is None:
-            graphs = [parameter.graph.nodes for parameter in all_parameters(layer).values()]
-            may_match = any(map(self._is_root, [type(value) for nodes in graphs for value in nodes.values()]))
-            known = self._known[layer] = (sum(map(len, graphs)), may_match)
-        return known
+        """The number of parameter nodes of a layer, and whether it may match."""
+        graphs = [parameter.graph for parameter in all_parameters(layer).values()]
+        types = [type(value) for graph in graphs for value in graph.nodes.values()]
+        found = self._known[layer] = (len(types), any(map(self._is_root, types)))
+        return found

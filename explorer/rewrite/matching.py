@@ -87,11 +87,11 @@ def _match_chain(
     nodes: list[int] = []
     entries: list[Any] = []
     sub_entries: list[Mapping[str, tuple[GraphOptMatch, ...]]] = []
-    for entry, wanted, conditions, sub_patterns, is_last in pattern.chain:
+    for entry, wanted, accepts, conditions, sub_patterns, is_last in pattern.chain:
         node = graph.nodes[current]
-        if not isinstance(node, wanted):
-            found = type(node).__name__
-            return Refusal(name, root, entry, current, RefusalKind.WRONG_TYPE, found, wanted.__name__)
+        kind: type = node.__class__
+        if not accepts(kind):
+            return Refusal(name, root, entry, current, RefusalKind.WRONG_TYPE, kind.__name__, wanted.__name__)
         not_an_output = entry == 0 and pattern.is_output and root not in graph.output_set
         if not_an_output and not _is_waived(waived, entry, RefusalKind.NOT_AN_OUTPUT):
             return Refusal(name, root, entry, current, RefusalKind.NOT_AN_OUTPUT)
@@ -200,11 +200,17 @@ def _match_sub_patterns(
             return Refusal(pattern, root, entry, current, kind, "it has none", sub_pattern.name, name)
         path = f"{current}.{name}"
         roots = parameter.graph.outputs if sub_pattern.is_output else parameter.graph.nodes
-        attempts = [_match_chain(parameter.graph, sub_pattern, one, path, None) for one in roots]
-        found[name] = tuple([attempt for attempt in attempts if isinstance(attempt, GraphOptMatch)])
-        if not found[name]:
-            inner = tuple([attempt for attempt in attempts if isinstance(attempt, Refusal)][-1:])
-            return Refusal(pattern, root, entry, current, kind, None, sub_pattern.name, name, inner)
+        matches: list[GraphOptMatch] = []
+        last: tuple[Refusal, ...] = ()
+        for one in roots:
+            attempt = _match_chain(parameter.graph, sub_pattern, one, path, None)
+            if isinstance(attempt, Refusal):
+                last = (attempt,)
+            else:
+                matches.append(attempt)
+        if not matches:
+            return Refusal(pattern, root, entry, current, kind, None, sub_pattern.name, name, last)
+        found[name] = tuple(matches)
     return found
 
 

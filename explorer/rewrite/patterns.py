@@ -7,7 +7,7 @@ import inspect
 from abc import ABC
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from types import FunctionType, MappingProxyType
 from typing import Any, NamedTuple, cast
 
@@ -68,10 +68,14 @@ def all_of(*conditions: object) -> Condition:
 
 
 class ChainEntry(NamedTuple):
-    """An entry of a pattern: its number and type, its conditions by field, its sub-patterns by parameter."""
+    """An entry of a pattern: its number and type, its conditions by field, its sub-patterns by parameter.
+
+    `accepts` tells whether a node of a type fits; asking an abstract class itself would take longer.
+    """
 
     number: int
-    type: type
+    kind: type
+    accepts: Callable[[type], bool]
     conditions: tuple[tuple[str, object], ...]
     sub_patterns: "tuple[tuple[str, ParameterOptPattern], ...]"
     is_last: bool
@@ -126,6 +130,7 @@ class GraphOptPattern(ABC):
             ChainEntry(
                 i,
                 kind,
+                _subclass_test(kind),
                 tuple(self.config_of_entry(i).items()),
                 tuple(self.sub_patterns_of_entry(i).items()),
                 i == last,
@@ -150,6 +155,16 @@ class ParameterOptPattern(GraphOptPattern):
 @dataclass(frozen=True, eq=False)
 class LayerOptPattern(GraphOptPattern):
     """A pattern for the layers of a circuit."""
+
+
+def _subclass_test(kind: type) -> Callable[[type], bool]:
+    """A test whether a type is a subclass of another one, which remembers its answers."""
+
+    @cache
+    def accepts(found: type) -> bool:
+        return issubclass(found, kind)
+
+    return accepts
 
 
 def _are(kind: type, given: Any) -> bool:

@@ -14,7 +14,7 @@ PATTERNS = (
     pattern("AAB", A, A, B, config_patterns=({}, {"size": 1})),
     pattern("Out", B, is_output=True),
 )
-TOYS = st.sampled_from([A(), B(), C(), A(size=2)])
+TOYS: st.SearchStrategy[Toy] = st.sampled_from([A(), B(), C(), A(size=2)])
 
 
 @st.composite

@@ -74,7 +74,8 @@ class TorchLayer(ABC):
             parameter = getattr(self, name)
             if parameter is not None and parameter.is_complex:
                 return True
-        return any(map(_is_complex_alone, nested_of(self).values()))
+        nested = field_names(self.__class__, "nested")
+        return bool(nested) and any(getattr(self, name).is_complex(()) for name in nested)
 
     @property
     @abstractmethod
@@ -141,11 +142,6 @@ class TorchInputLayer(TorchLayer, ABC):
         Raises: DataTypeError if the class does not define it.
         """
         raise DataTypeError(f"{type(self).__name__} has no known integral over its variables")
-
-
-def _is_complex_alone(layer: TorchLayer) -> bool:
-    """Whether the activations of a layer are complex if its inputs are real."""
-    return layer.is_complex(())
 
 
 def can_inspect(x: Tensor) -> bool:

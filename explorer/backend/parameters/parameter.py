@@ -25,13 +25,10 @@ class TorchParameter:
     """Whether the value is complex."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "shape", self.graph.nodes[self.graph.outputs[0]].shape)
+        object.__setattr__(self, "shape", self.output.shape)
         folds = 1 if self.fold_index is None else len(self.fold_index.out_fold_idx)
         object.__setattr__(self, "num_folds", folds)
-        found: dict[int, bool] = {}
-        for node, value in self.graph.nodes.items():
-            found[node] = value.is_complex([found[source] for source in self.graph.inputs[node]])
-        object.__setattr__(self, "is_complex", any(map(found.__getitem__, self.graph.outputs)))
+        object.__setattr__(self, "is_complex", _is_complex(self.graph))
 
     @property
     def output(self) -> TorchParameterNode:
@@ -47,6 +44,15 @@ class TorchParameter:
         names = [type(node).__name__.removeprefix("Torch").removesuffix("Parameter") for node in self.nodes]
         folds = f"[x{self.num_folds}]" if self.fold_index is not None else ""
         return f"{'>'.join(names)}{folds}{self.shape}"
+
+
+def _is_complex(graph: Graph[TorchParameterNode]) -> bool:
+    """Whether an output of a parameter graph is complex."""
+    found: dict[int, bool] = {}
+    inputs = graph.inputs
+    for node, value in graph.nodes.items():
+        found[node] = value.is_complex([found[source] for source in inputs[node]])
+    return any(map(found.__getitem__, graph.outputs))
 
 
 def apply_op(
