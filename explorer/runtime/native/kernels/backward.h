@@ -273,7 +273,7 @@ struct Backward : Tile {
           of_factor += flow == Vector{} ? Vector{} : moved * distance;
           of_constant += flow;
         }
-        of_mean *= factor * factor * 2.0f;
+        of_mean = of_mean * factor * factor * 2.0f;  // in this order: the square of a factor may overflow
         of_factor *= factor * -2.0f;
         store(to + n, load(to + n) + of_mean);  // several units may have the same density
         store(to + width + n, load(to + width + n) + of_factor);

@@ -18,7 +18,10 @@ static void finish_row(const Table& table, int64_t state, float top, float* cons
   } else {
     const bool vanishes = top < SMALLEST;  // what a softmax makes of very small numbers is lost
     const float by = vanishes ? 0 : 1 / top;
-    for (int64_t n = 0; n < table.width; n += LANES) store(row + n, load(room + n) * by);
+    for (int64_t n = 0; n < table.width; n += LANES) {
+      const Vector given = load(room + n), scaled = given * by;
+      store(row + n, scaled == Vector{} && given > Vector{} ? all(TINIEST) : scaled);  // zeros have no gradients
+    }
     scales[table.scales + state] = vanishes ? 0 : log((double)top);
     constants[table.bounds + state] = vanishes ? INFINITY : 2 * SMALLEST * by + SMALLEST;
   }

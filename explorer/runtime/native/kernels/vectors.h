@@ -22,6 +22,7 @@ typedef float Vector __attribute__((vector_size(LANES * 4), aligned(4), may_alia
 typedef int32_t Integers __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
 
 constexpr float SMALLEST = 1.17549435e-38f;  // the smallest normal float: below it, bits are lost
+constexpr float TINIEST = 1.4e-45f;          // the smallest float above zero
 constexpr float LOWEST = -87.0f;             // exp of less is taken as zero
 constexpr float DROPPED = 1.7e-38f;          // above exp(LOWEST)
 constexpr double LN2 = 0.69314718055994530942;
