@@ -20,8 +20,8 @@ class Certificate:
 class FastCircuit(nn.Module):
     """Maps x (B, D) to (B, outputs, classes) as the circuit that it was made of, with the same parameters and buffers.
 
-    Shapes, devices, errors and `state_dict()` are those of the circuit, and parameters that change are seen. A call
-    that the backend cannot answer runs the circuit itself; `why_not(x)` says why. `explain()` names the backend.
+    Shapes, devices, errors, gradients and `state_dict()` are those of the circuit, and parameters that change are seen.
+    A call that the backend cannot answer runs the circuit itself; `why_not(x)` says why. `explain()` names the backend.
 
     Raises on call: ShapeError, DataTypeError, ValueRangeError for input that does not fit.
     """
