@@ -42,7 +42,7 @@ class Level:
     stage_depth: int
     """Number of stages of a path that are timed as one part of the compilation."""
     plate_fields: tuple[str, ...] = ("results",)
-    """Where no circuit is compiled: the fields that are equal for the nodes of a plate, besides their type."""
+    """Where no circuit is compiled: the fields of the record, of `config` or `about`, that nodes of a plate share."""
     has_part_times: bool = False
     """Whether its layers, or units, can be timed one by one."""
     has_own_memory: bool = False
@@ -121,7 +121,7 @@ UNITS = Level(
     has_circuit=False,
     declines_matches=False,
     stage_depth=1,
-    plate_fields=("results", "layer", "terms", "factors"),
+    plate_fields=("results", "module", "terms", "factors"),
     has_part_times=True,
     has_own_memory=True,
     buffer="value",

@@ -46,7 +46,8 @@ def _undrawn_text(index: TraceIndex, steps: Sequence[Step]) -> str:
     if total <= MAX_OPERATORS:
         return ""
     return (
-        f"No small drawings: {len(steps)} steps with {total:,} operators in all; at most {MAX_OPERATORS:,} are drawn."
+        f"No small drawings: {len(steps)} steps with {total:,} {index.trace.level.noun}s in all; at most "
+        f"{MAX_OPERATORS:,} are drawn."
     )
 
 

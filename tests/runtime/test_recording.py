@@ -12,9 +12,9 @@ import explorer
 from explorer.bench import random_inputs
 from explorer.compiler import TorchCompiler
 from explorer.errors import DataTypeError, RuleError
-from explorer.runtime.recording.passes import UnitsPass, passes
+from explorer.runtime.recording.passes import RecordedPass, passes
 from explorer.runtime.recording.snapshot import UnitsSnapshot
-from explorer.runtime.units import Units, lower_to_units, plan_units
+from explorer.runtime.units import Units, UnitsPass, lower_to_units, plan_units
 from explorer.symbolic import CircuitBuilder, ConstantInitializer, GaussianLayer, TensorParameter
 from explorer.templates import gallery, load_named
 from explorer.trace import Trace
@@ -196,7 +196,7 @@ def test_a_pass_that_raises_is_named_and_the_trace_up_to_it_is_kept(monkeypatch)
     def broken(units, leave):
         raise ZeroDivisionError("by nothing")
 
-    monkeypatch.setitem(passes.passes, "broken", UnitsPass("broken", broken))
+    monkeypatch.setitem(passes.passes, "broken", RecordedPass("broken", UnitsPass(broken)))
     with pytest.raises(RuleError, match="the pass broken failed: ZeroDivisionError: by nothing") as caught:
         explorer.record(load_named("digits"), level="kernels", pipeline=["combine-tables", "broken"])
     trace = caught.value.trace

@@ -156,4 +156,4 @@ def test_a_layer_of_another_class_has_no_units():
 
 
 def test_every_pass_says_what_it_does():
-    assert all(change.__doc__ for change in PASSES.values())
+    assert all(one.doc for one in PASSES.values())

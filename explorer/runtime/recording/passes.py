@@ -1,8 +1,6 @@
 """The passes on units by name, and the pipeline that `fast()` runs."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from inspect import getdoc
 from types import FunctionType
 
 from explorer.rewrite import (
@@ -15,26 +13,26 @@ from explorer.rewrite import (
     source_of_function,
 )
 from explorer.runtime.recording.working import WorkingUnits
-from explorer.runtime.units import PASSES, Units
-from explorer.runtime.units.observing import Leave
+from explorer.runtime.units import PASSES, UnitsPass
 
 
 @dataclass(frozen=True)
-class UnitsPass:
+class RecordedPass:
     """A named pass with one rule of the same name."""
 
     name: str
-    change: Callable[[Units, Leave], Units] = field(compare=False)
+    made: UnitsPass = field(compare=False)
 
     @property
     def doc(self) -> str:
         """What it does, in one sentence."""
-        return (getdoc(self.change) or "").partition("\n")[0]
+        return self.made.doc
 
     @property
     def source(self) -> str:
         """Where it is written."""
-        return source_of_function(self.change) if isinstance(self.change, FunctionType) else ""
+        change = self.made.change
+        return source_of_function(change) if isinstance(change, FunctionType) else ""
 
     def rule_names(self) -> tuple[str, ...]:
         """Its rule."""
@@ -42,13 +40,13 @@ class UnitsPass:
 
     def run(self, graph: WorkingUnits, mode: CompilationMode = CompilationMode.INFER) -> None:
         """Look at all units once, and change them."""
-        graph.apply(self.name, self.change)
+        graph.apply(self.name, self.made.change)
 
     def remaining_changes(self, graph: WorkingUnits) -> None:
         """Nothing: a pass that ran once finds nothing more to do."""
 
 
-passes: PassRegistry[WorkingUnits] = PassRegistry({name: UnitsPass(name, change) for name, change in PASSES.items()})
+passes: PassRegistry[WorkingUnits] = PassRegistry({name: RecordedPass(name, one) for name, one in PASSES.items()})
 """All passes on units."""
 
 UNITS_PIPELINE = FunctionPassPipeline(

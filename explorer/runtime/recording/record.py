@@ -11,8 +11,8 @@ from explorer.backend import EvaluatedCircuit
 from explorer.errors import CircuitError, DataTypeError
 from explorer.rewrite import FunctionPassConfig, FunctionPassPipeline, PassManager
 from explorer.runtime.choosing import fast
-from explorer.runtime.recording.passes import UNITS_PIPELINE, UnitsPass, passes
-from explorer.runtime.recording.records import UnitRecords
+from explorer.runtime.recording.passes import UNITS_PIPELINE, RecordedPass, passes
+from explorer.runtime.recording.records import UnitRecords, titles_of
 from explorer.runtime.recording.snapshot import UnitsSnapshot
 from explorer.runtime.recording.working import UnitsRecording, WorkingUnits, refusal_of
 from explorer.runtime.units import lower_to_units
@@ -26,7 +26,7 @@ from explorer.trace import (
     RunStarted,
     Trace,
 )
-from explorer.trace.reasons import ANY_OPERATOR
+from explorer.trace.reasons import ANY_OPERATOR, OR
 
 Passes = FunctionPassPipeline | FunctionPassConfig | str
 TILE_ROWS = 256
@@ -82,10 +82,16 @@ def describe_passes(pipeline: FunctionPassPipeline) -> tuple[RuleDescription, ..
     """Descriptions of the passes of a pipeline, each once."""
     known = (passes[name] for name in dict.fromkeys(pipeline.pass_ids))
     return tuple(
-        RuleDescription(one.name, one.name, (ANY_OPERATOR,), KERNELS, "real", one.doc, one.source, guarded=True)
+        RuleDescription(one.name, one.name, _entries(one), KERNELS, "real", one.doc, one.source, guarded=True)
         for one in known
-        if isinstance(one, UnitsPass)
+        if isinstance(one, RecordedPass)
     )
+
+
+def _entries(one: RecordedPass) -> tuple[str]:
+    """The titles of the units that a pass looks at."""
+    titles = [title for kind in one.made.looks_at for title in titles_of(kind)]
+    return (OR.join(titles) or ANY_OPERATOR,)
 
 
 def _note(snapshot: UnitsSnapshot) -> str:
@@ -120,7 +126,7 @@ def _explain(trace: Trace, step: int, pattern: str, node: int) -> tuple[tuple[Ch
     """What a pass says of a unit in the state before a step, asked again."""
     snapshot, known = trace.steps[max(step - 1, 0)].snapshot, passes[pattern]
     assert isinstance(snapshot, UnitsSnapshot)
-    assert isinstance(known, UnitsPass)
+    assert isinstance(known, RecordedPass)
     left: dict[int, str] = {}
-    known.change(snapshot.units, left.__setitem__)
+    known.made.change(snapshot.units, left.__setitem__)
     return (), refusal_of(pattern, node, left[node]) if node in left else None

@@ -63,7 +63,6 @@ class UnitRecords:
         config: dict[str, Any] = {
             "results": [value_type(unit, self.rows)],
             "bytes": FLOAT_BYTES * unit.width * self.rows if unit.kind is not Kind.TABLE else 0,
-            "layer": paths[0] if paths else "",
         }
         if unit.inputs and unit.kind is not Kind.TABLE:
             factors = len(unit.inputs) // unit.terms
@@ -71,6 +70,11 @@ class UnitRecords:
         reads_nothing = not unit.inputs or unit.kind is Kind.TABLE
         scope = (unit.variables,) if reads_nothing else None
         return NodeRecord(unit.kind.value, 1, config, scope, about={**about, **several}, kind=kind, title=title)
+
+
+def titles_of(kind: Kind) -> tuple[str, ...]:
+    """The titles that units of a kind may have."""
+    return tuple(dict.fromkeys((TITLES[kind][0], COMBINED.get(kind, TITLES[kind][0]))))
 
 
 def is_combined(unit: Unit) -> bool:

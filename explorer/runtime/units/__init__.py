@@ -4,6 +4,7 @@ from explorer.runtime.units.ir import Kind as Kind, Source as Source, Unit as Un
 from explorer.runtime.units.lowering import MAX_TABLE_ENTRIES as MAX_TABLE_ENTRIES, lower_to_units as lower_to_units
 from explorer.runtime.units.passes import (
     PASSES as PASSES,
+    UnitsPass as UnitsPass,
     plan_training_units as plan_training_units,
     plan_units as plan_units,
 )

@@ -126,7 +126,7 @@ def _keys(index: TraceIndex, layers: State, nodes: IntArray) -> IntArray:
     numbers: dict[Hashable, int] = {}
     records = (index.record(number) for number in layers.node[nodes].tolist())
     fields = index.trace.level.plate_fields
-    keys = [(record.type, *(str(record.config.get(name)) for name in fields)) for record in records]
+    keys = [(record.type, *(str({**record.about, **record.config}.get(name)) for name in fields)) for record in records]
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int32)
 
 
