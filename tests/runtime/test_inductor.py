@@ -5,6 +5,7 @@ import pickle
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -18,6 +19,7 @@ from explorer.runtime.grouped import inductor
 from explorer.runtime.native.library import load_library
 from explorer.templates import image_data, load_named
 from tests.runtime.circuits import has_compiler
+from tests.strategies import random_inputs
 
 pytestmark = [
     has_compiler,
@@ -93,6 +95,19 @@ def test_layers_of_other_kinds(layer: str, kind: str):
     made = fast(circuit, backend="inductor")
     assert_equal(made, circuit, rows(kind, 20))
     assert_equal(made, circuit, rows(kind, 7))
+    assert "not compiled" not in made.explain()
+
+
+@pytest.mark.fuzz  # the C++ compiler takes longest
+@pytest.mark.parametrize("name", ["digits", "blackboard", "near-misses", "kronecker", "sum-chain"])
+@torch.no_grad()
+def test_a_circuit_of_the_gallery(name: str):
+    circuit = TorchCompiler().compile(load_named(name))
+    made = fast(circuit, backend="inductor")
+    for batch in (30, 9):
+        x = random_inputs(load_named(name), batch)
+        assert x is not None
+        assert_equal(made, circuit, torch.from_numpy(np.ascontiguousarray(x)))
     assert "not compiled" not in made.explain()
 
 
