@@ -5,6 +5,7 @@ from textwrap import wrap
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, strategies as st
 from inline_snapshot import snapshot
 from torch import nn
 
@@ -15,11 +16,16 @@ from explorer.errors import DataTypeError, RuleError
 from explorer.runtime.recording.passes import RecordedPass, passes
 from explorer.runtime.recording.snapshot import UnitsSnapshot
 from explorer.runtime.units import Units, UnitsPass, lower_to_units, plan_units
-from explorer.symbolic import CircuitBuilder, ConstantInitializer, GaussianLayer, TensorParameter
+from explorer.symbolic import Circuit, CircuitBuilder, ConstantInitializer, GaussianLayer, TensorParameter
 from explorer.templates import gallery, load_named
-from explorer.trace import Trace
+from explorer.trace import Trace, trace_from_json
+from explorer.trace.writing import trace_to_json
 from explorer.views import TraceIndex, sentence_of
+from tests.fuzzing import examples
+from tests.levels.modes import MODES, Mode, compile_circuit
 from tests.runtime.circuits import has_compiler
+from tests.runtime.test_fast import assert_equal, doubled
+from tests.strategies import circuits, random_inputs as some_rows
 from tests.symbolic.building import coin
 
 SMALL = [name for name in gallery.names() if name not in ("mnist", "poon-domingos")]
@@ -145,6 +151,26 @@ def test_every_step_has_the_values_of_the_circuit(name: str):
     checks = trace.check()
     assert len(checks) == len(trace.steps)
     assert all(check.ok for check in checks), checks
+
+
+@has_compiler
+@examples(25)
+@given(circuits(positive=True), st.integers(0, 2**16), st.sampled_from([1, 33]), st.sampled_from(MODES))
+def test_every_step_of_a_random_circuit_has_its_values_and_a_file_holds_them(
+    circuit: Circuit, seed: int, batch: int, mode: Mode
+):
+    """Compared with double precision, as the layers in single precision may be further away."""
+    x, compiled = some_rows(circuit, batch, seed), compile_circuit(circuit, **mode)
+    if x is None:
+        return
+    given_rows = torch.from_numpy(np.ascontiguousarray(x))
+    trace = explorer.record(compiled, (given_rows,), level="kernels")
+    expected = doubled(compiled)(given_rows).detach()
+    for step in trace.steps:
+        assert_equal(step.snapshot.results((given_rows,))[0], expected)
+    assert in_order(units_after(trace, -1)) == in_order(plan_units(lower_to_units(compiled)))
+    data = trace_to_json(trace, times=False)
+    assert trace_to_json(trace_from_json(data), times=False) == data
 
 
 @has_compiler

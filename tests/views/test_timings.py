@@ -1,6 +1,7 @@
 """What was timed as bars, tables and words; literal values, and measured ones of a real run."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from inline_snapshot import snapshot
@@ -8,6 +9,7 @@ from inline_snapshot import snapshot
 from explorer import bench
 from explorer.errors import CircuitError
 from explorer.timings import (
+    BACKENDS,
     CPU,
     CUDA,
     LAYER,
@@ -23,13 +25,16 @@ from explorer.timings import (
     Run,
     Setup,
     Timing,
+    estimate,
 )
 from explorer.views import (
+    backend_bars,
     bottlenecks,
     conditions,
     cost_strip,
     crossover_text,
     details,
+    film,
     layer_heat,
     layer_table,
     layers_note,
@@ -372,3 +377,37 @@ def test_a_real_run_is_shown_in_every_view():
         assert view["table"]["rows"]
     assert len(layer_table(index, layers)["rows"]) == len(index.trace.graph_at(-1).nodes) + 2
     assert isinstance(bottlenecks(index, [steps, layers, swept]), tuple)
+
+
+def test_a_backend_has_its_certificate_and_its_share_of_the_roof_in_the_chart_the_film_and_the_costs():
+    index = index_of("conflict")
+
+    def timed(what: str, ms: float, **more: Any) -> Timing:
+        return Timing(what, "cpu", 64, estimate([ms / 1000] * 7), step=last, **more)
+
+    last = index.trace.steps[-1].index
+    timings = (
+        timed("layers", 8.0, roof_ms=0.5),
+        timed("native", 1.0, again=0, roof_ms=0.5),
+        timed("inductor", 2.0, again=3, roof_ms=0.5),
+        timed("torch", 8.0, declined="too few rows", roof_ms=0.5),
+    )
+    run = replace(conflict_run(), subject=BACKENDS, timings=timings, missing={})
+    table = backend_bars(run)["table"]
+    assert table["columns"][-2:] == ["rows", "share of the roof"]
+    assert [row[-2:] for row in table["rows"]] == [
+        ["", "6%"],
+        ["✓ 64 rows certified", "50%"],
+        ["61 of 64 rows certified, 3 again", "25%"],
+        ["ran the layers", "6%"],
+    ]
+    times = measurements(index, run)
+    assert list(times[last]) == ["cpu", "native-cpu", "inductor-cpu", "torch-cpu"]
+    frame = film(index, times)[-1]
+    assert frame.get("certified") == {
+        "native-cpu": "✓ 64 rows certified",
+        "inductor-cpu": "61 of 64 rows certified, 3 again",
+        "torch-cpu": "ran the layers",
+    }
+    rows = dict(cost_strip(index, last, times)["rows"])
+    assert rows["native, CPU"] == "1 ms ± 0 µs, ✓ 64 rows certified"

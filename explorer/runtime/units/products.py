@@ -57,7 +57,10 @@ def multiply_within_sums(units: Units, leave: Leave = nobody) -> Units:
     found = dict(units.units)
     outputs = frozenset(units.outputs)
     for number, unit in units.units.items():
-        if unit.kind not in WEIGHTED or len(unit.inputs) != unit.terms:
+        if unit.kind not in WEIGHTED:
+            continue
+        if len(unit.inputs) != unit.terms:
+            leave(number, "it computes the products of its terms already")
             continue
         reasons = [_why_separate(units, one, outputs) for one in unit.inputs]
         terms = [(one,) if why else units.units[one].inputs for one, why in zip(unit.inputs, reasons, strict=True)]
