@@ -23,7 +23,7 @@ from explorer.trace.events import (
     StepStarted,
 )
 from explorer.trace.paths import StepPath
-from explorer.trace.refusal import Refusal, RefusalKind
+from explorer.trace.refusal import Refusal
 
 MAX_NEAR_MISSES = 2_000
 """Maximum number of near misses kept for one pattern, step and reason, so that a frequent reason hides no other one.
@@ -206,19 +206,20 @@ class Recorder:
                 self.steps = []
 
     def _keep(self, event: AttemptsRefused) -> None:
+        reasons, path = self._reasons, event.parameter_path
         for refusal in event.refusals:
-            reason = (refusal.pattern, refusal.entry, refusal.kind, refusal.what)
-            count = self._reasons[reason] = self._reasons.get(reason, 0) + 1
+            pattern = refusal.pattern
+            reason = (pattern, refusal.entry, refusal.kind.rank, refusal.what)  # a member of an Enum is slow to hash
+            count = reasons[reason] = reasons.get(reason, 0) + 1
             if count <= MAX_NEAR_MISSES:
-                kept = self._refusals.setdefault(refusal.pattern, [])
-                kept.append(MatchRefused(refusal, event.parameter_path))
+                self._refusals.setdefault(pattern, []).append(MatchRefused(refusal, path))
             else:
-                self._over[refusal.pattern] = self._over.get(refusal.pattern, 0) + 1
+                self._over[pattern] = self._over.get(pattern, 0) + 1
 
     def _clear(self) -> None:
         self._matches: list[MatchFound] = []
         self._refusals: dict[str, list[MatchRefused]] = {}
-        self._reasons: dict[tuple[str, int, RefusalKind, str], int] = {}
+        self._reasons: dict[tuple[str, int, int, str], int] = {}
         self._over: dict[str, int] = {}
         self._lost: list[MatchLost] = []
         self._rewrites: list[Rewritten] = []
