@@ -172,6 +172,7 @@ def test_a_circuit_file_is_traced_like_a_name(tmp_path):
         (("trace", "conflict", "--level", "tensor", "--mode", "fun"), "no mode named 'fun'; known are: infer, train"),
         (("trace", "conflict", "--level", "tensor", "--pipeline", "no.yaml"), "cannot read no.yaml"),
         (("bench", "suite", "L9"), "no benchmark case named 'L9'"),
+        (("bench", "suite", "S1", "--only", "mine"), "no entrant named 'mine'; known are: native"),
     ],
 )
 def test_errors_are_one_line_and_exit_code_2(arguments, message):
