@@ -12,7 +12,7 @@ from explorer.views.lanes import LayerTimes, main_lane
 from explorer.views.layer_spans import layer_words
 from explorer.views.plates.cells import plates_of
 from explorer.views.timings import UNMEASURED, check_fits, device_text, share_text
-from explorer.views.words import plural, time_text
+from explorer.views.words import number_text, plural, time_text
 from widgets.schema import TableView
 
 Time = TypeVar("Time")
@@ -97,12 +97,13 @@ def _unit_table(index: TraceIndex, run: Run, device: str) -> TableView:
         time, roof = fsum(timing.median or 0.0 for timing in own), fsum(timing.roof_ms or 0.0 for timing in own)
         reached = f"{roof / time:.0%}" if time and roof else UNMEASURED
         label = f"{plate.record.title} of {layer_words(index, plate.record)}"
-        found.append((time, [label, f"{len(own):,}", time_text(time), share_text(time, all_of_it), reached]))
+        flops = number_text(plate.record.config["flops"] * len(own))
+        found.append((time, [label, f"{len(own):,}", flops, time_text(time), share_text(time, all_of_it), reached]))
     rows = [row for _, row in sorted(found, key=lambda one: -one[0])]
     for name, part in (("sum of units", total), ("whole forward pass", whole)):
         median = None if part is None else part.median
-        rows.append([name, "", UNMEASURED if median is None else time_text(median), "", ""])
-    return {"columns": ["units", "calls", "time", "share", "share of the roof"], "rows": rows}
+        rows.append([name, "", "", UNMEASURED if median is None else time_text(median), "", ""])
+    return {"columns": ["units", "calls", "FLOP", "time", "share", "share of the roof"], "rows": rows}
 
 
 def layers_note(run: Run, device: str = CPU) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 from explorer.graph import Graph
 from explorer.runtime.recording.changes import shown
 from explorer.runtime.units import Kind, Unit, Units
+from explorer.runtime.work import Work
 from explorer.trace import LAYER, NodeKind, NodeRecord
 
 FLOAT_BYTES = 4
@@ -39,20 +40,21 @@ class UnitRecords:
     rows: int
     _known: dict[tuple[object, ...], NodeRecord] = field(default_factory=dict[tuple[object, ...], NodeRecord])
 
-    def graph_of(self, units: Units) -> Graph[NodeRecord]:
-        """The units that are computed and the tables that they read, with a record of each."""
+    def graph_of(self, units: Units, work: Mapping[int, Work]) -> Graph[NodeRecord]:
+        """The units that are computed and the tables that they read, with a record of each; `work` is that of units."""
         reads = shown(units)
-        nodes = {number: self._of(units, units.units[number]) for number in reads}
+        nodes = {number: self._of(units, units.units[number], work.get(number)) for number in reads}
         return Graph[NodeRecord](nodes, reads, tuple(dict.fromkeys(units.outputs)))
 
-    def _of(self, units: Units, unit: Unit) -> NodeRecord:
+    def _of(self, units: Units, unit: Unit, work: Work | None) -> NodeRecord:
+        flops = 0 if work is None else round(work.flops)
         in_units = units.units[unit.inputs[0]].width if unit.inputs else 0
         key = (unit.kind, unit.width, unit.sources, unit.terms, len(unit.inputs), unit.variables, in_units)
         if key not in self._known:
-            self._known[key] = self._record(unit, in_units)
+            self._known[key] = self._record(unit, in_units, flops)
         return self._known[key]
 
-    def _record(self, unit: Unit, in_units: int) -> NodeRecord:
+    def _record(self, unit: Unit, in_units: int, flops: int) -> NodeRecord:
         title, kind = TITLES[unit.kind]
         if is_combined(unit):
             title, kind = COMBINED[unit.kind], kind if unit.kind is Kind.TABLE else "fused"
@@ -67,6 +69,8 @@ class UnitRecords:
         if unit.inputs and unit.kind is not Kind.TABLE:
             factors = len(unit.inputs) // unit.terms
             config |= {"terms": unit.terms, "factors": factors, "num_input_units": in_units, "arity": len(unit.inputs)}
+        if unit.kind is not Kind.TABLE:
+            config["flops"] = flops
         reads_nothing = not unit.inputs or unit.kind is Kind.TABLE
         scope = (unit.variables,) if reads_nothing else None
         return NodeRecord(unit.kind.value, 1, config, scope, about={**about, **several}, kind=kind, title=title)

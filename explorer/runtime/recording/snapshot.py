@@ -37,7 +37,7 @@ class UnitsSnapshot:
 
     @cached_property
     def _graph(self) -> Graph[NodeRecord]:
-        return self.records.graph_of(self.units)
+        return self.records.graph_of(self.units, self.work)
 
     @property
     def size(self) -> tuple[int, int]:
