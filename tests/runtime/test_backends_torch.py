@@ -12,14 +12,21 @@ from hypothesis import given, strategies as st
 from torch import Tensor
 from torch.func import functional_call, vmap
 
-from explorer.backend import TorchCircuit
+from explorer.backend import TorchCircuit, TorchTensorDotLayer
 from explorer.compiler import TorchCompiler
 from explorer.errors import DataTypeError, LoweringError, ShapeError, ValueRangeError
 from explorer.runtime import Certificate, FastCircuit, fast
 from explorer.runtime.grouped import kernels, program, running
 from explorer.runtime.grouped.groups import group_units
 from explorer.runtime.units import Kind, lower_to_units, plan_units
-from explorer.symbolic import Circuit
+from explorer.symbolic import (
+    Circuit,
+    CircuitBuilder,
+    EmbeddingLayer,
+    KroneckerParameter,
+    SoftplusParameter,
+    TensorParameter,
+)
 from explorer.templates import gallery, image_data, load_named
 from tests.fuzzing import examples
 from tests.levels.modes import MODES, Mode, compile_circuit
@@ -158,6 +165,24 @@ def test_units_of_a_group_are_of_one_shape_and_trees_are_read_without_gathers():
     assert sorted(one for group in groups.groups for one in group.members) == sorted(one for one, _ in units.computed())
 
 
+def test_partial_products_of_other_shapes_are_in_other_groups():
+    """Both have 12 inputs and 6 outputs: y[q*P + p] = sum_j w[p, j] x[j*Q + q] with J*Q = 12 and Q*P = 6."""
+    b = CircuitBuilder()
+
+    def category(variable: int) -> int:
+        weight = SoftplusParameter((TensorParameter((12, 3)),))
+        return b.add(EmbeddingLayer(scope=(variable,), num_output_units=12, num_states=3, weight=weight))
+
+    def kronecker_sum(left: tuple[int, int], right: tuple[int, int], first: int) -> int:
+        factors = tuple(SoftplusParameter((TensorParameter(shape),)) for shape in (left, right))
+        return b.sum(b.hadamard(category(first), category(first + 1)), num_units=4, weight=KroneckerParameter(factors))
+
+    found = b.hadamard(kronecker_sum((2, 4), (2, 3), 0), kronecker_sum((1, 2), (4, 6), 2))
+    circuit = compile_circuit(b.build(b.sum(found, num_units=1)), preset="handbook")
+    assert sum(isinstance(layer, TorchTensorDotLayer) for layer in circuit.layers) == 4
+    assert_computes(circuit, torch.randint(3, (20, 4), generator=torch.Generator().manual_seed(0)))
+
+
 # ---------------------------------------------------------------------- calls and parameters
 
 
@@ -186,6 +211,16 @@ def test_types_of_x(digits: TorchCircuit, dtype: torch.dtype):
     made, x = fast(digits, backend="torch"), pixels()
     assert torch.equal(made(x.to(dtype)), made(x))
     assert torch.equal(made(x.to(dtype).t().contiguous().t()), made(x))
+
+
+def test_inference_mode_and_the_default_dtype_do_not_matter(digits: TorchCircuit):
+    made, x = fast(digits, backend="torch"), pixels()
+    with torch.inference_mode():
+        first = made(pixels())
+    torch.set_default_dtype(torch.float64)
+    with torch.no_grad():
+        assert torch.equal(made(x), first)
+        assert torch.equal(fast(digits, backend="torch")(x), first)
 
 
 @torch.no_grad()

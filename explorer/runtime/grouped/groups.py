@@ -14,6 +14,10 @@ OPERATORS_OF_GROUP = 4
 """A group takes about as long as so many factors do, where there are few numbers."""
 
 
+OF_ONE_LAYER = (Kind.DENSITY, Kind.TENSOR_DOT)
+"""A group of these has units of one layer: it computes a density, or has a weight (P, J) that the widths do not tell."""
+
+
 @dataclass(frozen=True, slots=True)
 class Read:
     """One factor of one term of all units of a group: rows of another group, or of the reads of tables of a width.
@@ -110,7 +114,7 @@ class _Grouper:
         numbers: dict[tuple[object, ...], int] = {}
         for number, unit in self.units.computed():
             read = tuple(self.group_of.get(one, -self.units.units[one].width) for one in unit.inputs)
-            layer = unit.sources[0].layer if unit.kind is Kind.DENSITY else -1
+            layer = (unit.sources[0].layer, unit.sources[0].part) if unit.kind in OF_ONE_LAYER else None
             key = (unit.kind, unit.width, unit.terms, len(unit.variables), layer, read)
             group = self.group_of[number] = numbers.setdefault(key, len(numbers))
             if group == len(self.members):
