@@ -224,6 +224,17 @@ def test_inference_mode_and_the_default_dtype_do_not_matter(digits: TorchCircuit
 
 
 @torch.no_grad()
+def test_matrix_products_of_reduced_precision_are_not_used(digits: TorchCircuit):
+    made = fast(digits, backend="torch")
+    torch.set_float32_matmul_precision("medium")
+    try:
+        assert "rounded to bf16" in made.why_not(pixels())
+    finally:
+        torch.set_float32_matmul_precision("highest")
+    assert made.why_not(pixels()) == ""
+
+
+@torch.no_grad()
 def test_bad_input_is_refused_as_by_the_circuit(digits: TorchCircuit):
     made = fast(digits, backend="torch")
     for x in (pixels() + 12, pixels() - 3, pixels().double() + 0.5, pixels() + 2**32, pixels().double() * torch.nan):

@@ -15,7 +15,7 @@ OPERATORS_OF_GROUP = 4
 
 
 OF_ONE_LAYER = (Kind.DENSITY, Kind.TENSOR_DOT)
-"""A group of these has units of one layer: it computes a density, or has a weight (P, J) that the widths do not tell."""
+"""A group of these has units of one layer: it computes a density, or has a weight whose shape no width tells."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,9 @@ from explorer.runtime.grouped.running import Runner
 from explorer.runtime.snapshots import Snapshot, take_snapshot
 from explorer.runtime.units import MAX_TABLE_ENTRIES, Kind, lower_to_units, plan_units
 
+FULL_PRECISION = ("none", "ieee")
+"""The settings of `torch.backends` under which a matrix product of float32 has the rounding of float32."""
+
 TOLERANCE = 1e-6
 """A row is certified if underflow has changed no output by more than this, relatively."""
 
@@ -105,10 +108,15 @@ class GroupedProgram:
         return f"{counts}; {len(self.groups.groups)} groups"
 
     def why_not_tried(self, x: Tensor) -> str:
-        """Why a call with x is not tried: its type, a mode of PyTorch, or tensors on several devices."""
+        """Why a call with x is not tried: its type, a mode or precision of PyTorch, or tensors on several devices."""
         tensors = [x, *self.circuit.parameters(), *self.circuit.buffers()]
         if reason := why_not_plain(tensors):
             return reason
+        library = torch.backends.cuda if x.device.type == "cuda" else torch.backends.mkldnn
+        if library.matmul.fp32_precision not in FULL_PRECISION:
+            return (
+                f"matrix products of float32 may be rounded to {library.matmul.fp32_precision}, which no bound counts"
+            )
         devices = {one.device for one in tensors}
         return f"tensors are on several devices: {', '.join(sorted(map(str, devices)))}" if len(devices) > 1 else ""
 
