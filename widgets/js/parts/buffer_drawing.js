@@ -256,6 +256,7 @@ export const STYLE = `
 .ce-buffer:focus-visible{outline:3px solid var(--ce-accent);outline-offset:0;z-index:1}
 ${BAND}
 .ce-tool .ce-buffers-drawing{height:48px}
+.ce-tool .ce-buffer:not(.ce-used){box-shadow:none}
 .ce-tool :is(.ce-buffers-axis,.ce-parts,.ce-layers,.ce-undrawn){display:none}
 .ce-buffers-axis{display:flex;justify-content:space-between;gap:8px;color:var(--ce-muted)}
 .ce-slides :is(.ce-byte,.ce-buffer,.ce-layer){font-size:16px}
