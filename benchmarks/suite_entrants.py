@@ -223,7 +223,7 @@ def _calm_difference(
 
 
 def _compile(module: nn.Module, num_threads: int) -> Any:
-    """The module under torch.compile, for so many threads."""
+    """The module under torch.compile, for `num_threads` threads."""
     import torch._inductor.config as inductor
 
     inductor.cpp.threads = num_threads

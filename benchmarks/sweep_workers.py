@@ -38,7 +38,7 @@ def connected(address: str | None, num_workers: int) -> "Iterator[Client]":
         )
     from distributed import Client, LocalCluster
 
-    getLogger("distributed").setLevel(CRITICAL)  # what is lost is told of in the rows
+    getLogger("distributed").setLevel(CRITICAL)  # the rows report lost workers
     if address is None:
         quiet = {"dashboard_address": None, "silence_logs": CRITICAL}
         with (

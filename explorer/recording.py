@@ -29,7 +29,7 @@ class LoweredLevel:
     pipeline: "FunctionPassPipeline"
     """The default one."""
     options: Set[str]
-    """The options that `record` accepts besides: of `mode`, `operators`, `one_by_one`; with `operators` it exports."""
+    """The other options that `record` accepts, of `mode`, `operators` and `one_by_one`; with `operators` it exports."""
     rows: int = ROWS
 
 

@@ -31,11 +31,14 @@ def measure_backends(trace: Trace, step: "int | str" = -1, **settings: Any) -> R
     changed. A backend that cannot run the circuit has the reason instead of a time. Each has the number of rows that
     were not certified, and the time that no program undercuts on this machine for this work.
 
-    Raises: CircuitError if `kind` is training: backends compute no gradients.
+    Raises: CircuitError if `kind` is training: only forward passes are compared.
     """
     config = Settings(**settings)
     if config.kind != FORWARD:
-        raise CircuitError("backends compute no gradients: measure their forward pass, or a training step of the steps")
+        raise CircuitError(
+            f"backends are compared by their forward passes, got kind={config.kind!r}; "
+            "use measure_steps for training steps"
+        )
     return measure(config, BACKENDS, trace.options, lambda begun: _time_backends(begun, trace, trace.step(step).index))
 
 

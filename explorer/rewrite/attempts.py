@@ -31,7 +31,7 @@ class KnownAttempts(Generic[Result]):
 
 
 def _unchanged_chains(before: Graph[Any], after: Graph[Any], length: int) -> set[int]:
-    """The nodes from which so many nodes towards the inputs are in both graphs and read alike."""
+    """The nodes whose chains of `length` nodes towards the inputs are equal in both graphs, and are read alike."""
     same = {
         node
         for node, value in after.nodes.items()

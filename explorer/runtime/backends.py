@@ -22,7 +22,7 @@ MAX_COMPILED_STEPS = 300
 """A circuit whose units read more factors is not compiled: the compiler has a kernel for each, of some seconds."""
 
 MIN_NUMBERS = 4000
-"""Below so many numbers for an operator, those of PyTorch take longer to be called than to compute."""
+"""With fewer numbers per operator, PyTorch takes longer to call operators than to compute."""
 
 
 @dataclass(frozen=True, slots=True)

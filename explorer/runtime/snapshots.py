@@ -19,7 +19,7 @@ class Memory(Protocol):
     """Compares memory of the CPU."""
 
     def is_equal(self, one: int, other: int, num_bytes: int, /) -> bool | int:
-        """Whether so many bytes at two addresses are equal."""
+        """Whether `num_bytes` bytes at two addresses are equal."""
         ...
 
 
@@ -31,7 +31,7 @@ class CLibrary:
         self._compare.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
 
     def is_equal(self, one: int, other: int, num_bytes: int, /) -> bool:
-        """Whether so many bytes at two addresses are equal."""
+        """Whether `num_bytes` bytes at two addresses are equal."""
         return self._compare(one, other, num_bytes) == 0
 
 

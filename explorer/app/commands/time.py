@@ -9,6 +9,7 @@ import typer
 from rich.table import Table
 
 from explorer.app.commands.console import check_writable, notes, print_text, results, say_note
+from explorer.app.commands.trace import LEVELS_TEXT, recorder_of
 from explorer.errors import ValueRangeError, check_name
 from explorer.options import CompilerOptions
 
@@ -39,7 +40,7 @@ def time(
     sweep: Annotated[bool, typer.Option("--sweep", help="also batches of 1 to 1,024 rows")] = False,
     modes: Annotated[bool, typer.Option("--modes", help="also optimized or not, folded or not")] = False,
     backends: Annotated[bool, typer.Option("--backends", help="also PyTorch and the native kernels, forward")] = False,
-    level: Annotated[str, typer.Option(help="compiled, tensor, program or kernels: which steps to time")] = "compiled",
+    level: Annotated[str, typer.Option(help=f"the level whose steps are timed: {LEVELS_TEXT}")] = "compiled",
     device: Annotated[str, typer.Option(metavar="cpu|cuda|both", help="where to run")] = "both",
     seconds: Annotated[float, typer.Option(help="maximum time of each part; it ends earlier once precise")] = 20.0,
     json: Annotated[
@@ -177,7 +178,6 @@ def _steps(trace: "Trace", given: str | None) -> "list[int | str] | None":
 def _trace(source: str, level: str, batch: int) -> "Trace":
     """Compile a circuit; a trace from a file is compiled again, because a file contains no tensors."""
     from explorer.app.circuits import load_circuit_or_trace
-    from explorer.app.commands.trace import recorder_of
     from explorer.compiler import rerun
     from explorer.trace import Trace
 

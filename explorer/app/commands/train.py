@@ -29,7 +29,7 @@ def train(
     epochs: Annotated[int, typer.Option(help="passes over the training images")] = 30,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="write the checkpoint here [runs/NAME.pt]")] = None,
     save_every: Annotated[
-        int, typer.Option(min=0, metavar="STEPS", help="also write it after so many steps, not only after each epoch")
+        int, typer.Option(min=0, metavar="STEPS", help="also write it every STEPS steps, not only after each epoch")
     ] = 0,
     resume: Annotated[
         Path | None, typer.Option(help="continue where this checkpoint ended, with its settings unless they are given")

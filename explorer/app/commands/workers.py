@@ -17,7 +17,7 @@ from explorer.errors import CircuitError, check_name
 if TYPE_CHECKING:
     from explorer.app.training.workers import Workers
 
-BACKENDS = {"cpu": "gloo", "cuda": "nccl"}
+PROCESS_GROUP_BACKENDS = {"cpu": "gloo", "cuda": "nccl"}
 """The backend of `torch.distributed` for a device."""
 TIMEOUT = timedelta(minutes=10)
 """How long workers wait for one that neither answers nor ends."""
@@ -37,7 +37,7 @@ def joined_workers(
     Raises: UnknownNameError for a device; CircuitError if the device is missing, if this process was not started by
     torchrun, or if it was, and the command is not distributed.
     """
-    check_name("device", device, BACKENDS)
+    check_name("device", device, PROCESS_GROUP_BACKENDS)
     _check_environment(distributed, command)
     with notes().status("Loading torch") if os.environ.get("RANK", "0") == "0" else nullcontext():
         import torch
@@ -52,16 +52,16 @@ def joined_workers(
         yield Workers(device=torch.device(device))
         return
     rank, local_rank, size = (int(os.environ[name]) for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE"))
-    place = torch.device(device)
+    own_device = torch.device(device)
     if device == "cuda":
-        place = torch.device(device, local_rank)
+        own_device = torch.device(device, local_rank)
         if local_rank >= torch.cuda.device_count():
             raise CircuitError(
                 f"rank {rank} needs CUDA device {local_rank}, this machine has {torch.cuda.device_count()}: "
                 "start at most as many processes on a machine as it has devices"
             )
-        torch.cuda.set_device(place)
-    with _connected(Workers(rank, size, place, True), BACKENDS[device], advice) as workers:
+        torch.cuda.set_device(own_device)
+    with _connected(Workers(rank, size, own_device, True), PROCESS_GROUP_BACKENDS[device], advice) as workers:
         yield workers
 
 

@@ -83,9 +83,9 @@ def train(
     The order of the images depends on `options.seed` only. Ctrl-C ends training: the circuit then has the values of
     the last finished epoch. `before` are earlier epochs, whose numbering is continued, and `state` is where they ended:
     training continues as if it had not been interrupted, beginning with the rest of an unfinished epoch.
-    `on_state` receives the finished epochs and the state after each epoch and, if `save_every` is not 0, after so many
-    steps. The circuit must be smooth and decomposable (`Circuit.require`), and on the device of the workers. With
-    `fast`, its calls are those of `circuit.fast()`.
+    `on_state` receives the finished epochs and the state after each epoch and, if `save_every` is not 0, also every
+    `save_every` steps. The circuit must be smooth and decomposable (`Circuit.require`), and on the device of the
+    workers. With `fast`, its calls are those of `circuit.fast()`.
 
     Several `workers` have the same circuit, data and options, and compute the same steps as one: each has a shard of
     every batch, and its loss is the sum over its rows divided by the rows of the whole batch.

@@ -11,7 +11,7 @@ from functools import cached_property
 from explorer.runtime.units import Kind, Unit, Units
 
 OPERATORS_OF_GROUP = 4
-"""A group takes about as long as so many factors do, where there are few numbers."""
+"""The overhead of a group, in factors: with few numbers, it takes about as long as computing this many."""
 
 
 OF_ONE_LAYER = (Kind.DENSITY, Kind.TENSOR_DOT)

@@ -24,7 +24,7 @@ LOWEST = -87.0
 MAX_PARTS = 32
 """More parts of a sum than that are added in double precision."""
 MAX_SUMMANDS = 1024
-"""So many summands are one part of a sum."""
+"""Maximum number of summands in one part of a sum."""
 STEP_NUMBERS = 1 << 19
 """The numbers of the products of a step of one thread on a CPU: two mebibytes stay in its cache."""
 MAX_DENSITIES = 16

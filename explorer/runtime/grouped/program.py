@@ -80,7 +80,7 @@ class GroupedProgram:
         self._lock = Lock()
 
     def __getstate__(self) -> dict[str, Any]:
-        """A copy packs anew: it has parameters of its own."""
+        """A copy packs again: it has its own parameters."""
         return {"circuit": self.circuit, "groups": self.groups, "run": self.run}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ from explorer.runtime.grouped.groups import Groups
 from explorer.runtime.grouped.kernels import Given, Indices, Outputs, evaluate_groups, step_for
 
 MAX_GRAPHS = 8
-"""So many batch sizes have a captured graph at a time."""
+"""Maximum number of batch sizes that have a captured graph at a time."""
 
 WARMUPS = 2
 

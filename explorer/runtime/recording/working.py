@@ -43,7 +43,7 @@ class UnitsRecording:
         self._stages = Stages()
 
     def begin(self, run: RunStarted, seconds: float, snapshot: UnitsSnapshot, note: str) -> None:
-        """Record the first step: the units as they were lowered, in so many seconds."""
+        """Record the first step: the units as they were lowered, and the seconds it took."""
         first = StepStarted(StepPath.of("lower"), KERNELS)
         self._emit(run, first, StepEnded(True, seconds, snapshot), Noted(note))
 

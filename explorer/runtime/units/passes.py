@@ -39,7 +39,7 @@ PASSES: Mapping[str, UnitsPass] = MappingProxyType(
 
 
 def plan_units(units: Units, leave: Leave = nobody) -> Units:
-    """Units ready to be evaluated; `leave` hears why each pass left what it looked at."""
+    """Units ready to be evaluated; `leave` receives why each pass left what it looked at."""
     for one in PASSES.values():
         units = one.change(units, leave)
     return units
