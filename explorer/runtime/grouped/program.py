@@ -112,11 +112,9 @@ class GroupedProgram:
         tensors = [x, *self.circuit.parameters(), *self.circuit.buffers()]
         if reason := why_not_plain(tensors):
             return reason
-        library = torch.backends.cuda if x.device.type == "cuda" else torch.backends.mkldnn
-        if library.matmul.fp32_precision not in FULL_PRECISION:
-            return (
-                f"matrix products of float32 may be rounded to {library.matmul.fp32_precision}, which no bound counts"
-            )
+        library: Any = torch.backends.cuda if x.device.type == "cuda" else torch.backends.mkldnn
+        if (precision := library.matmul.fp32_precision) not in FULL_PRECISION:
+            return f"matrix products of float32 may be rounded to {precision}, which no bound counts"
         devices = {one.device for one in tensors}
         return f"tensors are on several devices: {', '.join(sorted(map(str, devices)))}" if len(devices) > 1 else ""
 
