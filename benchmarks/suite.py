@@ -83,7 +83,7 @@ def measure_suite(
     torch.set_num_threads(num_threads)
     torch._dynamo.reset()
     on_run("comparing outputs")
-    field = enter(case, num_threads, training=training, only=only)
+    field = enter(case, training=training, only=only)
     if field.refused:
         return _row(case, num_threads, training, field, refused=field.refused)
     opponents = {name: one for name, one in field.entrants.items() if name in (PEER, PEER_COMPILED, HAND_WRITTEN)}

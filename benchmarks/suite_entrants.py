@@ -98,7 +98,7 @@ class Field:
     refused: str
 
 
-def enter(case: Case, num_threads: int, *, training: bool, only: Collection[str] = NAMES) -> Field:
+def enter(case: Case, *, training: bool, only: Collection[str] = NAMES) -> Field:
     """Build the entrants of a case that have these names, and compare what they compute."""
     source = case.circuit()
     circuit = TorchCompiler().compile(source)
@@ -116,9 +116,9 @@ def enter(case: Case, num_threads: int, *, training: bool, only: Collection[str]
         if PEER in only:
             entrants[PEER] = Entrant(other.module, theirs, training)
         if PEER_COMPILED in only:
-            entrants[PEER_COMPILED] = Entrant(_compile(other.module, num_threads), theirs, training)
+            entrants[PEER_COMPILED] = Entrant(_compile(other.module), theirs, training)
     if HAND_WRITTEN in only and not training:
-        entrants[HAND_WRITTEN] = Entrant(_compile(HandWrittenCircuit(circuit.freeze()), num_threads), x, training)
+        entrants[HAND_WRITTEN] = Entrant(_compile(HandWrittenCircuit(circuit.freeze())), x, training)
     differences = _differences(circuit, x, entrants)
     for name in differences.keys() & {PEER, PEER_COMPILED}:
         clamps = bool(clamps) or differences.pop(name) > TOLERANCE
@@ -222,11 +222,8 @@ def _calm_difference(
     return order, relative_difference(found, wanted)
 
 
-def _compile(module: nn.Module, num_threads: int) -> Any:
-    """The module under torch.compile, for `num_threads` threads."""
-    import torch._inductor.config as inductor
-
-    inductor.cpp.threads = num_threads
+def _compile(module: nn.Module) -> Any:
+    """The module under torch.compile, for as many threads as torch has now."""
     return torch.compile(module, dynamic=False)
 
 
