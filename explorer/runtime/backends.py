@@ -72,10 +72,6 @@ class NativeBackend:
     def __init__(self, circuit: EvaluatedCircuit) -> None:
         from explorer.runtime.native.program import NativeProgram
 
-        if circuit.semiring.name != "lse-sum":
-            raise LoweringError(
-                f"the kernels compute logarithms of values >= 0; the semiring is {circuit.semiring.name}"
-            )
         self.circuit = circuit
         self.program = NativeProgram(circuit)
         if reason := self._why_not_here() or self.program.why_not():

@@ -14,10 +14,9 @@ from math import sqrt
 import torch
 from torch import Tensor
 
-from explorer.backend import EvaluatedCircuit, TorchDiscreteLayer, TorchInputLayer, TorchLayer
+from explorer.backend import EvaluatedCircuit, TorchInputLayer
 from explorer.backend.evaluation import LayerValues
-from explorer.graph import nested_of
-from explorer.runtime.units import Kind, Source, Unit, Units
+from explorer.runtime.units import WEIGHTED, Kind, Source, Units, input_table, layer_of, states_of
 
 SMALLEST = float(torch.finfo(torch.float32).smallest_normal)
 
@@ -25,6 +24,9 @@ SMALLEST_DOUBLE = float(torch.finfo(torch.float64).smallest_normal)
 
 MARGIN = 1 + 1e-5
 """Sums of weights are rounded; bounds are not smaller than the sums."""
+
+TOLERANCE = 1e-6
+"""A row is certified if underflow has changed no output by more than this, relatively."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ class _Packer:
             kind = self.units.units[group[0]].kind
             if kind is Kind.GAUSSIAN:
                 self._pack_densities(group)
-            elif kind in (Kind.SUM, Kind.MIXING, Kind.TUCKER, Kind.TENSOR_DOT):
+            elif kind in WEIGHTED:
                 self._pack_weights(kind, group)
         self._pack_tables()
 
@@ -220,21 +222,6 @@ class _Packer:
         return layer.forward(semiring, inputs, {name: value[folds] for name, value in parameters.items()})
 
 
-def states_of(layer: TorchInputLayer, device: torch.device) -> Tensor:
-    """All values (F, V, 1) of the variable of a discrete layer; (F, 1, 0) for a layer without a variable."""
-    count = layer.num_values if isinstance(layer, TorchDiscreteLayer) else 1
-    states = torch.arange(count, device=device).view(1, -1, 1)
-    return states.expand(layer.num_folds, -1, -1)[:, :, : layer.num_variables]
-
-
-def layer_of(circuit: EvaluatedCircuit, source: Source) -> TorchLayer:
-    """The compiled layer of a source."""
-    layer = circuit.graph.nodes[source.layer]
-    for name in source.part.split(".")[:-1]:
-        layer = nested_of(layer)[name]
-    return layer
-
-
 def _padded(width: int, lanes: int) -> int:
     return -(-width // lanes) * lanes
 
@@ -251,13 +238,7 @@ def _groups(units: Units) -> list[list[int]]:
     for number, unit in units.units.items():
         heights[number] = 1 + max([heights[one] for one in unit.inputs], default=0) if unit.kind is Kind.TABLE else 0
         layer = [(source.layer, source.part) for source in unit.sources[:1]]
-        key = (heights[number], unit.kind, *layer, unit.terms, len(unit.inputs), unit.width, _states(units, unit))
+        states = input_table(units, unit).sources[0].layer if unit.kind is Kind.TABLE else -1
+        key = (heights[number], unit.kind, *layer, unit.terms, len(unit.inputs), unit.width, states)
         found.setdefault(key, []).append(number)
     return sorted(found.values(), key=lambda group: heights[group[0]])
-
-
-def _states(units: Units, unit: Unit) -> int:
-    """The layer that tells the number of states of a table."""
-    while unit.kind is Kind.TABLE and unit.inputs:
-        unit = units.units[unit.inputs[0]]
-    return unit.sources[0].layer if unit.sources else -1

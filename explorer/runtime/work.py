@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import add
 
-from explorer.backend import EvaluatedCircuit, TorchDiscreteLayer, TorchTensorDotLayer
-from explorer.runtime.constants import layer_of
-from explorer.runtime.units import Kind, Unit, Units
+from explorer.backend import EvaluatedCircuit, TorchTensorDotLayer
+from explorer.runtime.units import Kind, Unit, Units, layer_of, num_states
 
 FLOAT_BYTES = 4
 DENSITY_FLOPS = 5
@@ -47,7 +46,7 @@ def measure_work(units: Units, circuit: EvaluatedCircuit, rows: int) -> Mapping[
     for number, unit in units.computed():
         tables = [one for one in dict.fromkeys(unit.inputs) if one in unread]
         unread.difference_update(tables)
-        read = [Work(num_bytes=_table_bytes(units, circuit, units.units[one], rows)) for one in tables]
+        read = [Work(num_bytes=_table_bytes(units, circuit, one, rows)) for one in tables]
         found[number] = reduce(add, read, _work_of(units, circuit, unit, rows))
     return found
 
@@ -91,12 +90,7 @@ def _work_of(units: Units, circuit: EvaluatedCircuit, unit: Unit, rows: int) -> 
     return Work(float(rows * flops), float(FLOAT_BYTES * weights))
 
 
-def _table_bytes(units: Units, circuit: EvaluatedCircuit, table: Unit, rows: int) -> float:
+def _table_bytes(units: Units, circuit: EvaluatedCircuit, number: int, rows: int) -> float:
     """The bytes of the rows of a table that are read for uniform values of its variable."""
-    states, bottom = 1, table
-    while bottom.inputs:
-        bottom = units.units[bottom.inputs[0]]
-    layer = layer_of(circuit, bottom.sources[0])
-    if table.variables and isinstance(layer, TorchDiscreteLayer):
-        states = layer.num_values
-    return FLOAT_BYTES * table.width * states * (1 - (1 - 1 / states) ** rows)
+    states = num_states(circuit, units, number)
+    return FLOAT_BYTES * units.units[number].width * states * (1 - (1 - 1 / states) ** rows)

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from explorer.backend import EvaluatedCircuit, TorchDiscreteLayer, TorchTensorDotLayer
-from explorer.runtime.constants import Constants, layer_of
+from explorer.backend import EvaluatedCircuit, TorchTensorDotLayer
+from explorer.runtime.constants import Constants
 from explorer.runtime.grouped.groups import Group, Groups
-from explorer.runtime.units import Kind, Unit, Units
-
-WEIGHTED = (Kind.SUM, Kind.MIXING, Kind.TUCKER, Kind.TENSOR_DOT)
+from explorer.runtime.units import WEIGHTED, Kind, Units, layer_of, num_states
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,15 +92,6 @@ def state_of(circuit: EvaluatedCircuit, units: Units, number: int) -> tuple[int,
     """The variable of a table and the number of its states; (-1, 1) if it has none."""
     variables = units.units[number].variables
     return (variables[0] if variables else -1, num_states(circuit, units, number))
-
-
-def num_states(circuit: EvaluatedCircuit, units: Units, number: int) -> int:
-    """The number of rows of a table."""
-    unit: Unit = units.units[number]
-    while unit.inputs:
-        unit = units.units[unit.inputs[0]]
-    layer = layer_of(circuit, unit.sources[0])
-    return layer.num_values if isinstance(layer, TorchDiscreteLayer) else 1
 
 
 def _numbers(circuit: EvaluatedCircuit, constants: Constants, group: Group) -> list[Tensor]:

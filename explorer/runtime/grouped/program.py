@@ -12,7 +12,7 @@ from torch import Tensor
 from explorer.backend import EvaluatedCircuit, TorchContinuousLayer, TorchDiscreteLayer
 from explorer.errors import LoweringError
 from explorer.program.running.plain import why_not_plain
-from explorer.runtime.constants import Constants, pack_constants
+from explorer.runtime.constants import TOLERANCE, Constants, pack_constants
 from explorer.runtime.doubles import DoubleCopy
 from explorer.runtime.grouped.constants import (
     GroupConstants,
@@ -28,9 +28,6 @@ from explorer.runtime.units import MAX_TABLE_ENTRIES, Kind, lower_to_units, plan
 
 FULL_PRECISION = ("none", "ieee")
 """The settings of `torch.backends` under which a matrix product of float32 has the rounding of float32."""
-
-TOLERANCE = 1e-6
-"""A row is certified if underflow has changed no output by more than this, relatively."""
 
 MAX_STEPS = 20_000
 """A circuit that reads more factors, one group at a time, is evaluated by its layers."""

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.backend import EvaluatedCircuit, TorchContinuousLayer, TorchDiscreteLayer, TorchTensorDotLayer
-from explorer.runtime.constants import Constants, Place, layer_of
+from explorer.runtime.constants import Constants, Place
 from explorer.runtime.native.library import NativeCircuit, load_library
-from explorer.runtime.units import MAX_TABLE_ENTRIES, Kind, Unit, Units
+from explorer.runtime.units import MAX_TABLE_ENTRIES, Kind, Unit, Units, layer_of, num_states
 
 Integers = NDArray[np.int64]
 
@@ -160,7 +160,9 @@ class ArrayBuilder:
         place, unit = self.places[number], self.units.units[number]
         variable = -1
         if unit.variables:
-            variable = self.discrete.setdefault((unit.variables[0], self._num_values(unit)), len(self.discrete))
+            variable = self.discrete.setdefault(
+                (unit.variables[0], num_states(self.circuit, self.units, number)), len(self.discrete)
+            )
         self.operands.append([-1, 0, variable, place.values, place.scales, place.bounds, 0, 0])
 
     def _check_unused_variables(self) -> None:
@@ -173,13 +175,6 @@ class ArrayBuilder:
                 for scope in layer.scope_idx:
                     for variable in scope:
                         self.continuous.setdefault(variable, len(self.continuous))
-
-    def _num_values(self, unit: Unit) -> int:
-        while unit.inputs:
-            unit = self.units.units[unit.inputs[0]]
-        layer = layer_of(self.circuit, unit.sources[0])
-        assert isinstance(layer, TorchDiscreteLayer)
-        return layer.num_values
 
     def _density(self, unit: Unit) -> int:
         """Where the logarithms of a unit are among those of all layers that PyTorch evaluates."""

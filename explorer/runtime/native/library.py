@@ -20,9 +20,6 @@ TYPES = {torch.int64: 0, torch.float32: 1, torch.float64: 2}
 TILE_ROWS = 256
 """Weights are read once per tile, and the values of a tile stay in the cache."""
 
-TOLERANCE = 1e-6
-"""A row is certified if underflow has changed no output by more than this, relatively."""
-
 
 class NativeCircuit(ctypes.Structure):
     """As `struct Circuit` in `kernels/circuit.h`."""

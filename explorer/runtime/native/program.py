@@ -10,10 +10,11 @@ import torch
 from torch import Tensor
 
 from explorer.backend import EvaluatedCircuit
-from explorer.runtime.constants import Constants, pack_constants
+from explorer.errors import LoweringError
+from explorer.runtime.constants import TOLERANCE, Constants, pack_constants
 from explorer.runtime.doubles import DoubleCopy
 from explorer.runtime.native.arrays import NativeArrays, make_arrays
-from explorer.runtime.native.library import BAD_INPUT, TILE_ROWS, TOLERANCE, load_library, make_input
+from explorer.runtime.native.library import BAD_INPUT, TILE_ROWS, load_library, make_input
 from explorer.runtime.native.memory import Workspaces, num_threads, run_in_threads
 from explorer.runtime.snapshots import Snapshot, take_snapshot
 from explorer.runtime.units import lower_to_units, plan_units
@@ -40,10 +41,14 @@ class NativeProgram:
     Parameters are packed when they have changed: their bytes are compared with a copy in each call, since some changes
     leave no other trace. Those of a frozen circuit are compared by the version that PyTorch counts.
 
-    Raises: LoweringError if the library cannot be compiled, or a layer has no units.
+    Raises: LoweringError for another semiring, if the library cannot be compiled, or a layer has no units.
     """
 
     def __init__(self, circuit: EvaluatedCircuit) -> None:
+        if circuit.semiring.name != "lse-sum":
+            raise LoweringError(
+                f"the kernels compute logarithms of values >= 0; the semiring is {circuit.semiring.name}"
+            )
         self.circuit = circuit
         self.library = load_library()
         self.units = plan_units(lower_to_units(circuit))

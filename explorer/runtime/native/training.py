@@ -20,12 +20,11 @@ from torch.func import functional_call
 from explorer.backend import TorchCircuit, TorchInputLayer
 from explorer.backend.evaluation import LayerValues
 from explorer.errors import LoweringError
-from explorer.runtime.constants import SMALLEST, states_of
+from explorer.runtime.constants import SMALLEST, TOLERANCE
 from explorer.runtime.native.library import (
     BAD_INPUT,
     BAD_WEIGHT,
     TILE_ROWS,
-    TOLERANCE,
     NativeCircuit,
     NativeTraining,
     load_library,
@@ -33,6 +32,7 @@ from explorer.runtime.native.library import (
 )
 from explorer.runtime.native.memory import Workspaces, num_threads, run_in_threads
 from explorer.runtime.native.training_plan import NORMALIZED, Read, plan_training
+from explorer.runtime.units import states_of
 
 MAX_THREADS = 8
 """Each thread has its own gradients of all weights."""

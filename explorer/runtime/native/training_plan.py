@@ -10,14 +10,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.backend import TorchCategoricalLayer, TorchCircuit, TorchDiscreteLayer, TorchEmbeddingLayer
+from explorer.backend import TorchCategoricalLayer, TorchCircuit, TorchEmbeddingLayer
 from explorer.backend.parameters import TorchLogSoftmaxParameter, TorchSoftmaxParameter
 from explorer.graph import parameters_of
-from explorer.runtime.constants import Place, layer_of
+from explorer.runtime.constants import Place
 from explorer.runtime.native.arrays import KINDS, ArrayBuilder, NativeArrays
-from explorer.runtime.units import Kind, Source, Unit, Units, lower_to_units, plan_training_units
-
-WEIGHTED = (Kind.SUM, Kind.MIXING, Kind.TUCKER, Kind.TENSOR_DOT)
+from explorer.runtime.units import (
+    MAX_FACTORS,
+    WEIGHTED,
+    Kind,
+    Source,
+    Unit,
+    Units,
+    layer_of,
+    lower_to_units,
+    num_states,
+    plan_training_units,
+)
 
 NORMALIZED = "normalized"
 
@@ -26,9 +35,6 @@ CONTENTS = {"linear": 0, "logarithms": 1, "evaluated": 1, NORMALIZED: 2}
 
 STATES = 1
 """The axis of the states of a table (K, V)."""
-
-MAX_FACTORS = 4
-"""As in `kernels/backward.h`; passes on units leave no product of more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +141,7 @@ class _Planner(ArrayBuilder):
         for number, unit in self.units.units.items():
             if unit.kind is not Kind.TABLE:
                 continue
-            read, states = self._table_of(unit.sources[0]), self._num_states(unit)
+            read, states = self._table_of(unit.sources[0]), num_states(self.circuit, self.units, number)
             strides = (1, unit.width) if read.content == "evaluated" else (states, 1)
             width = self.padded(unit.width)
             rows, bounds, scales = self.constant_floats, self.constant_floats + states * width, self.num_states
@@ -163,10 +169,6 @@ class _Planner(ArrayBuilder):
         softmax = TorchLogSoftmaxParameter if content == "logarithms" else TorchSoftmaxParameter
         is_normalized = isinstance(operator, softmax) and operator.axis == STATES
         return Read(source.layer, name, NORMALIZED if is_normalized else content)
-
-    def _num_states(self, unit: Unit) -> int:
-        layer = layer_of(self.circuit, unit.sources[0])
-        return layer.num_values if isinstance(layer, TorchDiscreteLayer) else 1
 
     def _read(self, read: Read) -> int:
         """The number of a tensor, of which a unit reads one fold."""

@@ -1,7 +1,8 @@
 """The values of units as buffers: from when to when each is kept, and in which slot."""
 
-from explorer.runtime.recording.records import FLOAT_BYTES, value_type
+from explorer.runtime.recording.records import value_type
 from explorer.runtime.units import Units
+from explorer.runtime.work import FLOAT_BYTES
 from explorer.trace import BufferRecord, MemoryRecord
 
 

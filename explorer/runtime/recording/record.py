@@ -11,6 +11,7 @@ from explorer.backend import EvaluatedCircuit
 from explorer.errors import CircuitError, DataTypeError
 from explorer.rewrite import FunctionPassConfig, FunctionPassPipeline, PassManager
 from explorer.runtime.choosing import fast
+from explorer.runtime.native.library import TILE_ROWS
 from explorer.runtime.recording.passes import UNITS_PIPELINE, RecordedPass, passes
 from explorer.runtime.recording.records import UnitRecords, titles_of
 from explorer.runtime.recording.snapshot import UnitsSnapshot
@@ -29,8 +30,6 @@ from explorer.trace import (
 from explorer.trace.reasons import ANY_OPERATOR, OR
 
 Passes = FunctionPassPipeline | FunctionPassConfig | str
-TILE_ROWS = 256
-"""Rows that the kernels evaluate at a time, so that the values of units stay in the cache."""
 
 
 def record_units(

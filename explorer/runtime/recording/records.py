@@ -7,10 +7,8 @@ from typing import Any
 from explorer.graph import Graph
 from explorer.runtime.recording.changes import shown
 from explorer.runtime.units import Kind, Unit, Units
-from explorer.runtime.work import Work
+from explorer.runtime.work import FLOAT_BYTES, Work
 from explorer.trace import LAYER, NodeKind, NodeRecord
-
-FLOAT_BYTES = 4
 
 TITLES: Mapping[Kind, tuple[str, NodeKind]] = {
     Kind.TABLE: ("Table", "input"),

@@ -11,10 +11,10 @@ from explorer.backend import EvaluatedCircuit
 from explorer.graph import Graph
 from explorer.runtime.circuit import FastCircuit
 from explorer.runtime.recording.memory import memory_of
-from explorer.runtime.recording.records import FLOAT_BYTES, UnitRecords
+from explorer.runtime.recording.records import UnitRecords
 from explorer.runtime.recording.running import run_units
 from explorer.runtime.units import Units
-from explorer.runtime.work import Work, measure_work, total_work
+from explorer.runtime.work import FLOAT_BYTES, Work, measure_work, total_work
 from explorer.trace import MemoryRecord, NodeRecord
 
 

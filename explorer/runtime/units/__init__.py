@@ -1,10 +1,17 @@
 """A circuit as units: what each fold computes, and the passes that combine and order them."""
 
-from explorer.runtime.units.ir import Kind as Kind, Source as Source, Unit as Unit, Units as Units
+from explorer.runtime.units.ir import WEIGHTED as WEIGHTED, Kind as Kind, Source as Source, Unit as Unit, Units as Units
 from explorer.runtime.units.lowering import MAX_TABLE_ENTRIES as MAX_TABLE_ENTRIES, lower_to_units as lower_to_units
 from explorer.runtime.units.passes import (
     PASSES as PASSES,
     UnitsPass as UnitsPass,
     plan_training_units as plan_training_units,
     plan_units as plan_units,
+)
+from explorer.runtime.units.products import MAX_FACTORS as MAX_FACTORS
+from explorer.runtime.units.sources import (
+    input_table as input_table,
+    layer_of as layer_of,
+    num_states as num_states,
+    states_of as states_of,
 )

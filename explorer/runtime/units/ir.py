@@ -33,6 +33,10 @@ class Kind(Enum):
     """y[q*P + p] = sum_j w[p, j] x[j*Q + q]."""
 
 
+WEIGHTED = (Kind.SUM, Kind.MIXING, Kind.TUCKER, Kind.TENSOR_DOT)
+"""The kinds of units that have weights."""
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """A fold of a compiled layer: its number in the graph; `part` leads to a layer inside it (`below.above.`)."""

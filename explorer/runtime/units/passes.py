@@ -8,7 +8,7 @@ from types import MappingProxyType
 from explorer.runtime.units.ir import Kind, Units
 from explorer.runtime.units.observing import Leave, nobody
 from explorer.runtime.units.order import depth_first, with_slots, without_unused
-from explorer.runtime.units.products import WEIGHTED, multiply_densities, multiply_within_sums, split_products
+from explorer.runtime.units.products import SUMS, multiply_densities, multiply_within_sums, split_products
 from explorer.runtime.units.tables import COMBINED, combine_tables
 
 
@@ -31,7 +31,7 @@ PASSES: Mapping[str, UnitsPass] = MappingProxyType(
         "combine-tables": UnitsPass(combine_tables, COMBINED),
         "multiply-densities": UnitsPass(multiply_densities, (Kind.PRODUCT, Kind.SUM)),
         "split-products": UnitsPass(split_products, (Kind.PRODUCT, Kind.SUM)),
-        "multiply-within-sums": UnitsPass(multiply_within_sums, WEIGHTED),
+        "multiply-within-sums": UnitsPass(multiply_within_sums, SUMS),
         "depth-first": UnitsPass(depth_first),
         "slots": UnitsPass(with_slots),
     }

@@ -16,7 +16,7 @@ from explorer.runtime.units.order import without_unused
 MAX_FACTORS = 4
 """The product of more values below 2, none of which is far below 1, could leave the range of a float."""
 
-WEIGHTED = (Kind.SUM, Kind.MIXING)
+SUMS = (Kind.SUM, Kind.MIXING)
 
 
 def multiply_densities(units: Units, leave: Leave = nobody) -> Units:
@@ -57,7 +57,7 @@ def multiply_within_sums(units: Units, leave: Leave = nobody) -> Units:
     found = dict(units.units)
     outputs = frozenset(units.outputs)
     for number, unit in units.units.items():
-        if unit.kind not in WEIGHTED:
+        if unit.kind not in SUMS:
             continue
         if len(unit.inputs) != unit.terms:
             leave(number, "it computes the products of its terms already")

@@ -6,7 +6,7 @@
 #pragma once
 #include "forward.h"
 
-constexpr int MAX_FACTORS = 4;
+constexpr int MAX_FACTORS = 4;  // of a product: as in units/products.py
 
 struct Backward : Tile {
   bool fresh;          // the first tile writes gradients of weights, others add to them

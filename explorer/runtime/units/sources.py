@@ -1,0 +1,36 @@
+"""The compiled layers that units were lowered from, and the states of their tables."""
+
+import torch
+from torch import Tensor
+
+from explorer.backend import EvaluatedCircuit, TorchDiscreteLayer, TorchInputLayer, TorchLayer
+from explorer.graph import nested_of
+from explorer.runtime.units.ir import Source, Unit, Units
+
+
+def layer_of(circuit: EvaluatedCircuit, source: Source) -> TorchLayer:
+    """The compiled layer of a source."""
+    layer = circuit.graph.nodes[source.layer]
+    for name in source.part.split(".")[:-1]:
+        layer = nested_of(layer)[name]
+    return layer
+
+
+def input_table(units: Units, table: Unit) -> Unit:
+    """The table of an input layer that a table was combined from; the table itself if it was not combined."""
+    while table.inputs:
+        table = units.units[table.inputs[0]]
+    return table
+
+
+def num_states(circuit: EvaluatedCircuit, units: Units, number: int) -> int:
+    """The number of rows V of a table: the values of its variable, or 1 if it has none."""
+    layer = layer_of(circuit, input_table(units, units.units[number]).sources[0])
+    return layer.num_values if isinstance(layer, TorchDiscreteLayer) else 1
+
+
+def states_of(layer: TorchInputLayer, device: torch.device) -> Tensor:
+    """All values (F, V, 1) of the variable of a discrete layer; (F, 1, 0) for a layer without a variable."""
+    count = layer.num_values if isinstance(layer, TorchDiscreteLayer) else 1
+    states = torch.arange(count, device=device).view(1, -1, 1)
+    return states.expand(layer.num_folds, -1, -1)[:, :, : layer.num_variables]
