@@ -24,7 +24,7 @@ BATCH_SIZE = 256
 def layer_cost(layer: TorchLayer, semiring: Semiring) -> float:
     """The cost of a layer per example, in floating-point operations."""
     logs = layer.transcendentals if semiring.is_logarithmic else 0
-    parameters = sum(node.flops for parameter in all_parameters(layer).values() for node in parameter.nodes)
+    parameters = sum([parameter.flops for parameter in all_parameters(layer).values()])
     return layer.flops + TRANSCENDENTAL_FLOPS * logs + parameters / BATCH_SIZE + LAYER_OVERHEAD_FLOPS
 
 

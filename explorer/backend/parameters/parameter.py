@@ -1,6 +1,7 @@
 """A compiled parameter: an immutable graph of parameter nodes with one value per fold."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from explorer.backend.addressing import FoldIndexInfo
 from explorer.backend.parameters.nodes import TorchParameterNode, TorchParameterOp
@@ -40,6 +41,11 @@ class TorchParameter:
         """All nodes in topological order."""
         return tuple(self.graph.nodes.values())
 
+    @cached_property
+    def flops(self) -> int:
+        """Floating-point operations of one evaluation of an unfolded parameter."""
+        return sum([node.flops for node in self.graph.nodes.values()])
+
     def __repr__(self) -> str:
         names = [type(node).__name__.removeprefix("Torch").removesuffix("Parameter") for node in self.nodes]
         folds = f"[x{self.num_folds}]" if self.fold_index is not None else ""
@@ -76,7 +82,7 @@ def apply_op(
     top = len(nodes)
     nodes[top] = op
     inputs[top] = tuple(ends)
-    return TorchParameter(Graph(nodes, inputs, (top,)))
+    return TorchParameter(Graph.trusted(nodes, inputs, (top,)))
 
 
 def subgraph_parameter(parameter: TorchParameter, node: int) -> TorchParameter:
