@@ -10,6 +10,7 @@ from rich.table import Table
 
 from explorer.app.commands.console import check_writable, command, notes, print_text, progress, results, say_note
 from explorer.app.commands.workers import joined_workers
+from explorer.errors import CircuitError
 from explorer.options import MAX_SEED
 
 if TYPE_CHECKING:
@@ -123,7 +124,10 @@ class _Advice:
         if self._written() == self._before:
             again = f"; continue again from {self._resume}" if self._resume is not None else ""
             return f"This run has not written a checkpoint yet{again}"
-        checkpoint = Checkpoint.load(self._target)
+        try:
+            checkpoint = Checkpoint.load(self._target)
+        except CircuitError as error:
+            return str(error)
         found = f"The checkpoint {self._target} has {checkpoint.progress}"
         left = self.last_epoch - len(checkpoint.history)
         if left <= 0:

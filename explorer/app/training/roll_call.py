@@ -73,12 +73,14 @@ class RollCall:
         """
         self._leaving.acquire()  # never released: a process ends once
         try:
-            answers = self._call(error)
-        except RuntimeError:  # the store went with the machine that kept it
-            answers = {self._rank: error or LOST_STORE}
-        if min(answers) == self._rank:
-            self._report(what_happened(answers, self._size))
-        os._exit(FAILED)
+            try:
+                answers = self._call(error)
+            except RuntimeError:  # the store went with the machine that kept it
+                answers = {self._rank: error or LOST_STORE}
+            if min(answers) == self._rank:
+                self._report(what_happened(answers, self._size))
+        finally:
+            os._exit(FAILED)
 
     def _call(self, error: str) -> Mapping[int, str]:
         """Answer, and collect the answers of the others until all have answered or the time is over."""
