@@ -127,7 +127,7 @@ class _Advice:
         try:
             checkpoint = Checkpoint.load(self._target)
         except CircuitError as error:
-            return str(error)
+            return f"The checkpoint {self._target} was written, and cannot be read: {error}"
         found = f"The checkpoint {self._target} has {checkpoint.progress}"
         left = self.last_epoch - len(checkpoint.history)
         if left <= 0:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import typer
 
-from explorer.app.commands.console import notes, say_error
+from explorer.app.commands.console import notes, say_error, say_note
 from explorer.errors import CircuitError, check_name
 
 if TYPE_CHECKING:
@@ -77,7 +77,9 @@ def _connected(workers: "Workers", backend: str, advice: Callable[[], str]) -> "
     def report(what: str) -> None:
         with redirect_stderr(stderr):
             notes().show_cursor()  # a progress bar hides it
-            say_error(". ".join(part for part in (what, advice()) if part))
+            say_error(what)
+            if advised := advice():
+                say_note(advised)
 
     dist.init_process_group(backend, timeout=TIMEOUT)
     roll_call = RollCall(workers.rank, workers.size, report)
