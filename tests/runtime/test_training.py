@@ -101,3 +101,12 @@ def test_the_last_tile_may_have_fewer_rows(rows: int):
         compile_circuit(circuit),
     )
     assert_trains(compiled, x)
+
+
+@pytest.mark.parametrize("common", [3e4, -1e6])
+def test_what_all_logits_of_a_variable_have_in_common_rounds_nothing(common: float):
+    circuit = compile_circuit(load_named("digits"))
+    with torch.no_grad():
+        next(one for one in circuit.parameters() if one.shape[-1] == 17).add_(common)
+    for rows in (4, 40):
+        assert_trains(circuit, torch.randint(17, (rows, 64), generator=torch.Generator().manual_seed(rows)))

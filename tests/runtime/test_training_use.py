@@ -7,13 +7,11 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
-from pathlib import Path
 
 import pytest
 import torch
-from torch import Tensor, distributed, nn
+from torch import Tensor, nn
 from torch.func import functional_call
-from torch.nn.parallel import DistributedDataParallel
 from torch.utils.checkpoint import checkpoint
 
 from explorer.backend import TorchCircuit
@@ -337,17 +335,3 @@ def test_a_process_that_is_forked_after_training_trains(made):
     child.start()
     child.join(60)
     assert child.exitcode == 0
-
-
-@pytest.mark.skipif(not distributed.is_gloo_available(), reason="needs gloo")
-def test_distributed_data_parallel(made, circuit, tmp_path: Path):
-    expected = gradients_of(doubled(circuit))
-    distributed.init_process_group("gloo", init_method=f"file://{tmp_path / 'store'}", rank=0, world_size=1)
-    try:
-        parallel = DistributedDataParallel(made)
-        for _ in range(2):
-            parallel.zero_grad()
-            loss_of(parallel(X)).backward()
-            assert_equal(tuple(one.grad for one in made.parameters()), expected)
-    finally:
-        distributed.destroy_process_group()

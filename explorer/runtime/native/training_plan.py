@@ -146,7 +146,7 @@ class _Planner(ArrayBuilder):
             width = self.padded(unit.width)
             rows, bounds, scales = self.constant_floats, self.constant_floats + states * width, self.num_states
             normalizers = bounds + self.padded(states)
-            self.constant_floats = normalizers + (width if read.content == NORMALIZED else 0)
+            self.constant_floats = normalizers + (2 * width if read.content == NORMALIZED else 0)
             self.num_states += states
             self.most_states = max(self.most_states, states)
             self.table_places[number] = Place(rows, bounds, scales)

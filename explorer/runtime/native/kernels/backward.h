@@ -339,12 +339,13 @@ struct Backward : Tile {
   void subtract_probabilities(const Table& table, const float* totals, float* to) const {
     for (int64_t k = 0; k < table.units; k++) {
       const float* from = training->sources[table.source] + table.offset + k * table.unit_stride;
-      const float normalizer = circuit.constants[table.normalizers + k], total = totals[k];
+      const float* normalizer = circuit.constants + table.normalizers + k;
+      const float high = normalizer[0], low = normalizer[table.width], total = totals[k];
       float* into = to + k * table.unit_stride;
       int64_t v = 0;
       for (; v + LANES <= table.states; v += LANES)
-        store(into + v, load(into + v) - exponential(load(from + v) - normalizer) * total);
-      for (; v < table.states; v++) into[v] -= exponential_of((double)from[v] - normalizer) * total;
+        store(into + v, load(into + v) - exponential((load(from + v) - high) - low) * total);
+      for (; v < table.states; v++) into[v] -= exponential_of((double)from[v] - high - low) * total;
     }
   }
 

@@ -27,7 +27,8 @@ static void finish_row(const Table& table, int64_t state, float top, float* cons
   }
 }
 
-// log sum exp over the states of each unit: x - it is the logarithm of a probability. False if one is not finite.
+// log sum exp over the states of each unit: x - it is the logarithm of a probability. It is a sum of two floats, as one
+// would round what logits of any size have in common, and so each logarithm. False if one is not finite.
 static bool normalize(const Table& table, const float* const* sources, float* constants) {
   bool legal = true;
   for (int64_t k = 0; k < table.units; k++) {
@@ -42,11 +43,13 @@ static bool normalize(const Table& table, const float* const* sources, float* co
       total += sum_of(sums);
     }
     for (int64_t v = whole; v < table.states; v++) total += exponential_of((double)from[v] - top);
-    const float found = (float)(top + log(total));
+    const double found = top + log(total);
     legal &= found - found == 0;
-    constants[table.normalizers + k] = found;
+    constants[table.normalizers + k] = (float)found;
+    constants[table.normalizers + table.width + k] = (float)(found - (float)found);
   }
-  for (int64_t k = table.units; k < table.width; k++) constants[table.normalizers + k] = 0;
+  for (int64_t k = table.units; k < table.width; k++)
+    constants[table.normalizers + k] = constants[table.normalizers + table.width + k] = 0;
   return legal;
 }
 
@@ -58,8 +61,9 @@ static bool make_row(const Table& table, int64_t state, const float* const* sour
   float top = table.content != LINEAR ? -INFINITY : 0;
   bool legal = true;
   for (int64_t k = 0; k < table.units; k++) {
-    const float by = table.content == NORMALIZED ? constants[table.normalizers + k] : 0;
-    const float element = from[k * table.unit_stride] - by;
+    float element = from[k * table.unit_stride];
+    if (table.content == NORMALIZED)
+      element = (element - constants[table.normalizers + k]) - constants[table.normalizers + table.width + k];
     legal &= element < INFINITY && (table.content != LINEAR || element >= 0);
     top = element > top ? element : top;
     room[k] = element;
@@ -82,7 +86,8 @@ static bool make_all_rows(const Table& table, const float* const* sources, float
       for (int64_t k = table.units; k < table.width; k++) row[k] = table.content != LINEAR ? -INFINITY : 0;
       if (table.content == NORMALIZED)
         for (int64_t n = 0; n < table.width; n += LANES)
-          store(row + n, load(row + n) - load(constants + table.normalizers + n));
+          store(row + n, (load(row + n) - load(constants + table.normalizers + n)) -
+                             load(constants + table.normalizers + table.width + n));
       for (int64_t n = 0; n < table.width; n += LANES)
         illegal |= ~(load(row + n) < all(INFINITY)) | (table.content != LINEAR ? Integers{} : ~(load(row + n) >= Vector{}));
       finish_row(table, first + v, largest(row, table.width), constants, scales, row);
