@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from explorer.errors import LoweringError
-from explorer.runtime import fast
+from explorer.errors import BackendWarning, LoweringError
+from explorer.runtime import choosing, fast
 from explorer.runtime.native import build
 from explorer.templates import load_named
 from tests.levels.modes import compile_circuit
@@ -54,7 +54,9 @@ def test_without_a_compiler_the_circuit_runs_in_pytorch(tmp_path: Path, monkeypa
     monkeypatch.setattr(build.shutil, "which", lambda name: None)
     monkeypatch.setattr("explorer.runtime.native.program.load_library", build.library_path)
     circuit = compile_circuit(load_named("digits"))
-    made = fast(circuit)
+    choosing._warn_without_compiler.cache_clear()
+    with pytest.warns(BackendWarning, match="several times slower"):
+        made = fast(circuit)
     assert made.backend.name == "torch"
     assert "native: not used: the native backend needs a C++ compiler" in made.explain()
     with pytest.raises(LoweringError, match="set CXX to its path"):
