@@ -235,6 +235,18 @@ def test_matrix_products_of_reduced_precision_are_not_used(digits: TorchCircuit)
 
 
 @torch.no_grad()
+def test_a_torch_release_with_one_precision_for_all_libraries(digits: TorchCircuit, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delattr(type(torch.backends.mkldnn), "matmul")
+    made = fast(digits, backend="torch")
+    assert made.why_not(pixels()) == ""
+    torch.set_float32_matmul_precision("medium")
+    try:
+        assert "rounded to medium" in made.why_not(pixels())
+    finally:
+        torch.set_float32_matmul_precision("highest")
+
+
+@torch.no_grad()
 def test_bad_input_is_refused_as_by_the_circuit(digits: TorchCircuit):
     made = fast(digits, backend="torch")
     for x in (pixels() + 12, pixels() - 3, pixels().double() + 0.5, pixels() + 2**32, pixels().double() * torch.nan):

@@ -44,10 +44,10 @@ class InductorRunner:
         if compiled is not None:
             return compiled(given, constants.tensors())
         with self._lock:
-            compiled = self._compiled.get(key) or _compile(groups, constants, indices, given)
             try:
+                compiled = self._compiled.get(key) or _compile(groups, constants, indices, given)
                 found = compiled(given, constants.tensors())
-            except Exception as error:  # noqa: BLE001 - of dynamo, Inductor, the compiler, or a full disk
+            except Exception as error:  # noqa: BLE001 - of dynamo, Inductor, the compiler, a full disk, an older torch
                 self.problem = f"{type(error).__name__}: {error}".strip().splitlines()[0][:200]
                 return run_eagerly(groups, constants, indices, given)
             self._compiled[key] = compiled

@@ -26,7 +26,7 @@ from explorer.runtime.grouped.running import Runner
 from explorer.runtime.snapshots import Snapshot, take_snapshot
 from explorer.runtime.units import MAX_TABLE_ENTRIES, Kind, lower_to_units, plan_units
 
-FULL_PRECISION = ("none", "ieee")
+FULL_PRECISION = ("none", "ieee", "highest")
 """The settings of `torch.backends` under which a matrix product of float32 has the rounding of float32."""
 
 MAX_STEPS = 20_000
@@ -109,8 +109,7 @@ class GroupedProgram:
         tensors = [x, *self.circuit.parameters(), *self.circuit.buffers()]
         if reason := why_not_plain(tensors):
             return reason
-        library: Any = torch.backends.cuda if x.device.type == "cuda" else torch.backends.mkldnn
-        if (precision := library.matmul.fp32_precision) not in FULL_PRECISION:
+        if (precision := _matmul_precision(x.device)) not in FULL_PRECISION:
             return f"matrix products of float32 may be rounded to {precision}, which no bound counts"
         devices = {one.device for one in tensors}
         return f"tensors are on several devices: {', '.join(sorted(map(str, devices)))}" if len(devices) > 1 else ""
@@ -225,3 +224,12 @@ class GroupedProgram:
             ),
         )
         return columns, indices
+
+
+def _matmul_precision(device: torch.device) -> str:
+    """The precision that PyTorch allows for matrix products of float32 on a device."""
+    library: Any = torch.backends.cuda if device.type == "cuda" else torch.backends.mkldnn
+    try:
+        return library.matmul.fp32_precision
+    except AttributeError:  # before torch 2.9, there is one setting for all libraries
+        return torch.get_float32_matmul_precision()
