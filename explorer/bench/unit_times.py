@@ -103,7 +103,7 @@ class _Groups:
         return [places[number] for number in numbers]
 
     def _run(self, packed: Packed) -> None:
-        if self.program._evaluate(packed, self.x) is None:
+        if self.program.run(packed, self.x) is None:
             raise LoweringError("a variable has a value that it cannot have")
 
 

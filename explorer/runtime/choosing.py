@@ -10,7 +10,7 @@ from explorer.runtime.native.build import find_compiler
 
 AUTO = "auto"
 
-ASKED_FOR = {"inductor": "its first call compiles for a minute or so; ask for it by backend='inductor'"}
+ON_REQUEST = {"inductor": "its first call compiles for a minute or so; ask for it by backend='inductor'"}
 """The backends that are not chosen, and why: Inductor needs a C++ compiler, as the native backend, which is faster."""
 
 
@@ -29,8 +29,8 @@ def fast(circuit: EvaluatedCircuit, *, backend: str = AUTO) -> FastCircuit:
     chosen: Backend | None = None
     choices: list[Choice] = []
     for name, build in BACKENDS.items():
-        if name in ASKED_FOR:
-            choices.append(Choice(name, f"not used: {ASKED_FOR[name]}"))
+        if name in ON_REQUEST:
+            choices.append(Choice(name, f"not used: {ON_REQUEST[name]}"))
             continue
         if chosen is not None:
             choices.append(Choice(name, f"slower than {chosen.name}"))

@@ -14,28 +14,8 @@ from torch import Tensor
 
 from explorer.backend import EvaluatedCircuit, TorchCircuit
 
-
-class Memory(Protocol):
-    """Compares memory of the CPU."""
-
-    def is_equal(self, one: int, other: int, num_bytes: int, /) -> bool | int:
-        """Whether `num_bytes` bytes at two addresses are equal."""
-        ...
-
-
-class CLibrary:
-    """Compares memory by the library of C, so that no compiler is needed."""
-
-    def __init__(self) -> None:
-        self._compare = ctypes.CDLL(None).memcmp
-        self._compare.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
-
-    def is_equal(self, one: int, other: int, num_bytes: int, /) -> bool:
-        """Whether `num_bytes` bytes at two addresses are equal."""
-        return self._compare(one, other, num_bytes) == 0
-
-
-C_LIBRARY = CLibrary()
+_memcmp = ctypes.CDLL(None).memcmp
+_memcmp.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
 
 
 class Snapshot(Protocol):
@@ -56,7 +36,6 @@ class Copies(Snapshot):
 
     circuit: EvaluatedCircuit
     copies: tuple[Tensor, ...]
-    memory: Memory | ctypes.CDLL
 
     def is_present(self) -> bool:
         found = _tensors(self.circuit)
@@ -72,7 +51,7 @@ class Copies(Snapshot):
         tensor = tensor.detach().contiguous()
         if tensor.device.type != "cpu":
             return torch.equal(_as_integers(tensor), _as_integers(copy))
-        return bool(self.memory.is_equal(tensor.data_ptr(), copy.data_ptr(), copy.nbytes))
+        return _memcmp(tensor.data_ptr(), copy.data_ptr(), copy.nbytes) == 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,11 +74,11 @@ class Versions(Snapshot):
             buffer.copy_(present)
 
 
-def take_snapshot(circuit: EvaluatedCircuit, memory: Memory | ctypes.CDLL = C_LIBRARY) -> Snapshot:
+def take_snapshot(circuit: EvaluatedCircuit) -> Snapshot:
     """What the parameters of a circuit are now."""
     tensors = _tensors(circuit)
     if isinstance(circuit, TorchCircuit) or any(one.is_inference() for one in tensors):  # these have no version
-        return Copies(circuit, tuple(one.detach().clone().contiguous() for one in tensors), memory)
+        return Copies(circuit, tuple(one.detach().clone().contiguous() for one in tensors))
     return Versions(circuit, tensors, tuple(one._version for one in tensors))
 
 

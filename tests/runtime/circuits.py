@@ -1,9 +1,13 @@
-"""What tests of the native backend need."""
+"""What tests of fast circuits share: the circuit in double precision, its values, and the need for a compiler."""
 
+import copy
 import os
 
 import pytest
+import torch
+from torch import Tensor
 
+from explorer.backend import TorchCircuit
 from explorer.errors import LoweringError
 from explorer.runtime.native.build import find_compiler
 
@@ -21,3 +25,13 @@ has_compiler = pytest.mark.skipif(
     reason="needs a C++ compiler: apt-get install g++ (or set CXX to the path of one)",
 )
 """For tests that compile the kernels; on CI, which has a compiler, they fail without one."""
+
+
+def doubled(circuit: TorchCircuit) -> TorchCircuit:
+    """The circuit with the same values in double precision, evaluated by its layers."""
+    return copy.deepcopy(circuit).double()
+
+
+def assert_equal(found: Tensor, expected: Tensor) -> None:
+    """float32 against double precision: log-likelihoods are rounded, by less than a few parts in ten million."""
+    torch.testing.assert_close(found.double(), expected, rtol=2e-6, atol=2e-5, equal_nan=True)

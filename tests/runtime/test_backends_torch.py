@@ -31,17 +31,8 @@ from explorer.templates import gallery, image_data, load_named
 from tests.fuzzing import examples
 from tests.levels.modes import MODES, Mode, compile_circuit
 from tests.reference import load_reference, reference_paths
+from tests.runtime.circuits import assert_equal, doubled
 from tests.strategies import circuits, random_inputs
-
-
-def doubled(circuit: TorchCircuit) -> TorchCircuit:
-    """The circuit with the same values in double precision, evaluated by its layers."""
-    return copy.deepcopy(circuit).double()
-
-
-def assert_equal(found: Tensor, expected: Tensor) -> None:
-    """float32 against double precision: log-likelihoods are rounded, by less than a few parts in ten million."""
-    torch.testing.assert_close(found.double(), expected, rtol=2e-6, atol=2e-5, equal_nan=True)
 
 
 @torch.no_grad()

@@ -209,8 +209,8 @@ def test_packed_parameters_are_those_of_the_snapshot_whatever_another_thread_doe
         one.add_(0.5 * torch.arange(one.numel()).view(one.shape))
     expected, kept = compiled(x), [one.clone() for one in parameters]
 
-    def snapshot_then_change(circuit, library):
-        found = take_snapshot(circuit, library)
+    def snapshot_then_change(circuit):
+        found = take_snapshot(circuit)
         for one in parameters:
             one.mul_(3)
         return found

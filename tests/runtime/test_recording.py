@@ -23,8 +23,7 @@ from explorer.trace.writing import trace_to_json
 from explorer.views import TraceIndex, sentence_of
 from tests.fuzzing import examples
 from tests.levels.modes import MODES, Mode, compile_circuit
-from tests.runtime.circuits import has_compiler
-from tests.runtime.test_fast import assert_equal, doubled
+from tests.runtime.circuits import assert_equal, doubled, has_compiler
 from tests.strategies import circuits, random_inputs as some_rows
 from tests.symbolic.building import coin
 

@@ -31,7 +31,7 @@ from explorer.symbolic import (
 )
 from explorer.templates import load_named
 from tests.levels.modes import compile_circuit
-from tests.runtime.circuits import has_compiler
+from tests.runtime.circuits import doubled, has_compiler
 
 pytestmark = has_compiler
 
@@ -83,10 +83,6 @@ def loss_of(outputs: Tensor) -> Tensor:
 
 def gradients_of(module: nn.Module, x: Tensor = X) -> Gradients:
     return torch.autograd.grad(loss_of(module(x)), list(module.parameters()))
-
-
-def doubled(circuit: TorchCircuit) -> TorchCircuit:
-    return copy.deepcopy(circuit).double()
 
 
 def assert_equal(found: Gradients, expected: Gradients) -> None:

@@ -17,7 +17,7 @@ from explorer.runtime.native.arrays import NativeArrays, make_arrays
 from explorer.runtime.native.library import BAD_INPUT, TILE_ROWS, load_library, make_input
 from explorer.runtime.native.memory import Workspaces, num_threads, run_in_threads
 from explorer.runtime.snapshots import Snapshot, take_snapshot
-from explorer.runtime.units import lower_to_units, plan_units
+from explorer.runtime.units import Units, lower_to_units, plan_units
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class Packed:
 
 
 class NativeProgram:
-    """The units of a circuit, evaluated by the native library.
+    """The units of a circuit, or given ones that have slots, evaluated by the native library.
 
     Parameters are packed when they have changed: their bytes are compared with a copy in each call, since some changes
     leave no other trace. Those of a frozen circuit are compared by the version that PyTorch counts.
@@ -44,14 +44,14 @@ class NativeProgram:
     Raises: LoweringError for another semiring, if the library cannot be compiled, or a layer has no units.
     """
 
-    def __init__(self, circuit: EvaluatedCircuit) -> None:
+    def __init__(self, circuit: EvaluatedCircuit, units: Units | None = None) -> None:
         if circuit.semiring.name != "lse-sum":
             raise LoweringError(
                 f"the kernels compute logarithms of values >= 0; the semiring is {circuit.semiring.name}"
             )
         self.circuit = circuit
         self.library = load_library()
-        self.units = plan_units(lower_to_units(circuit))
+        self.units = plan_units(lower_to_units(circuit)) if units is None else units
         self._doubles = DoubleCopy(circuit)
         self.workspaces = Workspaces()
         self._packed: Packed | None = None
@@ -70,7 +70,7 @@ class NativeProgram:
         packed = self._packed
         if packed is None or not packed.snapshot.is_present():
             with self._lock:
-                snapshot = take_snapshot(self.circuit, self.library)
+                snapshot = take_snapshot(self.circuit)
                 values = self._doubles.layer_values(snapshot)
                 constants = pack_constants(self.circuit, values, self.units, self.library.lanes())
                 self._packed = packed = Packed(snapshot, constants, make_arrays(self.circuit, constants), self._doubles)
@@ -89,7 +89,7 @@ class NativeProgram:
         packed = self.packed()
         if packed.constants.problem:
             return None
-        found = self._evaluate(packed, x)
+        found = self.run(packed, x)
         if found is None:
             return None
         result, certified = found
@@ -100,7 +100,7 @@ class NativeProgram:
                 result[again] = packed.precise(chosen).to(result.dtype)
         return result, len(again)
 
-    def _evaluate(self, packed: Packed, x: Tensor) -> tuple[Tensor, Tensor] | None:
+    def run(self, packed: Packed, x: Tensor) -> tuple[Tensor, Tensor] | None:
         """The outputs, and for each row whether it is certified; None if a variable has a value that it cannot have."""
         native, rows = packed.arrays.native, x.shape[0]
         given = make_input(x, self._densities(packed, x))
@@ -111,7 +111,7 @@ class NativeProgram:
         tile = min(share, TILE_ROWS)
         size = self.library.workspace(ctypes.byref(native), tile)
 
-        def run(start: int) -> int:
+        def run_share(start: int) -> int:
             memory = self.workspaces.borrow(size)
             status = self.library.evaluate(
                 ctypes.byref(native),
@@ -127,7 +127,7 @@ class NativeProgram:
             self.workspaces.give_back(memory)
             return status
 
-        return None if BAD_INPUT in run_in_threads(run, range(0, rows, share), threads) else (result, certified)
+        return None if BAD_INPUT in run_in_threads(run_share, range(0, rows, share), threads) else (result, certified)
 
     def memory(self, rows: int) -> int:
         """The bytes for the values of a tile of some rows."""

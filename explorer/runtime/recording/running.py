@@ -18,8 +18,7 @@ class StepBackend:
     trains = False
 
     def __init__(self, circuit: EvaluatedCircuit, units: Units) -> None:
-        self.program = NativeProgram(circuit)
-        self.program.units = units if units.slots else with_slots(units)
+        self.program = NativeProgram(circuit, units if units.slots else with_slots(units))
         if reason := self.program.why_not():
             raise LoweringError(reason)
 

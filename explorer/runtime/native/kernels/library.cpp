@@ -74,8 +74,6 @@ int64_t tucker_scratch(int64_t in_width, int64_t out_width) {
   return BLOCK_ROWS * (tucker_columns(in_width) + 2 * out_width);
 }
 
-int64_t is_equal(const void* one, const void* other, int64_t bytes) { return memcmp(one, other, bytes) == 0; }
-
 // The bytes of memory that `evaluate` needs for tiles of so many rows.
 int64_t workspace(const Circuit* circuit, int64_t capacity) {
   Input none{};
