@@ -256,6 +256,13 @@ def test_a_group_applies_the_first_rule_that_matches_or_all_in_turn():
         assert repr(graph) == expected
 
 
+def test_a_group_goes_on_after_a_rule_that_refuses_below_the_root():
+    rules = [rule((A, (B, "x")), (C, "x")), rule((A, "x"), (D, "x"))]
+    graph = FunctionGraph([x], [op1(x)])
+    TopoRewriter(LocalRewriterGroup(*rules), ignore_newtrees=True).rewrite(graph)
+    assert repr(graph) == "[op4(x)]"
+
+
 def test_the_times_of_a_group_are_those_of_its_rules_and_never_negative(monkeypatch):
     """PyTensor subtracts the end from the beginning there."""
     clock = itertools.count()

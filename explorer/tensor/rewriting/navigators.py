@@ -23,6 +23,7 @@ from explorer.tensor.rewriting.walking import (
     report_limit,
     start_nodes,
 )
+from explorer.trace import Refusal
 
 
 class LocalRewriterGroup(FromQuery, LocalRewriter):
@@ -59,11 +60,11 @@ class LocalRewriterGroup(FromQuery, LocalRewriter):
             if not is_wanted(node.op, tracked):
                 continue
             given = rewriter.attempt(node)
-            if isinstance(given, list | tuple | dict) and given:
-                self._last = self._last or rewriter
-                return given
             if isinstance(given, Declined):
                 self._declined = self._declined or given
+            elif not isinstance(given, Refusal) and given:
+                self._last = self._last or rewriter
+                return given
         return None
 
     def matched_nodes(self, node: Apply) -> Sequence[Apply]:
