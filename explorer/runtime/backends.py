@@ -18,7 +18,7 @@ from explorer.runtime.grouped.running import CudaGraphs, run_eagerly
 from explorer.runtime.native.build import find_compiler
 from explorer.runtime.native.training import RefusedError, TrainingProgram
 
-MAX_COMPILED_STEPS = 300
+MAX_COMPILED_READS = 300
 """A circuit whose units read more factors is not compiled: the compiler has a kernel for each, of some seconds."""
 
 MIN_NUMBERS = 4000
@@ -124,9 +124,9 @@ class InductorBackend:
             _find_compiler()
         self._inductor = InductorRunner()
         self.program = GroupedProgram(circuit, CudaGraphs(self._inductor))
-        if self.program.groups.num_steps > MAX_COMPILED_STEPS:
+        if self.program.groups.num_reads > MAX_COMPILED_READS:
             raise LoweringError(
-                f"its units read {self.program.groups.num_steps} factors, and more than {MAX_COMPILED_STEPS} would be "
+                f"its units read {self.program.groups.num_reads} factors, and more than {MAX_COMPILED_READS} would be "
                 f"compiled for many minutes"
             )
         if reason := self.program.why_not():

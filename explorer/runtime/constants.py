@@ -30,8 +30,8 @@ TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where the numbers of a unit begin: its weights, table or densities; bounds of these; the scales of a table."""
+class Offsets:
+    """Where the numbers of a unit begin: its weights, table or densities; their bounds; the scales of a table."""
 
     values: int
     bounds: int = 0
@@ -47,7 +47,7 @@ class Constants:
 
     units: Units
     lanes: int
-    places: Mapping[int, Place]
+    offsets: Mapping[int, Offsets]
     floats: Tensor
     doubles: Tensor
     problem: str
@@ -69,7 +69,7 @@ def pack_constants(circuit: EvaluatedCircuit, layer_values: LayerValues, units: 
     packer.pack()
     floats = torch.cat([torch.empty(0, dtype=torch.float32, device="cpu"), *packer.floats])
     doubles = torch.cat([torch.empty(0, dtype=torch.float64, device="cpu"), *packer.doubles])
-    return Constants(units, lanes, packer.places, floats, doubles, packer.problem, packer.densities())
+    return Constants(units, lanes, packer.offsets, floats, doubles, packer.problem, packer.densities())
 
 
 class _Packer:
@@ -78,7 +78,7 @@ class _Packer:
         self.units = units
         self.lanes = lanes
         self.layer_values = layer_values
-        self.places: dict[int, Place] = {}
+        self.offsets: dict[int, Offsets] = {}
         self.floats: list[Tensor] = []
         self.doubles: list[Tensor] = []
         self.num_floats = self.num_doubles = 0
@@ -132,7 +132,7 @@ class _Packer:
         size, bounds = rows[0].numel(), _filled((sums * MARGIN).clamp(min=SMALLEST), _padded(terms, self.lanes))
         start, norms = self._add(rows), self._add(bounds)
         for at, number in enumerate(group):
-            self.places[number] = Place(start + at * size, norms + at * bounds.shape[1])
+            self.offsets[number] = Offsets(start + at * size, norms + at * bounds.shape[1])
 
     def _pack_densities(self, group: Sequence[int]) -> None:
         """For each density rows of means, 1 / (sqrt(2) stddev) and constants; a unit has those of its factors."""
@@ -150,7 +150,7 @@ class _Packer:
                     _filled(factor, width),
                     _filled(constant, width, -torch.inf),
                 ]
-            self.places[number] = Place(self._add(torch.cat(blocks)))
+            self.offsets[number] = Offsets(self._add(torch.cat(blocks)))
 
     def _pack_tables(self) -> None:
         """Rows (V, O) of each table in linear scale, their bounds, and the logarithms that they were divided by."""
@@ -173,8 +173,8 @@ class _Packer:
             start, size, states = self._add(rows), rows[0].numel(), rows.shape[1]
             bounds = self._add(lost + SMALLEST)
             for at, position in enumerate(chosen):
-                place = Place(start + at * size, bounds + at * states, self.num_doubles + at * states)
-                self.places[group[position]] = place
+                found = Offsets(start + at * size, bounds + at * states, self.num_doubles + at * states)
+                self.offsets[group[position]] = found
             self.doubles.append(top.reshape(-1))
             self.num_doubles += top.numel()
 

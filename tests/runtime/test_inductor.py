@@ -139,7 +139,7 @@ def test_a_compiler_that_fails_leaves_the_torch_backend_and_its_reason(tmp_path:
 
 def test_circuits_that_it_does_not_compile_have_a_reason(monkeypatch: pytest.MonkeyPatch):
     circuit = TorchCompiler().compile(load_named("digits"))
-    monkeypatch.setattr(backends, "MAX_COMPILED_STEPS", 3)
+    monkeypatch.setattr(backends, "MAX_COMPILED_READS", 3)
     with pytest.raises(LoweringError, match="its units read 12 factors"):
         fast(circuit, backend="inductor")
     with pytest.raises(LoweringError, match="the semiring is sum-product"):

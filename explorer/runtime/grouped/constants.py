@@ -62,10 +62,10 @@ def make_group_constants(
         distinct = tuple(dict.fromkeys(reads))
         rows, scales, bounds = [], [], []
         for number in distinct:
-            place, states = constants.places[number], num_states(circuit, groups.units, number)
-            rows.append(constants.floats[place.values : place.values + states * width])
-            bounds.append(constants.floats[place.bounds : place.bounds + states])
-            scales.append(constants.doubles[place.scales : place.scales + states])
+            offsets, states = constants.offsets[number], num_states(circuit, groups.units, number)
+            rows.append(constants.floats[offsets.values : offsets.values + states * width])
+            bounds.append(constants.floats[offsets.bounds : offsets.bounds + states])
+            scales.append(constants.doubles[offsets.scales : offsets.scales + states])
         found = (torch.cat(rows).view(-1, width), torch.cat(scales), torch.cat(bounds))
         tables.append(Tables(*(one.to(device) for one in found)))
     return GroupConstants(numbers, tuple(tables))
@@ -95,12 +95,12 @@ def state_of(circuit: EvaluatedCircuit, units: Units, number: int) -> tuple[int,
 
 
 def _numbers(circuit: EvaluatedCircuit, constants: Constants, group: Group) -> list[Tensor]:
-    places = [constants.places.get(number) for number in group.members]
+    known = [constants.offsets.get(number) for number in group.members]
 
     def rows(starts: Sequence[int], count: int) -> Tensor:
         return torch.stack([constants.floats[start : start + count] for start in starts])
 
-    starts = [place.values for place in places if place is not None]
+    starts = [one.values for one in known if one is not None]
     if group.kind is Kind.GAUSSIAN:
         count = len(group.variables)
         packed = rows(starts, count * 3 * group.width).view(len(starts), count, 3, 1, group.width)
@@ -108,7 +108,7 @@ def _numbers(circuit: EvaluatedCircuit, constants: Constants, group: Group) -> l
         return [mean.contiguous(), factor.contiguous(), constant.double().sum(0).float()]
     if group.kind not in WEIGHTED:
         return []
-    norms = rows([place.bounds for place in places if place is not None], group.terms).unsqueeze(2)
+    norms = rows([one.bounds for one in known if one is not None], group.terms).unsqueeze(2)
     if group.kind is Kind.MIXING:
         return [rows(starts, group.terms * group.width).view(-1, group.terms, group.width), norms]
     if group.kind is Kind.TENSOR_DOT:

@@ -72,7 +72,7 @@ class Groups:
     """By width the table of each read of a row."""
 
     @cached_property
-    def num_steps(self) -> int:
+    def num_reads(self) -> int:
         """How many factors are read: the size of a program of operators."""
         return sum(group.terms * group.factors for group in self.groups)
 
@@ -80,7 +80,7 @@ class Groups:
     def numbers_per_operator(self) -> float:
         """How many numbers of a row an operator computes on average: a group has operators of its own, and a factor."""
         numbers = sum(len(group.members) * group.terms * group.in_width for group in self.groups)
-        return numbers / max(self.num_steps + OPERATORS_OF_GROUP * len(self.groups), 1)
+        return numbers / max(self.num_reads + OPERATORS_OF_GROUP * len(self.groups), 1)
 
     def __repr__(self) -> str:
         return f"<Groups: {len(self.groups)} of {sum(len(group.members) for group in self.groups)} units>"

@@ -29,7 +29,7 @@ from explorer.runtime.units import MAX_TABLE_ENTRIES, Kind, lower_to_units, plan
 FULL_PRECISION = ("none", "ieee", "highest")
 """The settings of `torch.backends` under which a matrix product of float32 has the rounding of float32."""
 
-MAX_STEPS = 20_000
+MAX_READS = 20_000
 """A circuit that reads more factors, one group at a time, is evaluated by its layers."""
 
 
@@ -69,8 +69,8 @@ class GroupedProgram:
         self.circuit = circuit
         self.run = run
         self.groups = group_units(plan_units(lower_to_units(circuit)))
-        if self.groups.num_steps > MAX_STEPS:
-            raise LoweringError(f"its units read {self.groups.num_steps} factors, more than {MAX_STEPS}")
+        if self.groups.num_reads > MAX_READS:
+            raise LoweringError(f"its units read {self.groups.num_reads} factors, more than {MAX_READS}")
         self._doubles = DoubleCopy(circuit)
         self._packed: Packed | None = None
         self._placed: tuple[torch.device, Columns, Indices] | None = None

@@ -1,4 +1,4 @@
-"""Units and the places of their numbers as the arrays that the native library reads."""
+"""Units and the offsets of their numbers as the arrays that the native library reads."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.backend import EvaluatedCircuit, TorchContinuousLayer, TorchDiscreteLayer, TorchTensorDotLayer
-from explorer.runtime.constants import Constants, Place
+from explorer.runtime.constants import Constants, Offsets
 from explorer.runtime.native.library import NativeCircuit, load_library
 from explorer.runtime.units import MAX_TABLE_ENTRIES, Kind, Unit, Units, layer_of, num_states
 
@@ -38,18 +38,18 @@ class NativeArrays:
 
 def make_arrays(circuit: EvaluatedCircuit, constants: Constants) -> NativeArrays:
     """The arrays for packed constants."""
-    made = ArrayBuilder(circuit, constants.units, constants.places, constants.lanes).build()
+    made = ArrayBuilder(circuit, constants.units, constants.offsets, constants.lanes).build()
     made.native.constants, made.native.scales = constants.floats.data_ptr(), constants.doubles.data_ptr()
     return made
 
 
 class ArrayBuilder:
-    """Makes the arrays of units whose numbers have known places; each slot is as wide as the widest unit."""
+    """Makes the arrays of units whose numbers have known offsets; each slot is as wide as the widest unit."""
 
-    def __init__(self, circuit: EvaluatedCircuit, units: Units, places: Mapping[int, Place], lanes: int) -> None:
+    def __init__(self, circuit: EvaluatedCircuit, units: Units, offsets: Mapping[int, Offsets], lanes: int) -> None:
         self.circuit = circuit
         self.units = units
-        self.places = places
+        self.offsets = offsets
         self.lanes = lanes
         self.rows: list[list[int]] = []
         self.operands: list[list[int]] = []
@@ -107,7 +107,7 @@ class ArrayBuilder:
 
     def density_rows(self, number: int, factor: int) -> int:
         """Where the numbers of a factor of a product of densities are."""
-        return self.places[number].values + factor * 3 * self.padded(self.units.units[number].width)
+        return self.offsets[number].values + factor * 3 * self.padded(self.units.units[number].width)
 
     def place_values(self) -> int:
         """Give each slot its place; returns the floats of all of them."""
@@ -117,8 +117,8 @@ class ArrayBuilder:
 
     def row(self, number: int, unit: Unit) -> list[int]:
         """As `struct Unit` in `kernels/circuit.h`."""
-        place = self.places.get(number, Place(0))
-        start, weight, terms = len(self.operands), place.values, unit.terms
+        offsets = self.offsets.get(number, Offsets(0))
+        start, weight, terms = len(self.operands), offsets.values, unit.terms
         factors = len(unit.inputs) // unit.terms
         in_units = self.units.units[unit.inputs[0]].width if unit.inputs else 0
         for one in unit.inputs:
@@ -150,20 +150,20 @@ class ArrayBuilder:
                 pass
         widths = (in_units, self.padded(in_units), unit.width, self.padded(unit.width))
         slot = self.units.slots.get(number, -1)
-        return [KINDS[unit.kind], slot, 0, *widths, terms, factors, start, weight, place.bounds, -1, 0]
+        return [KINDS[unit.kind], slot, 0, *widths, terms, factors, start, weight, offsets.bounds, -1, 0]
 
     def add_operand(self, number: int) -> None:
         """As `struct Operand` in `kernels/circuit.h`."""
         if number in self.units.slots:
             self.operands.append([self.units.slots[number], 0, -1, 0, 0, 0, 0, 0])
             return
-        place, unit = self.places[number], self.units.units[number]
+        offsets, unit = self.offsets[number], self.units.units[number]
         variable = -1
         if unit.variables:
             variable = self.discrete.setdefault(
                 (unit.variables[0], num_states(self.circuit, self.units, number)), len(self.discrete)
             )
-        self.operands.append([-1, 0, variable, place.values, place.scales, place.bounds, 0, 0])
+        self.operands.append([-1, 0, variable, offsets.values, offsets.scales, offsets.bounds, 0, 0])
 
     def _check_unused_variables(self) -> None:
         """Read the variables of layers that no output depends on as well: the circuit refuses bad values of these."""

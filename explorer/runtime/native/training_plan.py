@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from explorer.backend import TorchCategoricalLayer, TorchCircuit, TorchEmbeddingLayer
 from explorer.backend.parameters import TorchLogSoftmaxParameter, TorchSoftmaxParameter
 from explorer.graph import parameters_of
-from explorer.runtime.constants import Place
+from explorer.runtime.constants import Offsets
 from explorer.runtime.native.arrays import KINDS, ArrayBuilder, NativeArrays
 from explorer.runtime.units import (
     MAX_FACTORS,
@@ -54,7 +54,7 @@ class Read:
 class TrainingPlan:
     """The arrays of a circuit, the tensors that they read, and the sizes of what a step needs.
 
-    `gaussians` has the place in the constants of the densities of each layer; `partial` the tensors with folds that no
+    `gaussians` has the offset in the constants of the densities of each layer; `partial` the tensors with folds that no
     unit reads, whose gradient is zero there.
     """
 
@@ -85,8 +85,8 @@ class _Planner(ArrayBuilder):
     """Adds to the arrays of a circuit what training reads and writes."""
 
     def __init__(self, circuit: TorchCircuit, units: Units, lanes: int) -> None:
-        self.table_places: dict[int, Place] = {}
-        super().__init__(circuit, units, self.table_places, lanes)
+        self.table_offsets: dict[int, Offsets] = {}
+        super().__init__(circuit, units, self.table_offsets, lanes)
         self.numbers: list[int] = []  # of the unit of each row
         self.reads: dict[Read, int] = {}
         self.circuit: TorchCircuit = circuit
@@ -149,7 +149,7 @@ class _Planner(ArrayBuilder):
             self.constant_floats = normalizers + (2 * width if read.content == NORMALIZED else 0)
             self.num_states += states
             self.most_states = max(self.most_states, states)
-            self.table_places[number] = Place(rows, bounds, scales)
+            self.table_offsets[number] = Offsets(rows, bounds, scales)
             offset = unit.sources[0].fold * states * unit.width
             fields = [self._read(read), offset, *strides, unit.width, width, states, CONTENTS[read.content]]
             self.tables.append([*fields, rows, scales, bounds, normalizers])
@@ -179,7 +179,7 @@ class _Planner(ArrayBuilder):
     # ---------------------------------------------------------------------- units
 
     def add_units(self) -> None:
-        tables = {number: at for at, number in enumerate(self.table_places)}
+        tables = {number: at for at, number in enumerate(self.table_offsets)}
         for number, unit in self.units.units.items():
             self.numbers.append(number)
             if unit.kind is not Kind.TABLE:
