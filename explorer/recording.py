@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from explorer.errors import DataTypeError, check_name, look_up
+from explorer.errors import DataTypeError, ValueRangeError, check_name, look_up
 from explorer.symbolic import Circuit
 from explorer.trace import KERNELS, LEVELS, PROGRAM, TENSOR, LayerOrigin
 from explorer.trace.ladder import COMPILED
@@ -97,8 +97,8 @@ def record(subject: Any, *arguments: Any, level: str = "", **options: Any) -> "T
 
     At the levels below "compiled", a symbolic circuit accepts `compiler` (options of `TorchCompiler`) and `batch_size`.
 
-    Raises: UnknownNameError for a level; DataTypeError for anything else than these subjects; otherwise as these
-    functions.
+    Raises: UnknownNameError for a level; DataTypeError for anything else than these subjects; ValueRangeError for a
+    batch size below 1; otherwise as these functions.
     """
     is_circuit = isinstance(subject, Circuit)
     level = level or (COMPILED.name if is_circuit else "tensor")
@@ -131,11 +131,16 @@ def _compiled(
     batch_size: int | None = None,
     **options: Any,
 ) -> tuple[Any, tuple[Any, ...], dict[str, Any], Mapping[int, LayerOrigin]]:
-    """A compiled circuit with example inputs, unless the caller has passed some, and the origins of its layers."""
+    """A compiled circuit with example inputs, unless the caller has passed some, and the origins of its layers.
+
+    Raises: ValueRangeError for a batch size below 1.
+    """
+    if batch_size is not None and batch_size < 1:
+        raise ValueRangeError(f"batch_size must be at least 1; found {batch_size}")
     from explorer.compiler import TorchCompiler, compile_with_origins
     from explorer.tensor.torch_io.circuits import example_rows
 
     compiled, layers = compile_with_origins(circuit, TorchCompiler(**(compiler or {})))
     if not arguments and "example_inputs" not in options:
-        arguments = ((example_rows(compiled, batch_size or rows),),)
+        arguments = ((example_rows(compiled, rows if batch_size is None else batch_size),),)
     return compiled, arguments, options, layers

@@ -12,7 +12,7 @@ from torch import nn
 import explorer
 from explorer.bench import random_inputs
 from explorer.compiler import TorchCompiler
-from explorer.errors import DataTypeError, RuleError
+from explorer.errors import DataTypeError, RuleError, ValueRangeError
 from explorer.runtime.recording.passes import RecordedPass, passes
 from explorer.runtime.recording.snapshot import UnitsSnapshot
 from explorer.runtime.units import Units, UnitsPass, lower_to_units, plan_units
@@ -227,6 +227,12 @@ def test_a_pass_that_raises_is_named_and_the_trace_up_to_it_is_kept(monkeypatch)
     trace = caught.value.trace
     assert isinstance(trace, Trace)
     assert [step.path for step in trace.steps] == ["lower", "combine-tables", "broken"]
+
+
+@pytest.mark.parametrize("level", ["tensor", "kernels"])
+def test_a_batch_has_at_least_one_row(level: str):
+    with pytest.raises(ValueRangeError, match="batch_size must be at least 1; found 0"):
+        explorer.record(load_named("digits"), level=level, batch_size=0)
 
 
 def test_a_module_has_no_units():

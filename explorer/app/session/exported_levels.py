@@ -28,7 +28,7 @@ def exported_trace(
     """
     level, pipeline = lowered_level(options.level), pipeline_or_default(options)
     compiled, layers = compile_with_origins(circuit, compiler)
-    x = random_inputs(compiled, rows or level.rows)
+    x = random_inputs(compiled, level.rows if rows is None else rows)
     subject: Any = compiled
     if "operators" in level.options:
         from explorer.tensor import from_module

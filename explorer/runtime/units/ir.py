@@ -1,5 +1,7 @@
 """A circuit as units: what one fold of a layer computes, as plain data in the order of evaluation.
 
+These are units of work, one call of a kernel each. The `num_units` of a layer are here the `width` of a unit.
+
 A unit reads the values of other units, or a row of a table by the value of a variable. Where its numbers come from is a
 `Source`: the folds of a compiled layer, whose parameters may change.
 """
@@ -11,7 +13,7 @@ from functools import cached_property
 
 
 class Kind(Enum):
-    """What a unit computes. Letters: I input units, O output units, K units, H terms, C factors of a term."""
+    """What a unit computes. Letters: I and J inputs, O outputs, K values, H terms, C factors of a term."""
 
     TABLE = "table"
     """y[o] = w[o, x] for a variable x, or y[o] = w[o] without one. It is read where it is needed, not computed."""
