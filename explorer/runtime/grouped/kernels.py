@@ -370,8 +370,8 @@ def _tensor_dot(x: Tensor, weight: Tensor, out: Tensor | None) -> Tensor:
     """y[q P + p] = sum_j w[j, p] x[j Q + q]."""
     units, batch, width = x.shape
     rows = weight.shape[1]
-    turned = x.view(units, batch, rows, width // rows).transpose(2, 3).reshape(units, -1, rows)
-    return _in(out, torch.bmm(turned, weight).view(units, batch, -1))
+    transposed = x.view(units, batch, rows, width // rows).transpose(2, 3).reshape(units, -1, rows)
+    return _in(out, torch.bmm(transposed, weight).view(units, batch, -1))
 
 
 class _Sum:

@@ -98,10 +98,10 @@ struct Backward : Tile {
     }
   }
 
-  // Writes or adds `rows` rows of `units` floats of `from` to the gradient `to` of weights.
-  void give(const float* from, int64_t width, float* to, int64_t ld, int64_t count, int64_t units) const {
+  // Writes, in the first tile, or adds `count` rows of `units` floats of `from` to the gradient `to` of weights.
+  void accumulate(const float* from, int64_t width, float* to, int64_t ld, int64_t count, int64_t units) const {
     for (int64_t r = 0; r < count; r++)
-      for (int64_t n = 0; n < units; n++) to[r * ld + n] = fresh ? from[r * width + n] : to[r * ld + n] + from[r * width + n];
+      for (int64_t n = 0; n < units; n++) to[r * ld + n] = (fresh ? 0 : to[r * ld + n]) + from[r * width + n];
   }
 
   // dW (count, units) (+)= G (rows, count)^T P (rows, units)
@@ -109,7 +109,7 @@ struct Backward : Tile {
                       int64_t units) {
     if (units == width) return multiply<true>(G, ldg, P, width, rows, width, to, ld, count, !fresh);
     multiply<true>(G, ldg, P, width, rows, width, block_gradient, width, count, false);
-    give(block_gradient, width, to, ld, count, units);
+    accumulate(block_gradient, width, to, ld, count, units);
   }
 
   // Weights (count, units) whose rows are whole vectors, copied if they are not; `ld` becomes the distance of rows.
@@ -160,7 +160,7 @@ struct Backward : Tile {
           store(block_gradient + n, load(block_gradient + n) + of * load(products + b * width + n));
           store(inner + b * width + n, of * load(block + n));
         }
-      give(block_gradient, 1, weights_gradient(unit) + h, unit.terms, unit.out_units, 1);
+      accumulate(block_gradient, 1, weights_gradient(unit) + h, unit.terms, unit.out_units, 1);
       factors_gradient(factors, unit.factors, width, inner, by);
     });
   }
@@ -251,7 +251,7 @@ struct Backward : Tile {
           block_gradient[p * J + j] += sum;
         }
     }
-    give(block_gradient, J, weights_gradient(unit), J, P, J);
+    accumulate(block_gradient, J, weights_gradient(unit), J, P, J);
   }
 
   // Of mean, of the factor 1 / (sqrt(2) stddev), and of the constant of each density.

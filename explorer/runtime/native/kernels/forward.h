@@ -48,8 +48,8 @@ struct Tile {
   float* points;    // (num_continuous, capacity)
   const Training* training = nullptr;
   float* multipliers;    // in training: what the rows of each slot were multiplied by (num_slots, capacity)
-  float* turned_weights;  // and the transposed weights of the present unit
-  float* turned_norms;
+  float* transposed_weights;  // in training, of the present unit; `weights` points there
+  float* norms_of_terms;      // and `norms` there
   uint8_t* made;         // and of the states of all tables, whether their rows have been made
   const float* weights;  // of the present unit: (input units, output units)
   const float* norms;    // for each term, at least the sum of the weights of an output unit
@@ -324,13 +324,13 @@ struct Tile {
     const Operand* operand = circuit.operands + unit.operands;
     const Rows from = rows_of(*operand);
     const int64_t J = unit.terms, Q = unit.in_units / J, P = unit.out_units / Q, padded = unit.factors;
-    float* turned = scratch;
+    float* transposed = scratch;
     float* product = scratch + Q * J;
     for (int64_t b = 0; b < rows; b++) {
       const float* x = from.values + from.index[b] * unit.in_width;
       for (int64_t q = 0; q < Q; q++)
-        for (int64_t j = 0; j < J; j++) turned[q * J + j] = x[j * Q + q];
-      Accumulator{product, nullptr, Q, padded}.add(turned, J, weights, J);
+        for (int64_t j = 0; j < J; j++) transposed[q * J + j] = x[j * Q + q];
+      Accumulator{product, nullptr, Q, padded}.add(transposed, J, weights, J);
       float* out = values_of(unit) + b * unit.out_width;
       for (int64_t q = 0; q < Q; q++) memcpy(out + q * P, product + q * padded, P * sizeof(float));
       for (int64_t n = unit.out_units; n < unit.out_width; n++) out[n] = 0;
@@ -366,16 +366,16 @@ struct Tile {
   }
 
   // Transposes the weights of a unit, and adds them up for its bounds. False if one is negative or NaN.
-  bool turn_weights(const Unit& unit) {
+  bool transpose_weights(const Unit& unit) {
     if (unit.source < 0) return true;
     const bool dot = unit.kind == TENSOR_DOT;
-    const int64_t P = unit.kind == TENSOR_DOT ? unit.out_units / (unit.in_units / unit.terms) : unit.out_units;
+    const int64_t P = dot ? unit.out_units / (unit.in_units / unit.terms) : unit.out_units;
     const int64_t block = dot ? unit.terms : unit.kind == MIXING ? 1 : unit.kind == TUCKER ? unit.in_units * unit.in_units
                                                                                           : unit.in_units;
     const int64_t terms = unit.kind == SUM || unit.kind == MIXING ? unit.terms : 1;
     const int64_t columns = terms * block, width = dot ? unit.factors : unit.out_width;
     const float* from = training->sources[unit.source] + unit.weight;
-    if (P < width) memset(turned_weights, 0, columns * width * sizeof(float));
+    if (P < width) memset(transposed_weights, 0, columns * width * sizeof(float));
     Integers bad{};
     for (int64_t h = 0; h < terms; h++) {
       float most = 0;
@@ -396,11 +396,11 @@ struct Tile {
         sum += sum_of(sums);
         most = sum <= most ? most : sum;
       }
-      turned_norms[h] = most * NORM_MARGIN + SMALLEST;
+      norms_of_terms[h] = most * NORM_MARGIN + SMALLEST;
     }
-    transpose(from, columns, P, columns, turned_weights, width);
-    weights = turned_weights;
-    norms = turned_norms;
+    transpose(from, columns, P, columns, transposed_weights, width);
+    weights = transposed_weights;
+    norms = norms_of_terms;
     return is_zero(bad);
   }
 
@@ -429,7 +429,7 @@ struct Tile {
   // False if the unit has weights that have no bound.
   bool run(const Unit& unit) {
     if (training) {
-      if (!turn_weights(unit)) return false;
+      if (!transpose_weights(unit)) return false;
     } else {
       weights = circuit.constants + unit.weight;
       norms = circuit.constants + unit.norms;

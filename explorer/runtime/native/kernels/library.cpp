@@ -29,8 +29,8 @@ static void take_scratch(Tile& tile, Memory& memory) {
   const int64_t floats = tile.capacity * circuit.scratch_floats;
   if (tile.training) {  // first: `made` is kept from tile to tile, and the last one may have fewer rows
     memory.take(tile.made, tile.training->num_states);
-    memory.take(tile.turned_weights, tile.training->weight_floats);
-    memory.take(tile.turned_norms, tile.training->max_terms);
+    memory.take(tile.transposed_weights, tile.training->weight_floats);
+    memory.take(tile.norms_of_terms, tile.training->max_terms);
   }
   memory.take(tile.bounds, circuit.num_slots * tile.capacity);
   memory.take(tile.scratch, floats > circuit.scratch_fixed ? floats : circuit.scratch_fixed);
