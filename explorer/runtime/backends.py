@@ -148,7 +148,10 @@ class InductorBackend:
 
 
 class TorchBackend:
-    """Operators of PyTorch: on groups of units, as the native kernels compute, or else the layers of the circuit."""
+    """Operators of PyTorch: on groups of units, as the native kernels compute; for few rows, and else, the layers.
+
+    For few rows these are evaluated in double precision, which takes as long as single precision there.
+    """
 
     name = "torch"
     trains = False
@@ -171,21 +174,17 @@ class TorchBackend:
     def why_not(self, x: Tensor) -> str:
         if self.program is None:
             return self.problem
-        return self._why_not_tried(self.program, x) or self.program.why_not()
+        return self.program.why_not_tried(x) or self.program.why_not()
 
     def remark(self) -> str:
         return ""
 
     def evaluate(self, x: Tensor) -> tuple[Tensor, int] | None:
         program = self.program
-        return None if program is None or self._why_not_tried(program, x) else program.evaluate(x)
-
-    def _why_not_tried(self, program: GroupedProgram, x: Tensor) -> str:
-        if reason := program.why_not_tried(x):
-            return reason
-        if x.device.type == "cpu" and len(x) * program.groups.numbers_per_operator < MIN_NUMBERS:
-            return f"the layers of the circuit are faster for {len(x)} rows: the operators on units have little to do"
-        return ""
+        if program is None or program.why_not_tried(x):
+            return None
+        has_little_to_do = len(x) * program.groups.numbers_per_operator < MIN_NUMBERS
+        return program.evaluate_precisely(x) if x.device.type == "cpu" and has_little_to_do else program.evaluate(x)
 
 
 def _find_compiler() -> None:

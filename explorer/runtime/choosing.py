@@ -3,10 +3,10 @@
 from functools import cache
 
 from explorer.backend import EvaluatedCircuit
-from explorer.errors import BackendWarning, LoweringError, check_name, warn
+from explorer.errors import BackendWarning, DataTypeError, LoweringError, check_name, warn
 from explorer.runtime.backends import BACKENDS, Backend, Choice
 from explorer.runtime.circuit import FastCircuit
-from explorer.runtime.native.build import find_compiler
+from explorer.runtime.native.build import BuildError
 
 AUTO = "auto"
 
@@ -18,10 +18,13 @@ def fast(circuit: EvaluatedCircuit, *, backend: str = AUTO) -> FastCircuit:
     """A circuit that is called as this one and shares its parameters, on a faster backend.
 
     `backend` is "auto" for the fastest one that can run it here, or the name of one of `BACKENDS`. The first time that
-    no C++ compiler is found for it, a `BackendWarning` says so.
+    the kernels cannot be compiled or loaded, a `BackendWarning` says why.
 
-    Raises: UnknownNameError; LoweringError if the backend that was asked for cannot run the circuit, with the reason.
+    Raises: DataTypeError for anything but a compiled circuit; UnknownNameError; LoweringError if the backend that was
+    asked for cannot run the circuit, with the reason.
     """
+    if not isinstance(circuit, EvaluatedCircuit):
+        raise DataTypeError(f"fast() takes a compiled or a frozen circuit; found {type(circuit).__name__}")
     check_name("backend", backend, (AUTO, *BACKENDS))
     if backend != AUTO:
         made = BACKENDS[backend](circuit)
@@ -40,15 +43,13 @@ def fast(circuit: EvaluatedCircuit, *, backend: str = AUTO) -> FastCircuit:
             choices.append(Choice(name, f"used: {chosen.describe()}"))
         except LoweringError as error:
             choices.append(Choice(name, f"not used: {error}"))
-            _warn_without_compiler()
+            if isinstance(error, BuildError):
+                _warn_once(str(error))
     assert chosen is not None, "the last backend runs every circuit"
     return FastCircuit(circuit, chosen, tuple(choices))
 
 
 @cache
-def _warn_without_compiler() -> None:
-    """Warn once in a process."""
-    try:
-        find_compiler()
-    except LoweringError as error:
-        warn(f"fast circuits run in PyTorch, several times slower than they could: {error}", BackendWarning)
+def _warn_once(reason: str) -> None:
+    """Warn once in a process for a reason."""
+    warn(f"fast circuits run in PyTorch, several times slower than they could: {reason}", BackendWarning)

@@ -36,14 +36,15 @@ class FastCircuit(nn.Module):
         self.backend = backend
         self.choices = choices
         self.certificate: Certificate | None = None
-        """Of the last call that the backend answered."""
+        """Of the last call; None if the circuit itself answered it."""
+        self.circuit_answered = False
+        """Whether the last call ran the circuit itself."""
 
     def forward(self, x: Tensor | None = None) -> Tensor:
         """The value of the circuit: x (B, D) -> (B, outputs, classes)."""
-        if x is None or self._why_not_tried(x):
-            return self.circuit(x)
-        found = self.backend.evaluate(x)
-        if found is None:
+        found = None if x is None or self._why_not_tried(x) else self.backend.evaluate(x)
+        self.circuit_answered, self.certificate = found is None, None
+        if x is None or found is None:
             return self.circuit(x)
         result, again = found
         self.certificate = Certificate(len(x), again)
@@ -70,10 +71,13 @@ class FastCircuit(nn.Module):
         if self.certificate is not None:
             rows, again = self.certificate.rows, self.certificate.again
             lines.append(f"last call: {rows - again} of {rows} rows certified, {again} again in double precision")
+        if self.circuit_answered:
+            lines.append("last call: the circuit itself, without a certificate; why_not(x) says why")
         return "\n".join(lines)
 
     def _apply(self, fn: Any, recurse: bool = True) -> Self:
         self.circuit._apply(fn, recurse)
+        self.circuit_answered, self.certificate = False, None
         return self
 
     def __repr__(self) -> str:

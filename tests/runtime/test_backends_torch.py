@@ -187,13 +187,15 @@ def pixels(rows: int = 5) -> Tensor:
 
 
 @torch.no_grad()
-def test_few_rows_run_the_layers(digits: TorchCircuit, monkeypatch: pytest.MonkeyPatch):
+def test_few_rows_are_evaluated_by_the_layers_in_double_precision(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.undo()
+    digits = TorchCompiler().compile(load_named("digits"))
+    for parameter in digits.parameters():
+        parameter.mul_(40)  # where the layers in single precision are wrong by percents
     made = fast(digits, backend="torch")
-    assert "the layers of the circuit are faster for 5 rows" in made.why_not(pixels())
-    assert torch.equal(made(pixels()), digits(pixels()))
-    assert made.certificate is None
-    assert made.why_not(pixels(1000)) == ""
+    assert made.why_not(pixels()) == ""
+    torch.testing.assert_close(made(pixels()).double(), copy.deepcopy(digits).double()(pixels()), rtol=1e-6, atol=0)
+    assert made.certificate == Certificate(5, 5)
 
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int32, torch.float32, torch.float64, torch.float16])

@@ -34,6 +34,20 @@ def test_processes_that_compile_at_once_load_one_whole_library(tmp_path: Path):
     assert len(list((tmp_path / "cache").iterdir())) == 1
 
 
+@has_compiler
+@pytest.mark.parametrize(
+    "damage", [lambda whole: whole[: len(whole) // 2], lambda whole: b"", lambda whole: whole + b"x"]
+)
+def test_a_damaged_library_is_compiled_again(damage, tmp_path: Path, monkeypatch):
+    monkeypatch.setenv("CIRCUIT_EXPLORER_CACHE", str(tmp_path))
+    path = build.library_path()
+    whole = path.read_bytes()
+    path.write_bytes(damage(whole))
+    assert build.library_path() == path
+    assert len(path.read_bytes()) == len(whole)
+    assert build._is_whole(path)
+
+
 FAILING = {
     "fails halfway": "echo half > \"$(eval echo \\${$#})\"; echo 'out of memory' >&2; exit 1",
     "makes nothing": "exit 0",
@@ -54,7 +68,7 @@ def test_without_a_compiler_the_circuit_runs_in_pytorch(tmp_path: Path, monkeypa
     monkeypatch.setattr(build.shutil, "which", lambda name: None)
     monkeypatch.setattr("explorer.runtime.native.program.load_library", build.library_path)
     circuit = compile_circuit(load_named("digits"))
-    choosing._warn_without_compiler.cache_clear()
+    choosing._warn_once.cache_clear()
     with pytest.warns(BackendWarning, match="several times slower"):
         made = fast(circuit)
     assert made.backend.name == "torch"

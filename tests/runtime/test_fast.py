@@ -3,6 +3,7 @@
 import copy
 import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -287,3 +288,21 @@ def test_it_explains_itself(digits):
     assert made.explain().startswith("native: used: 64 table, 21 sum; ")
     with pytest.raises(UnknownNameError, match="backend"):
         fast(digits, backend="quantum")
+
+
+def test_only_a_compiled_circuit_is_made_fast(digits):
+    others: list[Any] = [torch.nn.Linear(2, 2), load_named("digits"), fast(digits)]
+    for other in others:
+        with pytest.raises(DataTypeError, match="takes a compiled or a frozen circuit"):
+            fast(other)
+
+
+@torch.no_grad()
+def test_the_certificate_is_that_of_the_last_call(digits):
+    made = fast(digits, backend="native")
+    made(pixels())
+    assert "5 of 5 rows certified" in made.explain()
+    with torch.autocast("cpu"):
+        made(pixels())
+    assert made.certificate is None
+    assert "the circuit itself, without a certificate" in made.explain()

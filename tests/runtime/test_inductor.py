@@ -149,7 +149,7 @@ def test_circuits_that_it_does_not_compile_have_a_reason(monkeypatch: pytest.Mon
 def test_without_a_compiler_the_torch_backend_is_chosen_and_one_warning_says_so(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("CXX", "")
     monkeypatch.setenv("PATH", "")
-    for remembered in (choosing._warn_without_compiler, load_library):
+    for remembered in (choosing._warn_once, load_library):
         remembered.cache_clear()
     circuit = TorchCompiler().compile(load_named("digits"))
     with pytest.warns(BackendWarning, match="needs a C\\+\\+ compiler"):
@@ -159,4 +159,4 @@ def test_without_a_compiler_the_torch_backend_is_chosen_and_one_warning_says_so(
     assert fast(circuit).backend.name == "torch"  # without a warning, which would be an error here
     with pytest.raises(LoweringError, match="Inductor needs a C\\+\\+ compiler"):
         fast(circuit, backend="inductor")
-    choosing._warn_without_compiler.cache_clear()
+    choosing._warn_once.cache_clear()

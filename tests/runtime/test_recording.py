@@ -146,10 +146,12 @@ def test_the_recorded_units_are_those_that_are_run(name: str):
 @pytest.mark.parametrize("name", SMALL)
 def test_every_step_has_the_values_of_the_circuit(name: str):
     compiled = TorchCompiler().compile(load_named(name))
-    trace = explorer.record(compiled, (random_inputs(compiled, 20),), level="kernels")
-    checks = trace.check()
-    assert len(checks) == len(trace.steps)
-    assert all(check.ok for check in checks), checks
+    x = random_inputs(compiled, 20)
+    trace = explorer.record(compiled, (x,), level="kernels")
+    for batch in (None, x, (x,)):
+        checks = trace.check(batch)
+        assert len(checks) == len(trace.steps)
+        assert all(check.ok for check in checks), checks
 
 
 @has_compiler

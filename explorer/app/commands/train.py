@@ -28,7 +28,9 @@ def train(
     circuit: Annotated[str, typer.Argument(metavar="NAME|FILE", help="a circuit of the gallery, or a circuit file")],
     data: Annotated[str, typer.Option(help="the data set: digits")] = "digits",
     epochs: Annotated[int, typer.Option(help="passes over the training images")] = 30,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="write the checkpoint here [runs/NAME.pt]")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="write the checkpoint here [the one to resume, or runs/NAME.pt]")
+    ] = None,
     save_every: Annotated[
         int, typer.Option(min=0, metavar="STEPS", help="also write it every STEPS steps, not only after each epoch")
     ] = 0,
@@ -60,7 +62,7 @@ def train(
     ] = False,
 ) -> None:
     """Train a circuit by maximum likelihood; Ctrl-C keeps the finished epochs."""
-    target = out if out is not None else RUNS / f"{Path(circuit).name.partition('.')[0]}.pt"
+    target = out or resume or RUNS / f"{Path(circuit).name.partition('.')[0]}.pt"
     advice = _Advice(target, resume)
     with joined_workers(distributed, device, f"train {circuit}", advice) as workers:
         import torch

@@ -118,6 +118,15 @@ class GroupedProgram:
         """Why it may not be evaluated with the present parameters; empty if it may."""
         return self.packed().constants.problem
 
+    def evaluate_precisely(self, x: Tensor) -> tuple[Tensor, int] | None:
+        """As `evaluate`, with all rows in double precision, by the layers."""
+        packed = self.packed()
+        if packed.constants.problem:
+            return None
+        with torch.inference_mode(False), torch.no_grad():
+            result = packed.precise(x.double() if x.is_floating_point() else x)
+        return result.to(torch.float32), len(x)
+
     def evaluate(self, x: Tensor) -> tuple[Tensor, int] | None:
         """The outputs (B, outputs, classes) of x (B, D), and how many rows were not certified.
 

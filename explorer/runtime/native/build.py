@@ -22,27 +22,41 @@ SOURCE = FOLDER / "library.cpp"
 FLAGS = ("-O3", "-std=gnu++17", "-ffp-contract=fast", "-fno-math-errno", "-shared", "-fPIC")
 NATIVE = "-mcpu=native" if platform.machine() in ("arm64", "aarch64") else "-march=native"
 TIMEOUT_S = 120
+DIGEST_BYTES = 32
+
+
+class BuildError(LoweringError):
+    """The kernels cannot be compiled, or not be loaded, on this machine."""
 
 
 def library_path() -> Path:
-    """The compiled library, compiled now if the cache has none. Raises: LoweringError with what the compiler said."""
+    """The compiled library, compiled now if the cache has none. Raises: BuildError with what the compiler said."""
     compiler = find_compiler()
     command = [*compiler, *FLAGS, NATIVE]
     name = hashlib.sha256("\n".join([*command, _version(tuple(compiler)), _processor(), *_sources()]).encode())
     target = cache_folder() / f"kernels-{name.hexdigest()[:24]}.so"
-    if not target.exists():
+    if not _is_whole(target):
         _compile(command, target)
     return target
 
 
+def _is_whole(library: Path) -> bool:
+    """Whether a library ends with the digest of what is before it: loading a part of one ends the process."""
+    try:
+        content = library.read_bytes()
+    except OSError:
+        return False
+    return content[-DIGEST_BYTES:] == hashlib.sha256(content[:-DIGEST_BYTES]).digest()
+
+
 def find_compiler() -> list[str]:
-    """The C++ compiler: `CXX`, or the first of g++, clang++ and c++. Raises: LoweringError if there is none."""
+    """The C++ compiler: `CXX`, or the first of g++, clang++ and c++. Raises: BuildError if there is none."""
     if os.environ.get("CXX"):
         return shlex.split(os.environ["CXX"])
     for name in ("g++", "clang++", "c++"):
         if path := shutil.which(name):
             return [path]
-    raise LoweringError("the native backend needs a C++ compiler (g++ or clang++); set CXX to its path")
+    raise BuildError("the native backend needs a C++ compiler (g++ or clang++); set CXX to its path")
 
 
 def cache_folder() -> Path:
@@ -67,10 +81,15 @@ def _compile(command: list[str], target: Path) -> None:
                 [*command, str(SOURCE), "-o", str(made)], capture_output=True, text=True, timeout=TIMEOUT_S, check=False
             )
             if done.returncode or not made.exists():
-                raise LoweringError(f"{command[0]} could not compile the native kernels: {done.stderr.strip()[-800:]}")
+                raise BuildError(f"{command[0]} could not compile the native kernels: {done.stderr.strip()[-800:]}")
+            with made.open("ab") as file:
+                file.write(hashlib.sha256(made.read_bytes()).digest())
             made.replace(target)
     except (OSError, subprocess.SubprocessError) as error:
-        raise LoweringError(f"the native kernels could not be compiled into {target.parent}: {error}") from error
+        raise BuildError(
+            f"the native kernels could not be compiled into {target.parent}: {error}; "
+            "set CIRCUIT_EXPLORER_CACHE to a folder that can be written"
+        ) from error
 
 
 @cache
@@ -78,7 +97,7 @@ def _version(compiler: tuple[str, ...]) -> str:
     try:
         return subprocess.run([*compiler, "--version"], capture_output=True, text=True, timeout=20, check=False).stdout
     except (OSError, subprocess.SubprocessError) as error:
-        raise LoweringError(f"the compiler {shlex.join(compiler)} cannot be run: {error}") from error
+        raise BuildError(f"the compiler {shlex.join(compiler)} cannot be run: {error}") from error
 
 
 @cache

@@ -7,8 +7,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from explorer.errors import LoweringError
-from explorer.runtime.native.build import library_path
+from explorer.runtime.native.build import BuildError, library_path
 
 BAD_INPUT, BAD_WEIGHT = -1, -2
 """What is returned if a variable has a value that it cannot have, and if a weight has no bound."""
@@ -110,12 +109,12 @@ SIGNATURES = {
 
 @cache
 def load_library() -> ctypes.CDLL:
-    """The library. Raises: LoweringError if it cannot be compiled or loaded."""
+    """The library. Raises: BuildError if it cannot be compiled or loaded."""
     path = library_path()
     try:
         library = ctypes.CDLL(str(path))
     except OSError as error:
-        raise LoweringError(f"the native kernels {path} cannot be loaded: {error}; delete the file") from error
+        raise BuildError(f"the native kernels {path} cannot be loaded: {error}; delete the file") from error
     for name, (arguments, result) in SIGNATURES.items():
         function = getattr(library, name)
         function.argtypes, function.restype = arguments, result

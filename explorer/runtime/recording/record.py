@@ -14,7 +14,7 @@ from explorer.runtime.choosing import fast
 from explorer.runtime.native.library import TILE_ROWS
 from explorer.runtime.recording.passes import UNITS_PIPELINE, RecordedPass, passes
 from explorer.runtime.recording.records import UnitRecords, titles_of
-from explorer.runtime.recording.snapshot import UnitsSnapshot
+from explorer.runtime.recording.snapshot import UnitsSnapshot, call_with
 from explorer.runtime.recording.working import UnitsRecording, WorkingUnits, refusal_of
 from explorer.runtime.units import lower_to_units
 from explorer.trace import (
@@ -114,7 +114,7 @@ def _pipeline(chosen: Passes | Sequence[Passes] | None) -> FunctionPassPipeline:
 def _trace(recorder: Recorder, compiled: Any, examples: tuple[Any, ...], circuit: EvaluatedCircuit) -> Trace:
     def run_layers(x: Any) -> tuple[torch.Tensor, ...]:
         with torch.no_grad():
-            return (circuit(*x),)
+            return (call_with(circuit, x),)
 
     return Trace(
         None, None, recorder.options, recorder.rules, tuple(recorder.steps), compiled, _explain, examples, run_layers

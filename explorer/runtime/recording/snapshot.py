@@ -18,6 +18,11 @@ from explorer.runtime.work import FLOAT_BYTES, Work, measure_work, total_work
 from explorer.trace import MemoryRecord, NodeRecord
 
 
+def call_with(module: torch.nn.Module, x: Any) -> torch.Tensor:
+    """The result for arguments, or for a batch alone."""
+    return module(*x) if isinstance(x, tuple) else module(x)
+
+
 @dataclass(frozen=True, eq=False)
 class UnitsSnapshot:
     """Units, and the circuit that has their numbers."""
@@ -94,4 +99,4 @@ class UnitsSnapshot:
     def results(self, x: Any) -> tuple[torch.Tensor, ...]:
         """The outputs for rows of data."""
         with torch.no_grad():
-            return (self.circuit()(*x).detach(),)
+            return (call_with(self.circuit(), x).detach(),)

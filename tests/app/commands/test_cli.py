@@ -228,7 +228,7 @@ def test_a_rule_that_fails_is_an_error_and_the_trace_up_to_it_is_kept(tmp_path, 
     assert "stopped here: optimize/round 1/fuse: the rule Candecomp" in run("show", str(path)).output
 
 
-def test_training_writes_a_checkpoint_and_continues_from_it(tmp_path):
+def test_training_writes_a_checkpoint_and_continues_from_it(tmp_path, monkeypatch):
     path = tmp_path / "digits.pt"
     small = ("--epochs", "1", "--batch-size", "512", "--out", str(path), "--threads", "1")
     output = run("train", "digits", "--data", "digits", *small).output
@@ -239,6 +239,10 @@ def test_training_writes_a_checkpoint_and_continues_from_it(tmp_path):
     second = Checkpoint.load(path)
     assert [epoch.number for epoch in second.history] == [1, 2]
     assert second.history[1].held_out_bits < second.history[0].held_out_bits
+    monkeypatch.chdir(tmp_path)
+    run("train", "digits", *small[:4], "--threads", "1", "--resume", str(path))
+    assert len(Checkpoint.load(path).history) == 3
+    assert not (tmp_path / "runs").exists()
 
 
 def test_ctrl_c_in_training_keeps_the_finished_epochs(tmp_path, monkeypatch):
