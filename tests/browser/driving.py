@@ -183,6 +183,7 @@ def look_closer(host: Host) -> None:
 def ask_the_lens(host: Host) -> None:
     """Near misses, before its first fusion: a match, a conflict from both sides, and a refusal, asked what if."""
     host.root.locator(".ce-frame").nth(1).click()
+    host.see(".ce-sentence", "14 calls → 13")  # a picture that arrives later takes the focus away
     host.root.locator(".ce-plate").first.focus()
     for place, verdict in (
         ("Match 1 of 6", "It matches"),
