@@ -39,7 +39,7 @@ def time(
     layers: Annotated[bool, typer.Option("--layers", help="also each layer of the last step, forward")] = False,
     sweep: Annotated[bool, typer.Option("--sweep", help="also batches of 1 to 1,024 rows")] = False,
     modes: Annotated[bool, typer.Option("--modes", help="also optimized or not, folded or not")] = False,
-    backends: Annotated[bool, typer.Option("--backends", help="also PyTorch and the native kernels, forward")] = False,
+    backends: Annotated[bool, typer.Option("--backends", help="also the backends of fast(), forward")] = False,
     level: Annotated[str, typer.Option(help=f"the level whose steps are timed: {LEVELS_TEXT}")] = "compiled",
     device: Annotated[str, typer.Option(metavar="cpu|cuda|both", help="where to run")] = "both",
     seconds: Annotated[float, typer.Option(help="maximum time of each part; it ends earlier once precise")] = 20.0,

@@ -100,6 +100,14 @@ def test_a_truncated_checkpoint_is_a_typed_error(tmp_path, kept):
         Checkpoint.load(path)
 
 
+@pytest.mark.parametrize("content", [b"junk", b"PK\x03\x04junk", bytes(range(256)), b"G\x00.", b"\x80\x02J\x00."])
+def test_any_other_file_is_a_typed_error(tmp_path, content):
+    path = tmp_path / "junk.pt"
+    path.write_bytes(content)
+    with pytest.raises(FileFormatError, match=r"junk\.pt is not a circuit-explorer checkpoint"):
+        Checkpoint.load(path)
+
+
 def test_foreign_files_are_typed_errors(tmp_path):
     path = tmp_path / "foreign.pt"
     with pytest.raises(FileFormatError, match=r"cannot read .*foreign\.pt: No such file"):
