@@ -133,9 +133,7 @@ class InductorBackend:
             raise LoweringError(reason)
 
     def describe(self) -> str:
-        return (
-            f"{self.program.describe()}, compiled in the first call, which takes a minute or so{_on_cuda(self.program)}"
-        )
+        return f"{self.program.describe()}, compiled in the first call, which takes minutes{_on_cuda(self.program)}"
 
     def why_not(self, x: Tensor) -> str:
         return self.program.why_not_tried(x) or self.program.why_not()

@@ -10,7 +10,7 @@ from explorer.runtime.native.build import BuildError
 
 AUTO = "auto"
 
-ON_REQUEST = {"inductor": "its first call compiles for a minute or so; ask for it by backend='inductor'"}
+ON_REQUEST = {"inductor": "its first call takes minutes to compile; ask for it by backend='inductor'"}
 """The backends that are not chosen, and why: Inductor needs a C++ compiler, as the native backend, which is faster."""
 
 

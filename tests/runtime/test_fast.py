@@ -281,7 +281,7 @@ def test_it_explains_itself(digits):
     made = fast(digits)
     made(pixels())
     assert made.explain().splitlines()[1:] == [
-        "inductor: not used: its first call compiles for a minute or so; ask for it by backend='inductor'",
+        "inductor: not used: its first call takes minutes to compile; ask for it by backend='inductor'",
         "torch: slower than native",
         "last call: 5 of 5 rows certified, 0 again in double precision",
     ]

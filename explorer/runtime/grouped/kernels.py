@@ -4,7 +4,7 @@ Shapes: values (G, B, K) float, scales (G, B) double, bounds (G, B) float. Every
 that it can be compiled as one graph.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import log
 
@@ -123,17 +123,16 @@ class _Evaluation:
         return found[read.start + start : read.start + stop]
 
     def _scale(self, read: Read, count: int) -> Tensor:
-        if read.is_table:
-            return self.tables[read.width][1].scales[read.start : read.start + count]
-        found = self.values[read.group].scales
-        if read.index >= 0:
-            return torch.index_select(found, 0, self.indices.rows[read.index])
-        return found[read.start : read.start + count]
+        return self._of_units(read, count, lambda values: values.scales)
 
     def _bound(self, read: Read, count: int) -> Tensor:
+        return self._of_units(read, count, lambda values: values.bounds)
+
+    def _of_units(self, read: Read, count: int, pick: Callable[[Values], Tensor]) -> Tensor:
+        """The scales or bounds of the units that a group reads."""
         if read.is_table:
-            return self.tables[read.width][1].bounds[read.start : read.start + count]
-        found = self.values[read.group].bounds
+            return pick(self.tables[read.width][1])[read.start : read.start + count]
+        found = pick(self.values[read.group])
         if read.index >= 0:
             return torch.index_select(found, 0, self.indices.rows[read.index])
         return found[read.start : read.start + count]
