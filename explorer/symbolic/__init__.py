@@ -9,7 +9,7 @@ from explorer.symbolic.files import (
 )
 from explorer.symbolic.initializers import *  # noqa: F403
 from explorer.symbolic.layers import *  # noqa: F403
-from explorer.symbolic.operators import *  # noqa: F403
+from explorer.symbolic.parameter_operators import *  # noqa: F403
 from explorer.symbolic.parameterization import ACTIVATIONS as ACTIVATIONS, Parameterization as Parameterization
 from explorer.symbolic.parameters import (
     DataType as DataType,

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from explorer.errors import check_name
 from explorer.symbolic.checks import check_fields
 from explorer.symbolic.initializers import Initializer, NormalInitializer
-from explorer.symbolic.operators import ClampParameter, SigmoidParameter, SoftmaxParameter, SoftplusParameter
+from explorer.symbolic.parameter_operators import ClampParameter, SigmoidParameter, SoftmaxParameter, SoftplusParameter
 from explorer.symbolic.parameters import DataType, ParameterNode, Shape, TensorParameter
 
 ACTIVATIONS: Mapping[str, Callable[[ParameterNode], ParameterNode]] = MappingProxyType(

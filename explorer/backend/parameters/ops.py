@@ -12,7 +12,7 @@ from torch import Tensor
 
 from explorer.backend.numeric import common_type, log
 from explorer.backend.parameters.nodes import TorchParameterOp
-from explorer.symbolic import operators as symbolic
+from explorer.symbolic import parameter_operators as symbolic
 
 __all__ = [
     "TorchClampParameter",
