@@ -136,8 +136,23 @@ class Circuit:
         """Whether all products over a scope split it in the same way; if not, with the reason."""
         return structure.structured_decomposable(self.graph, self.scopes)
 
+    @cached_property
+    def is_deterministic(self) -> Finding:
+        """Whether at most one term of each sum unit is nonzero at each assignment, as far as it can be shown.
+
+        If it cannot be shown from fixed zeros, the finding does not hold, and its reason says where.
+        """
+        from explorer.symbolic.determinism import deterministic
+
+        return deterministic(self.graph, self.scopes)
+
     def require(
-        self, *, smooth: bool = False, decomposable: bool = False, structured_decomposable: bool = False
+        self,
+        *,
+        smooth: bool = False,
+        decomposable: bool = False,
+        structured_decomposable: bool = False,
+        deterministic: bool = False,
     ) -> None:
         """Check that the circuit has the properties that a query needs.
 
@@ -151,6 +166,8 @@ class Circuit:
             raise StructureError(
                 f"the circuit is not structured decomposable: {self.is_structured_decomposable.reason}"
             )
+        if deterministic and not self.is_deterministic:
+            raise StructureError(f"the circuit is not known to be deterministic: {self.is_deterministic.reason}")
 
     def save(self, path: "str | Path") -> None:
         """Write the circuit as versioned JSON (gzip if the name ends in .gz). Constants are written in full."""
