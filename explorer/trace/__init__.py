@@ -85,4 +85,5 @@ from explorer.trace.steps import (
     Recorder as Recorder,
     Step as Step,
 )
+from explorer.trace.text import outcome_text as outcome_text
 from explorer.trace.trace import Trace as Trace

@@ -22,6 +22,10 @@ class Level:
     count_stat: str
     sizes: tuple[str, ...]
     """The headings of the sizes of a state in a table of steps."""
+    uncalled: str = ""
+    """The noun for a node that is only read, where these are counted apart from the nodes that compute."""
+    size_stats: tuple[str, ...] = ()
+    """The statistics that are these sizes; none: those of the snapshot."""
     begins: str
     """The verb for the first step."""
     origins: str
@@ -44,9 +48,11 @@ class Level:
     plate_fields: tuple[str, ...] = ("results",)
     """Where no circuit is compiled: the fields of the record, of `config` or `about`, that nodes of a plate share."""
     has_part_times: bool = False
-    """Whether its layers, or units, can be timed one by one."""
+    """Whether its layers, or kernel calls, can be timed one by one."""
     has_own_memory: bool = False
     """Whether its modules allocate memory outside of PyTorch."""
+    listing: str = "program"
+    """What the text of a state is, where it has one."""
     buffer: str = "buffer"
     """The noun for what is kept in memory."""
     gains: tuple[str, ...] = ()
@@ -107,15 +113,17 @@ INSTRUCTIONS = Level(
 )
 UNITS = Level(
     name="kernels",
-    node="unit",
-    noun="unit",
+    node="kernel call",
+    noun="kernel call",
+    uncalled="table",
     count_stat="units",
-    sizes=("units", "values", "peak bytes"),
+    sizes=("kernel calls", "tables", "peak bytes"),
+    size_stats=("units", "tables", "peak_bytes"),
     begins="lowered",
     origins="lowered as",
     entries="tried at",
     rerun="explorer.record(circuit, level='kernels') records the circuit again",
-    no_folds="units are not folded: each is one fold",
+    no_folds="kernel calls are not folded: each is of one fold",
     has_folds=False,
     has_batches=False,
     has_circuit=False,
@@ -124,6 +132,7 @@ UNITS = Level(
     plate_fields=("results", "module", "terms", "factors"),
     has_part_times=True,
     has_own_memory=True,
+    listing="kernel calls",
     buffer="value",
     gains=("flops", "read_bytes"),
 )

@@ -75,10 +75,10 @@ def paths_of(record: NodeRecord) -> tuple[str, ...]:
 
 
 def title_of_path(path: str, origins: Mapping[int, LayerOrigin]) -> str:
-    """The name of a module: `Sum #12` if it is a layer of a circuit, otherwise its path."""
+    """The name of a module: `Sum layer 12` if it is a layer of a circuit, otherwise its path."""
     layer = layer_of_path(path)
     origin = origins.get(layer) if layer is not None else None
-    return path if origin is None else f"{origin.title} #{layer}"
+    return path if origin is None else f"{origin.title} layer {layer}"
 
 
 def ids_text(ids: tuple[int, ...], sign: str = "") -> str:

@@ -13,8 +13,9 @@ def steps_text(steps: Sequence[Step], level: Level) -> str:
     and peak memory instead.
     """
     rows = [("step", "path", *level.sizes, "ms", "what happened")]
-    for step in steps:
-        rows.append((str(step.index), step.path, *_sizes(step), f"{step.seconds * 1000:.1f}", step.summary))
+    for before, step in zip((None, *steps), steps, strict=False):
+        what = outcome_text(step, before)
+        rows.append((str(step.index), step.path, *_sizes(step, level), f"{step.seconds * 1000:.1f}", what))
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
     lines = [_line(row, widths) for row in rows]
     lines.insert(1, "-" * max(len(line) for line in lines))
@@ -23,8 +24,25 @@ def steps_text(steps: Sequence[Step], level: Level) -> str:
     return "\n".join(lines)
 
 
-def _sizes(step: Step) -> tuple[str, ...]:
+def outcome_text(step: Step, before: Step | None) -> str:
+    """A few words on what a step did; of one that only moved values in time or memory, what that bought."""
+    memory = step.snapshot.memory
+    earlier = None if before is None else before.snapshot.memory
+    moved = [rewrite for rewrite in step.rewrites if not rewrite.removed and not rewrite.added]
+    if memory is None or earlier is None or not moved or len(moved) < len(step.rewrites):
+        return step.summary
+    figures = (
+        ("peak memory", earlier.size_bytes, memory.size_bytes),
+        ("alive at once", earlier.lower_bound_bytes, memory.lower_bound_bytes),
+    )
+    bought = [f"{name} {old:,} → {new:,} bytes" for name, old, new in figures if old != new]
+    return ", ".join(bought) or "no less memory than before"
+
+
+def _sizes(step: Step, level: Level) -> tuple[str, ...]:
     """The numbers below the headings `level.sizes`."""
+    if level.size_stats:
+        return tuple(f"{step.snapshot.stats[name]:,}" for name in level.size_stats)
     memory = step.snapshot.memory
     if memory is None:
         return tuple(map(str, step.snapshot.size))

@@ -44,7 +44,9 @@ def state_of_buffers(index: TraceIndex, step: int) -> BuffersView | None:
         "planned": memory.is_planned,
         "text": memory_text(memory, index.trace.level.buffer),
         "parts": [(moment, PARTS[name]) for moment, name in memory.parts],
-        "peak_text": f"peak {bytes_text(most)}",
+        "peak_text": f"at most {bytes_text(most)} alive",
+        "noun": index.trace.level.buffer,
+        "listing_text": f"The {index.trace.level.listing} as text",
         "layers": layer_spans(index, step, memory),
         "undrawn_layers": undrawn_layers(index, step, memory),
         "listing": listing_of(memory),
@@ -104,7 +106,7 @@ def memory_text(memory: MemoryRecord, noun: str = "buffer") -> str:
     bound = memory.lower_bound_bytes
     if not memory.is_planned:
         total = sum(buffer.size_bytes for buffer in memory.buffers)
-        each = f"{buffers} of {bytes_text(total)} in all, each with memory of its own and drawn above those before it"
+        each = f"{buffers} of {bytes_text(total)} in all, each with memory of its own, drawn one above the other"
         return f"{each}; at most {bytes_text(bound)} are alive at once."
     kept = memory.kept_bytes
     waiting = f" The forward pass leaves {bytes_text(kept)} to the backward pass." if kept else ""

@@ -94,8 +94,8 @@ def _layers(shown: BuffersView, x: float, bottom: float, per_moment: float) -> l
         left, width = x + span["start"] * per_moment, (span["end"] - span["start"]) * per_moment
         rect = (left, bottom + 3, width, BAND - 4)
         found.append(path(rectangle(rect), fill=_role_of(span), stroke="panel", width=0.75))
-        title, _, number = span["label"].rpartition(" ")
-        names = (f"{number} {title}", number) if number.startswith("#") else (span["label"],)
+        title, layer, _ = span["label"].rpartition(" layer ")
+        names = (span["label"], title) if layer else (span["label"],)
         name = next((name for name in names if width >= len(name) * CHARACTER + 6), "")
         look = f'font-size="11" text-anchor="middle" style="fill:{css("onCell")}"'
         if name:

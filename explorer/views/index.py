@@ -1,6 +1,6 @@
 """Data shared by all views of a trace, computed on demand: states as arrays, records, the fate of nodes."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -21,6 +21,7 @@ from explorer.trace import (
     title_of,
 )
 from explorer.views.states import IntArray, NodeTable, State, fold_state, folds_of, state_of
+from explorer.views.words import plural
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,20 @@ class TraceIndex:
     def noun(self) -> str:
         """The noun for a node of the trace: layer, or node at the tensor level."""
         return self.trace.level.node
+
+    def count_text(self, calls: int, others: int = 0) -> str:
+        """Count nodes that are called and others, apart if the level has a noun for these: `21 kernel calls`."""
+        level = self.trace.level
+        if not level.uncalled:
+            return plural(calls + others, level.node)
+        parts = ((calls, level.node), (others, level.uncalled))
+        return " and ".join(plural(count, noun) for count, noun in parts if count) or plural(0, level.node)
+
+    def nodes_text(self, step: int, nodes: Iterable[int]) -> str:
+        """Count some of the nodes after a step: `21 kernel calls and 64 tables`."""
+        state = self.state(step)
+        called = [self.is_called(self.table.nodes[int(state.node[node])]) for node in nodes]
+        return self.count_text(sum(called), len(called) - sum(called))
 
     def is_called(self, node: Any) -> bool:
         """Return whether PyTorch calls a node: each layer, but no input or parameter, nor a view of a program."""

@@ -53,7 +53,7 @@ def _span(index: TraceIndex, start: int, end: int, path: str, runs: Sequence[int
         "end": end,
         "label": title,
         "kind": OTHER if origin is None else origin.kind,
-        "text": f"{title}{made_of}: {plural(len(runs), 'instruction')} {ids_text(tuple(runs), '#')}",
+        "text": f"{title}{made_of}: {plural(len(runs), index.trace.level.noun)} {ids_text(tuple(runs), '#')}",
         "runs": list(runs),
     }
 
@@ -75,7 +75,7 @@ def _short_text(origin: LayerOrigin) -> str:
 
 
 def layer_words(index: TraceIndex, record: NodeRecord) -> str:
-    """Return the layers, or the modules, that a node comes from: `Sum #256`; empty if none is known."""
+    """Return the layers, or the modules, that a node comes from: `Sum layer 256`; empty if none is known."""
     return ", ".join(title_of_path(path, index.trace.layers) for path in paths_of(record))
 
 

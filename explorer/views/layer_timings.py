@@ -57,7 +57,7 @@ def heat_at(index: TraceIndex, step: int, measured: LayerTimes) -> dict[int, flo
 def layer_table(index: TraceIndex, run: Run, device: str = CPU, limit: int = 10) -> TableView:
     """Return the slowest layers, the rest together, the sum, and the whole forward pass for comparison.
 
-    Units are listed by the plates that they are in, with the share of the roof that these reach.
+    Kernel calls are listed by the plates that they are in, with the share of the roof that these reach.
     Raises: CircuitError for a run of another trace.
     """
     check_fits(index, run)
@@ -84,7 +84,7 @@ def layer_table(index: TraceIndex, run: Run, device: str = CPU, limit: int = 10)
 
 
 def _unit_table(index: TraceIndex, run: Run, device: str) -> TableView:
-    """Return the plates of units, the slowest first, the sum of all units, and the whole forward pass."""
+    """Return the plates of kernel calls, the slowest first, their sum, and the whole forward pass."""
     step = next(timing.step for timing in run.timings if timing.step is not None)
     timings = {timing.node: timing for timing in run.on(device) if timing.what == LAYER and timing.median is not None}
     whole, total = (_part(run, device, what) for what in (WHOLE, SUM))
@@ -100,10 +100,10 @@ def _unit_table(index: TraceIndex, run: Run, device: str) -> TableView:
         flops = number_text(plate.record.config["flops"] * len(own))
         found.append((time, [label, f"{len(own):,}", flops, time_text(time), share_text(time, all_of_it), reached]))
     rows = [row for _, row in sorted(found, key=lambda one: -one[0])]
-    for name, part in (("sum of units", total), ("whole forward pass", whole)):
+    for name, part in (("sum of kernel calls", total), ("whole forward pass", whole)):
         median = None if part is None else part.median
         rows.append([name, "", "", UNMEASURED if median is None else time_text(median), "", ""])
-    return {"columns": ["units", "calls", "FLOP", "time", "share", "share of the roof"], "rows": rows}
+    return {"columns": ["kernel calls", "calls", "FLOP", "time", "share", "share of the roof"], "rows": rows}
 
 
 def layers_note(run: Run, device: str = CPU) -> str:

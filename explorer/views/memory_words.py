@@ -132,15 +132,27 @@ def _planning(change: MemoryChange) -> str:
 
 
 def _depth_first(change: MemoryChange) -> str:
-    return "each unit is evaluated right before the first one that reads it"
+    before, after = (bytes_text(memory.lower_bound_bytes) for memory in (change.before, change.after))
+    alive = f"at most {after} are alive at once"
+    bought = f"{alive} instead of {before}" if before != after else f"this saves nothing here, {alive} as before"
+    return f"each kernel call runs right before the first one that reads its value; {bought}"
 
 
 def _slots(change: MemoryChange) -> str:
     memory = change.after
     slots = len({buffer.offset for buffer in memory.buffers})
     each = f" of {bytes_text(memory.size_bytes // slots)} each" if slots > 1 else ""
-    done = f"{_agree(len(memory.buffers), 'value shares', 'values share', plural(slots, 'slot'))}{each}"
-    return f"{done}, {bytes_text(memory.size_bytes)} in all; {bytes_text(memory.lower_bound_bytes)} are needed at once"
+    if slots == len(memory.buffers):
+        done = (
+            f"{_agree(slots, 'value has a slot', 'values have slots', 'of its own' if slots == 1 else 'of their own')}"
+        )
+    else:
+        done = _agree(len(memory.buffers), "value shares", "values share", plural(slots, "slot"))
+    if memory.size_bytes > change.before.size_bytes:
+        return f"{done}{each}; this costs memory, as each slot is as wide as the widest value"
+    if memory.size_bytes == change.before.size_bytes:
+        return f"{done}{each}; this saves nothing here"
+    return f"{done}{each}; {bytes_text(memory.lower_bound_bytes)} are alive at once"
 
 
 WORDS: Mapping[str, Callable[[MemoryChange], str]] = {

@@ -55,7 +55,7 @@ def caption_of(index: TraceIndex, step: int) -> str:
     if step == 0:
         memory = entry.snapshot.memory
         count = int((change >= 0).sum()) if memory is None else len(memory.order)
-        return f"{plural(count, index.noun)} {index.trace.level.begins}"
+        return f"{index.count_text(count)} {index.trace.level.begins}"
     folds = [group for group in entry.folds if group.members != (group.node,)]
     members = sum(len(group.members) for group in folds)
     counts = (
@@ -65,6 +65,12 @@ def caption_of(index: TraceIndex, step: int) -> str:
     )
     parts = [f"{plural(members)} folded into {len(folds)}"] if folds else []
     parts += ["No layer changed, only the order of slices"] if entry.copies_less else []
+    if index.trace.level.uncalled:
+        kinds = ((step, ADDED, "created"), (step - 1, REMOVED, "removed"), (step, CHANGED, "changed"))
+        found = (
+            (index.nodes_text(at, np.flatnonzero(change == kind)), what) for at, kind, what in kinds if kind in change
+        )
+        return ", ".join(f"{nodes} {what}" for nodes, what in found) or "Nothing changed"
     for count, what in counts:
         if count:
             parts.append(f"{count:,} {what}" if parts else f"{plural(count, index.noun)} {what}")
@@ -128,7 +134,7 @@ def _nothing_text(index: TraceIndex, step: Step) -> str:
     if not tried or closest is None:
         *outer, stage = map(str, step.at.stages)
         return f"{stage[:1].upper()}{stage[1:]} changed nothing{f' in {outer[1]}' if len(outer) > 1 else ''}."
-    layers = plural(int(np.count_nonzero(index.state(step.index).present)), index.noun)
+    layers = index.nodes_text(step.index, np.flatnonzero(index.state(step.index).present))
     on = f"the parameters of {layers}" if name == "parameters" else layers
     refusal, count = closest
     more = "at least " if step.refusals_over.get(refusal.pattern) else ""

@@ -43,8 +43,8 @@ def sentence_of(index: TraceIndex, step: int) -> str:
         calls = calls_of(index, 0)
         if not calls:
             return f"No {noun} {index.trace.level.begins}: nothing is called."
-        each = "each a call" if calls > 1 else "one call"
-        return " ".join([f"{plural(calls, noun)} {index.trace.level.begins}, {each}: {_kinds(index)}.", *entry.notes])
+        each = "" if index.trace.level.uncalled else ", each a call" if calls > 1 else ", one call"
+        return " ".join([f"{plural(calls, noun)} {index.trace.level.begins}{each}: {_kinds(index)}.", *entry.notes])
     limits = [limit.message for limit in entry.limits]
     changed = memory_change_of(entry, before_memory(index, step))
     if changed is not None:

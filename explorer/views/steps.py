@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
-from explorer.trace import Step, StepCheck, parse_path
+from explorer.trace import Step, StepCheck, outcome_text, parse_path
 from explorer.views.costs import Measurements
 from explorer.views.film import film
 from explorer.views.index import TraceIndex
@@ -32,8 +32,9 @@ def steps(
     scenes = story(index, times)
     found: list[StepView] = []
     layers = folds = 0
+    level = index.trace.level
     counted: Counted = {} if index.noun == "layer" else {"counted": f"{index.noun}s".capitalize()}
-    for step in index.trace.steps:
+    for before, step in zip((None, *index.trace.steps), index.trace.steps, strict=False):
         layers, folds = _counts(step, layers, folds)
         check = (checks or {}).get(step.index)
         found.append(
@@ -43,11 +44,11 @@ def steps(
                 "title": step_title(index, step.index),
                 "label": ": ".join(filter(None, (_names(step)[-1], rules_text(index, step)))),
                 "groups": _names(step)[:-1],
-                "summary": step.summary,
+                "summary": outcome_text(step, before),
                 "changed": step.changed or step.index == 0,
                 "ok": None if check is None else check.ok,
                 "error": step.error or "",
-                "layers": layers,
+                "layers": step.snapshot.stats[level.count_stat] if level.uncalled else layers,
                 **counted,
                 "folds": folds,
                 "matches": len(step.matches),

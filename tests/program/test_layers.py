@@ -27,7 +27,7 @@ def digits():
 
 def test_a_symbolic_layer_is_followed_to_instructions_and_buffers(digits):
     assert str(digits.parts_of_layer(168)).splitlines() == [
-        "CPT #254:",
+        "CPT layer 254:",
         "  symbolic layers: 168, 169",
         "  nodes: #108, #109, #118, #166, #185, #276, #277",
         "  buffers: %219, %220",
@@ -62,22 +62,22 @@ def test_views_name_the_layer_of_an_instruction_and_of_a_buffer(digits):
     shown = state_of_buffers(index, last)
     assert shown is not None
     assert [(one["label"], one["kind"]) for one in shown["layers"]] == [
-        ("Categorical #255", "input"),
-        ("Sum #256", "sum"),
-        ("CPT #257", "fused"),
-        ("CPT #258", "fused"),
-        ("CPT #254", "fused"),
+        ("Categorical layer 255", "input"),
+        ("Sum layer 256", "sum"),
+        ("CPT layer 257", "fused"),
+        ("CPT layer 258", "fused"),
+        ("CPT layer 254", "fused"),
     ]
     spans = [(one["start"], one["end"]) for one in shown["layers"]]
     assert [start for start, _ in spans] == [0, *(end for _, end in spans[:-1])]
     assert shown["layers"][-1]["text"] == (
-        "CPT #254, made from symbolic layers 168, 169: 6 instructions #108, #109, #118, #185, #276, #277"
+        "CPT layer 254, made from symbolic layers 168, 169: 6 instructions #108, #109, #118, #185, #276, #277"
     )
     assert "64 symbolic layers, 64 to 142" in shown["layers"][1]["text"]
     text = next(one["text"] for one in shown["buffers"] if one["id"] == 199)
-    assert text.endswith("; written by #47 bmm of Sum #256, alive until #50 index_select")
+    assert text.endswith("; written by #47 bmm of Sum layer 256, alive until #50 index_select")
     assert section(details(index, last, (277,)), "Layer")["rows"] == [
-        ["layer", "CPT #254"],
+        ["layer", "CPT layer 254"],
         ["made from", "symbolic layers 168, 169"],
         ["its instructions", "#108, #109, #118, #166, #185, #276, #277"],
         ["its buffers", "%219, %220"],
@@ -89,7 +89,7 @@ def test_a_saved_notebook_has_the_buffers_as_image_and_text(digits):
     widget: Any = explorer.show(digits, step=len(digits.steps) - 1)
     shown = json.loads(str(widget.picture))["buffers"]
     assert shown["planned"]
-    assert shown["layers"][0]["label"] == "Categorical #255"
+    assert shown["layers"][0]["label"] == "Categorical layer 255"
     assert shown["reasons"]
     saved = widget._repr_mimebundle_()
     assert isinstance(saved, tuple)

@@ -71,30 +71,33 @@ def test_the_steps_of_two_pairs_of_coins():
     assert sentences(trace) == snapshot(
         [
             [
-                "10 units lowered, each a call: 7 Sum, 3 Product. A unit is one fold of a layer: one call of a kernel",
-                "for a tile of 4 rows; 4 tables are read.",
+                "10 kernel calls lowered: 7 Sum, 3 Product. A kernel call evaluates one fold of a layer for a tile of",
+                "4 rows; the calls read 4 tables.",
             ],
             ["Without-unused changed nothing."],
             [
                 "Table + Sum becomes Table 4 times (combine-tables): 10 calls → 6, 232 → 104 FLOP, 164 B → 100 B of",
-                "parameters and tables read, peak memory 160 B → 96 B.",
+                "parameters and tables read, peak memory 304 B → 176 B.",
             ],
             [
-                "No pattern matched. 1 pattern was tried on 10 units. Closest: multiply-densities, 3 times blocked at",
-                "its 1st unit because no factor is a normal density.",
+                "No pattern matched. 1 pattern was tried on 6 kernel calls and 4 tables. Closest: multiply-densities,",
+                "3 times blocked at its 1st kernel call because no factor is a normal density.",
             ],
             [
-                "No pattern matched. 1 pattern was tried on 10 units. Closest: split-products, 3 times blocked at its",
-                "1st unit because it has 2 factors; up to 4 stay in the range of a float.",
+                "No pattern matched. 1 pattern was tried on 6 kernel calls and 4 tables. Closest: split-products, 3",
+                "times blocked at its 1st kernel call because it has 2 factors; up to 4 stay in the range of a float.",
             ],
             [
-                "Product + Sum becomes Sum of products 3 times (multiply-within-sums): 6 calls → 3, peak memory 96 B",
+                "Product + Sum becomes Sum of products 3 times (multiply-within-sums): 6 calls → 3, peak memory 176 B",
                 "→ 80 B.",
             ],
-            ["depth-first: each unit is evaluated right before the first one that reads it."],
             [
-                "slots: 3 values share 3 slots of 32 B each, 96 B in all; 80 B are needed at once: peak memory 80 B →",
-                "96 B.",
+                "depth-first: each kernel call runs right before the first one that reads its value; this saves",
+                "nothing here, at most 80 B are alive at once as before.",
+            ],
+            [
+                "slots: 3 values have slots of their own of 32 B each; this costs memory, as each slot is as wide as",
+                "the widest value: peak memory 80 B → 96 B.",
             ],
         ]
     )
@@ -186,9 +189,9 @@ def test_products_of_densities_are_one_unit_and_long_products_have_parts():
         [
             [
                 "3 × Gaussian + Product becomes Product of Gaussians + Product (multiply-densities): 5 calls → 3,",
-                "12.3 thousand → 11.3 thousand FLOP, peak memory 8 KiB → 4 KiB.",
+                "12.3 thousand → 11.3 thousand FLOP, peak memory 9 KiB → 5 KiB.",
             ],
-            ["Product becomes 3 × Product (split-products): 3 calls → 5, peak memory 4 KiB → 6 KiB."],
+            ["Product becomes 3 × Product (split-products): 3 calls → 5, peak memory 5 KiB → 9 KiB."],
         ]
     )
     assert all(check.ok for check in trace.check())

@@ -82,8 +82,8 @@ def memory(*offsets, size_bytes=192, bound=128):
 def test_a_plan_says_its_size_and_whether_it_is_the_least_possible():
     assert wrap(memory_text(memory(None, None, None)), 100) == snapshot(
         [
-            "3 buffers of 192 B in all, each with memory of its own and drawn above those before it; at most 128",
-            "B are alive at once.",
+            "3 buffers of 192 B in all, each with memory of its own, drawn one above the other; at most 128 B are",
+            "alive at once.",
         ]
     )
     assert memory_text(memory(0, 64, 0, size_bytes=128)) == snapshot(
@@ -327,11 +327,13 @@ def test_an_image_names_each_part_and_draws_which_layer_runs_when(index):
     shown = state_of_buffers(index, 0)
     assert shown is not None
     moments = [f"#{at} exp" for at in range(20)]
-    layers: list[LayerSpanView] = [{"start": 1, "end": 20, "label": "Sum #256", "kind": "sum", "text": "", "runs": [3]}]
+    layers: list[LayerSpanView] = [
+        {"start": 1, "end": 20, "label": "Sum layer 256", "kind": "sum", "text": "", "runs": [3]}
+    ]
     parts = [(0, "parameters"), (1, "forward pass"), (19, "backward pass")]
     known: BuffersView = {**shown, "moments": moments, "live": [64] * 20, "layers": [], "parts": []}
     image = "".join(buffers_svg([{**known, "layers": layers, "parts": parts}], 0, 0, 600))
-    for name in ("parameters", "forward pass", "backward pass", "#256 Sum"):
+    for name in ("parameters", "forward pass", "backward pass", "Sum layer 256"):
         assert f">{name}<" in image
     assert "var(--sum)" in image
     heights = [buffers_height([{**known, "parts": some}]) for some in ([], parts[1:2], parts)]

@@ -8,8 +8,9 @@ import explorer
 from explorer.templates import load_named
 from explorer.timings import Estimate
 from explorer.trace import KERNELS
-from explorer.views import TraceIndex, calls_of, film, picture, static_svg
+from explorer.views import TraceIndex, calls_of, film, picture, sentence_of, static_svg, steps
 from explorer.views.buffers import MAX_RATIO, buffers_of
+from explorer.views.messages import caption_of
 from explorer.views.plates.cells import Plate, plates_of
 from explorer.views.plates.cells_svg import cells_of, plate_elements
 from widgets.schema import NodeView, PictureView, PlateView
@@ -103,6 +104,37 @@ def test_the_film_has_a_frame_for_each_pass_that_changed_something(index):
     frames = film(index)
     assert [frame["label"] for frame in frames] == ["lower", "combine-tables", "depth-first", "slots"]
     assert all(frame.get("plates") for frame in frames)
+
+
+def test_the_words_count_kernel_calls_and_tables_apart(index):
+    step = index.step("combine-tables").index
+    assert picture(index, step, group_by="plates").view["note"] == "21 kernel calls and 64 tables in 4 plates."
+    assert caption_of(index, step) == "64 tables created, 64 kernel calls and 64 tables removed"
+    assert [one["layers"] for one in steps(index)] == [85, 85, 21, 21, 21, 21, 21, 21]
+
+
+def test_what_a_pass_that_moves_values_bought_is_said(index):
+    done = {step["path"]: step["summary"] for step in steps(index)}
+    assert done["depth-first"] == "alive at once 278,528 → 131,072 bytes"
+    assert done["slots"] == "peak memory 328,704 → 131,072 bytes"
+
+
+def test_a_pass_that_saves_nothing_or_costs_memory_says_so():
+    index = TraceIndex(explorer.record(load_named("conflict"), level=KERNELS))
+    depth_first, slots = (index.step(name).index for name in ("depth-first", "slots"))
+    assert steps(index)[depth_first]["summary"] == "no less memory than before"
+    assert "this saves nothing here" in sentence_of(index, depth_first)
+    assert sentence_of(index, slots).endswith(
+        "this costs memory, as each slot is as wide as the widest value: peak memory 9 KiB → 12 KiB."
+    )
+
+
+def test_memory_is_as_high_as_it_is_drawn(index):
+    for step in index.trace.steps:
+        shown = buffers_of(index, step.index, "after")
+        assert shown is not None
+        top = max(one["bottom"] + one["bytes"] for one in shown["buffers"])
+        assert index.trace.stats(step.index)["peak_bytes"] == top
 
 
 def test_every_step_is_an_image(index):

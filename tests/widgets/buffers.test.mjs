@@ -53,7 +53,14 @@ const state = (more = {}) => ({
     [7, 2, "#7 aten.add(self=%4) -> %1"],
   ],
   layers: [
-    { start: 0, end: 2, label: "Sum #12", kind: "sum", text: "Sum #12, made from symbolic layer 3", runs: [3, 5] },
+    {
+      start: 0,
+      end: 2,
+      label: "Sum layer 12",
+      kind: "sum",
+      text: "Sum layer 12, made from symbolic layer 3",
+      runs: [3, 5],
+    },
     { start: 2, end: 3, label: "fc", kind: "operator", text: "fc: 1 instruction #7", runs: [7] },
   ],
   reasons: [[4, 2, "#5 cannot: read later"]],
@@ -175,7 +182,7 @@ test("the layers that run are named below the buffers; a click selects all that 
   const [sum, module] = root.of("ce-layer");
   assert.deepEqual(
     [sum, module].map((one) => one.textContent),
-    ["#12 Sum", "fc"],
+    ["Sum layer 12", "fc"],
   );
   assert.match(sum.getAttribute("style"), /left:0%;width:66\.6/);
   sum.dispatch("pointerenter");
@@ -285,12 +292,12 @@ test("the drawing for the clipboard has the same words", () => {
 });
 
 test("the drawing for the clipboard has the layers, or says why they are left out", () => {
-  const layer = { start: 0, end: 2, label: "Sum #256", kind: "sum", text: "", runs: [3] };
+  const layer = { start: 0, end: 2, label: "Sum layer 256", kind: "sum", text: "", runs: [3] };
   const layers = [layer, { ...layer, start: 2, end: 3, label: "stem.conv" }];
   const roles = { sum: "#abc" };
-  assert.match(buffersSvg(readBuffers(state({ layers })), 800, roles), /#abc.*>#256 Sum<.*>stem\.conv</);
+  assert.match(buffersSvg(readBuffers(state({ layers })), 800, roles), /#abc.*>Sum layer 256<.*>stem\.conv</);
   const narrow = buffersSvg(readBuffers(state({ layers })), 140, roles);
-  assert.match(narrow, />#256</);
+  assert.match(narrow, />Sum</);
   assert.doesNotMatch(narrow, />stem\.conv</);
   const without = readBuffers(state({ layers: [] }));
   const many = readBuffers(state({ layers: [], undrawn_layers: "Too many." }));

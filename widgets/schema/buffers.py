@@ -69,7 +69,11 @@ class BuffersView(TypedDict):
     text: str
     """What is needed, in a sentence."""
     peak_text: str
-    """The name of the peak: `peak 66 KiB`."""
+    """The name of the peak: `at most 66 KiB alive`."""
+    noun: str
+    """What a bar is: a buffer, or a value."""
+    listing_text: str
+    """What the text below is: `The program as text`."""
     parts: list[tuple[int, str]]
     """The moment at which each named part of the program begins, and the name; often there is none."""
     layers: list[LayerSpanView]

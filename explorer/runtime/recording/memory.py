@@ -9,7 +9,7 @@ from explorer.trace import BufferRecord, MemoryRecord
 def memory_of(units: Units, rows: int) -> MemoryRecord:
     """The memory of the values for a tile of rows, each kept until it was last read.
 
-    All slots have the size of the widest value.
+    Without slots each value has memory of its own. All slots have the size of the widest value.
     """
     order = tuple(number for number, _ in units.computed())
     moments = {number: moment for moment, number in enumerate(order)}
@@ -33,10 +33,10 @@ def memory_of(units: Units, rows: int) -> MemoryRecord:
         )
         for number in order
     )
-    bound = _most_bytes(buffers)
-    size = units.num_slots * slot_bytes if units.slots else bound
-    listing = tuple(zip(units.units, units.text().splitlines(), strict=False))
-    return MemoryRecord(order, buffers, size, bound, listing)
+    size = units.num_slots * slot_bytes if units.slots else sum(one.size_bytes for one in buffers)
+    lines = zip(units.units, units.text().splitlines(), strict=False)
+    listing = tuple((number, line) for number, line in lines if number in moments)
+    return MemoryRecord(order, buffers, size, _most_bytes(buffers), listing)
 
 
 def _size_bytes(units: Units, number: int, rows: int) -> int:

@@ -95,8 +95,8 @@ def _entries(one: RecordedPass) -> tuple[str]:
 
 def _note(snapshot: UnitsSnapshot) -> str:
     tables, rows = snapshot.stats["tables"], snapshot.records.rows
-    read = f"; {tables:,} tables are read" if tables else ""
-    return f"A unit is one fold of a layer: one call of a kernel for a tile of {rows} rows{read}."
+    read = f"; the calls read {tables:,} {'table' if tables == 1 else 'tables'}" if tables else ""
+    return f"A kernel call evaluates one fold of a layer for a tile of {rows} rows{read}."
 
 
 def _pipeline(chosen: Passes | Sequence[Passes] | None) -> FunctionPassPipeline:

@@ -80,11 +80,12 @@ def reads_text(index: TraceIndex, plate: Plate) -> str:
     return f"{read.kind}, copies {bytes_text(read.copied_bytes)}" if read.copied_bytes else f"{read.kind}, no copy"
 
 
-def note_of_plates(plates: Plates, noun: str) -> str:
-    """Return how much is shown, as in `149 layers in 5 plates: 23 calls`, and what is not; `noun` is that of a cell."""
+def note_of_plates(index: TraceIndex, plates: Plates) -> str:
+    """Return how much is shown, as in `149 layers in 5 plates: 23 calls`, and what is not."""
     cells = sum(len(plate.cells) for plate in plates.plates)
     calls = sum(plate.num_calls for plate in plates.plates)
-    shown = f"{plural(cells, noun)} in {plural(len(plates.plates), 'plate')}: {plural(calls, 'call')}."
+    run = "" if index.trace.level.uncalled else f": {plural(calls, 'call')}"
+    shown = f"{index.count_text(calls, cells - calls)} in {plural(len(plates.plates), 'plate')}{run}."
     return " ".join([shown, *_limits(plates)])
 
 

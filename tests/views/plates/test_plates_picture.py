@@ -192,8 +192,8 @@ def test_the_note_says_which_lines_are_not_drawn(monkeypatch):
     shown = "149 layers in 5 plates: 149 calls."
     assert plates("digits", 3)["note"] == shown
     monkeypatch.setattr(words, "MAX_LINES", 100)
-    note = note_of_plates(plates_of(index, 3), "layer")
+    note = note_of_plates(index, plates_of(index, 3))
     assert note == f"{shown} 148 reads: a line is all reads between two plates; point at a cell to see its own."
     monkeypatch.setattr(words, "MAX_PAIRS", 147)
-    note = note_of_plates(plates_of(index, 3), "layer")
+    note = note_of_plates(index, plates_of(index, 3))
     assert note == f"{shown} 148 reads are too many to draw or to light up: a line is all reads between two plates."

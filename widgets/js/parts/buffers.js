@@ -83,6 +83,8 @@ export function makeBuffers(ui, store, selecting) {
       .flatMap(({ buffers }) => buffers ?? [])
       .reverse();
 
+  const noun = () => states()[0]?.noun ?? "buffer";
+
   /** The instructions that use some buffers, before or after the step. @param {readonly number[]} buffers */
   const usersOf = (buffers) =>
     states().flatMap((shown) => shown.buffers.filter(({ id }) => buffers.includes(id)).flatMap(({ users }) => users));
@@ -97,11 +99,11 @@ export function makeBuffers(ui, store, selecting) {
     const shown = states().find(({ buffers }) => buffers.some(({ id }) => id === one));
     const buffer = shown?.buffers.find(({ id }) => id === one);
     if (!shown || !buffer)
-      return "Click a buffer, then Shift-click another one: do they share memory, and if not, why?";
+      return `Click a ${noun()}, then Shift-click another one: do they share memory, and if not, why?`;
     const sharers = sharersOf(shown, buffer).map(({ id }) => `%${id}`);
     const named = sharers.length > MAX_NAMED ? `${sharers.length} others (dashed)` : sharers.join(", ");
     const others = sharers.length ? `%${one} shares memory with ${named}, at other times. ` : "";
-    return `${others}Shift-click another buffer: do both share memory, and if not, why?`;
+    return `${others}Shift-click another ${noun()}: do both share memory, and if not, why?`;
   }
 
   function mark() {
@@ -126,7 +128,8 @@ export function makeBuffers(ui, store, selecting) {
     const used = drawings.slice(0, shown.length);
     used.forEach((drawing, at) => drawing.show(shown[at], shown.length > 1 ? ["Before", "After"][at] : ""));
     panes.replaceChildren(...used.map((drawing) => drawing.element));
-    listing.show(shown[shown.length - 1].listing);
+    const { listing: lines, listingText } = shown[shown.length - 1];
+    listing.show(lines, listingText);
   }
 
   return {

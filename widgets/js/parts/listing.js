@@ -14,7 +14,6 @@ export function makeListing({ h, guard }, click) {
     class: "ce-listed-lines",
     tabindex: "0",
     role: "region",
-    "aria-label": "The program as text",
   });
   const element = h("details", { class: "ce-listing", ontoggle: guard(() => drawLines()) }, summary, body);
   /** @type {Listed[]} */
@@ -52,11 +51,13 @@ export function makeListing({ h, guard }, click) {
 
   return {
     element,
-    /** @param {Listed[]} next */
-    show(next) {
+    /** @param {Listed[]} next @param {string} what it is */
+    show(next, what) {
       listing = next;
       element.hidden = !next.length;
-      summary.textContent = `The program as text, ${next.length.toLocaleString("en")} lines`;
+      const count = next.length.toLocaleString("en");
+      summary.textContent = `${what}, ${count} ${next.length === 1 ? "line" : "lines"}`;
+      body.setAttribute("aria-label", what);
       drawLines();
     },
     /** @param {ReadonlySet<number>} ids of the selected boxes @param {number} run at the pointer, or -1 */

@@ -8,7 +8,7 @@ import { list, number, record, text, texts } from "../shared/reading.js";
  * @typedef {{start: number, end: number, label: string, kind: string, text: string, runs: number[]}} LayerSpan
  * @typedef {{run: number, moment: number, text: string}} Listed  a line of the program; `run`: the instruction if it runs, or -1
  * @typedef {{buffers: Buffer[], moments: string[], runs: number[], height: number, ticks: {at: number, text: string}[],
- *   live: number[], peak: number, planned: boolean, text: string, peakText: string, parts: {at: number, text: string}[], layers: LayerSpan[], undrawnLayers: string,
+ *   live: number[], peak: number, planned: boolean, text: string, peakText: string, noun: string, listingText: string, parts: {at: number, text: string}[], layers: LayerSpan[], undrawnLayers: string,
  *   listing: Listed[], reasons: {one: number, other: number, why: string}[], words: Record<string, string>}} Buffers
  * @typedef {{x: number, y: number, width: number, height: number}} Bar
  */
@@ -27,6 +27,8 @@ export function readBuffers(raw) {
     planned: Boolean(raw.planned),
     text: text(raw.text),
     peakText: text(raw.peak_text),
+    noun: text(raw.noun) || "buffer",
+    listingText: text(raw.listing_text) || "The program as text",
     parts: list(raw.parts).map(([at, words]) => ({ at: number(at), text: text(words) })),
     layers: list(raw.layers).map((layer) => readLayer(record(layer))),
     undrawnLayers: text(raw.undrawn_layers),
@@ -124,10 +126,10 @@ export function spansOf({ parts, moments }) {
 /** How many lines the names of parts take. @param {Buffers} shown */
 export const linesOfParts = (shown) => Math.max(0, ...spansOf(shown).map(({ line }) => line + 1));
 
-/** The name of a layer, and the shorter one that a narrow span has: `#257 CPT`, `#257`. @param {LayerSpan} span */
+/** The name of a layer, and the shorter one that a narrow span has: `CPT layer 257`, `CPT`. @param {LayerSpan} span */
 export function namesOf({ label }) {
-  const number = /^(.*) (#\d+)$/.exec(label);
-  return number ? [`${number[2]} ${number[1]}`, number[2]] : [label];
+  const named = /^(.*) layer \d+$/.exec(label);
+  return named ? [label, named[1]] : [label];
 }
 
 /** The buffer that the instructions of one that is gone use now. @param {Buffer} gone @param {Buffers} shown */
@@ -137,7 +139,7 @@ export const heirOf = (gone, { buffers }) => buffers.find(({ users }) => users.i
  * The same buffers as a table.
  * @param {Buffers} shown @returns {import("./types.js").Table}
  */
-export function bufferTable({ buffers, moments, runs, planned }) {
+export function bufferTable({ buffers, moments, runs, planned, noun }) {
   const names = new Map(runs.map((run, at) => [run, moments[at]]));
   const rows = buffers.map(({ label, bytes, bottom, start, end, users }) => [
     label,
@@ -147,7 +149,7 @@ export function bufferTable({ buffers, moments, runs, planned }) {
     moments[end - 1] ?? "",
     users.map((user) => names.get(user) ?? `#${user}`).join("; "),
   ]);
-  return { columns: ["buffer", "bytes", "at byte", "alive from", "alive until", "used by"], rows };
+  return { columns: [noun, "bytes", "at byte", "alive from", "alive until", "used by"], rows };
 }
 
 /** @param {number} value */

@@ -52,7 +52,7 @@ WHAT = {
 OF_STEPS = (STEPS, WATERFALL)
 """The subjects that can be timed on a tensor graph, which has fixed shapes and no layers."""
 OF_PARTS = (EVERYTHING, LAYERS)
-"""The subjects that can be timed as well if it has layers, or units."""
+"""The subjects that can be timed as well if it has layers, or kernel calls."""
 COLOURS = {CPU: "#0072b2", CUDA: "#d55e00"}
 DEVICE_NAMES = {CPU: "CPU", CUDA: "CUDA"}
 
