@@ -4,10 +4,15 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal
 
 from explorer.symbolic import (
+    BinomialTableParameter,
     ClampParameter,
     ConjugateParameter,
     ExpParameter,
+    GaussianProductLogPartitionParameter,
+    GaussianProductMeanParameter,
+    GaussianProductStddevParameter,
     HadamardParameter,
+    KroneckerIdentityParameter,
     LogParameter,
     LogSoftmaxParameter,
     MixingWeightParameter,
@@ -15,9 +20,11 @@ from explorer.symbolic import (
     OuterSumParameter,
     ParameterNode,
     PolynomialDifferentialParameter,
+    PolynomialProductParameter,
     ReduceLSEParameter,
     ReduceProductParameter,
     ReduceSumParameter,
+    ReorderParameter,
     ScaledSigmoidParameter,
     Shape,
     SigmoidParameter,
@@ -107,6 +114,58 @@ def _differential(kind: Kind) -> Expression:
     return make
 
 
+def _reorder(kind: Kind) -> Expression:
+    def make(m: "Maker", shape: Shape, depth: int) -> ParameterNode:
+        axis = m.axis(shape)
+        n = m.choose(divisors(shape[axis]))
+        sizes = (n, shape[axis] // n, 1)
+        order = m.choose([(1, 0, 2), (0, 1, 2), (2, 1, 0)])
+        return ReorderParameter((m.parameter(shape, kind, depth),), sizes=sizes, order=order, axis=axis)
+
+    return make
+
+
+def _polynomial_product(kind: Kind) -> Expression:
+    def make(m: "Maker", shape: Shape, depth: int) -> ParameterNode | None:
+        if len(shape) != 2:
+            return None
+        units, degree = m.choose(divisors(shape[0])), m.choose(list(range(shape[1])))
+        left, right = (units, degree + 1), (shape[0] // units, shape[1] - degree)
+        return PolynomialProductParameter((m.parameter(left, kind, depth), m.parameter(right, kind, depth)))
+
+    return make
+
+
+def _kronecker_identity(kind: Kind) -> Expression:
+    def make(m: "Maker", shape: Shape, depth: int) -> ParameterNode | None:
+        sizes = [n for n in divisors(shape[0]) if shape[-1] % n == 0]
+        if len(shape) != 2:
+            return None
+        size = m.choose(sizes)
+        return KroneckerIdentityParameter((m.parameter((shape[0] // size, shape[1] // size), kind, depth),), size=size)
+
+    return make
+
+
+def _gaussian_product(op: type, *signs: Kind) -> Expression:
+    def make(m: "Maker", shape: Shape, depth: int) -> ParameterNode | None:
+        if len(shape) != 1:
+            return None
+        units = m.choose(divisors(shape[0]))
+        sizes = [(units,)] * (len(signs) // 2) + [(shape[0] // units,)] * (len(signs) // 2)
+        return op(tuple(m.parameter(size, kind, depth) for size, kind in zip(sizes, signs, strict=True)))
+
+    return make
+
+
+def _binomial_table(m: "Maker", shape: Shape, depth: int) -> ParameterNode | None:
+    if len(shape) != 2 or shape[1] < 2:
+        return None
+    is_logits = m.chance(2)
+    given = m.parameter(shape[:1], "any" if is_logits else "unit", depth)
+    return BinomialTableParameter((given,), total_count=shape[1] - 1, is_logits=is_logits)
+
+
 def _field_operations(kind: Kind) -> list[Expression]:
     """The operators whose results have the kind of their inputs: sums and products in all forms."""
     return [
@@ -119,6 +178,8 @@ def _field_operations(kind: Kind) -> list[Expression]:
         _reduce(ReduceProductParameter, kind),
         _reduce_sum_of_outer_product(kind),
         _differential(kind),
+        _reorder(kind),
+        _polynomial_product(kind),
         _entrywise(SquareParameter, kind),
         _entrywise(ConjugateParameter, kind),
     ]
@@ -129,6 +190,7 @@ EXPRESSIONS: Mapping[Kind, list[Expression]] = {
         _with_bounds(SigmoidParameter),
         _with_bounds(ScaledSigmoidParameter, vmin=0.05, vmax=0.95),
         _clamp("any", 0.05, 0.95),
+        _gaussian_product(GaussianProductStddevParameter, "unit", "unit"),
         _pairwise(HadamardParameter, "unit"),
         _entrywise(SquareParameter, "unit"),
     ],
@@ -151,11 +213,16 @@ EXPRESSIONS: Mapping[Kind, list[Expression]] = {
         _clamp("any", None, 1.0),
         _with_bounds(ScaledSigmoidParameter, vmin=-2.0, vmax=2.0),
         _mixing_weight("any"),
+        _kronecker_identity("any"),
+        _binomial_table,
+        _gaussian_product(GaussianProductMeanParameter, "any", "unit", "any", "unit"),
+        _gaussian_product(GaussianProductLogPartitionParameter, "any", "unit", "any", "unit"),
         lambda m, shape, depth: m.parameter(shape, "positive", depth),
         *_field_operations("any"),
     ],
     "complex": [
         _mixing_weight("complex"),
+        _kronecker_identity("complex"),
         lambda m, shape, depth: ExpParameter((m.leaf(shape, "complex"),)),
         *_field_operations("complex"),
     ],

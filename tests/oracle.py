@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from explorer.symbolic import (
     BinomialLayer,
+    BinomialTableParameter,
     CategoricalLayer,
     Circuit,
     ClampParameter,
@@ -24,9 +25,13 @@ from explorer.symbolic import (
     EvidenceLayer,
     ExpParameter,
     GaussianLayer,
+    GaussianProductLogPartitionParameter,
+    GaussianProductMeanParameter,
+    GaussianProductStddevParameter,
     HadamardLayer,
     HadamardParameter,
     InputLayer,
+    KroneckerIdentityParameter,
     KroneckerLayer,
     KroneckerParameter,
     Layer,
@@ -38,9 +43,11 @@ from explorer.symbolic import (
     ParameterNode,
     PolynomialDifferentialParameter,
     PolynomialLayer,
+    PolynomialProductParameter,
     ReduceLSEParameter,
     ReduceProductParameter,
     ReduceSumParameter,
+    ReorderParameter,
     ScaledSigmoidParameter,
     SigmoidParameter,
     SoftmaxParameter,
@@ -270,6 +277,38 @@ def _mixing_weight(x: Array) -> Array:
     return np.concatenate([np.diag(x[:, h]) for h in range(x.shape[1])], axis=1)
 
 
+def _polynomial_product(x: Array, y: Array) -> Array:
+    return np.stack([np.convolve(p, q) for p in x for q in y])
+
+
+def _gaussian_product(m: Array, s: Array, n: Array, t: Array) -> tuple[Array, Array, Array]:
+    """Mean, standard deviation and log-integral for all pairs: by completing the square."""
+    rows: list[tuple[float, float, float]] = []
+    for i, j in product(range(len(s)), range(len(t))):
+        precision = s[i] ** -2 + t[j] ** -2
+        mean = (m[i] / s[i] ** 2 + n[j] / t[j] ** 2) / precision
+        exponent = 0.5 * (precision * mean**2 - (m[i] / s[i]) ** 2 - (n[j] / t[j]) ** 2)
+        rows.append((mean, precision**-0.5, exponent - 0.5 * log(2 * pi * precision * (s[i] * t[j]) ** 2)))
+    mean, stddev, log_partition = np.array(rows).T
+    return mean, stddev, log_partition
+
+
+def _binomial_table(p: Any, x: Array) -> Array:
+    probs, n = _sigmoid(x) if p.is_logits else x, p.total_count
+    return np.stack([log(comb(n, k)) + k * np.log(probs) + (n - k) * np.log1p(-probs) for k in range(n + 1)], axis=1)
+
+
+def _reorder(p: Any, x: Array) -> Array:
+    """By the definition: the entry with the indices `index` moves to where they are in the new order."""
+    found = np.empty_like(x)
+    new_sizes = [p.sizes[place] for place in p.order]
+    for old in range(x.shape[p.axis]):
+        index = np.unravel_index(old, p.sizes)
+        new = np.ravel_multi_index([index[place] for place in p.order], new_sizes)
+        found[(slice(None),) * p.axis + (int(new),)] = x.take(old, p.axis)
+    return found
+
+
 def _differential(coeff: Array, order: int) -> Array:
     for _ in range(order):
         degrees = np.arange(1, coeff.shape[1])
@@ -298,4 +337,11 @@ _OPERATORS: Mapping[type[ParameterNode], Callable[..., Array]] = {
     ReduceLSEParameter: lambda p, x: _logsumexp(x, p.axis),
     MixingWeightParameter: lambda p, x: _mixing_weight(x),
     PolynomialDifferentialParameter: lambda p, x: _differential(x, p.order),
+    PolynomialProductParameter: lambda p, x, y: _polynomial_product(x, y),
+    GaussianProductMeanParameter: lambda p, m, s, n, t: _gaussian_product(m, s, n, t)[0],
+    GaussianProductStddevParameter: lambda p, s, t: _gaussian_product(np.zeros_like(s), s, np.zeros_like(t), t)[1],
+    GaussianProductLogPartitionParameter: lambda p, m, s, n, t: _gaussian_product(m, s, n, t)[2],
+    BinomialTableParameter: _binomial_table,
+    KroneckerIdentityParameter: lambda p, x: np.kron(x, np.eye(p.size)),
+    ReorderParameter: _reorder,
 }

@@ -1,9 +1,10 @@
 """Number types and the logarithm that semirings, layers and operators share."""
 
+import math
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 
 def log(x: Tensor) -> Tensor:
@@ -30,3 +31,24 @@ def common_type(tensors: Sequence[Tensor]) -> Sequence[Tensor]:
     if any(t.is_complex() for t in tensors) and not all(t.is_complex() for t in tensors):
         return [as_complex(t) for t in tensors]
     return tensors
+
+
+def binomial_logs(given: Tensor, *, is_logits: bool) -> tuple[Tensor, Tensor]:
+    """The logarithms of p and of 1 - p, given p or its logit."""
+    if is_logits:
+        return nn.functional.logsigmoid(given), nn.functional.logsigmoid(-given)
+    return log(given), _log_of_complement(given)
+
+
+def binomial_log_prob(count: Tensor, total_count: int, log_success: Tensor, log_failure: Tensor) -> Tensor:
+    """Log C(n, x) + x log p + (n - x) log(1 - p); the logarithms of p = 0 and p = 1 do no harm where they count 0."""
+    choose = math.lgamma(total_count + 1) - torch.lgamma(count + 1) - torch.lgamma(total_count - count + 1)
+    failures = total_count - count
+    successes = torch.where(count > 0, count * log_success, 0.0)
+    missed = torch.where(failures > 0, failures * log_failure, 0.0)
+    return choose + successes + missed
+
+
+def _log_of_complement(p: Tensor) -> Tensor:
+    """log(1 - p), exact for small p, and with gradient 0 at p = 1."""
+    return torch.where(p < 0.5, torch.log1p(-p.clamp(max=0.5)), log(1 - p))

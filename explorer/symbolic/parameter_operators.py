@@ -1,19 +1,25 @@
 """The operators on parameters: one class each, with its config as fields and the shape of its result."""
 
 from abc import ABC
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf
-from typing import ClassVar
+from math import inf, prod
+from typing import ClassVar, cast
 
 from explorer.errors import ShapeError, ValueRangeError
-from explorer.symbolic.checks import Count
+from explorer.symbolic.checks import Count, is_integer, wrong_type
 from explorer.symbolic.parameters import EntrywiseParameterOp, ParameterOp, Shape
 
 __all__ = [
+    "BinomialTableParameter",
     "ClampParameter",
     "ConjugateParameter",
     "ExpParameter",
+    "GaussianProductLogPartitionParameter",
+    "GaussianProductMeanParameter",
+    "GaussianProductStddevParameter",
     "HadamardParameter",
+    "KroneckerIdentityParameter",
     "KroneckerParameter",
     "LogParameter",
     "LogSoftmaxParameter",
@@ -21,9 +27,11 @@ __all__ = [
     "OuterProductParameter",
     "OuterSumParameter",
     "PolynomialDifferentialParameter",
+    "PolynomialProductParameter",
     "ReduceLSEParameter",
     "ReduceProductParameter",
     "ReduceSumParameter",
+    "ReorderParameter",
     "ScaledSigmoidParameter",
     "SigmoidParameter",
     "SoftmaxParameter",
@@ -218,3 +226,128 @@ class PolynomialDifferentialParameter(ParameterOp):
             raise ShapeError(f"PolynomialDifferentialParameter needs the shape (units, degree + 1); found {shapes[0]}")
         units, coefficients = shapes[0]
         return (units, max(coefficients - self.order, 1))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PolynomialProductParameter(ParameterOp):
+    """Coefficients of the products of all pairs of polynomials: (K, d+1), (L, e+1) -> (K*L, d+e+1); K varies slower.
+
+    Raises: ShapeError unless both operands have two axes.
+    """
+
+    num_operands: ClassVar[int] = 2
+
+    def _result_shape(self, *shapes: Shape) -> Shape:
+        left, right = shapes
+        if len(left) != 2 or len(right) != 2:
+            raise ShapeError(f"PolynomialProductParameter needs shapes (units, degree + 1); found {left} and {right}")
+        return (left[0] * right[0], left[1] + right[1] - 1)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GaussianProductOp(ParameterOp, ABC):
+    """An operator on the parameters (K,) and (L,) of normal densities, for all pairs: (K*L,); K varies slower."""
+
+    def _result_shape(self, *shapes: Shape) -> Shape:
+        half = len(shapes) // 2
+        if any(len(shape) != 1 for shape in shapes) or len({*shapes[:half]}) != 1 or len({*shapes[half:]}) != 1:
+            found = ", ".join(map(str, shapes))
+            raise ShapeError(f"{type(self).__name__} needs shapes (K,) and (L,), each {half} times; found {found}")
+        return (shapes[0][0] * shapes[half][0],)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GaussianProductMeanParameter(GaussianProductOp):
+    """The mean of products of normal densities: (m t^2 + n s^2) / (s^2 + t^2).
+
+    Operands: mean m and standard deviation s of the first (K,), mean n and standard deviation t of the second (L,).
+    """
+
+    num_operands: ClassVar[int] = 4
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GaussianProductStddevParameter(GaussianProductOp):
+    """The standard deviation of products of normal densities: s t / sqrt(s^2 + t^2). Operands: s (K,), t (L,)."""
+
+    num_operands: ClassVar[int] = 2
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GaussianProductLogPartitionParameter(GaussianProductOp):
+    """The logarithm of the integral of products of normal densities: log N(m; n, s^2 + t^2).
+
+    Operands: mean m and standard deviation s of the first (K,), mean n and standard deviation t of the second (L,).
+    """
+
+    num_operands: ClassVar[int] = 4
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BinomialTableParameter(ParameterOp):
+    """The log-probabilities of 0 .. total_count under binomial distributions: (K,) -> (K, total_count + 1).
+
+    The operand has their probabilities, or with `is_logits` their logits. Raises: ShapeError unless it has one axis.
+    """
+
+    total_count: Count
+    is_logits: bool = False
+
+    def _result_shape(self, *shapes: Shape) -> Shape:
+        if len(shapes[0]) != 1:
+            raise ShapeError(f"BinomialTableParameter needs the shape (units,); found {shapes[0]}")
+        return (shapes[0][0], self.total_count + 1)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KroneckerIdentityParameter(ParameterOp):
+    """The Kronecker product with the identity matrix: (O, C) -> (O*size, C*size); the operand varies slower.
+
+    Raises: ShapeError unless the operand has two axes; ValueRangeError unless size >= 1.
+    """
+
+    size: Count
+
+    def _result_shape(self, *shapes: Shape) -> Shape:
+        if len(shapes[0]) != 2:
+            raise ShapeError(f"KroneckerIdentityParameter needs a matrix; found the shape {shapes[0]}")
+        rows, columns = shapes[0]
+        return (rows * self.size, columns * self.size)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReorderParameter(ParameterOp):
+    """An axis whose entries are in another order: it is viewed as several axes, which are transposed.
+
+    Entry (a, b, ..) of the axis, viewed as axes of these `sizes`, becomes entry (axes order[0], order[1], ..) of the
+    result. Raises: ShapeError unless the product of `sizes` is the size of the axis; ValueRangeError unless `order` is
+    a permutation of their positions; DataTypeError.
+    """
+
+    sizes: tuple[int, ...]
+    order: tuple[int, ...]
+    axis: int = -1
+
+    def _check(self) -> None:
+        for name in ("sizes", "order"):
+            object.__setattr__(self, name, check_integers(self, name, getattr(self, name)))
+        if sorted(self.order) != list(range(len(self.sizes))):
+            raise ValueRangeError(
+                f"ReorderParameter: order must be a permutation of 0 .. {len(self.sizes) - 1}; found {self.order}"
+            )
+
+    def _result_shape(self, *shapes: Shape) -> Shape:
+        shape = shapes[0]
+        if prod(self.sizes) != shape[self.axis]:
+            raise ShapeError(
+                f"ReorderParameter: the product of the sizes {self.sizes} must be that of axis {self.axis} of {shape}"
+            )
+        return shape
+
+
+def check_integers(node: object, name: str, value: object) -> tuple[int, ...]:
+    """The value of a field as a tuple of integers. Raises: DataTypeError."""
+    entries: Sequence[object] = cast("Sequence[object]", value) if isinstance(value, (tuple, list)) else (None,)
+    if not all(map(is_integer, entries)):
+        raise wrong_type(node, name, "a tuple of integers", cast("object", value))
+    return tuple(int(cast("int", entry)) for entry in entries)

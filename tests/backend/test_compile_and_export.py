@@ -13,6 +13,7 @@ from torch import Tensor
 from explorer.backend import TorchCircuit, compiled_class_of, parameter_nodes
 from explorer.symbolic import (
     BinomialLayer,
+    BinomialTableParameter,
     CategoricalLayer,
     Circuit,
     CircuitBuilder,
@@ -24,7 +25,11 @@ from explorer.symbolic import (
     EvidenceLayer,
     ExpParameter,
     GaussianLayer,
+    GaussianProductLogPartitionParameter,
+    GaussianProductMeanParameter,
+    GaussianProductStddevParameter,
     HadamardParameter,
+    KroneckerIdentityParameter,
     KroneckerParameter,
     LogParameter,
     LogSoftmaxParameter,
@@ -35,9 +40,11 @@ from explorer.symbolic import (
     ParameterOp,
     PolynomialDifferentialParameter,
     PolynomialLayer,
+    PolynomialProductParameter,
     ReduceLSEParameter,
     ReduceProductParameter,
     ReduceSumParameter,
+    ReorderParameter,
     ScaledSigmoidParameter,
     SigmoidParameter,
     SoftmaxParameter,
@@ -139,6 +146,13 @@ def every_operator() -> Circuit:
     p, row, cube = (
         TensorParameter(shape, initializer=ConstantInitializer(0.6)) for shape in ((2, 2), (1, 2), (2, 2, 2))
     )
+    vector = TensorParameter((2,), initializer=ConstantInitializer(0.6))
+    one = constant([0.8])
+    gaussians = [
+        GaussianProductMeanParameter((vector, vector, one, one)),
+        GaussianProductStddevParameter((vector, one)),
+        GaussianProductLogPartitionParameter((vector, vector, one, one)),
+    ]
     weights = [
         SoftmaxParameter((p,)),
         ExpParameter((LogSoftmaxParameter((p,)),)),
@@ -156,6 +170,10 @@ def every_operator() -> Circuit:
         ReduceProductParameter((cube,)),
         OuterSumParameter((constant([[0.1], [0.2]]), p), axis=1),
         SquareParameter((PolynomialDifferentialParameter((TensorParameter((2, 3)),)),)),
+        PolynomialProductParameter((p, row)),
+        *(ExpParameter((BinomialTableParameter((v,), total_count=1, is_logits=True),)) for v in gaussians),
+        KroneckerIdentityParameter((constant([[0.3]]),), size=2),
+        ReorderParameter((TensorParameter((2, 6), initializer=ConstantInitializer(0.6)),), sizes=(2, 3), order=(1, 0)),
     ]
     b = CircuitBuilder()
     layers: list[int] = []

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from explorer.backend.layers.base import TorchInputLayer, can_inspect
-from explorer.backend.numeric import log
+from explorer.backend.numeric import binomial_log_prob, binomial_logs
 from explorer.backend.parameters import TorchParameter
 from explorer.backend.semiring import Semiring
 from explorer.errors import DataTypeError, ValueRangeError
@@ -143,29 +143,15 @@ class TorchBinomialLayer(TorchDiscreteLayer):
         return dict.fromkeys(("probs", "logits"), (self.num_output_units,))
 
     def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
-        if "logits" in parameters:
-            logits = parameters["logits"].unsqueeze(1)  # (F, 1, O)
-            log_success, log_failure = nn.functional.logsigmoid(logits), nn.functional.logsigmoid(-logits)
-        else:
-            probs = parameters["probs"].unsqueeze(1)
-            log_success, log_failure = log(probs), _log_of_complement(probs)
+        is_logits = "logits" in parameters
+        given = parameters["logits" if is_logits else "probs"].unsqueeze(1)  # (F, 1, O)
+        log_success, log_failure = binomial_logs(given, is_logits=is_logits)
         count = x.to(log_success.dtype)  # (F, B, 1)
-        choose = (
-            math.lgamma(self.total_count + 1) - torch.lgamma(count + 1) - torch.lgamma(self.total_count - count + 1)
-        )
-        successes = torch.where(count > 0, count * log_success, 0.0)
-        failures = self.total_count - count
-        missed = torch.where(failures > 0, failures * log_failure, 0.0)
-        log_value = choose + successes + missed
+        log_value = binomial_log_prob(count, self.total_count, log_success, log_failure)
         if not can_inspect(x):  # so `check_input` did not run
             legal = (x >= 0) & (x <= self.total_count) & (x == x.long())
             log_value = torch.where(legal, log_value, math.nan)
         return semiring.from_log(log_value)
-
-
-def _log_of_complement(p: Tensor) -> Tensor:
-    """log(1 - p), exact for small p, and with gradient 0 at p = 1."""
-    return torch.where(p < 0.5, torch.log1p(-p.clamp(max=0.5)), log(1 - p))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
