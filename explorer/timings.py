@@ -139,6 +139,19 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
+class PartTime:
+    """The time of a layer or kernel call, and the time that no program undercuts for its work, if that is known."""
+
+    estimate: Estimate
+    roof_ms: float | None = None
+
+    @property
+    def median(self) -> float:
+        """The median in milliseconds."""
+        return self.estimate.median
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
     """The best performance of a device, measured together with the times: a tiny operator, copying, matrix products."""
 

@@ -59,11 +59,12 @@ from explorer.views.lanes import (
 )
 from explorer.views.layer_timings import (
     heat_at as heat_at,
-    layer_estimates as layer_estimates,
     layer_heat as layer_heat,
     layer_table as layer_table,
     layer_times_at as layer_times_at,
     layers_note as layers_note,
+    part_times as part_times,
+    roofs_at as roofs_at,
 )
 from explorer.views.messages import RUN_MORE as RUN_MORE, SHOW_ALL as SHOW_ALL, SHOW_MISSES as SHOW_MISSES
 from explorer.views.picture import (

@@ -17,6 +17,7 @@ from explorer.views.lanes import where_text
 from explorer.views.layer_spans import layer_section
 from explorer.views.names import names_of
 from explorer.views.states import State
+from explorer.views.timings import roof_share_text
 from explorer.views.words import bytes_text, list_text, plural, time_text
 from widgets.schema import DetailsView, SectionView
 from widgets.theme import KINDS
@@ -31,6 +32,7 @@ def details(
     ids: Sequence[int],
     *,
     times: Mapping[int, float] | None = None,
+    roofs: Mapping[int, float] | None = None,
     lane: str | None = None,
     before: bool = False,
 ) -> DetailsView:
@@ -38,7 +40,7 @@ def details(
 
     With `before`, as the picture before the step has them; nodes that the step makes are described after it.
     The first of several nodes represents all of them. `times` maps node ids to measured milliseconds,
-    of a `lane` if it is known.
+    of a `lane` if it is known, and `roofs` the least milliseconds that are possible on the machine.
     Raises: UnknownNameError for an unknown node.
     """
     at = index.step(step).index
@@ -60,7 +62,7 @@ def details(
         _why_not_section(index, at, ids),
         *([_lineage_section(index, lineage, len(ids))] if _has_lineage(index) else []),
         _code_section(index, at, ids, lineage),
-        _numbers_section(index, record, ids, times or {}, lane),
+        _numbers_section(index, record, ids, times or {}, roofs or {}, lane),
     ]
     found: DetailsView = {
         "id": f"{at}/{box_id(np.array(ids, np.int32))}",
@@ -325,7 +327,12 @@ def _rule_rows(rule: RuleDescription) -> list[list[str]]:
 
 
 def _numbers_section(
-    index: TraceIndex, record: NodeRecord, ids: Sequence[int], times: Mapping[int, float], lane: str | None
+    index: TraceIndex,
+    record: NodeRecord,
+    ids: Sequence[int],
+    times: Mapping[int, float],
+    roofs: Mapping[int, float],
+    lane: str | None,
 ) -> SectionView:
     rows: list[list[str]] = []
     units = record.config.get("num_output_units")
@@ -341,4 +348,6 @@ def _numbers_section(
     if known:
         where = f" {where_text(lane)}" if lane else ""
         rows.append(["measured", f"{time_text(sum(known))}{where} ({len(known)} of {plural(len(ids), 'node')})"])
+    if known and len(known) == len(ids) and all(node in roofs for node in ids):
+        rows.append(["share of the roof", roof_share_text(sum(roofs[node] for node in ids), sum(known))])
     return _section("Numbers", rows)

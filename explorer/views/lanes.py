@@ -6,10 +6,10 @@ A backend on a device has a lane of its own, besides that of the layers.
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from explorer.timings import CPU, CUDA, Estimate
+from explorer.timings import CPU, CUDA, PartTime
 from widgets import theme
 
-LayerTimes = Mapping[str, Mapping[int, Mapping[int, Estimate]]]
+LayerTimes = Mapping[str, Mapping[int, Mapping[int, PartTime]]]
 """The measured times of layers, by lane, step and layer."""
 
 Measured = TypeVar("Measured")

@@ -5,29 +5,29 @@ from math import fsum
 from typing import TypeVar
 
 from explorer.errors import CircuitError
-from explorer.timings import CPU, LAYER, READ, SUM, WHOLE, Estimate, Run, Timing
+from explorer.timings import CPU, LAYER, READ, SUM, WHOLE, PartTime, Run, Timing
 from explorer.trace.ladder import level_of
 from explorer.views.index import TraceIndex
 from explorer.views.lanes import LayerTimes, main_lane
 from explorer.views.layer_spans import layer_words
 from explorer.views.plates.cells import plates_of
-from explorer.views.timings import UNMEASURED, check_fits, device_text, share_text
+from explorer.views.timings import UNMEASURED, check_fits, device_text, roof_share_text, share_text
 from explorer.views.words import number_text, plural, time_text
 from widgets.schema import TableView
 
 Time = TypeVar("Time")
-"""Milliseconds, or an estimate of them."""
+"""Milliseconds, or a time with its interval."""
 
 
 def layer_heat(run: Run, device: str = CPU) -> dict[int, float]:
     """Return milliseconds by layer id, for `picture(times=...)` and `details(times=...)`."""
-    return {node: found.median for node, found in layer_estimates(run, device).items()}
+    return {node: found.median for node, found in part_times(run, device).items()}
 
 
-def layer_estimates(run: Run, device: str) -> dict[int, Estimate]:
-    """Return the time of each layer of a run by its id."""
+def part_times(run: Run, device: str) -> dict[int, PartTime]:
+    """Return the time of each layer or kernel call of a run by its id."""
     timings = [timing for timing in run.on(device) if timing.what == LAYER]
-    return {t.node: t.estimate for t in timings if t.node is not None and t.estimate is not None}
+    return {t.node: PartTime(t.estimate, t.roof_ms) for t in timings if t.node is not None and t.estimate is not None}
 
 
 def layer_times_at(index: TraceIndex, step: int, measured: Mapping[int, Mapping[int, Time]]) -> dict[int, Time]:
@@ -52,6 +52,13 @@ def heat_at(index: TraceIndex, step: int, measured: LayerTimes) -> dict[int, flo
     if lane is None:
         return None
     return {node: found.median for node, found in layer_times_at(index, step, measured[lane]).items()}
+
+
+def roofs_at(index: TraceIndex, step: int, measured: LayerTimes) -> dict[int, float]:
+    """Return the least possible milliseconds by id at a step, of one lane, of the kernel calls where it is known."""
+    lane = main_lane(measured)
+    found = {} if lane is None else layer_times_at(index, step, measured[lane])
+    return {node: time.roof_ms for node, time in found.items() if time.roof_ms is not None}
 
 
 def layer_table(index: TraceIndex, run: Run, device: str = CPU, limit: int = 10) -> TableView:
@@ -95,7 +102,7 @@ def _unit_table(index: TraceIndex, run: Run, device: str) -> TableView:
         if not own:
             continue
         time, roof = fsum(timing.median or 0.0 for timing in own), fsum(timing.roof_ms or 0.0 for timing in own)
-        reached = f"{roof / time:.0%}" if time and roof else UNMEASURED
+        reached = roof_share_text(roof, time) if roof else UNMEASURED
         label = f"{plate.record.title} of {layer_words(index, plate.record)}"
         flops = number_text(plate.record.config["flops"] * len(own))
         found.append((time, [label, f"{len(own):,}", flops, time_text(time), share_text(time, all_of_it), reached]))

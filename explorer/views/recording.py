@@ -7,7 +7,7 @@ from explorer.trace import StepCheck
 from explorer.views.details import details
 from explorer.views.index import TraceIndex
 from explorer.views.lanes import LayerTimes
-from explorer.views.layer_timings import heat_at
+from explorer.views.layer_timings import heat_at, roofs_at
 from explorer.views.picture import picture
 from explorer.views.steps import steps
 from widgets.schema import VERSION, ByteScaleView, ColourBy, GroupBy, Mode, PictureView, RecordingView
@@ -72,7 +72,7 @@ def _add(
     layer_times: LayerTimes,
 ) -> None:
     step, mode, colour_by, group_by = look
-    times = heat_at(index, step, layer_times)
+    times, roofs = heat_at(index, step, layer_times), roofs_at(index, step, layer_times)
     drawn = picture(
         index, step, mode, colour_by, group_by, near_misses=near_misses, times=times, layer_times=layer_times
     )
@@ -83,9 +83,9 @@ def _add(
     for node in shown:
         name = f"{step}/{node['id']}"
         if name not in recorded["details"]:
-            recorded["details"][name] = details(index, step, node["ids"], times=times)
+            recorded["details"][name] = details(index, step, node["ids"], times=times, roofs=roofs)
         if mode == "before":
-            before = details(index, step, node["ids"], times=times, before=True)
+            before = details(index, step, node["ids"], times=times, roofs=roofs, before=True)
             if before != recorded["details"][name]:
                 recorded["details"][f"{name}/before"] = before
 

@@ -209,7 +209,12 @@ def roof_text(timing: Timing | None) -> str:
     """Return the share of the least time that is possible on the machine: `34 %`; empty if it is not known."""
     if timing is None or timing.roof_ms is None or not timing.median:
         return ""
-    return f"{timing.roof_ms / timing.median:.0%}"
+    return roof_share_text(timing.roof_ms, timing.median)
+
+
+def roof_share_text(roof_ms: float, milliseconds: float) -> str:
+    """Return a share of the roof in percent."""
+    return f"{roof_ms / milliseconds:.0%}" if milliseconds else UNMEASURED
 
 
 def sweep_bars(run: Run) -> BarsView:

@@ -12,7 +12,7 @@ import explorer
 from explorer.app.session.exporting import page_recording
 from explorer.bench import measure_layers
 from explorer.templates import gallery
-from explorer.views import TraceIndex, add_looks, empty_recording, layer_estimates
+from explorer.views import TraceIndex, add_looks, empty_recording, part_times
 from tests.browser.driving import Host, drive, record_branches, see_half_bars
 from tests.chromium import WAIT_MS
 from widgets import page_html
@@ -38,7 +38,7 @@ def timed_html() -> str:
     trace = explorer.record(gallery.load_named("blackboard"))
     last = len(trace.steps) - 1
     run = measure_layers(trace, last, batch_size=4, max_seconds=0.2)
-    times = {"cpu": {last: layer_estimates(run, "cpu")}}
+    times = {"cpu": {last: part_times(run, "cpu")}}
     recorded = empty_recording(TraceIndex(trace), "timed")
     add_looks(recorded, TraceIndex(trace), [(last, "diff", "change", "plates")], layer_times=times)
     return page_html(recorded)

@@ -6,13 +6,25 @@ import pytest
 
 import explorer
 from explorer.templates import load_named
-from explorer.timings import Estimate
+from explorer.timings import Estimate, PartTime
 from explorer.trace import KERNELS
-from explorer.views import TraceIndex, calls_of, film, picture, sentence_of, static_svg, steps
+from explorer.views import (
+    TraceIndex,
+    calls_of,
+    details,
+    film,
+    heat_at,
+    picture,
+    roofs_at,
+    sentence_of,
+    static_svg,
+    steps,
+)
 from explorer.views.buffers import MAX_RATIO, buffers_of
 from explorer.views.messages import caption_of
 from explorer.views.plates.cells import Plate, plates_of
 from explorer.views.plates.cells_svg import cells_of, plate_elements
+from tests.views.showing import section
 from widgets.schema import NodeView, PictureView, PlateView
 
 
@@ -66,13 +78,23 @@ def test_a_combined_table_comes_from_the_cells_of_a_sum_and_of_its_table(index):
 
 def test_tables_are_not_missed_among_measured_units(index):
     last = index.trace.steps[-1]
-    estimate = Estimate(1.0, 1.0, 1.0, 1.0, 1.0, 6, 0.96)
+    time = PartTime(Estimate(1.0, 1.0, 1.0, 1.0, 1.0, 6, 0.96), roof_ms=0.25)
     computed = [node for node, record in last.snapshot.graph.nodes.items() if record.title != "Table"]
-    times = {"cpu": {last.index: dict.fromkeys(computed, estimate)}}
+    times = {"cpu": {last.index: dict.fromkeys(computed, time)}}
     view = picture(index, last.index, "after", group_by="plates", layer_times=times).view
     assert "Not measured" not in view["note"]
     bars = {node["id"]: node["plate"].get("times") for node in view["nodes"] if "plate" in node}
     assert [bool(found) for found in bars.values()] == [False, True, True, True]
+    calls = [node["plate"]["calls"] for node in view["nodes"] if "plate" in node]
+    assert calls == ["", "16 calls, 25% of the roof", "4 calls, 25% of the roof", "25% of the roof"]
+    about = details(
+        index,
+        last.index,
+        computed[:2],
+        times=heat_at(index, last.index, times),
+        roofs=roofs_at(index, last.index, times),
+    )
+    assert ["share of the roof", "25%"] in section(about, "Numbers")["rows"]
 
 
 def test_small_cells_that_are_all_new_have_one_outline(index):

@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from explorer.timings import Estimate
+from explorer.timings import Estimate, PartTime
 from explorer.views import Picture, picture
 from explorer.views.plates.svg import plates_elements
 from tests.needed import is_missing
@@ -29,8 +29,8 @@ UNSEEN = {"ce-name", "ce-ring", "ce-plate-face", "ce-link-reach", "ce-docks"}
 Shape = tuple[str, list[float], Any]
 
 
-def time(median: float) -> Estimate:
-    return Estimate(median, median, median, median, median, 20, 0.96)
+def time(median: float) -> PartTime:
+    return PartTime(Estimate(median, median, median, median, median, 20, 0.96))
 
 
 def pictures() -> dict[str, Picture]:

@@ -34,7 +34,7 @@ from explorer.timings import (
     state_step,
 )
 from explorer.trace import Trace
-from explorer.views import check_fits, layer_estimates, measurements, with_lanes, with_more_lanes
+from explorer.views import check_fits, measurements, part_times, with_lanes, with_more_lanes
 
 if TYPE_CHECKING:
     from explorer.app.dashboard.workspace import Workspace
@@ -174,7 +174,7 @@ class Measuring:
                 if not recorded:
                     found["missing"] = {**({CUDA: NO_CUDA} if why_no_cuda() else {}), **run.missing}
             if run.subject == LAYERS and run.devices:
-                layers[step_of(run)] = {device: layer_estimates(run, device) for device in run.devices}
+                layers[step_of(run)] = {device: part_times(run, device) for device in run.devices}
         if layers:
             kept = _by_step(known.layer_times)
             found["layer_times"] = _by_lane(with_lanes(kept, layers, recorded=recorded))

@@ -14,7 +14,7 @@ from explorer.options import CompilerOptions
 from explorer.symbolic import Circuit
 from explorer.timings import CPU, LAYERS, MODES, STEPS, Run
 from explorer.trace import ConflictRecord, FoldGroup, MatchFound, Trace
-from explorer.views import check_fits, layer_estimates, layers_note, mode_bars, step_bars, sweep_bars
+from explorer.views import check_fits, layers_note, mode_bars, part_times, step_bars, sweep_bars
 from widgets.schema import HEIGHT, BarsView, ColourBy, GroupBy, Mode
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def _colour_by_time(session: Session, run: Run) -> str:
         raise DataTypeError(f"a timing of {run.subject} is shown without a trace: show(run)")
     check_fits(session.index, run)
     device = next(iter(run.devices), CPU)
-    layers = {lane: {steps[0]: layer_estimates(run, lane)} for lane in run.devices}
+    layers = {lane: {steps[0]: part_times(run, lane)} for lane in run.devices}
     session.add_findings(layer_times=layers, missing=run.missing)
     session.go(steps[0])
     session.change_look(colour_by="time")

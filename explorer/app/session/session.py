@@ -12,7 +12,7 @@ from explorer.app.session.code import add_code
 from explorer.app.session.opening import Opened
 from explorer.app.session.view_state import CloserLook, DisplayOptions, ViewState, check_look
 from explorer.errors import CircuitError, unknown_name
-from explorer.timings import Estimate, Timing
+from explorer.timings import PartTime, Timing
 from explorer.trace import StepCheck
 from explorer.views import (
     LayerTimes,
@@ -29,6 +29,7 @@ from explorer.views import (
     main_lane,
     offer_what_ifs,
     picture,
+    roofs_at,
     slide_at,
     steps,
 )
@@ -54,7 +55,7 @@ class Findings:
 
     checks: Mapping[int, StepCheck] = field(default_factory=dict[int, StepCheck])
     times: Measurements = field(default_factory=dict[int, Mapping[str, Timing]])
-    layer_times: LayerTimes = field(default_factory=dict[str, Mapping[int, Mapping[int, Estimate]]])
+    layer_times: LayerTimes = field(default_factory=dict[str, Mapping[int, Mapping[int, PartTime]]])
     missing: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -308,7 +309,9 @@ class Session:
         box = self.selection[-1]
         before = self.look.mode == "before"
         lane = main_lane(self.findings.layer_times)
-        found = details(self.index, self.step, boxes[box], times=self.layer_times, lane=lane, before=before)
+        roofs = roofs_at(self.index, self.step, self.findings.layer_times)
+        times = self.layer_times
+        found = details(self.index, self.step, boxes[box], times=times, roofs=roofs, lane=lane, before=before)
         if self.hidden_after is not None:
             found["sections"] = [section for section in found["sections"] if section["heading"] in KNOWN_BEFORE]
             found.pop("closeup", None)

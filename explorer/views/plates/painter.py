@@ -15,7 +15,7 @@ from explorer.views.plates.lens import lens_hulls
 from explorer.views.plates.links import link_views, missed_links
 from explorer.views.plates.rules import rule_views
 from explorer.views.plates.svg import plates_elements
-from explorer.views.plates.times import PlateTimes, half_bars, legend_of_times, missing_note, plate_times
+from explorer.views.plates.times import PlateTimes, half_bars, legend_of_times, missing_note, plate_times, roof_text
 from explorer.views.plates.words import note_of_plates
 from explorer.views.request import Request
 from explorer.views.roles import BADGE_TEXTS, MISSED_FOLD, OUTPUT
@@ -91,6 +91,8 @@ def _add_plates(request: Request, nodes: Sequence[NodeView], at: int, *, marked:
         bars = half_bars(plates[node["id"]], times)
         if bars:
             node["plate"]["times"] = bars
+            reached = roof_text(plates[node["id"]], times)
+            node["plate"]["calls"] = ", ".join(filter(None, (node["plate"]["calls"], reached)))
 
 
 def _times(request: Request, at: int) -> PlateTimes:

@@ -3,15 +3,16 @@
 from collections.abc import Mapping, Sequence
 from math import fsum
 
-from explorer.timings import Estimate
+from explorer.timings import Estimate, PartTime
 from explorer.views.index import TraceIndex
-from explorer.views.lanes import LANES, LayerTimes, in_order
+from explorer.views.lanes import LANES, LayerTimes, in_order, main_lane
 from explorer.views.layer_timings import layer_times_at
 from explorer.views.plates.cells import Plate
+from explorer.views.timings import roof_share_text
 from explorer.views.words import list_text, plural, time_text
 from widgets.schema import HalfBarView, LegendItem, NodeView
 
-PlateTimes = Mapping[str, Mapping[str, Estimate]]
+PlateTimes = Mapping[str, Mapping[str, PartTime]]
 """The time of all calls of plates, by lane and plate."""
 
 MAX_NAMED = 4
@@ -20,7 +21,7 @@ MAX_NAMED = 4
 
 def plate_times(index: TraceIndex, step: int, plates: Sequence[Plate], measured: LayerTimes) -> PlateTimes:
     """Return the times of the plates after a step all of whose layers were measured, at any step."""
-    found: dict[str, dict[str, Estimate]] = {}
+    found: dict[str, dict[str, PartTime]] = {}
     for lane in in_order(measured):
         layers = layer_times_at(index, step, measured[lane])
         for plate in plates:
@@ -35,8 +36,17 @@ def half_bars(plate: Plate, times: PlateTimes) -> list[HalfBarView]:
     return [
         {"lane": lane, "share": of_plates[plate.id].median / longest if longest else 0.0, "text": text}
         for lane, of_plates in times.items()
-        if plate.id in of_plates and (text := _text(lane, plate, of_plates[plate.id]))
+        if plate.id in of_plates and (text := _text(lane, plate, of_plates[plate.id].estimate))
     ]
+
+
+def roof_text(plate: Plate, times: PlateTimes) -> str:
+    """Return the share of the roof that the calls of a plate reach, in the main lane: `34% of the roof`."""
+    lane = main_lane(times)
+    found = None if lane is None else times[lane].get(plate.id)
+    if found is None or found.roof_ms is None:
+        return ""
+    return f"{roof_share_text(found.roof_ms, found.median)} of the roof"
 
 
 def legend_of_times(times: PlateTimes) -> list[LegendItem]:
@@ -65,9 +75,11 @@ def _text(lane: str, plate: Plate, found: Estimate) -> str:
     return f"{LANES[lane]}: {time_text(found.median)} for {plural(plate.num_calls, 'call')}{interval}"
 
 
-def _sum(parts: Sequence[Estimate]) -> Estimate:
+def _sum(times: Sequence[PartTime]) -> PartTime:
     """Return the sum of times; its interval is the widest that theirs allow."""
-    return Estimate(
+    parts = [time.estimate for time in times]
+    roofs = [time.roof_ms for time in times if time.roof_ms is not None]
+    estimate = Estimate(
         median=fsum(part.median for part in parts),
         low=fsum(part.low for part in parts),
         high=fsum(part.high for part in parts),
@@ -76,3 +88,4 @@ def _sum(parts: Sequence[Estimate]) -> Estimate:
         count=min(part.count for part in parts),
         confidence=min(part.confidence for part in parts),
     )
+    return PartTime(estimate, fsum(roofs) if len(roofs) == len(times) else None)

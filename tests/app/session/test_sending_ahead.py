@@ -12,7 +12,7 @@ from explorer.app.session.opening import Opened, open_state
 from explorer.app.session.sending_ahead import SendingAhead
 from explorer.app.session.session import Session
 from explorer.app.session.view_state import ViewState
-from explorer.timings import estimate
+from explorer.timings import PartTime, estimate
 from explorer.trace import StepCheck
 
 
@@ -85,7 +85,7 @@ def test_a_step_cancels_what_was_due_and_sends_only_what_is_missing(page: Page) 
     "change",
     [
         lambda session: session.change_look(mode="after"),
-        lambda session: session.add_findings(layer_times={"cpu": {7: {5: estimate([0.001])}}}),
+        lambda session: session.add_findings(layer_times={"cpu": {7: {5: PartTime(estimate([0.001]))}}}),
         lambda session: session.open(session.opened, ViewState(step=3)),
     ],
 )

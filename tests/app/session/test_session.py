@@ -13,7 +13,7 @@ from explorer.app.session.view_state import DisplayOptions, ViewState
 from explorer.errors import CircuitError, UnknownNameError
 from explorer.options import CompilerOptions
 from explorer.templates import gallery
-from explorer.timings import estimate
+from explorer.timings import PartTime, estimate
 from explorer.trace import StepCheck
 from explorer.views import PatternTrial, SlidesName
 
@@ -245,7 +245,7 @@ def test_findings_notify_of_checks_or_times(digits: Opened) -> None:
     session.add_findings(checks={3: check})
     assert events.only() == {"checks"}
     assert [step["ok"] for step in session.steps()][2:4] == [None, True]
-    session.add_findings(layer_times={"cpu": {0: {0: estimate([0.0015])}}})
+    session.add_findings(layer_times={"cpu": {0: {0: PartTime(estimate([0.0015]))}}})
     assert events.only() == {"times"}
     session.add_findings(checks={}, missing={})
     assert events.only() == {"checks", "times"}
@@ -259,7 +259,7 @@ def test_pictures_are_cached_until_times_change(digits: Opened) -> None:
     session.go(3)
     session.go(0)
     assert session.picture() is first
-    session.add_findings(layer_times={"cpu": {0: dict.fromkeys(range(170), estimate([0.002]))}})
+    session.add_findings(layer_times={"cpu": {0: dict.fromkeys(range(170), PartTime(estimate([0.002])))}})
     assert session.picture() is not first
     assert all("2" in node["fill_text"] for node in session.picture().view["nodes"])
 

@@ -2,13 +2,13 @@
 
 from inline_snapshot import snapshot
 
-from explorer.timings import Estimate
+from explorer.timings import Estimate, PartTime
 from explorer.views import heat_at, picture, static_svg, with_lanes
 from tests.views.showing import index_of
 
 
 def time(median, low, high):
-    return Estimate(median, low, high, low, high, 20, 0.96)
+    return PartTime(Estimate(median, low, high, low, high, 20, 0.96))
 
 
 MEASURED = {
