@@ -12,6 +12,7 @@ from explorer.views.lanes import LANES, LayerTimes, in_order
 from explorer.views.messages import rules_text
 from explorer.views.plates.drawing import small_plates
 from explorer.views.sentences import calls_of, sentence_of
+from explorer.views.timings import speed_up
 from explorer.views.words import bytes_text, time_text
 from widgets.schema import FrameView
 
@@ -36,7 +37,8 @@ def film(
         for step in steps
     ]
     for before, after in pairwise(frames):
-        after["sentence"] += _gain_text(before.get("times", {}), after.get("times", {}))
+        known = [(times or {}).get(frame["step"], {}) for frame in (before, after)]
+        after["sentence"] += _gain_text(*known)
     return frames
 
 
@@ -51,10 +53,14 @@ def _undrawn_text(index: TraceIndex, steps: Sequence[Step]) -> str:
     )
 
 
-def _gain_text(before: Mapping[str, float], after: Mapping[str, float]) -> str:
-    """Say what a step bought in time, as in `CPU: 2.3 ms → 0.4 ms`."""
-    both = [lane for lane in in_order(after) if lane in before]
-    gains = [f"{LANES[lane]}: {time_text(before[lane])} → {time_text(after[lane])}" for lane in both]
+def _gain_text(before: Mapping[str, Timing], after: Mapping[str, Timing]) -> str:
+    """Say what a step bought in time, as in `CPU: 2.3 ms → 0.4 ms`, and whether that may be noise."""
+    gains: list[str] = []
+    for lane in in_order(after):
+        old, new = before[lane].estimate if lane in before else None, after[lane].estimate
+        if old is not None and new is not None:
+            noise = " (no clear difference)" if speed_up(old, new).tone == "noise" else ""
+            gains.append(f"{LANES[lane]}: {time_text(old.median)} → {time_text(new.median)}{noise}")
     return f" {', '.join(gains)}." if gains else ""
 
 

@@ -9,7 +9,7 @@ from inline_snapshot import snapshot
 
 import explorer
 from explorer.templates import gallery
-from explorer.timings import Estimate, Timing, estimate
+from explorer.timings import Estimate, PartTime, Timing, estimate
 from explorer.views import TraceIndex, calls_of, film, sentence_of
 from tests.views.showing import SMALL, every_step, index_of
 
@@ -93,7 +93,7 @@ def test_a_loaded_trace_has_the_same_film(tmp_path):
 
 def test_frames_have_the_times_of_steps_and_plates_those_of_their_layers_by_lane():
     index = index_of("conflict")
-    layers = {"cpu": {0: dict.fromkeys(range(12), estimate([0.00025]))}}
+    layers = {"cpu": {0: dict.fromkeys(range(12), PartTime(estimate([0.00025])))}}
     one = Estimate(3.0, 2.9, 3.1, 2.9, 3.1, 20, 0.96)
     measured = {lane: Timing("compile", lane, 256, one) for lane in ("cpu", "recorded-cuda")}
     missing = {"cuda": "no CUDA device"}

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { backendsOf } from "../../widgets/js/parts/backend_table.js";
 import { rowsOf } from "../../widgets/js/parts/timeline.js";
 import { makeRowLighting } from "../../widgets/js/controls/row_lighting.js";
 import { cellWords, describeBox } from "../../widgets/js/picture/words.js";
@@ -314,6 +315,21 @@ test("the rows of the time line are in one unit: times of a device only if each 
   ]);
   assert.deepEqual(lengths(frame(170, {}), frame(8, { "native-cpu": 0.5 })), [["native, CPU", "native-cpu", 0.5]]);
   assert.deepEqual(lengths(), []);
+});
+
+test("backends of other steps are in a table: a row for each step, a column for each lane that one has", () => {
+  const frames = [
+    { ...frame(170, { cpu: 9, "native-cpu": 1 }), step: 0 },
+    { ...frame(149, { cpu: 8 }), step: 3 },
+    { ...frame(8, { cpu: 2, "torch-cpu": 0.5 }), step: 7 },
+  ];
+  const found = backendsOf(frames, 7);
+  assert.deepEqual(found.lanes, ["cpu", "native-cpu", "torch-cpu"]);
+  assert.deepEqual(
+    found.frames.map(({ step }) => step),
+    [0, 7],
+  );
+  assert.deepEqual(backendsOf(frames.slice(1), 7), { frames: [], lanes: [] });
 });
 
 test("without drawings, the time line says why there are none", () => {

@@ -101,7 +101,7 @@ function render({ model, el }) {
   const stepper = makeStepper(ui, store, stepping, saving);
   const film = makeFilm(ui, store, stepping);
   const closeup = makeCloseup(ui, store, closingUp);
-  const timeline = makeTimeline(ui, store, timing);
+  const timeline = makeTimeline(ui, store, timing, stepping.goTo);
   const buffers = makeBuffers(ui, store, selecting);
   const copying = makeCopying(ui, store, stage);
   const slides = makeSlides(ui, store, saving, loading, { root, guessing, copy: copying.slideButton });

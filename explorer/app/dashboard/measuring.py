@@ -43,8 +43,10 @@ NO_CUDA = "not available on this machine"
 """Short for what the Time tool says at length."""
 TIMING = "Timing"
 """The title of the job."""
-EVERYTHING, WATERFALL = "everything", "waterfall"
-"""Every step and its layers; the gain of each step. The other choices are the subjects of runs."""
+EVERYTHING, WATERFALL, EVERY_BACKEND = "everything", "waterfall", "every-backend"
+"""Every step and its layers; the gain of each step; the backends of every step. Others are the subjects of runs."""
+SUBJECTS: Mapping[str, str] = {EVERYTHING: STEPS, WATERFALL: STEPS, EVERY_BACKEND: BACKENDS}
+"""The subjects of the runs of these."""
 STEPS_SHARE = 0.5
 """The share of the time that is for steps if their layers are measured, too."""
 FIRST_SHARE = 0.1
@@ -216,6 +218,8 @@ def _measure(request: Request, trace: Trace, name: str, step: int, settings: dic
     if request.what == MODES:
         options = options_of(trace).non_defaults()
         return (measure_modes(circuit_of(trace), options, batch_size=batch_size, name=name, **settings),)
+    if request.what == EVERY_BACKEND:
+        return tuple(_measure_every_backend(trace, name, step, batch_size, settings))
     if request.what == BACKENDS:
         return (measure_backends(trace, step, batch_size=batch_size, name=name, **settings),)
     if request.what == LAYERS:
@@ -248,6 +252,19 @@ def _measure_everything(trace: Trace, name: str, step: int, batch_size: int, set
         yield measure_layers(trace, at, batch_size=batch_size, name=name, **share)
 
 
+def _measure_every_backend(
+    trace: Trace, name: str, step: int, batch_size: int, settings: dict[str, Any]
+) -> Iterator[Run]:
+    """Time the backends of this step, then of the steps that are timed by default; of folding the last level only."""
+    here = state_step(trace, step)
+    others = [at for at in default_steps(trace) if not trace.steps[at].folds or at == default_steps(trace)[-1]]
+    chosen = [here, *(at for at in others if at != here)]
+    share = _within(settings, settings["total_seconds"] / len(chosen))
+    for at in chosen:
+        if not settings["cancelled"]():
+            yield measure_backends(trace, at, batch_size=batch_size, name=name, **share)
+
+
 def _within(settings: dict[str, Any], seconds: float) -> dict[str, Any]:
     return {**settings, "max_seconds": seconds, "total_seconds": seconds}
 
@@ -261,5 +278,5 @@ def _empty_run(request: Request, name: str, devices: Sequence[str]) -> Run:
     """A run in progress, without times; its conditions are not read before its end."""
     setup = Setup("", request.num_threads, "", "", 0.0, request.seconds, 0, {}, {}, "")
     reason = why_no_cuda() if CUDA in devices else None
-    subject = STEPS if request.what in (EVERYTHING, WATERFALL) else request.what
+    subject = SUBJECTS.get(request.what, request.what)
     return Run(subject, request.kind, name, {}, (), setup, {} if reason is None else {CUDA: reason})

@@ -231,5 +231,5 @@ def test_a_recorded_run_is_shown_as_a_measurement_is(reader: Reader, monkeypatch
     for what in WHAT.values():
         reader.tool.what.value = what
         titles[what] = json.loads(reader.tool.bars.bars)["title"] if what != LAYERS else reader.tool.words.object
-    assert len(set(titles.values())) == len(WHAT) - 1, titles  # with their layers, the steps have the same bars
+    assert len(set(titles.values())) == len(WHAT) - 2, titles  # every step with its layers, and every step's backends
     assert "The layers one by one take 4 ms" in titles[LAYERS]

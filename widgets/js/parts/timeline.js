@@ -4,6 +4,7 @@
  */
 
 import { isOfBackend, lanesOf, laneName, timeWords } from "../shared/lanes.js";
+import { STYLE as BACKENDS, makeBackendTable } from "./backend_table.js";
 import { guessOf, isAsking } from "./state.js";
 
 /**
@@ -38,10 +39,12 @@ export function rowsOf(frames) {
 
 /**
  * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
- * @param {import("../controls/timing.js").Timing} timing
+ * @param {import("../controls/timing.js").Timing} timing @param {(step: number) => void} go to a step
  */
-export function makeTimeline({ make, textButton }, { state }, timing) {
+export function makeTimeline(ui, { state }, timing, go) {
+  const { make, textButton } = ui;
   const { h, s } = make;
+  const backends = makeBackendTable(ui, go);
   const rows = h("div", { class: "ce-runs" });
   const start = textButton("Time it", timing.start, { title: "Measure every step and its layers (t)" });
   const bar = h("progress", { max: 1, "aria-label": "Progress of the measurement" });
@@ -54,6 +57,7 @@ export function makeTimeline({ make, textButton }, { state }, timing) {
     rows,
     h("div", { class: "ce-run-side" }, start, running),
     missing,
+    backends.element,
   );
 
   /** The frame of the step, or else the last one before it, and the one before that. @returns {Frame[]} */
@@ -120,6 +124,8 @@ export function makeTimeline({ make, textButton }, { state }, timing) {
       const all = drawn ? rowsOf(shown) : [];
       const whole = Math.max(...all.map(({ length }) => length));
       rows.replaceChildren(...all.flatMap((row) => rowElements(row, whole)));
+      const every = state.view.slides ? [] : state.steps.flatMap((step) => step.frame ?? []);
+      backends.show(every, shown[shown.length - 1].step);
       const reasons = Object.entries(shown[shown.length - 1].missing);
       const untimed = reasons.map(([lane, why]) => `No times on ${laneName(lane)}: ${why}.`);
       missing.textContent = [undrawn, ...untimed].filter(Boolean).join(" ");
@@ -164,4 +170,4 @@ export const STYLE = `
 .ce-run-missing:empty{display:none}
 .ce-timing{display:flex;align-items:center;gap:8px;font-size:12.5px}
 .ce-timing progress{width:90px;accent-color:var(--ce-accent)}
-`;
+${BACKENDS}`;

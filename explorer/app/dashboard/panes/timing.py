@@ -11,7 +11,7 @@ from bokeh.models import ColumnDataSource, Whisker
 from bokeh.plotting import figure
 from panel.viewable import Viewable
 
-from explorer.app.dashboard.measuring import EVERYTHING, WATERFALL, Request, step_of
+from explorer.app.dashboard.measuring import EVERY_BACKEND, EVERYTHING, SUBJECTS, WATERFALL, Request, step_of
 from explorer.app.dashboard.panes.layout import button, column, line, number, number_input
 from explorer.app.dashboard.panes.tables import html_pane, lines_html, section_html, table_html
 from explorer.app.dashboard.panes.tool import Tool
@@ -48,6 +48,7 @@ WHAT = {
     "The layers of this step": LAYERS,
     "Batch sizes": SWEEP,
     "Backends of this step": BACKENDS,
+    "Backends of every step": EVERY_BACKEND,
 }
 OF_STEPS = (STEPS, WATERFALL)
 """The subjects that can be timed on a tensor graph, which has fixed shapes and no layers."""
@@ -140,7 +141,7 @@ class TimeTool(Tool):
     def _on_what(self) -> None:
         """Show the runs of the chosen subject that are known."""
         what = self.what.value
-        runs = self.measuring.runs.get(STEPS if what in (EVERYTHING, WATERFALL) else what, ())
+        runs = self.measuring.runs.get(SUBJECTS.get(what, what), ())
         if runs and self.workspace.background.job is None:
             self._show(runs[0], what)
 
@@ -156,7 +157,7 @@ class TimeTool(Tool):
         if runs:
             self.measuring.add(runs, recorded=True)
             known = self.measuring.runs
-            if self.what.value not in known and not (self.what.value in (EVERYTHING, WATERFALL) and STEPS in known):
+            if SUBJECTS.get(self.what.value, self.what.value) not in known:
                 self.what.value = runs[0].subject
             self._on_what()
             return
