@@ -140,8 +140,8 @@ def _time(begun: MeasurementRun, trace: Trace, configuration: Configuration) -> 
 
 
 def sweep_table(rows: Sequence[SweepRow]) -> Table:
-    """One row per configuration: median with 95 % interval, layers, peak memory."""
-    table = Table(title="Milliseconds of each configuration: medians with 95 % intervals")
+    """One row per configuration: median with 95 % interval, layers, peak memory; below, whether workers were lost."""
+    table = Table(title="Milliseconds of each configuration: medians with 95 % intervals", caption=_lost_text(rows))
     for name in ("circuit", "preset", "mode", "kind", "backend", "worker"):
         table.add_column(name, overflow="fold")
     for name in ("batch", "layers", "ms", "interval", "peak bytes"):
@@ -149,7 +149,7 @@ def sweep_table(rows: Sequence[SweepRow]) -> Table:
     for row in rows:
         one, timing = row.configuration, row.timing
         found = timing.estimate if timing is not None else None
-        worker = row.worker + (f" (start {row.starts})" if row.starts > 1 else "")
+        worker = row.worker + (" (measured again)" if row.starts > 1 else "")
         peak = timing.peak_bytes if timing is not None else None
         table.add_row(
             one.circuit,
@@ -165,6 +165,15 @@ def sweep_table(rows: Sequence[SweepRow]) -> Table:
             "" if peak is None else f"{peak:,}",
         )
     return table
+
+
+def _lost_text(rows: Sequence[SweepRow]) -> str | None:
+    """Say for how many configurations a worker was lost; None if for none."""
+    count = sum(row.starts > 1 for row in rows)
+    if not count:
+        return None
+    which = "1 configuration was" if count == 1 else f"{count} configurations were"
+    return f"{which} started again on another worker, because the one that measured was lost."
 
 
 def _interval(found: Estimate) -> str:

@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from typing import Any, Self
 
+import torch
 from torch import Tensor, nn
 
 from explorer.backend import EvaluatedCircuit
+from explorer.errors import DataTypeError
 from explorer.runtime.backends import Backend, Choice, records_gradients
 
 
@@ -23,7 +25,8 @@ class FastCircuit(nn.Module):
     Shapes, devices, errors, gradients and `state_dict()` are those of the circuit, and parameters that change are seen.
     A call that the backend cannot answer runs the circuit itself; `why_not(x)` says why. `explain()` names the backend.
 
-    Raises on call: ShapeError, DataTypeError, ValueRangeError for input that does not fit.
+    Raises: DataTypeError if it is moved to the meta device. Raises on call: ShapeError, DataTypeError, ValueRangeError
+    for input that does not fit.
     """
 
     circuit: EvaluatedCircuit
@@ -71,11 +74,21 @@ class FastCircuit(nn.Module):
         if self.certificate is not None:
             rows, again = self.certificate.rows, self.certificate.again
             lines.append(f"last call: {rows - again} of {rows} rows certified, {again} again in double precision")
+        if not self.backend.trains and any(one.requires_grad for one in self.parameters()):
+            lines.append(
+                f"training: {self.backend.name} has no gradients; calls that record them run the circuit itself, "
+                "in its own precision and without a certificate"
+            )
         if self.circuit_answered:
             lines.append("last call: the circuit itself, without a certificate; why_not(x) says why")
         return "\n".join(lines)
 
     def _apply(self, fn: Any, recurse: bool = True) -> Self:
+        if fn(torch.zeros(1)).device.type == "meta":
+            raise DataTypeError(
+                "a fast circuit reads the values of its parameters, and there are none on the meta device; "
+                "move the circuit that it was made of, and call fast() once it has values"
+            )
         self.circuit._apply(fn, recurse)
         self.circuit_answered, self.certificate = False, None
         return self

@@ -126,5 +126,6 @@ def test_the_table_tells_errors_and_repeated_starts():
     row = SweepRow(Configuration("digits"), error="it failed", worker="3", starts=2)
     assert "failed" in text_of(sweep_table([row]))
     assert failures([row]) == ("digits, default, optimized and folded, forward, layers, batch 256: it failed",)
-    assert "3 (start 2)" in text_of(sweep_table([row]))
-    assert "(start" not in text_of(sweep_table([replace(row, starts=1)]))
+    assert "3 (measured again)" in text_of(sweep_table([row]))
+    assert "1 configuration was started again" in text_of(sweep_table([row]))
+    assert "again" not in text_of(sweep_table([replace(row, starts=1)]))

@@ -353,3 +353,16 @@ def test_copies_and_pickles_are_independent(digits: TorchCircuit):
         assert not torch.equal(other(x), before)
         torch.testing.assert_close(other(x), other.circuit(x))
         assert torch.equal(made(x), before)
+
+
+def test_explain_says_that_training_has_no_certificate_where_the_backend_has_no_gradients():
+    compiled = TorchCompiler().compile(load_named("conflict"))
+    assert "training: torch has no gradients" in fast(compiled, backend="torch").explain()
+    assert "training" not in fast(compiled.freeze(), backend="torch").explain()
+
+
+def test_a_fast_circuit_is_not_moved_to_the_meta_device():
+    made = fast(TorchCompiler().compile(load_named("conflict")), backend="torch")
+    with pytest.raises(DataTypeError, match="none on the meta device"):
+        made.to("meta")
+    assert not any(one.is_meta for one in made.parameters())
