@@ -44,6 +44,7 @@ from explorer.symbolic import (
     PolynomialDifferentialParameter,
     PolynomialLayer,
     PolynomialProductParameter,
+    RearrangeLayer,
     ReduceLSEParameter,
     ReduceProductParameter,
     ReduceSumParameter,
@@ -157,6 +158,8 @@ def layer_values(
             weight = np.abs(weight) if absolute else weight
             inputs = np.concatenate(below, axis=1)  # (B, H*I)
             value = _log_weighted_sum(weight, inputs, complex_logs) if log else inputs @ weight.T
+        elif isinstance(layer, RearrangeLayer):
+            value = _rearranged(layer, below[0])
         else:
             value = _product(layer, below, log)
         values[node] = value
@@ -233,6 +236,18 @@ def _product(layer: Layer, below: Sequence[Array], log: bool) -> Array:
         else:
             raise TypeError(f"the oracle does not know {type(layer).__name__}")
     return value
+
+
+def _rearranged(layer: RearrangeLayer, below: Array) -> Array:
+    """By the definition: the unit with the indices `index` is the one with those along its own axes."""
+    found = np.empty((len(below), layer.num_output_units), below.dtype)
+    for unit in range(layer.num_output_units):
+        index = np.unravel_index(unit, layer.sizes)
+        size_of = {axis: (k, layer.sizes[k]) for k, axis in enumerate(layer.axes) if axis >= 0}
+        own = [size_of[axis] for axis in sorted(size_of)]
+        source = np.ravel_multi_index([index[k] for k, _ in own], [size for _, size in own])
+        found[:, unit] = below[:, source]
+    return found
 
 
 def _log(value: Array, complex_logs: bool) -> Array:

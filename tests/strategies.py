@@ -24,6 +24,7 @@ from explorer.symbolic import (
     EmbeddingLayer,
     EvidenceLayer,
     GaussianLayer,
+    GaussianProductLogPartitionParameter,
     HadamardLayer,
     InputLayer,
     KroneckerLayer,
@@ -33,6 +34,7 @@ from explorer.symbolic import (
     ParameterNode,
     ParameterOp,
     PolynomialLayer,
+    RearrangeLayer,
     ScaledSigmoidParameter,
     Scope,
     Shape,
@@ -52,15 +54,23 @@ MAX_DEGREE = 8
 
 
 @st.composite
-def circuits(draw: st.DrawFn, *, positive: bool = True, complex_leaves: bool = False, smooth: bool = False) -> Circuit:
+def circuits(
+    draw: st.DrawFn,
+    *,
+    positive: bool = True,
+    complex_leaves: bool = False,
+    smooth: bool = False,
+    rearranged: bool = True,
+) -> Circuit:
     """Random decomposable circuits of at most 25 layers, with values above 0 if `positive` (as lse-sum needs).
 
     Discrete and continuous variables, unused variables, sums of arity 1 to 3, mixing and Kronecker-product weights,
-    layers that read one layer twice, chains of sums, evidence, constants, dead layers, leaves and expressions shared
-    inside the circuit, ids that are not 0, 1, 2, several outputs of one width, interior ones and one output twice. With
-    `smooth`, the inputs of a sum have one scope. With `complex_leaves` (for complex-lse-sum), some leaves are complex.
+    layers that read one layer twice, chains of sums, rearranged units (unless `rearranged` is False), evidence,
+    constants, dead layers, leaves and expressions shared inside the circuit, ids that are not 0, 1, 2, several outputs
+    of one width, interior ones and one output twice. With `smooth`, the inputs of a sum have one scope. With
+    `complex_leaves` (for complex-lse-sum), some leaves are complex.
     """
-    maker = Maker(draw, "positive" if positive else "any", complex_leaves and not positive, smooth)
+    maker = Maker(draw, "positive" if positive else "any", complex_leaves and not positive, smooth, rearranged)
     return maker.circuit()
 
 
@@ -115,6 +125,7 @@ class Maker:
     kind: Kind
     complex_leaves: bool
     smooth: bool
+    rearranged: bool = True
     nodes: dict[int, Layer] = field(default_factory=dict)
     inputs: dict[int, tuple[int, ...]] = field(default_factory=dict)
     scopes: dict[int, Scope] = field(default_factory=dict)
@@ -141,6 +152,7 @@ class Maker:
             self.add_product,
             self.add_chain,
             self.add_any_input,
+            *([self.add_rearranged] * self.rearranged),
         ]
         for _ in range(self.choose(list(range(12)))):
             step = self.choose(steps)
@@ -220,7 +232,7 @@ class Maker:
                 return PolynomialLayer(
                     **given, degree=degree, coeff=self.parameter((width, degree + 1), self.weight_kind())
                 )
-            log_partition = self.parameter((width,), "any") if self.chance(3) else None
+            log_partition = self.log_partition((width,)) if self.chance(3) else None
             mean, stddev = self.parameter((width,), "any"), self.stddev((width,))
             return GaussianLayer(**given, mean=mean, stddev=stddev, log_partition=log_partition)
         kind = self.choose(["probs", "softmax", "logits", "binomial probs", "binomial logits", "embedding"])
@@ -238,6 +250,13 @@ class Maker:
             probs: ParameterNode = SoftmaxParameter((self.parameter((width, states), "any"),), axis=1)
             return CategoricalLayer(**given, num_categories=states, probs=probs)
         return CategoricalLayer(**given, num_categories=states, probs=self.parameter((width, states), "unit"))
+
+    def log_partition(self, shape: Shape) -> ParameterNode:
+        if self.chance(2):
+            return self.parameter(shape, "any")
+        mean, stddev = self.leaf(shape, "any"), self.leaf(shape, "unit")
+        one = self.leaf((1,), "unit")
+        return GaussianProductLogPartitionParameter((mean, stddev, one, one))
 
     def add_sum(self, below: int | None = None) -> int:
         """A sum over one to three layers of one width."""
@@ -292,6 +311,20 @@ class Maker:
 
     def add_product_and_sum(self) -> int:
         return self.add_sum(self.add_product())
+
+    def add_rearranged(self) -> int:
+        """A layer with the units of another one in another order, or repeated."""
+        node = self.some_node()
+        width = self.width(node)
+        first = self.choose(divisors(width))
+        sizes, axes = self.choose(
+            [((width // first, first), (1, 0)), ((first, width // first), (0, 1)), ((width, 2), (0, -1))]
+        )
+        units = width * 2 if -1 in axes else width
+        if units > MAX_WIDTH:
+            return self.add_sum(node)
+        layer = RearrangeLayer(num_input_units=width, num_output_units=units, sizes=sizes, axes=axes)
+        return self.add(layer, node)
 
     def add_chain(self) -> int:
         return self.add_sum(self.add_sum(self.some_node()))

@@ -37,6 +37,7 @@ class TorchCircuit(EvaluatedCircuit):
         tensors: Sequence[nn.Parameter],
         store: ParameterStore,
         leaf_names: Mapping[TensorParameter, str],
+        seed_names: Mapping[TensorParameter, str],
     ) -> None:
         position = {id(tensor): i for i, tensor in enumerate(tensors)}
         slots = {
@@ -49,6 +50,7 @@ class TorchCircuit(EvaluatedCircuit):
         self.tensors = nn.ParameterList(tensors)
         self._slots = slots
         self._leaf_names = dict(leaf_names)
+        self._seed_names = dict(seed_names)
 
     def freeze(self) -> "FrozenCircuit":
         """A circuit with the present parameter values, evaluated once: the form for inference.
@@ -116,7 +118,7 @@ class TorchCircuit(EvaluatedCircuit):
             if isinstance(node, TorchLeafParameter):
                 for leaf, initializer in zip(node.leaves, node.initializers, strict=True):
                     tensor, row = self._slots[leaf]
-                    salt = leaf_seed(seed, self._leaf_names[leaf])
+                    salt = leaf_seed(seed, self._seed_names[leaf])
                     foldwise_initializer_(self.tensors[tensor][row : row + 1], [(initializer, salt)])
 
     # ------------------------------------------------------------------ parameters

@@ -133,8 +133,9 @@ class TorchCompiler:
         nothing: Graph[TorchLayer] = Graph({}, {}, ())  # the state before the first step
         graph = self._step(StepPath.of("compile"), circuit, nothing, lambda _: self._compile_layers(circuit)) or nothing
         graph, fold_index = self._post_process_circuit(circuit, graph, skips)
-        tensors = allocate_parameters(self.store, parameter_nodes(graph), circuit.leaf_names, self.options.seed)
-        return TorchCircuit(graph, fold_index, self.semiring, tensors, self.store, circuit.leaf_names)
+        names, seed_names = circuit.leaf_names, circuit.seed_names
+        tensors = allocate_parameters(self.store, parameter_nodes(graph), seed_names, self.options.seed)
+        return TorchCircuit(graph, fold_index, self.semiring, tensors, self.store, names, seed_names)
 
     def _compile_layers(self, circuit: Circuit) -> Graph[TorchLayer]:
         compiled_layers_map = {node: self.compile_layer(layer) for node, layer in circuit.graph.nodes.items()}

@@ -67,11 +67,11 @@ class LayersSnapshot(ABC):
         """An executable circuit of this state, with its own tensors and the current values of the compiled circuit."""
         graph, fold_index = self._folded_graph
         store = ParameterStore()
-        names = self.symbolic.leaf_names
+        names, seed_names = self.symbolic.leaf_names, self.symbolic.seed_names
         compiled = self.compiler.circuits.compiled.get(self.symbolic)
         values = compiled.leaf_values() if compiled is not None else {}
-        tensors = allocate_parameters(store, parameter_nodes(graph), names, self.compiler.options.seed, values)
-        return TorchCircuit(graph, fold_index, self.compiler.semiring, tensors, store, names)
+        tensors = allocate_parameters(store, parameter_nodes(graph), seed_names, self.compiler.options.seed, values)
+        return TorchCircuit(graph, fold_index, self.compiler.semiring, tensors, store, names, seed_names)
 
     def results(self, x: Any) -> tuple[torch.Tensor, ...]:
         """The outputs of the circuit for rows of data."""

@@ -2,6 +2,7 @@
 
 from explorer.symbolic.builder import CircuitBuilder as CircuitBuilder
 from explorer.symbolic.circuit import Circuit as Circuit
+from explorer.symbolic.derivation import Derivation as Derivation, LeafLabel as LeafLabel
 from explorer.symbolic.files import (
     CIRCUIT_FORMAT as CIRCUIT_FORMAT,
     circuit_from_json as circuit_from_json,

@@ -6,12 +6,12 @@ A class itself checks its fields that are tuples or arrays.
 
 import reprlib
 from abc import ABC
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from numbers import Real
 from types import NoneType, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Union, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -51,6 +51,14 @@ def wrong_type(node: object, name: str, wanted: str, found: object) -> DataTypeE
     """Make the error for a field of a different type."""
     shown = f"{reprlib.repr(found)} of type {type(found).__name__}"
     return DataTypeError(f"{type(node).__name__}: {name} must be {wanted}; found {shown}")
+
+
+def check_integers(node: object, name: str, value: object) -> tuple[int, ...]:
+    """The value of a field as a tuple of integers. Raises: DataTypeError."""
+    entries: Sequence[object] = cast("Sequence[object]", value) if isinstance(value, (tuple, list)) else (None,)
+    if not all(map(is_integer, entries)):
+        raise wrong_type(node, name, "a tuple of integers", cast("object", value))
+    return tuple(int(cast("int", entry)) for entry in entries)
 
 
 def is_abstract(kind: type) -> bool:

@@ -17,6 +17,7 @@ from explorer.errors import (
 from explorer.files import read_json, write_json
 from explorer.graph import Graph, nested_of, parameters_of
 from explorer.symbolic import structure
+from explorer.symbolic.derivation import Derivation, LeafLabel
 from explorer.symbolic.layers import InnerLayer, InputLayer, Layer
 from explorer.symbolic.parameters import ParameterNode, TensorParameter
 from explorer.symbolic.scope import Scope, union
@@ -28,6 +29,8 @@ class Circuit:
     """A probabilistic circuit: layers with ids, the inputs of each, and the output layers.
 
     `names` are the names of layers, which are optional. Build one with `CircuitBuilder`, a template, or `Circuit.load`.
+    A circuit that an operator made (`explorer.symbolic.operators`) has a `derivation`, and its leaves have the names
+    that they have in the operands: `labels`.
     A circuit need not be smooth or decomposable; `require` checks that it is.
     Raises: ShapeError if the number of inputs of a layer is not its arity, their units are not its input units, or the
     outputs differ in units; DataTypeError if a node is not a layer; DuplicateNameError; StructureError without output.
@@ -35,11 +38,14 @@ class Circuit:
 
     graph: Graph[Layer]
     names: Mapping[int, str] = field(default_factory=dict[int, str])
+    derivation: Derivation | None = None
+    labels: Mapping[TensorParameter, LeafLabel] = field(default_factory=dict[TensorParameter, LeafLabel])
 
     def __post_init__(self) -> None:
         if not self.graph.outputs:
             raise StructureError("a circuit needs at least one output layer; found none")
         object.__setattr__(self, "names", dict(self.names))
+        object.__setattr__(self, "labels", dict(self.labels))
         for node, layer in self.graph.nodes.items():
             _check_inputs(self, node, layer)
         _check_outputs(self)
@@ -91,21 +97,27 @@ class Circuit:
     def leaf_names(self) -> Mapping[TensorParameter, str]:
         """Every parameter leaf and its name, in order of first use.
 
-        A leaf that has no name is called by its first use, `LAYER.PARAMETER` (`12.weight`), followed by `/2`, `/3` ...
-        if that name is used already. Raises: DuplicateNameError.
+        A leaf of a circuit that this one was derived from has its name there. Another leaf that has no name is called
+        by its first use, `LAYER.PARAMETER` (`12.weight`), followed by `/2`, `/3` ... if that name is used already.
+        Raises: DuplicateNameError.
         """
         first_use: dict[TensorParameter, str] = {}
-        taken: set[str] = set()
+        taken = {label.name for label in self.labels.values()}
+        if len(taken) != len(self.labels):
+            raise DuplicateNameError("two parameter leaves have the same label; labels must be unique in a circuit")
         for path, parameter in self.parameters():
             for node in parameter.nodes():
                 if isinstance(node, TensorParameter) and node not in first_use:
-                    if node.name in taken:
+                    if node.name in taken and node not in self.labels:
                         raise DuplicateNameError(f"two parameter leaves have the name {node.name!r}; found at {path}")
-                    if node.name is not None:
+                    if node.name is not None and node not in self.labels:
                         taken.add(node.name)
                     first_use[node] = path
         names: dict[TensorParameter, str] = {}
         for leaf, path in first_use.items():
+            if leaf in self.labels:
+                names[leaf] = self.labels[leaf].name
+                continue
             if leaf.name is not None:
                 names[leaf] = leaf.name
                 continue
@@ -115,6 +127,12 @@ class Circuit:
             taken.add(name)
             names[leaf] = name
         return names
+
+    @cached_property
+    def seed_names(self) -> Mapping[TensorParameter, str]:
+        """Every parameter leaf and the name by which its first value is drawn: that of the circuit it comes from."""
+        labels = self.labels
+        return {leaf: labels[leaf].seed_name if leaf in labels else name for leaf, name in self.leaf_names.items()}
 
     def parameters(self) -> Iterator[tuple[str, ParameterNode]]:
         """All parameter graphs with their paths (`12.weight`), also those of nested layers (`12.layer.probs`)."""

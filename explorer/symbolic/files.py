@@ -15,6 +15,7 @@ from explorer.files import check_format
 from explorer.graph import Graph, config_of, field_names, nested_of, parameters_of, subclasses
 from explorer.symbolic.checks import is_abstract
 from explorer.symbolic.circuit import Circuit
+from explorer.symbolic.derivation import LeafLabel
 from explorer.symbolic.initializers import ConstantInitializer, Initializer
 from explorer.symbolic.layers import Layer
 from explorer.symbolic.parameters import DataType, ParameterNode, TensorParameter
@@ -38,13 +39,15 @@ def circuit_to_json(circuit: Circuit) -> dict[str, Any]:
         if node in circuit.names:
             row["name"] = circuit.names[node]
         layers.append(row)
-    return {
+    data: dict[str, Any] = {
         "format": CIRCUIT_FORMAT,
         "version": VERSION,
         "parameters": rows,
         "layers": layers,
         "outputs": list(map(int, circuit.outputs)),
     }
+    labels = [[table[leaf], *label] for leaf, label in circuit.labels.items() if leaf in table]
+    return {**data, "labels": labels} if labels else data
 
 
 def circuit_from_json(data: Mapping[str, Any], where: str = "circuit data") -> Circuit:
@@ -65,13 +68,24 @@ def circuit_from_json(data: Mapping[str, Any], where: str = "circuit data") -> C
             inputs[node] = tuple(map(_id, row["inputs"]))
             if "name" in row:
                 names[node] = str(row["name"])
-        return Circuit(Graph(nodes, inputs, tuple(map(_id, data["outputs"]))), names)
+        graph = Graph(nodes, inputs, tuple(map(_id, data["outputs"])))
+        return Circuit(graph, names, labels=_read_labels(data.get("labels", []), table))
     except (KeyError, IndexError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise FileFormatError(f"{where}: incomplete circuit: {type(error).__name__}: {error}") from error
     except FileFormatError:
         raise
     except CircuitError as error:
         raise FileFormatError(f"{where}: invalid circuit: {error}") from error
+
+
+def _read_labels(rows: Sequence[Any], table: Sequence[ParameterNode]) -> dict[TensorParameter, LeafLabel]:
+    found: dict[TensorParameter, LeafLabel] = {}
+    for position, name, seed_name in rows:
+        leaf = _at(position, table)
+        if not isinstance(leaf, TensorParameter):
+            raise ValueError(f"parameter {position} is not a leaf; only leaves have labels")
+        found[leaf] = LeafLabel(str(name), str(seed_name))
+    return found
 
 
 def _id(value: object) -> int:

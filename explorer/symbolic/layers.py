@@ -7,6 +7,7 @@ come first. Input layers read one variable. Layers whose fields do not fit toget
 from abc import ABC
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import prod
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from explorer.errors import ScopeError, ShapeError, ValueRangeError
 from explorer.graph import NESTED, PARAMETER, SCOPE, LayerKind, field_names
-from explorer.symbolic.checks import AtLeast, Count, check_fields
+from explorer.symbolic.checks import AtLeast, Count, check_fields, check_integers
 from explorer.symbolic.initializers import ConstantInitializer
 from explorer.symbolic.parameters import ParameterNode, Shape, TensorParameter
 from explorer.symbolic.scope import Scope, make_scope
@@ -32,6 +33,7 @@ __all__ = [
     "KroneckerLayer",
     "Layer",
     "PolynomialLayer",
+    "RearrangeLayer",
     "SumLayer",
 ]
 
@@ -256,6 +258,45 @@ class KroneckerLayer(InnerLayer):
             raise ShapeError(
                 f"KroneckerLayer of {self.arity} inputs of {self.num_input_units} units has "
                 f"{self.num_input_units**self.arity} output units; found {self.num_output_units}"
+            )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RearrangeLayer(InnerLayer):
+    """Units in another order, or repeated: for products of circuits, where no sum has a weight to take the order into.
+
+    The output units are viewed as axes of these `sizes`, and the input units as axes, too: axis k of the output is axis
+    `axes[k]` of the input, or repeats it if that is -1. With sizes (2, 3) and axes (1, 0), y[i, j] = x[j, i].
+    Raises: ShapeError unless the sizes fit the units; ValueRangeError unless `axes` names each input axis once.
+    """
+
+    kind = "operator"
+    arity: Count = 1
+    sizes: tuple[int, ...]
+    axes: tuple[int, ...]
+
+    @property
+    def input_sizes(self) -> tuple[int, ...]:
+        """The sizes of the axes of the input units."""
+        size_of = {axis: size for axis, size in zip(self.axes, self.sizes, strict=True) if axis >= 0}
+        return tuple(size_of[axis] for axis in sorted(size_of))
+
+    def _check(self) -> None:
+        for name in ("sizes", "axes"):
+            object.__setattr__(self, name, check_integers(self, name, getattr(self, name)))
+        if self.arity != 1:
+            raise ShapeError(f"RearrangeLayer reads one layer; found arity={self.arity}")
+        named = sorted(axis for axis in self.axes if axis != -1)
+        if named != list(range(len(named))) or len(self.axes) != len(self.sizes):
+            raise ValueRangeError(
+                f"RearrangeLayer: axes must name each input axis once, or be -1, one per size; "
+                f"found axes={self.axes}, sizes={self.sizes}"
+            )
+        units = (prod(self.input_sizes), prod(self.sizes))
+        if units != (self.num_input_units, self.num_output_units):
+            raise ShapeError(
+                f"RearrangeLayer: sizes {self.sizes} and axes {self.axes} fit {units[0]} input and {units[1]} output "
+                f"units; found {self.num_input_units} and {self.num_output_units}"
             )
 
 

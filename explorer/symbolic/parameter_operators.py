@@ -1,13 +1,12 @@
 """The operators on parameters: one class each, with its config as fields and the shape of its result."""
 
 from abc import ABC
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, prod
-from typing import ClassVar, cast
+from typing import ClassVar
 
 from explorer.errors import ShapeError, ValueRangeError
-from explorer.symbolic.checks import Count, is_integer, wrong_type
+from explorer.symbolic.checks import Count, check_integers
 from explorer.symbolic.parameters import EntrywiseParameterOp, ParameterOp, Shape
 
 __all__ = [
@@ -343,11 +342,3 @@ class ReorderParameter(ParameterOp):
                 f"ReorderParameter: the product of the sizes {self.sizes} must be that of axis {self.axis} of {shape}"
             )
         return shape
-
-
-def check_integers(node: object, name: str, value: object) -> tuple[int, ...]:
-    """The value of a field as a tuple of integers. Raises: DataTypeError."""
-    entries: Sequence[object] = cast("Sequence[object]", value) if isinstance(value, (tuple, list)) else (None,)
-    if not all(map(is_integer, entries)):
-        raise wrong_type(node, name, "a tuple of integers", cast("object", value))
-    return tuple(int(cast("int", entry)) for entry in entries)

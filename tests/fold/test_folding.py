@@ -161,7 +161,13 @@ def module_of(graph: Graph[TorchLayer], info: FoldIndexInfo, circuit: Circuit, l
     state = like.leaf_state()
     values = {leaf: state[name] for leaf, name in names.items()}
     return TorchCircuit(
-        graph, info, like.semiring, allocate_parameters(store, parameter_nodes(graph), names, 0, values), store, names
+        graph,
+        info,
+        like.semiring,
+        allocate_parameters(store, parameter_nodes(graph), names, 0, values),
+        store,
+        names,
+        names,
     )
 
 

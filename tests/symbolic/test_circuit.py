@@ -249,7 +249,7 @@ def test_random_circuits_reach_every_layer_and_every_parameter_operator():
     missing = {kind.__name__ for kind in kinds if kind not in families}
     assert missing
 
-    @settings(max_examples=150, derandomize=True, database=None, phases=[Phase.generate])
+    @settings(max_examples=500, derandomize=True, database=None, phases=[Phase.generate])
     @given(circuits(positive=True))
     def collect(circuit: Circuit) -> None:
         missing.difference_update(type(layer).__name__ for layer in circuit.layers)

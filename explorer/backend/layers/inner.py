@@ -1,4 +1,4 @@
-"""The compiled inner layers: sum, Hadamard, Kronecker."""
+"""The compiled inner layers: sum, Hadamard, Kronecker, rearrangement."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,6 +15,7 @@ from explorer.symbolic import Shape, layers as symbolic
 __all__ = [
     "TorchHadamardLayer",
     "TorchKroneckerLayer",
+    "TorchRearrangeLayer",
     "TorchSumLayer",
 ]
 
@@ -96,6 +97,30 @@ class TorchKroneckerLayer(TorchInnerLayer):
         for h in range(1, self.arity):
             y = semiring.multiply(y.unsqueeze(-1), x[:, h].unsqueeze(-2)).flatten(-2)
         return y
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchRearrangeLayer(TorchInnerLayer):
+    """Units in another order, or repeated: views of axes. Shapes: x (F, 1, B, I) -> y (F, B, O)."""
+
+    compiles = symbolic.RearrangeLayer
+    arity: int = 1
+    sizes: tuple[int, ...]
+    axes: tuple[int, ...]
+
+    @property
+    def flops(self) -> int:
+        return 0
+
+    def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
+        order = [axis for axis in self.axes if axis >= 0]
+        size_of = {axis: size for axis, size in zip(self.axes, self.sizes, strict=True) if axis >= 0}
+        y = x.squeeze(1).unflatten(2, [size_of[axis] for axis in range(len(order))])
+        y = y.permute(0, 1, *(2 + axis for axis in order))
+        for place, axis in enumerate(self.axes):
+            if axis < 0:
+                y = y.unsqueeze(2 + place)
+        return y.expand(-1, -1, *self.sizes).flatten(2)
 
 
 def check_keeps_units(layer: TorchInnerLayer) -> None:

@@ -1,0 +1,12 @@
+"""Operators on circuits: products, integrals, conditioning on evidence, conjugates, derivatives, concatenation.
+
+Each returns a `Circuit` that shares the leaves of its operands under the same names, and has a `derivation`.
+"""
+
+from explorer.symbolic.operators.concatenate import concatenate as concatenate
+from explorer.symbolic.operators.conjugate import conjugate as conjugate, conjugate_rules as conjugate_rules
+from explorer.symbolic.operators.evidence import evidence as evidence
+from explorer.symbolic.operators.input_products import multiply_rules as multiply_rules
+from explorer.symbolic.operators.integrate import integrate as integrate, integrate_rules as integrate_rules
+from explorer.symbolic.operators.multiply import multiply as multiply
+from explorer.symbolic.operators.rules import RuleTable as RuleTable

@@ -1,0 +1,122 @@
+"""Build a derived circuit: its layers with their origins, and the names of leaves of the operands."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from explorer.errors import CircuitError, DataTypeError, StructureError
+from explorer.graph import Graph
+from explorer.symbolic.circuit import Circuit
+from explorer.symbolic.derivation import Argument, Derivation, LeafLabel
+from explorer.symbolic.layers import InputLayer, Layer
+from explorer.symbolic.parameters import TensorParameter
+
+Origin = tuple[int, int]
+"""An operand, by its position, and the id of a layer of it."""
+
+
+@dataclass(eq=False)
+class Assembly:
+    """Collects the layers of a derived circuit."""
+
+    operands: tuple[Circuit, ...]
+    nodes: dict[int, Layer] = field(default_factory=dict[int, Layer])
+    inputs: dict[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]])
+    origins: dict[int, tuple[Origin, ...]] = field(default_factory=dict[int, tuple[Origin, ...]])
+
+    def add(self, layer: Layer, inputs: Sequence[int], origins: Iterable[Origin]) -> int:
+        """Add a layer; returns its id."""
+        node = len(self.nodes)
+        self.nodes[node] = layer
+        self.inputs[node] = tuple(inputs)
+        self.origins[node] = tuple(dict.fromkeys(origins))
+        return node
+
+    def build(
+        self,
+        operator: str,
+        outputs: Sequence[int],
+        arguments: Mapping[str, Argument] | None = None,
+        names: Mapping[int, str] | None = None,
+    ) -> Circuit:
+        """The circuit with these outputs. Raises what `Circuit` raises."""
+        derivation = Derivation(operator, self.operands, self.origins, arguments or {})
+        graph = Graph(self.nodes, self.inputs, tuple(outputs))
+        return Circuit(graph, names or {}, derivation, carry_labels(self.operands))
+
+
+def carry_labels(operands: Iterable[Circuit]) -> dict[TensorParameter, LeafLabel]:
+    """The labels in a derived circuit of all leaves of its operands; of equal names the second becomes `NAME/2`."""
+    labels: dict[TensorParameter, LeafLabel] = {}
+    taken: set[str] = set()
+    for operand in operands:
+        for leaf, wanted in operand.leaf_names.items():
+            if leaf in labels:
+                continue
+            name, count = wanted, 2
+            while name in taken:
+                name, count = f"{wanted}/{count}", count + 1
+            taken.add(name)
+            labels[leaf] = LeafLabel(name, operand.seed_names[leaf])
+    return labels
+
+
+def replace_inputs(
+    circuit: Circuit,
+    operator: str,
+    replace: Callable[[int, InputLayer], Layer],
+    arguments: Mapping[str, Argument] | None = None,
+) -> Circuit:
+    """The circuit with other input layers: same ids, edges, names and outputs."""
+
+    def of(node: int, layer: Layer) -> Layer:
+        return replace(node, layer) if isinstance(layer, InputLayer) else layer
+
+    return replace_layers(circuit, operator, of, arguments)
+
+
+def replace_layers(
+    circuit: Circuit,
+    operator: str,
+    replace: Callable[[int, Layer], Layer],
+    arguments: Mapping[str, Argument] | None = None,
+) -> Circuit:
+    """The circuit with other layers: same ids, edges, names and outputs. Errors name the layer."""
+    nodes: dict[int, Layer] = {}
+    for node, layer in circuit.graph.nodes.items():
+        try:
+            nodes[node] = replace(node, layer)
+        except CircuitError as error:
+            error.args = (f"{operator}: {describe(circuit, node)}: {error}",)
+            raise
+    assembly = Assembly(
+        (circuit,), nodes, dict(circuit.graph.inputs), {node: ((0, node),) for node in circuit.graph.nodes}
+    )
+    return assembly.build(operator, circuit.outputs, arguments, circuit.names)
+
+
+def describe(circuit: Circuit, node: int, operand: int | None = None) -> str:
+    """A layer in words for an error: `layer 3 (SumLayer "root") of operand 0`."""
+    name = f" {circuit.names[node]!r}" if node in circuit.names else ""
+    where = "" if operand is None else f" of operand {operand}"
+    return f"layer {node} ({type(circuit.graph.nodes[node]).__name__}{name}){where}"
+
+
+def check_operands(operator: str, circuits: Sequence[object], at_least: int) -> tuple[Circuit, ...]:
+    """The operands. Raises: DataTypeError if one is not a circuit; StructureError if there are too few."""
+    found: list[Circuit] = []
+    for circuit in circuits:
+        if not isinstance(circuit, Circuit):
+            raise DataTypeError(f"{operator}: expected symbolic circuits, got {circuit!r}")
+        found.append(circuit)
+    if len(found) < at_least:
+        raise StructureError(f"{operator}: expected at least {at_least} circuits, got {len(found)}")
+    return tuple(found)
+
+
+def require_decomposable(operator: str, circuits: Sequence[Circuit]) -> None:
+    """Raises: StructureError that names the layer and the operand, unless all are smooth and decomposable."""
+    for position, circuit in enumerate(circuits):
+        for finding, word in ((circuit.is_smooth, "smooth"), (circuit.is_decomposable, "decomposable")):
+            if not finding:
+                which = f"operand {position}" if len(circuits) > 1 else "the circuit"
+                raise StructureError(f"{operator}: {which} is not {word}: {finding.reason}")

@@ -1,0 +1,106 @@
+"""The products of input layers of the same variable, for each pair of types that has one."""
+
+import numpy as np
+
+from explorer.errors import StructureError
+from explorer.symbolic.layers import (
+    BinomialLayer,
+    CategoricalLayer,
+    ConstantValueLayer,
+    EmbeddingLayer,
+    GaussianLayer,
+    InputLayer,
+    PolynomialLayer,
+)
+from explorer.symbolic.operators.rules import RuleTable
+from explorer.symbolic.operators.tables import DiscreteLayer, linear_table, log_table
+from explorer.symbolic.parameter_operators import (
+    ExpParameter,
+    GaussianProductLogPartitionParameter,
+    GaussianProductMeanParameter,
+    GaussianProductStddevParameter,
+    OuterProductParameter,
+    OuterSumParameter,
+    PolynomialProductParameter,
+    SumParameter,
+)
+from explorer.symbolic.parameters import ParameterNode, constant
+
+multiply_rules = RuleTable("multiply")
+"""For pairs of types of input layers: a function of two layers of one scope that returns the layer of their product.
+
+Its units are all pairs, those of the first layer varying slower.
+"""
+
+_DISCRETE = (EmbeddingLayer, CategoricalLayer, BinomialLayer)
+
+
+def multiply_tables(left: DiscreteLayer, right: DiscreteLayer) -> InputLayer:
+    """The table of the products; as logarithms if both are given by logarithms or are known to be positive."""
+    count = left.num_values
+    if count != right.num_values:
+        raise StructureError(f"the variable has {count} values in one and {right.num_values} in the other")
+    logs = log_table(left), log_table(right)
+    scope, units = left.scope, left.num_output_units * right.num_output_units
+    if logs[0] is not None and logs[1] is not None:
+        logits = OuterSumParameter((logs[0], logs[1]), axis=0)
+        return CategoricalLayer(scope=scope, num_output_units=units, num_categories=count, logits=logits)
+    table = OuterProductParameter((linear_table(left), linear_table(right)), axis=0)
+    return EmbeddingLayer(scope=scope, num_output_units=units, num_states=count, weight=table)
+
+
+for _kind in _DISCRETE:
+    for _other in _DISCRETE:
+        multiply_rules.rule(_kind, _other)(multiply_tables)
+
+
+@multiply_rules.rule(GaussianLayer, GaussianLayer)
+def multiply_gaussians(left: GaussianLayer, right: GaussianLayer) -> InputLayer:
+    """A normal density again, multiplied by a constant."""
+    operands = (left.mean, left.stddev, right.mean, right.stddev)
+    log_partition: ParameterNode = GaussianProductLogPartitionParameter(operands)
+    own = _pair_log_partitions(left, right)
+    if own is not None:
+        log_partition = SumParameter((log_partition, own))
+    return GaussianLayer(
+        scope=left.scope,
+        num_output_units=left.num_output_units * right.num_output_units,
+        mean=GaussianProductMeanParameter(operands),
+        stddev=GaussianProductStddevParameter((left.stddev, right.stddev)),
+        log_partition=log_partition,
+    )
+
+
+def _pair_log_partitions(left: GaussianLayer, right: GaussianLayer) -> ParameterNode | None:
+    """The sums (K*L,) of the logarithms of what the densities are multiplied by; None: by nothing."""
+    if left.log_partition is None and right.log_partition is None:
+        return None
+    zeros = [
+        constant(np.zeros(layer.num_output_units)) if layer.log_partition is None else layer.log_partition
+        for layer in (left, right)
+    ]
+    return OuterSumParameter((zeros[0], zeros[1]), axis=0)
+
+
+@multiply_rules.rule(PolynomialLayer, PolynomialLayer)
+def multiply_polynomials(left: PolynomialLayer, right: PolynomialLayer) -> InputLayer:
+    """A polynomial, whose degree is the sum of the degrees."""
+    return PolynomialLayer(
+        scope=left.scope,
+        num_output_units=left.num_output_units * right.num_output_units,
+        degree=left.degree + right.degree,
+        coeff=PolynomialProductParameter((left.coeff, right.coeff)),
+    )
+
+
+@multiply_rules.rule(ConstantValueLayer, ConstantValueLayer)
+def multiply_constants(left: ConstantValueLayer, right: ConstantValueLayer) -> InputLayer:
+    """A constant; as a logarithm if both are."""
+    log_space = left.log_space and right.log_space
+    if log_space:
+        value: ParameterNode = OuterSumParameter((left.value, right.value), axis=0)
+    else:
+        linear = [ExpParameter((c.value,)) if c.log_space else c.value for c in (left, right)]
+        value = OuterProductParameter((linear[0], linear[1]), axis=0)
+    units = left.num_output_units * right.num_output_units
+    return ConstantValueLayer(num_output_units=units, value=value, log_space=log_space)

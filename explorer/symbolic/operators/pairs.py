@@ -1,0 +1,405 @@
+"""The products of pairs of layers of two circuits, down to their input layers."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import NamedTuple
+
+from explorer.errors import CircuitError, StructureError
+from explorer.symbolic.circuit import Circuit
+from explorer.symbolic.layers import (
+    HadamardLayer,
+    InputLayer,
+    KroneckerLayer,
+    Layer,
+    RearrangeLayer,
+    SumLayer,
+)
+from explorer.symbolic.operators.assembly import Assembly, Origin, describe
+from explorer.symbolic.operators.input_products import multiply_rules
+from explorer.symbolic.operators.units import PairUnits
+from explorer.symbolic.operators.weights import product_weight, repeated_weight
+from explorer.symbolic.parameters import ParameterNode
+from explorer.symbolic.scope import Scope
+
+ProductLayer = HadamardLayer | KroneckerLayer
+
+
+Role = tuple[int | None, int | None]
+"""Which left and which right axis of a product a factor has; None: it is repeated along it."""
+
+
+class Pair(NamedTuple):
+    """A layer of the left and one of the right circuit; None: the other one as it is."""
+
+    left: int | None
+    right: int | None
+
+
+class Both(NamedTuple):
+    """A layer of the left and one of the right circuit."""
+
+    left: int
+    right: int
+
+
+class Made(NamedTuple):
+    """The layer that computes the product of a pair, and its units."""
+
+    node: int
+    units: PairUnits
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How to make the product of a pair: from the products of other pairs."""
+
+    needs: tuple[Pair, ...]
+    make: Callable[[Sequence[Made]], Made]
+
+
+class PairProducts:
+    """The layers of a product of two circuits. Each pair is computed once."""
+
+    def __init__(self, left: Circuit, right: Circuit) -> None:
+        self.left, self.right = left, right
+        self.assembly = Assembly((left, right))
+        self._made: dict[Pair, Made] = {}
+        self._open: dict[Pair, Step] = {}
+
+    def output(self, left: int, right: int) -> int:
+        """The layer with the products of all units of two layers, in the natural order."""
+        pair = Pair(left, right)
+        return self._in_natural_order(self._product(pair), self._origins(pair))
+
+    def _product(self, top: Pair) -> Made:
+        waiting = [top]
+        while waiting:
+            pair = waiting[-1]
+            if pair in self._made:
+                waiting.pop()
+                continue
+            if pair not in self._open:
+                self._open[pair] = self._plan(pair)
+            step = self._open[pair]
+            missing = [need for need in step.needs if need not in self._made]
+            if missing:
+                waiting.extend(reversed(missing))
+                continue
+            made = step.make([self._made[need] for need in step.needs])
+            self._made[pair] = Made(made.node, made.units.simplified())
+        return self._made[top]
+
+    # ------------------------------------------------------------------ which rule
+
+    def _plan(self, pair: Pair) -> Step:
+        if pair.left is None or pair.right is None:
+            return self._plan_copy(pair)
+        return self._plan_both(Both(pair.left, pair.right))
+
+    def _plan_both(self, pair: Both) -> Step:
+        left, right = self._layers(pair)
+        scope, other = self.left.scopes[pair.left], self.right.scopes[pair.right]
+        if isinstance(left, InputLayer) and isinstance(right, InputLayer) and self._has_rule(left, right, scope, other):
+            return Step((), lambda _: self._multiply_inputs(pair, left, right))
+        if set(scope).isdisjoint(other):
+            return self._plan_independent(pair)
+        if isinstance(left, InputLayer) and isinstance(right, InputLayer):
+            raise self._missing(pair, left, right)
+        if isinstance(left, RearrangeLayer) or isinstance(right, RearrangeLayer):
+            return self._plan_rearranged(pair)
+        if isinstance(left, SumLayer) and isinstance(right, SumLayer):
+            return self._plan_sums(pair, left, right)
+        for one, two, flip in ((left, right, False), (right, left, True)):
+            if isinstance(one, SumLayer) and not self._fits_into_one_factor(pair, flip=flip):
+                return self._plan_sum(pair, one, two, flip=flip)
+        for layer in (left, right):
+            if not isinstance(layer, ProductLayer | SumLayer | InputLayer):
+                raise StructureError(f"multiply: no rule for {self._name(pair)}: {type(layer).__name__} is not known")
+        return self._plan_products(pair)
+
+    def _has_rule(self, left: InputLayer, right: InputLayer, scope: Scope, other: Scope) -> bool:
+        return scope == other and any(multiply_rules.find(*two) for two in ((left, right), (right, left)))
+
+    def _fits_into_one_factor(self, pair: Both, *, flip: bool) -> bool:
+        """Whether the other layer is a product, and the sum depends on variables of one factor of it only."""
+        one, node = (self.right, pair.right) if flip else (self.left, pair.left)
+        two, other = (self.left, pair.left) if flip else (self.right, pair.right)
+        if not isinstance(two.graph.nodes[other], ProductLayer):
+            return False
+        shared = set(one.scopes[node])
+        return sum(not shared.isdisjoint(two.scopes[factor]) for factor in two.graph.inputs[other]) == 1
+
+    # ------------------------------------------------------------------ input layers and copies
+
+    def _plan_copy(self, pair: Pair) -> Step:
+        side, node = (0, pair.left) if pair.left is not None else (1, pair.right)
+        assert node is not None
+        circuit = (self.left, self.right)[side]
+        layer = circuit.graph.nodes[node]
+        width = layer.num_output_units
+        units = PairUnits.natural(width, None) if side == 0 else PairUnits.natural(None, width)
+        sources = circuit.graph.inputs[node]
+        needs = tuple(Pair(source, None) if side == 0 else Pair(None, source) for source in sources)
+        return Step(needs, lambda made: self._add(pair, layer, [one.node for one in made], units))
+
+    def _multiply_inputs(self, pair: Both, left: InputLayer, right: InputLayer) -> Made:
+        rule = multiply_rules.find(left, right)
+        try:
+            if rule is not None:
+                units = PairUnits.natural(left.num_output_units, right.num_output_units)
+                return self._add(pair, rule(left, right), (), units)
+            rule = multiply_rules.find(right, left)
+            assert rule is not None
+            units = PairUnits.natural(right.num_output_units, left.num_output_units).flipped()
+            return self._add(pair, rule(right, left), (), units)
+        except CircuitError as error:
+            error.args = (f"multiply: {self._name(pair)}: {error}",)
+            raise
+
+    def _missing(self, pair: Both, left: InputLayer, right: InputLayer) -> CircuitError:
+        if left.scope != right.scope:
+            return StructureError(
+                f"multiply: {self._name(pair)} share some of their variables {left.scope} and {right.scope}, not all"
+            )
+        return multiply_rules.missing(self._name(pair), left, right)
+
+    def _plan_independent(self, pair: Both) -> Step:
+        """Layers that share no variable: a product of both as they are."""
+        return Step(
+            (Pair(pair.left, None), Pair(None, pair.right)),
+            lambda made: self._join(pair, made, self._natural(pair), [(0, None), (None, 0)]),
+        )
+
+    def _plan_rearranged(self, pair: Both) -> Step:
+        """A rearrangement of one side of the pairs; that of the left side first."""
+        left, right = self._layers(pair)
+        if isinstance(left, RearrangeLayer):
+            need, width = Pair(self.left.graph.inputs[pair.left][0], pair.right), right.num_output_units
+            sizes, axes = (*left.sizes, width), (*left.axes, len(left.input_sizes))
+        else:
+            assert isinstance(right, RearrangeLayer)
+            need, width = Pair(pair.left, self.right.graph.inputs[pair.right][0]), left.num_output_units
+            sizes, axes = (width, *right.sizes), (0, *(axis + 1 if axis >= 0 else -1 for axis in right.axes))
+
+        def make(made: Sequence[Made]) -> Made:
+            inner = self._naturally(need, made[0]).node
+            layer = RearrangeLayer(
+                num_input_units=self.assembly.nodes[inner].num_output_units,
+                num_output_units=prod(sizes),
+                sizes=sizes,
+                axes=axes,
+            )
+            return self._add(pair, layer, [inner], self._natural(pair))
+
+        return Step((need,), make)
+
+    # ------------------------------------------------------------------ sums
+
+    def _plan_sums(self, pair: Both, left: SumLayer, right: SumLayer) -> Step:
+        """(sum_i v_i x_i) (sum_j w_j y_j) = sum_ij v_i w_j x_i y_j, over all pairs of inputs."""
+        above, below = self.left.graph.inputs[pair.left], self.right.graph.inputs[pair.right]
+        needs = tuple(Pair(i, j) for i in above for j in below)
+
+        def make(made: Sequence[Made]) -> Made:
+            made = self._alike(needs, made)
+            units = made[0].units
+            weight = product_weight(left, right, units)
+            return self._add_sum(pair, weight, made, self._natural(pair))
+
+        return Step(needs, make)
+
+    def _plan_sum(self, pair: Both, one: SumLayer, other: Layer, *, flip: bool) -> Step:
+        """(sum_i w_i x_i) y = sum_i w_i (x_i y); with `flip` the sum is the right layer."""
+        if flip:
+            needs = tuple(Pair(pair.left, source) for source in self.right.graph.inputs[pair.right])
+        else:
+            needs = tuple(Pair(source, pair.right) for source in self.left.graph.inputs[pair.left])
+
+        def make(made: Sequence[Made]) -> Made:
+            made = self._alike(needs, made)
+            units = made[0].units.flipped() if flip else made[0].units
+            weight = repeated_weight(one, other.num_output_units, units)
+            natural = self._natural(pair)
+            own = PairUnits(natural.left, natural.right, (1, 0)) if flip else natural
+            return self._add_sum(pair, weight, made, own)
+
+        return Step(needs, make)
+
+    def _add_sum(self, pair: Pair | Both, weight: ParameterNode, made: Sequence[Made], units: PairUnits) -> Made:
+        width = self.assembly.nodes[made[0].node].num_output_units
+        layer = SumLayer(num_input_units=width, num_output_units=weight.shape[0], arity=len(made), weight=weight)
+        return self._add(pair, layer, [one.node for one in made], units)
+
+    def _alike(self, pairs: Sequence[Pair], made: Sequence[Made]) -> Sequence[Made]:
+        """The layers with their units in one order."""
+        if all(one.units == made[0].units for one in made):
+            return made
+        return [self._naturally(pair, one) for pair, one in zip(pairs, made, strict=True)]
+
+    # ------------------------------------------------------------------ products
+
+    def _plan_products(self, pair: Both) -> Step:
+        """A product of products is one of products of factors: of those that depend on the same variables."""
+        factors = self._factors(self.left, pair.left), self._factors(self.right, pair.right)
+        groups = self._match_factors(pair, *factors)
+        needs = tuple(
+            Pair(None if i is None else factors[0][i], None if j is None else factors[1][j]) for i, j in groups
+        )
+        return Step(needs, lambda made: self._make_product(pair, groups, made))
+
+    def _factors(self, circuit: Circuit, node: int) -> tuple[int, ...]:
+        """The inputs of a product; another layer is its own only factor."""
+        return circuit.graph.inputs[node] if isinstance(circuit.graph.nodes[node], ProductLayer) else (node,)
+
+    def _match_factors(
+        self, pair: Both, left: Sequence[int], right: Sequence[int]
+    ) -> list[tuple[int | None, int | None]]:
+        """Which left factor is multiplied with which right one. Raises: StructureError if they do not fit."""
+        scopes = [self.left.scopes[node] for node in left], [self.right.scopes[node] for node in right]
+        partners = [[j for j, other in enumerate(scopes[1]) if set(scope) & set(other)] for scope in scopes[0]]
+        for i, found in enumerate(partners):
+            rivals = [k for k, others in enumerate(partners) if found and others and k != i and found[0] in others]
+            if len(found) > 1 or rivals:
+                raise StructureError(
+                    f"multiply: {self._name(pair)} split the variables that they share differently: "
+                    f"{_split(scopes[0])} and {_split(scopes[1])}; only compatible circuits have a tractable product"
+                )
+        groups: list[tuple[int | None, int | None]] = []
+        constants = [j for j, scope in enumerate(scopes[1]) if not scope]
+        taken: set[int] = set()
+        for i, found in enumerate(partners):
+            if not found and not scopes[0][i] and constants:
+                found = [constants.pop(0)]
+            groups.append((i, found[0] if found else None))
+            taken.update(found)
+        return groups + [(None, j) for j in range(len(right)) if j not in taken]
+
+    def _make_product(self, pair: Both, groups: Sequence[tuple[int | None, int | None]], made: Sequence[Made]) -> Made:
+        left, right = self._layers(pair)
+        complete = all(i is not None and j is not None for i, j in groups)
+        nodes = [one.node for one in made]
+        widths = {self.assembly.nodes[node].num_output_units for node in nodes}
+        same = all(one.units == made[0].units for one in made)
+        if complete and same and not isinstance(left, KroneckerLayer) and not isinstance(right, KroneckerLayer):
+            (width,) = widths
+            layer = HadamardLayer(num_input_units=width, num_output_units=width, arity=len(nodes))
+            return self._add(pair, layer, nodes, made[0].units)
+        both = isinstance(left, KroneckerLayer) and isinstance(right, KroneckerLayer)
+        if complete and both and len(widths) == 1:
+            (width,) = widths
+            layer = KroneckerLayer(num_input_units=width, num_output_units=width ** len(nodes), arity=len(nodes))
+            return self._add(pair, layer, nodes, _kronecker_units(groups, made))
+        axes = _axes(left), _axes(right)
+        units = PairUnits(*axes, tuple(range(len(axes[0]) + len(axes[1]))))
+        roles = [(_axis_of(left, i), _axis_of(right, j)) for i, j in groups]
+        return self._join(pair, made, units, roles)
+
+    def _join(self, pair: Pair | Both, made: Sequence[Made], units: PairUnits, roles: Sequence[Role]) -> Made:
+        """The products of all combinations of axes; `roles` tells which axes of the result each factor has."""
+        widths = {self.assembly.nodes[one.node].num_output_units for one in made}
+        if list(roles) == [(0, None), (None, 0)] and len(widths) == 1:
+            (width,) = widths
+            layer: Layer = KroneckerLayer(num_input_units=width, num_output_units=width**2)
+            return self._add(pair, layer, [one.node for one in made], units)
+        nodes = [self._spread(pair, one, units, role) for one, role in zip(made, roles, strict=True)]
+        width = units.num_left * units.num_right
+        layer = HadamardLayer(num_input_units=width, num_output_units=width, arity=len(nodes))
+        return self._add(pair, layer, nodes, units)
+
+    def _spread(self, pair: Pair | Both, made: Made, units: PairUnits, role: Role) -> int:
+        """The layer that repeats a factor along the axes of the product that it does not have."""
+        place = {axis: k for k, axis in enumerate(made.units.order)}
+        sides = (
+            (units.left, made.units.left, 0, role[0]),
+            (units.right, made.units.right, len(made.units.left), role[1]),
+        )
+        sizes: list[int] = []
+        axes: list[int] = []
+        for wanted, own, first, covered in sides:
+            for axis, size in enumerate(wanted):
+                sizes += own if axis == covered else (size,)
+                axes += [place[first + k] for k in range(len(own))] if axis == covered else [-1]
+        if axes == list(range(len(axes))):
+            return made.node
+        layer = RearrangeLayer(
+            num_input_units=self.assembly.nodes[made.node].num_output_units,
+            num_output_units=units.num_left * units.num_right,
+            sizes=tuple(sizes),
+            axes=tuple(axes),
+        )
+        return self.assembly.add(layer, [made.node], self._origins(pair))
+
+    # ------------------------------------------------------------------ helpers
+
+    def _in_natural_order(self, made: Made, origins: Sequence[Origin]) -> int:
+        if made.units.is_natural:
+            return made.node
+        units = made.units
+        place = {axis: k for k, axis in enumerate(units.order)}
+        axes = range(len(units.order))
+        width = self.assembly.nodes[made.node].num_output_units
+        layer = RearrangeLayer(
+            num_input_units=width,
+            num_output_units=width,
+            sizes=units.sizes,
+            axes=tuple(place[axis] for axis in axes),
+        )
+        return self.assembly.add(layer, [made.node], origins)
+
+    def _naturally(self, pair: Pair | Both, made: Made) -> Made:
+        return Made(self._in_natural_order(made, self._origins(pair)), self._natural(pair))
+
+    def _natural(self, pair: Pair | Both) -> PairUnits:
+        widths = [
+            None if node is None else circuit.graph.nodes[node].num_output_units
+            for circuit, node in ((self.left, pair.left), (self.right, pair.right))
+        ]
+        return PairUnits.natural(*widths)
+
+    def _add(self, pair: Pair | Both, layer: Layer, inputs: Sequence[int], units: PairUnits) -> Made:
+        return Made(self.assembly.add(layer, inputs, self._origins(pair)), units)
+
+    def _origins(self, pair: Pair | Both) -> list[Origin]:
+        return [(side, node) for side, node in enumerate(pair) if node is not None]
+
+    def _name(self, pair: Both) -> str:
+        """Both layers in words."""
+        return f"{describe(self.left, pair.left, 0)} and {describe(self.right, pair.right, 1)}"
+
+    def _layers(self, pair: Both) -> tuple[Layer, Layer]:
+        return self.left.graph.nodes[pair.left], self.right.graph.nodes[pair.right]
+
+
+def _kronecker_units(groups: Sequence[Role], made: Sequence[Made]) -> PairUnits:
+    """The units of a Kronecker product of products, in the order of its inputs."""
+    left_sizes = {i: one.units.left for (i, _), one in zip(groups, made, strict=True) if i is not None}
+    right_sizes = {j: one.units.right for (_, j), one in zip(groups, made, strict=True) if j is not None}
+    left = [(i, k) for i in sorted(left_sizes) for k in range(len(left_sizes[i]))]
+    right = [(j, k) for j in sorted(right_sizes) for k in range(len(right_sizes[j]))]
+    order: list[int] = []
+    for (i, j), one in zip(groups, made, strict=True):
+        assert i is not None
+        assert j is not None
+        split = len(one.units.left)
+        order += [
+            left.index((i, axis)) if axis < split else len(left) + right.index((j, axis - split))
+            for axis in one.units.order
+        ]
+    return PairUnits(tuple(left_sizes[i][k] for i, k in left), tuple(right_sizes[j][k] for j, k in right), tuple(order))
+
+
+def _axes(layer: Layer) -> tuple[int, ...]:
+    """The units of a layer as axes: one for each input of a Kronecker product, otherwise one."""
+    if isinstance(layer, KroneckerLayer):
+        return (layer.num_input_units,) * layer.arity
+    return (layer.num_output_units,)
+
+
+def _axis_of(layer: Layer, factor: int | None) -> int | None:
+    """The axis that a factor of a layer has."""
+    return factor if factor is None or isinstance(layer, KroneckerLayer) else 0
+
+
+def _split(scopes: Sequence[Scope]) -> str:
+    return " | ".join(map(str, scopes))

@@ -1,0 +1,63 @@
+"""Which pairs of units of two layers the units of their product are, and in which order."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+
+@dataclass(frozen=True, slots=True)
+class PairUnits:
+    """The order of the units of a product of a left and a right layer.
+
+    The units of each are viewed as axes, of the sizes `left` and `right` (none, if the layer is a copy of the one on
+    the other side). The units of the product have all these axes; `order` lists them, where left axes come before right
+    ones: the natural order is 0, 1, 2 ... A Kronecker product of products has another one.
+    """
+
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+    order: tuple[int, ...]
+
+    @staticmethod
+    def natural(left: int | None, right: int | None) -> "PairUnits":
+        """All pairs of `left` and `right` units, the left one slower; None: there is no layer on that side."""
+        sizes = [() if n is None else (n,) for n in (left, right)]
+        return PairUnits(sizes[0], sizes[1], tuple(range(len(sizes[0]) + len(sizes[1]))))
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The sizes of all axes: left, then right."""
+        return (*self.left, *self.right)
+
+    @property
+    def num_left(self) -> int:
+        """Number of left units."""
+        return prod(self.left)
+
+    @property
+    def num_right(self) -> int:
+        """Number of right units."""
+        return prod(self.right)
+
+    @property
+    def is_natural(self) -> bool:
+        """Whether the units are in the natural order; axes of size 1 do not matter."""
+        return is_ascending(self.order, self.sizes)
+
+    def simplified(self) -> "PairUnits":
+        """The same order with one axis for each side, if it is the natural one."""
+        if not self.is_natural:
+            return self
+        return PairUnits.natural(self.num_left if self.left else None, self.num_right if self.right else None)
+
+    def flipped(self) -> "PairUnits":
+        """The same units where left is right."""
+        shift = len(self.left)
+        order = tuple(axis - shift if axis >= shift else axis + len(self.right) for axis in self.order)
+        return PairUnits(self.right, self.left, order)
+
+
+def is_ascending(order: Sequence[int], sizes: Sequence[int]) -> bool:
+    """Whether a transposition changes nothing: the axes of size above 1 are in order."""
+    wide = [axis for axis in order if sizes[axis] > 1]
+    return wide == sorted(wide)

@@ -1,0 +1,41 @@
+"""The weights of products of sums, with the columns in the order of the units below."""
+
+from collections.abc import Sequence
+
+from explorer.symbolic.layers import SumLayer
+from explorer.symbolic.operators.units import PairUnits, is_ascending
+from explorer.symbolic.parameter_operators import (
+    KroneckerIdentityParameter,
+    KroneckerParameter,
+    MixingWeightParameter,
+    ReorderParameter,
+)
+from explorer.symbolic.parameters import ParameterNode
+
+
+def product_weight(left: SumLayer, right: SumLayer, units: PairUnits) -> ParameterNode:
+    """The weight (O*P, G*H*I*J) of the product of sums with weights (O, G*I) and (P, H*J), over inputs (g, h).
+
+    The columns of a Kronecker product are in the order g, i, h, j; those wanted in the order g, h, and `units`.
+    """
+    v, w = left.weight, right.weight
+    if isinstance(v, MixingWeightParameter) and isinstance(w, MixingWeightParameter) and units.is_natural:
+        return MixingWeightParameter((KroneckerParameter((v.inputs[0], w.inputs[0])),))
+    num_left = len(units.left)
+    sizes = (left.arity, *units.left, right.arity, *units.right)
+    places = [axis + 1 if axis < num_left else axis + 2 for axis in units.order]
+    return _reorder_columns(KroneckerParameter((v, w)), sizes, (0, num_left + 1, *places))
+
+
+def repeated_weight(layer: SumLayer, width: int, units: PairUnits) -> ParameterNode:
+    """The weight (O*K, H*I*K) of the product of a sum with weight (O, H*I) and a layer of K = `width` units."""
+    if width == 1:
+        return layer.weight
+    weight = KroneckerIdentityParameter((layer.weight,), size=width)
+    return _reorder_columns(weight, (layer.arity, *units.sizes), (0, *(axis + 1 for axis in units.order)))
+
+
+def _reorder_columns(weight: ParameterNode, sizes: Sequence[int], order: Sequence[int]) -> ParameterNode:
+    if is_ascending(order, sizes):
+        return weight
+    return ReorderParameter((weight,), sizes=tuple(sizes), order=tuple(order), axis=1)

@@ -1,0 +1,34 @@
+"""For tests of operators: values of a circuit and of what it was made of, in plain numpy."""
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explorer.symbolic import Circuit, InputLayer
+from tests.oracle import constant_leaf_values, evaluate
+
+Array = NDArray[Any]
+
+
+def values(circuit: Circuit, x: Array | None) -> Array:
+    """The values (B, outputs, O) of a circuit whose leaves are constants, by the oracle."""
+    return evaluate(circuit, constant_leaf_values(circuit), x)
+
+
+def all_pairs(one: Array, other: Array) -> Array:
+    """The products of all outputs and units: (B, m, K) and (B, n, L) -> (B, m*n, K*L)."""
+    both = one[:, :, None, :, None] * other[:, None, :, None, :]
+    return both.reshape(len(one), one.shape[1] * other.shape[1], -1)
+
+
+def all_assignments(circuit: Circuit) -> Array:
+    """All assignments (N, D) to the variables of a discrete circuit; unused columns are zero."""
+    states = {
+        layer.scope[0]: layer.num_values or 0
+        for layer in circuit.layers
+        if isinstance(layer, InputLayer) and layer.scope
+    }
+    columns = [range(states.get(v, 1)) for v in range(circuit.num_variables)]
+    return np.array(list(product(*columns)), dtype=np.int64).reshape(-1, circuit.num_variables)
