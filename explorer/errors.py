@@ -68,6 +68,10 @@ class RuleError(CircuitError):
     """A rewrite rule failed or returned an invalid replacement; the message names rule, match and step."""
 
 
+class LearningError(CircuitError):
+    """A circuit or a parameter cannot be learned in the way that was asked for; the message names it."""
+
+
 class QueryError(CircuitError):
     """A query of a rewrite database is invalid; the message shows the correct form."""
 

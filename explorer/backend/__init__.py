@@ -10,7 +10,11 @@ from explorer.backend.addressing import (
     is_cat as is_cat,
     plan_read as plan_read,
 )
-from explorer.backend.circuit import FrozenCircuit as FrozenCircuit, TorchCircuit as TorchCircuit
+from explorer.backend.circuit import (
+    FrozenCircuit as FrozenCircuit,
+    ProbedCircuit as ProbedCircuit,
+    TorchCircuit as TorchCircuit,
+)
 from explorer.backend.declarations import compiled_class_of as compiled_class_of
 from explorer.backend.evaluation import EvaluatedCircuit as EvaluatedCircuit
 from explorer.backend.layers import (

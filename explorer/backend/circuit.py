@@ -156,8 +156,12 @@ class TorchCircuit(EvaluatedCircuit):
                     return step.op if is_read and len(step.reads) == 1 else None
         return None
 
-    def _parameter(self, planned: PlannedParameter, operand: bool = False) -> Tensor:
-        """The value (F, *shape) of a parameter graph, or the `operand` of its last operator."""
+    def probe(self) -> "ProbedCircuit":
+        """A view of this circuit that keeps the values of the nodes of its parameter graphs."""
+        return ProbedCircuit(self, self._plan)
+
+    def node_values(self, planned: PlannedParameter, operand: bool = False) -> dict[int, Tensor]:
+        """The value (F, *shape) of each node of a parameter graph, or of the last one the `operand` instead."""
         values: dict[int, Tensor] = {}
         for step in planned.nodes:
             if step.op is None:
@@ -167,9 +171,17 @@ class TorchCircuit(EvaluatedCircuit):
             else:
                 operands = [self._read(r, [values[s] for s in r.read.sources]).squeeze(1) for r in step.reads]
                 values[step.node] = operands[0] if operand and step is planned.nodes[-1] else step.op.forward(*operands)
+        return values
+
+    def result_of(self, planned: PlannedParameter, values: Mapping[int, Tensor]) -> Tensor:
+        """The value (F, *shape) of a parameter graph from those of its nodes."""
         if planned.result is None:
             return values[planned.last]
         return self._read(planned.result, [values[s] for s in planned.result.read.sources]).squeeze(1)
+
+    def _parameter(self, planned: PlannedParameter, operand: bool = False) -> Tensor:
+        """The value (F, *shape) of a parameter graph, or the `operand` of its last operator."""
+        return self.result_of(planned, self.node_values(planned, operand))
 
     def _as_number(self, value: Tensor) -> Tensor:
         """Integers in the precision of the other leaves: operators and matrix products do not mix types."""
@@ -179,6 +191,34 @@ class TorchCircuit(EvaluatedCircuit):
             if tensor.is_floating_point() or tensor.is_complex():
                 return value.to(tensor.real.dtype)
         return value.to(torch.get_default_dtype())
+
+
+class ProbedCircuit(EvaluatedCircuit):
+    """A circuit that is evaluated as `circuit` is, and keeps the values of its parameter nodes, made by `probe()`.
+
+    A likelihood can be differentiated by these values, as expectation-maximization does. `node_values` has, by layer
+    and name of a parameter, the value (F, *shape) of each node of its graph in the last evaluation.
+    """
+
+    def __init__(self, circuit: TorchCircuit, plan: CircuitPlan) -> None:
+        super().__init__(circuit.graph, circuit.fold_index, circuit.semiring, plan)
+        self.circuit = circuit
+        self.node_values: dict[tuple[int, str], dict[int, Tensor]] = {}
+
+    def layer_values(self) -> LayerValues:
+        self.node_values = {
+            (planned.node, name): self.circuit.node_values(parameter)
+            for planned in self._plan.layers
+            for name, parameter in planned.parameters
+        }
+        prepared: dict[int, Mapping[str, Tensor]] = {}
+        for planned in self._plan.layers:
+            values = {
+                name: self.circuit.result_of(parameter, self.node_values[planned.node, name])
+                for name, parameter in planned.parameters
+            }
+            prepared[planned.node] = planned.layer.prepare(self.semiring, values) if values else {}
+        return prepared
 
 
 class FrozenCircuit(EvaluatedCircuit):

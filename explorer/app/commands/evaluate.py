@@ -24,18 +24,24 @@ def evaluate(
         import torch
 
         from explorer.app.training.checkpoint import Checkpoint
-        from explorer.app.training.data import load_data
-        from explorer.app.training.evaluation import check_data, mean_log_likelihood
-        from explorer.app.training.loop import is_density
+        from explorer.app.training.job import load_data_of
+        from explorer.learning.data import ImageData
+        from explorer.learning.evaluation import check_data, mean_log_likelihood
+        from explorer.learning.loop import is_density
+        from explorer.learning.tables import TableData
 
         torch.set_num_threads(threads)
         loaded = Checkpoint.load(checkpoint)
-        images = load_data(data or loaded.data)
-        workers.require_equal({"the checkpoint": loaded.leaf_state, "the data": images.held_out})
+        source = load_data_of(loaded, data)
+        rows = source.held_out
+        workers.require_equal({"the checkpoint": loaded.best_state, "the data": rows})
         circuit = loaded.restore().to(workers.device)
-        check_data(circuit, images)
-        mean = mean_log_likelihood(circuit, images.held_out, workers)
-        found = f"{len(images.held_out):,} held-out images of {images.name}: mean log-likelihood {mean:.4f} nats"
+        check_data(circuit, source)
+        mean = mean_log_likelihood(circuit, rows, workers)
+        if isinstance(source, TableData):
+            mean -= source.log_scale
+        what = "images" if isinstance(source, ImageData) else "rows"
+        found = f"{len(rows):,} held-out {what} of {source.name}: mean log-likelihood {mean:.4f} nats"
         if not is_density(circuit):
-            found += f", {-mean / images.num_variables / math.log(2):.4f} bits per dimension"
+            found += f", {-mean / source.num_variables / math.log(2):.4f} bits per dimension"
         print_text(found)

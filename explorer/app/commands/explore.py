@@ -35,15 +35,16 @@ def explore(
         import torch
 
         from explorer.app.training.checkpoint import Checkpoint
-        from explorer.app.training.data import independent_pixels_bits, load_data
-        from explorer.app.training.evaluation import bits_per_dimension
-        from explorer.app.training.loop import TrainingOptions
         from explorer.compiler import record
+        from explorer.learning.baselines import independent_pixels_bits
+        from explorer.learning.data import load_digits
+        from explorer.learning.evaluation import bits_per_dimension
+        from explorer.learning.options import TrainingOptions
         from explorer.templates import gallery
 
         torch.set_num_threads(1)  # the circuit is so small that more threads would wait for each other
         settings = TrainingOptions(epochs=epochs, seed=seed)
-        images = load_data("digits")
+        images = load_digits()
         circuit = gallery.load_named(CIRCUIT)
     console = results()
     console.print(f"[bold]1. The circuit[/] {CIRCUIT}: {len(circuit.graph)} layers over {len(circuit.scope)} pixels.")

@@ -1,33 +1,68 @@
 """`circuit-explorer train`: fits a circuit to images and saves its values."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from explorer.app.commands.console import check_writable, command, notes, print_text, progress, results, say_note
 from explorer.app.commands.workers import joined_workers
-from explorer.errors import CircuitError
+from explorer.errors import CircuitError, FormError
 from explorer.options import MAX_SEED
 
 if TYPE_CHECKING:
-    from explorer.app.training.data import ImageData
-    from explorer.app.training.loop import Epoch, TrainingOptions, TrainingResult
-    from explorer.app.training.state import TrainingState
-    from explorer.app.training.workers import Workers
+    from torch import Tensor
+
     from explorer.backend import TorchCircuit
+    from explorer.learning.data import DataSet
+    from explorer.learning.loop import Epoch, TrainingResult
+    from explorer.learning.options import TrainingOptions
+    from explorer.learning.state import TrainingState
+    from explorer.learning.tables import TableData
+    from explorer.learning.workers import Workers
 
 RUNS = Path("runs")
 """The default folder of the files that runs write."""
 
 
 def train(
-    circuit: Annotated[str, typer.Argument(metavar="NAME|FILE", help="a circuit of the gallery, or a circuit file")],
-    data: Annotated[str, typer.Option(help="the data set: digits")] = "digits",
-    epochs: Annotated[int, typer.Option(help="passes over the training images")] = 30,
+    circuit: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME|FILE]", help="a circuit of the gallery, or a circuit file [one built for the data]"
+        ),
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(help="digits, or a table: FILE.csv, .tsv, .npy or .parquet [digits]", show_default=False),
+    ] = None,
+    structure: Annotated[
+        str | None,
+        typer.Option(
+            help="how a circuit is built for the data: chow-liu, random-binary-tree ... [chow-liu]", show_default=False
+        ),
+    ] = None,
+    units: Annotated[
+        int | None, typer.Option(min=1, help="units per region of such a circuit [8]", show_default=False)
+    ] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=KIND", help="the kind of a column: categorical, binomial, gaussian, ignore; may be repeated"
+        ),
+    ] = None,
+    method: Annotated[
+        str | None, typer.Option(help="gradient (Adam), or em: expectation-maximization [gradient]", show_default=False)
+    ] = None,
+    epochs: Annotated[int, typer.Option(help="passes over the training rows")] = 30,
+    patience: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="EPOCHS", help="stop after so many epochs without a better held-out likelihood"),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="write the checkpoint here [the one to resume, or runs/NAME.pt]")
     ] = None,
@@ -37,8 +72,16 @@ def train(
     resume: Annotated[
         Path | None, typer.Option(help="continue where this checkpoint ended, with its settings unless they are given")
     ] = None,
-    batch_size: Annotated[int | None, typer.Option(help="images per step of Adam [64]", show_default=False)] = None,
-    learning_rate: Annotated[float | None, typer.Option(help="step size of Adam [0.05]", show_default=False)] = None,
+    batch_size: Annotated[int | None, typer.Option(help="rows per step [64; em: all]", show_default=False)] = None,
+    learning_rate: Annotated[
+        float | None,
+        typer.Option(
+            help="step size of Adam [0.05]; em: share of a batch in the averages [decreasing]", show_default=False
+        ),
+    ] = None,
+    pseudo_count: Annotated[
+        float | None, typer.Option(help="em: added to the counts of each row of weights [0]", show_default=False)
+    ] = None,
     preset: Annotated[str, typer.Option(help="default or handbook")] = "default",
     optimize: Annotated[bool, typer.Option("--optimize/--no-optimize", help="apply rewrite rules")] = True,
     fold: Annotated[bool, typer.Option("--fold/--no-fold", help="batch equal layers")] = True,
@@ -47,7 +90,7 @@ def train(
         typer.Option(
             min=0,
             max=MAX_SEED,
-            help="seed of the initial values and of the order of images, which a resumed run continues [0]",
+            help="seed of the initial values and of the order of rows, which a resumed run continues [0]",
             show_default=False,
         ),
     ] = None,
@@ -61,53 +104,75 @@ def train(
         bool, typer.Option("--distributed", help="share each batch among the processes that torchrun started")
     ] = False,
 ) -> None:
-    """Train a circuit by maximum likelihood; Ctrl-C keeps the finished epochs."""
-    target = out or resume or RUNS / f"{Path(circuit).name.partition('.')[0]}.pt"
+    """Train a circuit by maximum likelihood, on digits or on a table of yours; Ctrl-C keeps the finished epochs."""
+    target = out or resume or RUNS / f"{Path(circuit or data or 'digits').name.partition('.')[0]}.pt"
     advice = _Advice(target, resume)
-    with joined_workers(distributed, device, f"train {circuit}", advice) as workers:
+    with joined_workers(distributed, device, f"train {circuit or '--data FILE'}", advice) as workers:
         import torch
 
-        from explorer.app.circuits import load_circuit
         from explorer.app.training.checkpoint import Checkpoint
-        from explorer.app.training.data import load_data
-        from explorer.app.training.loop import TrainingOptions
+        from explorer.app.training.job import Request, columns_of, find_job
         from explorer.compiler import TorchCompiler
+        from explorer.learning.loop import best_epoch
+        from explorer.learning.options import TrainingOptions
+        from explorer.learning.tables import TableData
 
         torch.set_num_threads(threads)
+        request = Request(circuit, data, structure, units, _kinds(column or ()), resume)
         if workers.is_first:
             check_writable(target)
-        source = load_circuit(circuit)
-        workers.require_equal({"the circuit": source.to_json()})
         earlier = Checkpoint.load(resume) if resume is not None else None
+        job = find_job(request, earlier)
+        workers.require_equal({"the circuit": job.symbolic.to_json()})
         state = earlier.training if earlier is not None else None
-        if earlier is not None and earlier.data != data:
+        given = {
+            "method": method,
+            "epochs": epochs,
+            "batch_size": batch_size,
+            "learning_rate": learning_rate,
+            "pseudo_count": pseudo_count,
+            "patience": patience,
+            "seed": seed,
+        }
+        if earlier is not None and earlier.data != job.data.name:
             say_note(f"{resume} was trained on {earlier.data}: only its values are used")
             state = None
-        given = {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate, "seed": seed}
+        elif state is not None and method not in (None, state.method):
+            say_note(f"{resume} was trained with --method {state.method}: only its values are used")
+            state = None
         kept = state.options if state is not None else {}
         settings = TrainingOptions(**{**kept, **{name: value for name, value in given.items() if value is not None}})
-        images = load_data(data)
+        if isinstance(job.data, TableData):
+            results().print(columns_table(job.data))
         options = {"preset": preset, "optimize": optimize, "fold": fold, "seed": settings.seed}
-        source.require(smooth=True, decomposable=True)
-        compiled = TorchCompiler(**options).compile(source).to(workers.device)
+        job.symbolic.require(smooth=True, decomposable=True)
+        compiled = TorchCompiler(**options).compile(job.symbolic).to(workers.device)
         if earlier is not None:
             compiled.load_leaf_state(earlier.leaf_state)
         before = earlier.history if earlier is not None else ()
         advice.last_epoch = len(before) + epochs
+        symbolic = job.symbolic.to_json() if job.built else None
 
-        def save(finished: "tuple[Epoch, ...]", reached: "TrainingState") -> None:
+        def save(
+            finished: "tuple[Epoch, ...]", reached: "TrainingState", values: "Mapping[str, Tensor] | None" = None
+        ) -> None:
             if workers.is_first:
-                Checkpoint(circuit, options, data, compiled.leaf_state(), finished, reached).save(target)
+                found = values or compiled.leaf_state()
+                columns = columns_of(job.data)
+                Checkpoint(job.name, options, job.data.name, found, finished, reached, symbolic, columns).save(target)
 
-        result = train_with_progress(compiled, images, settings, workers, fast, before, state, save_every, save)
-        results().print(epochs_table(result, images))
+        result = train_with_progress(compiled, job.data, settings, workers, fast, before, state, save_every, save)
+        results().print(epochs_table(result, job.data))
         if result.state is None:
             say_note("stopped before the end of the first epoch: nothing to keep")
             raise typer.Exit(130)
         if result.interrupted:
-            save(result.epochs, result.state)
+            save(result.epochs, result.state, result.values)
             say_note(f"stopped; the values are those after epoch {result.epochs[-1].number}")
-        print_text(f"Wrote {target}. Continue from it: {command()} train {circuit} --resume {target}")
+        best = best_epoch(result.epochs).number
+        kept_values = f" with the values of epoch {best}, the best one" if best < result.epochs[-1].number else ""
+        again = f"{command()} train {job.argument}--resume {target}"
+        print_text(f"Wrote {target}{kept_values}. Continue from the last epoch: {again}")
         if result.interrupted and workers.distributed:
             raise typer.Exit(130)  # without waiting for the other workers, which were interrupted too
 
@@ -141,9 +206,31 @@ class _Advice:
         return self._target.stat().st_mtime_ns if self._target.exists() else None
 
 
+def _kinds(given: Sequence[str]) -> dict[str, str]:
+    """The kinds of columns by name, from `NAME=KIND`. Raises: FormError."""
+    found: dict[str, str] = {}
+    for text in given:
+        name, equals, kind = text.rpartition("=")
+        if not equals or not name:
+            raise FormError(f"--column must be NAME=KIND, such as --column age=gaussian; found {text!r}")
+        found[name] = kind
+    return found
+
+
+def columns_table(data: "TableData") -> Table:
+    """The columns of a table with their kinds."""
+    rows = len(data.training) + len(data.held_out)
+    table = Table(title=f"{data.name}: {rows:,} rows, {len(data.held_out):,} of them held out")
+    for name in ("column", "kind", "values"):
+        table.add_column(name)
+    for column in data.columns:
+        table.add_row(escape(column.name), column.kind, escape(column.describe()))
+    return table
+
+
 def train_with_progress(
     compiled: "TorchCircuit",
-    images: "ImageData",
+    data: "DataSet",
     settings: "TrainingOptions",
     workers: "Workers | None" = None,
     fast: bool = False,
@@ -153,15 +240,16 @@ def train_with_progress(
     on_state: "Callable[[tuple[Epoch, ...], TrainingState], None]" = lambda epochs, state: None,
 ) -> "TrainingResult":
     """Train with a progress bar that shows the result of the last epoch."""
-    from explorer.app.training.loop import is_density, train as fit
-    from explorer.app.training.workers import ALONE
+    from explorer.learning.loop import is_density, train as fit
+    from explorer.learning.workers import ALONE
 
     scale, unit = (math.log(2), "nats") if is_density(compiled) else (1.0, "bits")
 
     with progress(notes()) as bar:
-        batches = -(-len(images.training) // settings.batch_size)
-        done = state.rows_done // settings.batch_size if state is not None else 0
-        task = bar.add_task(f"Training on {images.name}", total=settings.epochs * batches, completed=done, note="")
+        batch_size = settings.rows_per_step(len(data.training))
+        batches = -(-len(data.training) // batch_size)
+        done = state.rows_done // batch_size if state is not None else 0
+        task = bar.add_task(f"Training on {data.name}", total=settings.epochs * batches, completed=done, note="")
 
         def tell(epoch: "Epoch") -> None:
             bar.update(
@@ -170,7 +258,7 @@ def train_with_progress(
 
         return fit(
             compiled,
-            images,
+            data,
             settings,
             workers=workers or ALONE,
             fast=fast,
@@ -183,18 +271,25 @@ def train_with_progress(
         )
 
 
-def epochs_table(result: "TrainingResult", images: "ImageData") -> Table:
-    """One row per epoch, in nats for a density, else in bits with the baseline of independent pixels below."""
-    from explorer.app.training.data import independent_pixels_bits
+def epochs_table(result: "TrainingResult", data: "DataSet") -> Table:
+    """One row per epoch, in nats for a density, else in bits, with the baseline of independent variables below."""
+    from explorer.learning.baselines import independent_bits, independent_pixels_bits
+    from explorer.learning.data import ImageData
 
+    is_image = isinstance(data, ImageData)
     measure = "Negative log-density in nats per dimension" if result.is_density else "Bits per dimension"
     scale = math.log(2) if result.is_density else 1.0
-    table = Table(title=f"{measure} on {images.name}: less is better", caption_justify="left")
-    for name in ("epoch", "training images", "held-out images", "seconds"):
+    table = Table(title=f"{measure} on {data.name}: less is better", caption_justify="left")
+    what = "images" if is_image else "rows"
+    for name in ("epoch", f"training {what}", f"held-out {what}", "seconds"):
         table.add_column(name, justify="right")
     for epoch in result.epochs:
         reached = (f"{scale * bits:.4f}" for bits in (epoch.training_bits, epoch.held_out_bits))
         table.add_row(str(epoch.number), *reached, f"{epoch.seconds:.2f}")
-    if not result.is_density:
-        table.caption = f"Independent pixels reach {independent_pixels_bits(images):.4f} on the held-out images."
+    if not is_image:
+        found = scale * independent_bits(data)
+        standardized = " Real columns are standardized." if result.is_density else ""
+        table.caption = f"Independent columns reach {found:.4f} on the held-out rows.{standardized}"
+    elif not result.is_density:
+        table.caption = f"Independent pixels reach {independent_pixels_bits(data):.4f} on the held-out images."
     return table

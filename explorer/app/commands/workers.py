@@ -15,7 +15,7 @@ from explorer.app.commands.console import notes, say_error, say_note
 from explorer.errors import CircuitError, check_name
 
 if TYPE_CHECKING:
-    from explorer.app.training.workers import Workers
+    from explorer.learning.workers import Workers
 
 PROCESS_GROUP_BACKENDS = {"cpu": "gloo", "cuda": "nccl"}
 """The backend of `torch.distributed` for a device."""
@@ -42,7 +42,7 @@ def joined_workers(
     with notes().status("Loading torch") if os.environ.get("RANK", "0") == "0" else nullcontext():
         import torch
 
-        from explorer.app.training.workers import Workers
+        from explorer.learning.workers import Workers
 
     if device == "cuda" and not torch.cuda.is_available():
         from explorer.bench.devices import why_no_cuda

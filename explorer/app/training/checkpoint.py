@@ -10,12 +10,15 @@ import torch
 from torch import Tensor
 
 from explorer.app.circuits import load_circuit
-from explorer.app.training.loop import Epoch, TrainingOptions
-from explorer.app.training.state import TrainingState
 from explorer.backend import TorchCircuit
 from explorer.compiler import TorchCompiler
 from explorer.errors import FileFormatError
+from explorer.learning.loop import Epoch
+from explorer.learning.options import TrainingOptions
+from explorer.learning.state import TrainingState
+from explorer.learning.tables import Column, columns_from_json
 from explorer.options import CompilerOptions
+from explorer.symbolic import Circuit, circuit_from_json
 
 FORMAT = "circuit-explorer checkpoint"
 VERSION = 1
@@ -26,7 +29,9 @@ class Checkpoint:
     """The values of a circuit, a gallery name or the path of a circuit file; `options` are fields of `CompilerOptions`.
 
     Leaves are named by the symbolic circuit, so `leaf_state` fits every mode of compilation. `history` are the finished
-    epochs; with `training`, the run continues as if it had not been interrupted.
+    epochs; with `training`, the run continues as if it had not been interrupted. A circuit that was built for the data
+    is stored itself: `circuit` is then the name of its structure, and `symbolic` its JSON. `columns` are those of the
+    table that it was trained on: column i is variable i; none if it was trained on images.
     """
 
     circuit: str
@@ -35,6 +40,18 @@ class Checkpoint:
     leaf_state: Mapping[str, Tensor]
     history: tuple[Epoch, ...] = ()
     training: TrainingState | None = None
+    symbolic: Mapping[str, Any] | None = None
+    columns: tuple[Column, ...] = ()
+
+    @property
+    def best_state(self) -> Mapping[str, Tensor]:
+        """The values of the epoch that was the best one for held-out rows."""
+        best = self.training.best if self.training is not None else None
+        return self.leaf_state if best is None else best
+
+    def load_circuit(self) -> Circuit:
+        """The symbolic circuit. Raises: UnknownNameError, FileFormatError if the circuit is gone."""
+        return load_circuit(self.circuit) if self.symbolic is None else circuit_from_json(self.symbolic, self.circuit)
 
     @property
     def progress(self) -> str:
@@ -45,12 +62,12 @@ class Checkpoint:
         return f"{finished} and {self.training.rows_done:,} of {self.training.num_rows:,} rows of the next one"
 
     def restore(self, **options: Any) -> TorchCircuit:
-        """Compile the circuit with the options of the checkpoint, or different ones, and load the values.
+        """Compile the circuit with the options of the checkpoint, or different ones, and load the best values.
 
         Raises: UnknownNameError, FileFormatError, ShapeError if the circuit is gone or has changed.
         """
-        compiled = TorchCompiler(**{**self.options, **options}).compile(load_circuit(self.circuit))
-        compiled.load_leaf_state(self.leaf_state)
+        compiled = TorchCompiler(**{**self.options, **options}).compile(self.load_circuit())
+        compiled.load_leaf_state(self.best_state)
         return compiled
 
     def save(self, path: "str | Path") -> None:
@@ -66,6 +83,10 @@ class Checkpoint:
             "leaf_state": {name: value.cpu() for name, value in self.leaf_state.items()},
             "history": [asdict(epoch) for epoch in self.history],
         }
+        if self.symbolic is not None:
+            content["symbolic"] = dict(self.symbolic)
+        if self.columns:
+            content["columns"] = [column.to_json() for column in self.columns]
         if self.training is not None:
             content["training"] = {f.name: getattr(self.training, f.name) for f in fields(TrainingState)}
         part = target.with_name(f"{target.name}.{os.getpid()}.part")
@@ -103,7 +124,14 @@ class Checkpoint:
             history = tuple(Epoch(**epoch) for epoch in content["history"])
             state = TrainingState(**content["training"]) if "training" in content else None
             checkpoint = Checkpoint(
-                content["circuit"], content["options"], content["data"], content["leaf_state"], history, state
+                content["circuit"],
+                content["options"],
+                content["data"],
+                content["leaf_state"],
+                history,
+                state,
+                content.get("symbolic"),
+                columns_from_json(content.get("columns", []), str(path)),
             )
         except (KeyError, TypeError) as error:
             raise FileFormatError(f"{path} is not a complete {FORMAT}: {type(error).__name__}: {error}") from error
@@ -117,6 +145,8 @@ class Checkpoint:
         circuit, options, state = cast("tuple[object, object, object]", (self.circuit, self.options, self.leaf_state))
         if not isinstance(circuit, str):
             return f"its circuit is a {type(circuit).__name__}, not a name"
+        if self.symbolic is not None and not isinstance(cast("object", self.symbolic), Mapping):
+            return f"its circuit is stored as a {type(self.symbolic).__name__}, not as a mapping"
         if not isinstance(options, Mapping):
             return f"its options are a {type(options).__name__}, not a mapping"
         unknown = set(options) - {f.name for f in fields(CompilerOptions)}
@@ -142,6 +172,9 @@ def _problem_of(training: TrainingState) -> str | None:
         for by_leaf in moments.values()
     ):
         return "its moments are not tensors by name"
+    best = cast("object", training.best)
+    if best is not None and not (isinstance(best, Mapping) and all(isinstance(v, Tensor) for v in best.values())):
+        return "its best values are not tensors by name"
     numbers = (training.num_rows, training.rows_done, training.steps)
     if any(type(number) is not int or number < 0 for number in numbers) or training.rows_done >= training.num_rows:
         return f"its numbers of rows, finished rows and steps are {numbers}"

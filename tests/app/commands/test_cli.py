@@ -16,8 +16,8 @@ import benchmarks
 import explorer
 from benchmarks.suite_entrants import HAND_WRITTEN, PEER, PEER_COMPILED
 from explorer.app.cli import app
-from explorer.app.training import loop as training
 from explorer.app.training.checkpoint import Checkpoint
+from explorer.learning import loop as training
 from explorer.optimize.layers import DEFAULT_LAYER_FUSE_OPT_RULES
 from explorer.templates import gallery
 from explorer.trace import Trace

@@ -15,11 +15,11 @@ from typer.testing import CliRunner
 
 from explorer.app.cli import app
 from explorer.app.training.checkpoint import Checkpoint
-from explorer.app.training.data import load_digits
-from explorer.app.training.evaluation import mean_log_likelihood
 from explorer.app.training.roll_call import Silence, what_happened
-from explorer.app.training.workers import Workers
 from explorer.bench import why_no_cuda
+from explorer.learning.data import load_digits
+from explorer.learning.evaluation import mean_log_likelihood
+from explorer.learning.workers import Workers
 from explorer.templates import image_data
 
 ROOT = Path(__file__).parents[3]

@@ -8,12 +8,14 @@ import torch
 
 from explorer.app.commands.train import epochs_table
 from explorer.app.training.checkpoint import Checkpoint
-from explorer.app.training.data import ImageData, independent_pixels_bits, load_digits
-from explorer.app.training.evaluation import bits_per_dimension
-from explorer.app.training.loop import Epoch, TrainingOptions, TrainingResult, train
-from explorer.app.training.state import TrainingState
 from explorer.compiler import TorchCompiler
 from explorer.errors import CircuitError, FileFormatError, ShapeError, UnknownNameError, ValueRangeError
+from explorer.learning.baselines import independent_pixels_bits
+from explorer.learning.data import ImageData, load_digits
+from explorer.learning.evaluation import bits_per_dimension
+from explorer.learning.loop import Epoch, TrainingResult, train
+from explorer.learning.options import TrainingOptions
+from explorer.learning.state import TrainingState
 from explorer.symbolic import CategoricalLayer, CircuitBuilder, ConstantInitializer, Parameterization, TensorParameter
 from explorer.templates import GaussianInput, fully_factorized, gallery, image_data, tabular_data
 
@@ -296,11 +298,11 @@ def test_a_failed_write_leaves_the_earlier_checkpoint(tmp_path):
 def test_invalid_training_requests_are_refused(digits):
     gallery_digits = gallery.load_named("digits")
     options = TrainingOptions(epochs=1)
-    with pytest.raises(ShapeError, match="the circuit reads 5 variables, an image of digits has 64"):
+    with pytest.raises(ShapeError, match="the circuit reads 5 variables, a row of digits has 64"):
         train(TorchCompiler().compile(gallery.load_named("blackboard")), digits, options)
     with pytest.raises(CircuitError, match="compile with semiring lse-sum, not sum-product"):
         train(TorchCompiler(semiring="sum-product").compile(gallery_digits), digits, options)
-    with pytest.raises(ValueRangeError, match="epochs and batch_size must be at least 1; found 0 and 64"):
+    with pytest.raises(ValueRangeError, match="epochs must be at least 1; found 0"):
         TrainingOptions(epochs=0)
     with pytest.raises(ValueRangeError, match="learning_rate must be above 0"):
         TrainingOptions(learning_rate=float("nan"))

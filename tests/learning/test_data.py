@@ -5,8 +5,10 @@ import sys
 import pytest
 import torch
 
-from explorer.app.training.data import independent_pixels_bits, load_data, load_digits, split
 from explorer.errors import CircuitError, ShapeError, UnknownNameError
+from explorer.learning.baselines import independent_pixels_bits
+from explorer.learning.data import load_digits, split
+from explorer.learning.sources import load_source
 
 
 def test_every_fifth_digit_is_held_out():
@@ -36,7 +38,7 @@ def test_independent_pixels_need_a_known_number_of_bits():
 
 def test_an_unknown_data_set_lists_those_that_are_known():
     with pytest.raises(UnknownNameError, match="no data set named 'mnist'; known are: digits"):
-        load_data("mnist")
+        load_source("mnist")
 
 
 def test_without_scikit_learn_the_error_says_how_to_install_it(monkeypatch):

@@ -1,7 +1,7 @@
 """Where training has got to: what it takes to continue as if it had not been interrupted.
 
-The moments of Adam are kept by symbolic leaf, as the values are, so that training continues in any mode of
-compilation and with any number of workers.
+The moments of Adam, or the averages of expected counts, are kept by symbolic leaf, as the values are, so that training
+continues in any mode of compilation and with any number of workers.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,9 @@ class TrainingState:
 
     `options` are fields of `TrainingOptions`; `num_rows` that of the training data; `order` the state of the random
     generator at the start of the unfinished epoch, which draws the order of its rows; `rows_done` of them are done, and
-    their negative log-likelihoods have the sum `nats`. `moments` are Adam's after `steps` steps: by name, by leaf.
+    their negative log-likelihoods have the sum `nats`. `moments` are Adam's after `steps` steps, or the averages of
+    expected counts: by name, by leaf. `best` are the values of the epoch that was the best one for held-out rows, None
+    if it was the last one or there is none.
     """
 
     options: Mapping[str, Any]
@@ -34,6 +36,12 @@ class TrainingState:
     nats: float
     steps: int
     moments: Mapping[str, Mapping[str, Tensor]]
+    best: Mapping[str, Tensor] | None = None
+
+    @property
+    def method(self) -> str:
+        """The method of the training."""
+        return self.options.get("method", "gradient")
 
 
 def moments_of(circuit: TorchCircuit, optimizer: torch.optim.Adam) -> tuple[int, dict[str, dict[str, Tensor]]]:

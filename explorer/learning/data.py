@@ -8,26 +8,32 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from explorer.errors import CircuitError, ShapeError, look_up
+from explorer.errors import CircuitError, ShapeError
 
 HELD_OUT_EVERY = 5
 """Every fifth image is held out: those at positions 4, 9, 14, ..."""
 
 
 @dataclass(frozen=True, eq=False)
-class ImageData:
-    """Images as rows (N, D) of grey levels 0 .. num_values-1, int64; `shape` is (C, H, W)."""
+class DataSet:
+    """Rows (N, D) for training and held-out ones."""
 
     name: str
     training: Tensor
     held_out: Tensor
-    num_values: int
-    shape: tuple[int, int, int]
 
     @property
     def num_variables(self) -> int:
-        """D, the number of pixels."""
+        """D, the number of columns or pixels."""
         return self.training.shape[1]
+
+
+@dataclass(frozen=True, eq=False)
+class ImageData(DataSet):
+    """Images as rows (N, D) of grey levels 0 .. num_values-1, int64; `shape` is (C, H, W)."""
+
+    num_values: int
+    shape: tuple[int, int, int]
 
 
 def load_digits() -> ImageData:
@@ -52,25 +58,9 @@ def load_digits() -> ImageData:
 DATA_SETS: Mapping[str, Callable[[], ImageData]] = MappingProxyType({"digits": load_digits})
 
 
-def load_data(name: str) -> ImageData:
-    """Load the data set of this name. Raises: UnknownNameError; CircuitError if a required package is missing."""
-    return look_up("data set", name, DATA_SETS)()
-
-
 def split(rows: Tensor) -> tuple[Tensor, Tensor]:
     """Hold out every fifth row; returns training and held-out rows. Raises: ShapeError for fewer than five rows."""
     if len(rows) < HELD_OUT_EVERY:
         raise ShapeError(f"at least {HELD_OUT_EVERY} rows are needed to hold some out; found {len(rows)}")
     held_out = torch.arange(len(rows)) % HELD_OUT_EVERY == HELD_OUT_EVERY - 1
     return rows[~held_out].contiguous(), rows[held_out].contiguous()
-
-
-def independent_pixels_bits(data: ImageData) -> float:
-    """Bits per dimension of the held-out images under independent pixels, the baseline of every circuit.
-
-    Each pixel has the frequencies of its grey levels in the training images, with one image added per level.
-    """
-    counts = torch.ones((data.num_variables, data.num_values), dtype=torch.float64)
-    counts.scatter_add_(1, data.training.T, torch.ones_like(data.training.T, dtype=torch.float64))
-    bits = -torch.log2(counts / counts.sum(1, keepdim=True))
-    return float(bits.gather(1, data.held_out.T).mean())

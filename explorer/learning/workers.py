@@ -52,6 +52,11 @@ class Workers:
             dist.all_reduce(number)
         return number.item()
 
+    def add_up(self, value: Tensor) -> None:
+        """Replace a tensor on the device by its sum over all workers, in place."""
+        if self.distributed:
+            dist.all_reduce(value)
+
     def parallel(self, circuit: nn.Module) -> nn.Module:
         """The circuit with gradients averaged over all workers; it starts with the values of the first one.
 

@@ -5,10 +5,10 @@ import math
 import torch
 from torch import Tensor
 
-from explorer.app.training.data import ImageData
-from explorer.app.training.workers import ALONE, Workers
 from explorer.backend import TorchCircuit
 from explorer.errors import CircuitError, ShapeError
+from explorer.learning.data import DataSet
+from explorer.learning.workers import ALONE, Workers
 
 EVALUATION_BATCH = 1024
 NORMALIZED_NATS = 1e-4
@@ -37,7 +37,7 @@ def bits_per_dimension(circuit: TorchCircuit, images: Tensor, workers: Workers =
     return -mean_log_likelihood(circuit, images, workers) / images.shape[1] / math.log(2)
 
 
-def check_data(circuit: TorchCircuit, data: ImageData) -> None:
+def check_data(circuit: TorchCircuit, data: DataSet) -> None:
     """Raises: CircuitError, ShapeError unless the circuit computes logarithms, of as many variables as the data has."""
     if circuit.semiring.name != "lse-sum":
         raise CircuitError(
@@ -45,7 +45,7 @@ def check_data(circuit: TorchCircuit, data: ImageData) -> None:
         )
     if circuit.num_variables != data.num_variables:
         raise ShapeError(
-            f"the circuit reads {circuit.num_variables} variables, an image of {data.name} has {data.num_variables}"
+            f"the circuit reads {circuit.num_variables} variables, a row of {data.name} has {data.num_variables}"
         )
 
 

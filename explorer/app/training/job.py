@@ -1,0 +1,92 @@
+"""What `train` is asked for: a circuit, by name or built for the data, and the data."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from explorer.app.circuits import load_circuit
+from explorer.app.training.checkpoint import Checkpoint
+from explorer.errors import LearningError
+from explorer.learning.data import DataSet
+from explorer.learning.sources import load_source
+from explorer.learning.structures import build_structure
+from explorer.learning.tables import Column, TableData
+from explorer.symbolic import Circuit
+
+DEFAULT_CIRCUIT_DATA = "digits"
+DEFAULT_STRUCTURE = "chow-liu"
+DEFAULT_UNITS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The arguments of `train` that choose the circuit and the data; None for those that were not given."""
+
+    circuit: str | None = None
+    data: str | None = None
+    structure: str | None = None
+    units: int | None = None
+    kinds: Mapping[str, str] | None = None
+    resume: Path | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """A circuit and the data to train it on. `name` is that of the circuit, or of its structure if it was `built`."""
+
+    name: str
+    symbolic: Circuit
+    built: bool
+    data: DataSet
+
+    @property
+    def argument(self) -> str:
+        """The circuit as an argument of `train`; empty if it is stored in the checkpoint."""
+        return "" if self.built else f"{self.name} "
+
+
+def find_job(request: Request, earlier: Checkpoint | None) -> Job:
+    """The circuit and the data of a request, of which those of an earlier checkpoint are the defaults.
+
+    Raises: LearningError for arguments that contradict each other, or if there is no circuit and no data.
+    """
+    if request.circuit is not None and (request.structure is not None or request.units is not None):
+        raise LearningError(
+            f"the circuit {request.circuit} has its structure and units; leave out --structure and --units"
+        )
+    if earlier is not None:
+        return _continued(request, earlier)
+    if request.circuit is not None:
+        data = load_source(request.data or DEFAULT_CIRCUIT_DATA, request.kinds)
+        return Job(request.circuit, load_circuit(request.circuit), False, data)
+    if request.data is None:
+        raise LearningError(
+            "name a circuit (circuit-explorer train digits), or data for which one is built "
+            "(circuit-explorer train --data FILE.csv)"
+        )
+    data = load_source(request.data, request.kinds)
+    structure = request.structure or DEFAULT_STRUCTURE
+    return Job(structure, build_structure(structure, data, request.units or DEFAULT_UNITS), True, data)
+
+
+def _continued(request: Request, earlier: Checkpoint) -> Job:
+    if request.structure is not None or request.units is not None or request.kinds:
+        raise LearningError(
+            "--resume continues with the circuit and the columns of its checkpoint; "
+            "leave out --structure, --units and --column"
+        )
+    data = load_data_of(earlier, request.data)
+    if request.circuit is not None and request.circuit != earlier.circuit:
+        return Job(request.circuit, load_circuit(request.circuit), False, data)
+    return Job(earlier.circuit, earlier.load_circuit(), earlier.symbolic is not None, data)
+
+
+def load_data_of(checkpoint: Checkpoint, data: str | None = None) -> DataSet:
+    """The data of a checkpoint, or other data, with the columns of the checkpoint if it has any."""
+    source = data or checkpoint.data
+    return load_source(source, columns=checkpoint.columns) if checkpoint.columns else load_source(source)
+
+
+def columns_of(data: DataSet) -> tuple[Column, ...]:
+    """The columns of a table; none of images."""
+    return data.columns if isinstance(data, TableData) else ()

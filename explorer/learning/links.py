@@ -1,0 +1,166 @@
+"""Links: how the numbers of a leaf become a probability or a standard deviation, and back.
+
+An M-step finds the best value, such as a row of probabilities; the inverse of the link is what is stored in the leaf.
+All computations are in double precision. Entries that would be infinite in a leaf are moved by less than `MARGIN`.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from math import inf
+
+import torch
+from torch import Tensor
+
+from explorer.backend.parameters import (
+    TorchClampParameter,
+    TorchExpParameter,
+    TorchLogSoftmaxParameter,
+    TorchParameterOp,
+    TorchScaledSigmoidParameter,
+    TorchSigmoidParameter,
+    TorchSoftmaxParameter,
+    TorchSoftplusParameter,
+    TorchSquareParameter,
+)
+
+TINY = 1e-30
+"""The smallest probability of which a leaf stores the logarithm: it is a number in single precision."""
+MARGIN = 1e-6
+"""How near to its bounds a sigmoid gets, as a fraction of its range."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link(ABC):
+    """A function of a leaf with an inverse. Equal links have equal fields."""
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The smallest and the largest value that the link can have, apart from rounding."""
+        return (0.0, inf)
+
+    @abstractmethod
+    def value(self, leaf: Tensor) -> Tensor:
+        """The value of the numbers of a leaf."""
+
+    @abstractmethod
+    def inverse(self, value: Tensor) -> Tensor:
+        """Numbers of a leaf that have this value, which is within the bounds."""
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityLink(Link):
+    """The leaf itself."""
+
+    def value(self, leaf: Tensor) -> Tensor:
+        return leaf
+
+    def inverse(self, value: Tensor) -> Tensor:
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class ExpLink(Link):
+    """exp(x)."""
+
+    def value(self, leaf: Tensor) -> Tensor:
+        return torch.exp(leaf)
+
+    def inverse(self, value: Tensor) -> Tensor:
+        return torch.log(value.clamp(min=TINY))
+
+
+@dataclass(frozen=True, slots=True)
+class SoftmaxLink(Link):
+    """exp(x) / sum exp(x) along an axis, which does not count the fold axis."""
+
+    axis: int
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        return (0.0, 1.0)
+
+    def value(self, leaf: Tensor) -> Tensor:
+        return torch.softmax(leaf, dim=self.axis + 1)
+
+    def inverse(self, value: Tensor) -> Tensor:
+        return torch.log(value.clamp(min=TINY))
+
+
+@dataclass(frozen=True, slots=True)
+class SoftplusLink(Link):
+    """log(1 + exp(x))."""
+
+    def value(self, leaf: Tensor) -> Tensor:
+        return torch.nn.functional.softplus(leaf)
+
+    def inverse(self, value: Tensor) -> Tensor:
+        y = value.clamp(min=TINY)
+        return y + torch.log(-torch.expm1(-y))
+
+
+@dataclass(frozen=True, slots=True)
+class SquareLink(Link):
+    """x * x."""
+
+    def value(self, leaf: Tensor) -> Tensor:
+        return leaf * leaf
+
+    def inverse(self, value: Tensor) -> Tensor:
+        return torch.sqrt(value)
+
+
+@dataclass(frozen=True, slots=True)
+class SigmoidLink(Link):
+    """low + (high - low) / (1 + exp(-x))."""
+
+    low: float = 0.0
+    high: float = 1.0
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        return (self.low, self.high)
+
+    def value(self, leaf: Tensor) -> Tensor:
+        return self.low + (self.high - self.low) * torch.sigmoid(leaf)
+
+    def inverse(self, value: Tensor) -> Tensor:
+        return torch.logit((value - self.low) / (self.high - self.low), eps=MARGIN)
+
+
+@dataclass(frozen=True, slots=True)
+class ClampLink(Link):
+    """min(max(x, low), high)."""
+
+    low: float
+    high: float
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        return (self.low, self.high)
+
+    def value(self, leaf: Tensor) -> Tensor:
+        return leaf.clamp(self.low, self.high)
+
+    def inverse(self, value: Tensor) -> Tensor:
+        return value.clamp(self.low, self.high)
+
+
+def link_of(op: TorchParameterOp) -> Link | None:
+    """The link that an operator on one leaf is; for a log-softmax, the link of its exponential. None if it is none."""
+    match op:
+        case TorchSoftmaxParameter() | TorchLogSoftmaxParameter():
+            return SoftmaxLink(op.axis)
+        case TorchExpParameter():
+            return ExpLink()
+        case TorchSoftplusParameter():
+            return SoftplusLink()
+        case TorchSquareParameter():
+            return SquareLink()
+        case TorchSigmoidParameter():
+            return SigmoidLink()
+        case TorchScaledSigmoidParameter():
+            return SigmoidLink(op.vmin, op.vmax)
+        case TorchClampParameter():
+            return ClampLink(-inf if op.vmin is None else op.vmin, inf if op.vmax is None else op.vmax)
+        case _:
+            return None

@@ -1,0 +1,125 @@
+"""The two methods of maximum likelihood: a step on a batch, and the state to continue from."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from explorer.backend import TorchCircuit
+from explorer.errors import CircuitError, LearningError
+from explorer.learning.counts import ExpectedCounts, load_counts
+from explorer.learning.expectation_maximization import ExpectationMaximization, MaximizationOptions
+from explorer.learning.options import TrainingOptions
+from explorer.learning.state import load_moments, moments_of
+from explorer.learning.workers import Workers
+
+DECAY = 0.6
+"""Step t of mini-batch expectation-maximization, counted from 1, has the size t^-DECAY: between 1/2 and 1, the running
+averages converge. Source: Cappé and Moulines 2009, Online EM algorithm for latent data models."""
+
+
+class Method(ABC):
+    """A way to raise the likelihood; several workers take the same steps, each with its shard of a batch."""
+
+    @abstractmethod
+    def step(self, shard: Tensor, num_rows: int) -> float:
+        """Take a step on a batch of `num_rows` rows, of which this worker has a shard.
+
+        Returns the sum of the negative log-likelihoods of the whole batch before the step, in nats.
+        Raises: CircuitError if it is not finite.
+        """
+
+    @abstractmethod
+    def state(self) -> tuple[int, dict[str, dict[str, Tensor]]]:
+        """The number of steps, and copies on the CPU of what the method has averaged: by name, by leaf."""
+
+    @abstractmethod
+    def load(self, steps: int, averages: Mapping[str, Mapping[str, Tensor]]) -> None:
+        """Continue after so many steps. Raises: UnknownNameError, ShapeError for a state of a different circuit."""
+
+
+class GradientDescent(Method):
+    """Adam on the mean negative log-likelihood of a batch; its averages are its moments."""
+
+    def __init__(self, circuit: TorchCircuit, options: TrainingOptions, workers: Workers, fast: bool) -> None:
+        learned = [p for p in circuit.parameters() if p.requires_grad]
+        self._circuit, self._workers = circuit, workers
+        self._optimizer = torch.optim.Adam(learned, lr=options.gradient_learning_rate)
+        self._fast = fast
+        self._model: nn.Module | None = None
+
+    def step(self, shard: Tensor, num_rows: int) -> float:
+        if self._model is None:
+            self._model = self._workers.parallel(self._circuit.fast() if self._fast else self._circuit)
+        self._optimizer.zero_grad(set_to_none=True)
+        loss = -self._model(shard).sum()
+        nats = self._workers.total(loss)
+        if not math.isfinite(nats):
+            raise CircuitError(
+                f"the likelihood is no longer finite (mean log-likelihood {-nats / num_rows}); "
+                "try a smaller learning rate"
+            )
+        # Gradients are averaged over workers, so the loss of each counts as many times as there are workers.
+        (loss * (self._workers.size / num_rows)).backward()
+        self._optimizer.step()
+        return nats
+
+    def state(self) -> tuple[int, dict[str, dict[str, Tensor]]]:
+        return moments_of(self._circuit, self._optimizer)
+
+    def load(self, steps: int, averages: Mapping[str, Mapping[str, Tensor]]) -> None:
+        load_moments(self._circuit, self._optimizer, steps, averages)
+
+
+class Maximization(Method):
+    """Expectation-maximization; its averages are the running averages of expected counts, as if of all rows.
+
+    A batch of all rows replaces the averages, so that no step lowers the likelihood. A smaller one is blended in, into
+    counts that are consistent with the initial values.
+    """
+
+    def __init__(self, circuit: TorchCircuit, options: TrainingOptions, workers: Workers, total_rows: int) -> None:
+        settings = MaximizationOptions(options.pseudo_count, options.stddev_floor)
+        self._circuit, self._workers, self._total_rows = circuit, workers, total_rows
+        self._size = options.learning_rate
+        self._em = ExpectationMaximization(circuit, settings)
+        self._steps = 0
+        self._averages: ExpectedCounts | None = None
+
+    def step(self, shard: Tensor, num_rows: int) -> float:
+        counts, log_likelihood = self._em.expect(shard)
+        nats = self._workers.total(torch.tensor(-log_likelihood, dtype=torch.float64))
+        for _, _, value in counts:
+            self._workers.add_up(value)
+        self._steps += 1
+        if num_rows >= self._total_rows:
+            self._averages = counts
+        else:
+            batch = counts.times(self._total_rows / num_rows)
+            before = self._averages if self._averages is not None else self._em.consistent_counts(batch)
+            self._averages = before.blend(batch, self._size or (self._steps + 1) ** -DECAY)
+        self._em.maximize(self._averages)
+        return nats
+
+    def state(self) -> tuple[int, dict[str, dict[str, Tensor]]]:
+        return self._steps, self._averages.by_leaf(self._circuit) if self._averages is not None else {}
+
+    def load(self, steps: int, averages: Mapping[str, Mapping[str, Tensor]]) -> None:
+        self._steps = steps
+        self._averages = load_counts(self._em.zeros(), self._circuit, averages)
+
+
+def make_method(
+    circuit: TorchCircuit, options: TrainingOptions, workers: Workers, total_rows: int, fast: bool
+) -> Method:
+    """The method that the options name. Raises: LearningError if it cannot learn the circuit, or not with `fast`."""
+    if options.method == "gradient":
+        return GradientDescent(circuit, options, workers, fast)
+    if fast:
+        raise LearningError(
+            "a fast backend computes gradients by leaves, and expectation-maximization needs those by weights; "
+            "leave out --fast, or use --method gradient"
+        )
+    return Maximization(circuit, options, workers, total_rows)

@@ -1,0 +1,77 @@
+"""The structure of a circuit for data: a named template, or one that is learned from the rows."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from explorer.errors import LearningError, check_name
+from explorer.learning.data import DataSet, ImageData
+from explorer.learning.tables import TableData
+from explorer.symbolic import Circuit
+from explorer.templates import (
+    IMAGE_REGION_GRAPHS,
+    CategoricalInput,
+    InputSpec,
+    RegionGraph,
+    build_circuit,
+    chow_liu_tree,
+    fully_factorized,
+    linear_tree,
+    random_binary_tree,
+)
+
+LEARNED = ("chow-liu",)
+"""The structures that are learned from the rows."""
+TABLE_STRUCTURES: Mapping[str, Callable[[int], RegionGraph]] = {
+    "random-binary-tree": random_binary_tree,
+    "linear-tree": linear_tree,
+}
+STRUCTURES = tuple(dict.fromkeys((*LEARNED, *TABLE_STRUCTURES, "fully-factorized", *IMAGE_REGION_GRAPHS)))
+
+
+def build_structure(name: str, data: DataSet, num_units: int) -> Circuit:
+    """A circuit over the variables of the data, with so many units per region.
+
+    - chow-liu: the region graph of the Chow-Liu tree of the training rows;
+    - random-binary-tree, linear-tree: of the columns; fully-factorized: independent columns;
+    - quad-tree-2, quad-tree-4, quad-graph, poon-domingos: of the pixels of images.
+
+    Raises: UnknownNameError for an unknown structure; LearningError for one of images if the data has none.
+    """
+    check_name("structure", name, STRUCTURES)
+    specs = input_specs(data)
+    if name == "fully-factorized":
+        return fully_factorized(len(specs), specs)
+    return build_circuit(
+        _region_graph(name, data, specs),
+        inputs=dict(enumerate(specs)),
+        sum_product_layer="cp",
+        num_input_units=num_units,
+        num_sum_units=num_units,
+    )
+
+
+def input_specs(data: DataSet) -> Sequence[InputSpec]:
+    """The input layers over each variable of the data. Raises: LearningError for rows of an unknown kind."""
+    if isinstance(data, TableData):
+        return [column.input_spec() for column in data.columns]
+    if isinstance(data, ImageData):
+        return [CategoricalInput(data.num_values)] * data.num_variables
+    raise LearningError(f"{data.name} has no columns, from which the input layers of a circuit follow")
+
+
+def _region_graph(name: str, data: DataSet, specs: Sequence[InputSpec]) -> RegionGraph:
+    if name in LEARNED:
+        return chow_liu_tree(data.training.double().numpy(), dependence(specs))
+    if name in TABLE_STRUCTURES:
+        return TABLE_STRUCTURES[name](data.num_variables)
+    if not isinstance(data, ImageData):
+        raise LearningError(
+            f"the structure {name} divides images, and {data.name} is a table; "
+            f"use {', '.join((*LEARNED, *TABLE_STRUCTURES, 'fully-factorized'))}"
+        )
+    return IMAGE_REGION_GRAPHS[name](data.shape)
+
+
+def dependence(specs: Sequence[InputSpec]) -> str | list[str]:
+    """The kinds of columns for `chow_liu_tree`: categorical, or Gaussian, which integers in a wide range are too."""
+    kinds = ["categorical" if isinstance(spec, CategoricalInput) else "gaussian" for spec in specs]
+    return kinds[0] if len(set(kinds)) == 1 else kinds

@@ -1,0 +1,226 @@
+"""The columns of a table: which distribution a column has, and how its cells become the numbers that a circuit reads.
+
+Codes are doubles, one per cell; a missing cell is NaN.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explorer.errors import DataTypeError, FileFormatError, ValueRangeError, check_name
+from explorer.symbolic import ParameterNode, ScaledSigmoidParameter, Shape, TensorParameter
+from explorer.templates import BinomialInput, CategoricalInput, GaussianInput, InputSpec
+
+Cells = NDArray[Any]
+"""The cells of a column: doubles, in which NaN is missing, or objects, each a stripped text or None."""
+Codes = NDArray[np.float64]
+
+MIN_STDDEV, MAX_STDDEV = 0.02, 2.0
+"""Bounds of the standard deviations of units, where that of the column is 1: below, a unit could fit a single row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column(ABC):
+    """Base of all columns."""
+
+    kind: ClassVar[str]
+
+    name: str
+
+    @abstractmethod
+    def encode(self, cells: Cells, where: str) -> Codes:
+        """The code of each cell. Raises: ValueRangeError, DataTypeError, which name the column and the row."""
+
+    @abstractmethod
+    def decode(self, codes: Codes) -> list[str | float | int | None]:
+        """The cells with these codes, which may be samples of a circuit."""
+
+    @abstractmethod
+    def input_spec(self) -> InputSpec:
+        """The input layers over this column."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """The type of the column, for a table of columns."""
+
+    @property
+    def log_scale(self) -> float:
+        """The logarithm of the unit of the codes: a log-density of cells is that of codes minus this."""
+        return 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """The column as data of JSON types."""
+        return {"kind": self.kind, **asdict(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class CategoricalColumn(Column):
+    """A column of categories; the code is the position of the label. Numbers have labels too: `3`, `0.5`."""
+
+    kind = "categorical"
+
+    labels: tuple[str, ...]
+
+    def encode(self, cells: Cells, where: str) -> Codes:
+        position = {label: float(code) for code, label in enumerate(self.labels)}
+        texts, inverse = np.unique(labels_of(cells), return_inverse=True)
+        known = np.array([math.nan if text == MISSING else position.get(text, -1.0) for text in texts])
+        codes: Codes = known[inverse]
+        if (codes < 0).any():
+            row = int(np.flatnonzero(codes < 0)[0])
+            shown = ", ".join(self.labels[:8]) + (" ..." if len(self.labels) > 8 else "")
+            raise ValueRangeError(
+                f"{where}: column {self.name!r} has the unknown category {texts[inverse[row]]!r} in row {row + 1}; "
+                f"the {len(self.labels)} known ones are {shown}"
+            )
+        return codes
+
+    def decode(self, codes: Codes) -> list[str | float | int | None]:
+        return [None if math.isnan(code) else self.labels[int(code)] for code in codes]
+
+    def input_spec(self) -> InputSpec:
+        return CategoricalInput(len(self.labels))
+
+    def describe(self) -> str:
+        count = len(self.labels)
+        what = {1: "constant", 2: "binary"}.get(count, f"{count} categories")
+        return f"{what}: {', '.join(self.labels[:4])}{' ...' if count > 4 else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class BinomialColumn(Column):
+    """A column of integers from `low` to `high`; the code is the difference to `low`."""
+
+    kind = "binomial"
+
+    low: int
+    high: int
+
+    def encode(self, cells: Cells, where: str) -> Codes:
+        numbers = numbers_of(cells, self.name, where)
+        odd = (numbers < self.low) | (numbers > self.high) | (np.isfinite(numbers) & (numbers != np.floor(numbers)))
+        if odd.any():
+            row = int(np.flatnonzero(odd)[0])
+            raise ValueRangeError(
+                f"{where}: column {self.name!r} must be an integer from {self.low} to {self.high}; "
+                f"found {numbers[row]:g} in row {row + 1}"
+            )
+        return numbers - self.low
+
+    def decode(self, codes: Codes) -> list[str | float | int | None]:
+        return [None if math.isnan(code) else self.low + int(code) for code in codes]
+
+    def input_spec(self) -> InputSpec:
+        return BinomialInput(max(self.high - self.low, 1))
+
+    def describe(self) -> str:
+        return f"integer from {self.low} to {self.high}"
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianColumn(Column):
+    """A column of real numbers; the code is standardized: (x - mean) / scale."""
+
+    kind = "gaussian"
+
+    mean: float
+    scale: float
+
+    def encode(self, cells: Cells, where: str) -> Codes:
+        return (numbers_of(cells, self.name, where) - self.mean) / self.scale
+
+    def decode(self, codes: Codes) -> list[str | float | int | None]:
+        return [None if math.isnan(code) else float(self.mean + self.scale * code) for code in codes]
+
+    def input_spec(self) -> InputSpec:
+        return GaussianInput(stddev=_stddev)
+
+    def describe(self) -> str:
+        return f"real: mean {self.mean:.4g}, standard deviation {self.scale:.4g}"
+
+    @property
+    def log_scale(self) -> float:
+        return math.log(self.scale)
+
+
+KINDS: Mapping[str, type[Column]] = {one.kind: one for one in (CategoricalColumn, BinomialColumn, GaussianColumn)}
+"""The columns by kind."""
+MISSING = ""
+"""The label of a missing cell."""
+
+
+def columns_from_json(data: object, where: str) -> tuple[Column, ...]:
+    """The columns of such data. Raises: FileFormatError."""
+    if not isinstance(data, Sequence) or isinstance(data, str):
+        raise FileFormatError(f"{where}: its columns are a {type(data).__name__}, not a list")
+    return tuple(_column(one, where) for one in data)
+
+
+def _column(data: object, where: str) -> Column:
+    if not isinstance(data, Mapping) or data.get("kind") not in KINDS:
+        raise FileFormatError(f"{where}: a column must have a kind ({', '.join(KINDS)}); found {data!r:.80}")
+    kind = KINDS[data["kind"]]
+    try:
+        given = {field.name: data[field.name] for field in fields(kind)}
+    except KeyError as error:
+        raise FileFormatError(f"{where}: a {kind.kind} column lacks {error}") from error
+    if "labels" in given:
+        given["labels"] = tuple(map(str, given["labels"]))
+    return kind(**given)
+
+
+def labels_of(cells: Cells) -> NDArray[np.str_]:
+    """The label of each cell: its text, or the shortest one of its number; `MISSING` for a missing one."""
+    if cells.dtype == object:
+        return np.array([MISSING if cell is None else number_label(cell) for cell in cells], dtype=np.str_)
+    values, inverse = np.unique(cells, return_inverse=True)
+    return np.array([MISSING if math.isnan(v) else f"{v:.12g}" for v in values], dtype=np.str_)[inverse]
+
+
+def number_label(text: str) -> str:
+    """A text, or the shortest one of the number that it is: 3 for 3.0."""
+    number = number_of(text)
+    return text if number is None or math.isnan(number) else f"{number:.12g}"
+
+
+def number_of(text: str) -> float | None:
+    """The number that a text is; None if it is none."""
+    if "_" in text:  # which Python accepts
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def numbers_of(cells: Cells, name: str, where: str) -> Codes:
+    """The number of each cell. Raises: DataTypeError, ValueRangeError for text or an infinite number."""
+    if cells.dtype == object:
+        found = [math.nan if cell is None else number_of(cell) for cell in cells]
+        for row, number in enumerate(found):
+            if number is None:
+                raise DataTypeError(
+                    f"{where}: the number column {name!r} has the text {cells[row]!r} in row {row + 1}; correct it, or "
+                    f"declare the column with --column {name}=categorical"
+                )
+        numbers = np.array(found, dtype=np.float64)
+    else:
+        numbers = cells.astype(np.float64)
+    if np.isinf(numbers).any():
+        row = int(np.flatnonzero(np.isinf(numbers))[0])
+        raise ValueRangeError(f"{where}: column {name!r} is infinite in row {row + 1}; correct it, or remove the row")
+    return numbers
+
+
+def check_kind(kind: str) -> None:
+    """Raises: UnknownNameError for a kind that columns do not have."""
+    check_name("kind of column", kind, (*KINDS, "ignore"))
+
+
+def _stddev(shape: Shape) -> ParameterNode:
+    return ScaledSigmoidParameter((TensorParameter(shape),), vmin=MIN_STDDEV, vmax=MAX_STDDEV)

@@ -1,0 +1,111 @@
+"""Infers the type of each column of a table from its cells."""
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from explorer.errors import DataTypeError, ShapeError, ValueRangeError, unknown_name
+from explorer.learning.tables.columns import (
+    MISSING,
+    BinomialColumn,
+    CategoricalColumn,
+    Cells,
+    Column,
+    GaussianColumn,
+    check_kind,
+    labels_of,
+    number_of,
+    numbers_of,
+)
+from explorer.learning.tables.reading import RawTable
+
+MAX_INTEGER_CATEGORIES = 20
+"""A column of integers with more distinct values than this is no longer one of categories."""
+MAX_BINOMIAL_RANGE = 1000
+"""A column of integers with a wider range than this is one of real numbers."""
+MAX_CATEGORIES = 1000
+IDENTIFIERS = 100
+"""A text column with more distinct texts than this, most of which occur once, is one of identifiers."""
+
+
+def infer_columns(table: RawTable, kinds: Mapping[str, str] | None = None) -> tuple[Column, ...]:
+    """The columns of a table; `kinds` overrides the inferred kind by name: categorical, binomial, gaussian or ignore.
+
+    Text is categorical. So are integers with at most 20 distinct values; other integers are binomial within their
+    range, or Gaussian if it is wider than 1000. All other numbers are Gaussian. A column with one value is categorical.
+    Raises: UnknownNameError for a column or a kind; DataTypeError for text among numbers; ValueRangeError for too many
+    categories, or values that do not fit an overridden kind; ShapeError if no column is left.
+    """
+    kinds = kinds or {}
+    for name, kind in kinds.items():
+        if name not in table.names:
+            raise unknown_name("column", name, table.names)
+        check_kind(kind)
+    columns = [
+        _column(table, name, cells, kinds.get(name))
+        for name, cells in zip(table.names, table.columns, strict=True)
+        if kinds.get(name) != "ignore"
+    ]
+    if not columns:
+        raise ShapeError(f"{table.where}: every column is ignored; keep at least one")
+    return tuple(columns)
+
+
+def _column(table: RawTable, name: str, cells: Cells, kind: str | None) -> Column:
+    if kind is None:
+        kind = _infer_kind(cells)
+    if kind == "categorical":
+        return _categorical(table, name, cells)
+    numbers = numbers_of(cells, name, table.where)
+    present = numbers[np.isfinite(numbers)]
+    if not len(present):
+        raise ValueRangeError(f"{table.where}: column {name!r} has no values; use --column {name}=ignore")
+    if kind == "binomial":
+        if (present != np.floor(present)).any():
+            raise DataTypeError(f"{table.where}: column {name!r} has fractions, which a binomial column cannot have")
+        return BinomialColumn(name, int(present.min()), int(present.max()))
+    scale = float(present.std())
+    if not scale > 0:
+        raise ValueRangeError(f"{table.where}: column {name!r} is constant; use --column {name}=categorical or =ignore")
+    return GaussianColumn(name, float(present.mean()), scale)
+
+
+def _infer_kind(cells: Cells) -> str:
+    if cells.dtype == object:
+        found = [number_of(cell) for cell in cells if cell is not None]
+        texts = sum(number is None for number in found)
+        if 2 * texts >= len(found):  # where most cells are numbers, the texts among them are errors
+            return "categorical"
+        if texts:
+            return "gaussian"
+        numbers = np.array(found, dtype=np.float64)
+    else:
+        numbers = cells[np.isfinite(cells)]
+    distinct = np.unique(numbers)
+    if len(distinct) <= 1:
+        return "categorical"
+    if (distinct != np.floor(distinct)).any():
+        return "gaussian"
+    if len(distinct) <= MAX_INTEGER_CATEGORIES:
+        return "categorical"
+    return "binomial" if distinct[-1] - distinct[0] <= MAX_BINOMIAL_RANGE else "gaussian"
+
+
+def _categorical(table: RawTable, name: str, cells: Cells) -> CategoricalColumn:
+    labels = [str(label) for label in np.unique(labels_of(cells)) if label != MISSING]
+    count, rows = len(labels), len(cells)
+    if not labels:
+        raise ValueRangeError(f"{table.where}: column {name!r} has no values; use --column {name}=ignore")
+    if count > MAX_CATEGORIES or (count > IDENTIFIERS and 2 * count > rows):
+        raise ValueRangeError(
+            f"{table.where}: column {name!r} has {count:,} different values in {rows:,} rows, too many for categories; "
+            f"leave it out with --column {name}=ignore"
+        )
+    return CategoricalColumn(name, tuple(sorted(labels, key=_order)))
+
+
+def _order(label: str) -> tuple[bool, float, str]:
+    """Numbers first, ascending, then texts."""
+    number = number_of(label)
+    return (number is None, number if number is not None and not math.isnan(number) else 0.0, label)

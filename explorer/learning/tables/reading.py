@@ -1,0 +1,152 @@
+"""Reads tables: CSV by the standard library, NumPy arrays, and Parquet files where pandas can read them."""
+
+import csv
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from explorer.errors import DuplicateNameError, FileFormatError, MissingPackageError, ShapeError, check_name
+from explorer.learning.tables.columns import Cells, number_of
+
+DELIMITERS = ",;\t|"
+MISSING_TEXTS = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
+"""The texts, in lower case, of cells without a value."""
+
+
+@dataclass(frozen=True, eq=False)
+class RawTable:
+    """The cells of a table by column; `where` is its file, for messages."""
+
+    where: str
+    names: tuple[str, ...]
+    columns: tuple[Cells, ...]
+
+    @property
+    def num_rows(self) -> int:
+        """The number of rows."""
+        return len(self.columns[0])
+
+    def select(self, names: Sequence[str]) -> "RawTable":
+        """The columns with these names, in this order. Raises: ShapeError if one is missing."""
+        missing = [name for name in names if name not in self.names]
+        if missing:
+            raise ShapeError(
+                f"{self.where} has no column {', '.join(map(repr, missing))}; it has {', '.join(self.names)}"
+            )
+        by_name = dict(zip(self.names, self.columns, strict=True))
+        return RawTable(self.where, tuple(names), tuple(by_name[name] for name in names))
+
+
+def read_table(path: "str | Path") -> RawTable:
+    """Read a table from a file, by its extension: .csv, .tsv, .npy, .parquet.
+
+    The first line of a CSV file has the names of the columns, unless a cell of it is a number; columns without names
+    are x0, x1 ... Columns are separated by comma, semicolon, tab or bar, whichever the first line has most of.
+    Raises: UnknownNameError for a different extension; FileFormatError, ShapeError, DuplicateNameError for a file that
+    is no table; MissingPackageError with the command that installs what is needed for Parquet.
+    """
+    file = Path(path)
+    check_name("kind of table file", file.suffix.lower(), READERS)
+    table = READERS[file.suffix.lower()](file)
+    twice = [name for name, count in Counter(table.names).items() if count > 1]
+    if twice:
+        raise DuplicateNameError(f"{file} has several columns named {twice[0]!r}; names must be unique")
+    if not table.columns or not table.num_rows:
+        raise ShapeError(f"{file} has {len(table.columns)} columns and no rows; a table needs at least one of each")
+    return table
+
+
+def _read_csv(file: Path) -> RawTable:
+    try:
+        with file.open(newline="", encoding="utf-8-sig") as stream:
+            first = stream.readline()
+            stream.seek(0)
+            delimiter = max(DELIMITERS, key=first.count)
+            lines = [(reader.line_num, row) for reader in [csv.reader(stream, delimiter=delimiter)] for row in reader]
+    except OSError as error:
+        raise FileFormatError(f"cannot read {file}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise FileFormatError(f"{file} is not a text file in UTF-8: {error.reason} at byte {error.start}") from error
+    except csv.Error as error:
+        raise FileFormatError(f"{file} is not a CSV file: {error}") from error
+    rows = [(line, [cell.strip() for cell in row]) for line, row in lines if any(cell.strip() for cell in row)]
+    if not rows:
+        raise ShapeError(f"{file} is empty; a table needs at least one column and one row")
+    head = rows[0][1]
+    if any(number_of(cell) is not None for cell in head):
+        names = [f"x{position}" for position in range(len(head))]
+    else:
+        names, rows = head, rows[1:]
+        if "" in names:
+            raise FileFormatError(f"{file}: column {names.index('') + 1} has no name in the first line; give it one")
+    for line, row in rows:
+        if len(row) != len(names):
+            raise FileFormatError(
+                f"{file}: line {line} has {len(row)} cells; expected {len(names)} as in the first line"
+            )
+    return RawTable(
+        str(file), tuple(names), tuple(_texts(column) for column in zip(*(row for _, row in rows), strict=True))
+    )
+
+
+def _texts(cells: Sequence[str]) -> Cells:
+    return np.array([None if cell.lower() in MISSING_TEXTS else cell for cell in cells], dtype=object)
+
+
+def _read_npy(file: Path) -> RawTable:
+    array = load_array(file)
+    if array.ndim != 2:
+        raise ShapeError(f"{file}: a table has two axes, rows and columns; found shape {array.shape}")
+    names = tuple(f"x{position}" for position in range(array.shape[1]))
+    return RawTable(str(file), names, tuple(np.ascontiguousarray(column) for column in array.T.astype(np.float64)))
+
+
+def load_array(file: Path) -> Cells:
+    """The array of real numbers in a .npy file. Raises: FileFormatError."""
+    try:
+        array = np.load(file, allow_pickle=False)
+    except OSError as error:
+        raise FileFormatError(f"cannot read {file}: {error.strerror or error}") from error
+    except ValueError as error:
+        raise FileFormatError(f"{file} is not a NumPy array of numbers: {str(error).splitlines()[0]}") from error
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
+        raise FileFormatError(
+            f"{file} must hold an array of real numbers; found {getattr(array, 'dtype', 'an archive')}"
+        )
+    return array
+
+
+def _read_parquet(file: Path) -> RawTable:
+    try:
+        import pandas
+        import pyarrow  # noqa: F401  # pyright: ignore[reportMissingImports] (pandas reads Parquet with it)
+    except ImportError as error:
+        raise MissingPackageError(
+            f"reading {file} needs {error.name}, which is not installed; install it with: pip install pandas pyarrow"
+        ) from error
+    try:
+        frame = pandas.read_parquet(file)
+    except (OSError, ValueError) as error:
+        raise FileFormatError(f"cannot read {file}: {error}") from error
+    names = tuple(str(name) for name in frame.columns)
+    return RawTable(str(file), names, tuple(_cells(frame[name]) for name in frame.columns))
+
+
+def _cells(series: "pandas.Series") -> Cells:  # type: ignore[name-defined]  # noqa: F821
+    if series.dtype.kind in "biuf":
+        return series.to_numpy(dtype=np.float64)
+    missing = series.isna().to_numpy()
+    texts = ["" if gone else str(cell).strip() for cell, gone in zip(series, missing, strict=True)]
+    return _texts(texts)
+
+
+READERS: Mapping[str, Callable[[Path], RawTable]] = {
+    ".csv": _read_csv,
+    ".tsv": _read_csv,
+    ".npy": _read_npy,
+    ".parquet": _read_parquet,
+}
+"""The readers of tables by extension."""
