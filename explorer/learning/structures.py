@@ -2,6 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from explorer.errors import LearningError, check_name
 from explorer.learning.data import DataSet, ImageData
 from explorer.learning.tables import TableData
@@ -12,13 +15,15 @@ from explorer.templates import (
     InputSpec,
     RegionGraph,
     build_circuit,
+    chow_liu_parents,
     chow_liu_tree,
     fully_factorized,
+    hidden_tree,
     linear_tree,
     random_binary_tree,
 )
 
-LEARNED = ("chow-liu",)
+LEARNED = ("hclt", "chow-liu")
 """The structures that are learned from the rows."""
 TABLE_STRUCTURES: Mapping[str, Callable[[int], RegionGraph]] = {
     "random-binary-tree": random_binary_tree,
@@ -30,7 +35,8 @@ STRUCTURES = tuple(dict.fromkeys((*LEARNED, *TABLE_STRUCTURES, "fully-factorized
 def build_structure(name: str, data: DataSet, num_units: int) -> Circuit:
     """A circuit over the variables of the data, with so many units per region.
 
-    - chow-liu: the region graph of the Chow-Liu tree of the training rows;
+    - hclt: the hidden Chow-Liu tree of the training rows (`hidden_tree`);
+    - chow-liu: sums over the regions of their Chow-Liu tree, without hidden variables beside the columns;
     - random-binary-tree, linear-tree: of the columns; fully-factorized: independent columns;
     - quad-tree-2, quad-tree-4, quad-graph, poon-domingos: of the pixels of images.
 
@@ -40,6 +46,9 @@ def build_structure(name: str, data: DataSet, num_units: int) -> Circuit:
     specs = input_specs(data)
     if name == "fully-factorized":
         return fully_factorized(len(specs), specs)
+    if name == "hclt":
+        parents = chow_liu_parents(_numbers(data), dependence(specs))
+        return hidden_tree(parents, specs, num_latent_states=num_units)
     return build_circuit(
         _region_graph(name, data, specs),
         inputs=dict(enumerate(specs)),
@@ -60,7 +69,7 @@ def input_specs(data: DataSet) -> Sequence[InputSpec]:
 
 def _region_graph(name: str, data: DataSet, specs: Sequence[InputSpec]) -> RegionGraph:
     if name in LEARNED:
-        return chow_liu_tree(data.training.double().numpy(), dependence(specs))
+        return chow_liu_tree(_numbers(data), dependence(specs))
     if name in TABLE_STRUCTURES:
         return TABLE_STRUCTURES[name](data.num_variables)
     if not isinstance(data, ImageData):
@@ -75,3 +84,7 @@ def dependence(specs: Sequence[InputSpec]) -> str | list[str]:
     """The kinds of columns for `chow_liu_tree`: categorical, or Gaussian, which integers in a wide range are too."""
     kinds = ["categorical" if isinstance(spec, CategoricalInput) else "gaussian" for spec in specs]
     return kinds[0] if len(set(kinds)) == 1 else kinds
+
+
+def _numbers(data: DataSet) -> NDArray[np.float64]:
+    return data.training.double().numpy()

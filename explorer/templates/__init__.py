@@ -16,6 +16,7 @@ from explorer.templates.chains import sum_chain as sum_chain
 from explorer.templates.factorizations import cp as cp, tensor_train as tensor_train, tucker as tucker
 from explorer.templates.gallery import Gallery as Gallery, load_named as load_named
 from explorer.templates.graphical_models import fully_factorized as fully_factorized, hmm as hmm
+from explorer.templates.hidden_trees import hidden_tree as hidden_tree
 from explorer.templates.images import IMAGE_REGION_GRAPHS as IMAGE_REGION_GRAPHS, image_data as image_data
 from explorer.templates.inputs import (
     BinomialInput as BinomialInput,

@@ -15,6 +15,7 @@ from tests.templates.evaluate import Evaluator, all_states
 
 LAYERS = {
     "digits": 170,
+    "hclt": 167,
     "blackboard": 13,
     "hmm": 35,
     "conflict": 12,

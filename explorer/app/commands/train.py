@@ -43,7 +43,8 @@ def train(
     structure: Annotated[
         str | None,
         typer.Option(
-            help="how a circuit is built for the data: chow-liu, random-binary-tree ... [chow-liu]", show_default=False
+            help="how a circuit is built for the data: hclt, chow-liu, random-binary-tree ... [hclt]",
+            show_default=False,
         ),
     ] = None,
     units: Annotated[
@@ -220,7 +221,7 @@ def _kinds(given: Sequence[str]) -> dict[str, str]:
 def columns_table(data: "TableData") -> Table:
     """The columns of a table with their kinds."""
     rows = len(data.training) + len(data.held_out)
-    table = Table(title=f"{data.name}: {rows:,} rows, {len(data.held_out):,} of them held out")
+    table = Table(title=f"{Path(data.name).name}: {rows:,} rows, {len(data.held_out):,} held out")
     for name in ("column", "kind", "values"):
         table.add_column(name)
     for column in data.columns:

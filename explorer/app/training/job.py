@@ -14,7 +14,7 @@ from explorer.learning.tables import Column, TableData
 from explorer.symbolic import Circuit
 
 DEFAULT_CIRCUIT_DATA = "digits"
-DEFAULT_STRUCTURE = "chow-liu"
+DEFAULT_STRUCTURE = "hclt"
 DEFAULT_UNITS = 8
 
 

@@ -7,7 +7,7 @@ Forty consecutive sums become one, but each round halves the chain: five rounds 
 <Circuit: 13 layers, 5 variables, 1 output(s)>
 """
 
-from explorer.templates.gallery import digits, lessons, scale
+from explorer.templates.gallery import digits, learned, lessons, scale
 from explorer.templates.gallery.registry import GALLERY, CircuitMaker, Gallery
 
 add = GALLERY.add
@@ -15,4 +15,16 @@ names = GALLERY.names
 describe = GALLERY.describe
 load_named = GALLERY.load_named
 
-__all__ = ["GALLERY", "CircuitMaker", "Gallery", "add", "describe", "digits", "lessons", "load_named", "names", "scale"]
+__all__ = [
+    "GALLERY",
+    "CircuitMaker",
+    "Gallery",
+    "add",
+    "describe",
+    "digits",
+    "learned",
+    "lessons",
+    "load_named",
+    "names",
+    "scale",
+]

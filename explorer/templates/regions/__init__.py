@@ -4,6 +4,7 @@ from explorer.templates.regions.checks import ImageShape as ImageShape
 from explorer.templates.regions.chow_liu_tree import (
     chow_liu_parents as chow_liu_parents,
     chow_liu_tree as chow_liu_tree,
+    tree_order as tree_order,
     tree_regions as tree_regions,
 )
 from explorer.templates.regions.files import (

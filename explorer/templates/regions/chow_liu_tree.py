@@ -89,6 +89,23 @@ def tree_regions(parents: Sequence[int]) -> RegionGraph:
     r3 = {0, 1, 2} = r0 × r1 × r2
     roots: r3
     """
+    order, children = tree_order(parents)
+    builder = RegionGraphBuilder()
+    regions = [builder.region([variable]) for variable in range(len(parents))]
+    for variable in reversed(order):
+        if children[variable]:
+            regions[variable] = builder.merge(regions[variable], *(regions[child] for child in children[variable]))
+    return builder.build()
+
+
+def tree_order(parents: Sequence[int]) -> tuple[Sequence[int], Sequence[Sequence[int]]]:
+    """The variables of a tree in an order from the roots, and the children of each; `parents` are -1 at a root.
+
+    Raises: ValueRangeError for a parent that does not exist; CycleError.
+
+    >>> tree_order([2, -1, 1])
+    ([1, 2, 0], [[], [2], [0]])
+    """
     children: list[list[int]] = [[] for _ in parents]
     for variable, parent in enumerate(parents):
         if not -1 <= parent < len(parents):
@@ -101,12 +118,7 @@ def tree_regions(parents: Sequence[int]) -> RegionGraph:
     if len(order) < len(parents):
         circle = sorted(set(range(len(parents))) - set(order))
         raise CycleError(f"the parents of these variables form a cycle: {circle}")
-    builder = RegionGraphBuilder()
-    regions = [builder.region([variable]) for variable in range(len(parents))]
-    for variable in reversed(order):
-        if children[variable]:
-            regions[variable] = builder.merge(regions[variable], *(regions[child] for child in children[variable]))
-    return builder.build()
+    return order, children
 
 
 def _mutual_information(data: ArrayLike, kind: str | Sequence[str], num_categories: int | None) -> Matrix:
