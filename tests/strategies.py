@@ -61,16 +61,18 @@ def circuits(
     complex_leaves: bool = False,
     smooth: bool = False,
     rearranged: bool = True,
+    discrete: bool = False,
 ) -> Circuit:
     """Random decomposable circuits of at most 25 layers, with values above 0 if `positive` (as lse-sum needs).
 
     Discrete and continuous variables, unused variables, sums of arity 1 to 3, mixing and Kronecker-product weights,
     layers that read one layer twice, chains of sums, rearranged units (unless `rearranged` is False), evidence,
     constants, dead layers, leaves and expressions shared inside the circuit, ids that are not 0, 1, 2, several outputs
-    of one width, interior ones and one output twice. With `smooth`, the inputs of a sum have one scope. With
-    `complex_leaves` (for complex-lse-sum), some leaves are complex.
+    of one width, interior ones and one output twice. With `smooth`, the inputs of a sum have one scope;
+    with `discrete`, no variable is real. With `complex_leaves` (for complex-lse-sum), some leaves are complex.
     """
-    maker = Maker(draw, "positive" if positive else "any", complex_leaves and not positive, smooth, rearranged)
+    kind: Kind = "positive" if positive else "any"
+    maker = Maker(draw, kind, complex_leaves and not positive, smooth, rearranged, discrete)
     return maker.circuit()
 
 
@@ -126,6 +128,7 @@ class Maker:
     complex_leaves: bool
     smooth: bool
     rearranged: bool = True
+    discrete: bool = False
     nodes: dict[int, Layer] = field(default_factory=dict)
     inputs: dict[int, tuple[int, ...]] = field(default_factory=dict)
     scopes: dict[int, Scope] = field(default_factory=dict)
@@ -140,7 +143,7 @@ class Maker:
         width = self.choose([2, 1, 3, 4])
         count = self.choose([1, 2, 3, 4, 0])
         for variable in self.draw(st.lists(st.integers(0, 4), min_size=count, max_size=count, unique=True)):
-            self.variables[variable] = self.choose([2, 3, None])
+            self.variables[variable] = self.choose([2, 3] if self.discrete else [2, 3, None])
         for variable in self.variables:
             self.add_input(variable, width)
         if not self.variables:

@@ -18,6 +18,9 @@ from explorer.backend.circuit import (
 from explorer.backend.declarations import compiled_class_of as compiled_class_of
 from explorer.backend.evaluation import EvaluatedCircuit as EvaluatedCircuit
 from explorer.backend.layers import (
+    LeafFunction as LeafFunction,
+    Polynomial as Polynomial,
+    ReachedUnits as ReachedUnits,
     TorchChainLayer as TorchChainLayer,
     TorchInnerLayer as TorchInnerLayer,
     TorchInputLayer as TorchInputLayer,
@@ -30,6 +33,7 @@ from explorer.backend.layers.inputs import *  # noqa: F403
 from explorer.backend.layers.optimized import *  # noqa: F403
 from explorer.backend.plan import all_parameters as all_parameters, parameter_nodes as parameter_nodes
 from explorer.backend.semiring import (
+    MAX_PRODUCT as MAX_PRODUCT,
     SEMIRINGS as SEMIRINGS,
     Semiring as Semiring,
     get_semiring as get_semiring,

@@ -39,6 +39,7 @@ class EvaluatedCircuit(nn.Module, ABC):
         self.fold_index = fold_index
         self.semiring = semiring
         self._plan = plan
+        self._planned = {planned.node: planned for planned in plan.layers}
         self.call_layer: LayerCall = _forward
         for name, tensors in (("index", plan.indices), ("columns", plan.columns)):
             for position, tensor in enumerate(tensors):
@@ -68,14 +69,14 @@ class EvaluatedCircuit(nn.Module, ABC):
 
     def reads(self, node: int) -> Read | None:
         """How a layer reads its inputs; None for an input layer. Raises: UnknownNameError."""
-        for planned in self._plan.layers:
-            if planned.node == node:
-                return planned.read.read if planned.read is not None else None
-        raise UnknownNameError(f"unknown layer {node}; the ids are those of .graph.nodes")
+        if node not in self._planned:
+            raise UnknownNameError(f"unknown layer {node}; the ids are those of .graph.nodes")
+        read = self._planned[node].read
+        return read.read if read is not None else None
 
     def forward(self, x: Tensor | None = None) -> Tensor:
         """The value of the circuit: x (B, D) -> (B, outputs, classes); without x (outputs, classes)."""
-        batch, parameters = self._check_input(x), self.layer_values()
+        batch, parameters = self.check_rows(x), self.layer_values()
         values: dict[int, Tensor] = {}
         for planned in self._plan.layers:
             value = self.evaluate_layer(planned, batch, values, parameters)
@@ -87,7 +88,7 @@ class EvaluatedCircuit(nn.Module, ABC):
 
     def activations(self, x: Tensor | None = None) -> Iterator[tuple[int, Tensor]]:
         """The activation (F, B, O) of every layer, in order, with the layer's id."""
-        batch, parameters = self._check_input(x), self.layer_values()
+        batch, parameters = self.check_rows(x), self.layer_values()
         values: dict[int, Tensor] = {}
         for planned in self._plan.layers:
             value = values[planned.node] = self.evaluate_layer(planned, batch, values, parameters)
@@ -162,11 +163,23 @@ class EvaluatedCircuit(nn.Module, ABC):
             layer.check_input(inputs)
         return inputs
 
+    def read_inputs(self, node: int, values: Mapping[int, Tensor]) -> Tensor:
+        """The inputs (F, H, B, I) of an inner layer, from the activations (F, B, O) of the layers that it reads."""
+        read = self._planned[node].read
+        if read is None:
+            raise UnknownNameError(f"layer {node} reads variables, not layers")
+        return self._read(read, [values[source] for source in read.read.sources])
+
+    def read_outputs(self, values: Mapping[int, Tensor]) -> Tensor:
+        """The outputs (B, outputs, classes), from the activations (F, B, O) of the layers."""
+        return self._outputs(values)
+
     def _read(self, planned: PlannedRead, values: Sequence[Tensor]) -> Tensor:
         index = getattr(self, f"index_{planned.index}") if planned.index >= 0 else None
         return planned.read(values, index)
 
-    def _check_input(self, x: Tensor | None) -> Tensor:
+    def check_rows(self, x: Tensor | None) -> Tensor:
+        """The rows (B, D) of the input; without x, one without variables. Raises: ShapeError, DataTypeError."""
         if x is None:
             if self.num_variables:
                 raise ShapeError(

@@ -2,9 +2,11 @@
 
 `sum-product` computes with the values themselves; `lse-sum` with logarithms of non-negative values (a product is a
 sum, a sum is a log-sum-exp); `complex-lse-sum` with complex logarithms, which negative values have too. Parameters are
-linear in all three. See Darwiche 2009, Modeling and Reasoning with Bayesian Networks, ch. 12.
+linear in all three. `max-product` computes with logarithms too, but a sum is the largest of its terms; only queries
+evaluate circuits in it. See Darwiche 2009, Modeling and Reasoning with Bayesian Networks, ch. 12.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +15,10 @@ import torch
 from torch import Tensor
 
 from explorer.backend.numeric import as_complex, common_type, log
-from explorer.errors import look_up
+from explorer.errors import UnknownNameError, look_up
+
+MAX_COMPARED_TERMS = 2**24
+"""Maximum number of terms that max-product compares at a time."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,7 @@ class Semiring(ABC):
     @property
     def accepts_complex(self) -> bool:
         """Whether parameters may be complex: a real logarithm cannot represent them."""
-        return self.name != "lse-sum"
+        return self.name not in ("lse-sum", "max-product")
 
     @abstractmethod
     def from_linear(self, x: Tensor) -> Tensor:
@@ -47,6 +52,13 @@ class Semiring(ABC):
     @abstractmethod
     def from_log(self, x: Tensor) -> Tensor:
         """Convert logarithms of values to this semiring."""
+
+    def to_log(self, x: Tensor) -> Tensor:
+        """Real logarithms of values in this semiring; NaN where a value is not a non-negative real number.
+
+        An imaginary part counts as rounding up to the square root of the precision.
+        """
+        return real_log(x) if self.is_logarithmic else real_log(log(x))
 
     @abstractmethod
     def product(self, x: Tensor, dim: int) -> Tensor:
@@ -156,12 +168,60 @@ class ComplexLSESumSemiring(LogarithmicSemiring):
         return torch.complex(x.real + y.real, x.imag + y.imag)
 
 
+@dataclass(frozen=True)
+class MaxProductSemiring(LSESumSemiring):
+    """Logarithms of non-negative values; a sum is its largest term."""
+
+    @property
+    def name(self) -> str:
+        return "max-product"
+
+    def contract(self, xs: Sequence[Tensor], weight: Tensor) -> Tensor:
+        products = xs[0]
+        for x in xs[1:]:
+            products = (products.unsqueeze(-1) + x.unsqueeze(-2)).flatten(-2)
+        logs = torch.log(weight.flatten(2))  # (F, O, J)
+        folds, batch, terms = products.shape
+        size = max(1, MAX_COMPARED_TERMS // max(1, folds * batch * terms))
+        parts = [(products.unsqueeze(2) + part.unsqueeze(1)).amax(-1) for part in logs.split(size, dim=1)]
+        return torch.cat(parts, dim=2)
+
+    def mix(self, x: Tensor, weight: Tensor) -> Tensor:
+        return (x + torch.log(weight).transpose(1, 2).unsqueeze(2)).amax(1)
+
+
 SEMIRINGS: tuple[Semiring, ...] = (SumProductSemiring(), LSESumSemiring(), ComplexLSESumSemiring())
+"""The semirings for which circuits are compiled."""
+
+MAX_PRODUCT = MaxProductSemiring()
 
 
 def get_semiring(name: str) -> Semiring:
-    """The semiring of this name. Raises: UnknownNameError."""
+    """The semiring of this name for which a circuit can be compiled. Raises: UnknownNameError."""
+    if name == MAX_PRODUCT.name:
+        raise UnknownNameError(
+            "circuits are not compiled for max-product: fusing two sums would change their maximum; compile for "
+            "lse-sum, and ask explorer.backend.queries.most_probable"
+        )
     return look_up("semiring", name, {semiring.name: semiring for semiring in SEMIRINGS})
+
+
+def convert(x: Tensor, source: Semiring, target: Semiring) -> Tensor:
+    """Values in one semiring in the form of another; NaN where a real logarithm cannot represent them."""
+    if source == target:
+        return x
+    if target.is_complex or not target.is_logarithmic:
+        return target.from_log(x) if source.is_logarithmic else target.from_linear(x)
+    return source.to_log(x)
+
+
+def real_log(x: Tensor) -> Tensor:
+    """The real part of logarithms; NaN where they are those of a number that is not real and non-negative."""
+    if not x.is_complex():
+        return x
+    turns = x.imag / (2 * math.pi)
+    is_positive = (turns - turns.round()).abs() <= math.sqrt(torch.finfo(x.real.dtype).eps)
+    return torch.where(is_positive | (x.real == -math.inf), x.real, math.nan)
 
 
 def _scale(x: Tensor) -> tuple[Tensor, Tensor]:

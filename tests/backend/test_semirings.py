@@ -172,5 +172,10 @@ def test_a_semiring_is_found_by_its_name(semiring: Semiring):
 
 
 def test_an_unknown_semiring_is_refused_with_the_known_ones():
-    with pytest.raises(UnknownNameError, match=r"no semiring named 'max-product'.*lse-sum"):
+    with pytest.raises(UnknownNameError, match=r"no semiring named 'max-sum'.*lse-sum"):
+        get_semiring("max-sum")
+
+
+def test_a_circuit_is_not_compiled_for_max_product():
+    with pytest.raises(UnknownNameError, match="most_probable"):
         get_semiring("max-product")

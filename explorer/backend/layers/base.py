@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from explorer.backend.declarations import register_compiled_class
+from explorer.backend.layers.functions import LeafFunction
 from explorer.backend.parameters import FoldSettings, TorchParameter
 from explorer.backend.semiring import Semiring
 from explorer.errors import DataTypeError, ShapeError
@@ -107,12 +108,35 @@ class TorchLayer(ABC):
 class TorchInnerLayer(TorchLayer, ABC):
     """A layer whose inputs are layers: in (F, H, B, I)."""
 
+    multiplies: ClassVar[bool | None] = None
+    """Whether a term of a unit is a product over all inputs; if not, it reads one. By default, as `kind` says."""
+
     num_input_units: int
     arity: int
 
     @property
     def fold_settings(self) -> FoldSettings:
         return (*config_of(self).items(), *parameter_settings(self), *nested_settings(self))
+
+    @property
+    def num_terms(self) -> int:
+        """T, the number of terms that each unit is a sum of."""
+        return self.arity * self.num_input_units
+
+    def log_terms(self, x: Tensor, at: "ReachedUnits", parameters: Mapping[str, Tensor]) -> Tensor:
+        """The logarithms (P, T) of the terms that each of P units is a sum of, for queries that go top-down.
+
+        Shapes: x (F, H, B, I), logarithms of non-negative values.
+        Raises: DataTypeError if the class does not define it.
+        """
+        raise DataTypeError(missing_method(self, "log_terms", "the terms of its units"))
+
+    def term_inputs(self, at: "ReachedUnits", terms: Tensor) -> Tensor:
+        """The unit of each input that a term (P,) of each of P units reads, (P, H); -1 for an input that it does not.
+
+        Raises: DataTypeError if the class does not define it.
+        """
+        raise DataTypeError(missing_method(self, "term_inputs", "the inputs of its terms"))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -142,6 +166,69 @@ class TorchInputLayer(TorchLayer, ABC):
         Raises: DataTypeError if the class does not define it.
         """
         raise DataTypeError(f"{type(self).__name__} has no known integral over its variables")
+
+    def marginal(self, semiring: Semiring, x: Tensor, observed: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
+        """The value (F, B, O) of each unit at its observed variables, summed or integrated over the other ones.
+
+        Shapes: x, observed (F, B, V); x is 0 where not observed. Raises: DataTypeError if a class of several variables
+        does not define it for a row that observes some of them.
+        """
+        given = observed.all(2)
+        if bool((observed.any(2) & ~given).any()):
+            raise DataTypeError(missing_method(self, "marginal", "rows that observe some of its variables"))
+        if bool(given.all()):
+            return self.forward(semiring, x, parameters)
+        summed = self.integral(semiring, parameters)
+        if not bool(given.any()):
+            return summed.expand(-1, x.shape[1], -1)
+        return torch.where(given.unsqueeze(2), self.forward(semiring, x, parameters), summed)
+
+    def mode(self, semiring: Semiring, parameters: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
+        """The logarithm (F, O) of the largest value of each unit, and the values (F, O, V) of the variables there.
+
+        The logarithm of a negative value is NaN. Raises: DataTypeError if the class does not define it.
+        """
+        raise DataTypeError(missing_method(self, "mode", "its most probable values"))
+
+    def sample(
+        self, semiring: Semiring, parameters: Mapping[str, Tensor], at: "ReachedUnits", generator: torch.Generator
+    ) -> Tensor:
+        """Values (P, V) of the variables, drawn from each of P units as a distribution.
+
+        Raises: ValueRangeError if a unit has negative values; DataTypeError if the class does not define it.
+        """
+        raise DataTypeError(missing_method(self, "sample", "samples of its variables"))
+
+    def expectation(self, semiring: Semiring, parameters: Mapping[str, Tensor], function: LeafFunction) -> Tensor:
+        """The integral (F, 1, O) of function(v) y[f,o](v) over all values v, as a number and not in the semiring.
+
+        Raises: DataTypeError if the class does not define it, or not for such a function.
+        """
+        raise DataTypeError(missing_method(self, "expectation", "expectations of functions of its variable"))
+
+    def cross_entropy(
+        self, semiring: Semiring, parameters: Mapping[str, Tensor], other: Mapping[str, Tensor]
+    ) -> Tensor:
+        """-E[log q] (F, O): q are the units with the parameters `other`, the expectation is under the normalized units.
+
+        Raises: DataTypeError if the class does not define it.
+        """
+        raise DataTypeError(missing_method(self, "cross_entropy", "its entropy"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReachedUnits:
+    """P units of one layer: the fold, row of activations, and unit of each, all (P,)."""
+
+    folds: Tensor
+    rows: Tensor
+    units: Tensor
+
+
+def missing_method(layer: TorchLayer, method: str, what: str) -> str:
+    """The message that a class does not say something a query needs, and which method to write."""
+    name = type(layer).__name__
+    return f"{name} does not define {what}, which this query needs; write the method {name}.{method}"
 
 
 def can_inspect(x: Tensor) -> bool:

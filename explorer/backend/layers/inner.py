@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import torch
 from torch import Tensor
 
-from explorer.backend.layers.base import TorchInnerLayer
+from explorer.backend.layers.base import ReachedUnits, TorchInnerLayer
 from explorer.backend.parameters import TorchParameter
 from explorer.backend.semiring import Semiring
 from explorer.errors import ShapeError
@@ -54,6 +55,14 @@ class TorchSumLayer(TorchInnerLayer):
         flat = x.squeeze(1) if arity == 1 else x.permute(0, 2, 1, 3).reshape(folds, batch, arity * units)
         return semiring.weighted_sum(flat, parameters["weight"])
 
+    def log_terms(self, x: Tensor, at: ReachedUnits, parameters: Mapping[str, Tensor]) -> Tensor:
+        return log_weights(parameters["weight"], at) + x[at.folds, :, at.rows].flatten(1)
+
+    def term_inputs(self, at: ReachedUnits, terms: Tensor) -> Tensor:
+        inputs = torch.arange(self.arity, device=terms.device)
+        unit = (terms % self.num_input_units).unsqueeze(1)
+        return torch.where((terms // self.num_input_units).unsqueeze(1) == inputs, unit, -1)
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchHadamardLayer(TorchInnerLayer):
@@ -71,6 +80,16 @@ class TorchHadamardLayer(TorchInnerLayer):
 
     def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
         return hadamard(semiring, x)
+
+    @property
+    def num_terms(self) -> int:
+        return 1
+
+    def log_terms(self, x: Tensor, at: ReachedUnits, parameters: Mapping[str, Tensor]) -> Tensor:
+        return x[at.folds, :, at.rows, at.units].sum(1, keepdim=True)
+
+    def term_inputs(self, at: ReachedUnits, terms: Tensor) -> Tensor:
+        return at.units.unsqueeze(1).expand(-1, self.arity)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -98,6 +117,28 @@ class TorchKroneckerLayer(TorchInnerLayer):
             y = semiring.multiply(y.unsqueeze(-1), x[:, h].unsqueeze(-2)).flatten(-2)
         return y
 
+    @property
+    def num_terms(self) -> int:
+        return 1
+
+    def log_terms(self, x: Tensor, at: ReachedUnits, parameters: Mapping[str, Tensor]) -> Tensor:
+        units = self.term_inputs(at, at.units)
+        return x[at.folds, :, at.rows].gather(2, units.unsqueeze(2)).sum(1)
+
+    def term_inputs(self, at: ReachedUnits, terms: Tensor) -> Tensor:
+        return digits(at.units, self.num_input_units, self.arity)
+
+
+def log_weights(weight: Tensor, at: ReachedUnits) -> Tensor:
+    """The logarithms (P, T) of the rows of a weight (F, O, T) that belong to these units; NaN for negative ones."""
+    return torch.log(weight[at.folds, at.units])
+
+
+def digits(number: Tensor, base: int, count: int) -> Tensor:
+    """The digits (P, count) of numbers (P,) in a base, the most significant first."""
+    powers = base ** torch.arange(count - 1, -1, -1, device=number.device)
+    return number.unsqueeze(1) // powers % base
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchRearrangeLayer(TorchInnerLayer):
@@ -113,6 +154,20 @@ class TorchRearrangeLayer(TorchInnerLayer):
         return 0
 
     def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
+        return self._rearrange(x)
+
+    @property
+    def num_terms(self) -> int:
+        return 1
+
+    def log_terms(self, x: Tensor, at: ReachedUnits, parameters: Mapping[str, Tensor]) -> Tensor:
+        return x[at.folds, 0, at.rows].gather(1, self.term_inputs(at, at.units))
+
+    def term_inputs(self, at: ReachedUnits, terms: Tensor) -> Tensor:
+        units = torch.arange(self.num_input_units, device=terms.device)
+        return self._rearrange(units.view(1, 1, 1, -1)).flatten()[at.units].unsqueeze(1)
+
+    def _rearrange(self, x: Tensor) -> Tensor:
         order = [axis for axis in self.axes if axis >= 0]
         size_of = {axis: size for axis, size in zip(self.axes, self.sizes, strict=True) if axis >= 0}
         y = x.squeeze(1).unflatten(2, [size_of[axis] for axis in range(len(order))])

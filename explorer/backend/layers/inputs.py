@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from explorer.backend.layers.base import TorchInputLayer, can_inspect
+from explorer.backend.layers.base import ReachedUnits, TorchInputLayer, can_inspect
+from explorer.backend.layers.drawing import cumulative_weights, normal, search, uniform
+from explorer.backend.layers.functions import LeafFunction, Polynomial
 from explorer.backend.numeric import binomial_log_prob, binomial_logs
 from explorer.backend.parameters import TorchParameter
-from explorer.backend.semiring import Semiring
+from explorer.backend.semiring import Semiring, SumProductSemiring, convert
 from explorer.errors import DataTypeError, ValueRangeError
 from explorer.graph import NESTED, PARAMETER
 from explorer.symbolic import Shape, layers as symbolic
@@ -52,10 +54,37 @@ class TorchDiscreteLayer(TorchInputLayer, ABC):
             )
 
     def integral(self, semiring: Semiring, parameters: Mapping[str, Tensor]) -> Tensor:
+        values = self.value_table(semiring, parameters)
+        return semiring.weighted_sum(values, values.new_ones((self.num_folds, 1, self.num_values))).transpose(1, 2)
+
+    def value_table(self, semiring: Semiring, parameters: Mapping[str, Tensor]) -> Tensor:
+        """The value (F, O, num_values) of each unit for each value of its variable."""
         device = next(iter(parameters.values())).device
         states = torch.arange(self.num_values, device=device).view(1, -1, 1).expand(self.num_folds, -1, -1)
-        values = self.forward(semiring, states, parameters).transpose(1, 2)  # (F, O, V)
-        return semiring.weighted_sum(values, values.new_ones((self.num_folds, 1, self.num_values))).transpose(1, 2)
+        return self.forward(semiring, states, parameters).transpose(1, 2)
+
+    def mode(self, semiring: Semiring, parameters: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
+        largest = semiring.to_log(self.value_table(semiring, parameters)).max(2)
+        return largest.values, largest.indices.unsqueeze(2)
+
+    def sample(
+        self, semiring: Semiring, parameters: Mapping[str, Tensor], at: ReachedUnits, generator: torch.Generator
+    ) -> Tensor:
+        sums = cumulative_weights(semiring.to_log(self.value_table(semiring, parameters)))
+        draws = uniform((len(at.folds),), generator, sums.device)
+        return search(sums, (at.folds, at.units), draws).unsqueeze(1)
+
+    def expectation(self, semiring: Semiring, parameters: Mapping[str, Tensor], function: LeafFunction) -> Tensor:
+        values = convert(self.value_table(semiring, parameters), semiring, SumProductSemiring())
+        states = torch.arange(self.num_values, dtype=torch.float64, device=values.device)
+        return (values * function(states)).sum(2).unsqueeze(1)
+
+    def cross_entropy(
+        self, semiring: Semiring, parameters: Mapping[str, Tensor], other: Mapping[str, Tensor]
+    ) -> Tensor:
+        share = torch.softmax(semiring.to_log(self.value_table(semiring, parameters)), 2)
+        logs = semiring.to_log(self.value_table(semiring, other))
+        return -torch.where(share == 0, 0.0, share * logs).sum(2)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -199,7 +228,37 @@ class TorchGaussianLayer(TorchContinuousLayer):
         return semiring.from_log(torch.addcmul(parameters["constant"], scaled, scaled, value=-0.5))
 
     def integral(self, semiring: Semiring, parameters: Mapping[str, Tensor]) -> Tensor:
-        return semiring.from_log(parameters["constant"] + torch.log(parameters["stddev"]) + 0.5 * math.log(2 * math.pi))
+        return semiring.from_log(self._log_mass(parameters))
+
+    def _log_mass(self, parameters: Mapping[str, Tensor]) -> Tensor:
+        return parameters["constant"] + torch.log(parameters["stddev"]) + 0.5 * math.log(2 * math.pi)
+
+    def mode(self, semiring: Semiring, parameters: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
+        return parameters["constant"].squeeze(1), parameters["mean"].squeeze(1).unsqueeze(2)
+
+    def sample(
+        self, semiring: Semiring, parameters: Mapping[str, Tensor], at: ReachedUnits, generator: torch.Generator
+    ) -> Tensor:
+        mean, stddev = (parameters[name][at.folds, 0, at.units] for name in ("mean", "stddev"))
+        return (mean + stddev * normal(mean.shape, generator, mean.device)).unsqueeze(1)
+
+    def expectation(self, semiring: Semiring, parameters: Mapping[str, Tensor], function: LeafFunction) -> Tensor:
+        if not isinstance(function, Polynomial):
+            raise DataTypeError(
+                f"the expectation of {function!r} under a Gaussian has no closed form; pass a Polynomial"
+            )
+        mean, stddev = parameters["mean"], parameters["stddev"]
+        moments = [torch.ones_like(mean), mean]  # E[x^n] = mean E[x^(n-1)] + (n-1) stddev^2 E[x^(n-2)]
+        for n in range(2, len(function.coefficients)):
+            moments.append(mean * moments[-1] + (n - 1) * stddev**2 * moments[-2])
+        pairs = zip(function.coefficients, moments, strict=False)
+        return torch.exp(self._log_mass(parameters)) * sum(c * moment for c, moment in pairs)
+
+    def cross_entropy(
+        self, semiring: Semiring, parameters: Mapping[str, Tensor], other: Mapping[str, Tensor]
+    ) -> Tensor:
+        distance = (parameters["mean"] - other["mean"]) ** 2 + parameters["stddev"] ** 2
+        return (0.5 * distance / other["stddev"] ** 2 - other["constant"]).squeeze(1)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

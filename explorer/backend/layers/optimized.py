@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import torch
 from torch import Tensor
 
-from explorer.backend.layers.base import TorchInnerLayer
-from explorer.backend.layers.inner import check_keeps_units, hadamard
+from explorer.backend.layers.base import ReachedUnits, TorchInnerLayer
+from explorer.backend.layers.inner import check_keeps_units, digits, hadamard, log_weights
 from explorer.backend.parameters import TorchParameter
 from explorer.backend.semiring import Semiring
 from explorer.errors import ShapeError
@@ -29,6 +30,7 @@ class TorchCPTLayer(TorchInnerLayer):
     """
 
     kind = "fused"
+    multiplies = True
     may_return_view = False
     arity: int = 2
     weight: TorchParameter = field(metadata=PARAMETER)
@@ -48,6 +50,16 @@ class TorchCPTLayer(TorchInnerLayer):
     def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
         return semiring.weighted_sum(hadamard(semiring, x), parameters["weight"])
 
+    @property
+    def num_terms(self) -> int:
+        return self.num_input_units
+
+    def log_terms(self, x: Tensor, at: ReachedUnits, parameters: Mapping[str, Tensor]) -> Tensor:
+        return log_weights(parameters["weight"], at) + x[at.folds, :, at.rows].sum(1)
+
+    def term_inputs(self, at: ReachedUnits, terms: Tensor) -> Tensor:
+        return terms.unsqueeze(1).expand(-1, self.arity)
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchTuckerLayer(TorchInnerLayer):
@@ -58,6 +70,7 @@ class TorchTuckerLayer(TorchInnerLayer):
     """
 
     kind = "fused"
+    multiplies = True
     may_return_view = False
     arity: int = 2
     weight: TorchParameter = field(metadata=PARAMETER)
@@ -79,6 +92,20 @@ class TorchTuckerLayer(TorchInnerLayer):
         weight = parameters["weight"].unflatten(2, (self.num_input_units,) * self.arity)
         return semiring.contract([x[:, h] for h in range(self.arity)], weight)
 
+    @property
+    def num_terms(self) -> int:
+        return self.num_input_units**self.arity
+
+    def log_terms(self, x: Tensor, at: ReachedUnits, parameters: Mapping[str, Tensor]) -> Tensor:
+        inputs = x[at.folds, :, at.rows]  # (P, H, I)
+        products = inputs[:, 0]
+        for h in range(1, self.arity):
+            products = (products.unsqueeze(2) + inputs[:, h].unsqueeze(1)).flatten(1)
+        return log_weights(parameters["weight"], at) + products
+
+    def term_inputs(self, at: ReachedUnits, terms: Tensor) -> Tensor:
+        return digits(terms, self.num_input_units, self.arity)
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchTensorDotLayer(TorchInnerLayer):
@@ -89,6 +116,7 @@ class TorchTensorDotLayer(TorchInnerLayer):
     """
 
     kind = "fused"
+    multiplies = False
     may_return_view = False
     arity: int = 1
     weight: TorchParameter = field(metadata=PARAMETER)
@@ -120,6 +148,21 @@ class TorchTensorDotLayer(TorchInnerLayer):
         flat = x.reshape(folds, batch, columns, rest).transpose(2, 3).reshape(folds, batch * rest, columns)
         return semiring.weighted_sum(flat, weight).reshape(folds, batch, rest * weight.shape[1])
 
+    @property
+    def num_terms(self) -> int:
+        return self.weight.shape[1]
+
+    def log_terms(self, x: Tensor, at: ReachedUnits, parameters: Mapping[str, Tensor]) -> Tensor:
+        rows, columns = self.weight.shape
+        rest = self.num_input_units // columns
+        read = (at.units // rows).unsqueeze(1) + rest * torch.arange(columns, device=at.units.device)
+        terms = x[at.folds, 0, at.rows].gather(1, read)
+        return torch.log(parameters["weight"][at.folds, at.units % rows]) + terms
+
+    def term_inputs(self, at: ReachedUnits, terms: Tensor) -> Tensor:
+        rows, columns = self.weight.shape
+        return (at.units // rows + terms * (self.num_input_units // columns)).unsqueeze(1)
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchMixingLayer(TorchInnerLayer):
@@ -130,6 +173,7 @@ class TorchMixingLayer(TorchInnerLayer):
     """
 
     kind = "fused"
+    multiplies = False
     may_return_view = False
     weight: TorchParameter = field(metadata=PARAMETER)
 
@@ -149,3 +193,14 @@ class TorchMixingLayer(TorchInnerLayer):
 
     def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
         return semiring.mix(x, parameters["weight"])
+
+    @property
+    def num_terms(self) -> int:
+        return self.arity
+
+    def log_terms(self, x: Tensor, at: ReachedUnits, parameters: Mapping[str, Tensor]) -> Tensor:
+        return log_weights(parameters["weight"], at) + x[at.folds, :, at.rows, at.units]
+
+    def term_inputs(self, at: ReachedUnits, terms: Tensor) -> Tensor:
+        inputs = torch.arange(self.arity, device=terms.device)
+        return torch.where(terms.unsqueeze(1) == inputs, at.units.unsqueeze(1), -1)

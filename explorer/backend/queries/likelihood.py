@@ -1,0 +1,90 @@
+"""Log-likelihood, marginals, conditionals, and the partition function."""
+
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from explorer.backend.evaluation import EvaluatedCircuit
+from explorer.backend.queries.masks import check_evidence, check_mask, check_possible
+from explorer.backend.queries.stages import Stages, StageValues, stages_of
+from explorer.backend.queries.structure import require_tractable
+from explorer.backend.queries.upward import LeafValue, chunks, density, log_outputs, observed_leaf
+from explorer.errors import ValueRangeError
+
+
+def log_likelihood(circuit: EvaluatedCircuit, x: Tensor) -> Tensor:
+    """Log p(x) in nats, in double precision: the value of the circuit, divided by its partition function.
+
+    Gradients reach the parameters of a `TorchCircuit`. Shapes: x (B, D) -> (B, outputs, classes).
+    Raises: StructureError unless the circuit is smooth and decomposable; ValueRangeError where it is negative or
+    complex, or its partition function is 0 or infinite; ShapeError, DataTypeError, ValueRangeError for invalid rows.
+    """
+    stages = stages_of(circuit)
+    rows = circuit.check_rows(x)
+    require_tractable(stages)
+    return density(_log_masses(stages, rows, torch.ones_like(rows, dtype=torch.bool))) - log_partition_of(stages)
+
+
+def marginal(circuit: EvaluatedCircuit, x: Tensor, observed: Tensor) -> Tensor:
+    """Log p(observed variables of x) in nats, where the other variables are summed or integrated out.
+
+    Entries of x that are not observed are ignored. Gradients reach the parameters of a `TorchCircuit`.
+    Shapes: x (B, D), observed bool (B, D) or (D,) -> (B, outputs, classes).
+    Raises: as `log_likelihood`; DataTypeError for an input layer without an integral.
+    """
+    stages = stages_of(circuit)
+    rows, mask = check_evidence(circuit, x, observed)
+    require_tractable(stages)
+    return density(_log_masses(stages, rows, mask)) - log_partition_of(stages)
+
+
+def conditional(circuit: EvaluatedCircuit, x: Tensor, query: Tensor, evidence: Tensor) -> Tensor:
+    """Log p(query variables | evidence variables) in nats, where all other variables are summed or integrated out.
+
+    Shapes: x (B, D), query and evidence bool (B, D) or (D,) -> (B, outputs, classes).
+    Raises: as `marginal`; ValueRangeError if the evidence of a row has probability zero.
+    """
+    stages = stages_of(circuit)
+    rows, given = check_evidence(circuit, x, evidence)
+    asked = check_mask("query", query, rows)
+    require_tractable(stages)
+    log_evidence = density(_log_masses(stages, rows, given))
+    check_possible(log_evidence)
+    return density(_log_masses(stages, rows, given | asked)) - log_evidence
+
+
+def partition_function(circuit: EvaluatedCircuit) -> Tensor:
+    """Log Z in nats: the logarithm of the sum or integral of each output over all values of the variables.
+
+    Real; complex for a circuit of the semiring complex-lse-sum, whose Z may be negative. Shape: (outputs, classes).
+    Raises: StructureError; DataTypeError for an input layer without an integral; ValueRangeError for a negative Z in
+    another semiring.
+    """
+    stages = stages_of(circuit)
+    require_tractable(stages)
+    found = _log_masses(stages, *check_evidence(circuit, None, None))[0]
+    if circuit.semiring.is_complex:
+        return found.to(torch.complex128)
+    return density(found)
+
+
+def log_partition_of(stages: Stages) -> Tensor:
+    """Log Z (outputs, classes). Raises: ValueRangeError unless it is finite."""
+    found = density(_log_masses(stages, *check_evidence(stages.circuit, None, None)))[0]
+    if not bool(torch.isfinite(found).all()):
+        raise ValueRangeError(f"the partition function must be positive and finite; its logarithm is {found.tolist()}")
+    return found
+
+
+def _log_masses(stages: Stages, rows: Tensor, observed: Tensor) -> Tensor:
+    """Logarithms (B, outputs, classes) of the outputs at the observed variables, the others summed out."""
+
+    def leaf_of(part: slice, values: StageValues) -> LeafValue:
+        return observed_leaf(values, rows[part], observed[part])
+
+    found = [log_outputs(stages, partial(leaf_of, part)) for part in chunks(len(rows), stages.activation_bytes)]
+    if not found:
+        return torch.zeros((0, *stages.output_shape), dtype=torch.float64, device=rows.device)
+    is_complex = any(part.is_complex() for part in found)
+    return torch.cat([part.to(torch.complex128) if is_complex else part for part in found])

@@ -1,0 +1,125 @@
+"""One evaluation of all stages, in which a function gives the value of each input layer."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from explorer.backend.layers import TorchInnerLayer, TorchInputLayer
+from explorer.backend.numeric import as_complex
+from explorer.backend.queries.stages import Stage, Stages, StageValues, prepare
+from explorer.backend.semiring import Semiring, convert, get_semiring, real_log
+from explorer.errors import ValueRangeError
+
+LeafValue = Callable[[Stage, TorchInputLayer], Tensor]
+"""The value (F, B, O) of the input layer of a stage, in the semiring of the query."""
+
+MAX_BYTES = 2**28
+"""Maximum size of the activations that a query keeps at a time; more rows are computed in chunks."""
+
+LSE, COMPLEX = get_semiring("lse-sum"), get_semiring("complex-lse-sum")
+
+
+def evaluate_stages(stages: Stages, values: StageValues, leaf: LeafValue) -> list[Tensor]:
+    """The activation (F, B, O) of each stage in order."""
+    found: list[Tensor] = []
+    by_node: dict[int, Tensor] = {}
+    for stage in stages.stages:
+        layer, (node, step) = stage.layer, stage.id
+        if isinstance(layer, TorchInputLayer):
+            value = leaf(stage, layer)
+        else:
+            inputs = found[-1].unsqueeze(1) if step else stages.circuit.read_inputs(node, by_node)
+            value = layer.forward(values.semiring, inputs, values.prepared[stage.id])
+        found.append(value)
+        by_node[node] = value
+    return found
+
+
+def outputs_of(stages: Stages, activations: Sequence[Tensor]) -> Tensor:
+    """The outputs (B, outputs, classes) from the activations of the stages."""
+    by_node = {stage.id[0]: value for stage, value in zip(stages.stages, activations, strict=True)}
+    return stages.circuit.read_outputs(by_node)
+
+
+def observed_leaf(values: StageValues, x: Tensor, observed: Tensor) -> LeafValue:
+    """Input layers at the observed entries of x (B, D), summed out where `observed` (B, D) is false."""
+
+    def leaf(stage: Stage, layer: TorchInputLayer) -> Tensor:
+        seen, mask = variables_of(layer, x, observed)
+        layer.check_input(seen)
+        value = layer.marginal(values.input_semiring, seen, mask, values.prepared[stage.id])
+        return in_semiring(value, values)
+
+    return leaf
+
+
+def in_semiring(value: Tensor, values: StageValues) -> Tensor:
+    """The value of an input layer in the semiring of the query; NaN where a real logarithm cannot represent it."""
+    value = convert(value, values.input_semiring, values.semiring)
+    if values.semiring.is_complex:
+        return as_complex(value).to(torch.complex128)
+    return real_log(value).double()
+
+
+def variables_of(layer: TorchInputLayer, x: Tensor, observed: Tensor) -> tuple[Tensor, Tensor]:
+    """The variables (F, B, V) of an input layer, 0 where they are not observed, and which of them are observed."""
+    columns = columns_of(layer, x.device)
+    seen, mask = x[:, columns].transpose(0, 1), observed[:, columns].transpose(0, 1)
+    if not (seen.is_floating_point() or seen.is_complex()):
+        seen = seen.long()
+    return torch.where(mask, seen, 0), mask
+
+
+def columns_of(layer: TorchInputLayer, device: torch.device) -> Tensor:
+    """The columns (F, V) of x that an input layer reads."""
+    table = np.array(layer.scope_idx, dtype=np.int64).reshape(layer.num_folds, layer.num_variables)
+    return torch.from_numpy(table).to(device)
+
+
+def log_outputs(stages: Stages, leaf_of: Callable[[StageValues], LeafValue]) -> Tensor:
+    """The logarithms (B, outputs, classes) of the outputs, given a function that gives input layers their values.
+
+    They are real if all activations are non-negative, and complex otherwise.
+    """
+    found = evaluate_in(stages, LSE, leaf_of)
+    return evaluate_in(stages, COMPLEX, leaf_of) if bool(torch.isnan(found).any()) else found
+
+
+def evaluate_in(stages: Stages, semiring: Semiring, leaf_of: Callable[[StageValues], LeafValue]) -> Tensor:
+    """The outputs (B, outputs, classes) in this semiring; real logarithms are NaN where a unit is negative."""
+    values = prepare(stages, semiring)
+    found = outputs_of(stages, evaluate_stages(stages, values, leaf_of(values)))
+    return found if semiring.is_complex else real_log(found)
+
+
+def chunks(num_rows: int, bytes_per_row: int) -> Iterator[slice]:
+    """Slices of rows that need at most `MAX_BYTES` each."""
+    size = max(1, MAX_BYTES // max(1, bytes_per_row))
+    for start in range(0, num_rows, size):
+        yield slice(start, min(start + size, num_rows))
+
+
+def require_non_negative(stages: Stages, values: StageValues) -> None:
+    """Raises: ValueRangeError if a weight is negative, complex or NaN; the message names the layer."""
+    for stage in stages.stages:
+        weight = values.prepared[stage.id].get("weight") if isinstance(stage.layer, TorchInnerLayer) else None
+        if weight is not None and (weight.is_complex() or not bool((weight >= 0).all())):
+            raise ValueRangeError(
+                f"layer {stage.id[0]} ({type(stage.layer).__name__}) has weights that are not non-negative real "
+                "numbers, so its units are not mixtures of their terms; this query needs a circuit without them"
+            )
+
+
+def density(logs: Tensor) -> Tensor:
+    """Real logarithms. Raises: ValueRangeError for those of negative or complex numbers."""
+    found = real_log(logs)
+    bad = torch.isnan(found)
+    if bool(bad.any()):
+        raise ValueRangeError(
+            f"the circuit is negative, complex or not a number in row {int(bad.nonzero()[0][0])}, so it is not a "
+            "density there; a circuit with negative weights is one if it is a square, compiled for sum-product or "
+            "complex-lse-sum"
+        )
+    return found

@@ -1,0 +1,5 @@
+"""Everything here is computed in double precision."""
+
+from tests.levels.modes import float64
+
+__all__ = ["float64"]

@@ -1,0 +1,190 @@
+"""Likelihoods, marginals, conditionals and partition functions are those that brute force finds."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, strategies as st
+
+from explorer.backend import queries
+from explorer.errors import CircuitError, DataTypeError, ShapeError, StructureError, ValueRangeError
+from explorer.symbolic import (
+    CategoricalLayer,
+    Circuit,
+    CircuitBuilder,
+    ConstantInitializer,
+    EmbeddingLayer,
+    GaussianLayer,
+    PolynomialLayer,
+    TensorParameter,
+)
+from explorer.templates import gallery
+from tests.backend.queries.brute import Table, table_of
+from tests.fuzzing import examples
+from tests.levels.modes import MODES, PRESETS, compile_circuit
+from tests.strategies import circuits
+
+DISCRETE = circuits(discrete=True, smooth=True)
+SEMIRINGS = ("sum-product", "lse-sum", "complex-lse-sum")
+SEEDS = st.integers(0, 2**16)
+
+
+def leaf(*values: Any) -> TensorParameter:
+    array = np.array(values)
+    return TensorParameter(array.shape, initializer=ConstantInitializer(array))
+
+
+def rows_and_masks(table: Table, seed: int, count: int = 4) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    random = np.random.default_rng(seed)
+    rows = table.assignments[random.integers(0, len(table.assignments), count)]
+    return rows, random.random(rows.shape) < 0.5, random.random(rows.shape) < 0.5
+
+
+def masses(table: Table, rows: np.ndarray, masks: np.ndarray) -> np.ndarray:
+    outputs = range(len(table.scopes))
+    return np.array([[table.mass(x, m, o) for o in outputs] for x, m in zip(rows, masks, strict=True)])
+
+
+def assert_near(found: torch.Tensor, wanted: np.ndarray) -> None:
+    np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-9, atol=1e-9)  # logarithms of sums of positive terms
+
+
+@given(DISCRETE, SEEDS)
+@examples(60)
+def test_every_likelihood_query_equals_brute_force(circuit: Circuit, seed: int):
+    table = table_of(circuit)
+    rows, asked, given_ = rows_and_masks(table, seed)
+    everything = np.ones_like(given_)
+    z = masses(table, rows[:1], ~everything[:1])[0]
+    x, query, evidence = map(torch.from_numpy, (rows, asked, given_))
+    mode = MODES[seed % 4] | {"preset": PRESETS[seed // 4 % 2]}
+    compiled = compile_circuit(circuit, SEMIRINGS[seed // 8 % 3], **mode)
+    for form in (compiled, compiled.freeze()):
+        with torch.no_grad():
+            likelihood = queries.log_likelihood(form, x)
+            marginal = queries.marginal(form, x, evidence)
+            conditional = queries.conditional(form, x, query, evidence)
+            partition = queries.partition_function(form)
+        assert {v.dtype for v in (likelihood, marginal, conditional)} == {torch.float64}
+        assert_near(likelihood, np.log(masses(table, rows, everything) / z))
+        assert_near(marginal, np.log(masses(table, rows, given_) / z))
+        both = masses(table, rows, asked | given_)
+        assert_near(conditional, np.log(both / masses(table, rows, given_)))
+        assert_near(partition.real, np.log(z))
+
+
+@given(circuits(discrete=True, smooth=True, positive=False), SEEDS)
+@examples(30)
+def test_negative_weights_have_the_right_logarithm_or_a_typed_error(circuit: Circuit, seed: int):
+    table = table_of(circuit)
+    rows, _, masks = rows_and_masks(table, seed, 2)
+    z = masses(table, rows[:1], np.zeros_like(masks[:1]))[0]
+    compiled = compile_circuit(circuit, SEMIRINGS[seed % 3], **MODES[seed % 4])
+    try:
+        found = queries.marginal(compiled, torch.from_numpy(rows), torch.from_numpy(masks))
+    except ValueRangeError:
+        assert (z <= 1e-9 * np.abs(table.values).sum()).any() or (masses(table, rows, masks) <= 1e-9).any()
+    else:
+        np.testing.assert_allclose(found.detach(), np.log(masses(table, rows, masks) / z), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["kronecker"])
+def test_every_step_of_a_trace_answers_alike(name: str):
+    import explorer
+
+    trace = explorer.record(gallery.load_named(name))
+    random = torch.Generator().manual_seed(0)
+    first = trace.circuit_at(0)
+    x = torch.randint(0, 2, (3, first.num_variables), generator=random)
+    mask = torch.randint(0, 2, x.shape, generator=random).bool()
+    wanted = queries.marginal(first, x, mask)
+    for step in trace.steps:
+        torch.testing.assert_close(queries.marginal(trace.circuit_at(step), x, mask), wanted)
+
+
+def test_a_normal_mixture_integrates_unobserved_variables_out():
+    b = CircuitBuilder()
+    leaves = [
+        b.add(GaussianLayer(scope=(v,), num_output_units=2, mean=leaf(0.5, -1.0), stddev=leaf(1.0, 0.5 + v)))
+        for v in range(2)
+    ]
+    circuit = compile_circuit(b.build(b.sum(b.hadamard(*leaves), num_units=1, weight=leaf([0.6, 1.4]))))
+    x = torch.tensor([[0.3, torch.nan]])
+    found = queries.marginal(circuit, x, torch.tensor([True, False])).exp()
+    normal = torch.distributions.Normal
+    wanted = 0.3 * normal(0.5, 1.0).log_prob(x[0, 0]).exp() + 0.7 * normal(-1.0, 0.5).log_prob(x[0, 0]).exp()
+    torch.testing.assert_close(found.squeeze(), wanted)
+
+
+def test_gradients_of_a_marginal_reach_the_parameters():
+    circuit = compile_circuit(gallery.load_named("levels"))
+    x = torch.zeros((2, circuit.num_variables), dtype=torch.long)
+    mask = torch.arange(circuit.num_variables) % 2 == 0
+    queries.marginal(circuit, x, mask).sum().backward()
+    assert all(p.grad is not None and bool(torch.isfinite(p.grad).all()) for p in circuit.parameters())
+
+
+def coins(*values: float, scope: tuple[int, ...] = (0,)) -> CategoricalLayer:
+    return CategoricalLayer(scope=scope, num_output_units=1, num_categories=len(values), probs=leaf(values))
+
+
+def test_evidence_of_probability_zero_is_refused():
+    b = CircuitBuilder()
+    circuit = compile_circuit(b.build(b.hadamard(b.add(coins(1.0, 0.0)), b.add(coins(0.5, 0.5, scope=(1,))))))
+    x, first = torch.tensor([[0, 1], [1, 1]]), torch.tensor([True, False])
+    with pytest.raises(ValueRangeError, match="row 1 has probability zero"):
+        queries.conditional(circuit, x, ~first, first)
+
+
+def test_a_circuit_that_is_not_smooth_is_refused():
+    b = CircuitBuilder()
+    one, two = b.add(coins(0.5, 0.5)), b.add(coins(0.5, 0.5, scope=(1,)))
+    both = b.hadamard(one, two)
+    circuit = compile_circuit(b.build(b.sum(one, both, num_units=1, weight=leaf([0.5, 0.5]))), optimize=False)
+    with pytest.raises(StructureError, match=r"not depend on variables \[1\]"):
+        queries.marginal(circuit, torch.zeros((1, 2), dtype=torch.long), torch.tensor([True, False]))
+
+
+def test_a_negative_density_is_refused_and_a_negative_partition_function_is_a_complex_logarithm():
+    b = CircuitBuilder()
+    embedding = EmbeddingLayer(scope=(0,), num_output_units=1, num_states=2, weight=leaf([1.0, -3.0]))
+    symbolic = b.build(b.add(embedding))
+    with pytest.raises(ValueRangeError, match="not a density"):
+        queries.log_likelihood(compile_circuit(symbolic, "sum-product"), torch.tensor([[0]]))
+    found = queries.partition_function(compile_circuit(symbolic, "complex-lse-sum"))
+    torch.testing.assert_close(found.exp(), torch.tensor([[-2.0 + 0j]]))
+
+
+def test_a_layer_without_an_integral_is_refused_only_if_one_is_needed():
+    b = CircuitBuilder()
+    polynomial = PolynomialLayer(scope=(0,), num_output_units=1, degree=1, coeff=leaf([1.0, 2.0]))
+    circuit = compile_circuit(b.build(b.add(polynomial)))
+    with pytest.raises(DataTypeError, match="no known integral"):
+        queries.log_likelihood(circuit, torch.tensor([[1.0]]))
+
+
+X: Any = torch.zeros((2, 5), dtype=torch.long)
+NOTHING: Any = None
+MASK: Any = [True] * 5
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda c: queries.marginal(c, X, torch.ones(2, 4, dtype=torch.bool)), ShapeError),
+        (lambda c: queries.marginal(c, X, torch.ones(2, 5)), DataTypeError),
+        (lambda c: queries.marginal(c, X, MASK), DataTypeError),
+        (lambda c: queries.marginal(c, X[:, :4], torch.ones(4, dtype=torch.bool)), ShapeError),
+        (lambda c: queries.marginal(c, X, NOTHING), ShapeError),
+        (lambda c: queries.log_likelihood(c, X + 2), ValueRangeError),
+        (lambda c: queries.log_likelihood(c, X.double() * torch.nan), ValueRangeError),
+        (lambda c: queries.log_likelihood(c, X.double() + 0.5), ValueRangeError),
+        (lambda c: queries.log_likelihood(c, X.tolist()), DataTypeError),
+        (lambda c: queries.log_likelihood(c.graph, X), CircuitError),
+    ],
+)
+def test_misuse_is_a_typed_error(call: Any, error: type[Exception]):
+    circuit = compile_circuit(gallery.load_named("blackboard"))
+    with pytest.raises(error):
+        call(circuit)
