@@ -13,7 +13,8 @@ def multiply(*circuits: Circuit) -> Circuit:
 
     Outputs and units are all combinations, the first circuit varying slowest: with (outputs, units) of (m, K) and
     (n, L), the product has (m*n, K*L). Variables are shared by index; parts of the circuits that depend on disjoint
-    variables are multiplied as they are. Leaves are shared with the operands, so no parameter is added.
+    variables are multiplied as they are. Leaves are shared with the operands, so no parameter is added. The circuits
+    are multiplied from left to right: each must be compatible with the product of those before.
 
     Raises: StructureError unless all are smooth and decomposable, if two products split the variables that they share
     differently, or if a pair of layers has no product; the message names the layers.

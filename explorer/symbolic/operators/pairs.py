@@ -16,17 +16,20 @@ from explorer.symbolic.layers import (
     SumLayer,
 )
 from explorer.symbolic.operators.assembly import Assembly, Origin, describe
+from explorer.symbolic.operators.factors import (
+    Factors,
+    ProductLayer,
+    Role,
+    factors_of,
+    match_factors,
+    split_text,
+    whole,
+)
 from explorer.symbolic.operators.input_products import multiply_rules
 from explorer.symbolic.operators.units import PairUnits
 from explorer.symbolic.operators.weights import product_weight, repeated_weight
 from explorer.symbolic.parameters import ParameterNode
 from explorer.symbolic.scope import Scope
-
-ProductLayer = HadamardLayer | KroneckerLayer
-
-
-Role = tuple[int | None, int | None]
-"""Which left and which right axis of a product a factor has; None: it is repeated along it."""
 
 
 class Pair(NamedTuple):
@@ -241,59 +244,39 @@ class PairProducts:
 
     def _plan_products(self, pair: Both) -> Step:
         """A product of products is one of products of factors: of those that depend on the same variables."""
-        factors = self._factors(self.left, pair.left), self._factors(self.right, pair.right)
-        groups = self._match_factors(pair, *factors)
+        left, right = factors_of(self.left, pair.left), factors_of(self.right, pair.right)
+        in_left = left.sharing(self.right.scopes[pair.right])
+        in_right = right.sharing(self.left.scopes[pair.left])
+        if in_left == 1 and in_right > 1:
+            right = whole(self.right, pair.right)
+        elif in_right == 1 and in_left > 1:
+            left = whole(self.left, pair.left)
+        groups = match_factors(left, right)
+        if groups is None:
+            raise StructureError(
+                f"multiply: {self._name(pair)} split the variables that they share differently: "
+                f"{split_text(left.scopes)} and {split_text(right.scopes)}; only compatible circuits have a product"
+            )
         needs = tuple(
-            Pair(None if i is None else factors[0][i], None if j is None else factors[1][j]) for i, j in groups
+            Pair(None if i is None else left.nodes[i], None if j is None else right.nodes[j]) for i, j in groups
         )
-        return Step(needs, lambda made: self._make_product(pair, groups, made))
+        return Step(needs, lambda made: self._make_product(pair, left, right, groups, made))
 
-    def _factors(self, circuit: Circuit, node: int) -> tuple[int, ...]:
-        """The inputs of a product; another layer is its own only factor."""
-        return circuit.graph.inputs[node] if isinstance(circuit.graph.nodes[node], ProductLayer) else (node,)
-
-    def _match_factors(
-        self, pair: Both, left: Sequence[int], right: Sequence[int]
-    ) -> list[tuple[int | None, int | None]]:
-        """Which left factor is multiplied with which right one. Raises: StructureError if they do not fit."""
-        scopes = [self.left.scopes[node] for node in left], [self.right.scopes[node] for node in right]
-        partners = [[j for j, other in enumerate(scopes[1]) if set(scope) & set(other)] for scope in scopes[0]]
-        for i, found in enumerate(partners):
-            rivals = [k for k, others in enumerate(partners) if found and others and k != i and found[0] in others]
-            if len(found) > 1 or rivals:
-                raise StructureError(
-                    f"multiply: {self._name(pair)} split the variables that they share differently: "
-                    f"{_split(scopes[0])} and {_split(scopes[1])}; only compatible circuits have a tractable product"
-                )
-        groups: list[tuple[int | None, int | None]] = []
-        constants = [j for j, scope in enumerate(scopes[1]) if not scope]
-        taken: set[int] = set()
-        for i, found in enumerate(partners):
-            if not found and not scopes[0][i] and constants:
-                found = [constants.pop(0)]
-            groups.append((i, found[0] if found else None))
-            taken.update(found)
-        return groups + [(None, j) for j in range(len(right)) if j not in taken]
-
-    def _make_product(self, pair: Both, groups: Sequence[tuple[int | None, int | None]], made: Sequence[Made]) -> Made:
-        left, right = self._layers(pair)
-        complete = all(i is not None and j is not None for i, j in groups)
+    def _make_product(
+        self, pair: Both, left: Factors, right: Factors, groups: Sequence[Role], made: Sequence[Made]
+    ) -> Made:
         nodes = [one.node for one in made]
         widths = {self.assembly.nodes[node].num_output_units for node in nodes}
-        same = all(one.units == made[0].units for one in made)
-        if complete and same and not isinstance(left, KroneckerLayer) and not isinstance(right, KroneckerLayer):
+        if len(widths) == 1 and all(i is not None and j is not None for i, j in groups):
             (width,) = widths
-            layer = HadamardLayer(num_input_units=width, num_output_units=width, arity=len(nodes))
-            return self._add(pair, layer, nodes, made[0].units)
-        both = isinstance(left, KroneckerLayer) and isinstance(right, KroneckerLayer)
-        if complete and both and len(widths) == 1:
-            (width,) = widths
-            layer = KroneckerLayer(num_input_units=width, num_output_units=width ** len(nodes), arity=len(nodes))
-            return self._add(pair, layer, nodes, _kronecker_units(groups, made))
-        axes = _axes(left), _axes(right)
-        units = PairUnits(*axes, tuple(range(len(axes[0]) + len(axes[1]))))
-        roles = [(_axis_of(left, i), _axis_of(right, j)) for i, j in groups]
-        return self._join(pair, made, units, roles)
+            if left.is_kronecker and right.is_kronecker:
+                layer = KroneckerLayer(num_input_units=width, num_output_units=width ** len(nodes), arity=len(nodes))
+                return self._add(pair, layer, nodes, _kronecker_units(groups, made))
+            if not left.is_kronecker and not right.is_kronecker and all(one.units == made[0].units for one in made):
+                layer = HadamardLayer(num_input_units=width, num_output_units=width, arity=len(nodes))
+                return self._add(pair, layer, nodes, made[0].units)
+        units = PairUnits(left.axes, right.axes, tuple(range(len(left.axes) + len(right.axes))))
+        return self._join(pair, made, units, [(left.axis_of(i), right.axis_of(j)) for i, j in groups])
 
     def _join(self, pair: Pair | Both, made: Sequence[Made], units: PairUnits, roles: Sequence[Role]) -> Made:
         """The products of all combinations of axes; `roles` tells which axes of the result each factor has."""
@@ -387,19 +370,3 @@ def _kronecker_units(groups: Sequence[Role], made: Sequence[Made]) -> PairUnits:
             for axis in one.units.order
         ]
     return PairUnits(tuple(left_sizes[i][k] for i, k in left), tuple(right_sizes[j][k] for j, k in right), tuple(order))
-
-
-def _axes(layer: Layer) -> tuple[int, ...]:
-    """The units of a layer as axes: one for each input of a Kronecker product, otherwise one."""
-    if isinstance(layer, KroneckerLayer):
-        return (layer.num_input_units,) * layer.arity
-    return (layer.num_output_units,)
-
-
-def _axis_of(layer: Layer, factor: int | None) -> int | None:
-    """The axis that a factor of a layer has."""
-    return factor if factor is None or isinstance(layer, KroneckerLayer) else 0
-
-
-def _split(scopes: Sequence[Scope]) -> str:
-    return " | ".join(map(str, scopes))

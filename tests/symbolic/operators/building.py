@@ -32,3 +32,10 @@ def all_assignments(circuit: Circuit) -> Array:
     }
     columns = [range(states.get(v, 1)) for v in range(circuit.num_variables)]
     return np.array(list(product(*columns)), dtype=np.int64).reshape(-1, circuit.num_variables)
+
+
+def assert_close(found: Array, wanted: Array) -> None:
+    """Assert that values are equal, relative to the largest of each unit."""
+    assert found.shape == wanted.shape
+    scale = np.abs(wanted).max(axis=0, initial=1e-9)
+    np.testing.assert_allclose(found / scale, wanted / scale, rtol=0, atol=1e-7)
