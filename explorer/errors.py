@@ -96,6 +96,10 @@ class LoweringError(CircuitError):
     """A circuit or graph has no form at the level or in the backend that was asked for."""
 
 
+class ConversionError(CircuitError):
+    """A circuit of another package has a part without an equal here, or the reverse; the message names it and where."""
+
+
 class MissingPackageError(CircuitError):
     """An optional package is not installed; the message contains the command that installs it."""
 

@@ -12,6 +12,7 @@ from explorer.symbolic import (
     GaussianProductMeanParameter,
     GaussianProductStddevParameter,
     HadamardParameter,
+    IndexParameter,
     KroneckerIdentityParameter,
     LogParameter,
     LogSoftmaxParameter,
@@ -91,6 +92,17 @@ def _reduce_sum_of_outer_product(kind: Kind) -> Expression:
         larger = (*shape[:reduced], m.choose([2, 1, 4]), *shape[reduced:])
         product = _outer(OuterProductParameter, kind)(m, larger, depth)
         return None if product is None else ReduceSumParameter((product,), axis=reduced)
+
+    return make
+
+
+def _index(kind: Kind) -> Expression:
+    def make(m: "Maker", shape: Shape, depth: int) -> ParameterNode:
+        axis = m.axis(shape) % len(shape)
+        size = m.choose([2, 1, 4])
+        indices = tuple(m.choose(list(range(size))) for _ in range(shape[axis]))
+        larger = (*shape[:axis], size, *shape[axis + 1 :])
+        return IndexParameter((m.parameter(larger, kind, depth),), indices=indices, axis=axis)
 
     return make
 
@@ -178,6 +190,7 @@ def _field_operations(kind: Kind) -> list[Expression]:
         _reduce(ReduceProductParameter, kind),
         _reduce_sum_of_outer_product(kind),
         _differential(kind),
+        _index(kind),
         _reorder(kind),
         _polynomial_product(kind),
         _entrywise(SquareParameter, kind),

@@ -2,6 +2,12 @@
 
 from explorer.symbolic.builder import CircuitBuilder as CircuitBuilder
 from explorer.symbolic.circuit import Circuit as Circuit
+from explorer.symbolic.cirkit import (
+    circuits_from_cirkit as circuits_from_cirkit,
+    from_cirkit as from_cirkit,
+    is_cirkit as is_cirkit,
+    to_cirkit as to_cirkit,
+)
 from explorer.symbolic.derivation import Derivation as Derivation, LeafLabel as LeafLabel
 from explorer.symbolic.files import (
     CIRCUIT_FORMAT as CIRCUIT_FORMAT,

@@ -140,7 +140,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, ConstantInitializer):
         return {"type": type(value).__name__, "dtype": str(value.value.dtype), "value": _plain_array(value.value)}
     if isinstance(value, Initializer):
-        return {"type": type(value).__name__, **config_of(value)}
+        return {"type": type(value).__name__, **{name: _plain(field) for name, field in config_of(value).items()}}
     return list(cast("tuple[object, ...]", value)) if isinstance(value, tuple) else value
 
 
@@ -154,7 +154,9 @@ def _read_initializer(row: Mapping[str, Any]) -> Initializer:
     kind = _get_class(Initializer, row["type"], "initializer")
     if issubclass(kind, ConstantInitializer):
         return kind(_read_array(row["value"], row.get("dtype")))
-    return kind(**{name: row[name] for name in field_names(kind, "config")})
+    config = {name: row[name] for name in field_names(kind, "config")}
+    nested = {name: _read_initializer(value) for name, value in config.items() if isinstance(value, Mapping)}
+    return kind(**{**config, **nested})
 
 
 def _read_array(value: Any, dtype: str | None) -> NDArray[Any]:

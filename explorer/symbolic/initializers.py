@@ -1,16 +1,26 @@
 """The initial values of parameter leaves, as plain data; the compiler turns them into functions that draw values."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
+from numbers import Real
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from explorer.errors import DataTypeError, ValueRangeError
-from explorer.symbolic.checks import check_fields
+from explorer.symbolic.checks import check_fields, wrong_type
 
-__all__ = ["ConstantInitializer", "DirichletInitializer", "Initializer", "NormalInitializer", "UniformInitializer"]
+__all__ = [
+    "ConstantInitializer",
+    "DirichletInitializer",
+    "Initializer",
+    "NormalInitializer",
+    "SoftmaxInitializer",
+    "UniformInitializer",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,14 +93,35 @@ class NormalInitializer(Initializer):
 
 @dataclass(frozen=True)
 class DirichletInitializer(Initializer):
-    """Dirichlet with one concentration for all entries, which sum to one along an axis (not counting the fold axis).
+    """Dirichlet along an axis (not counting the fold axis), along which the entries sum to one.
 
-    Raises: ValueRangeError unless alpha > 0 and finite.
+    `alpha` is one concentration for all entries, or a tuple of one per entry of the axis.
+    Raises: DataTypeError; ValueRangeError unless every alpha is above 0 and finite.
     """
 
-    alpha: float = 1.0
+    alpha: float | tuple[float, ...] = 1.0
     axis: int = -1
 
     def _check(self) -> None:
-        if not 0 < self.alpha < inf:
-            raise ValueRangeError(f"DirichletInitializer needs a finite alpha > 0; found {self.alpha}")
+        given = cast("object", self.alpha)
+        many = isinstance(given, (tuple, list))
+        values = tuple(cast("Sequence[object]", given)) if many else (given,)
+        if not values or not all(isinstance(a, Real) and not isinstance(a, bool) for a in values):
+            raise wrong_type(self, "alpha", "a number or a tuple of numbers", given)
+        alphas = tuple(float(cast("float", a)) for a in values)
+        for alpha in alphas:
+            if not 0 < alpha < inf:
+                raise ValueRangeError(f"DirichletInitializer needs a finite alpha > 0; found {alpha}")
+        object.__setattr__(self, "alpha", alphas if many else alphas[0])
+
+
+@dataclass(frozen=True)
+class SoftmaxInitializer(Initializer):
+    """The softmax, along an axis (not counting the fold axis), of values drawn by another initializer."""
+
+    initializer: Initializer
+    axis: int = -1
+
+    def _check(self) -> None:
+        if isinstance(self.initializer, ConstantInitializer):
+            raise DataTypeError("SoftmaxInitializer needs an initializer that draws; found a ConstantInitializer")

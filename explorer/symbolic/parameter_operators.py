@@ -18,6 +18,7 @@ __all__ = [
     "GaussianProductMeanParameter",
     "GaussianProductStddevParameter",
     "HadamardParameter",
+    "IndexParameter",
     "KroneckerIdentityParameter",
     "KroneckerParameter",
     "LogParameter",
@@ -198,6 +199,28 @@ class ReduceProductParameter(ReduceParameterOp):
 @dataclass(frozen=True, eq=False, repr=False)
 class ReduceLSEParameter(ReduceParameterOp):
     """log sum exp along an axis."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class IndexParameter(ParameterOp):
+    """The entries at some indices along an axis, in the order of `indices`, which may repeat.
+
+    Raises: ValueRangeError unless there is an index and each is from 0 to the size of the axis minus one; DataTypeError.
+    """
+
+    indices: tuple[int, ...]
+    axis: int = -1
+
+    def _check(self) -> None:
+        object.__setattr__(self, "indices", check_integers(self, "indices", self.indices))
+        size = self.inputs[0].shape[self.axis]
+        odd = [index for index in self.indices if not 0 <= index < size]
+        if odd or not self.indices:
+            found = odd[0] if odd else "none"
+            raise ValueRangeError(f"IndexParameter needs indices from 0 to {size - 1}; found {found}")
+
+    def _result_shape(self, *shapes: Shape) -> Shape:
+        return (*shapes[0][: self.axis], len(self.indices), *shapes[0][self.axis + 1 :])
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -18,7 +18,13 @@ from numpy.typing import ArrayLike
 from explorer.errors import DataTypeError, ShapeError, ValueRangeError
 from explorer.graph import config_of, value_text
 from explorer.symbolic.checks import check_fields, is_integer, wrong_type
-from explorer.symbolic.initializers import ConstantInitializer, DirichletInitializer, Initializer, NormalInitializer
+from explorer.symbolic.initializers import (
+    ConstantInitializer,
+    DirichletInitializer,
+    Initializer,
+    NormalInitializer,
+    SoftmaxInitializer,
+)
 
 Shape = tuple[int, ...]
 
@@ -83,6 +89,8 @@ class TensorParameter(ParameterNode):
         if isinstance(self.initializer, ConstantInitializer):
             _check_initial_values(self, self.initializer)
         elif isinstance(self.initializer, DirichletInitializer):
+            _check_concentrations(self.initializer, self.size)
+        elif isinstance(self.initializer, SoftmaxInitializer):
             _axis_in(self.initializer, self.initializer.axis, self.size)
 
     @property
@@ -125,6 +133,14 @@ def _check_initial_values(leaf: TensorParameter, initializer: ConstantInitialize
         raise DataTypeError(f"complex initial values need dtype=DataType.COMPLEX; found {leaf.dtype.name}")
     if value.dtype.kind == "f" and leaf.dtype is DataType.INTEGER:
         raise DataTypeError("an integer leaf needs integers as initial values; found real numbers")
+
+
+def _check_concentrations(initializer: DirichletInitializer, size: Shape) -> None:
+    axis = _axis_in(initializer, initializer.axis, size)
+    if isinstance(initializer.alpha, tuple) and len(initializer.alpha) != size[axis]:
+        raise ShapeError(
+            f"DirichletInitializer has {len(initializer.alpha)} concentrations for an axis of {size[axis]} entries"
+        )
 
 
 def _axis_in(owner: object, axis: int, shape: Shape) -> int:

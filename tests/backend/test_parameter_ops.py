@@ -25,6 +25,7 @@ from explorer.symbolic import (
     GaussianProductMeanParameter,
     GaussianProductStddevParameter,
     HadamardParameter,
+    IndexParameter,
     KroneckerIdentityParameter,
     KroneckerParameter,
     LogParameter,
@@ -91,6 +92,10 @@ OPS: list[ParameterOp] = [
             (C, leaf(2, 3, 5), -1),
         )
     ),
+    *(
+        IndexParameter((C,), indices=indices, axis=axis)
+        for indices, axis in (((1, 0, 1), 0), ((0, 1, 2), 1), ((3,), -1))
+    ),
     MixingWeightParameter((M,)),
     MixingWeightParameter((leaf(3, 1),)),
     *(PolynomialDifferentialParameter((M,), order=order) for order in (1, 2, 3, 4)),
@@ -141,6 +146,7 @@ COMPLEX = (
     ConjugateParameter,
     ExpParameter,
     HadamardParameter,
+    IndexParameter,
     KroneckerParameter,
     KroneckerIdentityParameter,
     MixingWeightParameter,

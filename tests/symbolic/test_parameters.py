@@ -19,6 +19,7 @@ from explorer.symbolic import (
     EntrywiseParameterOp,
     ExpParameter,
     HadamardParameter,
+    IndexParameter,
     KroneckerParameter,
     LogParameter,
     LogSoftmaxParameter,
@@ -207,6 +208,12 @@ def test_a_mixing_weight_has_one_diagonal_block_for_each_input():
     assert MixingWeightParameter((leaf(3, 4),)).shape == (3, 12)
 
 
+def test_an_index_has_as_many_entries_as_indices_along_its_axis():
+    assert IndexParameter((leaf(3, 4),), indices=(2, 0, 2, 1, 1), axis=0).shape == (5, 4)
+    with pytest.raises(DataTypeError, match="indices must be a tuple of integers; found"):
+        IndexParameter((leaf(3, 4),), indices=(0.5,))  # type: ignore[arg-type]
+
+
 def test_a_derivative_loses_as_many_coefficients_as_its_order_but_keeps_one():
     assert [PolynomialDifferentialParameter((leaf(2, 3),), order=n).shape for n in (1, 2, 3, 9)] == [
         (2, 2),
@@ -278,6 +285,8 @@ def test_a_wrong_number_of_operands_is_refused(op, wanted, given_):
         (lambda: ClampParameter((leaf(1),)), "needs vmin, vmax or both"),
         (lambda: ClampParameter((leaf(1),), vmin=2, vmax=1), "vmin <= vmax; found 2 and 1"),
         (lambda: PolynomialDifferentialParameter((leaf(1, 2),), order=0), "order >= 1; found 0"),
+        (lambda: IndexParameter((leaf(2, 3),), indices=(0, 3)), "indices from 0 to 2; found 3"),
+        (lambda: IndexParameter((leaf(2, 3),), indices=(), axis=0), "indices from 0 to 1; found none"),
     ],
 )
 def test_config_outside_of_its_range_is_refused(make, message):

@@ -6,6 +6,7 @@ axis.
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from math import prod
 
 import torch
@@ -26,6 +27,7 @@ __all__ = [
     "TorchGaussianProductMeanParameter",
     "TorchGaussianProductStddevParameter",
     "TorchHadamardParameter",
+    "TorchIndexParameter",
     "TorchKroneckerIdentityParameter",
     "TorchKroneckerParameter",
     "TorchLogParameter",
@@ -244,6 +246,23 @@ class TorchReduceLSEParameter(TorchParameterOp):
 
     def forward(self, *operands: Tensor) -> Tensor:
         return torch.logsumexp(operands[0], dim=self.axis + 1)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchIndexParameter(TorchParameterOp):
+    """The entries at some indices along an axis: one slice for each run of consecutive indices."""
+
+    compiles = symbolic.IndexParameter
+    indices: tuple[int, ...]
+    axis: int
+
+    def forward(self, *operands: Tensor) -> Tensor:
+        starts = [n for n, i in enumerate(self.indices) if n == 0 or i != self.indices[n - 1] + 1]
+        runs = [
+            operands[0].narrow(self.axis + 1, self.indices[start], end - start)
+            for start, end in pairwise([*starts, len(self.indices)])
+        ]
+        return torch.cat(runs, self.axis + 1)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

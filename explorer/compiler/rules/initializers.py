@@ -9,7 +9,13 @@ from torch import Tensor
 
 from explorer.backend.parameters import InitializerFunction
 from explorer.compiler.registries import CompilerRegistry
-from explorer.symbolic import ConstantInitializer, DirichletInitializer, NormalInitializer, UniformInitializer
+from explorer.symbolic import (
+    ConstantInitializer,
+    DirichletInitializer,
+    NormalInitializer,
+    SoftmaxInitializer,
+    UniformInitializer,
+)
 
 
 @dataclass(eq=False)
@@ -47,6 +53,13 @@ def compile_dirichlet(compiler: Any, initializer: DirichletInitializer) -> Initi
     return partial(_draw_dirichlet, alpha=initializer.alpha, axis=initializer.axis)
 
 
+@initializer_rules.rule(SoftmaxInitializer)
+def compile_softmax(compiler: Any, initializer: SoftmaxInitializer) -> InitializerFunction:
+    """Draw by the other initializer, and normalize."""
+    draw = compiler.compile_initializer(initializer.initializer)
+    return partial(_draw_softmax, draw=draw, axis=initializer.axis)
+
+
 def _copy(tensor: Tensor, generator: torch.Generator, value: Tensor) -> Tensor:
     return tensor.copy_(value.expand(tensor.shape))
 
@@ -62,7 +75,14 @@ def _draw_uniform(tensor: Tensor, generator: torch.Generator, low: float, high: 
     return tensor.uniform_(low, high, generator=generator)
 
 
-def _draw_dirichlet(tensor: Tensor, generator: torch.Generator, alpha: float, axis: int) -> Tensor:
-    concentration = torch.full(tensor.shape, alpha, dtype=tensor.dtype)
+def _draw_softmax(tensor: Tensor, generator: torch.Generator, draw: InitializerFunction, axis: int) -> Tensor:
+    return tensor.copy_(torch.softmax(draw(tensor, generator), axis))
+
+
+def _draw_dirichlet(tensor: Tensor, generator: torch.Generator, alpha: float | tuple[float, ...], axis: int) -> Tensor:
+    concentration = torch.tensor(alpha, dtype=tensor.dtype)
+    if concentration.dim():
+        concentration = concentration.view(-1, *(1 for _ in tensor.shape[axis:][1:]))
+    concentration = concentration.expand(tensor.shape).contiguous()
     gammas = torch._standard_gamma(concentration, generator)  # pyright: ignore[reportPrivateImportUsage]
     return tensor.copy_(gammas / gammas.sum(axis, keepdim=True))

@@ -1,0 +1,220 @@
+"""`from_cirkit`: a circuit of cirkit as one of this package.
+
+Layers and parameter nodes are converted one by one, and every leaf once, also where other parameters or other
+circuits refer to it. Each part is known by the full name of its class: a subclass that somebody else wrote is refused.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+
+from explorer.errors import CircuitError, ConversionError, DataTypeError
+from explorer.graph import Graph, field_names
+from explorer.symbolic.circuit import Circuit
+from explorer.symbolic.cirkit.classes import INITIALIZERS_MODULE, LAYERS, LAYERS_MODULE, OPERATORS, PARAMETERS_MODULE
+from explorer.symbolic.cirkit.detecting import full_name, is_compiled, is_symbolic
+from explorer.symbolic.cirkit.state import CompiledValues, compiled_values, dereference, is_operator, leaves_of
+from explorer.symbolic.initializers import (
+    ConstantInitializer,
+    DirichletInitializer,
+    Initializer,
+    NormalInitializer,
+    SoftmaxInitializer,
+    UniformInitializer,
+)
+from explorer.symbolic.layers import InputLayer, Layer
+from explorer.symbolic.parameters import DataType, ParameterNode, TensorParameter
+
+T = TypeVar("T")
+
+
+def from_cirkit(circuit: Any, *, context: Any = None) -> Circuit:
+    """Convert a circuit of cirkit, symbolic or compiled, to a circuit with equal values.
+
+    Of a symbolic circuit, leaves keep their initializers. Of a compiled one, folded or not, optimized or not, they get
+    the values that they have now. These are found through the `PipelineContext` (or compiler) that compiled the circuit:
+    `context`, or else one that is still in use.
+
+    Raises: DataTypeError for anything else; ConversionError, which names the type and where it is, for a part that has
+    no equal here, and for a compiled circuit whose context is gone or whose parameters have been replaced.
+    """
+    return circuits_from_cirkit((circuit,), context=context)[0]
+
+
+def circuits_from_cirkit(circuits: Sequence[Any], *, context: Any = None) -> tuple[Circuit, ...]:
+    """Convert several circuits, such as a circuit and its square, which share the leaves that their originals share.
+
+    A leaf that is in several of them has a name, and the same one in each. Raises: as `from_cirkit`.
+    """
+    sources = [_symbolic(circuit, context) for circuit in circuits]
+    uses = [leaves_of(symbolic) for symbolic, _ in sources]
+    shared = {leaf for n, leaves in enumerate(uses) for leaf in leaves if _is_in(leaf, uses[n + 1 :])}
+    reader = _Reader(shared)
+    return tuple(reader.read(symbolic, values) for symbolic, values in sources)
+
+
+def _symbolic(circuit: Any, context: Any) -> tuple[Any, CompiledValues | None]:
+    """The symbolic circuit, and of a compiled one its values."""
+    if is_symbolic(circuit):
+        return circuit, None
+    if is_compiled(circuit):
+        values = compiled_values(circuit, context)
+        return values.symbolic, values
+    raise DataTypeError(f"expected a circuit of cirkit, symbolic or compiled; got {full_name(type(circuit))}")
+
+
+def _is_in(leaf: Any, uses: Sequence[Mapping[Any, None]]) -> bool:
+    return any(leaf in leaves for leaves in uses)
+
+
+@dataclass
+class _Reader:
+    """Converts circuits that share leaves; `where` is what is being converted, for messages."""
+
+    shared: set[Any]
+    leaves: dict[Any, TensorParameter] = field(default_factory=dict[Any, TensorParameter])
+    values: CompiledValues | None = None
+    where: str = ""
+
+    def read(self, symbolic: Any, values: CompiledValues | None) -> Circuit:
+        self.values = values
+        ids: dict[Any, int] = {}
+        nodes: dict[int, Layer] = {}
+        inputs: dict[int, tuple[int, ...]] = {}
+        for node, theirs in enumerate(symbolic.topological_ordering()):
+            nodes[node] = self.layer(theirs, str(node))
+            inputs[node] = tuple(ids[source] for source in symbolic.layer_inputs(theirs))
+            ids[theirs] = node
+        return Circuit(Graph(nodes, inputs, tuple(ids[output] for output in symbolic.outputs)))
+
+    def layer(self, theirs: Any, path: str) -> Layer:
+        kind = _look_up(theirs, LAYERS_MODULE, LAYERS)
+        here = f"layer {path} ({type(theirs).__name__}{_scope_text(theirs)})"
+        if kind is None:
+            raise _unknown("layer", theirs, here, LAYERS_MODULE, LAYERS)
+        values: dict[str, Any] = {
+            name: self.layer(theirs.layer, f"{path}.layer") for name in field_names(kind, "nested")
+        }
+        for name in field_names(kind, "parameter"):
+            parameter = getattr(theirs, name)
+            if parameter is not None:
+                self.where = f"{here}: {name}"
+                values[name] = self.parameter(parameter, f"{path}.{name}")
+        values |= {name: getattr(theirs, name) for name in field_names(kind, "config")}
+        if issubclass(kind, InputLayer):
+            values["scope"] = tuple(theirs.scope)
+        return _checked(here, lambda: kind(**values))
+
+    def parameter(self, graph: Any, path: str) -> ParameterNode:
+        """The expression of a parameter graph; operators belong to one graph, leaves to all."""
+        nodes: dict[Any, ParameterNode] = {}
+        for theirs in graph.topological_ordering():
+            operands = tuple(nodes[operand] for operand in graph.node_inputs(theirs))
+            nodes[theirs] = self.operator(theirs, operands) if is_operator(theirs) else self.leaf(theirs, path)
+            if nodes[theirs].shape != tuple(theirs.shape):
+                raise ConversionError(
+                    f"{self.where}: {type(theirs).__name__} has the shape {tuple(theirs.shape)}, but its definition "
+                    f"gives {nodes[theirs].shape}"
+                )
+        return nodes[graph.output]
+
+    def operator(self, theirs: Any, operands: tuple[ParameterNode, ...]) -> ParameterNode:
+        kind = _look_up(theirs, PARAMETERS_MODULE, OPERATORS)
+        if kind is None:
+            raise _unknown("parameter", theirs, self.where, PARAMETERS_MODULE, OPERATORS)
+        config = {name: getattr(theirs, name) for name in field_names(kind, "config")}
+        return _checked(f"{self.where}: {type(theirs).__name__}", lambda: kind(operands, **config))
+
+    def leaf(self, theirs: Any, path: str) -> TensorParameter:
+        theirs = dereference(theirs)
+        if theirs not in self.leaves:
+            if full_name(type(theirs)) not in (
+                f"{PARAMETERS_MODULE}.TensorParameter",
+                f"{PARAMETERS_MODULE}.ConstantParameter",
+            ):
+                raise _unknown("parameter", theirs, self.where, PARAMETERS_MODULE, ("TensorParameter", *OPERATORS))
+            name = self._free_name(path) if theirs in self.shared else None
+            self.leaves[theirs] = _checked(self.where, lambda: self._make_leaf(theirs, name))
+        return self.leaves[theirs]
+
+    def _make_leaf(self, theirs: Any, name: str | None) -> TensorParameter:
+        if self.values is not None:
+            initializer: Initializer = ConstantInitializer(self.values.of(theirs, self.where))
+        else:
+            initializer = self._initializer(theirs)
+        dtype = DataType[theirs.dtype.name]
+        return TensorParameter(tuple(theirs.shape), dtype, bool(theirs.learnable), initializer, name)
+
+    def _initializer(self, leaf: Any) -> Initializer:
+        theirs = leaf.initializer
+        convert = _look_up(theirs, INITIALIZERS_MODULE, _INITIALIZERS)
+        if convert is None:
+            raise _unknown("initializer", theirs, self.where, INITIALIZERS_MODULE, _INITIALIZERS)
+        return convert(theirs, tuple(leaf.shape))
+
+    def _free_name(self, path: str) -> str:
+        taken = {leaf.name for leaf in self.leaves.values()}
+        name, count = path, 2
+        while name in taken:
+            name, count = f"{path}/{count}", count + 1
+        return name
+
+
+def _constant(theirs: Any, shape: tuple[int, ...]) -> Initializer:
+    return ConstantInitializer(theirs.value if np.ndim(theirs.value) == 0 else np.broadcast_to(theirs.value, shape))
+
+
+def _uniform(theirs: Any, shape: tuple[int, ...]) -> Initializer:
+    return _convex(theirs, UniformInitializer(theirs.a, theirs.b))
+
+
+def _normal(theirs: Any, shape: tuple[int, ...]) -> Initializer:
+    return _convex(theirs, NormalInitializer(theirs.mean, theirs.stddev))
+
+
+def _dirichlet(theirs: Any, shape: tuple[int, ...]) -> Initializer:
+    return DirichletInitializer(tuple(theirs.alpha) if isinstance(theirs.alpha, list) else theirs.alpha, theirs.axis)
+
+
+def _convex(theirs: Any, drawn: Initializer) -> Initializer:
+    """Release 0.2 has no `convex`."""
+    return SoftmaxInitializer(drawn) if getattr(theirs, "convex", False) else drawn
+
+
+_INITIALIZERS: Mapping[str, Callable[[Any, tuple[int, ...]], Initializer]] = {
+    "ConstantTensorInitializer": _constant,
+    "DirichletInitializer": _dirichlet,
+    "NormalInitializer": _normal,
+    "UniformInitializer": _uniform,
+}
+
+
+def _look_up(theirs: Any, module: str, known: Mapping[str, T]) -> T | None:
+    """What a class of cirkit with this name in this module is here; None for any other class."""
+    kind = type(theirs)
+    return known.get(kind.__name__) if kind.__module__ == module else None
+
+
+def _unknown(what: str, theirs: Any, where: str, module: str, known: Any) -> ConversionError:
+    kind = type(theirs)
+    rest = "; build this part from known ones" if not kind.__module__.startswith("cirkit.") else ""
+    return ConversionError(
+        f"{where}: cannot convert the {what} {full_name(kind)}; known are those of {module}: {', '.join(known)}{rest}"
+    )
+
+
+def _scope_text(theirs: Any) -> str:
+    scope = getattr(theirs, "scope", None)
+    return f" of variables {sorted(scope)}" if scope else ""
+
+
+def _checked(where: str, make: Callable[[], T]) -> T:
+    """What `make` returns. Raises: ConversionError with the reason and where, if it does not fit together here."""
+    try:
+        return make()
+    except ConversionError:
+        raise
+    except (CircuitError, ValueError) as error:
+        raise ConversionError(f"{where}: {error}") from error

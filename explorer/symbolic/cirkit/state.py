@@ -1,0 +1,133 @@
+"""The values of a circuit that cirkit has compiled.
+
+A compiled circuit of cirkit does not know what it was compiled from. Its compiler does: it maps the compiled circuit to
+the symbolic one, and every symbolic leaf to a slice of a folded tensor, in every mode. So the compiler is looked for:
+the one of the given context, of the current context, or any that is alive.
+"""
+
+import gc
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from explorer.errors import ConversionError, DataTypeError
+from explorer.symbolic.cirkit.detecting import full_name, has_class
+
+COMPILER = "cirkit.backend.compiler.AbstractCompiler"
+CONTEXT = "cirkit.pipeline.PipelineContext"
+EVIDENCE = "cirkit.symbolic.layers.EvidenceLayer"
+REFERENCE = "cirkit.symbolic.parameters.ReferenceParameter"
+
+
+@dataclass(frozen=True)
+class CompiledValues:
+    """The symbolic circuit of a compiled one, and the compiler that knows where each leaf is."""
+
+    symbolic: Any
+    compiler: Any
+
+    def of(self, leaf: Any, where: str) -> NDArray[Any]:
+        """The present value of a leaf. Raises: ConversionError if it has not been compiled."""
+        tensor, fold = self._compiled(leaf, where)
+        return tensor().detach().resolve_conj().cpu().numpy()[fold].copy()
+
+    def tensor_of(self, leaf: Any, where: str) -> Any:
+        """The module that contains a leaf. Raises: ConversionError if it has not been compiled."""
+        return self._compiled(leaf, where)[0]
+
+    def _compiled(self, leaf: Any, where: str) -> tuple[Any, int]:
+        try:
+            tensor, fold = self.compiler.state.retrieve_compiled_parameter(leaf)
+        except KeyError:
+            raise ConversionError(
+                f"{where}: the compiler of this circuit has no value of this {type(leaf).__name__}{tuple(leaf.shape)}"
+            ) from None
+        return tensor, fold or 0  # release 0.2 says None for the only fold
+
+
+def compiled_values(compiled: Any, context: Any) -> CompiledValues:
+    """Find the symbolic circuit and the values of a circuit that cirkit has compiled.
+
+    Raises: DataTypeError if `context` is neither a context nor a compiler; ConversionError if the compiler is gone, did
+    not compile this circuit, or its parameters have been replaced since.
+    """
+    for compiler in _compilers(context):
+        if compiler.has_symbolic(compiled):
+            values = CompiledValues(compiler.get_symbolic_circuit(compiled), compiler)
+            _check_parameters(compiled, values)
+            return values
+    if context is not None:
+        raise ConversionError("the given context has not compiled this circuit; pass the one that did")
+    raise ConversionError(
+        f"no context of cirkit knows this {type(compiled).__name__}: a compiled circuit has no record of the symbolic "
+        "one, and the PipelineContext that compiled it no longer exists. Keep it and pass it as context=, or convert "
+        "the symbolic circuit"
+    )
+
+
+def leaves_of(symbolic: Any) -> dict[Any, None]:
+    """The leaves of a symbolic circuit of cirkit, also those of other circuits that it refers to, each once."""
+    layers: list[Any] = list(symbolic.layers)
+    for layer in layers:
+        if full_name(type(layer)) == EVIDENCE:
+            layers.append(layer.layer)
+    nodes = [node for layer in layers for parameter in layer.params.values() for node in parameter.nodes]
+    return dict.fromkeys(dereference(node) for node in nodes if not is_operator(node))
+
+
+def is_operator(node: Any) -> bool:
+    """Whether a node of a parameter graph of cirkit has operands."""
+    return hasattr(node, "in_shapes")
+
+
+def dereference(node: Any) -> Any:
+    """The leaf itself, if this is a reference to one."""
+    return node.deref() if full_name(type(node)) == REFERENCE else node
+
+
+def _compilers(context: Any) -> Iterator[Any]:
+    """The compilers to ask: that of the context if there is one, otherwise all that are alive."""
+    if context is None:
+        yield from _alive_compilers()
+    elif has_class(context, COMPILER):
+        yield context
+    elif has_class(context, CONTEXT):
+        yield context._compiler
+    else:
+        raise DataTypeError(f"context must be a PipelineContext of cirkit; found {full_name(type(context))}")
+
+
+def _alive_compilers() -> list[Any]:
+    """All compilers that the garbage collector knows, also those hidden from its collections."""
+    hidden = gc.get_freeze_count() > 0
+    gc.unfreeze()
+    things = gc.get_objects()
+    if hidden:
+        gc.freeze()
+    wanted: dict[type, bool] = {}
+    found: list[Any] = []
+    for thing in things:
+        kind = type(thing)
+        if kind not in wanted:
+            wanted[kind] = has_class(thing, COMPILER)
+        if wanted[kind]:
+            found.append(thing)
+    return found
+
+
+def _check_parameters(compiled: Any, values: CompiledValues) -> None:
+    """Raises: ConversionError if the compiled circuit no longer computes with the tensors it was compiled to."""
+    tensors = {values.tensor_of(leaf, "a parameter") for leaf in leaves_of(values.symbolic)}
+    known = {id(tensor()) for tensor in tensors}
+    modules = set(compiled.modules())
+    for name, parameter in compiled.named_parameters():
+        if id(parameter) not in known:
+            raise ConversionError(f"the parameter {name} was put into this circuit after cirkit had compiled it")
+    for tensor in tensors:
+        if tensor not in modules:
+            raise ConversionError(
+                f"a parameter of the shape {(tensor.num_folds, *tensor.shape)} was taken out of this circuit after "
+                "cirkit had compiled it"
+            )

@@ -1,0 +1,167 @@
+"""`to_cirkit`: a circuit of this package as one of cirkit."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
+from inspect import signature
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from explorer.errors import ConversionError, MissingPackageError, ShapeError, check_name
+from explorer.graph import config_of, field_names, parameters_of
+from explorer.symbolic.circuit import Circuit
+from explorer.symbolic.cirkit.classes import INITIALIZERS_MODULE, LAYERS, LAYERS_MODULE, OPERATORS, PARAMETERS_MODULE
+from explorer.symbolic.initializers import (
+    ConstantInitializer,
+    DirichletInitializer,
+    Initializer,
+    NormalInitializer,
+    SoftmaxInitializer,
+    UniformInitializer,
+)
+from explorer.symbolic.layers import HadamardLayer, InputLayer, KroneckerLayer, Layer
+from explorer.symbolic.parameters import ParameterNode, ParameterOp, TensorParameter
+
+LAYER_NAMES: Mapping[type[Layer], str] = {kind: name for name, kind in LAYERS.items()}
+OPERATOR_NAMES: Mapping[type[ParameterOp], str] = {kind: name for name, kind in OPERATORS.items()}
+
+
+def to_cirkit(circuit: Circuit, *, values: Mapping[str, ArrayLike] | None = None) -> Any:
+    """Convert a circuit to a symbolic circuit of cirkit with equal values.
+
+    `values` are those of the leaves, by name: `compiled.leaf_state()` of the compiled circuit. Without them, a leaf
+    keeps its initializer. A leaf that is used several times is a leaf where cirkit compiles it first, and a reference
+    everywhere else. Products of one input, which cirkit does not have, become that input. Names of layers are lost.
+
+    Raises: MissingPackageError without libcirkit; ConversionError, which names the type and where it is, for a part that
+    cirkit does not have; UnknownNameError and ShapeError for values that do not fit.
+    """
+    if find_spec("cirkit") is None:
+        raise MissingPackageError("cirkit is not installed: pip install 'circuit-explorer[cirkit]'")
+    names = circuit.leaf_names
+    for name in values or {}:
+        check_name("leaf", name, list(names.values()))
+    writer = _Writer(names, dict(values or {}))
+    source = {node: _without_trivial_products(circuit, node) for node in circuit.graph.nodes}
+    kept = [node for node in circuit.graph.nodes if source[node] == node]
+    inputs = {node: [source[below] for below in circuit.graph.inputs[node]] for node in kept}
+    order = import_module("cirkit.utils.algorithms").topological_ordering(kept, inputs.__getitem__)
+    layers = {node: writer.layer(circuit.graph.nodes[node], str(node)) for node in order}
+    return import_module("cirkit.symbolic.circuit").Circuit(
+        list(layers.values()),
+        {layers[node]: [layers[below] for below in inputs[node]] for node in layers},
+        [layers[source[output]] for output in circuit.outputs],
+    )
+
+
+def _without_trivial_products(circuit: Circuit, node: int) -> int:
+    """The layer that computes the value of a layer: itself, unless it is a product of one input."""
+    while (
+        isinstance(circuit.graph.nodes[node], HadamardLayer | KroneckerLayer) and len(circuit.graph.inputs[node]) == 1
+    ):
+        node = circuit.graph.inputs[node][0]
+    return node
+
+
+@dataclass
+class _Writer:
+    """Converts layers in the order in which cirkit compiles them, which must meet a leaf before references to it."""
+
+    names: Mapping[TensorParameter, str]
+    values: Mapping[str, ArrayLike]
+    leaves: dict[TensorParameter, Any] = field(default_factory=dict[TensorParameter, Any])
+
+    def layer(self, layer: Layer, path: str) -> Any:
+        where = f"layer {path} ({type(layer).__name__})"
+        name = LAYER_NAMES.get(type(layer))
+        if name is None:
+            raise ConversionError(f"{where}: cirkit has no {_full_name(layer)}; it has {', '.join(LAYERS)}")
+        config = config_of(layer)
+        if isinstance(layer, HadamardLayer | KroneckerLayer):
+            del config["num_output_units"]
+        if isinstance(layer, InputLayer) and layer.scope:
+            config["scope"] = import_module("cirkit.utils.scope").Scope(layer.scope)
+        for name_, nested in ((n, getattr(layer, n)) for n in field_names(type(layer), "nested")):
+            config[name_] = self.layer(nested, f"{path}.{name_}")
+            del config["num_output_units"]
+        for name_, parameter in parameters_of(layer).items():
+            config[name_] = self.parameter(parameter, f"{where}: {name_}")
+        make = getattr(import_module(LAYERS_MODULE), name)
+        return _made(where, lambda: make(**config))
+
+    def parameter(self, parameter: ParameterNode, where: str) -> Any:
+        theirs = import_module(PARAMETERS_MODULE)
+        nodes: dict[ParameterNode, Any] = {}
+        for node in parameter.nodes():
+            nodes[node] = self.leaf(node, where) if isinstance(node, TensorParameter) else self.operator(node, where)
+        inputs = {nodes[node]: [nodes[operand] for operand in node.operands] for node in nodes if node.operands}
+        return theirs.Parameter(list(nodes.values()), inputs, [nodes[parameter]])
+
+    def operator(self, node: ParameterNode, where: str) -> Any:
+        name = OPERATOR_NAMES.get(type(node))  # pyright: ignore[reportArgumentType]
+        if name is None:
+            raise ConversionError(f"{where}: cirkit has no {_full_name(node)}; it has {', '.join(OPERATORS)}")
+        config = {key: list(v) if isinstance(v, tuple) else v for key, v in config_of(node).items()}
+        make = getattr(import_module(PARAMETERS_MODULE), name)
+        return _made(f"{where}: {name}", lambda: make(*(operand.shape for operand in node.operands), **config))
+
+    def leaf(self, leaf: TensorParameter, where: str) -> Any:
+        theirs = import_module(PARAMETERS_MODULE)
+        if leaf in self.leaves:
+            return theirs.ReferenceParameter(self.leaves[leaf])
+        self.leaves[leaf] = made = _made(
+            where,
+            lambda: theirs.TensorParameter(
+                *leaf.shape,
+                initializer=self.initializer(leaf, where),
+                learnable=leaf.learnable,
+                dtype=import_module("cirkit.symbolic.dtypes").DataType[leaf.dtype.name],
+            ),
+        )
+        return made
+
+    def initializer(self, leaf: TensorParameter, where: str) -> Any:
+        value = self.values.get(self.names[leaf])
+        if value is None:
+            return _initializer(leaf.initializer, len(leaf.shape), where)
+        array = np.asarray(value).copy()
+        if array.shape != leaf.shape:
+            raise ShapeError(
+                f"{where}: the value of leaf {self.names[leaf]} has shape {array.shape}; the leaf has {leaf.shape}"
+            )
+        return import_module(INITIALIZERS_MODULE).ConstantTensorInitializer(array)
+
+
+def _initializer(ours: Initializer, rank: int, where: str) -> Any:
+    theirs = import_module(INITIALIZERS_MODULE)
+    match ours:
+        case ConstantInitializer():
+            return theirs.ConstantTensorInitializer(ours.value.item() if ours.value.ndim == 0 else ours.value.copy())
+        case UniformInitializer():
+            return theirs.UniformInitializer(ours.low, ours.high)
+        case NormalInitializer():
+            return theirs.NormalInitializer(ours.mean, ours.stddev)
+        case DirichletInitializer():
+            alpha = list(ours.alpha) if isinstance(ours.alpha, tuple) else float(ours.alpha)
+            return theirs.DirichletInitializer(alpha, axis=ours.axis)
+        case SoftmaxInitializer(NormalInitializer() | UniformInitializer() as drawn, axis) if axis in (-1, rank - 1):
+            made = _initializer(drawn, rank, where)
+            if "convex" in signature(type(made)).parameters:
+                made.convex = True
+                return made
+    raise ConversionError(f"{where}: the installed cirkit has no {ours}; pass the values of the leaves")
+
+
+def _full_name(node: object) -> str:
+    return f"{type(node).__module__}.{type(node).__qualname__}"
+
+
+def _made(where: str, make: Callable[[], Any]) -> Any:
+    """What `make` returns. Raises: ConversionError with the reason and where, if cirkit refuses it."""
+    try:
+        return make()
+    except (ValueError, AssertionError) as error:
+        raise ConversionError(f"{where}: cirkit refuses it: {error or 'an assertion failed'}") from error

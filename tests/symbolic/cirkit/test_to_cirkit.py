@@ -1,0 +1,180 @@
+"""Circuits of this package have the same values in the peer, and come back from there with the same ones."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+
+from explorer.compiler import TorchCompiler
+from explorer.errors import ConversionError, ShapeError, UnknownNameError
+from explorer.symbolic import (
+    Circuit,
+    CircuitBuilder,
+    DataType,
+    DirichletInitializer,
+    EmbeddingLayer,
+    Initializer,
+    InputLayer,
+    NormalInitializer,
+    ParameterNode,
+    ParameterOp,
+    SoftmaxInitializer,
+    TensorParameter,
+    from_cirkit,
+    to_cirkit,
+)
+from explorer.templates import gallery
+from tests.fuzzing import examples
+from tests.oracle import assert_equals_oracle, constant_leaf_values
+from tests.strategies import circuits, random_inputs
+
+pytest.importorskip("cirkit")
+pytestmark = pytest.mark.peer
+
+from tests.symbolic.cirkit.peer_circuits import compile_peer  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def double_precision():
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+def tensor_of(x: "np.ndarray[Any, Any] | None") -> "torch.Tensor | None":
+    return None if x is None else torch.from_numpy(x)
+
+
+@examples(60)
+@given(circuits())
+def test_random_circuits_come_back_with_equal_values(circuit):
+    back = from_cirkit(to_cirkit(circuit))
+    x = random_inputs(circuit)
+    found = TorchCompiler(semiring="sum-product").compile(back)(tensor_of(x)).detach().resolve_conj().numpy()
+    assert_equals_oracle(found, "sum-product", circuit, constant_leaf_values(circuit), x)
+    assert len(back.leaf_names) == len(circuit.leaf_names)
+
+
+@examples(60)
+@given(circuits())
+def test_random_circuits_have_the_same_values_in_the_peer(circuit):
+    x = random_inputs(circuit)
+    peer, _context = compile_peer(to_cirkit(circuit), "complex-lse-sum")
+    found = peer(*([] if x is None else [tensor_of(x)])).detach().resolve_conj().numpy()
+    assert_equals_oracle(found, "complex-lse-sum", circuit, constant_leaf_values(circuit), x)
+
+
+def test_a_variable_with_one_state_is_refused_as_the_peer_does():
+    with pytest.raises(ConversionError, match=r"layer 0 \(EmbeddingLayer\): cirkit refuses it: .* at least 2"):
+        to_cirkit(one_layer(NormalInitializer(), 2, 1))
+
+
+@pytest.mark.parametrize("name", ["blackboard", "hmm", "kronecker"])
+def test_gallery_circuits_have_the_same_values_in_the_peer(name):
+    circuit = gallery.load_named(name)
+    compiled = TorchCompiler().compile(circuit)
+    peer, _context = compile_peer(to_cirkit(circuit, values=compiled.leaf_state()), "lse-sum")
+    x = torch.from_numpy(random_inputs(circuit))
+    torch.testing.assert_close(peer(x), compiled(x))
+
+
+@pytest.mark.parametrize("name", gallery.names())
+def test_every_gallery_circuit_comes_back(name):
+    circuit = gallery.load_named(name)
+    if len(circuit.layers) > 2_000:
+        pytest.skip("large")
+    back = from_cirkit(to_cirkit(circuit))
+    assert len(back.layers) == len(circuit.layers)
+    assert sorted(leaf.size for leaf in back.leaf_names) == sorted(leaf.size for leaf in circuit.leaf_names)
+
+
+def embedding(weight: ParameterNode, variable: int = 0) -> EmbeddingLayer:
+    units, states = weight.shape
+    return EmbeddingLayer(scope=(variable,), num_output_units=units, num_states=states, weight=weight)
+
+
+def one_layer(initializer: Initializer, *shape: int) -> Circuit:
+    b = CircuitBuilder()
+    return b.build(b.add(embedding(TensorParameter(shape, initializer=initializer))))
+
+
+@pytest.mark.parametrize(
+    "initializer", [NormalInitializer(1.0, 0.5), DirichletInitializer(2, 0), DirichletInitializer((0.5, 1.0, 2.0))]
+)
+def test_initializers_are_kept(initializer):
+    (leaf,) = from_cirkit(to_cirkit(one_layer(initializer, 2, 3))).leaf_names
+    assert leaf.initializer == initializer
+
+
+def test_a_shared_leaf_is_one_leaf_of_the_peer_and_references_to_it():
+    b = CircuitBuilder()
+    shared = TensorParameter((2, 3))
+    circuit = b.build(b.hadamard(b.add(embedding(shared)), b.add(embedding(shared, 1))))
+    kinds = [
+        type(node).__name__ for layer in to_cirkit(circuit).layers for p in layer.params.values() for node in p.nodes
+    ]
+    assert sorted(kinds) == ["ReferenceParameter", "TensorParameter"]
+    assert len(from_cirkit(to_cirkit(circuit)).leaf_names) == 1
+
+
+def test_a_leaf_meets_the_peers_compiler_before_references_to_it():
+    """The peer compiles all inputs first, so the first use here need not be the first one there."""
+    b = CircuitBuilder()
+    shared = TensorParameter((2, 2))
+    first = b.sum(b.add(embedding(TensorParameter((2, 2)))), num_units=2, weight=shared)
+    circuit = b.build(b.hadamard(first, b.add(embedding(shared, 1))))
+    peer, _context = compile_peer(to_cirkit(circuit))
+    assert peer(torch.tensor([[0, 1]])).shape == (1, 1, 2)
+
+
+def test_products_of_one_input_become_that_input():
+    b = CircuitBuilder()
+    layer = b.add(embedding(TensorParameter((2, 2))))
+    peer = to_cirkit(b.build(b.kronecker(b.hadamard(layer)), layer))
+    assert [type(layer).__name__ for layer in peer.layers] == ["EmbeddingLayer"]
+    assert peer.outputs[0] is peer.outputs[1]
+
+
+# ---- what the peer does not have
+
+
+def test_a_layer_that_the_peer_does_not_have_is_named():
+    @dataclass(frozen=True, eq=False, kw_only=True)
+    class OddLayer(InputLayer):
+        """Defined outside of the package."""
+
+    b = CircuitBuilder()
+    with pytest.raises(ConversionError, match=r"layer 0 \(OddLayer\): cirkit has no .*OddLayer; it has Binomial"):
+        to_cirkit(b.build(b.add(OddLayer(scope=(0,), num_output_units=1))))
+
+
+def test_an_operator_that_the_peer_does_not_have_is_named():
+    class OddParameter(ParameterOp):
+        """Defined outside of the package."""
+
+        def _result_shape(self, *shapes):
+            return shapes[0]
+
+    b = CircuitBuilder()
+    circuit = b.build(b.add(embedding(OddParameter((TensorParameter((2, 2)),)))))
+    with pytest.raises(ConversionError, match=r"layer 0 \(EmbeddingLayer\): weight: cirkit has no .*OddParameter"):
+        to_cirkit(circuit)
+
+
+def test_an_initializer_that_the_peer_does_not_have_needs_values():
+    circuit = one_layer(SoftmaxInitializer(DirichletInitializer()), 2, 2)
+    with pytest.raises(ConversionError, match="the installed cirkit has no SoftmaxInitializer.*pass the values"):
+        to_cirkit(circuit)
+    (leaf,) = from_cirkit(to_cirkit(circuit, values={"0.weight": np.ones((2, 2))})).leaf_names
+    assert leaf.dtype is DataType.REAL
+
+
+def test_values_that_do_not_fit_are_refused():
+    circuit = one_layer(NormalInitializer(), 2, 2)
+    with pytest.raises(UnknownNameError, match=r"no leaf named 'w'; known are: 0\.weight"):
+        to_cirkit(circuit, values={"w": np.ones((2, 2))})
+    with pytest.raises(ShapeError, match=r"value of leaf 0\.weight has shape \(2,\); the leaf has \(2, 2\)"):
+        to_cirkit(circuit, values={"0.weight": np.ones(2)})
