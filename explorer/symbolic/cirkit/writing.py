@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from explorer.errors import ConversionError, MissingPackageError, ShapeError, check_name
-from explorer.graph import config_of, field_names, parameters_of
+from explorer.graph import config_of, nested_of, parameters_of
 from explorer.symbolic.circuit import Circuit
 from explorer.symbolic.cirkit.classes import INITIALIZERS_MODULE, LAYERS, LAYERS_MODULE, OPERATORS, PARAMETERS_MODULE
 from explorer.symbolic.initializers import (
@@ -22,7 +22,8 @@ from explorer.symbolic.initializers import (
     SoftmaxInitializer,
     UniformInitializer,
 )
-from explorer.symbolic.layers import HadamardLayer, InputLayer, KroneckerLayer, Layer
+from explorer.symbolic.layers import EvidenceLayer, HadamardLayer, InputLayer, KroneckerLayer, Layer
+from explorer.symbolic.parameter_operators import IndexParameter
 from explorer.symbolic.parameters import ParameterNode, ParameterOp, TensorParameter
 
 LAYER_NAMES: Mapping[type[Layer], str] = {kind: name for name, kind in LAYERS.items()}
@@ -48,12 +49,14 @@ def to_cirkit(circuit: Circuit, *, values: Mapping[str, ArrayLike] | None = None
     source = {node: _without_trivial_products(circuit, node) for node in circuit.graph.nodes}
     kept = [node for node in circuit.graph.nodes if source[node] == node]
     inputs = {node: [source[below] for below in circuit.graph.inputs[node]] for node in kept}
+    operation = writer.observe(circuit)
     order = import_module("cirkit.utils.algorithms").topological_ordering(kept, inputs.__getitem__)
     layers = {node: writer.layer(circuit.graph.nodes[node], str(node)) for node in order}
     return import_module("cirkit.symbolic.circuit").Circuit(
         list(layers.values()),
         {layers[node]: [layers[below] for below in inputs[node]] for node in layers},
         [layers[source[output]] for output in circuit.outputs],
+        operation=operation,
     )
 
 
@@ -73,6 +76,17 @@ class _Writer:
     names: Mapping[TensorParameter, str]
     values: Mapping[str, ArrayLike]
     leaves: dict[TensorParameter, Any] = field(default_factory=dict[TensorParameter, Any])
+    observed: dict[Layer, Any] = field(default_factory=dict[Layer, Any])
+
+    def observe(self, circuit: Circuit) -> Any:
+        """What cirkit must compile first: a circuit of the observed layers, because evidence has no leaves of its own."""
+        for node, layer in circuit.graph.nodes.items():
+            for name, nested in nested_of(layer).items():
+                self.observed[nested] = self.layer(nested, f"{node}.{name}")
+        if not self.observed:
+            return None
+        theirs, layers = import_module("cirkit.symbolic.circuit"), list(self.observed.values())
+        return theirs.CircuitOperation(theirs.CircuitOperator.EVIDENCE, (theirs.Circuit(layers, {}, layers),))
 
     def layer(self, layer: Layer, path: str) -> Any:
         where = f"layer {path} ({type(layer).__name__})"
@@ -84,11 +98,10 @@ class _Writer:
             del config["num_output_units"]
         if isinstance(layer, InputLayer) and layer.scope:
             config["scope"] = import_module("cirkit.utils.scope").Scope(layer.scope)
-        for name_, nested in ((n, getattr(layer, n)) for n in field_names(type(layer), "nested")):
-            config[name_] = self.layer(nested, f"{path}.{name_}")
-            del config["num_output_units"]
-        for name_, parameter in parameters_of(layer).items():
-            config[name_] = self.parameter(parameter, f"{where}: {name_}")
+        if isinstance(layer, EvidenceLayer):
+            config = {"layer": self.observed[layer.layer].copyref()}
+        for parameter_name, parameter in parameters_of(layer).items():
+            config[parameter_name] = self.parameter(parameter, f"{where}: {parameter_name}")
         make = getattr(import_module(LAYERS_MODULE), name)
         return _made(where, lambda: make(**config))
 
@@ -104,6 +117,8 @@ class _Writer:
         name = OPERATOR_NAMES.get(type(node))  # pyright: ignore[reportArgumentType]
         if name is None:
             raise ConversionError(f"{where}: cirkit has no {_full_name(node)}; it has {', '.join(OPERATORS)}")
+        if isinstance(node, IndexParameter) and node.axis != 0:
+            raise ConversionError(f"{where}: {name} of cirkit selects along axis 0, whatever its axis; found {node.axis}")
         config = {key: list(v) if isinstance(v, tuple) else v for key, v in config_of(node).items()}
         make = getattr(import_module(PARAMETERS_MODULE), name)
         return _made(f"{where}: {name}", lambda: make(*(operand.shape for operand in node.operands), **config))

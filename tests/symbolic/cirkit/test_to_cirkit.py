@@ -17,10 +17,12 @@ from explorer.symbolic import (
     DirichletInitializer,
     EmbeddingLayer,
     Initializer,
+    IndexParameter,
     InputLayer,
     NormalInitializer,
     ParameterNode,
     ParameterOp,
+    ScaledSigmoidParameter,
     SoftmaxInitializer,
     TensorParameter,
     from_cirkit,
@@ -48,9 +50,24 @@ def tensor_of(x: "np.ndarray[Any, Any] | None") -> "torch.Tensor | None":
     return None if x is None else torch.from_numpy(x)
 
 
+def nodes_of(circuit: Circuit) -> list[ParameterNode]:
+    return [node for _, parameter in circuit.parameters() for node in parameter.nodes()]
+
+
+def is_refused(circuit: Circuit) -> bool:
+    """Whether the circuit selects along an axis that the peer ignores, after checking that it is refused."""
+    odd = any(isinstance(node, IndexParameter) and node.axis != 0 for node in nodes_of(circuit))
+    if odd:
+        with pytest.raises(ConversionError, match="selects along axis 0, whatever its axis; found"):
+            to_cirkit(circuit)
+    return odd
+
+
 @examples(60)
 @given(circuits())
 def test_random_circuits_come_back_with_equal_values(circuit):
+    if is_refused(circuit):
+        return
     back = from_cirkit(to_cirkit(circuit))
     x = random_inputs(circuit)
     found = TorchCompiler(semiring="sum-product").compile(back)(tensor_of(x)).detach().resolve_conj().numpy()
@@ -61,6 +78,12 @@ def test_random_circuits_come_back_with_equal_values(circuit):
 @examples(60)
 @given(circuits())
 def test_random_circuits_have_the_same_values_in_the_peer(circuit):
+    if is_refused(circuit):
+        return
+    if any(isinstance(node, ScaledSigmoidParameter) and node.vmin < 0 for node in nodes_of(circuit)):
+        with pytest.raises(AssertionError, match="0 <= vmin"):
+            compile_peer(to_cirkit(circuit))
+        return
     x = random_inputs(circuit)
     peer, _context = compile_peer(to_cirkit(circuit), "complex-lse-sum")
     found = peer(*([] if x is None else [tensor_of(x)])).detach().resolve_conj().numpy()
@@ -81,11 +104,9 @@ def test_gallery_circuits_have_the_same_values_in_the_peer(name):
     torch.testing.assert_close(peer(x), compiled(x))
 
 
-@pytest.mark.parametrize("name", gallery.names())
+@pytest.mark.parametrize("name", sorted(set(gallery.names()) - {"mnist", "poon-domingos"}))  # which are large
 def test_every_gallery_circuit_comes_back(name):
     circuit = gallery.load_named(name)
-    if len(circuit.layers) > 2_000:
-        pytest.skip("large")
     back = from_cirkit(to_cirkit(circuit))
     assert len(back.layers) == len(circuit.layers)
     assert sorted(leaf.size for leaf in back.leaf_names) == sorted(leaf.size for leaf in circuit.leaf_names)
