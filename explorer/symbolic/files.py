@@ -155,8 +155,12 @@ def _read_initializer(row: Mapping[str, Any]) -> Initializer:
     if issubclass(kind, ConstantInitializer):
         return kind(_read_array(row["value"], row.get("dtype")))
     config = {name: row[name] for name in field_names(kind, "config")}
-    nested = {name: _read_initializer(value) for name, value in config.items() if isinstance(value, Mapping)}
-    return kind(**{**config, **nested})
+    nested = {
+        name: _read_initializer(cast("Mapping[str, Any]", value))
+        for name, value in config.items()
+        if isinstance(value, Mapping)
+    }
+    return kind(**config | nested)
 
 
 def _read_array(value: Any, dtype: str | None) -> NDArray[Any]:

@@ -106,13 +106,17 @@ class DirichletInitializer(Initializer):
         given = cast("object", self.alpha)
         many = isinstance(given, (tuple, list))
         values = tuple(cast("Sequence[object]", given)) if many else (given,)
-        if not values or not all(isinstance(a, Real) and not isinstance(a, bool) for a in values):
+        if not values or not all(_is_real(a) for a in values):
             raise wrong_type(self, "alpha", "a number or a tuple of numbers", given)
         alphas = tuple(float(cast("float", a)) for a in values)
         for alpha in alphas:
             if not 0 < alpha < inf:
                 raise ValueRangeError(f"DirichletInitializer needs a finite alpha > 0; found {alpha}")
         object.__setattr__(self, "alpha", alphas if many else alphas[0])
+
+
+def _is_real(value: object) -> bool:
+    return type(value) is not bool and isinstance(value, Real)
 
 
 @dataclass(frozen=True)

@@ -205,7 +205,7 @@ class ReduceLSEParameter(ReduceParameterOp):
 class IndexParameter(ParameterOp):
     """The entries at some indices along an axis, in the order of `indices`, which may repeat.
 
-    Raises: ValueRangeError unless there is an index and each is from 0 to the size of the axis minus one; DataTypeError.
+    Raises: ValueRangeError unless there is an index and each is from 0 to the size of the axis less one; DataTypeError.
     """
 
     indices: tuple[int, ...]

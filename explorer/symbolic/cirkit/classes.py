@@ -1,4 +1,4 @@
-"""Which class of cirkit is which class here; the fields of a class here are attributes of theirs with the same names."""
+"""Which class of cirkit is which class here; fields of a class here are attributes of theirs with the same names."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -22,9 +22,18 @@ def is_compiled(thing: object) -> bool:
 
 def has_class(thing: object, *names: str) -> bool:
     """Whether the class of an object, or one of its bases, has one of these full names."""
-    return any(full_name(kind) in names for kind in type(thing).__mro__)
+    return derives_from(type(thing), *names)
 
 
-def full_name(kind: type) -> str:
-    """The name of a class with that of its module."""
+def derives_from(kind: type, *names: str) -> bool:
+    """Whether a class, or one of its bases, has one of these full names."""
+    return any(_full_name(base) in names for base in kind.__mro__)
+
+
+def class_name(thing: object) -> str:
+    """The name of the class of an object, with that of its module."""
+    return _full_name(type(thing))
+
+
+def _full_name(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"

@@ -4,7 +4,7 @@ Layers and parameter nodes are converted one by one, and every leaf once, also w
 circuits refer to it. Each part is known by the full name of its class: a subclass that somebody else wrote is refused.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -14,7 +14,7 @@ from explorer.errors import CircuitError, ConversionError, DataTypeError
 from explorer.graph import Graph, field_names
 from explorer.symbolic.circuit import Circuit
 from explorer.symbolic.cirkit.classes import INITIALIZERS_MODULE, LAYERS, LAYERS_MODULE, OPERATORS, PARAMETERS_MODULE
-from explorer.symbolic.cirkit.detecting import full_name, is_compiled, is_symbolic
+from explorer.symbolic.cirkit.detecting import class_name, is_compiled, is_symbolic
 from explorer.symbolic.cirkit.state import CompiledValues, compiled_values, dereference, is_operator, leaves_of
 from explorer.symbolic.initializers import (
     ConstantInitializer,
@@ -34,7 +34,7 @@ def from_cirkit(circuit: Any, *, context: Any = None) -> Circuit:
     """Convert a circuit of cirkit, symbolic or compiled, to a circuit with equal values.
 
     Of a symbolic circuit, leaves keep their initializers. Of a compiled one, folded or not, optimized or not, they get
-    the values that they have now. These are found through the `PipelineContext` (or compiler) that compiled the circuit:
+    the values that they have now. These are found through the `PipelineContext` (or compiler) that compiled it:
     `context`, or else one that is still in use.
 
     Raises: DataTypeError for anything else; ConversionError, which names the type and where it is, for a part that has
@@ -62,7 +62,7 @@ def _symbolic(circuit: Any, context: Any) -> tuple[Any, CompiledValues | None]:
     if is_compiled(circuit):
         values = compiled_values(circuit, context)
         return values.symbolic, values
-    raise DataTypeError(f"expected a circuit of cirkit, symbolic or compiled; got {full_name(type(circuit))}")
+    raise DataTypeError(f"expected a circuit of cirkit, symbolic or compiled; got {class_name(circuit)}")
 
 
 def _is_in(leaf: Any, uses: Sequence[Mapping[Any, None]]) -> bool:
@@ -130,7 +130,7 @@ class _Reader:
     def leaf(self, theirs: Any, path: str) -> TensorParameter:
         theirs = dereference(theirs)
         if theirs not in self.leaves:
-            if full_name(type(theirs)) not in (
+            if class_name(theirs) not in (
                 f"{PARAMETERS_MODULE}.TensorParameter",
                 f"{PARAMETERS_MODULE}.ConstantParameter",
             ):
@@ -175,7 +175,8 @@ def _normal(theirs: Any, shape: tuple[int, ...]) -> Initializer:
 
 
 def _dirichlet(theirs: Any, shape: tuple[int, ...]) -> Initializer:
-    return DirichletInitializer(tuple(theirs.alpha) if isinstance(theirs.alpha, list) else theirs.alpha, theirs.axis)
+    alpha = theirs.alpha
+    return DirichletInitializer(alpha if isinstance(alpha, float) else tuple(alpha), theirs.axis)
 
 
 def _convex(theirs: Any, drawn: Initializer) -> Initializer:
@@ -191,17 +192,15 @@ _INITIALIZERS: Mapping[str, Callable[[Any, tuple[int, ...]], Initializer]] = {
 }
 
 
-def _look_up(theirs: Any, module: str, known: Mapping[str, T]) -> T | None:
+def _look_up(theirs: object, module: str, known: Mapping[str, T]) -> T | None:
     """What a class of cirkit with this name in this module is here; None for any other class."""
-    kind = type(theirs)
-    return known.get(kind.__name__) if kind.__module__ == module else None
+    home, _, name = class_name(theirs).rpartition(".")
+    return known.get(name) if home == module else None
 
 
-def _unknown(what: str, theirs: Any, where: str, module: str, known: Any) -> ConversionError:
-    kind = type(theirs)
-    rest = "; build this part from known ones" if not kind.__module__.startswith("cirkit.") else ""
+def _unknown(what: str, theirs: object, where: str, module: str, known: Iterable[str]) -> ConversionError:
     return ConversionError(
-        f"{where}: cannot convert the {what} {full_name(kind)}; known are those of {module}: {', '.join(known)}{rest}"
+        f"{where}: cannot convert the {what} {class_name(theirs)}; known are those of {module}: {', '.join(known)}"
     )
 
 

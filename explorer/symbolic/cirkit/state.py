@@ -13,7 +13,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from explorer.errors import ConversionError, DataTypeError
-from explorer.symbolic.cirkit.detecting import full_name, has_class
+from explorer.symbolic.cirkit.detecting import class_name, derives_from, has_class
 
 COMPILER = "cirkit.backend.compiler.AbstractCompiler"
 CONTEXT = "cirkit.pipeline.PipelineContext"
@@ -71,7 +71,7 @@ def leaves_of(symbolic: Any) -> dict[Any, None]:
     """The leaves of a symbolic circuit of cirkit, also those of other circuits that it refers to, each once."""
     layers: list[Any] = list(symbolic.layers)
     for layer in layers:
-        if full_name(type(layer)) == EVIDENCE:
+        if class_name(layer) == EVIDENCE:
             layers.append(layer.layer)
     nodes = [node for layer in layers for parameter in layer.params.values() for node in parameter.nodes]
     return dict.fromkeys(dereference(node) for node in nodes if not is_operator(node))
@@ -84,7 +84,7 @@ def is_operator(node: Any) -> bool:
 
 def dereference(node: Any) -> Any:
     """The leaf itself, if this is a reference to one."""
-    return node.deref() if full_name(type(node)) == REFERENCE else node
+    return node.deref() if class_name(node) == REFERENCE else node
 
 
 def _compilers(context: Any) -> Iterator[Any]:
@@ -96,25 +96,19 @@ def _compilers(context: Any) -> Iterator[Any]:
     elif has_class(context, CONTEXT):
         yield context._compiler
     else:
-        raise DataTypeError(f"context must be a PipelineContext of cirkit; found {full_name(type(context))}")
+        raise DataTypeError(f"context must be a PipelineContext of cirkit; found {class_name(context)}")
 
 
-def _alive_compilers() -> list[Any]:
+def _alive_compilers() -> list[object]:
     """All compilers that the garbage collector knows, also those hidden from its collections."""
     hidden = gc.get_freeze_count() > 0
     gc.unfreeze()
-    things = gc.get_objects()
+    things: list[object] = gc.get_objects()
     if hidden:
         gc.freeze()
-    wanted: dict[type, bool] = {}
-    found: list[Any] = []
-    for thing in things:
-        kind = type(thing)
-        if kind not in wanted:
-            wanted[kind] = has_class(thing, COMPILER)
-        if wanted[kind]:
-            found.append(thing)
-    return found
+    kinds = dict.fromkeys(map(type, things))
+    wanted = {kind for kind in kinds if derives_from(kind, COMPILER)}
+    return [thing for thing in things if type(thing) in wanted]
 
 
 def _check_parameters(compiled: Any, values: CompiledValues) -> None:

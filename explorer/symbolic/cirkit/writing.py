@@ -14,6 +14,7 @@ from explorer.errors import ConversionError, MissingPackageError, ShapeError, ch
 from explorer.graph import config_of, nested_of, parameters_of
 from explorer.symbolic.circuit import Circuit
 from explorer.symbolic.cirkit.classes import INITIALIZERS_MODULE, LAYERS, LAYERS_MODULE, OPERATORS, PARAMETERS_MODULE
+from explorer.symbolic.cirkit.detecting import class_name
 from explorer.symbolic.initializers import (
     ConstantInitializer,
     DirichletInitializer,
@@ -37,8 +38,8 @@ def to_cirkit(circuit: Circuit, *, values: Mapping[str, ArrayLike] | None = None
     keeps its initializer. A leaf that is used several times is a leaf where cirkit compiles it first, and a reference
     everywhere else. Products of one input, which cirkit does not have, become that input. Names of layers are lost.
 
-    Raises: MissingPackageError without libcirkit; ConversionError, which names the type and where it is, for a part that
-    cirkit does not have; UnknownNameError and ShapeError for values that do not fit.
+    Raises: MissingPackageError without libcirkit; ConversionError, which names the type and where it is, for a part
+    that cirkit does not have; UnknownNameError and ShapeError for values that do not fit.
     """
     if find_spec("cirkit") is None:
         raise MissingPackageError("cirkit is not installed: pip install 'circuit-explorer[cirkit]'")
@@ -79,7 +80,7 @@ class _Writer:
     observed: dict[Layer, Any] = field(default_factory=dict[Layer, Any])
 
     def observe(self, circuit: Circuit) -> Any:
-        """What cirkit must compile first: a circuit of the observed layers, because evidence has no leaves of its own."""
+        """What cirkit must compile first: a circuit of the observed layers, since evidence has no leaves of its own."""
         for node, layer in circuit.graph.nodes.items():
             for name, nested in nested_of(layer).items():
                 self.observed[nested] = self.layer(nested, f"{node}.{name}")
@@ -92,7 +93,7 @@ class _Writer:
         where = f"layer {path} ({type(layer).__name__})"
         name = LAYER_NAMES.get(type(layer))
         if name is None:
-            raise ConversionError(f"{where}: cirkit has no {_full_name(layer)}; it has {', '.join(LAYERS)}")
+            raise ConversionError(f"{where}: cirkit has no {class_name(layer)}; it has {', '.join(LAYERS)}")
         config = config_of(layer)
         if isinstance(layer, HadamardLayer | KroneckerLayer):
             del config["num_output_units"]
@@ -116,10 +117,14 @@ class _Writer:
     def operator(self, node: ParameterNode, where: str) -> Any:
         name = OPERATOR_NAMES.get(type(node))  # pyright: ignore[reportArgumentType]
         if name is None:
-            raise ConversionError(f"{where}: cirkit has no {_full_name(node)}; it has {', '.join(OPERATORS)}")
+            raise ConversionError(f"{where}: cirkit has no {class_name(node)}; it has {', '.join(OPERATORS)}")
         if isinstance(node, IndexParameter) and node.axis != 0:
-            raise ConversionError(f"{where}: {name} of cirkit selects along axis 0, whatever its axis; found {node.axis}")
-        config = {key: list(v) if isinstance(v, tuple) else v for key, v in config_of(node).items()}
+            raise ConversionError(
+                f"{where}: {name} of cirkit selects along axis 0, whatever its axis; found {node.axis}"
+            )
+        config = config_of(node)
+        if isinstance(node, IndexParameter):
+            config["indices"] = list(node.indices)
         make = getattr(import_module(PARAMETERS_MODULE), name)
         return _made(f"{where}: {name}", lambda: make(*(operand.shape for operand in node.operands), **config))
 
@@ -164,14 +169,12 @@ def _initializer(ours: Initializer, rank: int, where: str) -> Any:
             return theirs.DirichletInitializer(alpha, axis=ours.axis)
         case SoftmaxInitializer(NormalInitializer() | UniformInitializer() as drawn, axis) if axis in (-1, rank - 1):
             made = _initializer(drawn, rank, where)
-            if "convex" in signature(type(made)).parameters:
+            if "convex" in signature(theirs.NormalInitializer).parameters:
                 made.convex = True
                 return made
+        case _:
+            pass
     raise ConversionError(f"{where}: the installed cirkit has no {ours}; pass the values of the leaves")
-
-
-def _full_name(node: object) -> str:
-    return f"{type(node).__module__}.{type(node).__qualname__}"
 
 
 def _made(where: str, make: Callable[[], Any]) -> Any:
