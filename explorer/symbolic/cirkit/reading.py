@@ -140,12 +140,12 @@ class _Reader:
         return self.leaves[theirs]
 
     def _make_leaf(self, theirs: Any, name: str | None) -> TensorParameter:
-        if self.values is not None:
-            initializer: Initializer = ConstantInitializer(self.values.of(theirs, self.where))
-        else:
-            initializer = self._initializer(theirs)
-        dtype = DataType[theirs.dtype.name]
-        return TensorParameter(tuple(theirs.shape), dtype, bool(theirs.learnable), initializer, name)
+        shape, learnable = tuple(theirs.shape), bool(theirs.learnable)
+        if self.values is None:
+            return TensorParameter(shape, DataType[theirs.dtype.name], learnable, self._initializer(theirs), name)
+        value = self.values.of(theirs, self.where)  # release 0.2 compiles integers to real numbers
+        dtype = _DTYPES[value.dtype.kind]
+        return TensorParameter(shape, dtype, learnable, ConstantInitializer(value), name)
 
     def _initializer(self, leaf: Any) -> Initializer:
         theirs = leaf.initializer
@@ -190,6 +190,9 @@ _INITIALIZERS: Mapping[str, Callable[[Any, tuple[int, ...]], Initializer]] = {
     "NormalInitializer": _normal,
     "UniformInitializer": _uniform,
 }
+
+
+_DTYPES: Mapping[str, DataType] = {"i": DataType.INTEGER, "f": DataType.REAL, "c": DataType.COMPLEX}
 
 
 def _look_up(theirs: object, module: str, known: Mapping[str, T]) -> T | None:

@@ -96,6 +96,15 @@ def hmm() -> Circuit:
     return pgms.hmm([2, 0, 1], input_layer="binomial", num_latent_states=2, input_layer_kwargs={"total_count": 2})
 
 
+def chain() -> Circuit:
+    """A hidden Markov model of three binomial variables, layer by layer."""
+    inputs = [BinomialLayer(Scope([v]), 2, total_count=2) for v in range(3)]
+    sums, products = [SumLayer(2, 2), SumLayer(2, 2), SumLayer(2, 1)], [HadamardLayer(2, 2), HadamardLayer(2, 2)]
+    below = {sums[0]: inputs[:1], products[0]: [sums[0], inputs[1]], sums[1]: products[:1]}
+    below |= {products[1]: [sums[1], inputs[2]], sums[2]: products[1:]}
+    return Circuit([*inputs, *sums, *products], below, sums[2:])
+
+
 def complex_numbers(shape: tuple[int, ...]) -> Parameter:
     return Parameter.from_input(TensorParameter(*shape, initializer=NormalInitializer(), dtype=DataType.COMPLEX))
 
@@ -198,7 +207,7 @@ OPERATORS: dict[str, Callable[[], Circuit]] = {
     "born": born,
     "integral of born": lambda: functional.integrate(born()),
     "evidence": lambda: functional.evidence(image("quad-tree-2"), obs=OBSERVED),
-    "concatenation": lambda: functional.concatenate([hmm(), hmm()]),
+    "concatenation": lambda: functional.concatenate([chain(), chain()]),
     "derivative": lambda: functional.differentiate(polynomial()),
     "second derivative": lambda: functional.differentiate(polynomial(), order=2),
 }

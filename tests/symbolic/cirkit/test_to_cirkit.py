@@ -167,24 +167,24 @@ def test_products_of_one_input_become_that_input():
 
 def test_a_layer_that_the_peer_does_not_have_is_named():
     @dataclass(frozen=True, eq=False, kw_only=True)
-    class OddLayer(InputLayer):
+    class LayerOfTheUser(InputLayer):
         """Defined outside of the package."""
 
     b = CircuitBuilder()
-    with pytest.raises(ConversionError, match=r"layer 0 \(OddLayer\): cirkit has no .*OddLayer; it has Binomial"):
-        to_cirkit(b.build(b.add(OddLayer(scope=(0,), num_output_units=1))))
+    with pytest.raises(ConversionError, match=r"layer 0 \(LayerOfTheUser\): cirkit has no .*LayerOfTheUser; it"):
+        to_cirkit(b.build(b.add(LayerOfTheUser(scope=(0,), num_output_units=1))))
 
 
 def test_an_operator_that_the_peer_does_not_have_is_named():
-    class OddParameter(ParameterOp):
+    class ParameterOfTheUser(ParameterOp):
         """Defined outside of the package."""
 
         def _result_shape(self, *shapes):
             return shapes[0]
 
     b = CircuitBuilder()
-    circuit = b.build(b.add(embedding(OddParameter((TensorParameter((2, 2)),)))))
-    with pytest.raises(ConversionError, match=r"layer 0 \(EmbeddingLayer\): weight: cirkit has no .*OddParameter"):
+    circuit = b.build(b.add(embedding(ParameterOfTheUser((TensorParameter((2, 2)),)))))
+    with pytest.raises(ConversionError, match=r"layer 0 \(EmbeddingLayer\): weight: cirkit has no .*OfTheUser"):
         to_cirkit(circuit)
 
 
