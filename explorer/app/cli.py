@@ -17,6 +17,8 @@ from explorer.app.commands import (
     export,
     gallery,
     lab,
+    query,
+    sample,
     serve,
     show,
     time,
@@ -63,6 +65,8 @@ app.command("trace")(trace.trace)
 app.command("show")(show.show)
 app.command("train")(train.train)
 app.command("evaluate")(evaluate.evaluate)
+app.command("sample")(sample.sample)
+app.command("query")(query.query)
 app.command("serve")(serve.serve)
 app.command("time")(time.time)
 app.command("html")(export.html)

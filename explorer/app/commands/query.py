@@ -1,0 +1,158 @@
+"""`circuit-explorer query`: what a circuit says about some of its variables, given others."""
+
+import csv
+import io
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from explorer.app.commands.console import print_text
+from explorer.errors import FormError, ShapeError, check_name
+from explorer.options import MAX_SEED
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from explorer.app.querying import Subject
+
+
+def query(
+    question: Annotated[
+        str, typer.Argument(metavar="QUESTION", help="log-likelihood, marginal, conditional, most-probable, partition")
+    ],
+    source: Annotated[str, typer.Argument(metavar="NAME|FILE", help="a circuit, a circuit file or a checkpoint")],
+    observe: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="an observed value; may be repeated")
+    ] = None,
+    ask: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="conditional: a value whose probability is asked; may be repeated"),
+    ] = None,
+    rows: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="a table (.csv, .npy ...) of observed values instead of --observe; cells may be empty",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="seed of the initial values")] = 0,
+    semiring: Annotated[str, typer.Option(help="of a circuit that is not a checkpoint")] = "lse-sum",
+    root: Annotated[
+        str | None, typer.Option(metavar="OUTPUT,CLASS", help="which output, if there are several", show_default=False)
+    ] = None,
+) -> None:
+    """Ask a circuit: a probability (in nats, natural logarithms), or the most probable values of its variables."""
+    check_name("question", question, QUESTIONS)
+    if rows is not None and observe:
+        raise FormError("the observed values are those of --rows or those of --observe; leave out one of them")
+    if ask and question != "conditional":
+        raise FormError("--ask belongs to the question conditional")
+    import torch
+
+    from explorer.app.querying import assignments, load_subject, root_of
+
+    subject = load_subject(source, seed=seed, semiring=semiring)
+    x, observed = subject.read_rows(rows) if rows is not None else subject.encode(assignments(observe or []))
+    with torch.no_grad():
+        asked = Asked(subject, x, observed, assignments(ask or []), root_of(root))
+        print_text(QUESTIONS[question](asked).rstrip("\n"))
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """The rows (B, D) of a question, and which entries are observed; the values whose probability is asked."""
+
+    subject: "Subject"
+    x: "Tensor"
+    observed: "Tensor"
+    ask: Mapping[str, str]
+    root: tuple[int, int] | None
+
+    def lines(self, values: "Tensor", what: str) -> str:
+        """The values (B, outputs, classes) or (outputs, classes) of the root, or of all outputs, one row per line."""
+        chosen = values if self.root is None else values[..., self.root[0], self.root[1]]
+        rows = chosen.tolist() if values.dim() == 3 else [chosen.tolist()]
+        return "\n".join(f"{what} = {_number(row)}" for row in rows)
+
+
+def _number(value: object) -> str:
+    while isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_number, value)) + "]"
+    return f"{value:.6f}" if isinstance(value, (float, complex)) else str(value)
+
+
+def _log_likelihood(asked: Asked) -> str:
+    from explorer.backend import queries
+
+    if not bool(asked.observed.all()):
+        row, column = (int(i) for i in (~asked.observed).nonzero()[0])
+        raise ShapeError(
+            f"row {row + 1} has no value of {asked.subject.names[column]}; a log-likelihood needs all of them: "
+            "ask for the marginal"
+        )
+    found = queries.log_likelihood(asked.subject.circuit, asked.x)
+    return asked.lines(_scaled(asked, found, asked.observed), "log p")
+
+
+def _marginal(asked: Asked) -> str:
+    from explorer.backend import queries
+
+    found = queries.marginal(asked.subject.circuit, asked.x, asked.observed)
+    return asked.lines(_scaled(asked, found, asked.observed), "log p")
+
+
+def _conditional(asked: Asked) -> str:
+    from explorer.backend import queries
+
+    if not asked.ask:
+        raise FormError("say whose probability is asked, for example --ask x1=0")
+    values, query = asked.subject.encode(asked.ask)
+    both = query & asked.observed
+    if bool(both.any()):
+        name = asked.subject.names[int(both.nonzero()[0][1])]
+        raise FormError(f"{name} is observed and asked; leave out one of them")
+    import torch
+
+    x = torch.where(query, values, asked.x)
+    found = queries.conditional(asked.subject.circuit, x, query.expand(x.shape), asked.observed)
+    return asked.lines(_scaled(asked, found, query.expand(x.shape)), "log p")
+
+
+def _most_probable(asked: Asked) -> str:
+    from explorer.backend import queries
+
+    found = queries.most_probable(asked.subject.circuit, asked.x, asked.observed, root=asked.root)
+    scale = asked.subject.log_scale(asked.observed.new_ones(asked.observed.shape))
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*asked.subject.names, "log p", "upper bound", "most probable"])
+    logs = [(value - scale).tolist() for value in (found.log_probability, found.log_bound)]
+    verdicts = ["yes" if exact else "at least this" for exact in found.is_exact.tolist()]
+    for cells, value, bound, verdict in zip(asked.subject.decode(found.assignment), *logs, verdicts, strict=True):
+        writer.writerow([*cells, f"{value:.6f}", f"{bound:.6f}", verdict])
+    return text.getvalue()
+
+
+def _partition(asked: Asked) -> str:
+    from explorer.backend import queries
+
+    return asked.lines(queries.partition_function(asked.subject.circuit), "log Z")
+
+
+def _scaled(asked: Asked, found: "Tensor", density: "Tensor") -> "Tensor":
+    """Log-densities (B, outputs, classes) of cells, where those of the codes are given."""
+    return found - asked.subject.log_scale(density)[:, None, None]
+
+
+QUESTIONS: Mapping[str, Callable[[Asked], str]] = {
+    "log-likelihood": _log_likelihood,
+    "marginal": _marginal,
+    "conditional": _conditional,
+    "most-probable": _most_probable,
+    "partition": _partition,
+}

@@ -1,0 +1,100 @@
+"""`circuit-explorer sample`: draws from a circuit, also given some of its variables."""
+
+import csv
+import io
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from explorer.app.commands.console import check_writable, print_text, say_note
+from explorer.errors import ShapeError, check_name
+from explorer.options import MAX_SEED
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from explorer.app.querying import Subject
+
+
+def sample(
+    source: Annotated[str, typer.Argument(metavar="NAME|FILE", help="a circuit, a circuit file or a checkpoint")],
+    count: Annotated[int, typer.Option("-n", "--count", min=0, help="number of samples")] = 10,
+    observe: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="sample given this value; may be repeated")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE.csv|.npy|.png", help="write them here [print them as CSV]"),
+    ] = None,
+    shape: Annotated[
+        str | None, typer.Option(metavar="HxW|CxHxW", help="the shape of the images [square]", show_default=False)
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="seed of the samples, and of initial values")] = 0,
+    semiring: Annotated[str, typer.Option(help="of a circuit that is not a checkpoint")] = "lse-sum",
+    root: Annotated[
+        str | None, typer.Option(metavar="OUTPUT,CLASS", help="which output, if there are several", show_default=False)
+    ] = None,
+) -> None:
+    """Draw samples from a circuit, jointly or given some variables, and print or write them."""
+    if out is not None:
+        check_name("kind of file for samples", out.suffix.lower(), WRITERS)
+        check_writable(out)
+    import torch
+
+    from explorer.app.querying import assignments, load_subject, root_of
+    from explorer.backend import queries
+
+    subject = load_subject(source, seed=seed, semiring=semiring, shape=shape)
+    generator = torch.Generator().manual_seed(seed)
+    chosen = root_of(root)
+    if observe:
+        x, mask = subject.encode(assignments(observe))
+        rows = queries.sample(subject.circuit, count, x, mask, generator=generator, root=chosen)[:, 0]
+    else:
+        rows = queries.sample(subject.circuit, count, generator=generator, root=chosen)
+    if out is None:
+        print_text(_csv(subject, rows).rstrip("\n"))
+        return
+    WRITERS[out.suffix.lower()](out, subject, rows)
+    say_note(f"wrote {count:,} samples of {subject.circuit.num_variables:,} variables to {out}")
+
+
+def _csv(subject: "Subject", rows: "Tensor") -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(subject.names)
+    writer.writerows(subject.decode(rows))
+    return text.getvalue()
+
+
+def _write_csv(path: Path, subject: "Subject", rows: "Tensor") -> None:
+    path.write_text(_csv(subject, rows), encoding="utf-8")
+
+
+def _write_npy(path: Path, subject: "Subject", rows: "Tensor") -> None:
+    import numpy as np
+
+    with path.open("wb") as file:
+        np.save(file, rows.numpy())
+
+
+def _write_png(path: Path, subject: "Subject", rows: "Tensor") -> None:
+    from explorer.app.grids import grid_png
+    from explorer.app.querying import num_grey_levels
+
+    if subject.columns or subject.shape is None or subject.shape[0] not in (1, 3):
+        raise ShapeError(
+            f"{subject.name} is not known to be a circuit of images of one or three channels; say their --shape, or "
+            "write a .csv or .npy file"
+        )
+    levels = max(1, num_grey_levels(subject.circuit) - 1)
+    path.write_bytes(grid_png(rows.double().numpy().reshape(-1, *subject.shape) / levels))
+
+
+WRITERS: Mapping[str, Callable[[Path, "Subject", "Tensor"], None]] = {
+    ".csv": _write_csv,
+    ".npy": _write_npy,
+    ".png": _write_png,
+}

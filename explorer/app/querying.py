@@ -1,0 +1,163 @@
+"""The circuit that a query is about: a gallery circuit, a file or a checkpoint, with names for its variables."""
+
+import math
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from explorer.app.circuits import load_circuit
+from explorer.app.training.checkpoint import Checkpoint
+from explorer.app.training.job import load_data_of
+from explorer.backend import TorchCircuit, TorchDiscreteLayer, TorchInputLayer
+from explorer.compiler import TorchCompiler
+from explorer.errors import DataTypeError, FormError, ShapeError, ValueRangeError, check_name
+from explorer.learning.data import DATA_SETS
+from explorer.learning.tables import Column, RawTable, read_table
+
+Cell = str | float | int | None
+"""A value of a variable as a user reads it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A compiled circuit and its variables: column i of a table is variable i, or it is pixel i of an image.
+
+    `shape` is that (C, H, W) of its images; None if they are not known to be images. Without `columns`, the variables
+    are named x0, x1 ... and their values are numbers.
+    """
+
+    name: str
+    circuit: TorchCircuit
+    columns: tuple[Column, ...] = ()
+    shape: tuple[int, int, int] | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the variables."""
+        return tuple(c.name for c in self.columns) or tuple(f"x{v}" for v in range(self.circuit.num_variables))
+
+    def encode(self, values: Mapping[str, str]) -> tuple[Tensor, Tensor]:
+        """One row (1, D) with these values by name of the variable, and which entries (1, D) they are.
+
+        Raises: UnknownNameError for an unknown variable; DataTypeError, ValueRangeError for an invalid value.
+        """
+        cells: list[Cell] = [None] * len(self.names)
+        for name, value in values.items():
+            check_name("variable", name, self.names)
+            cells[self.names.index(name)] = value
+        return self._encode([np.array([cell], dtype=object) for cell in cells], "--observe")
+
+    def read_rows(self, path: Path) -> tuple[Tensor, Tensor]:
+        """The rows (B, D) of a table, and which entries (B, D) have a value; the others are missing.
+
+        Raises: the errors of `read_table`; ShapeError unless it has a column for each variable.
+        """
+        table: RawTable = read_table(path)
+        if self.columns:
+            table = table.select(self.names)
+        elif len(table.columns) != len(self.names):
+            raise ShapeError(f"{path} has {len(table.columns)} columns; the circuit reads {len(self.names)} variables")
+        return self._encode(table.columns, table.where)
+
+    def decode(self, rows: Tensor) -> list[list[Cell]]:
+        """The cells of each row (B, D)."""
+        codes = rows.double().numpy()
+        if self.columns:
+            by_column = [column.decode(codes[:, v]) for v, column in enumerate(self.columns)]
+            return [list(row) for row in zip(*by_column, strict=True)]
+        return rows.tolist()
+
+    def log_scale(self, observed: Tensor) -> Tensor:
+        """What the log-density (B,) of the cells of rows is smaller than that of their codes by."""
+        scales = torch.tensor([column.log_scale for column in self.columns] or [0.0] * len(self.names))
+        return (observed * scales.double()).sum(1)
+
+    def _encode(self, cells: Sequence[np.ndarray], where: str) -> tuple[Tensor, Tensor]:
+        if self.columns:
+            codes = [column.encode(c, where) for column, c in zip(self.columns, cells, strict=True)]
+        else:
+            codes = [_numbers(c, name, where) for name, c in zip(self.names, cells, strict=True)]
+        rows = torch.from_numpy(np.stack(codes, axis=1)) if codes else torch.zeros((1, 0))
+        observed = ~torch.isnan(rows)
+        return torch.where(observed, rows, 0.0), observed
+
+
+def load_subject(source: str, *, seed: int = 0, semiring: str = "lse-sum", shape: str | None = None) -> Subject:
+    """The circuit of a gallery name, a circuit file, or a checkpoint of `train`, whose best values it then has.
+
+    `seed` and `semiring` are those of a circuit that is not a checkpoint; `shape` is that of its images, like `28x28`.
+    Raises: UnknownNameError, FileFormatError, FormError, ShapeError.
+    """
+    if Path(source).is_file() and zipfile.is_zipfile(source):
+        checkpoint = Checkpoint.load(source)
+        circuit, known = checkpoint.restore(), None
+        if not checkpoint.columns and checkpoint.data in DATA_SETS:
+            known = getattr(load_data_of(checkpoint, None), "shape", None)
+        return Subject(source, circuit, checkpoint.columns, _image_shape(circuit, shape) if shape else known)
+    circuit = TorchCompiler(semiring=semiring, seed=seed).compile(load_circuit(source))
+    return Subject(source, circuit, (), _image_shape(circuit, shape))
+
+
+def assignments(given: Sequence[str]) -> dict[str, str]:
+    """The values by name of arguments NAME=VALUE. Raises: FormError for a different form, or a name twice."""
+    found: dict[str, str] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip() or name.strip() in found:
+            reason = "is given twice" if equals and name.strip() in found else "has not the form NAME=VALUE"
+            raise FormError(f"the value {text!r} {reason}, for example x0=1")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def num_grey_levels(circuit: TorchCircuit) -> int:
+    """The number of values of the variables. Raises: DataTypeError if a variable is real."""
+    leaves = [layer for layer in circuit.layers if isinstance(layer, TorchInputLayer) and layer.num_variables]
+    if not all(isinstance(layer, TorchDiscreteLayer) for layer in leaves):
+        raise DataTypeError("only circuits of discrete variables have images; write the samples to a .csv or .npy file")
+    return max(layer.num_values for layer in leaves if isinstance(layer, TorchDiscreteLayer))
+
+
+def _image_shape(circuit: TorchCircuit, shape: str | None) -> tuple[int, int, int] | None:
+    """The shape (C, H, W): the given one, or that of a square image of one channel."""
+    count = circuit.num_variables
+    if shape is None:
+        side = math.isqrt(count)
+        return (1, side, side) if side * side == count and side > 1 else None
+    parts = shape.lower().split("x")
+    if len(parts) not in (2, 3) or not all(part.isdecimal() for part in parts):
+        raise FormError(f"the shape {shape!r} has not the form HEIGHTxWIDTH or CHANNELSxHEIGHTxWIDTH")
+    sizes = [int(part) for part in parts]
+    channels, height, width = sizes if len(sizes) == 3 else [1, *sizes]
+    if channels * height * width != count:
+        raise ShapeError(f"images of shape {shape} have {channels * height * width} pixels; the circuit reads {count}")
+    return (channels, height, width)
+
+
+def _numbers(cells: np.ndarray, name: str, where: str) -> np.ndarray:
+    found = np.full(len(cells), math.nan)
+    for row, cell in enumerate(cells):
+        if cell is None:
+            continue
+        try:
+            found[row] = float(cell)
+        except ValueError:
+            raise DataTypeError(f"{where}: the value {cell!r} of {name} in row {row + 1} is not a number") from None
+        if math.isinf(found[row]):
+            raise ValueRangeError(f"{where}: the value of {name} in row {row + 1} is infinite")
+    return found
+
+
+def root_of(text: str | None) -> tuple[int, int] | None:
+    """The (output, class) of an argument OUTPUT,CLASS. Raises: FormError for a different form."""
+    if text is None:
+        return None
+    parts = text.split(",")
+    if len(parts) != 2 or not all(part.strip().isdecimal() for part in parts):
+        raise FormError(f"the root {text!r} has not the form OUTPUT,CLASS, for example 0,2")
+    return (int(parts[0]), int(parts[1]))

@@ -1,0 +1,128 @@
+"""The commands `sample` and `query`: circuits by name, by file and by checkpoint; values by name of the variable."""
+
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from explorer.app.cli import app
+from explorer.app.training.checkpoint import Checkpoint
+from explorer.backend import queries
+from explorer.compiler import TorchCompiler
+from explorer.learning.tables import CategoricalColumn, GaussianColumn
+from explorer.symbolic import (
+    CategoricalLayer,
+    Circuit,
+    CircuitBuilder,
+    ConstantInitializer,
+    GaussianLayer,
+    TensorParameter,
+)
+from explorer.templates import gallery
+
+
+def run(*arguments: str, code: int = 0) -> str:
+    result = CliRunner().invoke(app, list(arguments))
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def leaf(*values: object) -> TensorParameter:
+    array = np.array(values, dtype=float)
+    return TensorParameter(array.shape, initializer=ConstantInitializer(array))
+
+
+def weather() -> Circuit:
+    b = CircuitBuilder()
+    probs = leaf([0.9, 0.1], [0.2, 0.8])
+    sky = b.add(CategoricalLayer(scope=(0,), num_output_units=2, num_categories=2, probs=probs))
+    warmth = b.add(GaussianLayer(scope=(1,), num_output_units=2, mean=leaf(1.0, -1.0), stddev=leaf(0.5, 0.5)))
+    return b.build(b.sum(b.hadamard(sky, warmth), num_units=1, weight=leaf([0.5, 0.5])))
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> str:
+    symbolic = weather()
+    state = TorchCompiler().compile(symbolic).leaf_state()
+    columns = (CategoricalColumn("sky", ("clear", "rain")), GaussianColumn("warmth", 20.0, 10.0))
+    saved = Checkpoint("hclt", {}, "weather.csv", state, symbolic=symbolic.to_json(), columns=columns)
+    path = tmp_path / "weather.pt"
+    saved.save(path)
+    return str(path)
+
+
+def test_samples_are_printed_as_csv_and_agree_with_what_is_observed():
+    lines = run("sample", "blackboard", "-n", "4", "--observe", "x1=1", "--seed", "3").splitlines()
+    assert lines[0] == "x0,x1,x2,x3,x4"
+    assert len(lines) == 5
+    assert all(line.split(",")[1] == "1" for line in lines[1:])
+    assert lines == run("sample", "blackboard", "-n", "4", "--observe", "x1=1", "--seed", "3").splitlines()
+
+
+def test_samples_are_written_as_an_array_and_as_images(tmp_path: Path):
+    array, picture = tmp_path / "s.npy", tmp_path / "s.png"
+    run("sample", "digits", "-n", "5", "-o", str(array))
+    assert np.load(array).shape == (5, 64)
+    run("sample", "digits", "-n", "5", "-o", str(picture))
+    data = picture.read_bytes()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    assert struct.unpack(">II", data[16:24]) == (8 * (3 * 9 - 1), 8 * (2 * 9 - 1))  # 3 by 2 images, enlarged 8 times
+    assert "not known to be a circuit of images" in run("sample", "blackboard", "-o", str(picture), code=2)
+
+
+def test_a_checkpoint_of_a_table_speaks_of_its_columns(checkpoint: str):
+    lines = run("sample", checkpoint, "-n", "20", "--observe", "sky=rain").splitlines()
+    assert lines[0] == "sky,warmth"
+    assert {line.split(",")[0] for line in lines[1:]} == {"rain"}
+    found = float(run("query", "conditional", checkpoint, "--ask", "sky=rain", "--observe", "warmth=10").split("=")[1])
+    close, far = (np.exp(-0.5 * (z / 0.5) ** 2) for z in (0.0, 2.0))  # 10 is one deviation of the column below its mean
+    assert found == pytest.approx(np.log((0.8 * close + 0.1 * far) / (close + far)), abs=1e-5)
+    density = float(run("query", "marginal", checkpoint, "--observe", "warmth=10").split("=")[1])
+    wanted = np.log(0.5 * (close + far) / (0.5 * np.sqrt(2 * np.pi)) / 10.0)  # a density per degree
+    assert density == pytest.approx(wanted, abs=1e-5)
+
+
+def test_rows_of_a_table_are_asked_with_empty_cells_summed_out(tmp_path: Path, checkpoint: str):
+    table = tmp_path / "rows.csv"
+    table.write_text("warmth,sky\n,rain\n10,\n")
+    lines = run("query", "marginal", checkpoint, "--rows", str(table)).splitlines()
+    assert float(lines[0].split("=")[1]) == pytest.approx(np.log(0.45), abs=1e-5)
+    assert lines[1] == run("query", "marginal", checkpoint, "--observe", "warmth=10").strip()
+    assert "needs all of them" in run("query", "log-likelihood", checkpoint, "--rows", str(table), code=2)
+
+
+def test_questions_about_a_gallery_circuit_have_the_answers_of_the_queries():
+    circuit = TorchCompiler(seed=0).compile(gallery.load_named("blackboard"))
+    assert f"{queries.partition_function(circuit).item():.6f}" in run("query", "partition", "blackboard")
+    values = [f"--observe=x{v}=1" for v in range(5)]
+    found = queries.log_likelihood(circuit, torch.ones((1, 5), dtype=torch.long)).item()
+    assert run("query", "log-likelihood", "blackboard", *values).strip() == f"log p = {found:.6f}"
+    head, line = run("query", "most-probable", "blackboard", "--observe", "x0=0").splitlines()
+    assert head == "x0,x1,x2,x3,x4,log p,upper bound,most probable"
+    assert line.startswith("0,")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("query", "marginal", "blackboard", "--observe", "x9=1"), "no variable named 'x9'"),
+        (("query", "marginal", "blackboard", "--observe", "x0"), "not the form NAME=VALUE"),
+        (("query", "marginal", "blackboard", "--observe", "x0=1", "--observe", "x0=0"), "given twice"),
+        (("query", "marginal", "blackboard", "--observe", "x0=red"), "is not a number"),
+        (("query", "marginal", "blackboard", "--observe", "x0=2"), "must be an integer from 0 to 1"),
+        (("query", "conditional", "blackboard", "--observe", "x0=1"), "--ask x1=0"),
+        (("query", "conditional", "blackboard", "--observe", "x0=1", "--ask", "x0=0"), "observed and asked"),
+        (("query", "marginal", "blackboard", "--ask", "x0=0"), "belongs to the question conditional"),
+        (("query", "mean", "blackboard"), "no question named 'mean'"),
+        (("query", "partition", "blackboards"), "no circuit 'blackboards'"),
+        (("sample", "blackboard", "-o", "samples.txt"), "no kind of file for samples named '.txt'"),
+        (("sample", "digits", "--shape", "7x7"), "49 pixels; the circuit reads 64"),
+        (("sample", "near-misses"), "say which one by root"),
+        (("sample", "near-misses", "--root", "zero"), "not the form OUTPUT,CLASS"),
+    ],
+)
+def test_misuse_is_one_line_and_exit_code_2(arguments: tuple[str, ...], message: str):
+    assert message in run(*arguments, code=2)
