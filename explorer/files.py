@@ -1,12 +1,16 @@
-"""Versioned JSON files, plain or gzip by extension: what circuits, region graphs and traces have in common."""
+"""Versioned JSON files, plain or gzip by extension: what circuits, region graphs and traces have in common.
+
+And files that are replaced as a whole, such as checkpoints.
+"""
 
 import gzip
 import io
 import json
+import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 from explorer.errors import FileFormatError
 
@@ -24,6 +28,24 @@ def write_json(data: Mapping[str, Any], path: "str | Path") -> None:
         Path(path).write_bytes(gzip.compress(raw, compresslevel=6, mtime=0) if str(path).endswith(".gz") else raw)
     except OSError as error:
         raise FileFormatError(f"cannot write {path}: {error.strerror}") from error
+
+
+def replace_file(path: "str | Path", write: Callable[[BinaryIO], object]) -> None:
+    """Write a file; an existing one is replaced only when the new one is complete and on the disk.
+
+    A missing folder is created.
+    """
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f"{target.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def read_json(path: "str | Path", wanted: str) -> Mapping[str, Any]:

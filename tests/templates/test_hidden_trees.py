@@ -30,7 +30,7 @@ def test_a_hidden_tree_sums_over_the_states_of_all_latent_variables():
 
     circuit = hidden_tree(PARENTS, CategoricalInput(3, probs=leaf), num_latent_states=K, weight_param=leaf)
     # From the leaves to the root, each variable makes its emission and then its transition.
-    order = (3, 2, 0, 1)
+    order = [3, 2, 0, 1]
     emission = dict(zip(order, made[0::2], strict=True))
     transition = dict(zip(order, made[1::2], strict=True))
     for x in ((0, 1, 2, 0), (2, 2, 1, 1)):

@@ -14,7 +14,7 @@ from explorer.tensor.recording.managed import ManagedPipeline
 from tests.tensor.circuits import compile_circuit, import_circuit, rows
 
 DRAWN_28_BY_28 = ("mnist",)
-SLOW = ("mnist", "poon-domingos", "sum-chain", "levels", "conflict", "hmm", "near-misses")
+SLOW = ("hclt", "mnist", "poon-domingos", "sum-chain", "levels", "conflict", "hmm", "near-misses")
 """Their exports take long, or are of kinds that the others have too; `make fuzz` tests them."""
 
 MAY_DO_NOTHING = {
@@ -24,6 +24,7 @@ MAY_DO_NOTHING = {
 
 AFTER_PASSES = {  # operators before the default passes, and at most after them
     "digits": (115, 47),
+    "hclt": (557, 290),
     "blackboard": (75, 48),
     "hmm": (275, 163),
     "conflict": (70, 33),

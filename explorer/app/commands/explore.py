@@ -9,7 +9,7 @@ import typer
 from explorer.app.commands.console import command, notes, print_text, results, say_note
 from explorer.app.commands.serve import open_dashboard
 from explorer.app.commands.trace import save
-from explorer.app.commands.train import RUNS, epochs_table, train_with_progress
+from explorer.app.commands.train import RUNS, baseline_of, epochs_table, train_with_progress
 from explorer.options import MAX_SEED
 
 CIRCUIT = "digits"
@@ -60,7 +60,7 @@ def explore(
     save(trace, trace_file)
     console.print(f"\n[bold]3. Training[/] on {len(images.training):,} images, {len(images.held_out)} held out.")
     result = train_with_progress(compiled, images, settings)
-    console.print(epochs_table(result, images))
+    console.print(epochs_table(result, images, baseline_of(images, result)))
     if result.interrupted:
         say_note(f"stopped after {len(result.epochs)} of {epochs} epochs; the finished ones are kept")
     Checkpoint(CIRCUIT, {"seed": seed}, "digits", compiled.leaf_state(), result.epochs, result.state).save(

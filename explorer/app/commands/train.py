@@ -59,7 +59,7 @@ def train(
     method: Annotated[
         str | None, typer.Option(help="gradient (Adam), or em: expectation-maximization [gradient]", show_default=False)
     ] = None,
-    epochs: Annotated[int, typer.Option(help="passes over the training rows")] = 30,
+    epochs: Annotated[int, typer.Option(help="passes over the training rows; with --resume, this many more")] = 30,
     patience: Annotated[
         int | None,
         typer.Option(min=1, metavar="EPOCHS", help="stop after so many epochs without a better held-out likelihood"),
@@ -114,6 +114,7 @@ def train(
         from explorer.app.training.checkpoint import Checkpoint
         from explorer.app.training.job import Request, columns_of, find_job
         from explorer.compiler import TorchCompiler
+        from explorer.learning.curves import save_curves
         from explorer.learning.loop import best_epoch
         from explorer.learning.options import TrainingOptions
         from explorer.learning.tables import TableData
@@ -163,7 +164,8 @@ def train(
                 Checkpoint(job.name, options, job.data.name, found, finished, reached, symbolic, columns).save(target)
 
         result = train_with_progress(compiled, job.data, settings, workers, fast, before, state, save_every, save)
-        results().print(epochs_table(result, job.data))
+        baseline = baseline_of(job.data, result)
+        results().print(epochs_table(result, job.data, baseline))
         if result.state is None:
             say_note("stopped before the end of the first epoch: nothing to keep")
             raise typer.Exit(130)
@@ -173,7 +175,12 @@ def train(
         best = best_epoch(result.epochs).number
         kept_values = f" with the values of epoch {best}, the best one" if best < result.epochs[-1].number else ""
         again = f"{command()} train {job.argument}--resume {target}"
-        print_text(f"Wrote {target}{kept_values}. Continue from the last epoch: {again}")
+        if workers.is_first:
+            unit = "nats" if result.is_density else "bits"
+            save_curves(target, result.epochs, f"{job.name} on {Path(job.data.name).name}", unit, baseline)
+        print_text(
+            f"Wrote {target}{kept_values}, and its curves as .svg and .csv. Continue from the last epoch: {again}"
+        )
         if result.interrupted and workers.distributed:
             raise typer.Exit(130)  # without waiting for the other workers, which were interrupted too
 
@@ -272,25 +279,31 @@ def train_with_progress(
         )
 
 
-def epochs_table(result: "TrainingResult", data: "DataSet") -> Table:
-    """One row per epoch, in nats for a density, else in bits, with the baseline of independent variables below."""
+def baseline_of(data: "DataSet", result: "TrainingResult") -> float | None:
+    """Bits per dimension of the held-out rows under independent variables; None for a density of images."""
     from explorer.learning.baselines import independent_bits, independent_pixels_bits
     from explorer.learning.data import ImageData
 
-    is_image = isinstance(data, ImageData)
+    if isinstance(data, ImageData):
+        return None if result.is_density else independent_pixels_bits(data)
+    return independent_bits(data)
+
+
+def epochs_table(result: "TrainingResult", data: "DataSet", baseline: float | None) -> Table:
+    """One row per epoch, in nats for a density, else in bits, with the baseline of independent variables below."""
+    from explorer.learning.data import ImageData
+
+    what, parts = ("images", "pixels") if isinstance(data, ImageData) else ("rows", "columns")
     measure = "Negative log-density in nats per dimension" if result.is_density else "Bits per dimension"
     scale = math.log(2) if result.is_density else 1.0
-    table = Table(title=f"{measure} on {data.name}: less is better", caption_justify="left")
-    what = "images" if is_image else "rows"
+    table = Table(title=f"{measure} on {Path(data.name).name}: less is better", caption_justify="left")
     for name in ("epoch", f"training {what}", f"held-out {what}", "seconds"):
         table.add_column(name, justify="right")
     for epoch in result.epochs:
         reached = (f"{scale * bits:.4f}" for bits in (epoch.training_bits, epoch.held_out_bits))
         table.add_row(str(epoch.number), *reached, f"{epoch.seconds:.2f}")
-    if not is_image:
-        found = scale * independent_bits(data)
-        standardized = " Real columns are standardized." if result.is_density else ""
-        table.caption = f"Independent columns reach {found:.4f} on the held-out rows.{standardized}"
-    elif not result.is_density:
-        table.caption = f"Independent pixels reach {independent_pixels_bits(data):.4f} on the held-out images."
+    if baseline is not None:
+        table.caption = f"Independent {parts} reach {scale * baseline:.4f} on the held-out {what}."
+        if result.is_density:
+            table.caption += " Real columns are standardized."
     return table

@@ -1,6 +1,5 @@
 """Checkpoints: the values of a circuit's leaves, and the options to compile it again in any mode."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -13,6 +12,7 @@ from explorer.app.circuits import load_circuit
 from explorer.backend import TorchCircuit
 from explorer.compiler import TorchCompiler
 from explorer.errors import FileFormatError
+from explorer.files import replace_file
 from explorer.learning.loop import Epoch
 from explorer.learning.options import TrainingOptions
 from explorer.learning.state import TrainingState
@@ -72,8 +72,6 @@ class Checkpoint:
 
     def save(self, path: "str | Path") -> None:
         """Write a checkpoint file; an existing file is replaced only when the new one is complete and on the disk."""
-        target = Path(path)
-        target.parent.mkdir(parents=True, exist_ok=True)
         content: dict[str, Any] = {
             "format": FORMAT,
             "version": VERSION,
@@ -89,15 +87,7 @@ class Checkpoint:
             content["columns"] = [column.to_json() for column in self.columns]
         if self.training is not None:
             content["training"] = {f.name: getattr(self.training, f.name) for f in fields(TrainingState)}
-        part = target.with_name(f"{target.name}.{os.getpid()}.part")
-        try:
-            with part.open("wb") as file:
-                torch.save(content, file)
-                file.flush()
-                os.fsync(file.fileno())
-            part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)
+        replace_file(path, lambda file: torch.save(content, file))
 
     @staticmethod
     def load(path: "str | Path") -> "Checkpoint":
@@ -107,6 +97,8 @@ class Checkpoint:
         """
         try:
             content = torch.load(path, map_location="cpu", weights_only=True)
+        except FileNotFoundError as error:
+            raise FileFormatError(f"there is no checkpoint {path}") from error
         except OSError as error:
             raise FileFormatError(f"cannot read {path}: {error.strerror or error}") from error
         except Exception as error:  # torch.load raises whatever a foreign file leads its unpickler to

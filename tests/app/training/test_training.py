@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 import torch
 
-from explorer.app.commands.train import epochs_table
+from explorer.app.commands.train import baseline_of, epochs_table
 from explorer.app.training.checkpoint import Checkpoint
 from explorer.compiler import TorchCompiler
 from explorer.errors import CircuitError, FileFormatError, ShapeError, UnknownNameError, ValueRangeError
@@ -112,7 +112,7 @@ def test_any_other_file_is_a_typed_error(tmp_path, content):
 
 def test_foreign_files_are_typed_errors(tmp_path):
     path = tmp_path / "foreign.pt"
-    with pytest.raises(FileFormatError, match=r"cannot read .*foreign\.pt: No such file"):
+    with pytest.raises(FileFormatError, match=r"there is no checkpoint .*foreign\.pt"):
         Checkpoint.load(path)
     path.write_text("Once upon a time")
     with pytest.raises(FileFormatError, match="is not a circuit-explorer checkpoint"):
@@ -366,11 +366,12 @@ def test_a_circuit_over_real_numbers_is_a_density(digits):
 
 def test_the_table_of_a_density_says_nats_and_has_no_baseline_of_probabilities(digits):
     epochs = (Epoch(1, 2.0, 3.0, 0.1),)
-    table = epochs_table(TrainingResult(epochs, is_density=True), digits)
+    density = TrainingResult(epochs, is_density=True)
+    table = epochs_table(density, digits, baseline_of(digits, density))
     assert "Negative log-density in nats per dimension" in str(table.title)
     assert list(table.columns[2].cells) == [f"{3 * math.log(2):.4f}"]
     assert table.caption is None
-    plain = epochs_table(TrainingResult(epochs), digits)
+    plain = epochs_table(TrainingResult(epochs), digits, baseline_of(digits, TrainingResult(epochs)))
     assert "Bits per dimension" in str(plain.title)
     assert list(plain.columns[2].cells) == ["3.0000"]
     assert "Independent pixels reach" in str(plain.caption)
