@@ -5,6 +5,10 @@ Each returns a `Circuit` that shares the leaves of its operands under the same n
 
 from explorer.symbolic.operators.concatenate import concatenate as concatenate
 from explorer.symbolic.operators.conjugate import conjugate as conjugate, conjugate_rules as conjugate_rules
+from explorer.symbolic.operators.differentiate import (
+    differentiate as differentiate,
+    differentiate_rules as differentiate_rules,
+)
 from explorer.symbolic.operators.evidence import evidence as evidence
 from explorer.symbolic.operators.input_products import multiply_rules as multiply_rules
 from explorer.symbolic.operators.integrate import integrate as integrate, integrate_rules as integrate_rules

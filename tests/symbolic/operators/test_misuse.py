@@ -1,0 +1,235 @@
+"""What an operator cannot do is a typed error that names the layers."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from explorer.errors import (
+    CircuitError,
+    DataTypeError,
+    DuplicateNameError,
+    ScopeError,
+    ShapeError,
+    StructureError,
+    ValueRangeError,
+)
+from explorer.symbolic import (
+    CategoricalLayer,
+    Circuit,
+    CircuitBuilder,
+    ConstantValueLayer,
+    EmbeddingLayer,
+    GaussianLayer,
+    InputLayer,
+    PolynomialLayer,
+    constant,
+)
+from explorer.symbolic.operators import (
+    concatenate,
+    conjugate,
+    differentiate,
+    evidence,
+    integrate,
+    integrate_rules,
+    multiply,
+    multiply_rules,
+)
+from explorer.templates import gallery, image_data
+
+
+def discrete(b: CircuitBuilder, v: int, states: int = 2, units: int = 2) -> int:
+    weight = constant(np.full((units, states), 0.5))
+    return b.add(EmbeddingLayer(scope=(v,), num_output_units=units, num_states=states, weight=weight))
+
+
+def gaussian(b: CircuitBuilder, v: int) -> int:
+    return b.add(GaussianLayer(scope=(v,), num_output_units=2, mean=constant([0.0, 1]), stddev=constant([1.0, 2])))
+
+
+def polynomial(b: CircuitBuilder, v: int) -> int:
+    return b.add(PolynomialLayer(scope=(v,), num_output_units=2, degree=1, coeff=constant([[0.0, 1], [1, 2]])))
+
+
+def over(*makers: Callable[[CircuitBuilder], int]) -> Circuit:
+    """A Hadamard product of input layers."""
+    b = CircuitBuilder()
+    return b.build(b.hadamard(*(make(b) for make in makers)))
+
+
+def split(*groups: tuple[int, ...]) -> Circuit:
+    """A product of products of embeddings."""
+    b = CircuitBuilder()
+    return b.build(b.hadamard(*(b.hadamard(*(discrete(b, v) for v in group)) for group in groups)))
+
+
+def not_smooth() -> Circuit:
+    b = CircuitBuilder()
+    return b.build(b.sum(discrete(b, 0), discrete(b, 1), num_units=1))
+
+
+def not_decomposable() -> Circuit:
+    b = CircuitBuilder()
+    x = discrete(b, 0)
+    return b.build(b.hadamard(x, x))
+
+
+def quad_graph() -> Circuit:
+    return image_data(
+        (1, 2, 2), "quad-graph", input_layer="categorical", num_input_units=2, sum_product_layer="cp", num_sum_units=2
+    )
+
+
+COIN = over(lambda b: discrete(b, 0), lambda b: discrete(b, 1))
+PAIR = over(lambda b: discrete(b, 0))
+REAL = over(lambda b: gaussian(b, 0), lambda b: polynomial(b, 1))
+
+CASES: dict[str, tuple[Callable[[], Any], type[CircuitError], str]] = {
+    "too few": (lambda: multiply(COIN), StructureError, "multiply: expected at least 2 circuits, got 1"),
+    "no circuit": (lambda: multiply(COIN, 3), DataTypeError, "multiply: expected symbolic circuits, got 3"),
+    "not smooth": (
+        lambda: multiply(COIN, not_smooth()),
+        StructureError,
+        r"multiply: operand 1 is not smooth: sum layer %2: its input %0 does not depend on variables \[1\]",
+    ),
+    "not decomposable": (
+        lambda: multiply(not_decomposable(), COIN),
+        StructureError,
+        r"operand 0 is not decomposable: product layer %1",
+    ),
+    "different splits": (
+        lambda: multiply(split((0, 1), (2, 3)), split((0, 2), (1, 3))),
+        StructureError,
+        r"layer 6 \(HadamardLayer\) of operand 0 and layer 6 \(HadamardLayer\) of operand 1 split the variables that "
+        r"they share differently: \(0, 1\) \| \(2, 3\) and \(0, 2\) \| \(1, 3\)",
+    ),
+    "a circuit without a tractable square": (
+        lambda: multiply(quad_graph(), quad_graph()),
+        StructureError,
+        "split the variables that they share differently",
+    ),
+    "different numbers of values": (
+        lambda: multiply(PAIR, over(lambda b: discrete(b, 0, states=3))),
+        StructureError,
+        r"layer 0 \(EmbeddingLayer\) of operand 0 and layer 0 \(EmbeddingLayer\) of operand 1: "
+        "the variable has 2 values in one and 3 in the other",
+    ),
+    "no product": (
+        lambda: multiply(over(lambda b: gaussian(b, 0)), over(lambda b: polynomial(b, 0))),
+        StructureError,
+        r"no rule for layer 0 \(GaussianLayer\) of operand 0 and layer 0 \(PolynomialLayer\) of operand 1; register "
+        r"one with @multiply_rules.rule\(GaussianLayer, PolynomialLayer\)",
+    ),
+    "discrete times continuous": (
+        lambda: multiply(PAIR, over(lambda b: gaussian(b, 0))),
+        StructureError,
+        "no rule for .*EmbeddingLayer.*GaussianLayer",
+    ),
+    "integral of a polynomial": (
+        lambda: integrate(REAL),
+        StructureError,
+        r"integrate: layer 1 \(PolynomialLayer\): the integral of a polynomial over all real numbers is not finite",
+    ),
+    "integral over an unknown variable": (
+        lambda: integrate(COIN, [7]),
+        ScopeError,
+        r"integrate: the circuit does not depend on variables \[7\]; it has \(0, 1\)",
+    ),
+    "integral of a circuit that is not smooth": (
+        lambda: integrate(not_smooth()),
+        StructureError,
+        "integrate: the circuit is not smooth",
+    ),
+    "a variable twice": (lambda: integrate(COIN, [0, 0]), ScopeError, "once"),
+    "evidence of an unknown variable": (lambda: evidence(COIN, {4: 0}), ScopeError, r"variables \[4\]"),
+    "evidence that is no state": (
+        lambda: evidence(COIN, {1: 2}),
+        ValueRangeError,
+        r"evidence: layer 1 \(EmbeddingLayer\): .*must be an integer from 0 to 1; found 2",
+    ),
+    "evidence between states": (lambda: evidence(COIN, {1: 0.5}), ValueRangeError, "integer from 0 to 1; found 0.5"),
+    "evidence that is no number": (lambda: evidence(COIN, {1: "a"}), DataTypeError, "variable 1 must be a number"),
+    "evidence that is NaN": (lambda: evidence(REAL, {0: float("nan")}), ValueRangeError, "NaN"),
+    "infinite evidence": (lambda: evidence(REAL, {0: float("inf")}), ValueRangeError, "finite"),
+    "evidence that is no mapping": (lambda: evidence(COIN, [0, 1]), DataTypeError, "expected a mapping"),
+    "outputs of different widths": (
+        lambda: concatenate(PAIR, over(lambda b: discrete(b, 0, units=3))),
+        ShapeError,
+        "must have the same number of units",
+    ),
+    "nothing to concatenate": (lambda: concatenate(), StructureError, "at least 1"),
+    "a discrete derivative": (
+        lambda: differentiate(COIN),
+        StructureError,
+        r"differentiate: layer 0 \(EmbeddingLayer\): .*no rule for EmbeddingLayer",
+    ),
+    "a derivative of a Gaussian": (lambda: differentiate(REAL, [0]), StructureError, "no rule for GaussianLayer"),
+    "order zero": (lambda: differentiate(REAL, [1], order=0), ValueRangeError, "at least 1; found 0"),
+    "a fractional order": (lambda: differentiate(REAL, [1], order=1.5), DataTypeError, "order must be an integer"),
+    "a derivative by an unknown variable": (lambda: differentiate(REAL, [5]), ScopeError, r"variables \[5\]"),
+    "a derivative by no variable": (lambda: differentiate(REAL, []), ScopeError, "no variable"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_misuse_is_a_typed_error(name: str):
+    call, kind, message = CASES[name]
+    with pytest.raises(kind, match=message):
+        call()
+
+
+# ---- layers from outside
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class StepLayer(InputLayer):
+    """1 where x is at least a threshold."""
+
+    threshold: float = 0.0
+
+
+def test_a_layer_from_outside_adds_its_rules():
+    b = CircuitBuilder()
+    circuit = b.build(b.add(StepLayer(scope=(0,), num_output_units=1, threshold=0.3)))
+    with pytest.raises(StructureError, match=r"@multiply_rules.rule\(StepLayer, StepLayer\)"):
+        multiply(circuit, circuit)
+    with pytest.raises(StructureError, match=r"@integrate_rules.rule\(StepLayer\)"):
+        integrate(circuit)
+    assert conjugate(circuit).layers == circuit.layers
+
+    @multiply_rules.rule(StepLayer, StepLayer)
+    def multiply_steps(left: StepLayer, right: StepLayer) -> InputLayer:
+        return StepLayer(scope=left.scope, num_output_units=1, threshold=max(left.threshold, right.threshold))
+
+    @multiply_rules.rule(StepLayer, CategoricalLayer)
+    def multiply_step_and_table(left: StepLayer, right: CategoricalLayer) -> InputLayer:
+        return right
+
+    @integrate_rules.rule(StepLayer)
+    def integrate_step(layer: StepLayer) -> InputLayer:
+        return ConstantValueLayer(num_output_units=1, value=constant([2.0]))
+
+    try:
+        with pytest.raises(DuplicateNameError):
+            multiply_rules.rule(StepLayer, StepLayer)
+        assert multiply(circuit, circuit).layers[0].threshold == 0.3
+        assert isinstance(integrate(circuit).layers[0], ConstantValueLayer)
+        table = CircuitBuilder()
+        coin = CategoricalLayer(scope=(0,), num_output_units=1, num_categories=2, probs=constant([[0.2, 0.8]]))
+        tables = table.build(table.add(coin))
+        for pair in ((circuit, tables), (tables, circuit)):  # one rule is enough for both orders
+            assert multiply(*pair).layers == (coin,)
+    finally:
+        for rules in (multiply_rules, integrate_rules):
+            for kinds in [kinds for kinds in rules.rules if StepLayer in kinds]:
+                del rules.rules[kinds]
+
+
+def test_the_gallery_can_be_squared_or_the_reason_is_given():
+    for name in gallery.names():
+        if name in ("mnist", "poon-domingos", "digits"):
+            continue
+        circuit = gallery.load_named(name)
+        assert multiply(circuit, circuit).is_decomposable
