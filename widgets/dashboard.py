@@ -7,8 +7,8 @@ import param
 from panel.custom import AnyWidgetComponent
 
 from widgets.encode import picture_traits, to_json
-from widgets.schema import BarsView, DetailsView, PictureView, StepView, ValuesView
-from widgets.static import BARS, GRAPH, HOST, STEPS
+from widgets.schema import BarsView, DetailsView, PictureView, QueryView, StepView, ValuesView
+from widgets.static import BARS, GRAPH, HOST, QUERY, STEPS
 
 SET_BY_USER = ("step", "selection", "view", "request")
 
@@ -84,6 +84,24 @@ class BarsPane(AnyWidgetComponent):
     def show_bars(self, bars: BarsView) -> None:
         """Draw other bars."""
         self.bars = to_json(bars)
+
+
+class QueryPane(AnyWidgetComponent):
+    """The observed pixels of an image, painted on a pad, and what a circuit answered; a stroke changes `evidence`."""
+
+    _bundle = QUERY
+
+    query = param.String("")
+    evidence = param.Dict({}, doc="What the user painted: x, observed, n.")
+    options = param.Dict({})
+
+    def __init__(self, **params: Any) -> None:
+        params.setdefault("sizing_mode", "stretch_width")
+        super().__init__(styles=UNBOUNDED, **params)
+
+    def show_query(self, query: QueryView | None) -> None:
+        """Draw the pad and the answers; nothing without a query."""
+        self.query = "" if query is None else to_json(query)
 
 
 class StepsPane(AnyWidgetComponent):

@@ -90,6 +90,7 @@ from explorer.views.predicting import (
     question_about as question_about,
     questions as questions,
 )
+from explorer.views.queries import query_view as query_view
 from explorer.views.question_view import question_view as question_view
 from explorer.views.recording import (
     PictureKey as PictureKey,

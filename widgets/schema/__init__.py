@@ -69,6 +69,10 @@ from widgets.schema.plates import (
     LinkView as LinkView,
     PlateView as PlateView,
 )
+from widgets.schema.query import (
+    ImageView as ImageView,
+    QueryView as QueryView,
+)
 from widgets.schema.questions import (
     ClicksView as ClicksView,
     NumberView as NumberView,

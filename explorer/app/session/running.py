@@ -44,7 +44,7 @@ def run_values(index: TraceIndex, painted: Sequence[float] = (), *, paints: bool
         return no_values(NO_LAYERS)
     last: TorchCircuit = index.trace.circuit_at(-1)
     try:
-        most, discrete = _range_of(last)
+        most, discrete = range_of(last)
         inputs = _inputs(index, last, most)
     except CircuitError as error:  # an input layer of the user's own
         return no_values(f"There are no values: {error}")
@@ -71,7 +71,7 @@ def values_for_page(index: TraceIndex) -> ValuesView:
     return {**found, "note": f"{found['note']} {OWN_INPUT}".strip()} if found["runs"] else found
 
 
-def _range_of(circuit: TorchCircuit) -> tuple[float, bool]:
+def range_of(circuit: TorchCircuit) -> tuple[float, bool]:
     """Return the largest value that all variables may have, and whether all are discrete."""
     states, real = variables_of(circuit)
     return float(min(states.values(), default=2) - 1), not real

@@ -15,6 +15,7 @@ from explorer.app.dashboard.panes.folds import FoldsTool
 from explorer.app.dashboard.panes.patterns import PatternTool
 from explorer.app.dashboard.panes.pipeline import PipelineTool
 from explorer.app.dashboard.panes.predict import PredictTool
+from explorer.app.dashboard.panes.query import QueryTool
 from explorer.app.dashboard.panes.tables import html_pane
 from explorer.app.dashboard.panes.timing import TimeTool
 from explorer.app.dashboard.panes.tool import CLOSED, OPENED, Tool
@@ -30,6 +31,7 @@ TOOLS: tuple[type[Tool], ...] = (
     FoldsTool,
     PatternTool,
     PredictTool,
+    QueryTool,
     CompareTool,
     PipelineTool,
     FilesTool,

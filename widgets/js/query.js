@@ -1,0 +1,201 @@
+/**
+ * The observed pixels of an image, painted on a pad, and the images that a circuit answered.
+ *
+ * Reads the traits `query` (JSON of `QueryView` in `widgets/schema/`) and `options` ({theme}); writes `evidence` after each
+ * stroke: {x, observed, n}, the value of each variable, and whether it is observed.
+ */
+
+import { drawAnswer } from "./query/drawing.js";
+import { countWords, forget } from "./query/evidence.js";
+import { makePad } from "./query/pad.js";
+import { readQuery } from "./query/reading.js";
+import { errorText } from "./shared/contract.js";
+import { maker } from "./shared/elements.js";
+import { FONT } from "./shared/measuring.js";
+import { asDict } from "./shared/reading.js";
+import { applyPalette, paletteFor, watchTheme } from "./shared/theme.js";
+import { onChangesTogether, saveTraits } from "./shared/traits.js";
+
+/**
+ * @typedef {import("./query/evidence.js").Evidence} Evidence
+ * @typedef {import("./query/reading.js").Query} Query
+ */
+
+const THUMBNAIL = 40;
+/** The longest side of the image of an answer, if there are few of them, or many. */
+const [LARGE, SMALL, MANY] = [128, 80, 6];
+
+const STYLE = `
+.ceg-root{box-sizing:border-box;width:100%;font:13px/1.4 ${FONT};color:var(--ceg-fg);background:var(--ceg-bg);border:1px solid var(--ceg-line);border-radius:8px;padding:10px 12px;text-align:left;display:flex;flex-wrap:wrap;gap:10px 28px;align-items:flex-start}
+.ceg-root *{box-sizing:border-box}
+.ceg-root [hidden]{display:none!important}
+.ceg-root canvas{image-rendering:pixelated;display:block;border:1px solid var(--ceg-control)}
+.ceg-pad{cursor:crosshair;touch-action:none}
+.ceg-own{display:flex;flex-wrap:wrap;gap:8px 14px}
+.ceg-tools{display:flex;flex-direction:column;gap:6px;max-width:230px}
+.ceg-tools>div{display:flex;flex-wrap:wrap;gap:6px;align-items:center}
+.ceg-root button{font:inherit;font-weight:500;color:inherit;min-height:28px;padding:0 10px;border:1px solid var(--ceg-control);border-radius:6px;background:var(--ceg-bg);cursor:pointer}
+.ceg-root button:hover{background:var(--ceg-soft)}
+.ceg-root button[aria-pressed=true]{background:var(--ceg-soft);border-color:var(--ceg-accent);box-shadow:inset 0 -2px 0 var(--ceg-accent)}
+.ceg-root button.ceg-example{padding:2px}
+.ceg-root button.ceg-example canvas{border:0}
+.ceg-root input[type=range]{width:110px;accent-color:var(--ceg-accent);min-height:24px;margin:0}
+.ceg-root :focus-visible{outline:2px solid var(--ceg-accent);outline-offset:2px}
+.ceg-answers{flex:1 1 320px;display:flex;flex-wrap:wrap;gap:8px 14px}
+.ceg-answers p{flex:1 0 100%}
+.ceg-root p,.ceg-root figure{margin:0}
+.ceg-root figcaption,.ceg-muted{color:var(--ceg-muted);font-size:12px}
+@media (forced-colors:active){.ceg-root canvas{forced-color-adjust:none}}
+`;
+
+/**
+ * Draws the pad and the answers into `el`; returns a function that removes them.
+ * @param {import("./shared/contract.js").Context} context @returns {() => void}
+ */
+function render({ model, el }) {
+  const doc = el.ownerDocument || document;
+  const make = maker(doc);
+  const { h } = make;
+  /** @type {Query | null} */
+  let query = null;
+  let erases = false;
+  let sent = 0;
+
+  const status = h("p", { class: "ceg-muted", role: "status" });
+  const pad = makePad(make, { ink: () => (erases ? null : Number(value.value)), done: save, say });
+  const value = h("input", { type: "range", min: "0", "aria-label": "Value to paint", oninput: () => drawTools() });
+  const shown = h("output", { class: "ceg-muted" });
+  const brush = h("button", { type: "button", text: "Paint", onclick: () => choose(false) });
+  const eraser = h("button", { type: "button", text: "Forget", onclick: () => choose(true) });
+  const button = (/** @type {string} */ words, /** @type {() => void} */ press) =>
+    h("button", { type: "button", text: words, onclick: press });
+  const examples = h("div", { role: "group", "aria-label": "Take an image" });
+  const tools = h(
+    "div",
+    { class: "ceg-tools" },
+    h("div", { role: "group", "aria-label": "Brush" }, brush, eraser),
+    h("label", {}, h("span", { text: "Value " }), value, shown),
+    examples,
+    h(
+      "div",
+      {},
+      button("Forget lower half", () => change((known, shape) => forget(known, shape, { top: 0.5 }))),
+      button("Forget right half", () => change((known, shape) => forget(known, shape, { left: 0.5 }))),
+      button("Clear", () => change((known, shape) => forget(known, shape, {}))),
+    ),
+    status,
+  );
+  const answers = h("div", { class: "ceg-answers", "aria-live": "polite" });
+  const own = h("div", { class: "ceg-own" }, pad.element, tools);
+  const root = h(
+    "div",
+    { class: "ceg-root", role: "region", "aria-label": "Observed pixels", "data-lm-suppress-shortcuts": "true" },
+    own,
+    answers,
+  );
+
+  const palette = () => paletteFor(doc, asDict(model.get("options")).theme);
+
+  /** @param {string} words */
+  function say(words) {
+    status.textContent = words;
+  }
+
+  /** @param {boolean} next */
+  function choose(next) {
+    erases = next;
+    drawTools();
+  }
+
+  /** Tell the host what is observed. */
+  function save() {
+    const { x, observed } = pad.evidence();
+    sent += 1;
+    saveTraits(model, { evidence: { x: [...x], observed: observed.map(Number), n: sent } });
+    if (query) say(countWords(pad.evidence(), query.shape));
+  }
+
+  /** @param {(known: Evidence, shape: number[]) => Evidence} make */
+  function change(make) {
+    if (!query) return;
+    pad.show(make(pad.evidence(), query.shape), query.shape, query.most, palette().roles);
+    save();
+  }
+
+  function drawTools() {
+    brush.setAttribute("aria-pressed", String(!erases));
+    eraser.setAttribute("aria-pressed", String(erases));
+    shown.textContent = ` ${value.value} of ${query?.most ?? 0}`;
+  }
+
+  /** @param {Query} known */
+  function drawExamples({ examples: images, shape, most }) {
+    const { roles } = palette();
+    const buttons = images.map(({ label, x }) => {
+      const canvas = h("canvas", { "aria-hidden": "true" });
+      drawAnswer(canvas, x, null, shape, most, THUMBNAIL, roles);
+      const words = `Observe all of ${label}`;
+      const take = () => change(() => ({ x: [...x], observed: x.map(() => true) }));
+      return h(
+        "button",
+        { type: "button", class: "ceg-example", title: words, "aria-label": words, onclick: take },
+        canvas,
+      );
+    });
+    examples.replaceChildren(...buttons);
+  }
+
+  /** @param {Query} known */
+  function drawAnswers({ answers: images, note, shape, most, x, observed }) {
+    const { roles } = palette();
+    const side = images.length > MANY ? SMALL : LARGE;
+    const evidence = observed.some(Boolean) ? { x, observed } : null;
+    const figures = images.map((image) => {
+      const canvas = h("canvas", { role: "img", "aria-label": image.label });
+      drawAnswer(canvas, image.x, evidence, shape, most, side, roles);
+      return h("figure", {}, canvas, h("figcaption", { text: image.label }));
+    });
+    answers.replaceChildren(...(note ? [h("p", { text: note })] : []), ...figures);
+  }
+
+  function draw() {
+    applyPalette(root, palette(), "ceg");
+    const before = query;
+    try {
+      query = readQuery(model.get("query"));
+    } catch (error) {
+      query = null;
+      own.hidden = true;
+      answers.replaceChildren(h("p", { role: "alert", text: `Cannot draw this query. ${errorText(error)}` }));
+      return;
+    }
+    own.hidden = !query;
+    root.hidden = !query;
+    if (!query) return;
+    if (before?.most !== query.most || before.step !== query.step) {
+      value.setAttribute("max", String(query.most));
+      value.setAttribute("step", String(query.step));
+      value.value = String(query.most);
+    }
+    const known = query.n < sent ? pad.evidence() : query; // an answer to an earlier stroke does not undo later ones
+    pad.show(known, query.shape, query.most, palette().roles);
+    drawTools();
+    drawExamples(query);
+    drawAnswers(query);
+    say(countWords(known, query.shape));
+  }
+
+  const closing = [onChangesTogether(model, { query: draw, options: draw }), watchTheme(doc, draw)];
+  const sheet = h("style", { text: STYLE });
+  el.appendChild(sheet);
+  el.appendChild(root);
+  draw();
+
+  return () => {
+    for (const close of closing) close();
+    sheet.remove();
+    root.remove();
+  };
+}
+
+export default { render };
