@@ -287,3 +287,26 @@ def test_the_exported_page_steps_from_disk_and_foreign_uploads_are_refused(dashb
     opened.get_by_role("slider").focus()
     opened.keyboard.press("ArrowRight")
     assert opened.evaluate("() => circuitExplorer.model.get('step')") == 3
+
+
+def test_pixels_painted_by_mouse_and_keyboard_are_completed(dashboard: Open) -> None:
+    page = dashboard()
+    page.wait_for_step(0)
+    page.tool("Query")
+    pad = page.page.locator(".ceg-pad")
+    box = pad.bounding_box()
+    assert box is not None
+    page.page.mouse.move(box["x"] + 5, box["y"] + 5)
+    page.page.mouse.down()
+    page.page.mouse.move(box["x"] + box["width"] - 5, box["y"] + 5, steps=2)
+    page.page.mouse.up()
+    answers = page.page.locator(".ceg-answers figure")
+    answers.nth(7).wait_for(timeout=WAIT_MS)
+    assert page.page.get_by_text("8 of 64 pixels observed").count() == 1
+    assert page.page.get_by_text("8 samples given 8 observed variables.").count() == 1
+    pad.focus()
+    page.page.keyboard.press("Space")
+    page.page.get_by_text("8 samples given 9 observed variables.").wait_for(timeout=WAIT_MS)
+    page.page.keyboard.press("Delete")
+    page.page.get_by_text("8 samples given 8 observed variables.").wait_for(timeout=WAIT_MS)
+    assert page.trait("evidence", "QueryPane")["observed"] == [1] * 8 + [0] * 56

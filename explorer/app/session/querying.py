@@ -1,8 +1,8 @@
-"""Asks the circuit of a step: a query with its evidence, the answer as data for a reader, and the same as Python code."""
+"""Asks the circuit of a step: a query with its evidence, the answer as data, and the same as Python code."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import exp, isfinite
+from math import exp, inf, isfinite
 
 import torch
 from torch import Tensor
@@ -28,6 +28,8 @@ MAX_SHOWN = 24
 MEAN_SAMPLES = 32
 """How many samples the mean of a completed image is taken of."""
 MAX_SAMPLES = 64
+MAX_EXPONENT = 700
+"""Exponentials of more are beyond the range of a float."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,9 +200,8 @@ def _check_given(query: Query, count: int) -> None:
 def _ask_likelihood(asked: _Asked) -> Answer:
     missing = sum(not known for known in asked.query.evidence.observed)
     if missing:
-        raise FormError(
-            f"{plural(missing, 'variable')} not observed: a log-likelihood is of a whole row; ask for the marginal"
-        )
+        count = f"{plural(missing, 'variable')} {'is' if missing == 1 else 'are'} not observed"
+        raise FormError(f"{count}: a log-likelihood is of a whole row; ask for the marginal")
     return _number_answer(asked, "log p(x)", log_likelihood(asked.circuit, asked.x))
 
 
@@ -268,14 +269,10 @@ def _nats(log: float) -> str:
 
 def _plain(log: float) -> str:
     """The number itself, as far as a float can hold it."""
-    value = exp(log) if log < 700 else float("inf")
-    return (
-        f"{value:.4g}".replace("-", "−")
-        if 0 < value < float("inf")
-        else "0"
-        if log == -float("inf")
-        else "out of range"
-    )
+    if log == -inf:
+        return "0"
+    value = exp(log) if log < MAX_EXPONENT else inf
+    return f"{value:.4g}".replace("-", "−") if 0 < value < inf else "out of the range of a float"
 
 
 def rows_table(rows: Sequence[tuple[str, Sequence[float]]]) -> TableView:

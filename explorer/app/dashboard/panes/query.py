@@ -23,7 +23,7 @@ from explorer.app.session.querying import (
     parse_variables,
     rows_table,
 )
-from explorer.app.session.running import range_of
+from explorer.app.session.running import LOADED, range_of
 from explorer.app.session.session import require_live
 from explorer.errors import CircuitError
 from explorer.views import query_view
@@ -88,9 +88,7 @@ class QueryTool(Tool):
         self.copy.visible = False
         if not opened.is_live:
             self.evidence = Evidence((), ())
-            self.answer.object = lines_html(
-                ["There are no values: a trace that was loaded from a file has no tensors."]
-            )
+            self.answer.object = lines_html([LOADED])
             self.row.visible = self.pad.visible = False
             return
         self.evidence = Evidence.nothing(opened.trace.circuit_at(-1).num_variables)

@@ -1,0 +1,105 @@
+"""Queries of the form: they are those of the circuit, the code shown asks the same, and misuse is said in words."""
+
+import math
+
+import pytest
+import torch
+
+import explorer
+from explorer.app.session.querying import KINDS, Evidence, Query, ask, code_of, parse_variables
+from explorer.backend import queries
+from explorer.errors import CircuitError, FormError
+from explorer.templates import load_named
+
+ROW = Evidence.parse("1, 0, 1, ?", 4)
+STEP = 6
+
+
+@pytest.fixture(scope="module")
+def trace():
+    return explorer.record(load_named("conflict"))
+
+
+@pytest.fixture(scope="module")
+def circuit(trace):
+    return trace.circuit_at(STEP)
+
+
+def logarithm(answer):
+    """The number of the first row of an answer."""
+    return float(answer.table["rows"][0][1].removesuffix(" nats").replace("−", "-"))
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_code_that_is_shown_asks_the_same(trace, circuit, name):
+    evidence = Evidence.parse("1, 0, 1, 1", 4) if name == "log-likelihood" else ROW
+    query = Query(name, evidence, (0,) if KINDS[name].has_given else (), num_samples=3, seed=5)
+    answer = ask(circuit, query)
+    *lines, last = code_of(query, STEP, is_discrete=True).splitlines()
+    names = {"trace": trace}
+    exec("\n".join(lines), names)  # the code of this project
+    found = eval(last, names)
+    if name == "sample":
+        assert [row for _, row in answer.rows] == [tuple(row.tolist()) for row in found[:, 0].double()]
+    elif name == "most-probable":
+        assert answer.rows[0][1] == tuple(found.assignment[0].double().tolist())
+        assert logarithm(answer) == pytest.approx(found.log_probability.item(), rel=1e-5)
+    else:
+        assert logarithm(answer) == pytest.approx(found.item(), rel=1e-5, abs=1e-5)
+
+
+def test_a_conditional_is_a_marginal_divided_by_that_of_what_is_given(circuit):
+    joint = logarithm(ask(circuit, Query("marginal", ROW)))
+    given = logarithm(ask(circuit, Query("marginal", Evidence.parse("1, ?, ?, ?", 4))))
+    asked = logarithm(ask(circuit, Query("conditional", ROW, (0,))))
+    assert asked == pytest.approx(joint - given, abs=1e-5)
+
+
+def test_a_number_has_its_plain_value_where_a_float_holds_it(circuit):
+    answer = ask(circuit, Query("marginal", ROW))
+    plain = answer.table["rows"][0][2].replace("−", "-")
+    assert float(plain) == pytest.approx(math.exp(logarithm(answer)), rel=1e-3)
+
+
+def test_what_is_observed_is_kept_in_completions_and_samples(circuit):
+    for name in ("marginal", "most-probable", "sample"):
+        for _, row in ask(circuit, Query(name, ROW)).rows:
+            assert row[:3] == (1.0, 0.0, 1.0)
+
+
+def test_a_mean_of_samples_is_near_the_exact_conditional(circuit):
+    ones = Evidence.parse("1, 0, 1, 1", 4)
+    exact = math.exp(queries.marginal(circuit, *tensors(ones)).item() - queries.marginal(circuit, *tensors(ROW)).item())
+    ((_, mean),) = ask(circuit, Query("marginal", ROW)).rows
+    assert abs(mean[3] - exact) < 4 * math.sqrt(exact * (1 - exact) / 32)  # four standard errors of 32 samples
+
+
+def tensors(evidence):
+    return torch.tensor([evidence.x]).long(), torch.tensor(evidence.observed)
+
+
+@pytest.mark.parametrize(
+    ("query", "why"),
+    [
+        (Query("log-likelihood", ROW), "1 variable is not observed"),
+        (Query("conditional", ROW, (3,)), "variable 3 is given, so it needs a value"),
+        (Query("conditional", ROW, (0, 1, 2)), "a conditional needs observed variables that are not given"),
+        (Query("marginal", Evidence.parse("7, ?, ?, ?", 4)), "7"),
+        (Query("marginal", Evidence.nothing(3)), "expected a row of 4 variables; got 3"),
+    ],
+)
+def test_misuse_is_a_typed_error_that_says_what_to_do(circuit, query, why):
+    with pytest.raises(CircuitError, match=why):
+        ask(circuit, query)
+
+
+def test_a_row_and_variables_are_read_and_written():
+    assert str(ROW) == "1, 0, 1, ?"
+    assert ROW.observed == (True, True, True, False)
+    assert parse_variables("0, 2, 5-7, 5", 9) == (0, 2, 5, 6, 7)
+    for text, why in (("1, 2", "expected 3 entries"), ("1, x, ?", "variable 1; got 'x'"), ("1, nan, ?", "variable 1")):
+        with pytest.raises(FormError, match=why):
+            Evidence.parse(text, 3)
+    for text in ("a", "1-x", "3-9"):
+        with pytest.raises(FormError):
+            parse_variables(text, 9)

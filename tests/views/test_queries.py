@@ -1,0 +1,31 @@
+"""The pad of an image circuit as plain data; circuits without pixels have none."""
+
+import numpy as np
+
+from explorer.views import query_view
+from tests.views.showing import index_of
+
+
+def test_the_pad_of_an_image_and_the_images_of_an_answer():
+    x, observed = [0.0] * 64, [False] * 64
+    x[9], observed[9] = 16.0, True
+    view = query_view(
+        index_of("digits"), x, observed, most=16, number=3, answers=[("sample 0", np.full(64, 1 / 3))], note="A sample."
+    )
+    assert view is not None
+    assert [one["label"] for one in view.pop("examples")] == ["0", "1", "3", "7"]
+    assert view == {
+        "version": 1,
+        "image": [1, 8, 8],
+        "most": 16,
+        "step": 1.0,
+        "x": [0.0] * 9 + [16.0] + [0.0] * 54,
+        "observed": [0] * 9 + [1] + [0] * 54,
+        "n": 3,
+        "answers": [{"label": "sample 0", "x": [0.3333] * 64}],
+        "note": "A sample.",
+    }
+
+
+def test_variables_that_are_no_pixels_have_no_pad():
+    assert query_view(index_of("hmm"), [0.0] * 12, [False] * 12, most=1) is None
