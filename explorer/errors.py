@@ -100,6 +100,10 @@ class ConversionError(CircuitError):
     """A circuit of another package has a part without an equal here, or the reverse; the message names it and where."""
 
 
+class UserCodeError(CircuitError):
+    """A function of the user raised an error; the message contains its traceback."""
+
+
 class MissingPackageError(CircuitError):
     """An optional package is not installed; the message contains the command that installs it."""
 

@@ -1,10 +1,15 @@
-"""Loads what a command names: a circuit of the gallery, or a file, whose `format` field tells circuits from traces."""
+"""Loads what a command names: a circuit of the gallery, a file with a circuit or trace, or a function of the user.
+
+The `format` field of a file tells circuits from traces; FILE.py:FUNCTION names a function.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from explorer.errors import FileFormatError, UnknownNameError
+from explorer.app.commands.console import say_note
+from explorer.app.user_functions import call_function, is_function
+from explorer.errors import DataTypeError, FileFormatError, UnknownNameError
 from explorer.files import read_json
 from explorer.symbolic import CIRCUIT_FORMAT, Circuit, circuit_from_json
 from explorer.templates import gallery
@@ -12,27 +17,35 @@ from explorer.trace import TRACE_FORMAT, Trace, trace_from_json
 
 
 def load_circuit(name_or_file: str) -> Circuit:
-    """Return the gallery circuit of this name, or else the circuit in this file.
+    """Return the gallery circuit of this name, or else the circuit in this file or returned by this function.
 
-    Raises: UnknownNameError if it is neither; FileFormatError for a file without a circuit.
+    Raises: UnknownNameError if it is none of these; FileFormatError for a file without a circuit; DataTypeError for a
+    function that returns a compiled circuit or a trace; the errors of `call_function`.
     """
     found = load_circuit_or_trace(name_or_file)
+    if isinstance(found, Trace) and is_function(name_or_file):
+        raise DataTypeError(f"{name_or_file} must return a symbolic circuit here; found a compiled one, or a trace")
     if isinstance(found, Trace):
         raise FileFormatError(f"{name_or_file} holds a trace; expected a circuit")
     return found
 
 
 def load_circuit_or_trace(name_or_file: str) -> Circuit | Trace:
-    """Return the gallery circuit of this name, or else the circuit or trace in this file, whatever its name.
+    """Return the gallery circuit of this name, or else the circuit or trace in this file or returned by this function.
 
-    Raises: UnknownNameError if it is neither; FileFormatError for a file that holds neither.
+    Raises: UnknownNameError if it is none of these; FileFormatError for a file that holds neither; the errors of
+    `call_function`.
     """
     if name_or_file in gallery.names():
         return gallery.load_named(name_or_file)
     if Path(name_or_file).is_file():
         return circuit_or_trace(read_json(name_or_file, "circuit or trace"), name_or_file)
+    if is_function(name_or_file):
+        say_note(f"running the code in {name_or_file.rpartition(':')[0]}, which may do anything that you may do")
+        return call_function(name_or_file)
+    known = ", ".join(gallery.names())
     raise UnknownNameError(
-        f"no circuit {name_or_file!r}: it is not a file, and the gallery has {', '.join(gallery.names())}"
+        f"no circuit {name_or_file!r}: it is not a file, nor FILE.py:FUNCTION, and the gallery has {known}"
     )
 
 

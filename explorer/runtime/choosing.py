@@ -7,6 +7,7 @@ from explorer.errors import BackendWarning, DataTypeError, LoweringError, check_
 from explorer.runtime.backends import BACKENDS, Backend, Choice
 from explorer.runtime.circuit import FastCircuit
 from explorer.runtime.native.build import BuildError
+from explorer.symbolic import is_cirkit
 
 AUTO = "auto"
 
@@ -24,7 +25,8 @@ def fast(circuit: EvaluatedCircuit, *, backend: str = AUTO) -> FastCircuit:
     asked for cannot run the circuit, with the reason.
     """
     if not isinstance(circuit, EvaluatedCircuit):
-        raise DataTypeError(f"fast() takes a compiled or a frozen circuit; found {type(circuit).__name__}")
+        advice = "; compile from_cirkit(circuit) first, which copies its values" if is_cirkit(circuit) else ""
+        raise DataTypeError(f"fast() takes a compiled or a frozen circuit; found {type(circuit).__name__}{advice}")
     check_name("backend", backend, (AUTO, *BACKENDS))
     if backend != AUTO:
         made = BACKENDS[backend](circuit)

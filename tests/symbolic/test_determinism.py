@@ -130,12 +130,12 @@ def test_an_observed_literal_is_one_or_zero():
 
 
 def test_a_layer_without_a_rule_is_the_reason():
-    class OddLayer(InnerLayer):
+    class BareLayer(InnerLayer):
         pass
 
     b = CircuitBuilder()
-    odd = b.add(OddLayer(num_input_units=1, num_output_units=1, arity=1), [b.add(literal(0, 0, 1))])
-    assert b.build(odd).is_deterministic.reason == snapshot("layer %1 (OddLayer): no rule says what its units read")
+    odd = b.add(BareLayer(num_input_units=1, num_output_units=1, arity=1), [b.add(literal(0, 0, 1))])
+    assert b.build(odd).is_deterministic.reason == snapshot("layer %1 (BareLayer): no rule says what its units read")
 
 
 def test_a_search_that_takes_too_long_is_the_reason(monkeypatch):

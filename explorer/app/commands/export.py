@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 PICTURES = (".svg", ".png")
 """The formats of pictures, by the ending of the file's name."""
 ENGINES = ("own", "dot")
-Source = Annotated[str, typer.Argument(metavar="TRACE|NAME", help="a trace file, or a circuit to compile")]
+Source = Annotated[
+    str, typer.Argument(metavar="NAME|FILE", help="a trace file, a circuit to compile, or FILE.py:FUNCTION")
+]
 OfLevel = Annotated[str, typer.Option("--level", help=f"the level at which a circuit is recorded: {LEVELS_TEXT}")]
 
 

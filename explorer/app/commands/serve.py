@@ -22,7 +22,12 @@ ELSEWHERE = ("192.0.2.1", 9)
 
 def serve(
     source: Annotated[
-        str | None, typer.Argument(metavar="[NAME|TRACE]", help="a circuit of the gallery, or a circuit or trace file")
+        str | None,
+        typer.Argument(
+            metavar="[NAME|FILE]",
+            help="a circuit of the gallery, a circuit or trace file, or FILE.py:FUNCTION: what this function of yours "
+            "returns, also a circuit of cirkit (this runs the code in the file)",
+        ),
     ] = None,
     level: Annotated[str, typer.Option(help=f"the level at which it opens: {LEVELS_TEXT}")] = "compiled",
     port: Annotated[
@@ -56,27 +61,32 @@ def open_dashboard(
 ) -> None:
     """Serve until Ctrl-C; without a `port` on the default one, or any other if it is taken.
 
-    Raises: MissingPackageError, UnknownNameError, FileFormatError; CircuitError for a port that is taken.
+    Raises: MissingPackageError, UnknownNameError, FileFormatError; CircuitError for a port that is taken; the errors
+    of `call_function`.
     """
     require_ui()
     check_name("level", level, LEVELS)
     with notes().status("Loading torch and panel"):
+        from explorer.app.circuits import load_circuit_or_trace
         from explorer.app.dashboard.serving import ServeOptions, check_port, free_port, serve as run
         from explorer.app.session.library import Library
         from explorer.app.session.view_state import ViewState
+        from explorer.app.user_functions import is_function
         from explorer.templates import gallery
 
-    state, files = None, ()
-    if source is not None and source not in gallery.names() and Path(source).is_file():
+    state, files, built = None, (), {}
+    if source is not None and is_function(source) and not Path(source).is_file():
+        state, built = ViewState(circuit=source), {source: load_circuit_or_trace(source)}
+    elif source is not None and source not in gallery.names() and Path(source).is_file():
         state, files = ViewState(circuit=Path(source).name), (Path(source),)
     elif source is not None:
         state = ViewState(circuit=source)
     if state is not None:
         state = replace(state, tensor=replace(state.tensor, level=level))
-        Library(folder, files).open(state.circuit)  # report an unknown name here, not in the browser
+        Library(folder, files, built).open(state.circuit)  # report an unknown name here, not in the browser
     if port is not None:
         check_port(address, port)
-    options = ServeOptions(state, port or free_port(address, PORT), address, show, folder, files, hosts)
+    options = ServeOptions(state, port or free_port(address, PORT), address, show, folder, files, hosts, built)
     if is_loopback(address):
         print_text(f"The explorer is at {options.url} (stop it with Ctrl-C).")
     else:

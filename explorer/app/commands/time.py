@@ -27,7 +27,10 @@ Measure = Callable[..., "Run"]
 
 def time(
     source: Annotated[
-        str, typer.Argument(metavar="NAME|TRACE", help="a circuit, or a trace file, which is compiled again")
+        str,
+        typer.Argument(
+            metavar="NAME|FILE", help="a circuit, a trace file, which is compiled again, or FILE.py:FUNCTION"
+        ),
     ],
     steps: Annotated[
         str | None,

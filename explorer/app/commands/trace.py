@@ -20,12 +20,13 @@ LEVELS_TEXT = (
     "compiled; tensor: operators of the exported circuit; program: instructions on buffers; kernels: the kernel calls "
     "of fast()"
 )
+CIRCUIT_TEXT = "a circuit of the gallery, a circuit file, or FILE.py:FUNCTION, whose code is run"
 TRACE_ENDINGS = (".trace.json", ".trace.json.gz")
 
 
 @with_compiler_options
 def trace(
-    circuit: Annotated[str, typer.Argument(metavar="NAME|FILE", help="a circuit of the gallery, or a circuit file")],
+    circuit: Annotated[str, typer.Argument(metavar="NAME|FILE", help=CIRCUIT_TEXT)],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="write the trace here (.trace.json or .trace.json.gz)")
     ] = None,

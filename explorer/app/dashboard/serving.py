@@ -1,11 +1,12 @@
 """Serves the dashboard from this machine, by default on 127.0.0.1 only."""
 
 import socket
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from explorer.app.session.library import MAX_UPLOAD_BYTES, Library
+from explorer.app.session.library import MAX_UPLOAD_BYTES, Item, Library
 from explorer.app.session.view_state import ViewState
 from explorer.errors import CircuitError
 
@@ -17,7 +18,7 @@ LOCAL = "127.0.0.1"
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """Where to listen, what to open first, which files to offer; `hosts` are further names of this machine.
+    """Where to listen, what to open first, what to offer with the gallery; `hosts` are further names of this machine.
 
     Without a `state` the front page is opened first.
     """
@@ -29,6 +30,12 @@ class ServeOptions:
     folder: Path | None = None
     files: tuple[Path, ...] = ()
     hosts: tuple[str, ...] = ()
+    built: Mapping[str, Item] = field(default_factory=dict[str, Item])
+
+    @property
+    def library(self) -> Library:
+        """What a new session can open."""
+        return Library(self.folder, self.files, self.built)
 
     @property
     def url(self) -> str:
@@ -54,14 +61,14 @@ def serve(options: ServeOptions) -> None:
     ignore_closed_tabs()
     hosts = dict.fromkeys((options.address, LOCAL, "localhost", *options.hosts, *host_names(options.address)))
     server = get_server(
-        {"/": lambda: make_page(Library(options.folder, options.files), options.state or ViewState())},
+        {"/": lambda: make_page(options.library, options.state or ViewState())},
         title=TITLE,
         address=options.address,
         port=options.port,
         websocket_origin=[f"{host}:{options.port}" for host in hosts],
         websocket_max_message_size=2 * MAX_UPLOAD_BYTES,
     )
-    add_handlers(server, Library(options.folder, options.files))
+    add_handlers(server, options.library)
     if options.show:
         server.io_loop.add_callback(server.show, options.path)
     server.start()

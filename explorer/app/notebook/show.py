@@ -11,7 +11,7 @@ from explorer.backend import TorchCircuit
 from explorer.compiler import record, trace_of_circuit
 from explorer.errors import CircuitError, DataTypeError, UnknownNameError
 from explorer.options import CompilerOptions
-from explorer.symbolic import Circuit
+from explorer.symbolic import Circuit, from_cirkit, is_cirkit
 from explorer.timings import CPU, LAYERS, MODES, STEPS, Run
 from explorer.trace import ConflictRecord, FoldGroup, MatchFound, Trace
 from explorer.views import check_fits, layers_note, mode_bars, part_times, step_bars, sweep_bars
@@ -30,7 +30,7 @@ COMPILED_BEFORE = "a compiled circuit only; show(explorer.record(circuit)) shows
 
 
 def show(
-    thing: "Circuit | TorchCircuit | Trace | Run | BarsView",
+    thing: object,
     *,
     step: "int | str | None" = None,
     match: "int | MatchFound | None" = None,
@@ -48,6 +48,7 @@ def show(
 
     - A symbolic circuit is compiled first, with the default options and the recorder; its compilation is shown.
     - A compiled circuit shows its graph.
+    - A circuit of cirkit, symbolic or compiled, is converted with its values and compiled here.
     - A trace shows its steps; `match` (its number in `step`, or one of `trace.steps[i].matches`) or `fold_level`
       choose where to start, and a fold level has its index tables below the graph.
     - A timing is drawn as bars with whiskers: modes and batch sizes on their own, steps as `show(trace, timing=run)`,
@@ -85,6 +86,8 @@ def show(
 
 def _open(thing: object) -> tuple[Opened, str]:
     """Return the trace of an object and a note about it."""
+    if is_cirkit(thing):
+        thing = from_cirkit(thing)
     if isinstance(thing, Circuit):
         return open_trace(record(thing), "circuit")[0], COMPILED_NOW
     if isinstance(thing, TorchCircuit):

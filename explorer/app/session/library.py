@@ -30,20 +30,26 @@ Item = Circuit | Trace
 
 @dataclass(eq=False)
 class Library:
-    """The circuits of the gallery, and the traces and circuits of `folder` and `files` by file name."""
+    """The circuits of the gallery, and the traces and circuits of `folder` and `files` by file name.
+
+    `built` are those that functions of the user have returned, as FILE.py:FUNCTION.
+    """
 
     folder: Path | None = None
     files: tuple[Path, ...] = ()
+    built: Mapping[str, Item] = field(default_factory=dict[str, Item])
     uploads: dict[str, Item] = field(default_factory=dict[str, Item])
 
     def names(self) -> tuple[str, ...]:
         """All names that can be opened, in the order in which they are offered."""
-        return (*gallery.names(), *self._paths(), *self.uploads)
+        return (*gallery.names(), *self.built, *self._paths(), *self.uploads)
 
     def describe(self, name: str) -> str:
         """Describe the entry of a name in a sentence."""
         if name in gallery.names():
             return gallery.describe(name)
+        if name in self.built:
+            return f"what {name} returned"
         return "an upload of this session" if name in self.uploads else f"the file {name}"
 
     def open(self, name: str) -> Item:
@@ -52,6 +58,8 @@ class Library:
             return self.uploads[name]
         if name in gallery.names():
             return gallery.load_named(name)
+        if name in self.built:
+            return self.built[name]
         path = self._paths().get(name)
         if path is None:
             raise unknown_name("circuit or trace", name, self.names())
@@ -72,7 +80,7 @@ class Library:
                 "start the explorer with the file's name instead"
             )
         item = item_of_bytes(raw, name)
-        free = name if name not in (*gallery.names(), *self._paths()) else name + UPLOAD
+        free = name if name not in (*gallery.names(), *self.built, *self._paths()) else name + UPLOAD
         self.uploads[free] = item
         return free
 

@@ -17,6 +17,7 @@ from explorer.app.session.pattern_form import (
     condition_value,
     sub_pattern_name,
 )
+from explorer.app.user_functions import is_function
 from explorer.errors import check_name
 from explorer.optimize import replacements_of
 from explorer.options import CompilerOptions
@@ -46,9 +47,16 @@ def python_of(
     lines = ["import explorer", ""]
     if isinstance(circuit, str) and circuit in gallery.names():
         lines.append(f"circuit = explorer.gallery.load_named({circuit!r})")
+    elif isinstance(circuit, str) and is_function(circuit) and is_trace:
+        lines = ["import explorer", "from explorer.app.circuits import load_circuit_or_trace"]
+        lines += ["from explorer.symbolic import circuit_from_json", ""]
+        lines.append(f"circuit = circuit_from_json(load_circuit_or_trace({circuit!r}).circuit_json)")
     elif isinstance(circuit, str) and is_trace:
         lines = ["import explorer", "from explorer.symbolic import circuit_from_json", ""]
         lines.append(f"circuit = circuit_from_json(explorer.Trace.load({circuit!r}).circuit_json)")
+    elif isinstance(circuit, str) and is_function(circuit):
+        lines = ["import explorer", "from explorer.app.circuits import load_circuit", ""]
+        lines.append(f"circuit = load_circuit({circuit!r})")
     elif isinstance(circuit, str):
         lines.append(f"circuit = explorer.Circuit.load({circuit!r})")
     else:

@@ -1,0 +1,124 @@
+"""Runs a function of the user, named as FILE.py:FUNCTION, and returns the circuit that it returns.
+
+The file and the function are the user's code and are executed with all rights of this process.
+"""
+
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import module_from_spec, spec_from_file_location
+from inspect import Parameter, signature
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+
+from explorer.errors import ConversionError, DataTypeError, UnknownNameError, UserCodeError, unknown_name
+from explorer.symbolic import Circuit, from_cirkit, is_cirkit
+from explorer.trace import Trace
+
+RETURNS = "a circuit or compiled circuit of this package or of cirkit, a trace, or (circuit of cirkit, its context)"
+
+
+def is_function(source: str) -> bool:
+    """Whether a name has the form FILE.py:FUNCTION.
+
+    >>> is_function("models/mine.py:build"), is_function("digits"), is_function("mine.py")
+    (True, False, False)
+    """
+    file, _, name = source.rpartition(":")
+    return file.endswith(".py") and name.isidentifier()
+
+
+def call_function(source: str) -> Circuit | Trace:
+    """Execute the file, call the function without arguments, and return its circuit, or the trace of a compiled one.
+
+    Raises: UnknownNameError for an unknown file or function; UserCodeError, with the traceback, if the user's code
+    raises; DataTypeError if it needs arguments or returns anything else; ConversionError for a circuit of cirkit that
+    cannot be converted.
+    """
+    file, _, name = source.rpartition(":")
+    path = Path(file).resolve()
+    if not path.is_file():
+        raise UnknownNameError(f"no file {file!r}, which {source!r} names; the form is FILE.py:FUNCTION")
+    with _importable(path):
+        module = _execute(path, source)
+        function = _function(module, name, source)
+        with _reported(source, path, f"{name}()"):
+            found = function()
+    return _converted(found, source)
+
+
+def _execute(path: Path, source: str) -> ModuleType:
+    spec = spec_from_file_location(path.stem, path)
+    assert spec is not None, "a file whose name ends in .py has a loader"
+    assert spec.loader is not None, "as above"
+    module = module_from_spec(spec)
+    sys.modules[path.stem] = module  # classes that are defined in the file look their module up
+    with _reported(source, path, "the file"):
+        spec.loader.exec_module(module)
+    return module
+
+
+def _function(module: ModuleType, name: str, source: str) -> Any:
+    """The function of this name. Raises: UnknownNameError; DataTypeError if it cannot be called without arguments."""
+    if not hasattr(module, name):
+        defined = [
+            key
+            for key, value in vars(module).items()
+            if getattr(value, "__module__", "") == module.__name__ and callable(value)
+        ]
+        raise unknown_name("function", name, defined)
+    function = getattr(module, name)
+    if not callable(function):
+        raise DataTypeError(f"{source} is not a function; found {type(function).__name__}")
+    empty, free = Parameter.empty, (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+    needed = [key for key, p in signature(function).parameters.items() if p.default is empty and p.kind not in free]
+    if needed:
+        raise DataTypeError(f"{source} must be callable without arguments; it needs {', '.join(needed)}")
+    return function
+
+
+@contextmanager
+def _importable(path: Path) -> Iterator[None]:
+    """Let the file import its neighbours, as `python FILE.py` does."""
+    folder = str(path.parent)
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        sys.path.remove(folder)
+
+
+@contextmanager
+def _reported(source: str, path: Path, what: str) -> Iterator[None]:
+    """Raises: UserCodeError with the part of the traceback that is the user's, for whatever the code raises."""
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        shown = traceback.TracebackException.from_exception(error)
+        first = next((n for n, frame in enumerate(shown.stack) if Path(frame.filename) == path), len(shown.stack))
+        shown.stack = traceback.StackSummary.from_list(shown.stack[first:])
+        lines = "".join(shown.format())
+        raise UserCodeError(
+            f"{source}: {what} raised {type(error).__name__}; this is its traceback:\n{lines}"
+        ) from error
+
+
+def _converted(found: object, source: str) -> Circuit | Trace:
+    context: object = None
+    if isinstance(found, tuple) and len(cast("tuple[object, ...]", found)) == 2:
+        found, context = cast("tuple[object, object]", found)
+    if isinstance(found, Circuit | Trace):
+        return found
+    if is_cirkit(found):
+        try:
+            return from_cirkit(found, context=context)
+        except ConversionError as error:
+            raise ConversionError(f"{source}: {error}; a function may return (circuit, context)") from error
+    from explorer.backend import TorchCircuit
+    from explorer.compiler import trace_of_circuit
+
+    if isinstance(found, TorchCircuit):
+        return trace_of_circuit(found)
+    raise DataTypeError(f"{source} must return {RETURNS}; found {type(found).__name__}")

@@ -1,0 +1,179 @@
+"""FILE.py:FUNCTION: the circuit that a function of the user returns, and what is said if it returns none."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from explorer.app.circuits import load_circuit, load_circuit_or_trace
+from explorer.app.session.library import Library
+from explorer.app.session.opening import open_state
+from explorer.app.session.reproduce import python_of
+from explorer.app.session.view_state import ViewState
+from explorer.app.user_functions import call_function
+from explorer.errors import ConversionError, DataTypeError, UnknownNameError, UserCodeError
+from explorer.symbolic import Circuit
+from explorer.trace import Trace
+
+MINE = """
+from dataclasses import dataclass
+from explorer import gallery, record
+from explorer.compiler import TorchCompiler
+import neighbour
+
+SIZE = 3
+
+@dataclass
+class Options:
+    name: str = "blackboard"
+
+def build():
+    return gallery.load_named(Options().name)
+
+def compiled():
+    return TorchCompiler().compile(build())
+
+def traced(preset="handbook"):
+    return record(build(), preset=preset)
+
+def needs(units, depth=2):
+    return build()
+
+def nothing():
+    pass
+
+def broken():
+    return neighbour.divide(1)
+
+def leaves():
+    raise SystemExit(3)
+"""
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    """The path of a file of the user, next to a module that it imports."""
+    (tmp_path / "mine.py").write_text(MINE)
+    (tmp_path / "neighbour.py").write_text("def divide(x):\n    return x / 0\n")
+    for name in ("mine", "neighbour"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    path = list(sys.path)
+    yield str(tmp_path / "mine.py")
+    assert sys.path == path
+
+
+def test_a_function_returns_a_circuit_and_the_note_says_that_its_code_runs(mine, capsys):
+    circuit = load_circuit(f"{mine}:build")
+    assert isinstance(circuit, Circuit)
+    assert f"running the code in {mine}, which may do anything that you may do" in capsys.readouterr().err
+
+
+def test_a_function_returns_a_trace_or_a_compiled_circuit(mine):
+    assert isinstance(load_circuit_or_trace(f"{mine}:traced"), Trace)
+    compiled = load_circuit_or_trace(f"{mine}:compiled")
+    assert isinstance(compiled, Trace)
+    with pytest.raises(DataTypeError, match="compiled must return a symbolic circuit here; found a compiled one"):
+        load_circuit(f"{mine}:compiled")
+
+
+def test_an_error_of_the_user_shows_the_traceback_of_the_user(mine):
+    with pytest.raises(UserCodeError) as caught:
+        call_function(f"{mine}:broken")
+    message = str(caught.value)
+    assert message.startswith(f"{mine}:broken: broken() raised ZeroDivisionError; this is its traceback:\nTraceback")
+    assert "return neighbour.divide(1)" in message
+    assert message.endswith("ZeroDivisionError: division by zero\n")
+    assert "user_functions.py" not in message
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+def test_the_traceback_is_shown_for_a_relative_name_too(mine, monkeypatch):
+    monkeypatch.chdir(Path(mine).parent)
+    with pytest.raises(UserCodeError, match=r"return neighbour\.divide\(1\)"):
+        call_function("mine.py:broken")
+
+
+def test_a_file_that_raises_or_exits_is_named(mine, tmp_path):
+    (tmp_path / "odd.py").write_text("import mine\nraise KeyError('x')\n")
+    with pytest.raises(UserCodeError, match=r"odd\.py:build: the file raised KeyError(.|\n)*line 2"):
+        call_function(f"{tmp_path}/odd.py:build")
+    (tmp_path / "text.py").write_text("def build(:\n")
+    with pytest.raises(UserCodeError, match=r"the file raised SyntaxError(.|\n)*text\.py"):
+        call_function(f"{tmp_path}/text.py:build")
+    with pytest.raises(UserCodeError, match=r"leaves\(\) raised SystemExit"):
+        call_function(f"{mine}:leaves")
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "message"),
+    [
+        ("nothing", DataTypeError, "must return a circuit or compiled circuit of this package or of cirkit.*NoneType"),
+        ("needs", DataTypeError, "must be callable without arguments; it needs units"),
+        ("SIZE", DataTypeError, "SIZE is not a function; found int"),
+        ("biuld", UnknownNameError, "no function named 'biuld'; known are: Options, build, compiled"),
+    ],
+)
+def test_other_functions_are_refused(mine, name, error, message):
+    with pytest.raises(error, match=message):
+        call_function(f"{mine}:{name}")
+
+
+def test_a_missing_file_is_named():
+    with pytest.raises(UnknownNameError, match=r"no file 'nowhere\.py', which 'nowhere\.py:build' names"):
+        load_circuit("nowhere.py:build")
+    with pytest.raises(UnknownNameError, match=r"it is not a file, nor FILE\.py:FUNCTION"):
+        load_circuit("nowhere")
+
+
+def test_the_library_offers_what_a_function_returned(mine):
+    name = f"{mine}:build"
+    library = Library(built={name: call_function(name)})
+    assert name in library.names()
+    assert library.describe(name) == f"what {name} returned"
+    opened = open_state(library, ViewState(circuit=name))
+    assert opened.trace.steps[0].snapshot.graph
+
+
+def test_copied_code_runs_the_function_again(mine):
+    code = python_of(f"{mine}:build", step=0)
+    assert f"circuit = load_circuit('{mine}:build')" in code
+    exec(code, {})
+
+
+CIRKIT = """
+from cirkit.pipeline import PipelineContext
+from cirkit.templates import tensor_factorizations
+
+CONTEXT = PipelineContext(semiring="sum-product")
+
+def symbolic():
+    return tensor_factorizations.cp((2, 2), 2)
+
+def compiled():
+    return CONTEXT.compile(symbolic())
+
+def forgotten():
+    return PipelineContext().compile(symbolic())
+
+def with_context():
+    context = PipelineContext(fold=True)
+    return context.compile(symbolic()), context
+"""
+
+
+@pytest.mark.peer
+def test_a_function_returns_a_circuit_of_cirkit(tmp_path, monkeypatch):
+    pytest.importorskip("cirkit")
+    (tmp_path / "theirs.py").write_text(CIRKIT)
+    monkeypatch.delitem(sys.modules, "theirs", raising=False)
+    source = str(tmp_path / "theirs.py")
+    for name in ("symbolic", "compiled", "with_context"):
+        assert isinstance(call_function(f"{source}:{name}"), Circuit)
+    with pytest.raises(ConversionError, match=r"no longer exists.*; a function may return \(circuit, context\)"):
+        call_function(f"{source}:forgotten")
+
+
+def test_the_name_of_a_file_with_a_colon_is_still_a_file(tmp_path: Path):
+    path = tmp_path / "odd.py:build"
+    load_circuit("blackboard").save(path)
+    assert isinstance(load_circuit(str(path)), Circuit)
