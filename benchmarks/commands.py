@@ -12,6 +12,7 @@ from benchmarks.browser_times import measure_pages
 from benchmarks.command_parts import JsonOption, conditions_of, note_if_busy, note_interrupt, tell_conditions
 from benchmarks.conditions import Conditions, write_json
 from benchmarks.dashboard_times import measure_dashboard
+from benchmarks.operators_command import bench_operators
 from benchmarks.speed_commands import bench_robustness, bench_roofline, bench_scaling, bench_suite
 from benchmarks.sweep_command import bench_sweep
 from benchmarks.view_times import (
@@ -46,6 +47,7 @@ bench.command("roofline")(bench_roofline)
 bench.command("scaling")(bench_scaling)
 bench.command("robustness")(bench_robustness)
 bench.command("sweep")(bench_sweep)
+bench.command("operators")(bench_operators)
 
 PARTS = ("pictures", "pages", "recording", "dashboard")
 """What `bench views` measures: pictures in Python, exported pages, what the recorder adds, and the dashboard."""
