@@ -200,7 +200,7 @@ class TorchInputLayer(TorchLayer, ABC):
         raise DataTypeError(missing_method(self, "sample", "samples of its variables"))
 
     def expectation(self, semiring: Semiring, parameters: Mapping[str, Tensor], function: LeafFunction) -> Tensor:
-        """The integral (F, 1, O) of function(v) y[f,o](v) over all values v, as a number and not in the semiring.
+        """The complex logarithm (F, 1, O) of the integral of function(v) y[f,o](v) over all values v of the variable.
 
         Raises: DataTypeError if the class does not define it, or not for such a function.
         """

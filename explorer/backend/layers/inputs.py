@@ -11,9 +11,9 @@ from torch import Tensor
 from explorer.backend.layers.base import ReachedUnits, TorchInputLayer, can_inspect
 from explorer.backend.layers.drawing import cumulative_weights, normal, search, uniform
 from explorer.backend.layers.functions import LeafFunction, Polynomial
-from explorer.backend.numeric import binomial_log_prob, binomial_logs
+from explorer.backend.numeric import as_complex, binomial_log_prob, binomial_logs
 from explorer.backend.parameters import TorchParameter
-from explorer.backend.semiring import Semiring, SumProductSemiring, convert
+from explorer.backend.semiring import ComplexLSESumSemiring, Semiring, convert
 from explorer.errors import DataTypeError, ValueRangeError
 from explorer.graph import NESTED, PARAMETER
 from explorer.symbolic import Shape, layers as symbolic
@@ -75,9 +75,11 @@ class TorchDiscreteLayer(TorchInputLayer, ABC):
         return search(sums, (at.folds, at.units), draws).unsqueeze(1)
 
     def expectation(self, semiring: Semiring, parameters: Mapping[str, Tensor], function: LeafFunction) -> Tensor:
-        values = convert(self.value_table(semiring, parameters), semiring, SumProductSemiring())
-        states = torch.arange(self.num_values, dtype=torch.float64, device=values.device)
-        return (values * function(states)).sum(2).unsqueeze(1)
+        logs = convert(self.value_table(semiring, parameters), semiring, ComplexLSESumSemiring())
+        largest = logs.real.amax(2, keepdim=True).clamp(min=torch.finfo(logs.real.dtype).min)
+        states = torch.arange(self.num_values, dtype=torch.float64, device=logs.device)
+        total = ((logs - largest).exp() * function(states)).sum(2, keepdim=True)
+        return (torch.log(total) + largest).transpose(1, 2)
 
     def cross_entropy(
         self, semiring: Semiring, parameters: Mapping[str, Tensor], other: Mapping[str, Tensor]
@@ -251,8 +253,10 @@ class TorchGaussianLayer(TorchContinuousLayer):
         moments = [torch.ones_like(mean), mean]  # E[x^n] = mean E[x^(n-1)] + (n-1) stddev^2 E[x^(n-2)]
         for n in range(2, len(function.coefficients)):
             moments.append(mean * moments[-1] + (n - 1) * stddev**2 * moments[-2])
-        pairs = zip(function.coefficients, moments, strict=False)
-        return torch.exp(self._log_mass(parameters)) * sum(c * moment for c, moment in pairs)
+        total = torch.zeros_like(mean)
+        for coefficient, moment in zip(function.coefficients, moments, strict=False):
+            total = total + coefficient * moment
+        return torch.log(as_complex(total)) + self._log_mass(parameters)
 
     def cross_entropy(
         self, semiring: Semiring, parameters: Mapping[str, Tensor], other: Mapping[str, Tensor]

@@ -14,6 +14,7 @@ from explorer.backend.layers import ReachedUnits, TorchInnerLayer, TorchInputLay
 from explorer.backend.layers.drawing import cumulative_weights, search, uniform
 from explorer.backend.queries.stages import Stage, Stages, StageValues
 from explorer.backend.queries.structure import Scopes
+from explorer.backend.queries.upward import inputs_of
 from explorer.errors import ValueRangeError
 
 Choice = Callable[[Tensor, Tensor], Tensor]
@@ -75,22 +76,13 @@ def descend(
         if isinstance(stage.layer, TorchInputLayer):
             yield stage, stage.layer, at, chosen
             continue
-        inputs = _inputs(stages, stage, activations, position)
+        inputs = inputs_of(stages, position, activations)
         below = _chosen_inputs(stage, inputs, at, values, choice)
         sources = torch.from_numpy(stage.sources).to(device)[folds]  # (P, H)
         slices = torch.from_numpy(stage.slices).to(device)[folds]
         for source in dict.fromkeys(stage.sources.ravel().tolist()):
             pair, which = ((sources == source) & (below >= 0)).nonzero(as_tuple=True)
             reach(source)[slices[pair, which], chosen[pair]] = below[pair, which]
-
-
-def _inputs(stages: Stages, stage: Stage, activations: Sequence[Tensor], position: int) -> Tensor:
-    """The inputs (F, H, B, I) of an inner layer, from the activations of all stages."""
-    node, step = stage.id
-    if step:
-        return activations[position - 1].unsqueeze(1)
-    sources = dict.fromkeys(stage.sources.ravel().tolist())
-    return stages.circuit.read_inputs(node, {stages.stages[s].id[0]: activations[s] for s in sources})
 
 
 def _chosen_inputs(stage: Stage, x: Tensor, at: ReachedUnits, values: StageValues, choice: Choice) -> Tensor:

@@ -9,9 +9,10 @@ from torch import Tensor
 from explorer.backend.evaluation import EvaluatedCircuit
 from explorer.backend.layers import ReachedUnits, TorchInputLayer
 from explorer.backend.queries.assignments import Task, task_of
+from explorer.backend.queries.determinism import deterministic
 from explorer.backend.queries.downward import largest_terms
 from explorer.backend.queries.likelihood import log_partition_of
-from explorer.backend.queries.masks import check_possible
+from explorer.backend.queries.masks import check_evidence, check_possible
 from explorer.backend.queries.stages import Stage, StageValues
 from explorer.backend.queries.upward import (
     LSE,
@@ -25,6 +26,7 @@ from explorer.backend.queries.upward import (
     variables_of,
 )
 from explorer.backend.semiring import MAX_PRODUCT
+from explorer.errors import StructureError
 
 TOLERANCE = 1e-9
 """Maximum difference of logarithms that counts as rounding."""
@@ -51,28 +53,40 @@ def most_probable(
     observed: Tensor | None = None,
     *,
     root: tuple[int, int] | None = None,
+    is_deterministic: bool | None = None,
 ) -> MostProbable:
     """Complete the unobserved entries of each row with probable values: those that max-product finds.
 
     An upward pass replaces each sum by its largest term and each input layer by its largest value; the assignment is
     read off top-down. It is a most probable one if every sum has at most one term above zero for each assignment
-    (a deterministic circuit); otherwise finding one is NP-hard, and the result has an upper bound. `root` is the
-    (output, class) that is asked; it may be left out if there is only one.
+    (a deterministic circuit); otherwise finding one is NP-hard, and the result has an upper bound: the circuit with
+    input layers at their largest values. Determinism is shown from zeros of the parameters, or `is_deterministic` says
+    what is known of the circuit (`Circuit.is_deterministic`). `root` is the (output, class) that is asked; it may be
+    left out if there is only one.
 
     Shapes: x (B, D), observed bool (B, D) or (D,) -> rows (B, D); without x, one row.
-    Raises: as `sample`. See Darwiche 2009, ch. 12; Choi et al. 2020, Probabilistic Circuits, sec. 6.
+    Raises: as `sample`; StructureError if a circuit that is said to be deterministic is not.
+    See Darwiche 2009, ch. 12; Choi et al. 2020, Probabilistic Circuits, sec. 6.
     """
     task = task_of(circuit, x, observed, root)
     values = task.values(MAX_PRODUCT)
     sums = task.values(LSE)
-    found = [_completed(task, values, sums, rows) for rows in chunks(len(task.rows), task.stages.activation_bytes)]
+    if is_deterministic is None:
+        nothing = observed_leaf(sums, *check_evidence(circuit, None, None))
+        is_deterministic = bool(deterministic(task.stages, sums, evaluate_stages(task.stages, sums, nothing)))
+    found = [
+        _completed(task, values, sums, rows, is_deterministic)
+        for rows in chunks(len(task.rows), task.stages.activation_bytes)
+    ]
     log_partition = log_partition_of(task.stages)[task.root]
     assignment, log_value, log_bound = (torch.cat(parts) for parts in zip(*found, strict=True))
     is_exact = log_bound - log_value <= TOLERANCE
     return MostProbable(assignment, log_value - log_partition, log_bound - log_partition, is_exact)
 
 
-def _completed(task: Task, values: StageValues, sums: StageValues, rows: slice) -> tuple[Tensor, Tensor, Tensor]:
+def _completed(
+    task: Task, values: StageValues, sums: StageValues, rows: slice, is_deterministic: bool
+) -> tuple[Tensor, Tensor, Tensor]:
     """The assignments (B, D) of some rows, the logarithms (B,) of their values, and of the upper bounds."""
     x, observed = task.rows[rows], task.observed[rows]
     activations = evaluate_stages(task.stages, values, _mode_leaf(values, x, observed))
@@ -82,8 +96,13 @@ def _completed(task: Task, values: StageValues, sums: StageValues, rows: slice) 
     assignment = task.complete(values, activations, rows, row_of, largest_terms, partial(_mode, values))
     everything = torch.ones_like(observed)
     reached = evaluate_stages(task.stages, sums, observed_leaf(sums, assignment, everything))
+    log_value = density(outputs_of(task.stages, reached)[:, *task.root])
+    if is_deterministic:
+        if bool(((log_value - log_best).abs() > TOLERANCE * log_best.abs().clamp(min=1.0)).any()):
+            raise StructureError("the circuit is not deterministic: a unit has several terms above zero")
+        return assignment, log_value, log_value
     bounds = evaluate_stages(task.stages, sums, _mode_leaf(sums, x, observed))
-    log_value, log_bound = (density(outputs_of(task.stages, v)[:, *task.root]) for v in (reached, bounds))
+    log_bound = density(outputs_of(task.stages, bounds)[:, *task.root])
     return assignment, log_value, torch.maximum(log_value, log_bound)
 
 

@@ -34,7 +34,7 @@ def require_tractable(stages: Stages) -> Scopes:
     Raises: StructureError, which names the layer; DataTypeError for a class that does not say whether it multiplies.
     """
     scopes = scopes_of(stages)
-    used = _used(stages)
+    used = used_folds(stages)
     for position, stage in enumerate(stages.stages):
         if isinstance(stage.layer, TorchInnerLayer) and stage.sources.shape[1] > 1:
             multiplies = multiplies_inputs(stage.layer)
@@ -53,7 +53,7 @@ def multiplies_inputs(layer: TorchInnerLayer) -> bool:
     raise DataTypeError(f"{name} does not say whether it multiplies its inputs or adds them; set {name}.multiplies")
 
 
-def _used(stages: Stages) -> list[set[int]]:
+def used_folds(stages: Stages) -> list[set[int]]:
     """For each stage the folds that an output depends on."""
     used: list[set[int]] = [set() for _ in stages.stages]
     for position, fold in stages.outputs:

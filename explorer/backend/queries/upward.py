@@ -37,6 +37,16 @@ def evaluate_stages(stages: Stages, values: StageValues, leaf: LeafValue) -> lis
     return found
 
 
+def inputs_of(stages: Stages, position: int, activations: Sequence[Tensor]) -> Tensor:
+    """The inputs (F, H, B, I) of the inner layer of a stage, from the activations of the stages before it."""
+    stage = stages.stages[position]
+    node, step = stage.id
+    if step:
+        return activations[position - 1].unsqueeze(1)
+    sources = dict.fromkeys(stage.sources.ravel().tolist())
+    return stages.circuit.read_inputs(node, {stages.stages[s].id[0]: activations[s] for s in sources})
+
+
 def outputs_of(stages: Stages, activations: Sequence[Tensor]) -> Tensor:
     """The outputs (B, outputs, classes) from the activations of the stages."""
     by_node = {stage.id[0]: value for stage, value in zip(stages.stages, activations, strict=True)}

@@ -1,0 +1,154 @@
+"""Expectations of functions that factorize over the variables; moments."""
+
+import math
+from collections.abc import Mapping
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from explorer.backend.evaluation import EvaluatedCircuit
+from explorer.backend.layers import LeafFunction, TorchInputLayer, power
+from explorer.backend.queries.masks import check_evidence, check_possible
+from explorer.backend.queries.stages import Stage, Stages, StageValues, stages_of
+from explorer.backend.queries.structure import Scopes, require_tractable, variables
+from explorer.backend.queries.upward import (
+    COMPLEX,
+    LeafValue,
+    chunks,
+    density,
+    evaluate_in,
+    observed_leaf,
+)
+from explorer.errors import DataTypeError, ScopeError, ValueRangeError
+
+TOLERANCE = 1e-6
+"""Maximum imaginary part, relative to the value, that counts as rounding."""
+
+
+@torch.no_grad()
+def expectation(
+    circuit: EvaluatedCircuit,
+    functions: Mapping[int, LeafFunction],
+    x: Tensor | None = None,
+    observed: Tensor | None = None,
+) -> Tensor:
+    """E[prod_v f_v(X_v)], or given the observed entries of each row, for functions f_v of single variables v.
+
+    A function maps the values of its variable elementwise; of a Gaussian variable it is a `Polynomial`, whose
+    expectation has a closed form. `expectation(c, {0: f})` is E[f(X_0)]; an indicator function gives a probability.
+    Shapes: without evidence (outputs, classes); x (B, D), observed bool (B, D) or (D,) -> (B, outputs, classes).
+    Raises: ScopeError for a variable that an output does not depend on; DataTypeError for a layer or function without
+    a known expectation; StructureError; ValueRangeError if the circuit is not a density, or for evidence of
+    probability zero.
+    """
+    stages = stages_of(circuit)
+    rows, mask = check_evidence(circuit, x, observed)
+    scopes = require_tractable(stages)
+    for position, fold in stages.outputs:
+        unknown = [v for v in functions if v not in variables(scopes[position][fold])]
+        if unknown:
+            raise ScopeError(f"an output does not depend on the variables {unknown}, whose functions were given")
+    applied = torch.zeros_like(mask)
+    applied[:, list(functions)] = True
+    found = _expected(stages, functions, rows, mask, applied)
+    return found[0] if x is None else found
+
+
+@torch.no_grad()
+def moments(
+    circuit: EvaluatedCircuit, order: int = 1, x: Tensor | None = None, observed: Tensor | None = None
+) -> Tensor:
+    """E[X_v^order] of each variable v, or given the observed entries of each row: raw moments, the mean for order 1.
+
+    NaN for variables that an output does not depend on. The variance is moments(c, 2) - moments(c, 1)^2.
+    Shapes: without evidence (outputs, classes, D); x (B, D), observed bool (B, D) or (D,) -> (B, outputs, classes, D).
+    Raises: as `expectation`; ValueRangeError for a negative order.
+    """
+    if isinstance(order, bool) or not isinstance(order, int) or order < 0:
+        raise ValueRangeError(f"the order of a moment must be a non-negative int; found {order!r}")
+    stages = stages_of(circuit)
+    rows, mask = check_evidence(circuit, x, observed)
+    scopes = require_tractable(stages)
+    num_rows, num_variables = rows.shape
+    every = torch.arange(num_variables, device=rows.device).repeat(num_rows)
+    applied = torch.zeros((len(every), num_variables), dtype=torch.bool, device=rows.device)
+    applied[torch.arange(len(every), device=rows.device), every] = True
+    repeated = rows.repeat_interleave(num_variables, 0), mask.repeat_interleave(num_variables, 0)
+    found = _expected(stages, dict.fromkeys(range(num_variables), power(order)), *repeated, applied)
+    found = found.reshape(num_rows, num_variables, *stages.output_shape).permute(0, 2, 3, 1).clone()
+    for output, unread in enumerate(_unread(stages, scopes, num_variables)):
+        found[:, output, :, unread] = math.nan
+    return found[0] if x is None else found
+
+
+def _expected(
+    stages: Stages, functions: Mapping[int, LeafFunction], rows: Tensor, mask: Tensor, applied: Tensor
+) -> Tensor:
+    """The expectations (B, outputs, classes) of the functions that are applied in each row (B, D)."""
+    found: list[Tensor] = []
+    for part in chunks(len(rows), 2 * stages.activation_bytes):
+        x, seen = rows[part], mask[part]
+        evidence = evaluate_in(stages, COMPLEX, partial(_observed, x, seen))
+        log_evidence = density(evidence)
+        check_possible(log_evidence)
+        logs = evaluate_in(stages, COMPLEX, partial(_weighted, functions, x, seen, applied[part])) - log_evidence
+        size = torch.where(logs.real == -torch.inf, 0.0, logs.real.exp())
+        real, imaginary = (torch.where(size == 0, 0.0, size * turn(logs.imag)) for turn in (torch.cos, torch.sin))
+        if not bool((imaginary.abs() <= TOLERANCE * size.clamp(min=1.0)).all()):  # also for NaN
+            raise ValueRangeError("the expectation is complex or not a number: a function or the circuit is not real")
+        found.append(real)
+    if not found:
+        return torch.zeros((0, *stages.output_shape), dtype=torch.float64, device=rows.device)
+    return torch.cat(found)
+
+
+def _observed(x: Tensor, seen: Tensor, values: StageValues) -> LeafValue:
+    return observed_leaf(values, x, seen)
+
+
+def _weighted(
+    functions: Mapping[int, LeafFunction], x: Tensor, seen: Tensor, applied: Tensor, values: StageValues
+) -> LeafValue:
+    """Input layers times the functions of their variables, where these are applied."""
+    plain = observed_leaf(values, x, seen)
+
+    def leaf(stage: Stage, layer: TorchInputLayer) -> Tensor:
+        value = plain(stage, layer)
+        cache: dict[int, Tensor] = {}
+        for fold, scope in enumerate(layer.scope_idx):
+            chosen = [v for v in scope if v in functions and bool(applied[:, v].any())]
+            if not chosen:
+                continue
+            if len(scope) > 1:
+                raise DataTypeError(f"{type(layer).__name__} has several variables: no known expectation of functions")
+            value = value.clone()
+            value[fold] = _applied(stage, layer, fold, chosen[0], value[fold], cache)
+        return value
+
+    def _applied(
+        stage: Stage, layer: TorchInputLayer, fold: int, variable: int, value: Tensor, cache: dict[int, Tensor]
+    ) -> Tensor:
+        """The value (B, O) of a fold, times the function of its variable in the rows where it is applied.
+
+        Folds often share a function: `cache` has the expectations of all folds by the id of the function.
+        """
+        function, used, given = functions[variable], applied[:, variable], seen[:, variable]
+        if bool((used & given).any()):
+            point = torch.where(given, x[:, variable], 0).double()
+            factor = torch.log(function(point).to(torch.complex128)).unsqueeze(1)
+            value = torch.where((used & given).unsqueeze(1), COMPLEX.multiply(value, factor), value)
+        if bool((used & ~given).any()):
+            if id(function) not in cache:
+                cache[id(function)] = layer.expectation(values.input_semiring, values.prepared[stage.id], function)
+            expected = cache[id(function)][fold].to(torch.complex128)
+            value = torch.where((used & ~given).unsqueeze(1), expected, value)
+        return value
+
+    return leaf
+
+
+def _unread(stages: Stages, scopes: Scopes, num_variables: int) -> list[list[int]]:
+    """For each output the variables that it does not depend on."""
+    known = [variables(scopes[position][fold]) for position, fold in stages.outputs]
+    return [[v for v in range(num_variables) if v not in one] for one in known]

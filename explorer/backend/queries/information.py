@@ -1,0 +1,176 @@
+"""Entropy of a circuit, and divergence of two: by enumeration of few assignments, or along deterministic units."""
+
+from collections.abc import Sequence
+from itertools import product
+
+import torch
+from torch import Tensor
+
+from explorer.backend.evaluation import EvaluatedCircuit
+from explorer.backend.layers import TorchDiscreteLayer, TorchInnerLayer, TorchInputLayer
+from explorer.backend.queries.determinism import all_units, deterministic
+from explorer.backend.queries.likelihood import log_likelihood
+from explorer.backend.queries.masks import check_evidence
+from explorer.backend.queries.stages import Stages, StageValues, prepare, stages_of
+from explorer.backend.queries.structure import require_tractable, variables
+from explorer.backend.queries.upward import (
+    LSE,
+    density,
+    evaluate_stages,
+    inputs_of,
+    observed_leaf,
+    require_non_negative,
+)
+from explorer.errors import ScopeError, StructureError, ValueRangeError
+
+MAX_ASSIGNMENTS = 2**16
+"""Up to so many assignments are enumerated, whatever the structure."""
+
+
+@torch.no_grad()
+def entropy(circuit: EvaluatedCircuit) -> Tensor:
+    """-E[log p(X)] in nats, of each output: (outputs, classes); a differential entropy if a variable is real.
+
+    Tractable if there are few assignments, which are enumerated, or if the circuit is deterministic: then the logarithm
+    of a unit is that of its only term. See Vergari et al. 2021, A Compositional Atlas of Tractable Circuit Operations.
+    Raises: StructureError with the unit whose terms are not shown to exclude each other; as `log_likelihood`.
+    """
+    return _cross_entropy(circuit, circuit)
+
+
+@torch.no_grad()
+def divergence(p: EvaluatedCircuit, q: EvaluatedCircuit) -> Tensor:
+    """KL(p || q) = E_p[log p(X) - log q(X)] in nats, of each output: (outputs, classes); infinite where q is 0.
+
+    Tractable if there are few assignments, or if both circuits are deterministic and have the same layers, as two
+    settings of the parameters of one circuit do.
+    Raises: ScopeError if they have different variables; StructureError if it is not tractable; as `log_likelihood`.
+    """
+    return (_cross_entropy(p, q) - _cross_entropy(p, p)).clamp(min=0.0)  # rounding can make it negative
+
+
+def _cross_entropy(p: EvaluatedCircuit, q: EvaluatedCircuit) -> Tensor:
+    """-E_p[log q(X)] (outputs, classes)."""
+    pair = stages_of(p), stages_of(q)
+    scopes = [require_tractable(stages) for stages in pair]
+    own, other = ([s[position][fold] for position, fold in t.outputs] for s, t in zip(scopes, pair, strict=True))
+    if own != other or pair[0].output_shape != pair[1].output_shape:
+        raise ScopeError("the divergence is that of circuits with the same number of outputs, classes and variables")
+    sizes = _num_values(pair)
+    counts = [_count(sizes, variables(scope)) for scope in own]
+    if all(count is not None and count <= MAX_ASSIGNMENTS for count in counts):
+        return torch.stack([_enumerated(p, q, output, sizes, variables(scope)) for output, scope in enumerate(own)])
+    return _along_terms(*pair)
+
+
+def _num_values(pair: Sequence[Stages]) -> dict[int, int | None]:
+    """The number of values of each variable; None if it is real, or if its layers differ."""
+    found: dict[int, int | None] = {}
+    for stages in pair:
+        for stage in stages.stages:
+            layer = stage.layer
+            for scope in layer.scope_idx if isinstance(layer, TorchInputLayer) else ():
+                count = layer.num_values if isinstance(layer, TorchDiscreteLayer) else None
+                for v in scope:
+                    found[v] = count if found.get(v, count) == count else None
+    return found
+
+
+def _count(sizes: dict[int, int | None], scope: Sequence[int]) -> int | None:
+    total = 1
+    for v in scope:
+        size = sizes[v]
+        if size is None:
+            return None
+        total *= size
+    return total
+
+
+def _enumerated(
+    p: EvaluatedCircuit, q: EvaluatedCircuit, output: int, sizes: dict[int, int | None], scope: Sequence[int]
+) -> Tensor:
+    """-sum_x p(x) log q(x) (classes,) over all assignments of the variables of an output."""
+    assignments = torch.tensor(list(product(*(range(sizes[v] or 0) for v in scope))), dtype=torch.long)
+    device = check_evidence(p, None, None)[0].device
+    rows = torch.zeros((len(assignments), p.num_variables), dtype=torch.long, device=device)
+    rows[:, list(scope)] = assignments.to(device)
+    log_p, log_q = (log_likelihood(circuit, rows)[:, output] for circuit in (p, q))
+    return -torch.where(log_p == -torch.inf, 0.0, log_p.exp() * log_q).sum(0)
+
+
+def _along_terms(p: Stages, q: Stages) -> Tensor:
+    """The same for deterministic circuits of one structure: the sum over the terms of each unit, bottom-up."""
+    _require_equal_structure(p, q)
+    prepared = [prepare(stages, LSE) for stages in (p, q)]
+    masses: list[list[Tensor]] = []
+    for stages, values in zip((p, q), prepared, strict=True):
+        require_non_negative(stages, values)
+        leaf = observed_leaf(values, *check_evidence(stages.circuit, None, None))
+        masses.append([density(value) for value in evaluate_stages(stages, values, leaf)])
+        verdict = deterministic(stages, values, masses[-1])
+        if not verdict:
+            raise StructureError(
+                f"the circuit is not deterministic, and it has more than {MAX_ASSIGNMENTS:,} assignments, so that its "
+                f"entropy is not tractable: {verdict.reason}"
+            )
+    found: list[Tensor] = []
+    for position in range(len(p.stages)):
+        found.append(_unit_values(position, (p, q), prepared, masses, found))
+    result = torch.stack([found[position][fold] for position, fold in p.outputs])
+    if not bool(torch.isfinite(result).all()):
+        raise ValueRangeError("a term that one circuit uses is zero in the other: the divergence may be infinite")
+    return result
+
+
+def _unit_values(
+    position: int,
+    pair: Sequence[Stages],
+    prepared: Sequence[StageValues],
+    masses: Sequence[Sequence[Tensor]],
+    below: Sequence[Tensor],
+) -> Tensor:
+    """-E[log q_u] (F, O) for each unit u of a stage, under the normalized unit of p; q_u is normalized too."""
+    stage, layer = pair[0].stages[position], pair[0].stages[position].layer
+    parameters = [values.prepared[own.stages[position].id] for own, values in zip(pair, prepared, strict=True)]
+    if isinstance(layer, TorchInputLayer):
+        mass = masses[1][position].squeeze(1)
+        if not layer.num_variables:
+            return torch.zeros_like(mass)
+        return layer.cross_entropy(prepared[0].input_semiring, *parameters) + mass
+    assert isinstance(layer, TorchInnerLayer)
+    inputs = [inputs_of(own, position, values) for own, values in zip(pair, masses, strict=True)]
+    rows: list[Tensor] = []
+    for fold in range(layer.num_folds):
+        at = all_units(layer, fold, inputs[0].device)
+        logs = [layer.log_terms(x, at, own) for x, own in zip(inputs, parameters, strict=True)]
+        total = torch.zeros_like(at.units, dtype=torch.float64)
+        shares, log_shares = torch.softmax(logs[0], 1), torch.log_softmax(logs[1], 1)
+        for term in range(logs[0].shape[1]):
+            units = layer.term_inputs(at, torch.full_like(at.units, term))
+            value = -log_shares[:, term]
+            for h, (source, slice_idx) in enumerate(zip(stage.sources[fold], stage.slices[fold], strict=True)):
+                read = units[:, h]
+                value = value + torch.where(read >= 0, below[source][slice_idx, read.clamp(min=0)], 0.0)
+            is_used = logs[0][:, term] > -torch.inf
+            total = total + torch.where(is_used, shares[:, term] * value, 0.0)
+        rows.append(total)
+    return torch.stack(rows)
+
+
+def _require_equal_structure(p: Stages, q: Stages) -> None:
+    """Raises: StructureError unless the two have the same layers, in the same order and with the same inputs."""
+
+    def form(stages: Stages) -> list[object]:
+        found: list[object] = []
+        for stage in stages.stages:
+            layer = stage.layer
+            scope = layer.scope_idx if isinstance(layer, TorchInputLayer) else ()
+            tables = stage.sources.tolist(), stage.slices.tolist()
+            found.append((type(layer), layer.num_folds, layer.num_output_units, scope, *tables))
+        return found
+
+    if p.circuit.semiring != q.circuit.semiring or form(p) != form(q):
+        raise StructureError(
+            "a divergence of circuits with so many assignments is tractable only if they have the same layers: compile "
+            "one symbolic circuit twice, in the same mode"
+        )
