@@ -8,9 +8,9 @@ from torch import Tensor, nn
 
 from explorer.backend.addressing import FoldIndexInfo
 from explorer.backend.evaluation import EvaluatedCircuit, LayerValues
-from explorer.backend.layers import TorchLayer
+from explorer.backend.layers import TorchInputLayer, TorchLayer
 from explorer.backend.parameters import TorchLeafParameter, TorchParameterOp
-from explorer.backend.plan import CircuitPlan, PlannedParameter, parameter_nodes, plan_circuit
+from explorer.backend.plan import CircuitPlan, PlannedLayer, PlannedParameter, parameter_nodes, plan_circuit
 from explorer.backend.semiring import Semiring
 from explorer.backend.storage import ParameterStore, foldwise_initializer_, leaf_seed
 from explorer.errors import DataTypeError, ShapeError, UnknownNameError
@@ -194,16 +194,32 @@ class TorchCircuit(EvaluatedCircuit):
 
 
 class ProbedCircuit(EvaluatedCircuit):
-    """A circuit that is evaluated as `circuit` is, and keeps the values of its parameter nodes, made by `probe()`.
+    """A circuit that is evaluated as `circuit` is, for learning from rows with missing values, made by `probe()`.
 
-    A likelihood can be differentiated by these values, as expectation-maximization does. `node_values` has, by layer
-    and name of a parameter, the value (F, *shape) of each node of its graph in the last evaluation.
+    A variable that is NaN in a row is summed or integrated out. `node_values` has, by layer and name of a parameter,
+    the value (F, *shape) of each node of its graph in the last evaluation: expectation-maximization differentiates the
+    likelihood by these values.
     """
 
     def __init__(self, circuit: TorchCircuit, plan: CircuitPlan) -> None:
         super().__init__(circuit.graph, circuit.fold_index, circuit.semiring, plan)
         self.circuit = circuit
         self.node_values: dict[tuple[int, str], dict[int, Tensor]] = {}
+
+    def evaluate_layer(
+        self, planned: PlannedLayer, x: Tensor, values: Mapping[int, Tensor], parameters: LayerValues
+    ) -> Tensor:
+        layer = planned.layer
+        if not isinstance(layer, TorchInputLayer) or not layer.num_variables or not x.is_floating_point():
+            return super().evaluate_layer(planned, x, values, parameters)
+        columns = getattr(self, f"columns_{planned.columns}")
+        seen = torch.index_select(x, 1, columns).reshape(len(x), layer.num_folds, layer.num_variables).transpose(0, 1)
+        missing = torch.isnan(seen)
+        if not bool(missing.any()):
+            return super().evaluate_layer(planned, x, values, parameters)
+        known = torch.where(missing, 0.0, seen)
+        layer.check_input(known)
+        return layer.marginal(self.semiring, known, ~missing, parameters[planned.node])
 
     def layer_values(self) -> LayerValues:
         self.node_values = {

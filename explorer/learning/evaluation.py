@@ -17,19 +17,24 @@ NORMALIZED_NATS = 1e-4
 
 @torch.no_grad()
 def mean_log_likelihood(circuit: TorchCircuit, rows: Tensor, workers: Workers = ALONE) -> float:
-    """Mean of log p(x) over rows (N, D), in nats; each worker evaluates its shard.
+    """Mean of log p(x) over rows (N, D), in nats; each worker evaluates its shard. Missing values (NaN) are summed out.
 
     Raises: CircuitError if the circuit is not one normalized distribution; ShapeError for no rows.
     """
     require_distribution(circuit)
     if not len(rows):
         raise ShapeError("a mean needs at least one row; found none")
-    frozen = circuit.freeze()
+    model = circuit.probe().to(workers.device) if has_missing(rows) else circuit.freeze()
     shard = workers.shard(rows).to(workers.device)
     total = torch.zeros((), dtype=torch.float64, device=workers.device)
     for batch in shard.split(EVALUATION_BATCH):
-        total += frozen(batch).sum(dtype=torch.float64)
+        total += model(batch).sum(dtype=torch.float64)
     return workers.total(total) / len(rows)
+
+
+def has_missing(rows: Tensor) -> bool:
+    """Whether a value of rows (N, D) is missing: NaN."""
+    return rows.is_floating_point() and bool(torch.isnan(rows).any())
 
 
 def bits_per_dimension(circuit: TorchCircuit, images: Tensor, workers: Workers = ALONE) -> float:

@@ -122,6 +122,7 @@ class ExpectationMaximization:
     def expect(self, x: Tensor) -> tuple[ExpectedCounts, float]:
         """The expected counts of rows x (B, D), and the sum of their log-likelihoods in nats.
 
+        A value that is NaN is missing: it is summed or integrated out.
         Raises: LearningError if the likelihood of a row is zero or not a number; ShapeError for several outputs.
         """
         counts, total = self.zeros(), 0.0
@@ -174,7 +175,9 @@ class ExpectationMaximization:
             inputs = zip((*self._binomials, *self._normals), found[count:], strict=True)
             for (layer, rows), gradient in inputs:
                 columns = self._variables(x, layer.layer)  # (F, B)
-                share = gradient.double()
+                missing = torch.isnan(columns)
+                share = torch.where(missing.unsqueeze(2), 0.0, gradient.double())
+                columns = torch.where(missing, 0.0, columns)
                 total_share, sums = share.sum(1), torch.einsum("fbo,fb->fo", share, columns)
                 if isinstance(layer, Binomials):
                     _add(counts["successes"], rows, sums)

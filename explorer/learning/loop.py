@@ -84,7 +84,7 @@ def train(
         raise CircuitError("the circuit has no learnable parameter")
     training, held_out = (rows.to(workers.device) for rows in (data.training, data.held_out))
     generator = torch.Generator().manual_seed(options.seed)
-    method = make_method(circuit, options, workers, len(training), fast)
+    method = make_method(circuit, options, workers, training, fast)
     require_distribution(circuit)
     done, nats = 0, 0.0
     best = None

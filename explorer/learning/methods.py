@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from explorer.backend import TorchCircuit
 from explorer.errors import CircuitError, LearningError
 from explorer.learning.counts import ExpectedCounts, load_counts
+from explorer.learning.evaluation import has_missing
 from explorer.learning.expectation_maximization import ExpectationMaximization, MaximizationOptions
 from explorer.learning.options import TrainingOptions
 from explorer.learning.state import load_moments, moments_of
@@ -43,16 +44,13 @@ class Method(ABC):
 class GradientDescent(Method):
     """Adam on the mean negative log-likelihood of a batch; its averages are its moments."""
 
-    def __init__(self, circuit: TorchCircuit, options: TrainingOptions, workers: Workers, fast: bool) -> None:
+    def __init__(self, circuit: TorchCircuit, model: nn.Module, options: TrainingOptions, workers: Workers) -> None:
         learned = [p for p in circuit.parameters() if p.requires_grad]
         self._circuit, self._workers = circuit, workers
         self._optimizer = torch.optim.Adam(learned, lr=options.gradient_learning_rate)
-        self._fast = fast
-        self._model: nn.Module | None = None
+        self._model = workers.parallel(model)
 
     def step(self, shard: Tensor, num_rows: int) -> float:
-        if self._model is None:
-            self._model = self._workers.parallel(self._circuit.fast() if self._fast else self._circuit)
         self._optimizer.zero_grad(set_to_none=True)
         loss = -self._model(shard).sum()
         nats = self._workers.total(loss)
@@ -111,15 +109,19 @@ class Maximization(Method):
         self._averages = load_counts(self._em.zeros(), self._circuit, averages)
 
 
-def make_method(
-    circuit: TorchCircuit, options: TrainingOptions, workers: Workers, total_rows: int, fast: bool
-) -> Method:
-    """The method that the options name. Raises: LearningError if it cannot learn the circuit, or not with `fast`."""
+def make_method(circuit: TorchCircuit, options: TrainingOptions, workers: Workers, rows: Tensor, fast: bool) -> Method:
+    """The method that the options name, for rows (N, D) in which NaN is a missing value.
+
+    Raises: LearningError if it cannot learn the circuit, or not with `fast`.
+    """
+    if fast and has_missing(rows):
+        raise LearningError("a fast backend does not sum out missing values; leave out --fast")
     if options.method == "gradient":
-        return GradientDescent(circuit, options, workers, fast)
+        model = circuit.fast() if fast else circuit.probe().to(workers.device) if has_missing(rows) else circuit
+        return GradientDescent(circuit, model, options, workers)
     if fast:
         raise LearningError(
             "a fast backend computes gradients by leaves, and expectation-maximization needs those by weights; "
             "leave out --fast, or use --method gradient"
         )
-    return Maximization(circuit, options, workers, total_rows)
+    return Maximization(circuit, options, workers, len(rows))

@@ -87,4 +87,16 @@ def dependence(specs: Sequence[InputSpec]) -> str | list[str]:
 
 
 def _numbers(data: DataSet) -> NDArray[np.float64]:
-    return data.training.double().numpy()
+    """The training rows, in which the most frequent value, or the mean of real ones, replaces a missing one."""
+    rows = data.training.double().numpy()
+    if not np.isnan(rows).any():
+        return rows
+    filled = rows.copy()
+    for column, spec in zip(filled.T, input_specs(data), strict=True):
+        gone = np.isnan(column)
+        values, counts = np.unique(column[~gone], return_counts=True)
+        if len(values):
+            column[gone] = values[counts.argmax()] if spec.is_discrete else column[~gone].mean()
+        else:
+            column[gone] = 0.0
+    return filled

@@ -13,6 +13,9 @@ from explorer.app.commands.workers import joined_workers
 def evaluate(
     checkpoint: Annotated[Path, typer.Argument(metavar="FILE", help="a checkpoint of `train`")],
     data: Annotated[str | None, typer.Option(help="the data set [that of the training]", show_default=False)] = None,
+    missing: Annotated[
+        str | None, typer.Option(help="missing values: error or ignore [as in training]", show_default=False)
+    ] = None,
     threads: Annotated[int, typer.Option(min=1, help="torch threads")] = 1,
     device: Annotated[str, typer.Option(metavar="cpu|cuda", help="where to run")] = "cpu",
     distributed: Annotated[
@@ -32,7 +35,7 @@ def evaluate(
 
         torch.set_num_threads(threads)
         loaded = Checkpoint.load(checkpoint)
-        source = load_data_of(loaded, data)
+        source = load_data_of(loaded, data, missing)
         rows = source.held_out
         workers.require_equal({"the checkpoint": loaded.best_state, "the data": rows})
         circuit = loaded.restore().to(workers.device)

@@ -56,6 +56,10 @@ def train(
             metavar="NAME=KIND", help="the kind of a column: categorical, binomial, gaussian, ignore; may be repeated"
         ),
     ] = None,
+    missing: Annotated[
+        str | None,
+        typer.Option(help="missing values: error, or ignore, which sums them out [error]", show_default=False),
+    ] = None,
     method: Annotated[
         str | None, typer.Option(help="gradient (Adam), or em: expectation-maximization [gradient]", show_default=False)
     ] = None,
@@ -120,7 +124,7 @@ def train(
         from explorer.learning.tables import TableData
 
         torch.set_num_threads(threads)
-        request = Request(circuit, data, structure, units, _kinds(column or ()), resume)
+        request = Request(circuit, data, structure, units, _kinds(column or ()), missing, resume)
         if workers.is_first:
             check_writable(target)
         earlier = Checkpoint.load(resume) if resume is not None else None
@@ -154,6 +158,7 @@ def train(
         before = earlier.history if earlier is not None else ()
         advice.last_epoch = len(before) + epochs
         symbolic = job.symbolic.to_json() if job.built else None
+        treated = missing or (earlier.missing if earlier is not None else "error")
 
         def save(
             finished: "tuple[Epoch, ...]", reached: "TrainingState", values: "Mapping[str, Tensor] | None" = None
@@ -161,7 +166,9 @@ def train(
             if workers.is_first:
                 found = values or compiled.leaf_state()
                 columns = columns_of(job.data)
-                Checkpoint(job.name, options, job.data.name, found, finished, reached, symbolic, columns).save(target)
+                Checkpoint(job.name, options, job.data.name, found, finished, reached, symbolic, columns, treated).save(
+                    target
+                )
 
         result = train_with_progress(compiled, job.data, settings, workers, fast, before, state, save_every, save)
         baseline = baseline_of(job.data, result)

@@ -31,7 +31,8 @@ class Checkpoint:
     Leaves are named by the symbolic circuit, so `leaf_state` fits every mode of compilation. `history` are the finished
     epochs; with `training`, the run continues as if it had not been interrupted. A circuit that was built for the data
     is stored itself: `circuit` is then the name of its structure, and `symbolic` its JSON. `columns` are those of the
-    table that it was trained on: column i is variable i; none if it was trained on images.
+    table that it was trained on: column i is variable i; none if it was trained on images. `missing` says what was done
+    with missing cells.
     """
 
     circuit: str
@@ -42,6 +43,7 @@ class Checkpoint:
     training: TrainingState | None = None
     symbolic: Mapping[str, Any] | None = None
     columns: tuple[Column, ...] = ()
+    missing: str = "error"
 
     @property
     def best_state(self) -> Mapping[str, Tensor]:
@@ -85,6 +87,7 @@ class Checkpoint:
             content["symbolic"] = dict(self.symbolic)
         if self.columns:
             content["columns"] = [column.to_json() for column in self.columns]
+            content["missing"] = self.missing
         if self.training is not None:
             content["training"] = {f.name: getattr(self.training, f.name) for f in fields(TrainingState)}
         replace_file(path, lambda file: torch.save(content, file))
@@ -124,6 +127,7 @@ class Checkpoint:
                 state,
                 content.get("symbolic"),
                 columns_from_json(content.get("columns", []), str(path)),
+                content.get("missing", "error"),
             )
         except (KeyError, TypeError) as error:
             raise FileFormatError(f"{path} is not a complete {FORMAT}: {type(error).__name__}: {error}") from error

@@ -27,6 +27,7 @@ class Request:
     structure: str | None = None
     units: int | None = None
     kinds: Mapping[str, str] | None = None
+    missing: str | None = None
     resume: Path | None = None
 
 
@@ -57,14 +58,14 @@ def find_job(request: Request, earlier: Checkpoint | None) -> Job:
     if earlier is not None:
         return _continued(request, earlier)
     if request.circuit is not None:
-        data = load_source(request.data or DEFAULT_CIRCUIT_DATA, request.kinds)
+        data = load_source(request.data or DEFAULT_CIRCUIT_DATA, request.kinds, missing=request.missing or "error")
         return Job(request.circuit, load_circuit(request.circuit), False, data)
     if request.data is None:
         raise LearningError(
             "name a circuit (circuit-explorer train digits), or data for which one is built "
             "(circuit-explorer train --data FILE.csv)"
         )
-    data = load_source(request.data, request.kinds)
+    data = load_source(request.data, request.kinds, missing=request.missing or "error")
     structure = request.structure or DEFAULT_STRUCTURE
     return Job(structure, build_structure(structure, data, request.units or DEFAULT_UNITS), True, data)
 
@@ -75,16 +76,16 @@ def _continued(request: Request, earlier: Checkpoint) -> Job:
             "--resume continues with the circuit and the columns of its checkpoint; "
             "leave out --structure, --units and --column"
         )
-    data = load_data_of(earlier, request.data)
+    data = load_data_of(earlier, request.data, request.missing)
     if request.circuit is not None and request.circuit != earlier.circuit:
         return Job(request.circuit, load_circuit(request.circuit), False, data)
     return Job(earlier.circuit, earlier.load_circuit(), earlier.symbolic is not None, data)
 
 
-def load_data_of(checkpoint: Checkpoint, data: str | None = None) -> DataSet:
+def load_data_of(checkpoint: Checkpoint, data: str | None = None, missing: str | None = None) -> DataSet:
     """The data of a checkpoint, or other data, with the columns of the checkpoint if it has any."""
-    source = data or checkpoint.data
-    return load_source(source, columns=checkpoint.columns) if checkpoint.columns else load_source(source)
+    columns = checkpoint.columns or None
+    return load_source(data or checkpoint.data, columns=columns, missing=missing or checkpoint.missing)
 
 
 def columns_of(data: DataSet) -> tuple[Column, ...]:

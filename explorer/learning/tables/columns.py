@@ -75,8 +75,8 @@ class CategoricalColumn(Column):
             row = int(np.flatnonzero(codes < 0)[0])
             shown = ", ".join(self.labels[:8]) + (" ..." if len(self.labels) > 8 else "")
             raise ValueRangeError(
-                f"{where}: column {self.name!r} has the unknown category {texts[inverse[row]]!r} in row {row + 1}; "
-                f"the {len(self.labels)} known ones are {shown}"
+                f"{where}: column {self.name!r} has the unknown category {str(texts[inverse[row]])!r} in row "
+                f"{row + 1}; the {len(self.labels)} known ones are {shown}"
             )
         return codes
 

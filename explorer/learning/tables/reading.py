@@ -55,7 +55,7 @@ def read_table(path: "str | Path") -> RawTable:
     if twice:
         raise DuplicateNameError(f"{file} has several columns named {twice[0]!r}; names must be unique")
     if not table.columns or not table.num_rows:
-        raise ShapeError(f"{file} has {len(table.columns)} columns and no rows; a table needs at least one of each")
+        raise ShapeError(f"{file} has {len(table.names)} columns and no rows; a table needs at least one of each")
     return table
 
 

@@ -8,16 +8,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from explorer.errors import ValueRangeError
+from explorer.errors import ValueRangeError, check_name
 from explorer.learning.data import DataSet, split
 from explorer.learning.tables.columns import Column
 from explorer.learning.tables.inference import infer_columns
 from explorer.learning.tables.reading import RawTable, read_table
 
+MISSING = ("error", "ignore")
+"""What to do with missing cells: refuse them, or sum them out."""
+
 
 @dataclass(frozen=True, eq=False)
 class TableData(DataSet):
-    """Rows (N, D) of the codes of a table: int64 if all columns are discrete, else float64."""
+    """Rows (N, D) of the codes of a table: int64 if all columns are discrete and no cell is missing, else float64."""
 
     columns: tuple[Column, ...]
 
@@ -28,37 +31,42 @@ class TableData(DataSet):
 
 
 def load_table(
-    path: "str | Path", kinds: Mapping[str, str] | None = None, columns: Sequence[Column] | None = None
+    path: "str | Path",
+    kinds: Mapping[str, str] | None = None,
+    columns: Sequence[Column] | None = None,
+    missing: str = "error",
 ) -> TableData:
     """Read a table, infer its columns unless they are known, encode it, and hold out every fifth row.
 
-    `kinds` overrides inferred kinds by name of the column.
+    `kinds` overrides inferred kinds by name of the column. `missing` is that of `encode_rows`.
 
     Raises: the errors of `read_table`, `infer_columns` and `encode_rows`; ShapeError for fewer than five rows.
     """
     table = read_table(path)
     known = tuple(columns) if columns is not None else infer_columns(table, kinds)
-    training, held_out = split(encode_rows(table, known))
+    training, held_out = split(encode_rows(table, known, missing))
     return TableData(str(path), training, held_out, known)
 
 
-def encode_rows(table: RawTable, columns: Sequence[Column]) -> Tensor:
-    """The codes (N, D) of the columns with these names, in this order.
+def encode_rows(table: RawTable, columns: Sequence[Column], missing: str = "error") -> Tensor:
+    """The codes (N, D) of the columns with these names, in this order; with `missing` ignore, missing cells are NaN.
 
-    Raises: ShapeError for a missing column; ValueRangeError for a missing cell, an unknown category or a number out of
-    range; DataTypeError for text in a number column.
+    Raises: ShapeError for a missing column; ValueRangeError for a missing cell with `missing` error, an unknown
+    category or a number out of range; DataTypeError for text in a number column; UnknownNameError.
     """
+    check_name("way to treat missing values", missing, MISSING)
     chosen = table.select([column.name for column in columns])
     codes = np.stack(
         [column.encode(cells, table.where) for column, cells in zip(columns, chosen.columns, strict=True)], axis=1
     )
-    missing = np.isnan(codes)
-    if missing.any():
-        row, at = (int(i) for i in np.argwhere(missing)[0])
+    gone = np.isnan(codes)
+    if missing == "error" and gone.any():
+        row, at = (int(i) for i in np.argwhere(gone)[0])
         raise ValueRangeError(
-            f"{table.where}: column {columns[at].name!r} has no value in row {row + 1}, and {int(missing.sum()):,} "
-            f"cells are missing in {int(missing.any(1).sum()):,} of {len(codes):,} rows; fill them in, or remove the "
-            "rows"
+            f"{table.where}: column {columns[at].name!r} has no value in row {row + 1}, and {int(gone.sum()):,} "
+            f"cells are missing in {int(gone.any(1).sum()):,} of {len(codes):,} rows; fill them in, remove the rows, "
+            "or sum them out with --missing ignore"
         )
     rows = torch.from_numpy(codes)
-    return rows if any(not column.input_spec().is_discrete for column in columns) else rows.long()
+    has_reals = any(not column.input_spec().is_discrete for column in columns)
+    return rows if has_reals or gone.any() else rows.long()

@@ -1,0 +1,181 @@
+"""Columns are inferred, encode and decode their cells, and say which row and column does not fit."""
+
+import math
+
+import numpy as np
+import pytest
+
+from explorer.errors import (
+    DataTypeError,
+    DuplicateNameError,
+    FileFormatError,
+    MissingPackageError,
+    ShapeError,
+    UnknownNameError,
+    ValueRangeError,
+)
+from explorer.learning.tables import (
+    BinomialColumn,
+    CategoricalColumn,
+    GaussianColumn,
+    columns_from_json,
+    encode_rows,
+    infer_columns,
+    load_table,
+    read_table,
+)
+
+
+def table(tmp_path, text, name="table.csv"):
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    return read_table(path)
+
+
+def column_of(tmp_path, cells, **kinds):
+    """The column x that is inferred from cells."""
+    (found,) = infer_columns(table(tmp_path, "\n".join(["x", *map(str, cells)])), kinds)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["b", "a", "b"], CategoricalColumn("x", ("a", "b"))),
+        ([1, 0, 1, 1], CategoricalColumn("x", ("0", "1"))),
+        ([1.0, "2", 10], CategoricalColumn("x", ("1", "2", "10"))),
+        ([7, 7, 7], CategoricalColumn("x", ("7",))),
+        (list(range(30)), BinomialColumn("x", 0, 29)),
+        ([100 + n for n in range(30)], BinomialColumn("x", 100, 129)),
+        ([100 * n for n in range(21)], GaussianColumn("x", 1000.0, pytest.approx(605.53, abs=0.01))),
+        ([0.5, 1.5], GaussianColumn("x", 1.0, 0.5)),
+        (["1e3", "-2.5"], GaussianColumn("x", 498.75, 501.25)),
+        (["yes", "no", "?", "NA", "nan"], CategoricalColumn("x", ("no", "yes"))),
+        (["1_000", "a"], CategoricalColumn("x", ("1_000", "a"))),
+    ],
+)
+def test_the_kind_of_a_column_is_inferred(tmp_path, cells, expected):
+    assert column_of(tmp_path, cells) == expected
+
+
+def test_a_kind_can_be_chosen(tmp_path):
+    assert column_of(tmp_path, range(30), x="categorical") == CategoricalColumn("x", tuple(map(str, range(30))))
+    assert column_of(tmp_path, [0, 1, 4], x="binomial") == BinomialColumn("x", 0, 4)
+    assert column_of(tmp_path, [0, 2], x="gaussian") == GaussianColumn("x", 1.0, 1.0)
+    both = table(tmp_path, "id,y\na,1\nb,2\n")
+    assert [one.name for one in infer_columns(both, {"id": "ignore"})] == ["y"]
+
+
+def test_codes_are_decoded_to_the_cells(tmp_path):
+    found = table(tmp_path, "colour;age;size\nred;20;1.5\nblue;70;2.5\nred;21;\n")
+    columns = infer_columns(found, {"age": "binomial"})
+    rows = encode_rows(found, columns, missing="ignore").numpy()
+    assert rows[:, :2].tolist() == [[1, 0], [0, 50], [1, 1]]
+    assert rows[:2, 2].tolist() == [-1, 1]
+    assert math.isnan(rows[2, 2])
+    cells = [column.decode(codes) for column, codes in zip(columns, rows.T, strict=True)]
+    assert cells == [["red", "blue", "red"], [20, 70, 21], [1.5, 2.5, None]]
+    assert columns_from_json([column.to_json() for column in columns], "here") == columns
+
+
+def test_the_first_line_may_have_no_names(tmp_path):
+    assert table(tmp_path, "1,a\n2,b\n").names == ("x0", "x1")
+    assert table(tmp_path, "\ufeffname\tother\n1\t2\n", "t.tsv").names == ("name", "other")
+    assert table(tmp_path, 'a,b\n"x, y",2\n\n').columns[0].tolist() == ["x, y"]
+
+
+def test_an_array_is_a_table(tmp_path):
+    np.save(tmp_path / "a.npy", np.array([[0, 1.5], [1, 2.5], [1, 0.5], [0, 1.5], [1, np.nan]]))
+    found = load_table(tmp_path / "a.npy", missing="ignore")
+    assert [column.kind for column in found.columns] == ["categorical", "gaussian"]
+    assert (len(found.training), len(found.held_out)) == (4, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds", "error", "message"),
+    [
+        (
+            "x\n1.5\n2.5\n3.5\noops\n",
+            {},
+            DataTypeError,
+            "number column 'x' has the text 'oops' in row 4; .*=categorical",
+        ),
+        ("x\na\nb\n", {"x": "gaussian"}, DataTypeError, "number column 'x' has the text 'a' in row 1"),
+        ("x\n1\n1\n", {"x": "gaussian"}, ValueRangeError, "column 'x' is constant"),
+        ("x\n0.5\n1\n", {"x": "binomial"}, DataTypeError, "column 'x' has fractions"),
+        ("x\n1.5\ninf\n", {}, ValueRangeError, "column 'x' is infinite in row 2"),
+        ("x,y\n?,1\n,2\n", {}, ValueRangeError, "column 'x' has no values"),
+        ("x\n1\n", {"x": "colour"}, UnknownNameError, "no kind of column named 'colour'"),
+        ("x\n1\n", {"z": "gaussian"}, UnknownNameError, "no column named 'z'; known are: x"),
+        ("x\n1\n", {"x": "ignore"}, ShapeError, "every column is ignored"),
+        ("\n".join(["x", *(f"name{n}" for n in range(200))]), {}, ValueRangeError, "200 different values in 200 rows"),
+    ],
+)
+def test_columns_that_do_not_fit_are_named(tmp_path, text, kinds, error, message):
+    with pytest.raises(error, match=message):
+        infer_columns(table(tmp_path, text), kinds)
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        ("", ShapeError, "is empty"),
+        ("a,b\n", ShapeError, "2 columns and no rows"),
+        ("a,b\n1,2\n3\n", FileFormatError, "line 3 has 1 cells; expected 2"),
+        ("a,a\n1,2\n", DuplicateNameError, "several columns named 'a'"),
+        ("a,\n1,2\n", FileFormatError, "column 2 has no name"),
+    ],
+)
+def test_files_that_are_no_table_are_refused(tmp_path, text, error, message):
+    with pytest.raises(error, match=message):
+        table(tmp_path, text)
+
+
+def test_other_files_are_refused(tmp_path):
+    (tmp_path / "latin.csv").write_bytes("größe\n1\n".encode("latin-1"))
+    with pytest.raises(FileFormatError, match="not a text file in UTF-8"):
+        read_table(tmp_path / "latin.csv")
+    (tmp_path / "bad.npy").write_bytes(b"junk")
+    with pytest.raises(FileFormatError, match="not a NumPy array of numbers"):
+        read_table(tmp_path / "bad.npy")
+    np.save(tmp_path / "flat.npy", np.zeros(3))
+    with pytest.raises(ShapeError, match=r"two axes, rows and columns; found shape \(3,\)"):
+        read_table(tmp_path / "flat.npy")
+    with pytest.raises(FileFormatError, match=r"cannot read .*gone\.csv: No such file"):
+        read_table(tmp_path / "gone.csv")
+    with pytest.raises(UnknownNameError, match=r"no kind of table file named '\.xlsx'"):
+        read_table(tmp_path / "a.xlsx")
+
+
+def test_parquet_without_its_packages_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    (tmp_path / "a.parquet").write_bytes(b"PAR1")
+    with pytest.raises(MissingPackageError, match="pip install pandas pyarrow"):
+        read_table(tmp_path / "a.parquet")
+
+
+def test_other_rows_must_fit_the_columns(tmp_path):
+    columns = (CategoricalColumn("colour", ("blue", "red")), BinomialColumn("age", 18, 90))
+    with pytest.raises(ValueRangeError, match="'colour' has the unknown category 'green' in row 2; the 2 known ones"):
+        encode_rows(table(tmp_path, "colour,age\nred,20\ngreen,30\n"), columns)
+    with pytest.raises(ValueRangeError, match="'age' must be an integer from 18 to 90; found 17 in row 1"):
+        encode_rows(table(tmp_path, "colour,age\nred,17\n"), columns)
+    with pytest.raises(ShapeError, match="has no column 'age'; it has colour"):
+        encode_rows(table(tmp_path, "colour\nred\n"), columns)
+    with pytest.raises(ValueRangeError, match="'age' has no value in row 1, and 2 cells are missing in 1 of 2 rows"):
+        encode_rows(table(tmp_path, "age,colour\nNA,?\n18,red\n"), columns[::-1])
+    reordered = encode_rows(table(tmp_path, "age,colour\n20,red\n"), columns)
+    assert reordered.tolist() == [[1, 2]]
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ("text", "its columns are a str"),
+        ([{"kind": "colour"}], "a column must have a kind"),
+        ([{"kind": "gaussian", "name": "x"}], "a gaussian column lacks 'mean'"),
+    ],
+)
+def test_columns_of_a_foreign_file_are_refused(data, message):
+    with pytest.raises(FileFormatError, match=message):
+        columns_from_json(data, "here")
