@@ -9,6 +9,7 @@ from explorer.symbolic.initializers import ConstantInitializer
 from explorer.symbolic.parameter_operators import (
     ConjugateParameter,
     HadamardParameter,
+    IndexParameter,
     KroneckerParameter,
     MixingWeightParameter,
     OuterParameterOp,
@@ -101,6 +102,11 @@ def _reduce_sum(node: ReduceSumParameter, zeros: Zeros | None) -> Zeros | None:
 @zeros_of_node.register
 def _reduce_product(node: ReduceProductParameter, zeros: Zeros | None) -> Zeros | None:
     return None if zeros is None else np.asarray(zeros.any(axis=node.axis))
+
+
+@zeros_of_node.register
+def _index(node: IndexParameter, zeros: Zeros | None) -> Zeros | None:
+    return None if zeros is None else zeros.take(node.indices, node.axis)
 
 
 @zeros_of_node.register
