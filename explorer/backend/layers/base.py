@@ -109,7 +109,9 @@ class TorchInnerLayer(TorchLayer, ABC):
     """A layer whose inputs are layers: in (F, H, B, I)."""
 
     multiplies: ClassVar[bool | None] = None
-    """Whether a term of a unit is a product over all inputs; if not, it reads one. By default, as `kind` says."""
+    """What queries may rely on: every unit is a sum of terms, each a weight times one unit of every input (True), or
+    times a single unit of one input (False). None if that is not so, as for a power of a unit, or not known.
+    """
 
     num_input_units: int
     arity: int

@@ -36,21 +36,22 @@ def require_tractable(stages: Stages) -> Scopes:
     scopes = scopes_of(stages)
     used = used_folds(stages)
     for position, stage in enumerate(stages.stages):
-        if isinstance(stage.layer, TorchInnerLayer) and stage.sources.shape[1] > 1:
+        if isinstance(stage.layer, TorchInnerLayer) and used[position]:
             multiplies = multiplies_inputs(stage.layer)
-            for fold in sorted(used[position]):
+            for fold in sorted(used[position]) if stage.sources.shape[1] > 1 else ():
                 _check(stage, fold, multiplies, scopes, scopes[position][fold])
     return scopes
 
 
 def multiplies_inputs(layer: TorchInnerLayer) -> bool:
     """Whether a term of a unit is a product over all inputs. Raises: DataTypeError if the class does not say so."""
-    if layer.multiplies is not None:
-        return layer.multiplies
-    if layer.kind in ("sum", "product"):
-        return layer.kind == "product"
-    name = type(layer).__name__
-    raise DataTypeError(f"{name} does not say whether it multiplies its inputs or adds them; set {name}.multiplies")
+    if layer.multiplies is None:
+        name = type(layer).__name__
+        raise DataTypeError(
+            f"{name} does not say what its units are sums of, without which no variable can be summed out; set "
+            f"{name}.multiplies to True if a term is a product of one unit of each input, to False if it reads one unit"
+        )
+    return layer.multiplies
 
 
 def used_folds(stages: Stages) -> list[set[int]]:

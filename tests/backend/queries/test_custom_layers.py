@@ -1,0 +1,180 @@
+"""Layers from outside the package answer queries once they define what these need, and are refused until then."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import expon, kstest
+from torch import Tensor
+
+from explorer.backend import (
+    ReachedUnits,
+    Semiring,
+    TorchContinuousLayer,
+    TorchDiscreteLayer,
+    TorchInnerLayer,
+    queries,
+)
+from explorer.backend.parameters import TorchParameter
+from explorer.errors import DataTypeError
+from explorer.graph import PARAMETER
+from explorer.symbolic import CircuitBuilder, InnerLayer, InputLayer, ParameterNode
+from tests.backend.queries.deciding import leaf
+from tests.levels.modes import MODE_IDS, MODES, Mode, compile_circuit
+
+EACH_MODE = pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GeometricLayer(InputLayer):
+    """y = rate^v for v in 0, 1, 2, 3."""
+
+    rate: ParameterNode = field(metadata=PARAMETER)
+
+    @property
+    def num_values(self) -> int:
+        return 4
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchGeometricLayer(TorchDiscreteLayer):
+    """y[f,b,o] = rate[f,o]^x[f,b]."""
+
+    compiles = GeometricLayer
+    rate: TorchParameter = field(metadata=PARAMETER)
+
+    @property
+    def num_values(self) -> int:
+        return 4
+
+    @property
+    def flops(self) -> int:
+        return self.num_output_units
+
+    def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
+        return semiring.from_log(x * torch.log(parameters["rate"]).unsqueeze(1))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ExponentialLayer(InputLayer):
+    """y = rate exp(-rate v) for v >= 0."""
+
+    rate: ParameterNode = field(metadata=PARAMETER)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchExponentialLayer(TorchContinuousLayer):
+    """y[f,b,o] = rate[f,o] exp(-rate[f,o] x[f,b])."""
+
+    compiles = ExponentialLayer
+    rate: TorchParameter = field(metadata=PARAMETER)
+
+    @property
+    def flops(self) -> int:
+        return 2 * self.num_output_units
+
+    def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
+        rate = parameters["rate"].unsqueeze(1)
+        return semiring.from_log(torch.log(rate) - rate * x)
+
+    def integral(self, semiring: Semiring, parameters: Mapping[str, Tensor]) -> Tensor:
+        return semiring.from_log(torch.zeros_like(parameters["rate"]).unsqueeze(1))
+
+    def sample(
+        self, semiring: Semiring, parameters: Mapping[str, Tensor], at: ReachedUnits, generator: torch.Generator
+    ) -> Tensor:
+        draws = torch.rand(len(at.folds), generator=generator, dtype=torch.float64)
+        return (-torch.log1p(-draws) / parameters["rate"][at.folds, at.units]).unsqueeze(1)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MeanLayer(InnerLayer):
+    """y_k = (x_1k + ... + x_Hk) / H."""
+
+    kind = "sum"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchMeanLayer(TorchInnerLayer):
+    """y[f,b,k] = mean_h x[f,h,b,k]."""
+
+    compiles = MeanLayer
+    multiplies = False
+
+    @property
+    def flops(self) -> int:
+        return self.arity * self.num_input_units
+
+    def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
+        return semiring.mix(x, x.new_full((x.shape[0], x.shape[3], x.shape[1]), 1 / x.shape[1]))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SquareLayer(InnerLayer):
+    """y_k = x_k^2."""
+
+    kind = "product"
+    arity: int = 1
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchSquareLayer(TorchInnerLayer):
+    """y[f,b,k] = x[f,0,b,k]^2."""
+
+    compiles = SquareLayer
+
+    @property
+    def flops(self) -> int:
+        return self.num_input_units
+
+    def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
+        return semiring.multiply(x[:, 0], x[:, 0])
+
+
+@EACH_MODE
+def test_a_custom_discrete_layer_needs_only_its_values(mode: Mode):
+    b = CircuitBuilder()
+    circuit = compile_circuit(b.build(b.add(GeometricLayer(scope=(0,), num_output_units=1, rate=leaf([0.5])))), **mode)
+    p = 0.5 ** np.arange(4) / 1.875
+    np.testing.assert_allclose(queries.log_likelihood(circuit, torch.arange(4)[:, None])[:, 0, 0].detach().exp(), p)
+    samples = queries.sample(circuit, 4000, generator=torch.Generator().manual_seed(0))
+    np.testing.assert_allclose(np.bincount(samples[:, 0], minlength=4) / 4000, p, atol=0.03)  # 4 deviations
+    assert queries.most_probable(circuit).assignment.tolist() == [[0]]
+    np.testing.assert_allclose(queries.moments(circuit).item(), p @ np.arange(4))
+    np.testing.assert_allclose(queries.entropy(circuit).item(), -(p * np.log(p)).sum())
+
+
+def test_a_custom_real_layer_is_refused_for_what_it_does_not_define():
+    b = CircuitBuilder()
+    circuit = compile_circuit(b.build(b.add(ExponentialLayer(scope=(0,), num_output_units=1, rate=leaf([2.0])))))
+    samples = queries.sample(circuit, 1000, generator=torch.Generator().manual_seed(0))
+    assert kstest(samples[:, 0].numpy(), expon(scale=0.5).cdf).pvalue > 1e-5
+    for call, method in (
+        (queries.most_probable, "mode"),
+        (queries.moments, "expectation"),
+        (queries.entropy, "cross_entropy"),
+    ):
+        with pytest.raises(DataTypeError, match=f"write the method TorchExponentialLayer.{method}"):
+            call(circuit)
+
+
+def test_a_custom_inner_layer_answers_marginals_and_is_refused_by_the_top_down_pass():
+    b = CircuitBuilder()
+    leaves = [b.add(GeometricLayer(scope=(0,), num_output_units=1, rate=leaf([rate]))) for rate in (0.5, 0.9)]
+    mean = b.add(MeanLayer(num_input_units=1, num_output_units=1, arity=2), tuple(leaves))
+    circuit = compile_circuit(b.build(mean))
+    v = np.arange(4)
+    p = (0.5**v + 0.9**v) / (0.5**v + 0.9**v).sum()
+    np.testing.assert_allclose(queries.log_likelihood(circuit, torch.arange(4)[:, None])[:, 0, 0].detach().exp(), p)
+    with pytest.raises(DataTypeError, match=r"write the method TorchMeanLayer\.log_terms"):
+        queries.sample(circuit, 1)
+
+
+def test_a_custom_layer_that_is_not_linear_in_its_inputs_is_refused():
+    b = CircuitBuilder()
+    geometric = b.add(GeometricLayer(scope=(0,), num_output_units=1, rate=leaf([0.5])))
+    circuit = compile_circuit(b.build(b.add(SquareLayer(num_input_units=1, num_output_units=1), (geometric,))))
+    with pytest.raises(DataTypeError, match=r"set TorchSquareLayer\.multiplies"):
+        queries.partition_function(circuit)
