@@ -8,7 +8,7 @@ from itertools import combinations, product, repeat
 import numpy as np
 
 from explorer.graph import Graph
-from explorer.symbolic.exclusion import MAX_PAIRS, Exclusion, SearchLimitError, Unit, UnitKind
+from explorer.symbolic.exclusion import MAX_PAIRS, Exclusion, SearchLimitError, Unit, UnitKind, Units
 from explorer.symbolic.layers import (
     CategoricalLayer,
     ConstantValueLayer,
@@ -38,11 +38,11 @@ def deterministic(graph: Graph[Layer], scopes: Mapping[int, Scope]) -> Finding:
     Shown by known zeros: fixed tables with zeros (a literal of a logic circuit is one) and fixed weights that are zero.
     A circuit that is deterministic for other reasons is not shown to be; the reason says where.
     """
-    units = _Units(graph, scopes)
-    exclusion = Exclusion(units.known.__getitem__)
+    units = _CircuitUnits.of(graph, scopes)
+    exclusion = Exclusion(units.units.known)
     for node, layer in graph.nodes.items():
         if isinstance(layer, InputLayer):
-            units.add_inputs(node, layer)
+            units.add_inputs(node)
             continue
         reads = reads_of_units(layer)
         if reads is None:
@@ -124,41 +124,45 @@ def _log_zeros(parameter: ParameterNode | None) -> Zeros | None:
 
 
 @dataclass(frozen=True)
-class _Units:
-    """The units of the layers so far, numbered in the order of the layers."""
+class _CircuitUnits:
+    """The units of the layers so far; those of a layer follow the first one of it."""
 
     graph: Graph[Layer]
     scopes: Mapping[int, Scope]
-    known: list[Unit] = field(default_factory=list[Unit])
+    zeros: Mapping[int, Zeros]
+    units: Units
     first: dict[int, int] = field(default_factory=dict[int, int])
 
-    def add_inputs(self, node: int, layer: InputLayer) -> None:
-        self.first[node] = len(self.known)
-        scope, zeros = _bits(self.scopes[node]), zeros_of_input(layer)
-        if zeros is None:
-            self.known.extend(repeat(Unit(UnitKind.INPUT, scope=scope, full=True), layer.num_output_units))
-            return
-        for row in zeros:
-            values = _bits(np.flatnonzero(~row).tolist())
-            full, empty = not row.any(), bool(row.all())
-            self.known.append(Unit(UnitKind.INPUT, (), scope, values, full, empty))
+    @classmethod
+    def of(cls, graph: Graph[Layer], scopes: Mapping[int, Scope]) -> "_CircuitUnits":
+        """No units yet, but the known zeros of all input layers."""
+        inputs = {node: layer for node, layer in graph.nodes.items() if isinstance(layer, InputLayer)}
+        found = {node: zeros_of_input(layer) for node, layer in inputs.items()}
+        zeros = {node: values for node, values in found.items() if values is not None}
+        most = max((values.shape[1] for values in zeros.values()), default=1)
+        return cls(graph, scopes, zeros, Units(max(1, (most - 1).bit_length())))
+
+    def add_inputs(self, node: int) -> None:
+        """Add the units of an input layer."""
+        self.first[node] = len(self.units.known)
+        scope, zeros = self.scopes[node], self.zeros.get(node)
+        for unit in range(self.graph.nodes[node].num_output_units):
+            row = None if zeros is None else zeros[unit]
+            if row is None or not row.any() or len(scope) > 1:
+                self.units.add_constant(scope=_bits(scope), empty=False)
+            elif not scope:
+                self.units.add_constant(empty=True)
+            else:
+                self.units.add_input(scope[0], np.flatnonzero(~row).tolist())
 
     def add(self, node: int, reads: Reads) -> Iterator[Unit]:
         """Add the units of an inner layer one by one."""
-        self.first[node] = len(self.known)
+        self.first[node] = len(self.units.known)
         start = [self.first[source] for source in self.graph.inputs[node]]
         scope, (kind, positions) = _bits(self.scopes[node]), reads
+        make = self.units.add_sum if kind is UnitKind.SUM else self.units.add_product
         for of_unit in positions:
-            keys = [start[h] + k for h, k in of_unit]
-            below = [self.known[key] for key in keys]
-            if kind is UnitKind.SUM:
-                keys = [key for key, unit in zip(keys, below, strict=True) if not unit.empty]
-                full, empty = any(unit.full for unit in below), not keys
-            else:
-                keys.sort(key=lambda key: self.known[key].scope.bit_count())
-                full, empty = all(unit.full for unit in below), any(unit.empty for unit in below)
-            self.known.append(Unit(kind, tuple(keys), scope, 0, full, empty))
-            yield self.known[-1]
+            yield make(scope, [start[h] + k for h, k in of_unit])
 
     def name(self, key: int) -> str:
         """The layer of a unit, with the number of the unit if the layer has several."""
@@ -167,15 +171,17 @@ class _Units:
         return f"%{node}" if self.graph.nodes[node].num_output_units == 1 else f"%{node}[{unit}]"
 
 
-def _overlap(unit: Unit, units: _Units, exclusion: Exclusion) -> str:
+def _overlap(unit: Unit, units: _CircuitUnits, exclusion: Exclusion) -> str:
     """Why two terms of a sum unit are not known to exclude each other; empty if all do."""
     for one, other in combinations(unit.below, 2):
-        terms = f"the terms {units.name(one)} and {units.name(other)}"
         try:
             if not exclusion.excludes(one, other):
-                return f"{terms} are not known to exclude each other"
+                return f"the terms {units.name(one)} and {units.name(other)} are not known to exclude each other"
         except SearchLimitError:
-            return f"that {terms} exclude each other was not shown by comparing {MAX_PAIRS:,} pairs of units"
+            return (
+                f"that the terms {units.name(one)} and {units.name(other)} exclude each other was not shown by "
+                f"comparing {MAX_PAIRS:,} pairs of units"
+            )
     return ""
 
 

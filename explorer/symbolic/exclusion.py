@@ -1,11 +1,14 @@
 """Exclusion: shows that two units of a circuit are never nonzero at the same assignment."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
 MAX_PAIRS = 2_000_000
 """Maximum pairs of units that are compared in one circuit; beyond it, exclusion cannot be shown."""
+
+Pair = tuple[int, int]
 
 
 class UnitKind(Enum):
@@ -16,22 +19,73 @@ class UnitKind(Enum):
     PRODUCT = "product"
 
 
-Pair = tuple[int, int]
-
-
 class Unit(NamedTuple):
     """One unit of a circuit: the units that it reads, and where it may be nonzero.
 
-    `scope` has bit v set if the unit depends on variable v. `values` of an input over one variable has bit x set if the
-    unit may be nonzero at x. A `full` unit may be nonzero everywhere; an `empty` one is zero everywhere.
+    `scope` has bit v set if the unit depends on variable v. `values` of an input has bit x set if the unit may be
+    nonzero at x. The binary digits of all variables form one number; the unit is zero unless those in `ones` are 1 and
+    those in `zeros` are 0. A `full` unit may be nonzero everywhere; an `empty` one is zero everywhere.
     """
 
     kind: UnitKind
     below: tuple[int, ...] = ()
     scope: int = 0
     values: int = 0
+    ones: int = 0
+    zeros: int = 0
     full: bool = False
     empty: bool = False
+
+
+@dataclass(frozen=True)
+class Units:
+    """The units of a circuit, numbered in topological order; a value of a variable has this number of binary digits."""
+
+    num_digits: int
+    known: list[Unit] = field(default_factory=list[Unit])
+
+    def add_input(self, variable: int, values: Sequence[int]) -> None:
+        """Add a unit that reads one variable and may be nonzero at these values."""
+        mask, all_ones, any_ones = 0, -1, 0
+        for value in values:
+            mask |= 1 << value
+            all_ones &= value
+            any_ones |= value
+        if not mask:
+            self.add_constant(scope=1 << variable, empty=True)
+            return
+        shift = variable * self.num_digits
+        digits = (1 << self.num_digits) - 1
+        unit = Unit(UnitKind.INPUT, (), 1 << variable, mask, all_ones << shift, (digits & ~any_ones) << shift)
+        self.known.append(unit)
+
+    def add_constant(self, *, scope: int = 0, empty: bool) -> None:
+        """Add an input that is zero everywhere, or one that may be nonzero everywhere."""
+        self.known.append(Unit(UnitKind.INPUT, scope=scope, full=not empty, empty=empty))
+
+    def add_sum(self, scope: int, terms: Sequence[int]) -> Unit:
+        """Add the sum of these units."""
+        terms = [key for key in terms if not self.known[key].empty]
+        ones, zeros, full = -1, -1, False
+        for key in terms:
+            unit = self.known[key]
+            ones, zeros, full = ones & unit.ones, zeros & unit.zeros, full or unit.full
+        empty = not terms
+        self.known.append(
+            Unit(UnitKind.SUM, tuple(terms), scope, 0, 0 if empty else ones, 0 if empty else zeros, full, empty)
+        )
+        return self.known[-1]
+
+    def add_product(self, scope: int, factors: Sequence[int]) -> Unit:
+        """Add the product of these units."""
+        ones, zeros, full, empty = 0, 0, True, False
+        for key in factors:
+            unit = self.known[key]
+            ones, zeros, full, empty = ones | unit.ones, zeros | unit.zeros, full and unit.full, empty or unit.empty
+        empty = empty or bool(ones & zeros)
+        below = tuple(sorted(factors, key=lambda key: self.known[key].scope.bit_count()))
+        self.known.append(Unit(UnitKind.PRODUCT, below, scope, 0, ones, zeros, full, empty))
+        return self.known[-1]
 
 
 class SearchLimitError(Exception):
@@ -41,13 +95,14 @@ class SearchLimitError(Exception):
 class Exclusion:
     """Shows that units exclude each other: at each assignment, at most one of two is nonzero.
 
-    Two inputs exclude each other if no value of their variable is allowed by both; a sum excludes a unit if all of its
-    terms do; two products exclude each other if two of their factors do. This is sound for all circuits, and complete
-    for decision nodes and for circuits that follow one vtree. The answers are kept for the next question.
+    Two units exclude each other if a digit must be 1 for the one and 0 for the other, and two inputs if no value is
+    allowed by both. A sum excludes a unit if all of its terms do; two products exclude each other if two of their
+    factors do. This is sound for all circuits, and complete for decision nodes and for circuits that follow one vtree.
+    The answers are kept for the next question.
     """
 
-    def __init__(self, unit: Callable[[int], Unit]) -> None:
-        self._unit = unit
+    def __init__(self, units: Sequence[Unit]) -> None:
+        self._units = units
         self._known: dict[Pair, bool] = {}
         self._num_compared = 0
 
@@ -70,20 +125,20 @@ class Exclusion:
 
     def _ask(self, left: int, right: int, path: list[tuple[Pair, bool, Iterator[Pair]]]) -> bool | None:
         """The answer if it is known or obvious; otherwise None, and the questions that lead to it are on the path."""
-        pair = (left, right) if left < right else (right, left)
         self._num_compared += 1
         if self._num_compared > MAX_PAIRS:
             raise SearchLimitError
-        known = self._known.get(pair)
-        if known is not None:
-            return known
-        a, b = self._unit(pair[0]), self._unit(pair[1])
-        if a.empty or b.empty:
+        pair = (left, right) if left < right else (right, left)
+        a, b = self._units[pair[0]], self._units[pair[1]]
+        if a.empty or b.empty or a.ones & b.zeros or a.zeros & b.ones:
             return True
         if left == right or a.full or b.full or not a.scope & b.scope:
             return False
         if a.kind is UnitKind.INPUT and b.kind is UnitKind.INPUT:
             return not a.values & b.values
+        known = self._known.get(pair)
+        if known is not None:
+            return known
         if UnitKind.SUM in (a.kind, b.kind):
             path.append((pair, True, ((x, y) for x in _terms(a, pair[0]) for y in _terms(b, pair[1]))))
         else:

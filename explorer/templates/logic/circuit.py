@@ -1,0 +1,218 @@
+"""Logic circuits: literals, conjunctions and disjunctions as frozen data, and the properties that counting needs."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explorer.errors import CycleError, GraphError, ScopeError, ShapeError, StructureError, ValueRangeError
+from explorer.symbolic import Finding
+from explorer.symbolic.exclusion import MAX_PAIRS, Exclusion, SearchLimitError, Unit, Units
+
+MAX_VARIABLES = 1_000_000
+"""Maximum number of variables of a logic circuit: its scopes are sets of bits."""
+
+
+class LogicKind(Enum):
+    """What a node of a logic circuit is."""
+
+    TRUE = "true"
+    FALSE = "false"
+    LITERAL = "literal"
+    AND = "and"
+    OR = "or"
+
+
+class LogicNode(NamedTuple):
+    """A node: its kind, the nodes that it reads, and for a literal the variable v as v (true) or -v (false), from 1."""
+
+    kind: LogicKind
+    inputs: tuple[int, ...] = ()
+    literal: int = 0
+
+
+@dataclass(frozen=True)
+class LogicCircuit:
+    """A Boolean formula in negation normal form, as a graph: each node reads nodes before it, and the last is the root.
+
+    Variables are 1 .. num_variables, as in the files; variable v is column v-1 of assignments and of the built circuit.
+    The formula need not mention all variables. Read one with `read_logic`, or build one with `LogicBuilder`.
+    Raises: StructureError without nodes; GraphError, CycleError for an input that does not come before; ScopeError for
+    a literal out of range; ShapeError for a leaf with inputs; ValueRangeError for too many variables.
+
+    >>> a, b = LogicNode(LogicKind.LITERAL, (), 1), LogicNode(LogicKind.LITERAL, (), -2)
+    >>> LogicCircuit((a, b, LogicNode(LogicKind.AND, (0, 1))), num_variables=2)
+    <LogicCircuit: 3 nodes, 2 edges, 2 variables>
+    """
+
+    nodes: tuple[LogicNode, ...]
+    num_variables: int
+
+    def __post_init__(self) -> None:
+        if not self.nodes:
+            raise StructureError("a logic circuit needs at least one node; found none")
+        if not 0 <= self.num_variables <= MAX_VARIABLES:
+            raise ValueRangeError(f"num_variables must be from 0 to {MAX_VARIABLES:,}; found {self.num_variables:,}")
+        for number, node in enumerate(self.nodes):
+            if node.kind is LogicKind.LITERAL and not 1 <= abs(node.literal) <= self.num_variables:
+                raise ScopeError(
+                    f"node {number} is the literal {node.literal}; variables are 1 to {self.num_variables}"
+                )
+            if node.inputs:
+                _check_inputs(self.nodes, number, node)
+
+    @property
+    def root(self) -> LogicNode:
+        """The node that stands for the formula."""
+        return self.nodes[-1]
+
+    @property
+    def num_edges(self) -> int:
+        """The number of inputs of all nodes."""
+        return sum(len(node.inputs) for node in self.nodes)
+
+    @cached_property
+    def scopes(self) -> Sequence[int]:
+        """The variables that each node mentions, as a set of bits: bit v-1 is variable v."""
+        scopes: list[int] = []
+        for node in self.nodes:
+            scope = 1 << (abs(node.literal) - 1) if node.kind is LogicKind.LITERAL else 0
+            for source in node.inputs:
+                scope |= scopes[source]
+            scopes.append(scope)
+        return scopes
+
+    @cached_property
+    def is_decomposable(self) -> Finding:
+        """Whether the inputs of each conjunction mention different variables; if not, with the reason."""
+        for number, node in enumerate(self.nodes):
+            if node.kind is LogicKind.AND:
+                seen = 0
+                for source in node.inputs:
+                    if shared := seen & self.scopes[source]:
+                        return Finding(False, f"and node {number}: its inputs share variables {variables_of(shared)}")
+                    seen |= self.scopes[source]
+        return Finding(True)
+
+    @cached_property
+    def is_smooth(self) -> Finding:
+        """Whether the inputs of each disjunction mention the same variables; if not, with the reason."""
+        for number, node in enumerate(self.nodes):
+            if node.kind is LogicKind.OR:
+                for source in node.inputs:
+                    if missing := self.scopes[number] & ~self.scopes[source]:
+                        found = variables_of(missing)
+                        return Finding(
+                            False, f"or node {number}: its input {source} does not mention variables {found}"
+                        )
+        return Finding(True)
+
+    @cached_property
+    def is_deterministic(self) -> Finding:
+        """Whether at most one input of each disjunction is true at each assignment, as far as it can be shown.
+
+        It is shown for all decision nodes, and for all circuits that follow one vtree (sentential decision diagrams).
+        """
+        exclusion = Exclusion(_units(self))
+        for number, node in enumerate(self.nodes):
+            if node.kind is not LogicKind.OR:
+                continue
+            for one, other in combinations(node.inputs, 2):
+                try:
+                    if not exclusion.excludes(one, other):
+                        return Finding(
+                            False, f"or node {number}: its inputs {one} and {other} are not known to exclude each other"
+                        )
+                except SearchLimitError:
+                    return Finding(
+                        False,
+                        f"or node {number}: that its inputs {one} and {other} exclude each other was not shown by "
+                        f"comparing {MAX_PAIRS:,} pairs of nodes",
+                    )
+        return Finding(True)
+
+    def evaluate(self, assignments: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Whether each assignment is a model of the formula. Shapes: (B, D) -> (B,), D = num_variables.
+
+        Raises: ShapeError for a different number of columns.
+        """
+        given = np.asarray(assignments, dtype=bool)
+        if given.ndim != 2 or given.shape[1] != self.num_variables:
+            raise ShapeError(f"assignments must have shape (B, {self.num_variables}); found {given.shape}")
+        users = [0] * len(self.nodes)
+        for node in self.nodes:
+            for source in node.inputs:
+                users[source] += 1
+        values: dict[int, NDArray[np.bool_]] = {}
+        for number, node in enumerate(self.nodes):
+            values[number] = _value(node, values, given)
+            for source in node.inputs:
+                users[source] -= 1
+                if not users[source]:
+                    del values[source]
+        return values[len(self.nodes) - 1]
+
+    def __repr__(self) -> str:
+        return f"<LogicCircuit: {len(self.nodes):,} nodes, {self.num_edges:,} edges, {self.num_variables:,} variables>"
+
+
+def variables_of(scope: int) -> list[int]:
+    """The variables of a set of bits, ascending.
+
+    >>> variables_of(0b101)
+    [1, 3]
+    """
+    found: list[int] = []
+    while scope:
+        lowest = scope & -scope
+        found.append(lowest.bit_length())
+        scope ^= lowest
+    return found
+
+
+def _check_inputs(nodes: Sequence[LogicNode], number: int, node: LogicNode) -> None:
+    if node.kind not in (LogicKind.AND, LogicKind.OR):
+        raise ShapeError(f"node {number} ({node.kind.value}) reads no nodes; found {node.inputs}")
+    for source in node.inputs:
+        if not 0 <= source < len(nodes):
+            raise GraphError(f"node {number} reads node {source}, which does not exist")
+        if source >= number:
+            raise CycleError(f"node {number} reads node {source}, which does not come before it")
+
+
+def _units(circuit: LogicCircuit) -> list[Unit]:
+    units = Units(num_digits=1)
+    for scope, node in zip(circuit.scopes, circuit.nodes, strict=True):
+        if node.kind is LogicKind.OR:
+            units.add_sum(scope, node.inputs)
+        elif node.kind is LogicKind.AND:
+            units.add_product(scope, node.inputs)
+        elif node.kind is LogicKind.LITERAL:
+            units.add_input(abs(node.literal) - 1, [int(node.literal > 0)])
+        else:
+            units.add_constant(empty=node.kind is LogicKind.FALSE)
+    return units.known
+
+
+_COMBINE: dict[LogicKind, tuple[Callable[..., NDArray[np.bool_]], bool]] = {
+    LogicKind.AND: (np.logical_and, True),
+    LogicKind.OR: (np.logical_or, False),
+}
+
+
+def _value(node: LogicNode, below: dict[int, NDArray[np.bool_]], x: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    if node.kind is LogicKind.LITERAL:
+        column = x[:, abs(node.literal) - 1]
+        return column if node.literal > 0 else ~column
+    if node.kind in _COMBINE:
+        combine, value = _COMBINE[node.kind]
+        result = np.full(len(x), value)
+        for source in node.inputs:
+            result = combine(result, below[source])
+        return result
+    return np.full(len(x), node.kind is LogicKind.TRUE)
