@@ -68,16 +68,20 @@ def test_terms_that_overlap_are_named():
         chain().require(deterministic=True)
 
 
-def test_primes_that_are_formulas_exclude_each_other():
-    """(a = b) and c, or (a != b) and d: no single variable decides."""
+def equal_or_different() -> tuple[CircuitBuilder, dict[str, int]]:
+    """(x0 = x1) and x2, or (x0 != x1) and (x2 or not x2): no single variable decides."""
     b = CircuitBuilder()
     a, not_a, x, not_x = (b.add(literal(v, *table)) for v in (0, 1) for table in ((0, 1), (1, 0)))
     equal = b.sum(b.hadamard(a, x), b.hadamard(not_a, not_x), num_units=1, weight=ones(1, 2))
     differ = b.sum(b.hadamard(a, not_x), b.hadamard(not_a, x), num_units=1, weight=ones(1, 2))
-    c, d = b.add(literal(2, 0, 1)), b.add(literal(2, 1, 1))
-    either = b.sum(b.hadamard(equal, c), b.hadamard(differ, d), num_units=1, weight=ones(1, 2))
-    assert b.build(either).is_deterministic
-    assert not b.build(b.sum(equal, a, num_units=1, weight=ones(1, 2))).is_deterministic
+    terms = b.hadamard(equal, b.add(literal(2, 0, 1))), b.hadamard(differ, b.add(literal(2, 1, 1)))
+    return b, {"a": a, "equal": equal, "either": b.sum(*terms, num_units=1, weight=ones(1, 2))}
+
+
+def test_primes_that_are_formulas_exclude_each_other():
+    b, nodes = equal_or_different()
+    assert b.build(nodes["either"]).is_deterministic
+    assert not b.build(b.sum(nodes["equal"], nodes["a"], num_units=1, weight=ones(1, 2))).is_deterministic
 
 
 def test_terms_with_a_fixed_weight_of_zero_do_not_count():
@@ -139,8 +143,9 @@ def test_a_layer_without_a_rule_is_the_reason():
 
 
 def test_a_search_that_takes_too_long_is_the_reason(monkeypatch):
-    monkeypatch.setattr(exclusion, "MAX_PAIRS", 1)
-    finding = decision((1, 0), (0, 1)).is_deterministic
+    monkeypatch.setattr(exclusion, "MAX_PAIRS", 4)
+    b, nodes = equal_or_different()
+    finding = b.build(nodes["either"]).is_deterministic
     assert not finding
     assert "was not shown by comparing" in finding.reason
 

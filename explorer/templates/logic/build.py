@@ -49,7 +49,11 @@ def build_circuit(
     if weights and literal_param is not None:
         raise ShapeError("the literals have either fixed weights or learned ones (literal_param); omit one")
     check_weights(circuit, weights or {})
-    return _Assembly(smooth(circuit), weights or {}, literal_param, sum_param).build()
+    formula = smooth(circuit)
+    is_false = formula.root.kind is LogicKind.FALSE and formula.num_variables > 0
+    if is_false:
+        formula = smooth(LogicCircuit((LogicNode(LogicKind.TRUE),), circuit.num_variables))
+    return _Assembly(formula, weights or {}, literal_param, sum_param).build(times_zero=is_false)
 
 
 @dataclass
@@ -63,7 +67,8 @@ class _Assembly:
     builder: CircuitBuilder = field(default_factory=CircuitBuilder)
     tables: dict[int, ParameterNode] = field(default_factory=dict[int, ParameterNode])
 
-    def build(self) -> Circuit:
+    def build(self, *, times_zero: bool) -> Circuit:
+        """The circuit of the formula, or its product with zero: a formula that is false, over all variables."""
         ids: list[int] = []
         for node in self.logic.nodes:
             inputs = [ids[source] for source in node.inputs]
@@ -74,9 +79,11 @@ class _Assembly:
             elif node.kind is LogicKind.LITERAL:
                 ids.append(self.builder.add(self._literal(node)))
             else:
-                value = constant(np.array([float(node.kind is LogicKind.TRUE)]))
-                ids.append(self.builder.add(ConstantValueLayer(num_output_units=1, value=value)))
-        return self.builder.build(ids[-1])
+                ids.append(self._constant(float(node.kind is LogicKind.TRUE)))
+        return self.builder.build(self.builder.hadamard(ids[-1], self._constant(0.0)) if times_zero else ids[-1])
+
+    def _constant(self, value: float) -> int:
+        return self.builder.add(ConstantValueLayer(num_output_units=1, value=constant(np.array([value]))))
 
     def _literal(self, node: LogicNode) -> EmbeddingLayer:
         variable, positive = abs(node.literal), node.literal > 0
