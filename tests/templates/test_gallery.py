@@ -23,6 +23,7 @@ LAYERS = {
     "levels": 26,
     "sum-chain": 41,
     "kronecker": 6,
+    "logic": 75,
     "mnist": 5725,
     "poon-domingos": 19342,
 }
