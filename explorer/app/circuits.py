@@ -1,6 +1,7 @@
 """Loads what a command names: a circuit of the gallery, a file with a circuit or trace, or a function of the user.
 
-The `format` field of a file tells circuits from traces; FILE.py:FUNCTION names a function.
+The `format` field of a file tells circuits from traces; FILE.py:FUNCTION names a function; an SDD or NNF file is known
+by its ending.
 """
 
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from explorer.errors import DataTypeError, FileFormatError, UnknownNameError
 from explorer.files import read_json
 from explorer.symbolic import CIRCUIT_FORMAT, Circuit, circuit_from_json
 from explorer.templates import gallery
+from explorer.templates.logic import LOGIC_SUFFIXES, build_circuit, read_logic
 from explorer.trace import TRACE_FORMAT, Trace, trace_from_json
 
 
@@ -39,6 +41,8 @@ def load_circuit_or_trace(name_or_file: str) -> Circuit | Trace:
     if name_or_file in gallery.names():
         return gallery.load_named(name_or_file)
     if Path(name_or_file).is_file():
+        if is_logic_file(name_or_file):
+            return build_circuit(read_logic(name_or_file))
         return circuit_or_trace(read_json(name_or_file, "circuit or trace"), name_or_file)
     if is_function(name_or_file):
         say_note(f"running the code in {name_or_file.rpartition(':')[0]}, which may do anything that you may do")
@@ -47,6 +51,11 @@ def load_circuit_or_trace(name_or_file: str) -> Circuit | Trace:
     raise UnknownNameError(
         f"no circuit {name_or_file!r}: it is not a file, nor FILE.py:FUNCTION, and the gallery has {known}"
     )
+
+
+def is_logic_file(name: str) -> bool:
+    """Whether the name of a file ends as those of logic circuits do."""
+    return name.lower().endswith(LOGIC_SUFFIXES)
 
 
 def circuit_or_trace(data: Mapping[str, Any], where: str) -> Circuit | Trace:

@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 
 from explorer.app.commands import (
     bench,
+    count,
     course,
     evaluate,
     explore,
@@ -67,6 +68,7 @@ app.command("train")(train.train)
 app.command("evaluate")(evaluate.evaluate)
 app.command("sample")(sample.sample)
 app.command("query")(query.query)
+app.command("count")(count.count)
 app.command("serve")(serve.serve)
 app.command("time")(time.time)
 app.command("html")(export.html)

@@ -32,6 +32,7 @@ AFTER_PASSES = {  # operators before the default passes, and at most after them
     "levels": (117, 58),
     "sum-chain": (429, 16),
     "kronecker": (143, 67),
+    "logic": (105, 56),
     "mnist": (416, 214),
     "poon-domingos": (777, 359),
 }

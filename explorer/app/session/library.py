@@ -9,11 +9,12 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from explorer.app.circuits import circuit_or_trace
+from explorer.app.circuits import circuit_or_trace, is_logic_file
 from explorer.errors import FileFormatError, ValueRangeError, unknown_name
 from explorer.files import json_of_bytes
 from explorer.symbolic import Circuit, circuit_from_json
 from explorer.templates import gallery
+from explorer.templates.logic import LOGIC_SUFFIXES, build_circuit, logic_of_bytes
 from explorer.trace import Trace
 
 MAX_UPLOAD_BYTES = 20 * 2**20
@@ -23,7 +24,7 @@ MAX_UNITS, MAX_VARIABLES = 1_000_000, 100_000
 """Bounds on circuits from files and uploads: numbers in their parameters, units in a layer, variables."""
 UPLOAD = " (upload)"
 """The suffix of an upload whose name is already taken."""
-ENDINGS = (".trace.json", ".trace.json.gz", ".circuit.json", ".circuit.json.gz", ".json", ".json.gz")
+ENDINGS = (".trace.json", ".trace.json.gz", ".circuit.json", ".circuit.json.gz", ".json", ".json.gz", *LOGIC_SUFFIXES)
 
 Item = Circuit | Trace
 
@@ -104,9 +105,11 @@ class Library:
 
 
 def item_of_bytes(raw: bytes, where: str) -> Item:
-    """Read a circuit or trace from a file. Raises: FileFormatError; ValueRangeError for a circuit that is too large."""
-    data = json_of_bytes(raw, "circuit or trace", where, MAX_UNPACKED_BYTES)
-    item = circuit_or_trace(data, where)
+    """Read a circuit, trace or logic file. Raises: FileFormatError; ValueRangeError for a circuit that is too large."""
+    if is_logic_file(where):
+        item = build_circuit(logic_of_bytes(raw, where))
+    else:
+        item = circuit_or_trace(json_of_bytes(raw, "circuit or trace", where, MAX_UNPACKED_BYTES), where)
     if isinstance(item, Circuit):
         _check_size(item, where)
     else:

@@ -8,7 +8,11 @@ from explorer.templates.logic.circuit import (
     LogicNode as LogicNode,
 )
 from explorer.templates.logic.counting import count_models as count_models, weighted_count as weighted_count
-from explorer.templates.logic.files import LOGIC_SUFFIXES as LOGIC_SUFFIXES, read_logic as read_logic
+from explorer.templates.logic.files import (
+    LOGIC_SUFFIXES as LOGIC_SUFFIXES,
+    logic_of_bytes as logic_of_bytes,
+    read_logic as read_logic,
+)
 from explorer.templates.logic.nnf import read_nnf as read_nnf
 from explorer.templates.logic.sdd import read_sdd as read_sdd
 from explorer.templates.logic.smoothing import smooth as smooth

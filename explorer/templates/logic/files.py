@@ -1,11 +1,12 @@
 """Reads a logic circuit from a file of any known format, which its first line tells."""
 
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
 from explorer.errors import FileFormatError
 from explorer.templates.logic.circuit import LogicCircuit
-from explorer.templates.logic.lines import read_lines
+from explorer.templates.logic.lines import Line, lines_of_bytes, read_lines
 from explorer.templates.logic.nnf import parse_nnf
 from explorer.templates.logic.sdd import parse_sdd
 from explorer.templates.logic.vtree import Vtree
@@ -19,13 +20,21 @@ def read_logic(path: str | Path, vtree: Vtree | None = None, *, num_variables: i
 
     Raises: FileFormatError with the line, for any other file, and for a vtree with an NNF.
     """
-    lines = read_lines(path)
+    return _parse(read_lines(path), str(path), vtree, num_variables)
+
+
+def logic_of_bytes(raw: bytes, where: str) -> LogicCircuit:
+    """The logic circuit in the bytes of a file, as `read_logic`. Raises: FileFormatError."""
+    return _parse(lines_of_bytes(raw, where), where, None, None)
+
+
+def _parse(lines: Iterator[Line], where: str, vtree: Vtree | None, num_variables: int | None) -> LogicCircuit:
     first = next(lines)
     lines = chain((first,), lines)
     if first.fields[0] == "sdd":
-        return parse_sdd(lines, str(path), vtree, num_variables)
+        return parse_sdd(lines, where, vtree, num_variables)
     if vtree is not None:
         raise FileFormatError(
-            f"{path}: a vtree belongs to an SDD file; found {first.fields[0]!r} in line {first.number}"
+            f"{where}: a vtree belongs to an SDD file; found {first.fields[0]!r} in line {first.number}"
         )
-    return parse_nnf(lines, str(path), num_variables)
+    return parse_nnf(lines, where, num_variables)

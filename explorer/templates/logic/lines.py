@@ -39,16 +39,18 @@ def read_lines(path: str | Path) -> Iterator[Line]:
     Raises: FileFormatError if the file cannot be read, is not text, or has no lines.
     """
     try:
-        text = Path(path).read_bytes().decode()
+        raw = Path(path).read_bytes()
     except OSError as error:
         raise FileFormatError(f"cannot read {path}: {error.strerror}") from error
+    return lines_of_bytes(raw, str(path))
+
+
+def lines_of_bytes(raw: bytes, where: str) -> Iterator[Line]:
+    """The lines of the text in these bytes, as `read_lines`. Raises: FileFormatError."""
+    try:
+        text = raw.decode()
     except UnicodeDecodeError as error:
-        raise FileFormatError(f"{path} is not a text file: byte {error.start} is not UTF-8") from error
-    return parse_lines(text, str(path))
-
-
-def parse_lines(text: str, where: str) -> Iterator[Line]:
-    """The lines of a text, as `read_lines`. Raises: FileFormatError if there are none."""
+        raise FileFormatError(f"{where} is not a text file: byte {error.start} is not UTF-8") from error
     found = False
     for number, line in enumerate(text.splitlines(), start=1):
         fields = tuple(line.split())
