@@ -1,6 +1,7 @@
 """`torch.compile(fullgraph=True)` accepts every layer type: in training, for inference, frozen, and made fast."""
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import pytest
@@ -79,17 +80,17 @@ def test_the_circuits_contain_every_layer_type():
     assert {kind for kind in ours - used if not kind.__abstractmethods__} == set()
 
 
+ALWAYS = (*((name, "in training") for name in CIRCUITS), ("CPT", "frozen"), ("gaussian", "fast"))
+
+
 @pytest.mark.parametrize(
-    "state",
+    ("name", "state"),
     [
-        "in training",
-        "frozen",
         # `make fuzz` compiles the rest
-        pytest.param("for inference", marks=pytest.mark.fuzz),
-        pytest.param("fast", marks=pytest.mark.fuzz),
+        pytest.param(*case, marks=() if case in ALWAYS else pytest.mark.fuzz, id="-".join(case))
+        for case in product(CIRCUITS, STATES)
     ],
 )
-@pytest.mark.parametrize("name", CIRCUITS)
 def test_every_layer_type_is_compiled_in_one_graph(name: str, state: str):
     gradients, module_of = STATES[state]
     circuit = CIRCUITS[name]()

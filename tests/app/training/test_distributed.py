@@ -2,8 +2,8 @@
 
 import json
 import os
+import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch.distributed import TCPStore
 from typer.testing import CliRunner
 
 from explorer.app.cli import app
@@ -64,19 +65,11 @@ def run(*arguments):
     return result.output
 
 
-def free_ports(number):
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
-
-
-def start(folder, *commands, processes=2):
+def start(folder, *commands, ports=(), processes=2):
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
     script = str(Path(__file__).with_name("commands_together.py"))
     return subprocess.Popen(
-        [*launch, script, str(folder), json.dumps(commands), json.dumps(free_ports(len(commands) - 1))],
+        [*launch, script, str(folder), json.dumps(commands), json.dumps(ports)],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
@@ -114,13 +107,19 @@ def alone(folder):
 
 @pytest.fixture(scope="module")
 def together(folder) -> tuple[str, str]:
-    """What two processes print that train, continue, evaluate and train again, until the first one is killed."""
+    """What two processes print: they fail, train, continue, evaluate and train again, until the first one is killed."""
+    for rank in (0, 1):
+        small_circuit(4 + rank).save(folder / f"circuit-{rank}.json")
+    address = ("127.0.0.1", 0, None, True)  # a free port, and the store stays in this process
+    stores = [TCPStore(*address, wait_for_workers=False) for _ in range(4)]
     process = start(
         folder,
+        ["train", str(folder / "circuit-{rank}.json"), "--distributed", "--out", str(folder / "never.pt")],
         train(folder, "two.pt", 2, "--distributed"),
         train(folder, "together.pt", 1, "--resume", str(folder / "two.pt"), "--distributed", "--no-fold", "--fast"),
         ["evaluate", str(folder / "together.pt"), "--distributed"],
         train(folder, "killed.pt", MANY, "--distributed", "--save-every", "1"),
+        ports=[store.port for store in stores],
     )
     until = time.monotonic() + SECONDS
     while not (folder / "killed.pt").exists() and process.poll() is None and time.monotonic() < until:
@@ -157,14 +156,11 @@ def test_two_workers_evaluate_as_one_does(folder, together):
     )
 
 
-def test_workers_with_different_circuits_end_with_one_error(folder):
-    for rank in (0, 1):
-        small_circuit(4 + rank).save(folder / f"circuit-{rank}.json")
-    command = ["train", str(folder / "circuit-{rank}.json"), "--distributed", "--out", str(folder / "never.pt")]
-    _, errors = finish(start(folder, command))
-    assert len([line for line in errors.splitlines() if line.startswith("Error: ")]) == 1
-    assert "the circuit of rank 1 differs from that of rank 0" in errors
-    assert "This run has not written a checkpoint yet" in errors
+def test_workers_with_different_circuits_end_with_one_error(folder, together):
+    _, errors = together
+    differing, _of_the_killed = re.split("^Error: ", errors, flags=re.MULTILINE)[1:]
+    assert "the circuit of rank 1 differs from that of rank 0" in differing
+    assert "This run has not written a checkpoint yet" in differing
     assert not (folder / "never.pt").exists()
 
 
