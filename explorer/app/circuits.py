@@ -1,7 +1,7 @@
 """Loads what a command names: a circuit of the gallery, a file with a circuit or trace, or a function of the user.
 
 The `format` field of a file tells circuits from traces; FILE.py:FUNCTION names a function; an SDD or NNF file is known
-by its ending.
+by its ending, and so is a checkpoint (`.pt`): a circuit with the values that were learned.
 """
 
 from collections.abc import Mapping
@@ -16,6 +16,9 @@ from explorer.symbolic import CIRCUIT_FORMAT, Circuit, circuit_from_json
 from explorer.templates import gallery
 from explorer.templates.logic import LOGIC_SUFFIXES, build_circuit, read_logic
 from explorer.trace import TRACE_FORMAT, Trace, trace_from_json
+
+CHECKPOINT = ".pt"
+"""How the name of a checkpoint ends."""
 
 
 def load_circuit(name_or_file: str) -> Circuit:
@@ -40,6 +43,8 @@ def load_circuit_or_trace(name_or_file: str) -> Circuit | Trace:
     """
     if name_or_file in gallery.names():
         return gallery.load_named(name_or_file)
+    if Path(name_or_file).is_file() and is_checkpoint(name_or_file):
+        return trained_circuit(name_or_file)
     if Path(name_or_file).is_file():
         if is_logic_file(name_or_file):
             return build_circuit(read_logic(name_or_file))
@@ -56,6 +61,18 @@ def load_circuit_or_trace(name_or_file: str) -> Circuit | Trace:
 def is_logic_file(name: str) -> bool:
     """Whether the name of a file ends as those of logic circuits do."""
     return name.lower().endswith(LOGIC_SUFFIXES)
+
+
+def is_checkpoint(file: "str | Path") -> bool:
+    """Whether a file is a checkpoint, by its name."""
+    return Path(file).suffix == CHECKPOINT
+
+
+def trained_circuit(file: "str | Path") -> Circuit:
+    """Return the circuit of a checkpoint with the best values. Raises: FileFormatError, and if its circuit is gone."""
+    from explorer.app.training.checkpoint import Checkpoint
+
+    return Checkpoint.load(file).trained_circuit()
 
 
 def circuit_or_trace(data: Mapping[str, Any], where: str) -> Circuit | Trace:

@@ -34,3 +34,4 @@ from explorer.symbolic.scope import (
     union as union,
 )
 from explorer.symbolic.structure import Finding as Finding
+from explorer.symbolic.values import with_values as with_values

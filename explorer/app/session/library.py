@@ -9,7 +9,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from explorer.app.circuits import circuit_or_trace, is_logic_file
+from explorer.app.circuits import CHECKPOINT, circuit_or_trace, is_checkpoint, is_logic_file, trained_circuit
 from explorer.errors import FileFormatError, ValueRangeError, unknown_name
 from explorer.files import json_of_bytes
 from explorer.symbolic import Circuit, circuit_from_json
@@ -24,14 +24,18 @@ MAX_UNITS, MAX_VARIABLES = 1_000_000, 100_000
 """Bounds on circuits from files and uploads: numbers in their parameters, units in a layer, variables."""
 UPLOAD = " (upload)"
 """The suffix of an upload whose name is already taken."""
-ENDINGS = (".trace.json", ".trace.json.gz", ".circuit.json", ".circuit.json.gz", ".json", ".json.gz", *LOGIC_SUFFIXES)
+ENDINGS = (
+    *(".trace.json", ".trace.json.gz", ".circuit.json", ".circuit.json.gz", ".json", ".json.gz"),
+    *LOGIC_SUFFIXES,
+    CHECKPOINT,
+)
 
 Item = Circuit | Trace
 
 
 @dataclass(eq=False)
 class Library:
-    """The circuits of the gallery, and the traces and circuits of `folder` and `files` by file name.
+    """The circuits of the gallery, and the traces, circuits and checkpoints of `folder` and `files` by file name.
 
     `built` are those that functions of the user have returned, as FILE.py:FUNCTION.
     """
@@ -64,6 +68,8 @@ class Library:
         path = self._paths().get(name)
         if path is None:
             raise unknown_name("circuit or trace", name, self.names())
+        if is_checkpoint(path):
+            return trained_circuit(path)
         try:
             raw = path.read_bytes()
         except OSError as error:

@@ -18,6 +18,8 @@ from explorer.backend.queries import (
 )
 from explorer.bench.inputs import variables_of
 from explorer.errors import FormError
+from explorer.symbolic import Circuit, ConstantInitializer
+from explorer.trace import Trace
 from explorer.views import plural
 from widgets.schema import TableView
 
@@ -132,6 +134,12 @@ def ask(circuit: TorchCircuit, query: Query) -> Answer:
     asked = _Asked(circuit, query, x, torch.tensor([query.evidence.observed]), bool(real), root)
     with torch.no_grad():
         return kind.ask(asked)
+
+
+def is_untrained(trace: Trace) -> bool:
+    """Whether the circuit of a trace begins with random values."""
+    leaves = trace.subject.leaf_names if isinstance(trace.subject, Circuit) else ()
+    return any(leaf.learnable and not isinstance(leaf.initializer, ConstantInitializer) for leaf in leaves)
 
 
 def parse_variables(text: str, count: int) -> tuple[int, ...]:

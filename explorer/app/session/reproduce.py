@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from explorer.app.circuits import is_checkpoint
 from explorer.app.session.pattern_form import (
     AT_LEAST,
     AT_MOST,
@@ -54,7 +55,7 @@ def python_of(
     elif isinstance(circuit, str) and is_trace:
         lines = ["import explorer", "from explorer.symbolic import circuit_from_json", ""]
         lines.append(f"circuit = circuit_from_json(explorer.Trace.load({circuit!r}).circuit_json)")
-    elif isinstance(circuit, str) and is_function(circuit):
+    elif isinstance(circuit, str) and (is_function(circuit) or is_checkpoint(circuit)):
         lines = ["import explorer", "from explorer.app.circuits import load_circuit", ""]
         lines.append(f"circuit = load_circuit({circuit!r})")
     elif isinstance(circuit, str):

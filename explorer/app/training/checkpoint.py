@@ -18,7 +18,7 @@ from explorer.learning.options import TrainingOptions
 from explorer.learning.state import TrainingState
 from explorer.learning.tables import Column, columns_from_json
 from explorer.options import CompilerOptions
-from explorer.symbolic import Circuit, circuit_from_json
+from explorer.symbolic import Circuit, circuit_from_json, with_values
 
 FORMAT = "circuit-explorer checkpoint"
 VERSION = 1
@@ -54,6 +54,14 @@ class Checkpoint:
     def load_circuit(self) -> Circuit:
         """The symbolic circuit. Raises: UnknownNameError, FileFormatError if the circuit is gone."""
         return load_circuit(self.circuit) if self.symbolic is None else circuit_from_json(self.symbolic, self.circuit)
+
+    def trained_circuit(self) -> Circuit:
+        """The symbolic circuit whose leaves begin with the best values.
+
+        Raises: UnknownNameError, FileFormatError, ShapeError if the circuit is gone or has changed.
+        """
+        values = {name: value.detach().cpu().numpy() for name, value in self.best_state.items()}
+        return with_values(self.load_circuit(), values)
 
     @property
     def progress(self) -> str:

@@ -7,15 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import explorer
 from explorer.app.circuits import load_circuit_or_trace
 from explorer.app.session import library
 from explorer.app.session.library import Library, item_of_bytes
+from explorer.app.session.opening import open_state
+from explorer.app.session.view_state import ViewState
+from explorer.app.training.checkpoint import Checkpoint
 from explorer.bench import save_runs
+from explorer.compiler import TorchCompiler
 from explorer.errors import CircuitError, FileFormatError, UnknownNameError, ValueRangeError
 from explorer.symbolic import Circuit
-from explorer.templates import gallery
+from explorer.templates import gallery, load_named
 from explorer.trace import Trace
 from tests.fuzzing import seeded
 
@@ -247,3 +252,17 @@ def test_a_broken_file_is_a_typed_error_or_opens(saved: Path, seed: int) -> None
     part[key] = rng.choice([None, -1, 10**30, "x", [], {}, True, 1.5, [[]], {"a": None}])
     with suppress(CircuitError):
         assert isinstance(item_of_bytes(json.dumps(data).encode(), file), Circuit | Trace)
+
+
+def test_a_checkpoint_opens_as_its_circuit_with_the_learned_values(tmp_path: Path) -> None:
+    compiled = TorchCompiler(seed=7).compile(load_named("conflict"))
+    Checkpoint("conflict", {}, "digits", compiled.leaf_state()).save(tmp_path / "learned.pt")
+    found_in = Library(tmp_path)
+    assert "learned.pt" in found_in.names()
+    opened = open_state(found_in, ViewState(circuit="learned.pt"))
+    x = torch.tensor([[0, 1, 1, 0]])
+    found = opened.trace.circuit_at(-1)(x)
+    assert torch.allclose(found, compiled(x), atol=1e-6)  # another seed, the same values
+    (tmp_path / "damaged.pt").write_bytes(b"{}")
+    with pytest.raises(FileFormatError, match="not a circuit-explorer checkpoint"):
+        found_in.open("damaged.pt")

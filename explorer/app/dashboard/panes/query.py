@@ -20,6 +20,7 @@ from explorer.app.session.querying import (
     Query,
     ask,
     code_of,
+    is_untrained,
     parse_variables,
     rows_table,
 )
@@ -30,6 +31,10 @@ from explorer.views import query_view
 from widgets.dashboard import QueryPane
 
 TITLES = {kind.title: kind.name for kind in KINDS.values()}
+UNTRAINED = (
+    "This circuit is not trained: its values are random. Train it (circuit-explorer train), and open its checkpoint "
+    "(circuit-explorer serve runs/NAME.pt)."
+)
 REPAINTED = ("marginal", "most-probable", "sample")
 """The queries that are asked again after each stroke, as they complete what was painted."""
 
@@ -98,7 +103,9 @@ class QueryTool(Tool):
 
     def _on_kind(self) -> None:
         kind = KINDS[self.kind.value]
-        self.meaning.object = lines_html([kind.meaning])
+        opened = self.workspace.session.opened
+        untrained = [UNTRAINED] if is_untrained(opened.trace) else []
+        self.meaning.object = lines_html([kind.meaning, *untrained])
         self.given.visible = kind.has_given
         self.count.visible = self.seed.visible = kind.is_sampled
 
@@ -155,14 +162,15 @@ class QueryTool(Tool):
         if answer.rows and not self.pad.visible and answer.query.kind != "sample":
             table += table_html(rows_table(answer.rows))
         hides = self.pad.visible and answer.query.kind == "sample"
-        self.answer.object = ("" if hides else table) + ("" if self.pad.visible else lines_html([answer.note]))
+        words = ("" if hides else table) + ("" if self.pad.visible else lines_html([answer.note]))
+        self.answer.object, self.answer.visible = words, bool(words)
         self.code.object = f"<h3>The same in Python</h3>{code_html(code_of(answer.query, step, is_discrete))}"
         self.copy.visible = True
 
     def _show_error(self, error: CircuitError) -> None:
         """Say why there is no answer, where the answer would be."""
         self._answer = None
-        self.answer.object = f'<p class="bad">{escape(str(error))}</p>'
+        self.answer.object, self.answer.visible = f'<p class="bad">{escape(str(error))}</p>', True
         self.code.object = ""
         self.copy.visible = False
         self._show_pad()
