@@ -17,7 +17,7 @@ from explorer.backend import TorchCircuit
 from explorer.compiler import TorchCompiler
 from explorer.errors import DataTypeError, LoweringError, ShapeError, UnknownNameError, ValueRangeError
 from explorer.runtime import Certificate, FastCircuit, fast
-from explorer.symbolic import Circuit
+from explorer.symbolic import CategoricalLayer, Circuit, CircuitBuilder, Parameterization, RearrangeLayer
 from explorer.templates import gallery, image_data, load_named
 from tests.fuzzing import examples
 from tests.levels.modes import MODES, Mode, compile_circuit
@@ -40,7 +40,7 @@ def assert_computes(circuit: TorchCircuit, x: Tensor) -> FastCircuit:
     return made
 
 
-@pytest.mark.parametrize("name", [name for name in gallery.names() if name != "poon-domingos"])
+@pytest.mark.parametrize("name", [name for name in gallery.names() if name not in ("poon-domingos", "sos")])
 def test_a_circuit_of_the_gallery(name: str):
     circuit = load_named(name)
     x = random_inputs(circuit, 33)
@@ -65,6 +65,20 @@ def test_a_reference_circuit(path: Path):
         assert torch.equal(fast(compiled, backend="native")(), compiled())
         return
     assert_computes(compiled, torch.from_numpy(np.ascontiguousarray(x)))
+
+
+def test_circuits_with_negative_weights_or_rearranged_units_are_refused():
+    with pytest.raises(LoweringError, match="is negative or NaN"):
+        fast(TorchCompiler().compile(load_named("sos")), backend="native")
+    b = CircuitBuilder()
+    weights = Parameterization()
+    layer = CategoricalLayer(scope=(0,), num_output_units=2, num_categories=2, probs=weights((2, 2)))
+    repeat = RearrangeLayer(num_input_units=2, num_output_units=4, sizes=(2, 2), axes=(0, -1))
+    circuit = TorchCompiler().compile(b.build(b.sum(b.add(repeat, [b.add(layer)]), num_units=1)))
+    with pytest.raises(LoweringError, match=r"TorchRearrangeLayer\) has no unit"):
+        fast(circuit, backend="native")
+    x = torch.tensor([[0], [1]])
+    torch.testing.assert_close(fast(circuit)(x), circuit(x))
 
 
 @examples(40)

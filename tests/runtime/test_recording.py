@@ -27,7 +27,7 @@ from tests.runtime.circuits import assert_equal, doubled, has_compiler
 from tests.strategies import circuits, random_inputs as some_rows
 from tests.symbolic.building import coin
 
-SMALL = [name for name in gallery.names() if name not in ("mnist", "poon-domingos")]
+SMALL = [name for name in gallery.names() if name not in ("mnist", "poon-domingos", "sos")]
 
 
 def pairs_of_coins() -> Trace:

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
+from explorer.compiler import TorchCompiler, record
 from explorer.errors import CircuitError, DuplicateNameError, UnknownNameError
 from explorer.graph import config_of, group_levels, heights, levels, parameters_of
 from explorer.symbolic import Circuit, HadamardLayer, KroneckerParameter, SumLayer
@@ -24,6 +26,9 @@ LAYERS = {
     "sum-chain": 41,
     "kronecker": 6,
     "logic": 75,
+    "squared": 12,
+    "sos": 10,
+    "evidence": 13,
     "mnist": 5725,
     "poon-domingos": 19342,
 }
@@ -153,3 +158,42 @@ def test_waiting_finds_folds_that_levels_by_longest_distance_miss():
         done.update(n for n in ready if fold_key(graph.nodes[n]) == first)
         by_agenda += 1
     assert (by_level, by_agenda) == (11, 9)
+
+
+def test_the_square_is_shattered_where_it_is_wide_only():
+    trace = record(load_named("squared"))
+    wide, narrow = (load_named("squared").layer_id(name) for name in ("wide", "narrow"))
+    shattered = [
+        rewrite.removed for step in trace.steps for rewrite in step.rewrites if rewrite.rule == "DenseKronecker"
+    ]
+    assert shattered == [(wide,)]
+    assert "it does not pay" in str(trace.why_not("DenseKronecker", narrow))
+
+
+def test_a_sum_of_squares_is_that_of_the_outputs():
+    circuit = load_named("sos")
+    derivation = circuit.derivation
+    assert derivation is not None
+    (square,) = derivation.operands
+    assert square.derivation is not None
+    one = square.derivation.operands[0]
+    states = all_states(3, 3, 3)
+    with_which = np.concatenate([np.repeat(states, 3, axis=0), np.tile(np.arange(3), len(states))[:, None]], axis=1)
+    parts = _values(one, with_which).reshape(len(states), 3)
+    assert (parts < 0).any()
+    found = _values(circuit, with_which[::3])
+    np.testing.assert_allclose(found, (parts**2).sum(axis=1), rtol=1e-4)
+
+
+def test_evidence_is_the_blackboard_with_two_coins_seen():
+    states = all_states(*[2] * 5)
+    seen = states[(states[:, 1] == 0) & (states[:, 4] == 1)]
+    np.testing.assert_allclose(
+        _values(load_named("evidence"), seen), _values(load_named("blackboard"), seen), rtol=1e-5
+    )
+    assert load_named("evidence").scope == (0, 2, 3)
+
+
+def _values(circuit: Circuit, x: np.ndarray) -> np.ndarray:
+    compiled = TorchCompiler(semiring="sum-product").compile(circuit)
+    return compiled(torch.from_numpy(x[:, : circuit.num_variables])).detach().numpy()[:, 0, 0]

@@ -1,5 +1,6 @@
 """`multiply`: the product of circuits."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from explorer.symbolic.circuit import Circuit
@@ -32,4 +33,18 @@ def multiply(*circuits: Circuit) -> Circuit:
             node: tuple(o for side, one in found for o in (before[one] if side == 0 else ((position, one),)))
             for node, found in pairs.assembly.origins.items()
         }
-    return replace(product, derivation=Derivation("multiply", operands, origins))
+    return replace(product, names=_names(operands, origins), derivation=Derivation("multiply", operands, origins))
+
+
+def _names(operands: tuple[Circuit, ...], origins: Mapping[int, Sequence[Origin]]) -> dict[int, str]:
+    """The names of layers: those of what is multiplied, `a × b`, or one name if it is the same; each once."""
+    names: dict[int, str] = {}
+    taken: set[str] = set()
+    for node, found in origins.items():
+        parts = [operands[side].names.get(origin) for side, origin in found]
+        known = list(dict.fromkeys(part for part in parts if part is not None))
+        name = " × ".join(known)
+        if known and None not in parts and name not in taken:
+            taken.add(name)
+            names[node] = name
+    return names

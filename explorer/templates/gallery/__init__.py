@@ -7,7 +7,7 @@ Forty consecutive sums become one, but each round halves the chain: five rounds 
 <Circuit: 13 layers, 5 variables, 1 output(s)>
 """
 
-from explorer.templates.gallery import digits, learned, lessons, logic, scale
+from explorer.templates.gallery import digits, learned, lessons, logic, operators, scale
 from explorer.templates.gallery.registry import GALLERY, CircuitMaker, Gallery
 
 add = GALLERY.add
@@ -27,5 +27,6 @@ __all__ = [
     "load_named",
     "logic",
     "names",
+    "operators",
     "scale",
 ]
