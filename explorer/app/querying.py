@@ -18,6 +18,7 @@ from explorer.compiler import TorchCompiler
 from explorer.errors import DataTypeError, FormError, ShapeError, ValueRangeError, check_name
 from explorer.learning.data import DATA_SETS
 from explorer.learning.tables import Column, RawTable, read_table
+from explorer.symbolic import Circuit
 
 Cell = str | float | int | None
 """A value of a variable as a user reads it."""
@@ -32,6 +33,7 @@ class Subject:
     """
 
     name: str
+    symbolic: Circuit
     circuit: TorchCircuit
     columns: tuple[Column, ...] = ()
     shape: tuple[int, int, int] | None = None
@@ -95,12 +97,13 @@ def load_subject(source: str, *, seed: int = 0, semiring: str = "lse-sum", shape
     """
     if Path(source).is_file() and zipfile.is_zipfile(source):
         checkpoint = Checkpoint.load(source)
-        circuit, known = checkpoint.restore(), None
+        symbolic, circuit, known = checkpoint.load_circuit(), checkpoint.restore(), None
         if not checkpoint.columns and checkpoint.data in DATA_SETS:
             known = getattr(load_data_of(checkpoint, None), "shape", None)
-        return Subject(source, circuit, checkpoint.columns, _image_shape(circuit, shape) if shape else known)
-    circuit = TorchCompiler(semiring=semiring, seed=seed).compile(load_circuit(source))
-    return Subject(source, circuit, (), _image_shape(circuit, shape))
+        return Subject(source, symbolic, circuit, checkpoint.columns, _image_shape(circuit, shape) if shape else known)
+    symbolic = load_circuit(source)
+    circuit = TorchCompiler(semiring=semiring, seed=seed).compile(symbolic)
+    return Subject(source, symbolic, circuit, (), _image_shape(circuit, shape))
 
 
 def assignments(given: Sequence[str]) -> dict[str, str]:

@@ -126,7 +126,10 @@ def _conditional(asked: Asked) -> str:
 def _most_probable(asked: Asked) -> str:
     from explorer.backend import queries
 
-    found = queries.most_probable(asked.subject.circuit, asked.x, asked.observed, root=asked.root)
+    known = bool(asked.subject.symbolic.is_deterministic) or None  # None: look for zeros of the present parameters
+    found = queries.most_probable(
+        asked.subject.circuit, asked.x, asked.observed, root=asked.root, is_deterministic=known
+    )
     scale = asked.subject.log_scale(asked.observed.new_ones(asked.observed.shape))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

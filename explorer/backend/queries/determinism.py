@@ -35,29 +35,60 @@ def deterministic(stages: Stages, values: StageValues, masses: Sequence[Tensor])
 
     Only folds that an output depends on count. Raises: DataTypeError for a layer that does not say its terms.
     """
-    sizes = _num_values(stages)
     used = used_folds(stages)
+    mixed = _first_mixed_unit(stages, values, masses, used)
+    if mixed is None:
+        return Verdict(True)
+    sizes = _num_values(stages)
+    leaves = [_leaf_support(stage, values, sizes) for stage in stages.stages]
+    if not sizes or all(support is None or is_full for support, is_full in leaves):
+        return Verdict(False, f"{mixed}: two of its terms are not shown to exclude each other")
     supports: list[Tensor] = []  # (F, O, W): for which values of each variable a unit is positive, if it depends on it
     for position, stage in enumerate(stages.stages):
-        layer = stage.layer
-        if isinstance(layer, TorchInputLayer):
-            supports.append(_leaf_support(stage, layer, values, sizes))
+        layer, known = stage.layer, leaves[position][0]
+        if known is not None:
+            supports.append(known)
             continue
         assert isinstance(layer, TorchInnerLayer)
         found = torch.zeros((layer.num_folds, layer.num_output_units, sum(sizes)), dtype=torch.bool)
         for fold in sorted(used[position]):
             x = inputs_of(stages, position, masses)
-            logs = layer.log_terms(x, all_units(layer, fold, x.device), values.prepared[stage.id])
+            at = all_units(layer, fold, x.device)
+            if layer.num_terms == 1:
+                found[fold] = _product_supports(stage, layer, at, at.units * 0, supports)
+                continue
+            logs = layer.log_terms(x, at, values.prepared[stage.id])
             for unit, row in enumerate(logs):
                 alive = (row > -torch.inf).nonzero().flatten()
-                at = ReachedUnits(*(torch.full_like(alive, number) for number in (fold, 0, unit)))
-                terms = _term_supports(stage, layer, at, alive, supports)
+                same = ReachedUnits(*(torch.full_like(alive, number) for number in (fold, 0, unit)))
+                terms = _product_supports(stage, layer, same, alive, supports)
                 if len(alive) > 1 and not _exclusive(terms, sizes):
-                    where = f"unit {unit} of layer {stage.id[0]} ({type(layer).__name__}), fold {fold}"
+                    where = _name(stage, fold, unit)
                     return Verdict(False, f"{where}: two of its terms are not shown to exclude each other")
                 found[fold, unit] = terms.any(0)
         supports.append(found)
     return Verdict(True)
+
+
+def _first_mixed_unit(
+    stages: Stages, values: StageValues, masses: Sequence[Tensor], used: Sequence[set[int]]
+) -> str | None:
+    """The first unit that has several terms above zero for some assignments; None if there is none."""
+    for position, stage in enumerate(stages.stages):
+        layer = stage.layer
+        if not isinstance(layer, TorchInnerLayer) or layer.num_terms == 1:
+            continue
+        x = inputs_of(stages, position, masses)
+        for fold in sorted(used[position]):
+            logs = layer.log_terms(x, all_units(layer, fold, x.device), values.prepared[stage.id])
+            found = ((logs > -torch.inf).sum(1) > 1).nonzero()
+            if len(found):
+                return _name(stage, fold, int(found[0]))
+    return None
+
+
+def _name(stage: Stage, fold: int, unit: int) -> str:
+    return f"unit {unit} of layer {stage.id[0]} ({type(stage.layer).__name__}), fold {fold}"
 
 
 def all_units(layer: TorchInnerLayer, fold: int, device: torch.device | None = None) -> ReachedUnits:
@@ -77,11 +108,15 @@ def _num_values(stages: Stages) -> list[int]:
     return sizes if units * sum(sizes) <= MAX_SUPPORT_BYTES else []
 
 
-def _leaf_support(stage: Stage, layer: TorchInputLayer, values: StageValues, sizes: list[int]) -> Tensor:
-    """The values (F, O, W) for which units of an input layer are positive; all of them for a real variable."""
+def _leaf_support(stage: Stage, values: StageValues, sizes: list[int]) -> tuple[Tensor | None, bool]:
+    """The values (F, O, W) for which units of an input layer are positive, and whether these are all; None elsewhere.
+
+    A unit of a real variable, or of several, counts as positive everywhere.
+    """
+    layer = stage.layer
+    if not isinstance(layer, TorchInputLayer) or not sizes:
+        return None, True
     found = torch.zeros((layer.num_folds, layer.num_output_units, sum(sizes)), dtype=torch.bool)
-    if not sizes:
-        return found
     starts = torch.tensor([0, *sizes]).cumsum(0).tolist()
     table: Tensor | None = None
     if isinstance(layer, TorchDiscreteLayer):
@@ -92,21 +127,19 @@ def _leaf_support(stage: Stage, layer: TorchInputLayer, values: StageValues, siz
                 found[fold, :, starts[v] : starts[v + 1]] = True
             else:
                 found[fold, :, starts[v] : starts[v] + table.shape[2]] = (table[fold] > -torch.inf).cpu()
-    return found
+    return found, table is None or bool((table > -torch.inf).all())
 
 
-def _term_supports(
+def _product_supports(
     stage: Stage, layer: TorchInnerLayer, at: ReachedUnits, terms: Tensor, supports: Sequence[Tensor]
 ) -> Tensor:
-    """The values (T, W) for which some terms (T,) of a unit may be positive: those of their inputs together."""
-    units = layer.term_inputs(at, terms).tolist()
-    width = supports[0].shape[2]
-    found = torch.zeros((len(units), width), dtype=torch.bool)
+    """The values (P, W) for which a term (P,) of each of P units of one fold may be positive: those of its inputs."""
+    units = layer.term_inputs(at, terms).cpu()
+    found = torch.zeros((len(units), supports[0].shape[2]), dtype=torch.bool)
     fold = int(at.folds[0]) if len(units) else 0
-    for term, below in enumerate(units):
-        for h, unit in enumerate(below):
-            if unit >= 0:
-                found[term] |= supports[stage.sources[fold, h]][stage.slices[fold, h], unit]
+    for h in range(units.shape[1]):
+        below = supports[stage.sources[fold, h]][stage.slices[fold, h]]
+        found |= below[units[:, h].clamp(min=0)] & (units[:, h] >= 0).unsqueeze(1)
     return found
 
 

@@ -1,0 +1,49 @@
+"""Squares of circuits with negative weights have likelihoods and marginals, but no samples term by term."""
+
+import numpy as np
+import pytest
+import torch
+
+from explorer.backend import queries
+from explorer.errors import ValueRangeError
+from explorer.symbolic import Circuit, CircuitBuilder, ConstantInitializer, EmbeddingLayer, TensorParameter
+from explorer.symbolic.operators import multiply
+from tests.backend.queries.brute import Table, table_of
+from tests.levels.modes import MODE_IDS, MODES, Mode, compile_circuit
+
+
+def signed_circuit() -> Circuit:
+    random = np.random.default_rng(0)
+
+    def parameter(*shape: int) -> TensorParameter:
+        return TensorParameter(shape, initializer=ConstantInitializer(random.normal(size=shape)))
+
+    b = CircuitBuilder()
+    leaves = [
+        b.add(EmbeddingLayer(scope=(v,), num_output_units=2, num_states=3, weight=parameter(2, 3))) for v in range(3)
+    ]
+    pair = b.sum(b.kronecker(leaves[0], leaves[1]), num_units=2, weight=parameter(2, 4))
+    return b.build(b.sum(b.hadamard(pair, leaves[2]), num_units=1, weight=parameter(1, 2)))
+
+
+@pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
+@pytest.mark.parametrize("semiring", ["sum-product", "lse-sum", "complex-lse-sum"])
+def test_a_square_with_negative_weights_is_a_density_in_every_semiring(semiring: str, mode: Mode):
+    base = signed_circuit()
+    table = table_of(base)
+    square = Table(table.assignments, table.values**2, table.scopes)
+    circuit = compile_circuit(multiply(base, base), semiring, **mode)
+    p = square.values[:, 0, 0] / square.values.sum()
+    rows = torch.from_numpy(square.assignments)
+    with torch.no_grad():
+        np.testing.assert_allclose(queries.log_likelihood(circuit, rows)[:, 0, 0].exp(), p, rtol=1e-8, atol=1e-12)
+        mask = torch.tensor([True, False, True])
+        found = queries.marginal(circuit, rows, mask)[:, 0, 0].exp()
+    wanted = [square.mass(row, mask.numpy(), 0)[0] / square.values.sum() for row in square.assignments]
+    np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-12)
+    assert queries.partition_function(circuit).real.item() == pytest.approx(np.log(square.values.sum()), rel=1e-9)
+    np.testing.assert_allclose(queries.moments(circuit)[0, 0], p @ square.assignments, rtol=1e-8)
+    np.testing.assert_allclose(queries.entropy(circuit).item(), -(p * np.log(p)).sum(), rtol=1e-8)
+    for query in (lambda: queries.sample(circuit, 1), lambda: queries.most_probable(circuit)):
+        with pytest.raises(ValueRangeError, match="negative"):
+            query()
