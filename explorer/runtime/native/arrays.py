@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from explorer.backend import EvaluatedCircuit, TorchContinuousLayer, TorchDiscreteLayer, TorchTensorDotLayer
 from explorer.runtime.constants import Constants, Offsets
-from explorer.runtime.native.library import NativeCircuit, load_library
+from explorer.runtime.native.library import NativeCircuit
 from explorer.runtime.units import MAX_TABLE_ENTRIES, Kind, Unit, Units, layer_of, num_states
 
 Integers = NDArray[np.int64]
@@ -127,7 +127,7 @@ class ArrayBuilder:
         match unit.kind:
             case Kind.GAUSSIAN:
                 factors = len(unit.variables)
-                self.scratch_fixed = max(self.scratch_fixed, 2 * self.padded(unit.width))
+                self.scratch_fixed = max(self.scratch_fixed, self.lanes * self.padded(unit.width))
                 for at, variable in enumerate(unit.variables):
                     column = self.continuous.setdefault(variable, len(self.continuous))
                     self.operands.append([-1, 0, column, self.density_rows(number, at), 0, 0, 0, 0])
@@ -136,8 +136,7 @@ class ArrayBuilder:
             case Kind.SUM | Kind.MIXING:
                 self.scratch = max(self.scratch, self.padded(in_units) + 2 * self.padded(unit.width))
             case Kind.TUCKER:
-                needed = load_library().tucker_scratch(self.padded(in_units), self.padded(unit.width))
-                self.scratch_fixed = max(self.scratch_fixed, needed)
+                self.scratch = max(self.scratch, 2 * self.padded(in_units) + self.padded(unit.width))
             case Kind.KRONECKER:
                 weight = self.padded(self.units.units[unit.inputs[1]].width)
             case Kind.TENSOR_DOT:

@@ -85,7 +85,6 @@ def make_input(x: Tensor, densities: Tensor) -> NativeInput:
 
 SIGNATURES = {
     "lanes": ((), c_int64),
-    "tucker_scratch": ((c_int64, c_int64), c_int64),
     "workspace": ((c_void_p, c_int64), c_int64),
     "evaluate": (
         (c_void_p, c_void_p, c_int64, c_int64, c_int64, c_float, c_void_p, c_void_p, c_void_p),

@@ -85,15 +85,15 @@ struct Backward : Tile {
     const Operand* operands = circuit.operands + unit.operands;
     if (unit.terms == 1) return back(0, operands, nullptr);
     double* top = top_scales;
-    product_scales(operands, unit.factors, top);
+    product_scales(operands, unit.factors, all_rows(), top);
     for (int64_t h = 1; h < unit.terms; h++) {
-      product_scales(operands + h * unit.factors, unit.factors, term_scales);
+      product_scales(operands + h * unit.factors, unit.factors, all_rows(), term_scales);
       for (int64_t b = 0; b < rows; b++) top[b] = term_scales[b] > top[b] ? term_scales[b] : top[b];
     }
     for (int64_t h = 0; h < unit.terms; h++) {
       const Operand* factors = operands + h * unit.factors;
-      product_scales(factors, unit.factors, term_scales);
-      for (int64_t b = 0; b < rows; b++) term_factors[b] = exponential_of(term_scales[b] - top[b]);
+      product_scales(factors, unit.factors, all_rows(), term_scales);
+      quotients(term_scales, top, rows, term_factors);
       back(h, factors, term_factors);
     }
   }
@@ -134,7 +134,7 @@ struct Backward : Tile {
     const int64_t units = unit.in_units, width = unit.in_width, columns = unit.terms * units;
     each_term(unit, [&](int64_t h, const Operand* factors, const float* by) {
       const bool direct = !by && unit.factors == 1 && factors->slot >= 0;
-      if (!direct) multiply_rows(factors, unit.factors, width, by, products);
+      if (!direct) multiply_rows(factors, unit.factors, all_rows(), width, by, products);
       outer_products(G, unit.out_width, direct ? values(factors->place) : products, width,
                      weights_gradient(unit) + h * units, columns, unit.out_units, units);
       int64_t ld = columns;
@@ -150,7 +150,7 @@ struct Backward : Tile {
     const float* G = gradient(unit.gradient);
     const int64_t width = unit.out_width;
     each_term(unit, [&](int64_t h, const Operand* factors, const float* by) {
-      multiply_rows(factors, unit.factors, width, by, products);
+      multiply_rows(factors, unit.factors, all_rows(), width, by, products);
       for (int64_t k = 0; k < unit.out_units; k++) block[k] = weights_of(unit)[k * unit.terms + h];
       for (int64_t k = unit.out_units; k < width; k++) block[k] = 0;
       memset(block_gradient, 0, width * sizeof(float));

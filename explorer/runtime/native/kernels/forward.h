@@ -12,11 +12,12 @@
 #include "tables.h"
 #include "transpose.h"
 
-constexpr int BLOCK_ROWS = 24;               // rows of a Kronecker product that are expanded at a time
-constexpr int BLOCK_COLUMNS = 256;           // and about so many of its columns
+constexpr int SPAN_ROWS = 48;                // rows that a unit is computed for at a time: they stay in the nearest cache
+constexpr int SPAN_WIDTH = 128;              // unless its inputs are wider: then its weights are read once for all rows
 constexpr float NORM_MARGIN = 1.001f;       // sums of weights are rounded, and bounds are not smaller than the sums
 constexpr uint8_t WANTED = 1, MADE = 2;      // of the row of a state
 constexpr int PREFETCH = 8;                  // rows of a table are fetched into the cache so many rows ahead
+constexpr int MAX_TABLE_FLOATS = 1 << 15;    // larger tables are not read as a whole
 
 // An operand for all rows of a tile: row b is at `values + index[b] * width`, and its scale at `scales[index[b]]`,
 // as its bound.
@@ -28,8 +29,10 @@ struct Rows {
   bool is_table;
 };
 
-// The columns of a Kronecker product of rows of this width that are expanded at a time, with room for a vector more.
-static int64_t tucker_columns(int64_t width) { return (width > BLOCK_COLUMNS ? width : BLOCK_COLUMNS) + 2 * LANES; }
+// Rows start .. start+count-1 of a tile.
+struct Span {
+  int64_t start, count;
+};
 
 struct Tile {
   const Circuit& circuit;
@@ -67,61 +70,106 @@ struct Tile {
   // Copies the variables, one after the other. False if a value is none of its variable.
   template <class T>
   bool read_variables() {
-    const T* x = (const T*)input.x + first * input.columns;
     bool legal = true;
-    for (int64_t b = 0; b < rows; b++) {
-      const T* from = x + b * input.columns;
-      for (int64_t v = 0; v < circuit.num_discrete; v++) {
-        T value = from[circuit.discrete[v]];
-        bool inside = value >= 0 && value < (T)circuit.num_values[v];
-        int32_t state = inside ? (int32_t)value : 0;
-        legal &= inside && (T)state == value;
-        states[v * capacity + b] = state;
-      }
-      for (int64_t v = 0; v < circuit.num_continuous; v++) {
-        float value = (float)from[circuit.continuous[v]];
-        legal &= value == value;
-        points[v * capacity + b] = value;
-      }
+    for (int64_t start = 0; start < rows; start += LANES) {  // so that lines of the cache are written at once
+      const int64_t stop = rows - start < LANES ? rows : start + LANES;
+      const T* x = (const T*)input.x + first * input.columns;
+      for (int64_t v = 0; v < circuit.num_discrete; v++)
+        for (int64_t b = start; b < stop; b++) {
+          const T value = x[b * input.columns + circuit.discrete[v]];
+          const bool inside = value >= 0 && value < (T)circuit.num_values[v];
+          const int32_t state = inside ? (int32_t)value : 0;
+          legal &= inside && (T)state == value;
+          states[v * capacity + b] = state;
+        }
+      for (int64_t v = 0; v < circuit.num_continuous; v++)
+        for (int64_t b = start; b < stop; b++) {
+          const float value = (float)x[b * input.columns + circuit.continuous[v]];
+          legal &= value == value;
+          points[v * capacity + b] = value;
+        }
     }
     return legal;
   }
 
-  void product_scales(const Operand* factors, int64_t count, double* to) const {
+  Span all_rows() const { return {0, rows}; }
+
+  // Calls `compute` for some rows after the others.
+  template <class Compute>
+  void each_span(int64_t width, Compute compute) {
+    const int64_t size = width > SPAN_WIDTH ? capacity : SPAN_ROWS;
+    for (int64_t start = 0; start < rows; start += size) {
+      const Span span{start, rows - start < size ? rows - start : size};
+      
+      compute(span);
+    }
+  }
+
+  // Reads tables of which products need most rows, so that they are in the cache: in order this is faster than row by
+  // row. In training the rows have just been made.
+  void read_tables(const Unit& unit) const {
+    for (int64_t i = 0; !training && i < unit.terms * unit.factors; i++) {
+      const Operand& one = circuit.operands[unit.operands + i];
+      if (one.slot >= 0 || one.variable < 0) continue;
+      const int64_t states = circuit.num_values[one.variable], floats = states * unit.in_width;
+      if (states > 2 * rows || floats > MAX_TABLE_FLOATS) continue;
+      const float* from = circuit.constants + one.rows;
+      Vector read{};
+      for (int64_t n = 0; n < floats; n += LANES) read += load(from + n);
+      KEEP(read);
+    }
+  }
+
+  // Calls `compute(b, at)` for the rows of a span: row b of it is row `at` of an operand.
+  template <class Compute>
+  static void each_row(const Rows& one, Span span, Compute compute) {
+    if (one.is_table) for (int64_t b = 0; b < span.count; b++) compute(b, (int64_t)one.index[span.start + b]);
+    else for (int64_t b = 0; b < span.count; b++) compute(b, span.start + b);
+  }
+
+  void product_scales(const Operand* factors, int64_t count, Span span, double* to) const {
     for (int64_t c = 0; c < count; c++) {
       const Rows one = rows_of(factors[c]);
-      if (c == 0) for (int64_t b = 0; b < rows; b++) to[b] = one.scales[one.index[b]];
-      else for (int64_t b = 0; b < rows; b++) to[b] += one.scales[one.index[b]];
+      const double* from = one.scales;
+      if (c == 0) each_row(one, span, [=](int64_t b, int64_t at) { to[b] = from[at]; });
+      else each_row(one, span, [=](int64_t b, int64_t at) { to[b] += from[at]; });
     }
   }
 
   // The bounds of a product: |x y - x' y'| <= Y e_x + X e_y + e_x e_y for x <= X, y <= Y, and what underflows.
   // Rows of tables are at most 1, others 2.
-  void product_bounds(const Operand* factors, int64_t count, float* to) const {
+  void product_bounds(const Operand* factors, int64_t count, Span span, float* to) const {
     float most = 1;
     for (int64_t c = 0; c < count; c++) {
-      const Rows from = rows_of(factors[c]);
-      const float largest_of = from.is_table ? 1 : 2;
-      for (int64_t b = 0; b < rows; b++) {
-        float one = from.bounds[from.index[b]];
-        to[b] = c ? to[b] * largest_of + most * one + to[b] * one + SMALLEST : one;
-      }
+      const Rows one = rows_of(factors[c]);
+      const float* from = one.bounds;
+      const float largest_of = one.is_table ? 1 : 2;
+      if (c == 0) each_row(one, span, [=](int64_t b, int64_t at) { to[b] = from[at]; });
+      else each_row(one, span, [=](int64_t b, int64_t at) {
+        to[b] = to[b] * largest_of + most * from[at] + to[b] * from[at] + SMALLEST;
+      });
       most *= largest_of;
     }
   }
 
-  // The rows of a product, each times a number. V is the number of vectors of a row, or 0 if it is known at run time.
+  // The products of the rows of a span, each times a number.
+  void multiply_rows(const Operand* factors, int64_t count, Span span, int64_t width, const float* by,
+                     float* to) const {
+    with_vectors(width, [&](auto known) { multiply_rows_of<known.value>(factors, count, span, width, by, to); });
+  }
+
   template <int V>
-  void multiply_rows_of(const Operand* factors, int64_t count, int64_t width, const float* by, float* to) const {
+  void multiply_rows_of(const Operand* factors, int64_t count, Span span, int64_t width, const float* by,
+                        float* to) const {
     const int64_t vectors = V ? V : width / LANES;
     const Rows left = rows_of(factors[0]);
     for (int64_t c = 1; c < count || c == 1; c++) {
       const Rows right = count == 1 ? left : rows_of(factors[c]);
       const bool fetch_left = c == 1 && left.is_table, fetch_right = right.is_table;
-      for (int64_t b = 0; b < rows; b++) {
-        const float* x = c == 1 ? left.values + left.index[b] * width : to + b * width;
-        const float* y = right.values + right.index[b] * width;
-        const int64_t ahead = b + PREFETCH < rows ? b + PREFETCH : b;
+      for (int64_t b = 0; b < span.count; b++) {
+        const int64_t row = span.start + b, ahead = row + PREFETCH < rows ? row + PREFETCH : row;
+        const float* x = c == 1 ? left.values + left.index[row] * width : to + b * width;
+        const float* y = right.values + right.index[row] * width;
         if (fetch_left)
           for (int64_t v = 0; v < vectors; v++)
             __builtin_prefetch(left.values + left.index[ahead] * width + v * LANES);
@@ -138,169 +186,215 @@ struct Tile {
     }
   }
 
-  void multiply_rows(const Operand* factors, int64_t count, int64_t width, const float* by, float* to) const {
-    switch (width / LANES) {
-      case 1: multiply_rows_of<1>(factors, count, width, by, to); break;
-      case 2: multiply_rows_of<2>(factors, count, width, by, to); break;
-      case 4: multiply_rows_of<4>(factors, count, width, by, to); break;
-      default: multiply_rows_of<0>(factors, count, width, by, to);
-    }
-  }
-
   // Of a row without a bound nothing may reach the gradients, not even multiplied by zero.
   void clear(const Unit& unit, int64_t b, float* row) {
     memset(row, 0, unit.out_width * sizeof(float));
     scales[unit.slot * capacity + b] = 0;
   }
 
-  // Makes logarithms in `to`, of which `low` was rounded off, values whose largest is 1.
-  void from_logarithms(const Unit& unit, int64_t b, float* to, const float* low) {
-    float top = largest(to, unit.out_width);
-    for (int64_t n = 0; n < unit.out_width; n += LANES) {
-      const Vector below = load(to + n) - top;
-      store(to + n, exponential(low ? below + load(low + n) : below));
+  // Makes logarithms in `count` rows, at most LANES, values whose largest is 1; `low` was rounded off.
+  void from_logarithms(const Unit& unit, int64_t start, int64_t count, const float* low) {
+    float* out = values_of(unit) + start * unit.out_width;
+    float top[LANES];
+    with_vectors(unit.out_width, [&](auto known) {
+      const int64_t width = known.value ? known.value * LANES : unit.out_width;
+      store(top, largest_of_rows(out, width, count));
+      for (int64_t i = 0; i < count; i++)
+        for (int64_t n = i * width; n < (i + 1) * width; n += LANES) {
+          const Vector below = load(out + n) - top[i];
+          store(out + n, exponential(low ? below + load(low + n) : below));
+        }
+    });
+    for (int64_t i = 0; i < count; i++) {
+      const bool is_finite = top[i] - top[i] == 0;
+      scales_of(unit)[start + i] = top[i];
+      bounds_of(unit)[start + i] = is_finite ? DROPPED : INFINITY;
+      if (training && !is_finite) clear(unit, start + i, out + i * unit.out_width);
     }
-    scales[unit.slot * capacity + b] = top;
-    bounds[unit.slot * capacity + b] = top - top == 0 ? DROPPED : INFINITY;
-    if (training && top - top != 0) clear(unit, b, to);
   }
 
   // log of products of normal densities: sum_c constant - (scale (x - mean))^2, where rows are padded with -inf.
-  void gaussian(const Unit& unit) {
+  // Many are added in blocks; `low` gets what that rounds off.
+  template <int R>
+  void log_densities(const Unit& unit, int64_t start, float* low) {
     const Operand* factors = circuit.operands + unit.operands;
     const int64_t width = unit.out_width;
-    const bool in_blocks = unit.factors > BLOCK_DENSITIES;
-    float* out = values_of(unit);
-    float* part = scratch;
-    float* low = scratch + width;
-    for (int64_t b = 0; b < rows; b++, out += width) {
-      float* to = out;
-      for (int64_t c = 0; c < unit.factors; c++) {
-        const float* mean = circuit.constants + factors[c].rows;
-        const Vector x = all(points[factors[c].variable * capacity + b]);
-        const bool begins = c % BLOCK_DENSITIES == 0;
-        for (int64_t n = 0; n < width; n += LANES) {
-          Vector z = (x - load(mean + n)) * load(mean + width + n);
-          z = load(mean + 2 * width + n) - z * z;
-          store(to + n, begins ? z : load(to + n) + z);
+    float* out = values_of(unit) + start * width;
+    for (int64_t n = 0; n < width; n += LANES)
+      for (int64_t block = 0; block < unit.factors; block += BLOCK_DENSITIES) {
+        const int64_t end = block + BLOCK_DENSITIES < unit.factors ? block + BLOCK_DENSITIES : unit.factors;
+        Vector sums[R];
+        for (int64_t c = block; c < end; c++) {
+          const float* mean = circuit.constants + factors[c].rows + n;
+          const Vector center = load(mean), factor = load(mean + width), constant = load(mean + 2 * width);
+          const float* x = points + factors[c].variable * capacity + start;
+          UNROLL for (int r = 0; r < R; r++) {
+            const Vector z = (x[r] - center) * factor;
+            sums[r] = c == block ? constant - z * z : sums[r] + (constant - z * z);
+          }
         }
-        if (!in_blocks || (c + 1 < unit.factors && (c + 1) % BLOCK_DENSITIES)) continue;
-        for (int64_t n = 0; n < width; n += LANES)
-          if (to == part) add_exactly(out + n, low + n, load(part + n));
-          else store(low + n, Vector{});
-        to = part;
+        UNROLL for (int r = 0; r < R; r++) {
+          float *to = out + r * width + n, *rest = low + r * width + n;
+          if (block) add_exactly(to, rest, sums[r]);
+          else store(to, sums[r]);
+          if (!block && low) store(rest, Vector{});
+        }
       }
-      from_logarithms(unit, b, out, in_blocks ? low : nullptr);
-    }
+  }
+
+  void gaussian(const Unit& unit) {
+    float* low = unit.factors > BLOCK_DENSITIES ? scratch : nullptr;
+    each_span(unit.out_width, [&](Span span) {
+      for (int64_t start = span.start; start < span.start + span.count; start += LANES) {
+        const int64_t left = span.start + span.count - start, count = left < LANES ? left : LANES;
+        if (count == LANES) log_densities<LANES>(unit, start, low);
+        else
+          for (int64_t i = 0; i < count; i++)
+            log_densities<1>(unit, start + i, low ? low + i * unit.out_width : nullptr);
+        from_logarithms(unit, start, count, low);
+      }
+    });
   }
 
   void density(const Unit& unit) {
-    float* out = values_of(unit);
-    for (int64_t b = 0; b < rows; b++, out += unit.out_width) {
-      const float* from = input.densities + (first + b) * input.density_floats + unit.weight;
-      for (int64_t n = 0; n < unit.out_width; n++) out[n] = n < unit.out_units ? from[n] : -INFINITY;
-      from_logarithms(unit, b, out, nullptr);
+    for (int64_t start = 0; start < rows; start += LANES) {
+      const int64_t count = rows - start < LANES ? rows - start : LANES;
+      for (int64_t b = start; b < start + count; b++) {
+        const float* from = input.densities + (first + b) * input.density_floats + unit.weight;
+        float* out = values_of(unit) + b * unit.out_width;
+        for (int64_t n = 0; n < unit.out_width; n++) out[n] = n < unit.out_units ? from[n] : -INFINITY;
+      }
+      from_logarithms(unit, start, count, nullptr);
     }
   }
 
   void product(const Unit& unit) {
+    read_tables(unit);
     const Operand* factors = circuit.operands + unit.operands;
-    multiply_rows(factors, unit.factors, unit.out_width, nullptr, values_of(unit));
-    product_scales(factors, unit.factors, scales_of(unit));
-    product_bounds(factors, unit.factors, bounds_of(unit));
+    each_span(unit.out_width, [&](Span span) {
+      multiply_rows(factors, unit.factors, span, unit.out_width, nullptr, values_of(unit) + span.start * unit.out_width);
+      product_scales(factors, unit.factors, span, scales_of(unit) + span.start);
+      product_bounds(factors, unit.factors, span, bounds_of(unit) + span.start);
+      rescale(unit, span);
+    });
+  }
+
+  // to[b] = exp(of[b] - top[b]) for of <= top; zero below exp(LOWEST).
+  static void quotients(const double* of, const double* top, int64_t count, float* to) {
+    for (int64_t first = 0; first < count; first += LANES) {
+      const int64_t some = count - first < LANES ? count - first : LANES;
+      float nearest[LANES] = {}, rest[LANES] = {};  // what a float cannot hold is a relative error of the result
+      for (int64_t i = 0; i < some; i++) {
+        const double difference = of[first + i] - top[first + i];
+        nearest[i] = (float)difference;
+        rest[i] = (float)(difference - nearest[i]);
+      }
+      const Vector x = load(nearest), found = exponential(x) * (1.0f + load(rest));
+      store(nearest, x < LOWEST ? Vector{} : found);
+      memcpy(to + first, nearest, some * sizeof(float));
+    }
   }
 
   // Calls `add(h, factors, by)` for each term: the scale of a sum is the largest one of its terms, and a term is
   // multiplied by the quotient. The bound of a term: `norms[h]` is at least the sum of its weights for an output unit.
   template <class Add>
-  void add_terms(const Unit& unit, Add add) {
+  void add_terms(const Unit& unit, Span span, Add add) {
     const Operand* operands = circuit.operands + unit.operands;
-    double* top = scales_of(unit);
-    float* bound = bounds_of(unit);
-    product_scales(operands, unit.factors, top);
+    double* top = scales_of(unit) + span.start;
+    float* bound = bounds_of(unit) + span.start;
+    product_scales(operands, unit.factors, span, top);
     for (int64_t h = 1; h < unit.terms; h++) {
-      product_scales(operands + h * unit.factors, unit.factors, term_scales);
-      for (int64_t b = 0; b < rows; b++) top[b] = term_scales[b] > top[b] ? term_scales[b] : top[b];
+      product_scales(operands + h * unit.factors, unit.factors, span, term_scales);
+      for (int64_t b = 0; b < span.count; b++) top[b] = term_scales[b] > top[b] ? term_scales[b] : top[b];
     }
     const float most = ldexpf(1, (int)unit.factors), underflow = 4 * (float)unit.in_units * SMALLEST;
     for (int64_t h = 0; h < unit.terms; h++) {
       const Operand* factors = operands + h * unit.factors;
-      product_bounds(factors, unit.factors, term_bounds);
+      product_bounds(factors, unit.factors, span, term_bounds);
       if (unit.terms > 1) {
-        product_scales(factors, unit.factors, term_scales);
-        for (int64_t b = 0; b < rows; b++) term_factors[b] = exponential_of(term_scales[b] - top[b]);
+        product_scales(factors, unit.factors, span, term_scales);
+        quotients(term_scales, top, span.count, term_factors);
       }
-      for (int64_t b = 0; b < rows; b++) {
-        float by = unit.terms > 1 ? term_factors[b] : 1.0f;
-        float error = by == 0 ? (most + term_bounds[b]) * DROPPED : term_bounds[b] * by + most * SMALLEST;
-        float one = norms[h] * error + underflow;
-        bound[b] = h ? bound[b] + one : one;
+      const float norm = norms[h];
+      for (int64_t b = 0; b < span.count; b++) {
+        const float by = unit.terms > 1 ? term_factors[b] : 1.0f;
+        const float error = by == 0 ? (most + term_bounds[b]) * DROPPED : term_bounds[b] * by + most * SMALLEST;
+        bound[b] = (h ? bound[b] : 0) + norm * error + underflow;
       }
       add(h, factors, unit.terms > 1 ? term_factors : nullptr);
     }
   }
 
   void sum(const Unit& unit) {
+    read_tables(unit);
     const bool many = Accumulator::needs_compensation(unit.terms * Accumulator::parts_of(unit.in_units));
-    Accumulator total{values_of(unit), many ? scratch + rows * unit.in_width : nullptr, rows, unit.out_width};
-    add_terms(unit, [&](int64_t h, const Operand* factors, const float* by) {
-      const bool direct = !by && unit.factors == 1 && factors->slot >= 0;
-      if (!direct) multiply_rows(factors, unit.factors, unit.in_width, by, scratch);
-      total.add(direct ? values(factors->place) : scratch, unit.in_width,
-              weights + h * unit.in_units * unit.out_width, unit.in_units);
+    each_span(unit.in_width, [&](Span span) {
+      float* exact = many ? scratch + span.count * unit.in_width : nullptr;
+      Accumulator total{values_of(unit) + span.start * unit.out_width, exact, span.count, unit.out_width};
+      add_terms(unit, span, [&](int64_t h, const Operand* factors, const float* by) {
+        const bool direct = !by && unit.factors == 1 && factors->slot >= 0;
+        if (!direct) multiply_rows(factors, unit.factors, span, unit.in_width, by, scratch);
+        total.add(direct ? values(factors->place) + span.start * unit.in_width : scratch, unit.in_width,
+                  weights + h * unit.in_units * unit.out_width, unit.in_units);
+      });
+      total.finish();
+      rescale(unit, span);
     });
-    total.finish();
   }
 
   void mixing(const Unit& unit) {
+    read_tables(unit);
     const int64_t width = unit.out_width;
-    float* out = values_of(unit);
-    float* low = Accumulator::needs_compensation(unit.terms) ? scratch + rows * width : nullptr;
-    if (low) memset(low, 0, rows * width * sizeof(float));
-    add_terms(unit, [&](int64_t h, const Operand* factors, const float* by) {
-      const float* weight = weights + h * width;
-      multiply_rows(factors, unit.factors, width, by, scratch);
-      for (int64_t b = 0; b < rows; b++)
-        for (int64_t n = 0; n < width; n += LANES) {
-          const int64_t at = b * width + n;
-          Vector term = load(scratch + at) * load(weight + n);
-          if (h && low) add_exactly(out + at, low + at, term);
-          else store(out + at, h ? load(out + at) + term : term);
-        }
+    each_span(width, [&](Span span) {
+      const int64_t floats = span.count * width;
+      float* out = values_of(unit) + span.start * width;
+      float* low = Accumulator::needs_compensation(unit.terms) ? scratch + floats : nullptr;
+      if (low) memset(low, 0, floats * sizeof(float));
+      add_terms(unit, span, [&](int64_t h, const Operand* factors, const float* by) {
+        const float* weight = weights + h * width;
+        multiply_rows(factors, unit.factors, span, width, by, scratch);
+        with_vectors(width, [&](auto known) {
+          const int64_t size = known.value ? known.value * LANES : width;
+          for (int64_t b = 0; b < span.count; b++)
+            for (int64_t n = 0; n < size; n += LANES) {
+              const int64_t at = b * size + n;
+              const Vector term = load(scratch + at) * load(weight + n);
+              if (h && low) add_exactly(out + at, low + at, term);
+              else store(out + at, h ? load(out + at) + term : term);
+            }
+        });
+      });
+      if (low)
+        for (int64_t n = 0; n < floats; n += LANES) store(out + n, load(out + n) + load(low + n));
+      rescale(unit, span);
     });
-    if (low)
-      for (int64_t n = 0; n < rows * width; n += LANES) store(out + n, load(out + n) + load(low + n));
   }
 
-  // A sum over the Kronecker product of two operands, which is expanded in blocks that stay in the cache.
+  // A sum over the Kronecker product of two operands: sum_i x_0[i] sum_j w[i][j] x_1[j].
   void tucker(const Unit& unit) {
     const Operand* factors = circuit.operands + unit.operands;
-    const Rows lefts = rows_of(factors[0]), rights = rows_of(factors[1]);
+    read_tables(unit);
     const int64_t units = unit.in_units, width = unit.in_width;
-    const int64_t chunk = units > BLOCK_COLUMNS ? 1 : BLOCK_COLUMNS / units;
-    const bool many = Accumulator::needs_compensation((units + chunk - 1) / chunk * Accumulator::parts_of(units));
-    float* out = values_of(unit);
-    for (int64_t start = 0; start < rows; start += BLOCK_ROWS) {
-      const int64_t block = rows - start < BLOCK_ROWS ? rows - start : BLOCK_ROWS;
-      float* exact = many ? scratch + BLOCK_ROWS * tucker_columns(width) : nullptr;
-      Accumulator total{out + start * unit.out_width, exact, block, unit.out_width};
-      for (int64_t i = 0; i < units; i += chunk) {
-        const int64_t count = units - i < chunk ? units - i : chunk, columns = count * units;
-        for (int64_t r = 0; r < block; r++) {
-          const float* left = lefts.values + lefts.index[start + r] * width;
-          const float* right = rights.values + rights.index[start + r] * width;
-          float* to = scratch + r * (columns + LANES);
-          for (int64_t j = 0; j < count; j++)
-            for (int64_t n = 0; n < units; n += LANES) store(to + j * units + n, load(right + n) * left[i + j]);
-        }
-        total.add(scratch, columns + LANES, weights + i * units * unit.out_width, columns);
-      }
-      total.finish();
-    }
     const float norm = norms[0], underflow = 4 * (float)(units * units) * SMALLEST;
-    product_scales(factors, 2, scales_of(unit));
-    product_bounds(factors, 2, bounds_of(unit));
-    for (int64_t b = 0; b < rows; b++) bounds_of(unit)[b] = norm * (bounds_of(unit)[b] + 4 * SMALLEST) + underflow;
+    each_span(width, [&](Span span) {
+      float* low = units > MANY_PRODUCTS ? scratch + 2 * span.count * width : nullptr;
+      const float* left = rows_in_order(factors[0], span, width, scratch);
+      const float* right = rows_in_order(factors[1], span, width, scratch + span.count * width);
+      add_products(left, right, width, weights, units, unit.out_width, values_of(unit) + span.start * unit.out_width,
+                   low, span.count);
+      float* bound = bounds_of(unit) + span.start;
+      product_scales(factors, 2, span, scales_of(unit) + span.start);
+      product_bounds(factors, 2, span, bound);
+      for (int64_t b = 0; b < span.count; b++) bound[b] = norm * (bound[b] + 4 * SMALLEST) + underflow;
+      rescale(unit, span);
+    });
+  }
+
+  // The rows of a span one after the other: copied to `room` from a table.
+  const float* rows_in_order(const Operand& one, Span span, int64_t width, float* room) const {
+    if (one.slot >= 0) return values(one.place) + span.start * width;
+    multiply_rows(&one, 1, span, width, nullptr, room);
+    return room;
   }
 
   void kronecker(const Unit& unit) {
@@ -315,8 +409,8 @@ struct Tile {
         for (int64_t j = 0; j < right_units; j++) out[i * right_units + j] = left[i] * right[j];
       for (int64_t n = unit.out_units; n < unit.out_width; n++) out[n] = 0;
     }
-    product_scales(factors, 2, scales_of(unit));
-    product_bounds(factors, 2, bounds_of(unit));
+    product_scales(factors, 2, all_rows(), scales_of(unit));
+    product_bounds(factors, 2, all_rows(), bounds_of(unit));
   }
 
   // y[q P + p] = sum_j w[j][p] x[j Q + q]; `terms` is J, `factors` the padded P.
@@ -336,32 +430,39 @@ struct Tile {
       for (int64_t n = unit.out_units; n < unit.out_width; n++) out[n] = 0;
     }
     const float norm = norms[0], underflow = 4 * (float)J * SMALLEST;
-    product_scales(operand, 1, scales_of(unit));
-    product_bounds(operand, 1, bounds_of(unit));
+    product_scales(operand, 1, all_rows(), scales_of(unit));
+    product_bounds(operand, 1, all_rows(), bounds_of(unit));
     for (int64_t b = 0; b < rows; b++) bounds_of(unit)[b] = norm * (bounds_of(unit)[b] + 4 * SMALLEST) + underflow;
   }
 
-  // Divides each row by the power of two of its largest element.
-  void rescale(const Unit& unit) {
-    float* out = values_of(unit);
-    for (int64_t b = 0; b < rows; b++, out += unit.out_width) {
-      float top = largest(out, unit.out_width);
-      float& bound_of = bounds[unit.slot * capacity + b];
-      int32_t bits;
-      memcpy(&bits, &top, sizeof bits);
-      int32_t exponent = ((bits >> 23) & 255) - 127;
-      if (!(top >= SMALLEST) || exponent > 126) {  // zero, too small, infinite or NaN
-        bound_of = INFINITY;
-        if (training) clear(unit, b, out), multipliers[unit.slot * capacity + b] = 0;
-        continue;
+  // Divides each row of a span by the power of two of its largest element.
+  void rescale(const Unit& unit, Span span) {
+    for (int64_t start = span.start; start < span.start + span.count; start += LANES) {
+      const int64_t left = span.start + span.count - start, count = left < LANES ? left : LANES;
+      float* out = values_of(unit) + start * unit.out_width;
+      float by[LANES];
+      int32_t exponents[LANES], is_legal[LANES];
+      with_vectors(unit.out_width, [&](auto known) {
+        const int64_t width = known.value ? known.value * LANES : unit.out_width;
+        const Vector top = largest_of_rows(out, width, count);
+        const Integers exponent = (((Integers)top >> 23) & 255) - 127;
+        const Integers legal = (top >= SMALLEST) & (exponent <= 126);  // not zero, too small, infinite or NaN
+        store(by, legal ? (Vector)((127 - exponent) << 23) : all(1.0f));
+        *(Integers*)exponents = legal & exponent;
+        *(Integers*)is_legal = legal;
+        for (int64_t i = 0; i < count; i++)
+          for (int64_t n = i * width; n < (i + 1) * width; n += LANES) store(out + n, load(out + n) * by[i]);
+      });
+      double* scale = scales_of(unit) + start;
+      float* bound = bounds_of(unit) + start;
+      for (int64_t i = 0; i < count; i++) {
+        scale[i] += exponents[i] * LN2;
+        bound[i] = is_legal[i] ? bound[i] * by[i] + SMALLEST : INFINITY;
       }
-      bits = (127 - exponent) << 23;
-      float by;
-      memcpy(&by, &bits, sizeof by);
-      for (int64_t n = 0; n < unit.out_width; n += LANES) store(out + n, load(out + n) * by);
-      if (training) multipliers[unit.slot * capacity + b] = by;
-      scales[unit.slot * capacity + b] += exponent * LN2;
-      bound_of = bound_of * by + SMALLEST;
+      for (int64_t i = 0; training && i < count; i++) {
+        multipliers[unit.slot * capacity + start + i] = is_legal[i] ? by[i] : 0;
+        if (!is_legal[i]) clear(unit, start + i, out + i * unit.out_width);
+      }
     }
   }
 
@@ -438,14 +539,14 @@ struct Tile {
       case TABLE: return make_rows(unit);
       case GAUSSIAN: gaussian(unit); return true;
       case DENSITY: density(unit); return true;
-      case PRODUCT: product(unit); break;
-      case SUM: sum(unit); break;
-      case MIXING: mixing(unit); break;
-      case TUCKER: tucker(unit); break;
+      case PRODUCT: product(unit); return true;
+      case SUM: sum(unit); return true;
+      case MIXING: mixing(unit); return true;
+      case TUCKER: tucker(unit); return true;
       case KRONECKER: kronecker(unit); break;
       case TENSOR_DOT: tensor_dot(unit); break;
     }
-    rescale(unit);
+    rescale(unit, all_rows());
     return true;
   }
 

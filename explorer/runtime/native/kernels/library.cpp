@@ -69,11 +69,6 @@ extern "C" {
 
 int64_t lanes() { return LANES; }
 
-// The floats of scratch memory that a Tucker unit needs, from the widths of its operands and of its rows.
-int64_t tucker_scratch(int64_t in_width, int64_t out_width) {
-  return BLOCK_ROWS * (tucker_columns(in_width) + 2 * out_width);
-}
-
 // The bytes of memory that `evaluate` needs for tiles of so many rows.
 int64_t workspace(const Circuit* circuit, int64_t capacity) {
   Input none{};

@@ -4,6 +4,7 @@
 
 constexpr int BLOCK_SUMMANDS = 256;          // summands of a matrix product that are added one after the other
 constexpr int BLOCK_DENSITIES = 16;          // and of logarithms of densities
+constexpr int MANY_PRODUCTS = 128;           // more matrix products than that are added with compensation
 constexpr int MANY_PARTS = 32;               // more parts of a sum than that are added with compensation
 
 // C[r][:] (+)= sum_k X[r][k] W[k][:] for R rows and V vectors of columns; T: of the transposed X, X[k][r]. What C has is
@@ -11,22 +12,22 @@ constexpr int MANY_PARTS = 32;               // more parts of a sum than that ar
 template <int R, int V, bool T>
 static inline void multiply_block(const float* X, int64_t ldx, const float* W, int64_t ldw, int64_t K, float* C,
                                   int64_t ldc, bool accumulate) {
-  Vector sums[R][V];
-  for (int r = 0; r < R; r++)
-    for (int v = 0; v < V; v++) sums[r][v] = Vector{};
-  for (int64_t k = 0; k < K; k++) {
-    Vector weights[V];
-    for (int v = 0; v < V; v++) weights[v] = load(W + k * ldw + v * LANES);
-    for (int r = 0; r < R; r++) {
-      float x = T ? X[k * ldx + r] : X[r * ldx + k];
-      for (int v = 0; v < V; v++) sums[r][v] += weights[v] * x;
+  Vector sums[R][V], weights[V];
+  UNROLL for (int v = 0; v < V; v++) weights[v] = load(W + v * LANES);
+  UNROLL for (int r = 0; r < R; r++)
+    UNROLL for (int v = 0; v < V; v++) sums[r][v] = weights[v] * X[T ? r : r * ldx];
+  for (int64_t k = 1; k < K; k++) {
+    UNROLL for (int v = 0; v < V; v++) weights[v] = load(W + k * ldw + v * LANES);
+    UNROLL for (int r = 0; r < R; r++) {
+      const float x = T ? X[k * ldx + r] : X[r * ldx + k];
+      UNROLL for (int v = 0; v < V; v++) sums[r][v] += weights[v] * x;
     }
   }
-  for (int r = 0; r < R; r++)
-    for (int v = 0; v < V; v++) {
-      float* to = C + r * ldc + v * LANES;
-      store(to, accumulate ? load(to) + sums[r][v] : sums[r][v]);
-    }
+  if (accumulate)
+    UNROLL for (int r = 0; r < R; r++)
+      UNROLL for (int v = 0; v < V; v++) sums[r][v] += load(C + r * ldc + v * LANES);
+  UNROLL for (int r = 0; r < R; r++)
+    UNROLL for (int v = 0; v < V; v++) store(C + r * ldc + v * LANES, sums[r][v]);
 }
 
 template <int R, int V, bool T>
@@ -83,3 +84,66 @@ struct Accumulator {
       for (int64_t n = 0; n < rows * N; n += LANES) store(out + n, load(out + n) + load(exact + rows * N + n));
   }
 };
+
+// C[r][:] (+)= sum_a left[r][a] (right[r] W_a) for R rows, A matrices W_a (K, V vectors), which are K rows apart. `low`
+// gets what additions to C round off, if it is not null.
+template <int R, int A, int V>
+static inline void multiply_matrices(const float* left, const float* right, int64_t ld, const float* W, int64_t ldw,
+                                     int64_t K, float* C, float* low, bool accumulate) {
+  Vector sums[R][A * V], weights[A * V];
+  for (int64_t k = 0; k < K; k++) {
+    UNROLL for (int a = 0; a < A; a++)
+      UNROLL for (int v = 0; v < V; v++) weights[a * V + v] = load(W + (a * K + k) * ldw + v * LANES);
+    UNROLL for (int r = 0; r < R; r++) {
+      const float x = right[r * ld + k];
+      UNROLL for (int n = 0; n < A * V; n++) sums[r][n] = k ? sums[r][n] + weights[n] * x : weights[n] * x;
+    }
+  }
+  UNROLL for (int r = 0; r < R; r++)
+    UNROLL for (int v = 0; v < V; v++) {
+      Vector total = sums[r][v] * left[r * ld];
+      UNROLL for (int a = 1; a < A; a++) total += sums[r][a * V + v] * left[r * ld + a];
+      float* to = C + r * ldw + v * LANES;
+      if (accumulate && low) add_exactly(to, low + r * ldw + v * LANES, total);
+      else store(to, accumulate ? load(to) + total : total);
+    }
+}
+
+template <int R, int A, int V>
+static void multiply_matrices_of_rows(const float* left, const float* right, int64_t ld, const float* W, int64_t ldw,
+                                      int64_t K, float* C, float* low, int64_t rows, bool accumulate) {
+  int64_t b = 0;
+  for (; b + R <= rows; b += R)
+    multiply_matrices<R, A, V>(left + b * ld, right + b * ld, ld, W, ldw, K, C + b * ldw, low ? low + b * ldw : low,
+                               accumulate);
+  for (; b < rows; b++)
+    multiply_matrices<1, A, V>(left + b * ld, right + b * ld, ld, W, ldw, K, C + b * ldw, low ? low + b * ldw : low,
+                               accumulate);
+}
+
+template <int V>
+static void add_products_of_columns(const float* left, const float* right, int64_t ld, const float* W, int64_t ldw,
+                                    int64_t K, float* C, float* low, int64_t rows) {
+  constexpr int A = (REGISTERS == 32 ? 4 : 2) / V, R = REGISTERS == 32 ? 6 : 5;
+  int64_t i = 0;
+  for (; i + A <= K; i += A)
+    multiply_matrices_of_rows<R, A, V>(left + i, right, ld, W + i * K * ldw, ldw, K, C, low, rows, i > 0);
+  for (; i < K; i++)
+    multiply_matrices_of_rows<R, 1, V>(left + i, right, ld, W + i * K * ldw, ldw, K, C, low, rows, i > 0);
+}
+
+// C (rows, N) = sum_i left[:][i] (right W_i) with W_i (K, N), for i < K; `ld` is the distance of rows of both. `low` is
+// memory for what the sum rounds off, or null if it has few summands.
+static void add_products(const float* left, const float* right, int64_t ld, const float* W, int64_t K, int64_t N,
+                         float* C, float* low, int64_t rows) {
+  if (low) memset(low, 0, rows * N * sizeof(float));
+  int64_t n = 0;
+  if (REGISTERS == 32)
+    for (; n + 4 * LANES <= N; n += 4 * LANES)
+      add_products_of_columns<4>(left, right, ld, W + n, N, K, C + n, low ? low + n : low, rows);
+  for (; n + 2 * LANES <= N; n += 2 * LANES)
+    add_products_of_columns<2>(left, right, ld, W + n, N, K, C + n, low ? low + n : low, rows);
+  for (; n < N; n += LANES) add_products_of_columns<1>(left, right, ld, W + n, N, K, C + n, low ? low + n : low, rows);
+  if (low)
+    for (int64_t i = 0; i < rows * N; i += LANES) store(C + i, load(C + i) + load(low + i));
+}

@@ -36,3 +36,24 @@ static void transpose(const float* from, int64_t ld_from, int64_t rows, int64_t 
         for (int64_t j = c; j < columns && j < c + LANES; j++) to[j * ld_to + i] = from[i * ld_from + j];
     }
 }
+
+template <int S>
+static inline void exchange_and_compare(Vector* rows) {
+  for (int i = 0; i < S; i++) {
+    exchange<S>(rows[i], rows[i + S], Lanes{});
+    rows[i] = larger(rows[i], rows[i + S]);
+  }
+  if constexpr (S > 1) exchange_and_compare<S / 2>(rows);
+}
+
+// The largest elements of `count` rows, at most LANES: that of row i in lane i.
+static inline Vector largest_of_rows(const float* rows, int64_t width, int64_t count) {
+  Vector found[LANES];
+  for (int64_t i = 0; i < LANES; i++) {
+    const float* row = rows + (i < count ? i : 0) * width;
+    found[i] = load(row);
+    for (int64_t n = LANES; n < width; n += LANES) found[i] = larger(found[i], load(row + n));
+  }
+  exchange_and_compare<LANES / 2>(found);
+  return found[0];
+}

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 
 #if defined(__AVX512F__)
@@ -18,6 +19,11 @@ constexpr int REGISTERS = 32;
 constexpr int REGISTERS = 16;
 #endif
 
+// Before a loop whose arrays should stay in registers.
+#define UNROLL _Pragma("GCC unroll 16")
+// Makes the compiler believe that a vector in memory is needed.
+#define KEEP(vector) asm volatile("" : : "m"(vector))
+
 typedef float Vector __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
 typedef int32_t Integers __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
 
@@ -30,6 +36,17 @@ constexpr double LN2 = 0.69314718055994530942;
 static inline Vector load(const float* p) { return *(const Vector*)p; }
 static inline void store(float* p, Vector v) { *(Vector*)p = v; }
 static inline Vector all(float s) { return s - Vector{}; }
+
+// Calls `compute` with the number of vectors of a row: as a constant for common ones, else 0.
+template <class Compute>
+static inline void with_vectors(int64_t width, Compute compute) {
+  switch (width / LANES) {
+    case 1: return compute(std::integral_constant<int, 1>{});
+    case 2: return compute(std::integral_constant<int, 2>{});
+    case 4: return compute(std::integral_constant<int, 4>{});
+    default: return compute(std::integral_constant<int, 0>{});
+  }
+}
 
 static inline Vector larger(Vector a, Vector b) { return a > b ? a : b; }
 
@@ -72,21 +89,18 @@ static inline float largest(const float* row, int64_t width) {
 
 // exp(x) for x <= 0 with a relative error of about 2e-7; zero below LOWEST.
 static inline Vector exponential(Vector x) {
-  const Vector shift = all(12582912.0f);  // 1.5 * 2^23: adding it rounds to an integer
-  Vector rounded = x * 1.44269504088896341f + shift;
-  Vector n = rounded - shift;
-  Vector r = x - n * 0.693359375f;
-  r = r - n * -2.12194440e-4f;
-  Vector p = all(1.9875691500e-4f);
-  p = p * r + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
-  p = p * (r * r) + (r + 1.0f);
-  Integers power = (__builtin_convertvector(n, Integers) + 127) << 23;
-  Vector result = p * (Vector)power;
-  return x < LOWEST ? Vector{} : result;
+  const Vector shift = all(12582912.0f);  // 1.5 * 2^23: adding it rounds to an integer, which is in the last bits
+  const Vector rounded = x * 1.44269504088896341f + shift, n = rounded - shift;
+  const Vector r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
+  Vector p = all(1.3814539570e-3f);  // on [-log(2)/2, log(2)/2] within 4e-9 of exp
+  p = p * r + 8.3687451608e-3f;
+  p = p * r + 4.1668390796e-2f;
+  p = p * r + 1.6666520398e-1f;
+  p = p * r + 4.9999993432e-1f;
+  p = p * r + 1.0f;
+  p = p * r + 1.0f;
+  const Integers power = ((Integers)rounded + 127) << 23;
+  return x < LOWEST ? Vector{} : p * (Vector)power;
 }
 
 // The part of the difference that a float cannot hold is a relative error of the result.
