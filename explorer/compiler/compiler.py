@@ -31,10 +31,11 @@ from explorer.graph import Graph, Ordering
 from explorer.optimize import OptimizeOptions, RuleSet, SkipTracker, Work, _optimize_circuit, parse_skips, preset_rules
 from explorer.options import CompilerOptions
 from explorer.rewrite import OptMatchStrategy
-from explorer.symbolic import Circuit, Initializer, Layer, ParameterNode, TensorParameter
+from explorer.symbolic import Circuit, Initializer, Layer, ParameterNode, TensorParameter, derivation_text
 from explorer.trace import (
     Folded,
     Listener,
+    Noted,
     ReadOrdered,
     RunStarted,
     Snapshot,
@@ -132,6 +133,8 @@ class TorchCompiler:
         """Compile the layers, optimize and fold them, allocate and initialize tensors, and build the module."""
         nothing: Graph[TorchLayer] = Graph({}, {}, ())  # the state before the first step
         graph = self._step(StepPath.of("compile"), circuit, nothing, lambda _: self._compile_layers(circuit)) or nothing
+        if self.listeners and circuit.derivation is not None:
+            self._notify(Noted(derivation_text(circuit)))
         graph, fold_index = self._post_process_circuit(circuit, graph, skips)
         names, seed_names = circuit.leaf_names, circuit.seed_names
         tensors = allocate_parameters(self.store, parameter_nodes(graph), seed_names, self.options.seed)

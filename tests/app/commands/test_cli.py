@@ -157,7 +157,10 @@ def test_a_circuit_file_is_traced_like_a_name(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("trace", "nothing"), "no circuit 'nothing': it is not a file, nor FILE.py:FUNCTION, and the gallery has digits"),
+        (
+            ("trace", "nothing"),
+            "no circuit 'nothing': it is not a file, nor FILE.py:FUNCTION, and the gallery has digits",
+        ),
         (("trace", "digits", "--disable", "Foo"), "no rule named 'Foo'; known are: LogSoftmax"),
         (("trace", "digits", "--semiring", "max"), "no semiring named 'max'"),
         (("trace", "digits", "--max-rounds", "-1"), "max_rounds: expected at least 0, got -1"),

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from explorer.app.cli import app
 
-
 if __name__ == "__main__":
     folder, rank = Path(sys.argv[1]), os.environ["RANK"]
     (folder / f"rank-{rank}.pid").write_text(str(os.getpid()))

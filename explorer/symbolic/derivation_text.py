@@ -1,0 +1,81 @@
+"""What operators a circuit was made by, in words: `multiply(A, A)`, where A has 9 layers."""
+
+from collections.abc import Iterator, Mapping
+from string import ascii_uppercase
+
+from explorer.symbolic.circuit import Circuit
+
+MAX_ARGUMENT = 40
+"""Longer arguments are cut."""
+
+
+def derivation_text(circuit: Circuit) -> str:
+    """Say by which operators a circuit was made, and of what; empty if it was built.
+
+    >>> from explorer.templates import load_named
+    >>> from explorer.symbolic.operators import integrate, multiply
+    >>> conflict = load_named("conflict")
+    >>> derivation_text(integrate(multiply(conflict, conflict), (0, 1)))
+    'The circuit is integrate(multiply(A, A), variables=(0, 1)): A has 12 layers, multiply(A, A) 12, and the result 12.'
+    """
+    if circuit.derivation is None:
+        return ""
+    letters = operand_letters(circuit)
+    parts = [f"{letters[one]} {len(one.graph):,}" for one in letters]
+    parts += [f"{_formula(one, letters)} {len(one.graph):,}" for one in _made(circuit) if one is not circuit]
+    first, *others = parts
+    name, _, count = first.rpartition(" ")
+    listed = ", ".join([f"{name} has {count} layers", *others])
+    return f"The circuit is {_formula(circuit, letters)}: {listed}, and the result {len(circuit.graph):,}."
+
+
+def operand_letters(circuit: Circuit) -> Mapping[Circuit, str]:
+    """A letter for each circuit that was built, not made by an operator, in the order in which operators read them."""
+    built = dict.fromkeys(one for one in _circuits(circuit) if one.derivation is None)
+    return {one: _letter(number) for number, one in enumerate(built)}
+
+
+def _letter(number: int) -> str:
+    count = len(ascii_uppercase)
+    return ascii_uppercase[number % count] + (str(number // count) if number >= count else "")
+
+
+def _circuits(circuit: Circuit) -> Iterator[Circuit]:
+    """The circuits that one was made of, each after those that it was made of, and itself last; shared ones once."""
+    done: dict[Circuit, None] = {}
+    waiting = [(circuit, False)]
+    while waiting:
+        one, is_ready = waiting.pop()
+        if one in done:
+            continue
+        if is_ready or one.derivation is None:
+            done[one] = None
+            continue
+        waiting.append((one, True))
+        waiting.extend((operand, False) for operand in reversed(one.derivation.operands))
+    return iter(done)
+
+
+def _made(circuit: Circuit) -> list[Circuit]:
+    return [one for one in _circuits(circuit) if one.derivation is not None]
+
+
+def _formula(circuit: Circuit, letters: Mapping[Circuit, str]) -> str:
+    """The operators with their arguments: `integrate(multiply(A, A), variables=(0, 1))`."""
+    formulas: dict[Circuit, str] = dict(letters)
+    for one in _made(circuit):
+        assert one.derivation is not None
+        operands = [formulas[operand] for operand in one.derivation.operands]
+        arguments = [f"{name}={_short(value)}" for name, value in one.derivation.arguments.items()]
+        formulas[one] = f"{one.derivation.operator}({', '.join([*operands, *arguments])})"
+    return formulas[circuit]
+
+
+def formula_of(circuit: Circuit, whole: Circuit) -> str:
+    """The name of a circuit that `whole` was made of: its letter, or the operators that made it."""
+    return _formula(circuit, operand_letters(whole))
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= MAX_ARGUMENT else f"{text[: MAX_ARGUMENT - 4]} ..."
