@@ -7,7 +7,6 @@ from torch import Tensor
 
 from explorer.backend import TorchCircuit
 from explorer.errors import CircuitError, ShapeError
-from explorer.learning.data import DataSet
 from explorer.learning.workers import ALONE, Workers
 
 EVALUATION_BATCH = 1024
@@ -42,16 +41,14 @@ def bits_per_dimension(circuit: TorchCircuit, images: Tensor, workers: Workers =
     return -mean_log_likelihood(circuit, images, workers) / images.shape[1] / math.log(2)
 
 
-def check_data(circuit: TorchCircuit, data: DataSet) -> None:
+def check_data(circuit: TorchCircuit, rows: Tensor, name: str) -> None:
     """Raises: CircuitError, ShapeError unless the circuit computes logarithms, of as many variables as the data has."""
     if circuit.semiring.name != "lse-sum":
         raise CircuitError(
             f"a likelihood is computed as a logarithm; compile with semiring lse-sum, not {circuit.semiring.name}"
         )
-    if circuit.num_variables != data.num_variables:
-        raise ShapeError(
-            f"the circuit reads {circuit.num_variables} variables, a row of {data.name} has {data.num_variables}"
-        )
+    if circuit.num_variables != rows.shape[1]:
+        raise ShapeError(f"the circuit reads {circuit.num_variables} variables, a row of {name} has {rows.shape[1]}")
 
 
 def require_distribution(circuit: TorchCircuit) -> None:

@@ -79,7 +79,7 @@ def train(
     normalized distribution, or if the workers differ; LearningError if a parameter cannot be learned by this method;
     ShapeError if the data has a different number of variables, or the state is of data with a different number of rows.
     """
-    check_data(circuit, data)
+    check_data(circuit, data.training, data.name)
     if not any(p.requires_grad for p in circuit.parameters()):
         raise CircuitError("the circuit has no learnable parameter")
     training, held_out = (rows.to(workers.device) for rows in (data.training, data.held_out))

@@ -79,6 +79,7 @@ class Maximization(Method):
     """
 
     def __init__(self, circuit: TorchCircuit, options: TrainingOptions, workers: Workers, total_rows: int) -> None:
+        workers.start_equal(circuit)
         settings = MaximizationOptions(options.pseudo_count, options.stddev_floor)
         self._circuit, self._workers, self._total_rows = circuit, workers, total_rows
         self._size = options.learning_rate

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from explorer.errors import LearningError, unknown_name
 from explorer.learning.data import DATA_SETS, DataSet
+from explorer.learning.images import is_stack, load_folder, load_stack
 from explorer.learning.tables import Column, load_table
 from explorer.learning.tables.reading import READERS
 
@@ -15,18 +16,22 @@ def load_source(
     columns: Sequence[Column] | None = None,
     missing: str = "error",
 ) -> DataSet:
-    """The data set of this name, or the table in this file; nothing is downloaded.
+    """The data set of this name, or the table or the images in this file or folder; nothing is downloaded.
 
     `kinds` overrides the inferred kinds of columns of a table, by name; `columns` are known columns, which are not
     inferred; `missing` is that of `encode_rows`.
     Raises: UnknownNameError if it is neither; LearningError for kinds of columns without a table; the errors of
-    `load_table`.
+    `load_table`, `load_folder` and `load_stack`.
     """
-    if name_or_path in DATA_SETS:
-        if kinds:
-            raise LearningError(f"{name_or_path} has no columns to override; leave out --column")
-        return DATA_SETS[name_or_path]()
-    if Path(name_or_path).exists():
-        return load_table(name_or_path, kinds, columns, missing)
-    known = [*DATA_SETS, *(f"a file FILE{extension}" for extension in READERS)]
-    raise unknown_name("data set", name_or_path, known)
+    path = Path(name_or_path)
+    images = DATA_SETS.get(name_or_path)
+    if images is None and not path.exists():
+        known = [*DATA_SETS, *(f"a file FILE{extension}" for extension in READERS), "a folder of images"]
+        raise unknown_name("data set", name_or_path, known)
+    if images is None and not path.is_dir() and not is_stack(path):
+        return load_table(path, kinds, columns, missing)
+    if kinds or columns:
+        raise LearningError(f"{name_or_path} has images, not columns; leave out --column, or name a table")
+    if images is not None:
+        return images()
+    return load_folder(path) if path.is_dir() else load_stack(path)

@@ -57,6 +57,12 @@ class Workers:
         if self.distributed:
             dist.all_reduce(value)
 
+    def start_equal(self, circuit: nn.Module) -> None:
+        """Give all workers the parameters of the first one."""
+        if self.distributed:
+            for parameter in circuit.parameters():
+                dist.broadcast(parameter.detach(), 0)
+
     def parallel(self, circuit: nn.Module) -> nn.Module:
         """The circuit with gradients averaged over all workers; it starts with the values of the first one.
 

@@ -1,6 +1,7 @@
 """`train` and `evaluate` on a table of the user: from a CSV file to a checkpoint that knows its columns."""
 
 import csv
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -65,3 +66,77 @@ def test_a_table_is_trained_and_evaluated(people, tmp_path):
     training = [epoch.training_bits for epoch in checkpoint.history]
     assert all(after <= before + 1e-5 for before, after in pairwise(training))
     assert "20 held-out rows of" in run("evaluate", path).output
+
+
+def test_a_table_is_continued_and_other_rows_are_evaluated(people, tmp_path):
+    path = tmp_path / "people.pt"
+    small = ("--epochs", 2, "--out", path)
+    run("train", "--data", people, "--units", 2, "--column", "age=ignore", "--column", "children=gaussian", *small)
+    first = Checkpoint.load(path)
+    assert [column.name for column in first.columns] == ["colour", "children", "size"]
+    assert (first.circuit, len(first.history)) == ("hclt", 2)
+    found = run("train", "--resume", path, "--no-fold", "--no-optimize", *small).output
+    assert f"train --resume {path}" in found
+    second = Checkpoint.load(path)
+    assert [epoch.number for epoch in second.history] == [1, 2, 3, 4]
+    assert second.columns == first.columns
+    picture = path.with_suffix(".svg").read_text()
+    assert "hclt on people.csv" in picture
+    assert len(path.with_suffix(".csv").read_text().splitlines()) == 5
+    other = tmp_path / "other.csv"
+    other.write_text("size,colour,children\n160,red,1\n181,blue,2\n")
+    assert "2 rows of " in run("evaluate", path, "--data", other).output
+    other.write_text("size,colour,children\n160,green,1\n")
+    assert "unknown category 'green' in row 1" in run("evaluate", path, "--data", other, code=2).stderr
+    other.write_text("size,colour,children\n160,,1\n")
+    assert "--missing ignore" in run("evaluate", path, "--data", other, code=2).stderr
+    assert "1 rows of " in run("evaluate", path, "--data", other, "--missing", "ignore").output
+
+
+def test_the_density_of_a_table_is_in_its_own_units(tmp_path):
+    """One normal column: the log-density is that of the normal distribution of the column."""
+    path, random = tmp_path / "size.csv", np.random.default_rng(0)
+    sizes = random.normal(500, 40, 100)
+    path.write_text("\n".join(["size", *map(str, sizes)]))
+    run(
+        "train",
+        "--data",
+        path,
+        "--structure",
+        "fully-factorized",
+        "--method",
+        "em",
+        "--epochs",
+        2,
+        "--out",
+        tmp_path / "s.pt",
+    )
+    found = run("evaluate", tmp_path / "s.pt").output
+    held_out = np.arange(100) % 5 == 4
+    mean, stddev = sizes[~held_out].mean(), sizes[~held_out].std()
+    z = (sizes[held_out] - mean) / stddev
+    expected = (-(z**2) / 2 - np.log(stddev) - np.log(2 * np.pi) / 2).mean()
+    assert float(found.split("mean log-likelihood ")[1].split(" nats")[0]) == pytest.approx(expected, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "name a circuit .* or data for which one is built"),
+        (("digits", "--structure", "hclt"), "the circuit digits has its structure and units"),
+        (("--data", "digits", "--column", "a=gaussian"), "digits has images, not columns"),
+        (
+            ("--data", "{people}", "--column", "age"),
+            "--column must be NAME=KIND, such as --column age=gaussian; found 'age'",
+        ),
+        (("--data", "{people}", "--structure", "quad-graph"), "the structure quad-graph divides images"),
+        (("--data", "{people}", "--structure", "cube"), "no structure named 'cube'; known are: hclt, chow-liu"),
+        (("--data", "{people}", "--missing", "drop"), "no way to treat missing values named 'drop'"),
+        (("--data", "{people}", "--method", "em", "--fast"), "leave out --fast, or use --method gradient"),
+        (("digits", "--data", "{people}"), "the circuit reads 64 variables, a row of .* has 4"),
+    ],
+)
+def test_invalid_requests_are_refused(people, tmp_path, arguments, message):
+    given = [argument.replace("{people}", str(people)) for argument in arguments]
+    assert re.search(message, run("train", *given, "--out", tmp_path / "never.pt", code=2).stderr)
+    assert not (tmp_path / "never.pt").exists()

@@ -38,7 +38,9 @@ def train(
     ] = None,
     data: Annotated[
         str | None,
-        typer.Option(help="digits, or a table: FILE.csv, .tsv, .npy or .parquet [digits]", show_default=False),
+        typer.Option(
+            help="digits, a table (FILE.csv, .tsv, .npy, .parquet), or a folder of images [digits]", show_default=False
+        ),
     ] = None,
     structure: Annotated[
         str | None,
@@ -155,6 +157,10 @@ def train(
         compiled = TorchCompiler(**options).compile(job.symbolic).to(workers.device)
         if earlier is not None:
             compiled.load_leaf_state(earlier.leaf_state)
+        if fast and settings.method == "gradient":
+            name = compiled.fast().backend.name
+            layers = " (the layers in PyTorch)" if name == "torch" else ""
+            say_note(f"the steps run on the backend {name}{layers}")
         before = earlier.history if earlier is not None else ()
         advice.last_epoch = len(before) + epochs
         symbolic = job.symbolic.to_json() if job.built else None

@@ -4,17 +4,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+from torch import Tensor
+
 from explorer.app.circuits import load_circuit
 from explorer.app.training.checkpoint import Checkpoint
 from explorer.errors import LearningError
-from explorer.learning.data import DataSet
+from explorer.learning.data import DATA_SETS, DataSet, ImageData
 from explorer.learning.sources import load_source
 from explorer.learning.structures import build_structure
-from explorer.learning.tables import Column, TableData
+from explorer.learning.tables import Column, TableData, encode_rows, read_table
 from explorer.symbolic import Circuit
 
 DEFAULT_CIRCUIT_DATA = "digits"
 DEFAULT_STRUCTURE = "hclt"
+DEFAULT_IMAGE_STRUCTURE = "quad-graph"
 DEFAULT_UNITS = 8
 
 
@@ -66,7 +70,7 @@ def find_job(request: Request, earlier: Checkpoint | None) -> Job:
             "(circuit-explorer train --data FILE.csv)"
         )
     data = load_source(request.data, request.kinds, missing=request.missing or "error")
-    structure = request.structure or DEFAULT_STRUCTURE
+    structure = request.structure or (DEFAULT_IMAGE_STRUCTURE if isinstance(data, ImageData) else DEFAULT_STRUCTURE)
     return Job(structure, build_structure(structure, data, request.units or DEFAULT_UNITS), True, data)
 
 
@@ -86,6 +90,35 @@ def load_data_of(checkpoint: Checkpoint, data: str | None = None, missing: str |
     """The data of a checkpoint, or other data, with the columns of the checkpoint if it has any."""
     columns = checkpoint.columns or None
     return load_source(data or checkpoint.data, columns=columns, missing=missing or checkpoint.missing)
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluated:
+    """Rows (N, D) to evaluate, what they are (`held-out rows of table.csv`), and the log-scale of their columns."""
+
+    data: str
+    rows: Tensor
+    what: str
+    log_scale: float
+
+
+def rows_to_evaluate(checkpoint: Checkpoint, data: str | None, missing: str | None) -> Evaluated:
+    """The held-out rows of the data of a checkpoint, or all rows of another file.
+
+    Raises: the errors of `load_source`, `encode_rows`.
+    """
+    scale = sum(column.log_scale for column in checkpoint.columns)
+    if data is None or data == checkpoint.data:
+        found = load_data_of(checkpoint, None, missing)
+        kind = "images" if isinstance(found, ImageData) else "rows"
+        return Evaluated(found.name, found.held_out, f"held-out {kind}", scale)
+    if checkpoint.columns:
+        rows = encode_rows(read_table(data), checkpoint.columns, missing or checkpoint.missing)
+        return Evaluated(data, rows, "rows", scale)
+    images = load_source(data)
+    if data in DATA_SETS:
+        return Evaluated(data, images.held_out, "held-out images", scale)
+    return Evaluated(data, torch.cat([images.training, images.held_out]), "images", scale)
 
 
 def columns_of(data: DataSet) -> tuple[Column, ...]:

@@ -118,6 +118,7 @@ def together(folder) -> tuple[str, str]:
         train(folder, "two.pt", 2, "--distributed"),
         train(folder, "together.pt", 1, "--resume", str(folder / "two.pt"), "--distributed", "--no-fold", "--fast"),
         ["evaluate", str(folder / "together.pt"), "--distributed"],
+        train(folder, "em-two.pt", 2, "--method", "em", "--distributed"),
         train(folder, "killed.pt", MANY, "--distributed", "--save-every", "1"),
         ports=[store.port for store in stores],
     )
@@ -138,10 +139,22 @@ def test_two_workers_train_as_one_does_also_after_resuming_in_another_mode_and_o
     assert_equal_training(Checkpoint.load(folder / "together.pt"), alone)
 
 
+def test_two_workers_add_up_their_expected_counts(folder, together):
+    run(*train(folder, "em-one.pt", 2, "--method", "em"))
+    found, expected = (Checkpoint.load(folder / name) for name in ("em-two.pt", "em-one.pt"))
+    for one, other in zip(found.history, expected.history, strict=True):
+        assert one.training_bits == pytest.approx(other.training_bits, rel=1e-6)
+        assert one.held_out_bits == pytest.approx(other.held_out_bits, rel=1e-6)
+    assert found.training is not None
+    assert expected.training is not None
+    for kind, by_leaf in expected.training.moments.items():
+        torch.testing.assert_close(dict(found.training.moments[kind]), dict(by_leaf), rtol=1e-4, atol=1e-3)
+
+
 def test_one_worker_prints(together):
     output, _ = together
-    assert output.count("Wrote ") == 2
-    assert output.count("Bits per dimension on digits") == 2
+    assert output.count("Wrote ") == 3
+    assert output.count("Bits per dimension on digits") == 3
     assert output.count("mean log-likelihood") == 1
 
 

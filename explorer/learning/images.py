@@ -1,0 +1,81 @@
+"""Reads images of the user as rows of grey levels: a folder of image files, or a stack of images in a .npy file."""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from explorer.errors import DataTypeError, FileFormatError, MissingPackageError, ShapeError, ValueRangeError
+from explorer.learning.data import ImageData, split
+from explorer.learning.tables.reading import load_array
+
+EXTENSIONS = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"})
+LEVELS = 256
+MAX_LEVELS = 65536
+
+
+def load_folder(folder: "str | Path") -> ImageData:
+    """The images in a folder and the folders in it, in the order of their paths, with 256 levels; every fifth held out.
+
+    Grey images have one channel; if the first one is coloured, all have three. They must have one size.
+    Raises: MissingPackageError with the command that installs Pillow; ShapeError, FileFormatError, which name the file.
+    """
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise MissingPackageError(
+            f"reading the images in {folder} needs Pillow, which is not installed; install it with: pip install pillow"
+        ) from error
+    files = sorted(file for file in Path(folder).rglob("*") if file.suffix.lower() in EXTENSIONS and file.is_file())
+    if not files:
+        raise FileFormatError(f"{folder} contains no images ({', '.join(sorted(EXTENSIONS))})")
+    rows: list[np.ndarray] = []
+    mode, size = "", (0, 0)
+    for file in files:
+        try:
+            with Image.open(file) as image:
+                if not rows:
+                    mode, size = ("L" if image.mode in ("1", "L") else "RGB"), image.size
+                pixels = np.asarray(image.convert(mode)) if image.size == size else None
+                found = image.size
+        except (OSError, ValueError, SyntaxError) as error:
+            raise FileFormatError(f"cannot read the image {file}: {error}") from error
+        if pixels is None:
+            raise ShapeError(
+                f"{file} has {found[0]} x {found[1]} pixels, {files[0]} has {size[0]} x {size[1]}; "
+                "give all images one size"
+            )
+        rows.append(pixels if mode == "L" else pixels.transpose(2, 0, 1))
+    return _image_data(str(folder), np.stack(rows), LEVELS)
+
+
+def load_stack(file: "str | Path") -> ImageData:
+    """The images in a .npy file, integers (N, H, W) or (N, C, H, W); the levels are 0 to the largest value.
+
+    Raises: FileFormatError; ShapeError, DataTypeError, ValueRangeError for other arrays.
+    """
+    stack = load_array(Path(file))
+    if stack.ndim not in (3, 4) or 0 in stack.shape:
+        raise ShapeError(f"{file}: images are an array (N, H, W) or (N, C, H, W); found shape {stack.shape}")
+    if stack.dtype.kind not in "bui":
+        raise DataTypeError(
+            f"{file}: levels of pixels are integers; found {stack.dtype}: round them, such as to 0 .. 255"
+        )
+    if stack.min() < 0 or stack.max() >= MAX_LEVELS:
+        raise ValueRangeError(
+            f"{file}: levels of pixels are 0 to {MAX_LEVELS - 1}; found {stack.min()} to {stack.max()}"
+        )
+    return _image_data(str(file), stack, int(stack.max()) + 1)
+
+
+def is_stack(file: Path) -> bool:
+    """Whether a .npy file has images rather than a table: more than two axes."""
+    return file.suffix.lower() == ".npy" and file.is_file() and load_array(file).ndim > 2
+
+
+def _image_data(name: str, images: np.ndarray, num_values: int) -> ImageData:
+    """Images (N, H, W) or (N, C, H, W) as data."""
+    shape = (1, *images.shape[1:]) if images.ndim == 3 else images.shape[1:]
+    rows = torch.from_numpy(images.reshape(len(images), -1).astype(np.int64))
+    channels, height, width = shape
+    return ImageData(name, *split(rows), num_values, (int(channels), int(height), int(width)))

@@ -1,0 +1,97 @@
+"""Images of the user: a folder or a stack in a file, as rows of grey levels."""
+
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from explorer.errors import (
+    DataTypeError,
+    FileFormatError,
+    LearningError,
+    MissingPackageError,
+    ShapeError,
+    ValueRangeError,
+)
+from explorer.learning.data import ImageData
+from explorer.learning.sources import load_source
+from explorer.learning.structures import build_structure
+
+
+def images(count, *shape, top=256):
+    return np.random.default_rng(0).integers(0, top, (count, *shape)).astype(np.uint8)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Six grey images of 2 x 3 pixels in two folders."""
+    image = pytest.importorskip("PIL.Image")
+    for position, pixels in enumerate(images(6, 3, 2)):
+        path = tmp_path / f"class{position % 2}" / f"{position}.png"
+        path.parent.mkdir(exist_ok=True)
+        image.fromarray(pixels).save(path)
+    (tmp_path / "notes.txt").write_text("no image")
+    return tmp_path
+
+
+def test_a_folder_of_images_is_read_in_the_order_of_paths(folder):
+    data = load_source(str(folder))
+    assert isinstance(data, ImageData)
+    assert (data.shape, data.num_values) == ((1, 3, 2), 256)
+    expected = torch.from_numpy(images(6, 3, 2).reshape(6, 6)[[0, 2, 4, 1, 3, 5]].astype(np.int64))
+    assert torch.equal(data.training, expected[[0, 1, 2, 3, 5]])
+    assert torch.equal(data.held_out, expected[[4]])
+
+
+def test_coloured_images_have_three_channels(tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    stack = images(5, 2, 2, 3)
+    for position, pixels in enumerate(stack):
+        image.fromarray(pixels).save(tmp_path / f"{position}.png")
+    data = load_source(str(tmp_path))
+    assert isinstance(data, ImageData)
+    assert data.shape == (3, 2, 2)
+    assert data.held_out.flatten().tolist() == stack[4].transpose(2, 0, 1).flatten().tolist()
+    circuit = build_structure("quad-graph", data, 2)
+    assert circuit.num_variables == 12
+    assert circuit.is_smooth
+    assert circuit.is_decomposable
+
+
+def test_images_that_do_not_fit_are_named(folder, monkeypatch):
+    image = pytest.importorskip("PIL.Image")
+    image.fromarray(images(1, 2, 2)[0]).save(folder / "class1" / "odd.png")
+    with pytest.raises(ShapeError, match=r"odd\.png has 2 x 2 pixels, .*0\.png has 2 x 3; give all images one size"):
+        load_source(str(folder))
+    (folder / "class0" / "broken.png").write_bytes(b"junk")
+    with pytest.raises(FileFormatError, match=r"cannot read the image .*broken\.png"):
+        load_source(str(folder))
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    with pytest.raises(MissingPackageError, match="pip install pillow"):
+        load_source(str(folder))
+
+
+def test_a_folder_without_images_is_refused(tmp_path):
+    pytest.importorskip("PIL.Image")
+    with pytest.raises(FileFormatError, match="contains no images"):
+        load_source(str(tmp_path))
+
+
+def test_a_stack_of_images(tmp_path):
+    path = tmp_path / "stack.npy"
+    np.save(path, images(10, 4, 4, top=5))
+    data = load_source(str(path))
+    assert isinstance(data, ImageData)
+    assert (data.shape, data.num_values, data.num_variables) == ((1, 4, 4), 5, 16)
+    with pytest.raises(LearningError, match="has images, not columns; leave out --column"):
+        load_source(str(path), {"x0": "ignore"})
+    for odd, error in (
+        (np.zeros((2, 2, 2)), DataTypeError),
+        (-np.ones((2, 2, 2), dtype=int), ValueRangeError),
+        (np.zeros((0, 2, 2), dtype=int), ShapeError),
+        (np.zeros((1, 1, 1, 2, 2), dtype=int), ShapeError),
+    ):
+        np.save(path, odd)
+        with pytest.raises(error):
+            load_source(str(path))
