@@ -158,7 +158,9 @@ def train(
         if earlier is not None:
             compiled.load_leaf_state(earlier.leaf_state)
         if fast and settings.method == "gradient":
-            name = compiled.fast().backend.name
+            from explorer.runtime import fast as fast_circuit
+
+            name = fast_circuit(compiled).backend.name
             layers = " (the layers in PyTorch)" if name == "torch" else ""
             say_note(f"the steps run on the backend {name}{layers}")
         before = earlier.history if earlier is not None else ()
