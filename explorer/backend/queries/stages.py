@@ -5,6 +5,7 @@ folded or not, or half-compiled.
 """
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -98,11 +99,18 @@ def stages_of(circuit: EvaluatedCircuit) -> Stages:
 
 
 def prepare(stages: Stages, semiring: Semiring) -> StageValues:
-    """The parameters as a query in this semiring needs them.
+    """The parameters as a query in this semiring needs them, in full precision under autocast too.
 
     Those of a trainable circuit are prepared again; a frozen circuit only has what it prepared for its own semiring.
     Raises: DataTypeError for a frozen inner layer that prepares its parameters for its own semiring only.
     """
+    device = next((tensor.device.type for tensor in stages.circuit.parameters()), "cpu")
+    available = torch.amp.is_autocast_available(device)
+    with torch.autocast(device, enabled=False) if available else nullcontext():
+        return _prepared(stages, semiring)
+
+
+def _prepared(stages: Stages, semiring: Semiring) -> StageValues:
     circuit = stages.circuit
     found: dict[StageId, Mapping[str, Tensor]] = {}
     if isinstance(circuit, TorchCircuit):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, strategies as st
+from scipy.integrate import quad
 
 from explorer.backend import queries
 from explorer.errors import CircuitError, DataTypeError, ShapeError, StructureError, ValueRangeError
@@ -22,7 +23,7 @@ from explorer.symbolic import (
 from explorer.templates import gallery
 from tests.backend.queries.brute import Table, table_of
 from tests.fuzzing import examples
-from tests.levels.modes import MODES, PRESETS, compile_circuit
+from tests.levels.modes import MODE_IDS, MODES, PRESETS, Mode, compile_circuit
 from tests.strategies import circuits
 
 DISCRETE = circuits(discrete=True, smooth=True)
@@ -117,6 +118,32 @@ def test_a_normal_mixture_integrates_unobserved_variables_out():
     torch.testing.assert_close(found.squeeze(), wanted)
 
 
+def mixed_circuit() -> Circuit:
+    """A mixture of products of a coin and two normal variables."""
+    b = CircuitBuilder()
+    coin = CategoricalLayer(scope=(0,), num_output_units=2, num_categories=2, probs=leaf([0.3, 0.7], [0.8, 0.2]))
+    normals = [
+        GaussianLayer(scope=(v,), num_output_units=2, mean=leaf(v, -1.0), stddev=leaf(0.7, 0.4 * v)) for v in (1, 2)
+    ]
+    leaves = [b.add(layer) for layer in (coin, *normals)]
+    return b.build(b.sum(b.hadamard(*leaves), num_units=1, weight=leaf([0.5, 1.5])))
+
+
+@pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
+def test_conditional_densities_equal_quadrature(mode: Mode):
+    circuit = compile_circuit(mixed_circuit(), **mode)
+
+    def value(coin: int, one: float, two: float) -> float:
+        with torch.no_grad():
+            return circuit(torch.tensor([[coin, one, two]])).exp().item()
+
+    masses = [quad(lambda one, c=coin: value(c, one, 0.4), -8, 8)[0] for coin in range(2)]
+    x, query = torch.tensor([[1.0, torch.nan, 0.4]]), torch.tensor([True, False, False])
+    with torch.no_grad():
+        found = queries.conditional(circuit, x, query, torch.tensor([False, False, True])).exp()
+    np.testing.assert_allclose(found.item(), masses[1] / sum(masses), rtol=1e-7)
+
+
 def test_gradients_of_a_marginal_reach_the_parameters():
     circuit = compile_circuit(gallery.load_named("levels"))
     x = torch.zeros((2, circuit.num_variables), dtype=torch.long)
@@ -135,6 +162,22 @@ def test_evidence_of_probability_zero_is_refused():
     x, first = torch.tensor([[0, 1], [1, 1]]), torch.tensor([True, False])
     with pytest.raises(ValueRangeError, match="row 1 has probability zero"):
         queries.conditional(circuit, x, ~first, first)
+
+
+def test_evidence_that_is_not_a_number_is_refused_and_ignored_where_it_is_not_evidence():
+    circuit = compile_circuit(mixed_circuit())
+    x = torch.tensor([[1.0, torch.nan, 0.4]])
+    with pytest.raises(ValueRangeError, match="variable 1 is NaN"):
+        queries.marginal(circuit, x, torch.tensor([True, True, False]))
+    assert torch.isfinite(queries.marginal(circuit, x, torch.tensor([True, False, True]))).all()
+
+
+def test_autocast_does_not_change_the_precision_of_an_answer():
+    circuit = compile_circuit(gallery.load_named("conflict")).float()  # a product of weights, by a matrix product
+    x = torch.zeros((2, circuit.num_variables), dtype=torch.long)
+    wanted = queries.log_likelihood(circuit, x)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.equal(queries.log_likelihood(circuit, x), wanted)
 
 
 def test_a_circuit_that_is_not_smooth_is_refused():
@@ -180,6 +223,7 @@ MASK: Any = [True] * 5
         (lambda c: queries.log_likelihood(c, X + 2), ValueRangeError),
         (lambda c: queries.log_likelihood(c, X.double() * torch.nan), ValueRangeError),
         (lambda c: queries.log_likelihood(c, X.double() + 0.5), ValueRangeError),
+        (lambda c: queries.log_likelihood(c, X * 1j), DataTypeError),
         (lambda c: queries.log_likelihood(c, X.tolist()), DataTypeError),
         (lambda c: queries.log_likelihood(c.graph, X), CircuitError),
     ],

@@ -1,12 +1,14 @@
 """Samples follow the distribution of the circuit, joint and given evidence, in every mode and for every layer."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from scipy.stats import kstest, norm
 
-from explorer.backend import queries
+from explorer.backend import TorchSumLayer, queries
 from explorer.errors import ShapeError, ValueRangeError
 from explorer.symbolic import Circuit, CircuitBuilder, GaussianLayer
 from explorer.templates import gallery
@@ -87,6 +89,24 @@ def test_many_rows_are_sampled_in_chunks_of_bounded_memory(monkeypatch: pytest.M
         agrees = (states[:, mask] == row[mask]).all(1)
         share = torch.where(agrees, logs.exp(), 0.0)
         assert chi_square_p(samples.numpy(), states.numpy(), share.numpy()) > MIN_P
+
+
+def test_the_number_of_passes_does_not_depend_on_the_number_of_samples(monkeypatch: pytest.MonkeyPatch):
+    circuit = compile_circuit(gallery.load_named("levels"))
+    calls: list[int] = []
+    plain = TorchSumLayer.log_terms
+
+    def counted(*arguments: Any) -> torch.Tensor:
+        calls.append(1)
+        return plain(*arguments)
+
+    monkeypatch.setattr(TorchSumLayer, "log_terms", counted)
+    counts: list[int] = []
+    for number in (1000, 10000):
+        calls.clear()
+        queries.sample(circuit, number, generator=seeded(0))
+        counts.append(len(calls))
+    assert counts[0] == counts[1] == sum(isinstance(layer, TorchSumLayer) for layer in circuit.layers)
 
 
 def test_sampling_is_refused_where_it_is_not_defined():
