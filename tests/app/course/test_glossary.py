@@ -54,7 +54,8 @@ class TestTheGlossaryOfTheCourse:
         assert len(forms) == len(set(forms))
 
     def test_every_term_is_used_in_a_lesson(self) -> None:
-        cells = [cell for file in NOTEBOOKS.glob("0*.ipynb") for cell in nbformat.read(file, as_version=4).cells]
+        lessons = [nbformat.read(file, as_version=4) for file in NOTEBOOKS.glob("[0-9][0-9]_*.ipynb")]
+        cells = [cell for lesson in lessons for cell in lesson.cells]
         text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown").lower()
         for term, others, _ in ENTRY.findall(WRITTEN):
             forms = [form.strip("`") for form in (term, *filter(None, others.split(", ")))]
