@@ -83,7 +83,9 @@ def _number(value: object) -> str:
         value = value[0]
     if isinstance(value, list):
         return "[" + ", ".join(map(_number, value)) + "]"
-    return f"{value:.6f}" if isinstance(value, (float, complex)) else str(value)
+    if isinstance(value, float):
+        return f"{round(value, 6) + 0.0:.6f}"  # no -0.000000
+    return f"{value:.6f}" if isinstance(value, complex) else str(value)
 
 
 def _log_likelihood(asked: Asked) -> str:
