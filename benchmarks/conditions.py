@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -57,7 +58,8 @@ class Conditions:
         }
 
 
-def write_json(path: Path, conditions: Conditions, statistics: object) -> None:
-    """Write statistics with the conditions under which they were measured."""
+def write_json(path: Path, conditions: Conditions | Sequence[Conditions], statistics: object) -> None:
+    """Write statistics with the conditions under which they were measured: a list if there are several."""
+    found = conditions.to_json() if isinstance(conditions, Conditions) else [one.to_json() for one in conditions]
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"conditions": conditions.to_json(), "statistics": statistics}, indent=2) + "\n")
+    path.write_text(json.dumps({"conditions": found, "statistics": statistics}, indent=2) + "\n")

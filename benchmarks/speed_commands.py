@@ -33,7 +33,7 @@ def bench_suite(
 ) -> None:
     """Time our backends next to libcirkit, libcirkit under torch.compile, and a hand-written circuit under Inductor.
 
-    What torch.compile compiles takes half a minute to compile for each case.
+    Each case is printed when it has been measured. What torch.compile compiles takes half a minute for each.
     """
     for name in only or ():
         check_name("entrant", name, b.NAMES)
@@ -42,6 +42,7 @@ def bench_suite(
     conditions = [conditions_of(num_threads, repeats) for num_threads in numbers]
     if not b.peer_is_installed():
         say_note(b.MISSING_PEER)
+    console = results()
     rows: list[b.SuiteRow] = []
     kinds = (False, True) if train else (False,)
     with progress(notes()) as bar, note_interrupt():
@@ -50,19 +51,17 @@ def bench_suite(
             for training in kinds:
                 for case in chosen:
                     what = f"{case.name}, {'training step' if training else 'forward'}"
-                    rows.append(
-                        b.measure_suite(
-                            case,
-                            num_threads=num_threads,
-                            repeats=repeats,
-                            training=training,
-                            only=only or b.NAMES,
-                            on_run=lambda name, what=what: bar.update(task, note=f"{what}: {name}"),
-                        )
+                    row = b.measure_suite(
+                        case,
+                        num_threads=num_threads,
+                        repeats=repeats,
+                        training=training,
+                        only=only or b.NAMES,
+                        on_run=lambda name, what=what: bar.update(task, note=f"{what}: {name}"),
                     )
+                    rows.append(row)
+                    console.print(b.suite_table(row))
                     bar.advance(task)
-    console = results()
-    console.print(b.suite_table(rows))
     console.print(b.wanted_table(rows))
     if markdown:
         console.print(b.suite_markdown(rows), markup=False, soft_wrap=True)
@@ -71,7 +70,7 @@ def bench_suite(
     for one in conditions:
         tell_conditions(one)
     if json is not None:
-        write_json(json, conditions[0], b.suite_to_json(rows))
+        write_json(json, conditions, b.suite_to_json(rows))
 
 
 def bench_scaling(

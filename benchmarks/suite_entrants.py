@@ -33,6 +33,10 @@ TOLERANCE = 1e-4
 """Of outputs and gradients, relative: at a log-likelihood of -4400 no absolute bound holds in float32."""
 
 
+CLAMP = -708.0
+"""Where a release of the peer clamps logarithms: exp of less is not a normal number in double precision."""
+
+
 @dataclass(frozen=True, eq=False)
 class Entrant:
     """A module with its input, whose forward pass or training step is measured.
@@ -88,7 +92,8 @@ class Field:
     """The entrants of a case by name, ours first, and why others are absent or run the layers; why there is no race.
 
     `difference` is the largest relative one from double precision. `peer_clamps` says whether the peer's outputs are
-    compared where log-likelihoods are near zero only, since they differ below; None without the peer.
+    compared where log-likelihoods are near zero only, since they differ below; None without the peer, or if no
+    log-likelihood is below `CLAMP`.
     """
 
     entrants: Mapping[str, Entrant]
@@ -119,8 +124,8 @@ def enter(case: Case, *, training: bool, only: Collection[str] = NAMES) -> Field
             entrants[PEER_COMPILED] = Entrant(_compile(other.module), theirs, training)
     if HAND_WRITTEN in only and not training:
         entrants[HAND_WRITTEN] = Entrant(_compile(HandWrittenCircuit(circuit.freeze())), x, training)
-    differences = _differences(circuit, x, entrants)
-    for name in differences.keys() & {PEER, PEER_COMPILED}:
+    differences, lowest = _differences(circuit, x, entrants)
+    for name in differences.keys() & {PEER, PEER_COMPILED} if lowest < CLAMP else ():
         clamps = bool(clamps) or differences.pop(name) > TOLERANCE
     if not entrants:
         refused = "none of these entrants can take part"
@@ -186,8 +191,8 @@ def _first_runs(entrant: Entrant) -> Entrant:
     return replace(entrant, kept_bytes=kept_bytes(entrant.run))
 
 
-def _differences(circuit: TorchCircuit, x: Tensor, entrants: Mapping[str, Entrant]) -> dict[str, float]:
-    """How much outputs, or gradients of ours, differ from double precision."""
+def _differences(circuit: TorchCircuit, x: Tensor, entrants: Mapping[str, Entrant]) -> tuple[dict[str, float], float]:
+    """How much outputs, or gradients of ours, differ from double precision; and the lowest output."""
     training = any(one.training for one in entrants.values())
     precise = Entrant(deepcopy(circuit).double(), x.double() if x.is_floating_point() else x, training)
     wanted = precise.output()
@@ -197,7 +202,7 @@ def _differences(circuit: TorchCircuit, x: Tensor, entrants: Mapping[str, Entran
         for name, one in entrants.items():
             if one.ours:
                 found[name] = max(found[name], relative_difference(one.gradient(), gradient))
-    return found
+    return found, float(wanted.min())
 
 
 def relative_difference(found: Tensor, wanted: Tensor) -> float:

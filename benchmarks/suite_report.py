@@ -7,37 +7,33 @@ from typing import Any
 from rich.table import Table
 
 from benchmarks.suite import SuiteRow, spread
-from benchmarks.suite_entrants import PEER, PEER_COMPILED
+from benchmarks.suite_entrants import CLAMP, PEER, PEER_COMPILED
 from benchmarks.wanted import STRONGEST, Outcome, outcomes
 from explorer.bench.machine import versions
 
 MIB = 2**20
 
 
-def suite_table(rows: Sequence[SuiteRow]) -> Table:
-    """One row per case and entrant: time, temporaries, and how many times as fast as the opponents."""
-    table = Table(title="Times as fast as the opponents: forward passes and training steps of folded circuits")
-    for name in ("case", "threads", "measured", "entrant"):
-        table.add_column(name, overflow="fold")
+def suite_table(row: SuiteRow) -> Table:
+    """One row per entrant of a case: time, temporaries, and how many times as fast as the opponents."""
+    what = "training step" if row.training else "forward"
+    table = Table(title=f"{row.case}, {what}, {_threads(row.num_threads)}: times as fast as the opponents")
+    table.add_column("entrant", overflow="fold")
     for name in ("ms", "temporaries MiB", PEER, f"best of {PEER}", "strongest"):
         table.add_column(name, justify="right", overflow="fold")
-    for row in rows:
-        title = [row.case, str(row.num_threads), "training step" if row.training else "forward"]
-        if row.refused:
-            table.add_row(*title, f"refused: {row.refused}", end_section=not row.samples)
-        for position, name in enumerate(row.samples):
-            table.add_row(
-                *(title if position == 0 and not row.refused else [""] * 3),
-                name,
-                f"{1000 * row.seconds(name):.2f} ±{spread(row.samples[name]):.0%}",
-                f"{row.temporary_bytes[name] / MIB:.2f}",
-                *(
-                    [_times(row, name, one) for one in ((PEER,), (PEER, PEER_COMPILED), STRONGEST)]
-                    if name in row.ours
-                    else ()
-                ),
-                end_section=position == len(row.samples) - 1,
-            )
+    if row.refused:
+        table.caption = f"refused: {row.refused}"
+    for name in row.samples:
+        table.add_row(
+            name,
+            f"{1000 * row.seconds(name):.2f} ±{spread(row.samples[name]):.0%}",
+            f"{row.temporary_bytes[name] / MIB:.2f}",
+            *(
+                [_times(row, name, one) for one in ((PEER,), (PEER, PEER_COMPILED), STRONGEST)]
+                if name in row.ours
+                else ()
+            ),
+        )
     return table
 
 
@@ -86,14 +82,7 @@ def suite_notes(rows: Sequence[SuiteRow]) -> list[str]:
     found = versions(PEER)
     notes: list[str] = []
     if PEER in found:
-        clamping = [row.case for row in rows if row.peer_clamps]
-        said = (
-            f"clamps logarithms: its outputs are wrong for {', '.join(dict.fromkeys(clamping))}, and were "
-            "compared where log-likelihoods are near zero"
-            if clamping
-            else "does not clamp logarithms: its outputs agree with double precision"
-        )
-        notes.append(f"{PEER} {found[PEER]} {said}.")
+        notes.append(f"{PEER} {found[PEER]} {_clamping(rows)}.")
     absent = {f"{name}: {reason}" for row in rows for name, reason in row.absent.items()}
     notes += [f"{one}." for one in sorted(absent)]
     notes.append(
@@ -139,6 +128,21 @@ def _outcome_to_json(one: Outcome) -> dict[str, Any]:
         "num_cases": one.num_cases,
         "is_met": one.is_met,
     }
+
+
+def _clamping(rows: Sequence[SuiteRow]) -> str:
+    """What the rows show about logarithms that the peer clamps."""
+    wrong, right = (list(dict.fromkeys(row.case for row in rows if row.peer_clamps is one)) for one in (True, False))
+    if wrong:
+        return (
+            f"clamps logarithms: its outputs are wrong for {', '.join(wrong)}, and were compared where log-likelihoods "
+            "are near zero"
+        )
+    if right:
+        return (
+            f"does not clamp logarithms: its outputs agree with double precision below {CLAMP:g} ({', '.join(right)})"
+        )
+    return f"may clamp logarithms or not: no log-likelihood here is below {CLAMP:g}, where some releases do"
 
 
 def _times(row: SuiteRow, name: str, opponents: tuple[str, ...]) -> str:

@@ -1,19 +1,23 @@
 """The suite compares what computes the same, refuses what does not, and says what is wanted; on small circuits."""
 
+import json
 from dataclasses import replace
 
 import pytest
 import torch
+from typer.testing import CliRunner
 
 import benchmarks
-from benchmarks import peer as peers, suite, suite_entrants
+from benchmarks import peer as peers, suite, suite_entrants, suite_report
 from benchmarks.allocations import kept_bytes, peak_bytes
 from benchmarks.cases import Case
 from benchmarks.opponent import HandWrittenCircuit
 from benchmarks.opponent_layout import plan_layout
 from benchmarks.suite import SuiteRow, faster_median
 from benchmarks.suite_entrants import COMPARED, HAND_WRITTEN, LAYERS, PEER, PEER_COMPILED, calm_values
+from benchmarks.suite_report import suite_notes
 from benchmarks.wanted import outcomes
+from explorer.app.cli import app
 from explorer.compiler import TorchCompiler
 from explorer.errors import LoweringError
 from explorer.templates import load_named
@@ -73,7 +77,7 @@ def test_a_row_of_the_suite(training):
     assert set(row.samples) == set(row.temporary_bytes) == {*row.ours, PEER}
     assert set(row.alone) == {PEER}
     assert row.difference < 1e-4
-    assert row.peer_clamps is False
+    assert row.peer_clamps is None, "no log-likelihood of 16 pixels is below -708"
     assert min(row.temporary_bytes.values()) > 0
     assert not row.refused or "not quiet" in row.refused
 
@@ -96,7 +100,7 @@ def test_a_difference_refuses_the_row(monkeypatch):
     assert "layers differs from double precision by" in row.refused
     assert not row.samples
     assert row.speedup(LAYERS, (PEER,)) is None
-    assert "refused" in text_of(benchmarks.suite_table([row]))
+    assert "refused" in text_of(benchmarks.suite_table(row))
 
 
 def test_samples_that_are_not_quiet_refuse_the_row(monkeypatch):
@@ -117,6 +121,24 @@ def test_a_peer_that_clamps_is_compared_where_it_does_not():
         values, x = calm_values(ours.leaf_state(), case)
         ours.load_leaf_state(values)
         assert float(ours(x[:8]).min()) > -600
+
+
+def test_the_note_about_clamping_says_no_more_than_was_seen(monkeypatch):
+    monkeypatch.setattr(suite_report, "versions", lambda peer: {PEER: "1.2"})
+    row = row_of("L1", native=1.0, peer=2.0)
+    found = [suite_notes([replace(row, peer_clamps=clamps)])[0] for clamps in (None, False, True)]
+    assert "1.2 may clamp logarithms or not" in found[0]
+    assert "does not clamp logarithms: its outputs agree with double precision below -708 (L1)" in found[1]
+    assert "its outputs are wrong for L1" in found[2]
+
+
+def test_the_command_prints_each_case_and_writes_all_conditions(tmp_path):
+    path = tmp_path / "suite.json"
+    arguments = ["bench", "suite", "S1", "--threads", "1", "--threads", "2", "--repeats", "1", "--only", LAYERS]
+    found = CliRunner().invoke(app, [*arguments, "--json", str(path)])
+    assert found.exit_code == 0, found.output
+    assert found.output.index("S1, forward, 1 thread") < found.output.index("S1, forward, 2 threads")
+    assert [one["num_threads"] for one in json.loads(path.read_text())["conditions"]] == [1, 2]
 
 
 def test_the_slower_half_of_the_samples_does_not_count():
