@@ -1,4 +1,4 @@
-"""The quiz has twenty-four questions and answers; those on circuits and matches agree with the engine."""
+"""The quiz has twenty-six questions and answers; those on circuits and matches agree with the engine."""
 
 import json
 import re
@@ -24,7 +24,7 @@ from explorer.symbolic import (
 from explorer.templates import CategoricalInput, hmm
 from tests.notebooks.quiz import ANSWERS, FUSE, NOTEBOOKS, QUESTIONS, SHATTER, handbook, made_by, says
 
-COUNT = 24
+COUNT = 26
 
 
 class TestTheFiles:
@@ -33,12 +33,12 @@ class TestTheFiles:
 
     @pytest.mark.parametrize("number", range(1, COUNT + 1))
     def test_an_answer_names_a_heading_of_the_lesson_that_its_question_names(self, number: int) -> None:
-        asked = re.match(r" \(lesson (\d)\)\n", QUESTIONS[number])
-        answer = re.search(r'^\[Lesson (\d), "(.*)"\]\(', ANSWERS[number], re.MULTILINE)
+        asked = re.match(r" \(lesson (\d+)\)\n", QUESTIONS[number])
+        answer = re.search(r'^\[Lesson (\d+), "(.*)"\]\(', ANSWERS[number], re.MULTILINE)
         assert asked
         assert answer
         assert asked[1] == answer[1]
-        (lesson,) = NOTEBOOKS.glob(f"0{answer[1]}_*.ipynb")
+        (lesson,) = NOTEBOOKS.glob(f"{int(answer[1]):02}_*.ipynb")
         cells = json.loads(lesson.read_text(encoding="utf-8"))["cells"]
         text = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
         assert f"\n## {answer[2]}\n" in f"\n{text}\n"
