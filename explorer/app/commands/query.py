@@ -85,7 +85,9 @@ def _number(value: object) -> str:
         return "[" + ", ".join(map(_number, value)) + "]"
     if isinstance(value, float):
         return f"{round(value, 6) + 0.0:.6f}"  # no -0.000000
-    return f"{value:.6f}" if isinstance(value, complex) else str(value)
+    if isinstance(value, complex):
+        return f"{_number(value.real)} + {_number(value.imag)}i"
+    return str(value)
 
 
 def _log_likelihood(asked: Asked) -> str:

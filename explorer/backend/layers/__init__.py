@@ -12,6 +12,7 @@ from explorer.backend.layers.chain import TorchChainLayer as TorchChainLayer, ch
 from explorer.backend.layers.functions import (
     LeafFunction as LeafFunction,
     Polynomial as Polynomial,
+    apply as apply,
     power as power,
 )
 from explorer.backend.layers.inner import *  # noqa: F403

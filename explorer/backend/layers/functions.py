@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from explorer.errors import ShapeError
+from explorer.errors import DataTypeError, ShapeError
 
 LeafFunction = Callable[[Tensor], Tensor]
 """Maps the values of a variable to numbers, elementwise, in double precision."""
@@ -30,6 +30,16 @@ class Polynomial:
         for coefficient in reversed(self.coefficients):
             y = y * x + coefficient
         return y
+
+
+def apply(function: LeafFunction, x: Tensor) -> Tensor:
+    """The values of a function. Raises: DataTypeError, ShapeError unless it is a number for each entry of x."""
+    y = function(x)
+    if not isinstance(y, Tensor):
+        raise DataTypeError(f"{function!r} must map a tensor to a tensor; it returned {type(y).__name__}")
+    if y.shape != x.shape:
+        raise ShapeError(f"{function!r} must map its argument elementwise: {tuple(x.shape)} became {tuple(y.shape)}")
+    return y
 
 
 def power(order: int) -> Polynomial:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from explorer.backend.layers.base import ReachedUnits, TorchInputLayer, can_inspect
 from explorer.backend.layers.drawing import cumulative_weights, normal, search, uniform
-from explorer.backend.layers.functions import LeafFunction, Polynomial
+from explorer.backend.layers.functions import LeafFunction, Polynomial, apply
 from explorer.backend.numeric import as_complex, binomial_log_prob, binomial_logs
 from explorer.backend.parameters import TorchParameter
 from explorer.backend.semiring import ComplexLSESumSemiring, Semiring, convert
@@ -78,7 +78,7 @@ class TorchDiscreteLayer(TorchInputLayer, ABC):
         logs = convert(self.value_table(semiring, parameters), semiring, ComplexLSESumSemiring())
         largest = logs.real.amax(2, keepdim=True).clamp(min=torch.finfo(logs.real.dtype).min)
         states = torch.arange(self.num_values, dtype=torch.float64, device=logs.device)
-        total = ((logs - largest).exp() * function(states)).sum(2, keepdim=True)
+        total = ((logs - largest).exp() * apply(function, states)).sum(2, keepdim=True)
         return (torch.log(total) + largest).transpose(1, 2)
 
     def cross_entropy(

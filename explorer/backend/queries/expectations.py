@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from explorer.backend.evaluation import EvaluatedCircuit
-from explorer.backend.layers import LeafFunction, TorchInputLayer, power
+from explorer.backend.layers import LeafFunction, TorchInputLayer, apply, power
 from explorer.backend.queries.masks import check_evidence, check_possible
 from explorer.backend.queries.stages import Stage, Stages, StageValues, stages_of
 from explorer.backend.queries.structure import Scopes, require_tractable, variables
@@ -136,7 +136,7 @@ def _weighted(
         function, used, given = functions[variable], applied[:, variable], seen[:, variable]
         if bool((used & given).any()):
             point = torch.where(given, x[:, variable], 0).double()
-            factor = torch.log(function(point).to(torch.complex128)).unsqueeze(1)
+            factor = torch.log(apply(function, point).to(torch.complex128)).unsqueeze(1)
             value = torch.where((used & given).unsqueeze(1), COMPLEX.multiply(value, factor), value)
         if bool((used & ~given).any()):
             if id(function) not in cache:

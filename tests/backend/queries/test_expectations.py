@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from explorer.backend import Polynomial, queries
 from explorer.backend.queries import information
-from explorer.errors import DataTypeError, ScopeError, StructureError, ValueRangeError
+from explorer.errors import DataTypeError, ScopeError, ShapeError, StructureError, ValueRangeError
 from explorer.symbolic import Circuit, CircuitBuilder, GaussianLayer
 from explorer.templates import gallery
 from tests.backend.queries.brute import table_of
@@ -106,10 +106,27 @@ def test_entropy_is_refused_with_the_reason_where_it_is_not_tractable(monkeypatc
         queries.divergence(one, other)
 
 
+def test_a_divergence_from_a_circuit_with_less_support_is_infinite_or_refused(monkeypatch: pytest.MonkeyPatch):
+    one, other = (compile_circuit(decision_circuit(2, 0)) for _ in range(2))
+    state = other.leaf_state()
+    name = next(name for name, value in state.items() if value.shape == (1, 2) and bool((value > 0).all()))
+    other.load_leaf_state(state | {name: torch.tensor([[1.0, 0.0]])})
+    assert queries.divergence(one, other).item() == math.inf
+    assert math.isfinite(queries.divergence(other, one).item())
+    monkeypatch.setattr(information, "MAX_ASSIGNMENTS", 0)
+    assert math.isfinite(queries.divergence(other, one).item())
+    with pytest.raises(ValueRangeError, match="may be infinite"):
+        queries.divergence(one, other)
+
+
 def test_misuse_of_expectations_is_a_typed_error():
     circuit = compile_circuit(gallery.load_named("conflict"))
     with pytest.raises(ScopeError, match=r"variables \[9\]"):
         queries.expectation(circuit, {9: Polynomial((0.0, 1.0))})
+    with pytest.raises(ShapeError, match="elementwise"):
+        queries.expectation(circuit, {0: torch.sum})
+    with pytest.raises(ValueRangeError, match="not a number"):
+        queries.expectation(circuit, {0: torch.log})
     with pytest.raises(ValueRangeError, match="order"):
         queries.moments(circuit, -1)
     with pytest.raises(StructureError, match="not deterministic"):
