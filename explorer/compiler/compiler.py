@@ -31,9 +31,19 @@ from explorer.graph import Graph, Ordering
 from explorer.optimize import OptimizeOptions, RuleSet, SkipTracker, Work, _optimize_circuit, parse_skips, preset_rules
 from explorer.options import CompilerOptions
 from explorer.rewrite import OptMatchStrategy
-from explorer.symbolic import Circuit, Initializer, Layer, ParameterNode, TensorParameter, derivation_text
+from explorer.symbolic import (
+    Circuit,
+    Derivation,
+    Initializer,
+    Layer,
+    ParameterNode,
+    TensorParameter,
+    derivation_text,
+)
 from explorer.trace import (
+    Derived,
     Folded,
+    LayerSource,
     Listener,
     Noted,
     ReadOrdered,
@@ -44,6 +54,7 @@ from explorer.trace import (
     StepFailed,
     StepPath,
     StepStarted,
+    type_title,
 )
 
 
@@ -134,6 +145,7 @@ class TorchCompiler:
         nothing: Graph[TorchLayer] = Graph({}, {}, ())  # the state before the first step
         graph = self._step(StepPath.of("compile"), circuit, nothing, lambda _: self._compile_layers(circuit)) or nothing
         if self.listeners and circuit.derivation is not None:
+            self._notify(_describe_derivation(circuit.derivation))
             self._notify(Noted(derivation_text(circuit)))
         graph, fold_index = self._post_process_circuit(circuit, graph, skips)
         names, seed_names = circuit.leaf_names, circuit.seed_names
@@ -277,6 +289,17 @@ class TorchCompiler:
     def _describe_rules(self) -> tuple[Any, ...]:
         kinds = (("parameter", self.rules.parameter), ("shatter", self.rules.shatter), ("fuse", self.rules.fuse))
         return tuple(rule.describe(kind) for kind, registry in kinds for rule in registry)
+
+
+def _describe_derivation(derivation: Derivation) -> Derived:
+    """What an operator made a circuit of."""
+    graphs = [operand.graph for operand in derivation.operands]
+    titles = [{node: type_title(type(layer).__name__) for node, layer in graph.nodes.items()} for graph in graphs]
+    sources = {
+        node: tuple(LayerSource(operand, layer, titles[operand][layer]) for operand, layer in found)
+        for node, found in derivation.origins.items()
+    }
+    return Derived(derivation.operator, tuple(len(graph) for graph in graphs), sources)
 
 
 def _apply_rule(rule: CompileRule, compiler: TorchCompiler, symbolic: object) -> Any:

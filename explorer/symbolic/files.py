@@ -15,7 +15,7 @@ from explorer.files import check_format
 from explorer.graph import Graph, config_of, field_names, nested_of, parameters_of, subclasses
 from explorer.symbolic.checks import is_abstract
 from explorer.symbolic.circuit import Circuit
-from explorer.symbolic.derivation import LeafLabel
+from explorer.symbolic.derivation import Argument, Derivation, LeafLabel
 from explorer.symbolic.initializers import ConstantInitializer, Initializer
 from explorer.symbolic.layers import Layer
 from explorer.symbolic.parameters import DataType, ParameterNode, TensorParameter
@@ -25,29 +25,61 @@ VERSION = 1
 
 
 def circuit_to_json(circuit: Circuit) -> dict[str, Any]:
-    """The circuit as JSON data."""
-    table: dict[ParameterNode, int] = {}
-    rows: list[dict[str, Any]] = []
-    for _, parameter in circuit.parameters():
-        for node in parameter.nodes():
-            if node not in table:
-                table[node] = len(rows)
-                rows.append(_parameter_row(node, table))
-    layers: list[dict[str, Any]] = []
-    for node, layer in circuit.graph.nodes.items():
-        row = {"id": int(node), "inputs": list(map(int, circuit.graph.inputs[node])), **_layer_row(layer, table)}
-        if node in circuit.names:
-            row["name"] = circuit.names[node]
-        layers.append(row)
-    data: dict[str, Any] = {
-        "format": CIRCUIT_FORMAT,
-        "version": VERSION,
-        "parameters": rows,
-        "layers": layers,
-        "outputs": list(map(int, circuit.outputs)),
-    }
-    labels = [[table[leaf], *label] for leaf, label in circuit.labels.items() if leaf in table]
-    return {**data, "labels": labels} if labels else data
+    """The circuit as JSON data; the operands of a derived circuit are stored as well, and share its parameters."""
+    writer = _Writer()
+    body = writer.body(circuit)
+    data: dict[str, Any] = {"format": CIRCUIT_FORMAT, "version": VERSION, "parameters": writer.rows, **body}
+    if circuit.derivation is not None:
+        data["derivation"] = writer.derivation(circuit.derivation)
+        data["circuits"] = writer.circuits
+    return data
+
+
+class _Writer:
+    """Writes circuits with one table of parameters, and one of the circuits that others were derived from."""
+
+    def __init__(self) -> None:
+        self.rows: list[dict[str, Any]] = []
+        self.circuits: list[dict[str, Any]] = []
+        self._parameters: dict[ParameterNode, int] = {}
+        self._places: dict[Circuit, int] = {}
+
+    def body(self, circuit: Circuit) -> dict[str, Any]:
+        """Layers, outputs and labels of a circuit."""
+        table = self._parameters
+        for _, parameter in circuit.parameters():
+            for node in parameter.nodes():
+                if node not in table:
+                    table[node] = len(self.rows)
+                    self.rows.append(_parameter_row(node, table))
+        layers: list[dict[str, Any]] = []
+        for node, layer in circuit.graph.nodes.items():
+            row = {"id": int(node), "inputs": list(map(int, circuit.graph.inputs[node])), **_layer_row(layer, table)}
+            if node in circuit.names:
+                row["name"] = circuit.names[node]
+            layers.append(row)
+        leaves = circuit.leaf_names
+        labels = [[table[leaf], *label] for leaf, label in circuit.labels.items() if leaf in leaves]
+        data = {"layers": layers, "outputs": list(map(int, circuit.outputs))}
+        return {**data, "labels": labels} if labels else data
+
+    def derivation(self, derivation: Derivation) -> dict[str, Any]:
+        """The row of a derivation, after its operands."""
+        return {
+            "operator": derivation.operator,
+            "arguments": {name: _plain(value) for name, value in derivation.arguments.items()},
+            "operands": [self._place(operand) for operand in derivation.operands],
+            "origins": [[node, [list(pair) for pair in found]] for node, found in derivation.origins.items()],
+        }
+
+    def _place(self, circuit: Circuit) -> int:
+        if circuit not in self._places:
+            row = self.body(circuit)
+            if circuit.derivation is not None:
+                row["derivation"] = self.derivation(circuit.derivation)
+            self._places[circuit] = len(self.circuits)
+            self.circuits.append(row)
+        return self._places[circuit]
 
 
 def circuit_from_json(data: Mapping[str, Any], where: str = "circuit data") -> Circuit:
@@ -57,25 +89,57 @@ def circuit_from_json(data: Mapping[str, Any], where: str = "circuit data") -> C
         table: list[ParameterNode] = []
         for row in data["parameters"]:
             table.append(_read_parameter(row, table))
-        nodes: dict[int, Layer] = {}
-        inputs: dict[int, tuple[int, ...]] = {}
-        names: dict[int, str] = {}
-        for row in data["layers"]:
-            node = _id(row["id"])
-            if node in nodes:
-                raise ValueError(f"two layers have the id {node}")
-            nodes[node] = _read_layer(row, table)
-            inputs[node] = tuple(map(_id, row["inputs"]))
-            if "name" in row:
-                names[node] = str(row["name"])
-        graph = Graph(nodes, inputs, tuple(map(_id, data["outputs"])))
-        return Circuit(graph, names, labels=_read_labels(data.get("labels", []), table))
+        circuits: list[Circuit] = []
+        for body in data.get("circuits", []):
+            circuits.append(_read_body(body, table, circuits))
+        return _read_body(data, table, circuits)
     except (KeyError, IndexError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise FileFormatError(f"{where}: incomplete circuit: {type(error).__name__}: {error}") from error
     except FileFormatError:
         raise
     except CircuitError as error:
         raise FileFormatError(f"{where}: invalid circuit: {error}") from error
+
+
+def _read_body(data: Mapping[str, Any], table: list[ParameterNode], circuits: Sequence[Circuit]) -> Circuit:
+    """A circuit, whose operands are among those before it."""
+    nodes: dict[int, Layer] = {}
+    inputs: dict[int, tuple[int, ...]] = {}
+    names: dict[int, str] = {}
+    for row in data["layers"]:
+        node = _id(row["id"])
+        if node in nodes:
+            raise ValueError(f"two layers have the id {node}")
+        nodes[node] = _read_layer(row, table)
+        inputs[node] = tuple(map(_id, row["inputs"]))
+        if "name" in row:
+            names[node] = str(row["name"])
+    graph = Graph(nodes, inputs, tuple(map(_id, data["outputs"])))
+    derivation = _read_derivation(data["derivation"], graph, circuits) if "derivation" in data else None
+    return Circuit(graph, names, derivation, _read_labels(data.get("labels", []), table))
+
+
+def _read_derivation(row: Mapping[str, Any], graph: Graph[Layer], circuits: Sequence[Circuit]) -> Derivation:
+    operands = tuple(circuits[_place(place)] for place in row["operands"])
+    origins = {_id(node): tuple((_id(a), _id(b)) for a, b in found) for node, found in row["origins"]}
+    if list(origins) != list(graph.nodes):
+        raise ValueError("the origins of a derivation must name each layer of the circuit once, in order")
+    for operand, layer in (pair for found in origins.values() for pair in found):
+        if layer not in operands[_place(operand)].graph.nodes:
+            raise ValueError(f"operand {operand} of a derivation has no layer {layer}")
+    arguments = {str(name): _argument(value) for name, value in row["arguments"].items()}
+    return Derivation(str(row["operator"]), operands, origins, arguments)
+
+
+def _place(value: object) -> int:
+    """A position in a list, which does not count from the end. Raises: ValueError."""
+    if _id(value) < 0:
+        raise ValueError(f"a position must not be negative; found {value!r}")
+    return _id(value)
+
+
+def _argument(value: Any) -> Argument:
+    return tuple(map(_argument, cast("list[Any]", value))) if isinstance(value, list) else value
 
 
 def _read_labels(rows: Sequence[Any], table: Sequence[ParameterNode]) -> dict[TensorParameter, LeafLabel]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from explorer.trace.events import MatchFound
+from explorer.trace.events import LayerSource, MatchFound
 from explorer.trace.paths import StepPath
 from explorer.trace.refusal import Check, Refusal, RefusalKind
 
@@ -62,7 +62,8 @@ class Lineage(_Printable):
     `symbolic` are the nodes of the first step that it was made from, and `origins` is their label: the layers of the
     symbolic circuit, or imported operators. `first_step` and `last_step` are the steps at whose end it exists. `now`
     are the nodes at the end that hold its value, each with the slice (None: not folded); `inside` are those that it
-    became part of where no node holds its value any more.
+    became part of where no node holds its value any more. Of a circuit that an operator made, `operator` is its name,
+    and `sources` are the layers of its operands that the symbolic layers were made from.
     """
 
     node: int
@@ -75,6 +76,8 @@ class Lineage(_Printable):
     parameter_changes: tuple[Origin, ...]
     now: tuple[Slot, ...]
     inside: tuple[Slot, ...] = ()
+    operator: str = ""
+    sources: tuple[LayerSource, ...] = ()
 
     @property
     def end(self) -> str:
@@ -91,6 +94,9 @@ class Lineage(_Printable):
 
         lines = [f"node {self.node}: exists from step {self.first_step} to step {self.last_step}"]
         lines.append(f"  {self.origins}: {ids(self.symbolic) or 'none'}")
+        if self.sources:
+            more = f" ... ({len(self.sources)} in all)" if len(self.sources) > 8 else ""
+            lines.append(f"  {self.operator} made these from {', '.join(map(str, self.sources[:8]))}{more}")
         lines += [f"  made by {origin}" for origin in self.made_by]
         lines += [f"  parameters changed by {origin}" for origin in self.parameter_changes]
         lines += [f"  became {origin}" for origin in self.became]

@@ -183,6 +183,35 @@ class ReadOrdered:
 
 
 @dataclass(frozen=True, slots=True)
+class LayerSource:
+    """A layer of an operand of an operator on circuits: the operand's position, the layer's id there, and its title."""
+
+    operand: int
+    layer: int
+    title: str
+
+    def __str__(self) -> str:
+        return f"{self.title} {self.layer} of operand {self.operand}"
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """An operator on circuits made the circuit that is compiled.
+
+    `sizes` are the numbers of layers of its operands; `sources` tells of which of these layers each layer was made.
+    """
+
+    operator: str
+    sizes: tuple[int, ...]
+    sources: Mapping[int, tuple[LayerSource, ...]]
+
+    def __str__(self) -> str:
+        circuits = f"{len(self.sizes)} circuits" if len(self.sizes) > 1 else "a circuit"
+        layers = " and ".join(map(str, self.sizes))
+        return f"{self.operator} {circuits} of {layers} layers: {len(self.sources)} layers"
+
+
+@dataclass(frozen=True, slots=True)
 class LimitReached:
     """A limit on rounds or rewrites was reached while more was possible."""
 
@@ -225,6 +254,7 @@ Event = (
     | Folded
     | ReadOrdered
     | LimitReached
+    | Derived
     | Noted
     | StepEnded
     | StepFailed

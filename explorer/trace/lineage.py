@@ -29,16 +29,21 @@ class Lineages:
             for w in s.applied
             if w.parameter_path and w.parameter_path.split(".")[0] == str(node)
         )
+        symbolic = self.symbolic_of(node)
+        derived = self.steps[0].derived
+        sources = () if derived is None else [one for layer in symbolic for one in derived.sources.get(layer, ())]
         return Lineage(
             node,
             first,
             last,
             self.origins,
-            self.symbolic_of(node),
+            symbolic,
             tuple(self._created_by.get(node, ())),
             tuple(self._consumed_by.get(node, ())),
             changes,
             *self._ends(node),
+            "" if derived is None else derived.operator,
+            tuple(dict.fromkeys(sources)),
         )
 
     def lifetime(self, node: int) -> tuple[int, int]:

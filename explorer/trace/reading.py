@@ -9,7 +9,17 @@ from explorer.files import check_format
 from explorer.options import CompilerOptions
 from explorer.trace.changes import GraphChange, GraphHistory
 from explorer.trace.checking import ReferenceChecker, check_last, check_tensor_options
-from explorer.trace.events import Folded, LimitReached, MatchFound, MatchLost, ReadOrdered, Rewritten, RuleDescription
+from explorer.trace.events import (
+    Derived,
+    Folded,
+    LayerSource,
+    LimitReached,
+    MatchFound,
+    MatchLost,
+    ReadOrdered,
+    Rewritten,
+    RuleDescription,
+)
 from explorer.trace.file_format import TRACE_FORMAT, VERSION
 from explorer.trace.file_types import check_types
 from explorer.trace.ladder import level_of
@@ -115,7 +125,13 @@ def _read_step(
         rules=tried,
         reads=tuple(ReadOrdered(*x) for x in row.get("reads", ())),
         notes=tuple(row.get("notes", ())),
+        derived=_read_derived(row["derived"]) if "derived" in row else None,
     )
+
+
+def _read_derived(row: Mapping[str, Any]) -> Derived:
+    sources = {node: tuple(LayerSource(*one) for one in found) for node, found in row["sources"]}
+    return Derived(row["operator"], tuple(row["sizes"]), sources)
 
 
 def _read_path(row: Mapping[str, Any]) -> StepPath:

@@ -7,6 +7,7 @@ from typing import Any
 from explorer.errors import UnknownNameError, unknown_name
 from explorer.trace.events import (
     AttemptsRefused,
+    Derived,
     Event,
     Folded,
     LimitReached,
@@ -46,7 +47,8 @@ class Step:
 
     `refusals_over` counts, for each pattern, the near misses beyond `MAX_NEAR_MISSES` that were not kept. `error` is
     set on the last step of a compilation that failed; then `snapshot` is the state before it. `rules` are those
-    that were tried; empty: all of the kind that the last part of the path names.
+    that were tried; empty: all of the kind that the last part of the path names. `derived` says of the first step of a
+    circuit that an operator made what it was made of.
     """
 
     index: int
@@ -66,6 +68,7 @@ class Step:
     rules: tuple[str, ...] = ()
     reads: tuple[ReadOrdered, ...] = ()
     notes: tuple[str, ...] = ()
+    derived: Derived | None = None
 
     @property
     def path(self) -> str:
@@ -92,6 +95,8 @@ class Step:
         """A few words on what the step did."""
         if self.error is not None:
             return f"failed: {self.error}"
+        if self.derived is not None:
+            return str(self.derived)
         if self.folds:
             folded = [group for group in self.folds if len(group.members) > 1]
             members = sum(len(group.members) for group in folded)
@@ -199,6 +204,8 @@ class Recorder:
             case LimitReached():
                 if self.steps:
                     self.steps[-1] = replace(self.steps[-1], limits=(*self.steps[-1].limits, event))
+            case Derived():
+                self.steps[-1] = replace(self.steps[-1], derived=event)
             case Noted():
                 self.steps[-1] = replace(self.steps[-1], notes=(*self.steps[-1].notes, event.text))
             case RunStarted():

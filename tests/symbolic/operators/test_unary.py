@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, strategies as st
 from scipy.integrate import quad
 
-from explorer.compiler import TorchCompiler
+from explorer.compiler import TorchCompiler, record, rerun
 from explorer.errors import FileFormatError
 from explorer.symbolic import (
     Circuit,
@@ -25,6 +25,7 @@ from explorer.symbolic import (
 )
 from explorer.symbolic.operators import concatenate, conjugate, differentiate, evidence, integrate, multiply
 from explorer.templates import gallery
+from explorer.trace import Trace
 from tests.fuzzing import examples
 from tests.levels.modes import MODES, Mode, compile_circuit, output
 from tests.symbolic.operators.building import all_assignments, all_pairs, assert_close, evaluate_at, values
@@ -249,6 +250,57 @@ def test_a_file_with_wrong_labels_is_refused():
     for labels in ([[999, "a", "a"]], [[0, "a"]], [[0, "a", "a"], [1, "a", "b"]]):
         with pytest.raises(FileFormatError):
             circuit_from_json({**data, "labels": labels})
+
+
+def test_a_derivation_is_saved_and_loaded(tmp_path: Path):
+    circuit = gallery.load_named("sos")
+    circuit.save(tmp_path / "sos.json")
+    loaded = Circuit.load(tmp_path / "sos.json")
+    one, other = circuit.derivation, loaded.derivation
+    while one is not None and other is not None:
+        assert (one.operator, one.arguments, one.origins) == (other.operator, other.arguments, other.origins)
+        assert [str(operand) for operand in one.operands] == [str(operand) for operand in other.operands]
+        assert (one.operands[0] is one.operands[-1]) == (other.operands[0] is other.operands[-1])
+        one, other = one.operands[0].derivation, other.operands[0].derivation
+    assert one is other is None
+    square = loaded.derivation.operands[0] if loaded.derivation is not None else loaded
+    assert set(loaded.leaf_names) & set(square.leaf_names)  # the operands share the leaves of the circuit
+    assert circuit_from_json(loaded.to_json()).to_json() == circuit.to_json()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"operands": [7]},
+        {"origins": []},
+        {"origins": [[0, [[0, 99]]]]},
+        {"operator": None, "operands": None},
+    ],
+)
+def test_a_file_with_a_wrong_derivation_is_refused(change: dict[str, object]):
+    data = evidence(drawn(), {0: 1}).to_json()
+    data["derivation"] |= change
+    with pytest.raises(FileFormatError):
+        circuit_from_json(data)
+
+
+def test_the_first_step_of_a_trace_is_the_operator_with_lineage(tmp_path: Path):
+    circuit = gallery.load_named("blackboard")
+    square = multiply(circuit, circuit)
+    trace = record(square)
+    assert trace.steps[0].summary == "multiply 2 circuits of 13 and 13 layers: 13 layers"
+    root = square.layer_id("root")
+    assert "multiply made these from Sum 12 of operand 0, Sum 12 of operand 1" in str(trace.lineage(root))
+    last = max(trace.graph_at(-1).nodes)
+    assert trace.lineage(last).sources
+    assert all(row.ok for row in trace.check(torch.zeros((2, 5), dtype=torch.long)))
+    plain = TorchCompiler().compile(square)
+    assert str(plain.graph) == str(trace.compiled.graph)
+    trace.save(tmp_path / "trace.json")
+    loaded = Trace.load(tmp_path / "trace.json")
+    assert str(loaded) == str(trace)
+    assert str(loaded.lineage(root)) == str(trace.lineage(root))
+    assert str(rerun(loaded)).count("multiply 2 circuits") == 1
 
 
 def test_a_derivation_names_operator_operands_arguments_and_origins():
