@@ -4,11 +4,11 @@
 // certified row no gradient overflows: the bound at the root is at least the gradient times SMALLEST.
 // The gradient of a row whose value is exactly zero is zero, as of the logarithm in PyTorch's layers.
 #pragma once
-#include "forward.h"
+#include "training.h"
 
 constexpr int MAX_FACTORS = 4;  // of a product: as in units/products.py
 
-struct Backward : Tile {
+struct Backward : TrainingTile {
   bool fresh;          // the first tile writes gradients of weights, others add to them
   float* gradients;    // of values, at their places
   float* products;     // (rows, widest): the terms of a sum; twice as many rows for a table

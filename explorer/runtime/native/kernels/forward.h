@@ -9,15 +9,12 @@
 #pragma once
 #include "circuit.h"
 #include "matrices.h"
-#include "tables.h"
 #include "transpose.h"
 
-constexpr int SPAN_ROWS = 48;                // rows that a unit is computed for at a time: they stay in the nearest cache
-constexpr int SPAN_WIDTH = 128;              // unless its inputs are wider: then its weights are read once for all rows
-constexpr float NORM_MARGIN = 1.001f;       // sums of weights are rounded, and bounds are not smaller than the sums
-constexpr uint8_t WANTED = 1, MADE = 2;      // of the row of a state
-constexpr int PREFETCH = 8;                  // rows of a table are fetched into the cache so many rows ahead
-constexpr int MAX_TABLE_FLOATS = 1 << 15;    // larger tables are not read as a whole
+constexpr int SPAN_ROWS = 48;    // rows that a unit is computed for at a time: they stay in the nearest cache
+constexpr int SPAN_WIDTH = 128;  // unless its inputs are wider: then its weights are read once for all rows
+constexpr int PREFETCH = 8;      // rows of a table are fetched into the cache so many rows ahead
+constexpr int MAX_TABLE_FLOATS = 1 << 15;  // larger tables are not read as a whole
 
 // An operand for all rows of a tile: row b is at `values + index[b] * width`, and its scale at `scales[index[b]]`,
 // as its bound.
@@ -51,9 +48,6 @@ struct Tile {
   float* points;    // (num_continuous, capacity)
   const Training* training = nullptr;
   float* multipliers;    // in training: what the rows of each slot were multiplied by (num_slots, capacity)
-  float* transposed_weights;  // in training, of the present unit; `weights` points there
-  float* norms_of_terms;      // and `norms` there
-  uint8_t* made;         // and of the states of all tables, whether their rows have been made
   const float* weights;  // of the present unit: (input units, output units)
   const float* norms;    // for each term, at least the sum of the weights of an output unit
 
@@ -411,6 +405,7 @@ struct Tile {
     }
     product_scales(factors, 2, all_rows(), scales_of(unit));
     product_bounds(factors, 2, all_rows(), bounds_of(unit));
+    rescale(unit, all_rows());
   }
 
   // y[q P + p] = sum_j w[j][p] x[j Q + q]; `terms` is J, `factors` the padded P.
@@ -433,6 +428,7 @@ struct Tile {
     product_scales(operand, 1, all_rows(), scales_of(unit));
     product_bounds(operand, 1, all_rows(), bounds_of(unit));
     for (int64_t b = 0; b < rows; b++) bounds_of(unit)[b] = norm * (bounds_of(unit)[b] + 4 * SMALLEST) + underflow;
+    rescale(unit, all_rows());
   }
 
   // Divides each row of a span by the power of two of its largest element.
@@ -466,88 +462,24 @@ struct Tile {
     }
   }
 
-  // Transposes the weights of a unit, and adds them up for its bounds. False if one is negative or NaN.
-  bool transpose_weights(const Unit& unit) {
-    if (unit.source < 0) return true;
-    const bool dot = unit.kind == TENSOR_DOT;
-    const int64_t P = dot ? unit.out_units / (unit.in_units / unit.terms) : unit.out_units;
-    const int64_t block = dot ? unit.terms : unit.kind == MIXING ? 1 : unit.kind == TUCKER ? unit.in_units * unit.in_units
-                                                                                          : unit.in_units;
-    const int64_t terms = unit.kind == SUM || unit.kind == MIXING ? unit.terms : 1;
-    const int64_t columns = terms * block, width = dot ? unit.factors : unit.out_width;
-    const float* from = training->sources[unit.source] + unit.weight;
-    if (P < width) memset(transposed_weights, 0, columns * width * sizeof(float));
-    Integers bad{};
-    for (int64_t h = 0; h < terms; h++) {
-      float most = 0;
-      for (int64_t o = 0; o < P; o++) {
-        const float* row = from + o * columns + h * block;
-        Vector sums{};
-        int64_t i = 0;
-        for (; i + LANES <= block; i += LANES) {
-          const Vector some = load(row + i);
-          bad |= ~(some >= Vector{});
-          sums += some;
-        }
-        float sum = 0;
-        for (; i < block; i++) {
-          bad[0] |= row[i] >= 0 ? 0 : -1;
-          sum += row[i];
-        }
-        sum += sum_of(sums);
-        most = sum <= most ? most : sum;
-      }
-      norms_of_terms[h] = most * NORM_MARGIN + SMALLEST;
-    }
-    transpose(from, columns, P, columns, transposed_weights, width);
-    weights = transposed_weights;
-    norms = norms_of_terms;
-    return is_zero(bad);
-  }
-
-  // Makes the rows of a table that the tile reads. `weight` is the number of the table.
-  bool make_rows(const Unit& unit) {
-    const Table& table = training->tables[unit.weight];
-    const int32_t* index = rows_of(circuit.operands[unit.operands]).index;
-    uint8_t* made_rows = made + table.scales;
-    bool legal = true;
-    int64_t fresh = 0;
-    for (int64_t b = 0; b < rows; b++) fresh += made_rows[index[b]] == 0, made_rows[index[b]] |= WANTED;
-    if (!fresh) return true;
-    if (table.content == NORMALIZED && !normalize(table, training->sources, (float*)circuit.constants)) return false;
-    if (table.state_stride == 1 && 2 * fresh >= table.states) {
-      memset(made_rows, MADE, table.states);
-      return make_all_rows(table, training->sources, (float*)circuit.constants, (double*)circuit.scales, scratch);
-    }
-    for (int64_t b = 0; b < rows; b++) {
-      if (made_rows[index[b]] & MADE) continue;
-      made_rows[index[b]] = MADE;
-      legal &= make_row(table, index[b], training->sources, (float*)circuit.constants, (double*)circuit.scales, scratch);
-    }
-    return legal;
-  }
-
-  // False if the unit has weights that have no bound.
-  bool run(const Unit& unit) {
-    if (training) {
-      if (!transpose_weights(unit)) return false;
-    } else {
-      weights = circuit.constants + unit.weight;
-      norms = circuit.constants + unit.norms;
-    }
+  // Computes a unit from `weights`.
+  void compute(const Unit& unit) {
     switch (unit.kind) {
-      case TABLE: return make_rows(unit);
-      case GAUSSIAN: gaussian(unit); return true;
-      case DENSITY: density(unit); return true;
-      case PRODUCT: product(unit); return true;
-      case SUM: sum(unit); return true;
-      case MIXING: mixing(unit); return true;
-      case TUCKER: tucker(unit); return true;
-      case KRONECKER: kronecker(unit); break;
-      case TENSOR_DOT: tensor_dot(unit); break;
+      case GAUSSIAN: return gaussian(unit);
+      case DENSITY: return density(unit);
+      case PRODUCT: return product(unit);
+      case SUM: return sum(unit);
+      case MIXING: return mixing(unit);
+      case TUCKER: return tucker(unit);
+      case KRONECKER: return kronecker(unit);
+      case TENSOR_DOT: return tensor_dot(unit);
     }
-    rescale(unit, all_rows());
-    return true;
+  }
+
+  void run(const Unit& unit) {
+    weights = circuit.constants + unit.weight;
+    norms = circuit.constants + unit.norms;
+    compute(unit);
   }
 
   // Writes the logarithms of the outputs, and which rows are certified; returns how many are not.

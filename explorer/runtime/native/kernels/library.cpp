@@ -27,11 +27,6 @@ static void take_values(Tile& tile, Memory& memory) {
 static void take_scratch(Tile& tile, Memory& memory) {
   const Circuit& circuit = tile.circuit;
   const int64_t floats = tile.capacity * circuit.scratch_floats;
-  if (tile.training) {  // first: `made` is kept from tile to tile, and the last one may have fewer rows
-    memory.take(tile.made, tile.training->num_states);
-    memory.take(tile.transposed_weights, tile.training->weight_floats);
-    memory.take(tile.norms_of_terms, tile.training->max_terms);
-  }
   memory.take(tile.bounds, circuit.num_slots * tile.capacity);
   memory.take(tile.scratch, floats > circuit.scratch_fixed ? floats : circuit.scratch_fixed);
   memory.take(tile.term_scales, tile.capacity);
@@ -41,9 +36,16 @@ static void take_scratch(Tile& tile, Memory& memory) {
   memory.take(tile.zeros, tile.capacity);
 }
 
+static void take_training_scratch(TrainingTile& tile, Memory& memory) {
+  memory.take(tile.made, tile.training->num_states);  // first: kept from tile to tile, and the last one may have fewer rows
+  memory.take(tile.transposed_weights, tile.training->weight_floats);
+  memory.take(tile.norms_of_terms, tile.training->max_terms);
+  take_scratch(tile, memory);
+}
+
 static void take_backward(Backward& tile, Memory& memory) {
   const int64_t floats = tile.training->widest * tile.capacity;
-  take_scratch(tile, memory);
+  take_training_scratch(tile, memory);
   memory.take(tile.gradients, tile.training->gradient_floats * tile.capacity);
   memory.take(tile.products, 2 * floats);
   memory.take(tile.inner, floats);
@@ -109,7 +111,7 @@ int64_t kept_bytes(const Circuit* circuit, const Training* training, int64_t cap
 
 int64_t training_workspace(const Circuit* circuit, const Training* training, int64_t capacity) {
   Input none{};
-  Backward tile{{*circuit, none, 0, 0, capacity}};
+  Backward tile{{{*circuit, none, 0, 0, capacity}}};
   tile.training = training;
   Memory memory{};
   take_backward(tile, memory);
@@ -120,11 +122,11 @@ int64_t training_workspace(const Circuit* circuit, const Training* training, int
 // BAD_INPUT, or BAD_WEIGHT. `fresh` is the first tile of a workspace.
 int64_t train_forward(const Circuit* circuit, const Training* training, const Input* input, int64_t first, int64_t rows,
                       int64_t fresh, float tolerance, char* kept, char* workspace, float* result, uint8_t* certified) {
-  Tile tile{*circuit, *input, first, rows, rows};
+  TrainingTile tile{{*circuit, *input, first, rows, rows}};
   tile.training = training;
   Memory values{kept}, scratch{workspace};
   take_values(tile, values);
-  take_scratch(tile, scratch);
+  take_training_scratch(tile, scratch);
   number_rows(tile);
   if (fresh) memset(tile.made, 0, training->num_states);
   if (!read_variables(tile)) return BAD_INPUT;
@@ -136,7 +138,7 @@ int64_t train_forward(const Circuit* circuit, const Training* training, const In
 // The gradients of a tile, from those of all outputs times `by`.
 void train_backward(const Circuit* circuit, const Training* training, const Input* input, int64_t first, int64_t rows,
                     int64_t fresh, const float* of_outputs, double by, char* kept, char* workspace) {
-  Backward tile{{*circuit, *input, first, rows, rows}};
+  Backward tile{{{*circuit, *input, first, rows, rows}}};
   tile.training = training;
   tile.fresh = fresh;
   Memory values{kept}, scratch{workspace};
