@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from explorer.app.training.checkpoint import Checkpoint
+from explorer.bench import why_no_cuda
 from explorer.compiler import TorchCompiler
 from explorer.errors import LearningError, ShapeError, UnknownNameError, ValueRangeError
 from explorer.learning import ExpectationMaximization
@@ -133,3 +134,14 @@ def test_expected_counts_do_not_depend_on_batches():
     assert sum(log_likelihood for _, log_likelihood in parts) == pytest.approx(total)
     for kind, tensor, value in whole:
         torch.testing.assert_close(sum(part[kind][tensor] for part, _ in parts), value)
+
+
+@pytest.mark.cuda
+@pytest.mark.skipif(why_no_cuda() is not None, reason=why_no_cuda() or "")
+def test_cuda_has_the_counts_of_the_cpu():
+    circuit, other = compiled().double(), compiled().double().to("cuda")
+    counts, total = ExpectationMaximization(circuit).expect(ROWS)
+    found, found_total = ExpectationMaximization(other).expect(ROWS.to("cuda"))
+    assert found_total == pytest.approx(total)
+    for kind, tensor, value in counts:
+        torch.testing.assert_close(found[kind][tensor].cpu(), value)

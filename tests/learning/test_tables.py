@@ -47,7 +47,7 @@ def column_of(tmp_path, cells, **kinds):
         ([7, 7, 7], CategoricalColumn("x", ("7",))),
         (list(range(30)), BinomialColumn("x", 0, 29)),
         ([100 + n for n in range(30)], BinomialColumn("x", 100, 129)),
-        ([100 * n for n in range(21)], GaussianColumn("x", 1000.0, 100 * math.sqrt(110 / 3))),
+        ([100 * n for n in range(21)], GaussianColumn("x", 1000.0, float(np.std(range(0, 2100, 100))))),
         ([0.5, 1.5], GaussianColumn("x", 1.0, 0.5)),
         (["1e3", "-2.5"], GaussianColumn("x", 498.75, 501.25)),
         (["yes", "no", "?", "NA", "nan"], CategoricalColumn("x", ("no", "yes"))),
