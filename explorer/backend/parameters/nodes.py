@@ -43,6 +43,10 @@ class TorchParameterNode(ABC):
     def is_complex(self, inputs: Sequence[bool]) -> bool:
         """Whether the value is complex, given for each operand whether it is."""
 
+    def rows_sum_to_one(self, inputs: Sequence[bool]) -> bool:
+        """Whether the entries along the last axis sum to one for all values of the leaves, given it of each operand."""
+        return False
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchLeafParameter(TorchParameterNode, ABC):

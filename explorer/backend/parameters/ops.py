@@ -5,6 +5,7 @@ axis.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
@@ -57,6 +58,9 @@ class TorchSoftmaxParameter(TorchParameterOp):
 
     compiles = symbolic.SoftmaxParameter
     axis: int
+
+    def rows_sum_to_one(self, inputs: Sequence[bool]) -> bool:
+        return self.axis == len(self.shape) - 1
 
     def forward(self, *operands: Tensor) -> Tensor:
         return torch.softmax(operands[0], dim=self.axis + 1)
@@ -183,6 +187,9 @@ class TorchKroneckerParameter(TorchParameterOp):
 
     compiles = symbolic.KroneckerParameter
 
+    def rows_sum_to_one(self, inputs: Sequence[bool]) -> bool:
+        return all(inputs)
+
     def forward(self, *operands: Tensor) -> Tensor:
         left, right = operands
         for axis in range(left.dim() - 1):
@@ -270,6 +277,9 @@ class TorchMixingWeightParameter(TorchParameterOp):
     """(F, K, H) -> (F, K, H*K): one diagonal block for each input."""
 
     compiles = symbolic.MixingWeightParameter
+
+    def rows_sum_to_one(self, inputs: Sequence[bool]) -> bool:
+        return all(inputs)
 
     def forward(self, *operands: Tensor) -> Tensor:
         return torch.diag_embed(operands[0].transpose(1, 2)).transpose(1, 2).flatten(2)
@@ -400,6 +410,9 @@ class TorchMatMulParameter(TorchParameterOp):
 
     def _contraction_flops(self) -> int:
         return 2 * prod(self.in_shapes[0]) * self.in_shapes[1][-1]
+
+    def rows_sum_to_one(self, inputs: Sequence[bool]) -> bool:
+        return all(inputs)
 
     def forward(self, *operands: Tensor) -> Tensor:
         return torch.matmul(*common_type(operands))

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import count
 
 from explorer.backend.addressing import FoldIndexInfo
 from explorer.backend.parameters.nodes import TorchParameterNode, TorchParameterOp
@@ -10,7 +11,7 @@ from explorer.graph import Graph
 from explorer.symbolic import Shape
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class TorchParameter:
     """The parameter of a compiled layer: (F, *shape).
 
@@ -18,18 +19,37 @@ class TorchParameter:
     one graph, and `fold_index.out_fold_idx` has the node and slice of the value of each fold.
     """
 
-    graph: Graph[TorchParameterNode]
-    fold_index: FoldIndexInfo | None = None
-    shape: Shape = field(init=False)
-    num_folds: int = field(init=False)
-    is_complex: bool = field(init=False)
+    fold_index: FoldIndexInfo | None
+    shape: Shape
+    num_folds: int
+    is_complex: bool
     """Whether the value is complex."""
+    _applied: "_Application | None" = field(repr=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "shape", self.output.shape)
-        folds = 1 if self.fold_index is None else len(self.fold_index.out_fold_idx)
-        object.__setattr__(self, "num_folds", folds)
-        object.__setattr__(self, "is_complex", _is_complex(self.graph))
+    def __init__(
+        self, graph: "Graph[TorchParameterNode] | _Application", fold_index: FoldIndexInfo | None = None
+    ) -> None:
+        applied = graph if isinstance(graph, _Application) else None
+        if isinstance(graph, _Application):
+            shape, is_complex = graph.op.shape, graph.op.is_complex([x.is_complex for x in graph.operands])
+        else:
+            shape, is_complex = graph.nodes[graph.outputs[0]].shape, _is_complex(graph)
+            self.__dict__["graph"] = graph
+        folds = 1 if fold_index is None else len(fold_index.out_fold_idx)
+        self.__dict__.update(
+            fold_index=fold_index, shape=shape, num_folds=folds, is_complex=is_complex, _applied=applied
+        )
+
+    @cached_property
+    def graph(self) -> Graph[TorchParameterNode]:
+        """The nodes, in topological order."""
+        applied = self._applied
+        if applied is None:  # another thread merged the graphs in the meantime
+            return self.__dict__["graph"]
+        _ = self.flops, self.rows_sum_to_one  # known from the operands at once, from the merged graph only by a search
+        self.__dict__["graph"] = merged = applied.merge()
+        self.__dict__["_applied"] = None
+        return merged
 
     @property
     def output(self) -> TorchParameterNode:
@@ -44,12 +64,56 @@ class TorchParameter:
     @cached_property
     def flops(self) -> int:
         """Floating-point operations of one evaluation of an unfolded parameter."""
+        applied = self._applied
+        if applied is not None:
+            return sum([operand.flops for operand in applied.operands]) + applied.op.flops
         return sum([node.flops for node in self.graph.nodes.values()])
+
+    @cached_property
+    def rows_sum_to_one(self) -> bool:
+        """Whether its operators show that its rows (last axis) sum to one, whatever the values of its leaves are."""
+        applied = self._applied
+        if applied is not None:
+            return applied.op.rows_sum_to_one([operand.rows_sum_to_one for operand in applied.operands])
+        found: dict[int, bool] = {}
+        for node, value in self.graph.nodes.items():
+            found[node] = value.rows_sum_to_one([found[source] for source in self.graph.inputs[node]])
+        return all(map(found.__getitem__, self.graph.outputs))
 
     def __repr__(self) -> str:
         names = [type(node).__name__.removeprefix("Torch").removesuffix("Parameter") for node in self.nodes]
         folds = f"[x{self.num_folds}]" if self.fold_index is not None else ""
         return f"{'>'.join(names)}{folds}{self.shape}"
+
+
+@dataclass(frozen=True, eq=False)
+class _Application:
+    """An operator on unfolded parameters, whose graphs are merged when the graph of the result is first read.
+
+    Rules build many products only to ask what they would cost: most of them are never merged.
+    """
+
+    op: TorchParameterOp
+    operands: tuple[TorchParameter, ...]
+
+    def merge(self) -> Graph[TorchParameterNode]:
+        """One graph with the nodes of all operands, and the operator on top."""
+        nodes: dict[int, TorchParameterNode] = {}
+        inputs: dict[int, tuple[int, ...]] = {}
+        ends: list[int] = []
+        for operand in self.operands:
+            graph = operand.graph
+            position = dict(zip(graph.nodes, count(len(nodes))))
+            nodes.update(zip(position.values(), graph.nodes.values(), strict=True))
+            at = position.__getitem__
+            inputs.update(
+                zip(position.values(), [tuple(map(at, graph.inputs[old])) for old in graph.nodes], strict=True)
+            )
+            ends.append(position[graph.outputs[0]])
+        top = len(nodes)
+        nodes[top] = self.op
+        inputs[top] = tuple(ends)
+        return Graph.trusted(nodes, inputs, (top,))
 
 
 def _is_complex(graph: Graph[TorchParameterNode]) -> bool:
@@ -68,21 +132,11 @@ def apply_op(
 
     Raises: ShapeError if an operand is folded: rules build parameters before folding.
     """
-    nodes: dict[int, TorchParameterNode] = {}
-    inputs: dict[int, tuple[int, ...]] = {}
-    ends: list[int] = []
     for operand in operands:
         if operand.fold_index is not None:
             raise ShapeError(f"operators are applied before folding; {operand!r} is folded")
-        position = {old: len(nodes) + i for i, old in enumerate(operand.graph.nodes)}
-        nodes |= {position[old]: node for old, node in operand.graph.nodes.items()}
-        inputs |= {position[old]: tuple(position[s] for s in sources) for old, sources in operand.graph.inputs.items()}
-        ends.append(position[operand.graph.outputs[0]])
     op = op_type(shape=shape, in_shapes=tuple(operand.shape for operand in operands), **config)  # type: ignore[arg-type]
-    top = len(nodes)
-    nodes[top] = op
-    inputs[top] = tuple(ends)
-    return TorchParameter(Graph.trusted(nodes, inputs, (top,)))
+    return TorchParameter(_Application(op, operands))
 
 
 def subgraph_parameter(parameter: TorchParameter, node: int) -> TorchParameter:
