@@ -20,11 +20,11 @@ class TorchParameter:
     """
 
     fold_index: FoldIndexInfo | None
-    shape: Shape
-    num_folds: int
-    is_complex: bool
+    shape: Shape = field(init=False)
+    num_folds: int = field(init=False)
+    is_complex: bool = field(init=False)
     """Whether the value is complex."""
-    _applied: "_Application | None" = field(repr=False)
+    _applied: "_Application | None" = field(init=False)
 
     def __init__(
         self, graph: "Graph[TorchParameterNode] | _Application", fold_index: FoldIndexInfo | None = None
