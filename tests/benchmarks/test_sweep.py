@@ -29,10 +29,10 @@ def client():
     """Two workers, forked from a process that has loaded PyTorch, since each would take seconds to load it."""
     if find_spec("distributed") is None:
         is_missing("Dask", "pip install 'circuit-explorer[sweep]'")
-    import dask
+    from dask import config
     from distributed.utils import get_mp_context
 
-    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+    with config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
         get_mp_context().set_forkserver_preload(["distributed", "benchmarks.sweep_workers", "torch._dynamo"])
         with connected(None, 2) as found:
             yield found

@@ -2,7 +2,7 @@
 
 import gzip
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -12,7 +12,7 @@ import pytest
 import explorer
 from explorer.views import steps
 from tests.browser.conftest import WAIT_MS, Dashboard, opened_by
-from tests.browser.driving import Host, drive, see_half_bars
+from tests.browser.driving import IN_EVERY_HOST, Host, drive, see_half_bars
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
@@ -23,7 +23,8 @@ DRAWER = ".scrollable-vertical"
 Open = Callable[..., Dashboard]
 
 
-def test_what_readers_do_with_a_picture_in_light_and_in_dark(dashboard: Open) -> None:
+@pytest.mark.parametrize("names", IN_EVERY_HOST)
+def test_what_readers_do_with_a_picture_in_light_and_in_dark(dashboard: Open, names: Sequence[str]) -> None:
     page = dashboard()
     host = Host(page.page, page.page.locator(".ce-root").first)
 
@@ -31,7 +32,7 @@ def test_what_readers_do_with_a_picture_in_light_and_in_dark(dashboard: Open) ->
         page.show(f"?circuit={name}")
         return host
 
-    drive(open_view)
+    drive(open_view, names)
     page.page.evaluate("() => { delete document.body.dataset.jpThemeLight; }")
     page.tool("Why not")
     tool = page.page.locator(DRAWER)
@@ -224,7 +225,7 @@ def test_a_measurement_is_cancelled_and_others_show_their_bars_and_colour_the_gr
     cancel = page.page.get_by_role("button", name="Cancel", exact=True).first
     cancel.click(timeout=WAIT_MS)
     page.see("Cancelled")
-    limit.fill("60")
+    limit.fill("2")
     page.page.keyboard.press("Enter")
     page.choose("Subject", "Optimized and folded, or not")
     page.press("Measure")  # the first measurement has really ended, so this one does not wait for it
@@ -234,7 +235,7 @@ def test_a_measurement_is_cancelled_and_others_show_their_bars_and_colour_the_gr
     page.choose("Subject", "The layers of this step")
     page.press("Measure")
     page.wait(lambda: page.picture()["colour_by"] == "time", "the graph coloured by time")
-    assert any(node["fill"] is not None for node in page.picture()["nodes"])
+    page.wait(lambda: any(node["fill"] is not None for node in page.picture()["nodes"]), "coloured boxes")
     see_half_bars(Host(page.page, page.page.locator(".ce-root").first))
     page.page.evaluate("() => { delete document.body.dataset.jpThemeLight; }")
 

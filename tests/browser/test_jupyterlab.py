@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from urllib.request import HTTPCookieProcessor, build_opener, urlopen
 import pytest
 
 from tests.browser.conftest import WAIT_MS
-from tests.browser.driving import DRIVEN, OPERATORS, PROGRAM, Host, drive, record_branches, see_half_bars
+from tests.browser.driving import IN_EVERY_HOST, OPERATORS, PROGRAM, Host, drive, record_branches, see_half_bars
 from tests.needed import is_missing
 from tests.serving import wait_for_server
 
@@ -38,10 +38,10 @@ trace = explorer.record(explorer.gallery.load_named("digits"))
 view = explorer.show(trace, step=3)
 view
 """
-SHOW_OTHERS = f"""
+SHOW_OTHERS = """
 from IPython.display import display
 
-for name in {tuple(DRIVEN)}:
+for name in NAMES:
     trace = explorer.Trace.load(name) if "." in name else explorer.record(explorer.gallery.load_named(name))
     display(explorer.show(trace))
 trace = explorer.record(explorer.gallery.load_named("blackboard"))
@@ -63,15 +63,16 @@ tell(None)
 
 @dataclass
 class Lab:
-    """A JupyterLab that `circuit-explorer lab` has started."""
+    """A JupyterLab that `circuit-explorer lab` has started, with a lesson that ends with some circuits and traces."""
 
+    names: Sequence[str]
     address: str
     folder: Path
     printed: str
 
 
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+@pytest.fixture(scope="module", params=IN_EVERY_HOST)
+def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """JupyterLab with a lesson up to its second question, and one more picture; no one's own settings."""
     if importlib.util.find_spec("jupyterlab") is None:
         is_missing("JupyterLab", "pip install 'circuit-explorer[ui]'")
@@ -82,7 +83,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     folder.mkdir()
     lesson = json.loads(LESSON.read_text(encoding="utf-8"))
     asked = [at for at, cell in enumerate(lesson["cells"]) if "explorer.ask(" in "".join(cell["source"])]
-    lesson["cells"] = [*lesson["cells"][: asked[1] + 1], code_cell(SHOW), code_cell(TELL), code_cell(SHOW_OTHERS)]
+    show_others = f"NAMES = {request.param}\n{SHOW_OTHERS}"
+    lesson["cells"] = [*lesson["cells"][: asked[1] + 1], code_cell(SHOW), code_cell(TELL), code_cell(show_others)]
     (folder / LESSON.name).write_text(json.dumps(lesson), encoding="utf-8")
     shutil.copytree(NOTEBOOKS / "checks", folder / "checks")
     for name in (OPERATORS, PROGRAM):
@@ -101,7 +103,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
             printed = (own / "out").read_text()
             address = re.search(r"http://127\.0\.0\.1:\d+/lab\?token=[0-9a-f]{32}", printed)
             assert address is not None
-            yield Lab(address.group(), folder, printed)
+            yield Lab(request.param, address.group(), folder, printed)
         finally:
             server.send_signal(signal.SIGINT)
             ended = server.wait(60)
@@ -186,11 +188,11 @@ def test_a_lesson_runs_answers_steps_and_clicks_reach_python_and_its_pictures_ar
     views = page.locator(CELL).last.locator(".ce-root")
 
     def open_view(name: str) -> Host:
-        root = views.nth(list(DRIVEN).index(name))
+        root = views.nth(lab.names.index(name))
         root.scroll_into_view_if_needed()
         return Host(page, root)
 
-    drive(open_view)
+    drive(open_view, lab.names)
     views.last.scroll_into_view_if_needed()
     see_half_bars(Host(page, views.last))
     assert errors.count() == 0, errors.all_inner_texts()

@@ -28,7 +28,7 @@ MAX_SECONDS = 40
 
 A lesson waits for nothing, so this is close to the time that passes on a clock if nothing else is running.
 """
-RUN_ELSEWHERE = {"02": "test_nbval_accepts_a_lesson", "05": "tests/browser/test_course.py, which builds its page"}
+RUN_ELSEWHERE = {"05": "tests/browser/test_course.py, which builds its page"}
 """Lessons that other tests run from top to bottom, so that `test_it_runs` needs to run them only in `make fuzz`."""
 QUICKLY = """
 from explorer.app import images
@@ -84,21 +84,34 @@ def run(kernel: "BlockingKernelClient", code: str, **evaluated: str) -> dict[str
     return {name: value["data"]["text/plain"] for name, value in reply["user_expressions"].items()}
 
 
-def test_nbval_accepts_a_lesson(tmp_path: Path) -> None:
-    """`pytest --nbval-lax notebooks` is how a reader checks the lessons; one of them shows that it works."""
-    (lesson,) = NOTEBOOKS.glob("02_*.ipynb")
+def nbval(folder: Path, *arguments: str) -> str:
+    """What `pytest --nbval-lax` prints, with no one's own settings."""
     if importlib.util.find_spec("nbval") is None:
         is_missing("nbval", "pip install 'circuit-explorer[test]'")
     options = ("-p", "nbval", "--nbval-lax", "--nbval-current-env", "-q", "-p", "no:cacheprovider", "-c", os.devnull)
     alone = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # the other installed plugins take seconds to load
     ended = subprocess.run(
-        [sys.executable, "-m", "pytest", *options, "--rootdir", str(NOTEBOOKS), str(lesson)],
+        [sys.executable, "-m", "pytest", *options, "--rootdir", str(NOTEBOOKS), *arguments],
         capture_output=True,
         text=True,
-        env={**os.environ, **alone, **{name: str(tmp_path / name) for name in STATE}},
+        env={**os.environ, **alone, **{name: str(folder / name) for name in STATE}},
         check=False,
     )
     assert ended.returncode == 0, ended.stdout[-6000:]
+    return ended.stdout
+
+
+def test_nbval_finds_the_cells_of_all_notebooks(tmp_path: Path) -> None:
+    """`pytest --nbval-lax notebooks` is how a reader checks the lessons; `test_it_runs` runs the cells."""
+    found = nbval(tmp_path, "--collect-only", str(NOTEBOOKS))
+    cells = sum(cell["cell_type"] == "code" for file in FILES for cell in cells_of(file))
+    assert found.count("::Cell ") == cells
+
+
+@pytest.mark.fuzz  # it starts a kernel and loads PyTorch for a lesson that `test_it_runs` runs
+def test_nbval_accepts_a_lesson(tmp_path: Path) -> None:
+    (lesson,) = NOTEBOOKS.glob("02_*.ipynb")
+    assert " passed" in nbval(tmp_path, str(lesson))
 
 
 @pytest.mark.parametrize(
