@@ -15,16 +15,24 @@ TRAINING, HELD_OUT, BASELINE = "#0072b2", "#d55e00", "#565d66"
 TICKS = 5
 
 
-def save_curves(path: "str | Path", epochs: Sequence[Epoch], title: str, unit: str, baseline: float | None) -> None:
-    """Write the curves to the file with this name as .svg, and their numbers to that with .csv.
+def curve_files(checkpoint: "str | Path") -> tuple[Path, Path]:
+    """The files of the curves of a run: `NAME.curves.svg` and `NAME.curves.csv`, in the folder of its checkpoint."""
+    path = Path(checkpoint)
+    return path.with_name(f"{path.stem}.curves.svg"), path.with_name(f"{path.stem}.curves.csv")
+
+
+def save_curves(
+    checkpoint: "str | Path", epochs: Sequence[Epoch], title: str, unit: str, baseline: float | None
+) -> None:
+    """Write the curves of a run as a picture, and their numbers, to its `curve_files`.
 
     Both show the negative log-likelihood per dimension, in `unit` (bits or nats); `baseline` is that of independent
     variables. Existing files are replaced as a whole.
     """
     picture, table = curves_svg(epochs, title, unit, baseline), curves_csv(epochs, unit)
-    for suffix, text in ((".svg", picture), (".csv", table)):
+    for path, text in zip(curve_files(checkpoint), (picture, table), strict=True):
         content = text.encode()
-        replace_file(Path(path).with_suffix(suffix), lambda file, content=content: file.write(content))
+        replace_file(path, lambda file, content=content: file.write(content))
 
 
 def curves_csv(epochs: Sequence[Epoch], unit: str) -> str:

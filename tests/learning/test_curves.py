@@ -41,6 +41,6 @@ def test_the_numbers_are_saved_in_their_unit(tmp_path):
         "1,3,3.1,0.500",
     ]
     save_curves(tmp_path / "run.pt", EPOCHS, "a", "nats", None)
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["run.csv", "run.svg"]
-    row = (tmp_path / "run.csv").read_text().splitlines()[1].split(",")
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["run.curves.csv", "run.curves.svg"]
+    row = (tmp_path / "run.curves.csv").read_text().splitlines()[1].split(",")
     assert float(row[1]) == pytest.approx(3 * log(2), abs=1e-5)

@@ -80,9 +80,9 @@ def test_a_table_is_continued_and_other_rows_are_evaluated(people, tmp_path):
     second = Checkpoint.load(path)
     assert [epoch.number for epoch in second.history] == [1, 2, 3, 4]
     assert second.columns == first.columns
-    picture = path.with_suffix(".svg").read_text()
+    picture = path.with_suffix(".curves.svg").read_text()
     assert "hclt on people.csv" in picture
-    assert len(path.with_suffix(".csv").read_text().splitlines()) == 5
+    assert len(path.with_suffix(".curves.csv").read_text().splitlines()) == 5
     other = tmp_path / "other.csv"
     other.write_text("size,colour,children\n160,red,1\n181,blue,2\n")
     assert "2 rows of " in run("evaluate", path, "--data", other).output
@@ -91,6 +91,17 @@ def test_a_table_is_continued_and_other_rows_are_evaluated(people, tmp_path):
     other.write_text("size,colour,children\n160,,1\n")
     assert "--missing ignore" in run("evaluate", path, "--data", other, code=2).stderr
     assert "1 rows of " in run("evaluate", path, "--data", other, "--missing", "ignore").output
+
+
+def test_what_a_command_reads_is_never_overwritten(people, tmp_path):
+    table = tmp_path / "mine.csv"
+    table.write_bytes(content := people.read_bytes())
+    run("train", "--data", table, "--units", 2, "--epochs", 1, "--out", tmp_path / "mine.pt")
+    assert table.read_bytes() == content
+    assert "would be overwritten" in run("train", "--data", table, "--out", table, code=2).stderr
+    assert "would be overwritten" in run("trace", tmp_path / "mine.pt", "--out", tmp_path / "mine.pt", code=2).stderr
+    assert table.read_bytes() == content
+    assert f"train on it with --data {table}" in " ".join(run("train", table, code=2).stderr.split())
 
 
 def test_the_density_of_a_table_is_in_its_own_units(tmp_path):

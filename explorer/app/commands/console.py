@@ -53,11 +53,13 @@ def command() -> str:
     return str(program.relative_to(here)) if program.is_relative_to(here) else str(program)
 
 
-def check_writable(path: Path) -> None:
+def check_writable(path: Path, *sources: str | Path | None) -> None:
     """Create the folder of a file and check that the file can be written, before any work is done.
 
-    Raises: FileFormatError.
+    Raises: FileFormatError, also if it is one of the files that the command reads.
     """
+    if path.exists() and any(source and Path(source).exists() and path.samefile(source) for source in sources):
+        raise FileFormatError(f"{path} is read by this command, and would be overwritten; choose another file")
     new = not path.exists()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

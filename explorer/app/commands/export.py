@@ -32,7 +32,7 @@ def html(
     from explorer.views import TraceIndex
     from widgets import page_html
 
-    check_writable(out)
+    check_writable(out, source)
     trace = _trace(source, level)
     with notes().status("Drawing every step"):
         text = page_html(page_recording(TraceIndex(trace), Path(source).name))
@@ -61,7 +61,7 @@ def svg(
     ending = out.suffix.lower()
     if ending not in PICTURES:
         raise FileFormatError(f"cannot write {out}: a picture is one of {', '.join(PICTURES)}, by the name of the file")
-    check_writable(out)
+    check_writable(out, source)
     trace = _trace(source, level)
     index = trace.step(int(step) if step.lstrip("-").isdigit() else step).index
     if engine == "dot":

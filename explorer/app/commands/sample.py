@@ -40,7 +40,7 @@ def sample(
     """Draw samples from a circuit, jointly or given some variables, and print or write them."""
     if out is not None:
         check_name("kind of file for samples", out.suffix.lower(), WRITERS)
-        check_writable(out)
+        check_writable(out, source)
     import torch
 
     from explorer.app.querying import assignments, load_subject, root_of

@@ -55,7 +55,7 @@ def trace(
     if out is not None and not out.name.endswith(TRACE_ENDINGS):
         say_note(f"a trace is usually named NAME{' or NAME'.join(TRACE_ENDINGS)}; writing {out} as asked")
     if out is not None:
-        check_writable(out)
+        check_writable(out, circuit, pipeline)
     recorded = _record(
         load_circuit(circuit), options, out, times, recorder_of(level, circuit, pipeline, mode, operators)
     )

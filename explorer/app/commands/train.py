@@ -120,7 +120,7 @@ def train(
         from explorer.app.training.checkpoint import Checkpoint
         from explorer.app.training.job import Request, columns_of, find_job
         from explorer.compiler import TorchCompiler
-        from explorer.learning.curves import save_curves
+        from explorer.learning.curves import curve_files, save_curves
         from explorer.learning.loop import best_epoch
         from explorer.learning.options import TrainingOptions
         from explorer.learning.tables import TableData
@@ -128,7 +128,8 @@ def train(
         torch.set_num_threads(threads)
         request = Request(circuit, data, structure, units, _kinds(column or ()), missing, resume)
         if workers.is_first:
-            check_writable(target)
+            for written in (target, *curve_files(target)):
+                check_writable(written, circuit, data)
         earlier = Checkpoint.load(resume) if resume is not None else None
         job = find_job(request, earlier)
         workers.require_equal({"the circuit": job.symbolic.to_json()})
@@ -194,7 +195,8 @@ def train(
             unit = "nats" if result.is_density else "bits"
             save_curves(target, result.epochs, f"{job.name} on {Path(job.data.name).name}", unit, baseline)
         print_text(
-            f"Wrote {target}{kept_values}, and its curves as .svg and .csv. Continue from the last epoch: {again}"
+            f"Wrote {target}{kept_values}, and its learning curves: {', '.join(map(str, curve_files(target)))}. "
+            f"Continue from the last epoch: {again}"
         )
         if result.interrupted and workers.distributed:
             raise typer.Exit(130)  # without waiting for the other workers, which were interrupted too

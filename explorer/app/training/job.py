@@ -13,7 +13,7 @@ from explorer.errors import LearningError
 from explorer.learning.data import DATA_SETS, DataSet, ImageData
 from explorer.learning.sources import load_source
 from explorer.learning.structures import build_structure
-from explorer.learning.tables import Column, TableData, encode_rows, read_table
+from explorer.learning.tables import READERS, Column, TableData, encode_rows, read_table
 from explorer.symbolic import Circuit
 
 DEFAULT_CIRCUIT_DATA = "digits"
@@ -55,6 +55,8 @@ def find_job(request: Request, earlier: Checkpoint | None) -> Job:
 
     Raises: LearningError for arguments that contradict each other, or if there is no circuit and no data.
     """
+    if request.circuit is not None and Path(request.circuit).suffix.lower() in READERS:
+        raise LearningError(f"{request.circuit} is a table, not a circuit; train on it with --data {request.circuit}")
     if request.circuit is not None and (request.structure is not None or request.units is not None):
         raise LearningError(
             f"the circuit {request.circuit} has its structure and units; leave out --structure and --units"
