@@ -150,6 +150,35 @@ def logic() -> Circuit:
     return formula.build_circuit()
 
 
+def signed_image() -> Circuit:
+    """Complex weights and inputs, as in a squared image circuit with negative or complex parameters."""
+    weights = utils.Parameterization(initialization="normal", dtype="complex")
+    return data_modalities.image_data(
+        (1, 2, 2),
+        "quad-tree-2",
+        input_layer="embedding",
+        num_input_units=2,
+        sum_product_layer="cp",
+        num_sum_units=2,
+        input_params={"weight": weights},
+        sum_weight_param=weights,
+    )
+
+
+def positive_image() -> Circuit:
+    """Weights by other activations than softmax."""
+    return data_modalities.image_data(
+        (1, 2, 2),
+        "quad-graph",
+        input_layer="categorical",
+        num_input_units=2,
+        sum_product_layer="cp-t",
+        num_sum_units=2,
+        input_params={"logits": utils.Parameterization(initialization="uniform")},
+        sum_weight_param=utils.Parameterization(activation="positive-clamp", initialization="dirichlet"),
+    )
+
+
 TEMPLATES: dict[str, Callable[[], Circuit]] = {
     **{
         f"{name} {block}": lambda name=name, block=block: image(name, block)
@@ -179,6 +208,8 @@ TEMPLATES: dict[str, Callable[[], Circuit]] = {
     "tucker": lambda: tensor_factorizations.tucker((2, 3, 2), 2),
     "tensor train": lambda: tensor_factorizations.tensor_train((2, 3, 2), 2),
     "logic": logic,
+    "complex image": signed_image,
+    "positive image": positive_image,
     "by hand": by_hand,
 }
 """Every template and region graph, and every layer."""
@@ -204,6 +235,10 @@ OPERATORS: dict[str, Callable[[], Circuit]] = {
     "square of a Kronecker circuit": lambda: _square(image("quad-tree-2", "tucker", layer="embedding")),
     "square of Gaussians": lambda: _square(image("quad-tree-2", layer="gaussian")),
     "square of polynomials": lambda: _square(polynomial()),
+    "squared complex image": lambda: functional.multiply(signed_image(), functional.conjugate(signed_image())),
+    "integral of a squared complex image": lambda: functional.integrate(
+        functional.multiply(image_ := signed_image(), functional.conjugate(image_))
+    ),
     "born": born,
     "integral of born": lambda: functional.integrate(born()),
     "evidence": lambda: functional.evidence(image("quad-tree-2"), obs=OBSERVED),
