@@ -1,6 +1,7 @@
 """`circuit-explorer serve` warns if other machines can reach it."""
 
 import socket
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 from explorer.app.cli import app
 from explorer.app.commands.serve import is_loopback, public_address
 from explorer.app.dashboard import serving
+from explorer.errors import UnknownNameError
 
 WARNING = "Anyone on this network can use this machine's CPU. Address: http://"
 
@@ -54,3 +56,26 @@ def test_a_machine_without_a_network_is_named(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(socket, "socket", refuse)
     assert public_address("0.0.0.0") == socket.gethostname()
+
+
+def test_a_function_of_the_user_is_run_once_and_the_note_says_so(no_server: list[Any], tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from explorer import gallery\ndef build():\n    return gallery.load_named('blackboard')\n"
+    )
+    source = f"{tmp_path}/mine.py:build"
+    result = CliRunner().invoke(app, ["serve", source, "--no-show"])
+    assert result.exit_code == 0, result.output
+    assert result.stderr.count(f"Note: running the code in {tmp_path}/mine.py, which may do anything") == 1
+    assert len(no_server[0].library.open(source).layers) == 13
+    with pytest.raises(UnknownNameError):  # what a browser asks for is never run
+        no_server[0].library.open(f"{tmp_path}/mine.py:other")
+
+
+def test_an_error_of_the_user_ends_the_command_with_its_traceback(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("def build():\n    return 1 / 0\n")
+    result = CliRunner().invoke(app, ["serve", f"{tmp_path}/mine.py:build", "--no-show"])
+    assert result.exit_code == 2
+    assert "build() raised ZeroDivisionError; this is its traceback:" in result.stderr
+    assert "return 1 / 0" in result.stderr
+    result = CliRunner().invoke(app, ["trace", f"{tmp_path}/mine.py:biuld"])
+    assert (result.exit_code, "no function named 'biuld'; known are: build" in result.stderr) == (2, True)
