@@ -7,8 +7,8 @@ import param
 from panel.custom import AnyWidgetComponent
 
 from widgets.encode import picture_traits, to_json
-from widgets.schema import BarsView, DetailsView, PictureView, QueryView, StepView, ValuesView
-from widgets.static import BARS, GRAPH, HOST, QUERY, STEPS
+from widgets.schema import BarsView, DerivationView, DetailsView, PictureView, QueryView, StepView, ValuesView
+from widgets.static import BARS, DERIVATION, GRAPH, HOST, QUERY, STEPS
 
 SET_BY_USER = ("step", "selection", "view", "request")
 
@@ -84,6 +84,23 @@ class BarsPane(AnyWidgetComponent):
     def show_bars(self, bars: BarsView) -> None:
         """Draw other bars."""
         self.bars = to_json(bars)
+
+
+class DerivationPane(AnyWidgetComponent):
+    """The circuits that operators combined, and what they made of them; a click lights up where a layer comes from."""
+
+    _bundle = DERIVATION
+
+    derivation = param.String("")
+    options = param.Dict({})
+
+    def __init__(self, **params: Any) -> None:
+        params.setdefault("sizing_mode", "stretch_width")
+        super().__init__(styles=UNBOUNDED, **params)
+
+    def show_derivation(self, derivation: DerivationView | None) -> None:
+        """Draw the circuits; nothing without a derivation."""
+        self.derivation = "" if derivation is None else to_json(derivation)
 
 
 class QueryPane(AnyWidgetComponent):

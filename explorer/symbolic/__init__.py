@@ -9,7 +9,11 @@ from explorer.symbolic.cirkit import (
     to_cirkit as to_cirkit,
 )
 from explorer.symbolic.derivation import Derivation as Derivation, LeafLabel as LeafLabel
-from explorer.symbolic.derivation_text import derivation_text as derivation_text, formula_of as formula_of
+from explorer.symbolic.derivation_text import (
+    circuits_behind as circuits_behind,
+    derivation_text as derivation_text,
+    formula_of as formula_of,
+)
 from explorer.symbolic.files import (
     CIRCUIT_FORMAT as CIRCUIT_FORMAT,
     circuit_from_json as circuit_from_json,

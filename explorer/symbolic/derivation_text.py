@@ -31,7 +31,7 @@ def derivation_text(circuit: Circuit) -> str:
 
 def operand_letters(circuit: Circuit) -> Mapping[Circuit, str]:
     """A letter for each circuit that was built, not made by an operator, in the order in which operators read them."""
-    built = dict.fromkeys(one for one in _circuits(circuit) if one.derivation is None)
+    built = dict.fromkeys(one for one in circuits_behind(circuit) if one.derivation is None)
     return {one: _letter(number) for number, one in enumerate(built)}
 
 
@@ -40,7 +40,7 @@ def _letter(number: int) -> str:
     return ascii_uppercase[number % count] + (str(number // count) if number >= count else "")
 
 
-def _circuits(circuit: Circuit) -> Iterator[Circuit]:
+def circuits_behind(circuit: Circuit) -> Iterator[Circuit]:
     """The circuits that one was made of, each after those that it was made of, and itself last; shared ones once."""
     done: dict[Circuit, None] = {}
     waiting = [(circuit, False)]
@@ -57,7 +57,7 @@ def _circuits(circuit: Circuit) -> Iterator[Circuit]:
 
 
 def _made(circuit: Circuit) -> list[Circuit]:
-    return [one for one in _circuits(circuit) if one.derivation is not None]
+    return [one for one in circuits_behind(circuit) if one.derivation is not None]
 
 
 def _formula(circuit: Circuit, letters: Mapping[Circuit, str]) -> str:

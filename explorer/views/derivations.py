@@ -1,10 +1,21 @@
-"""From which layers of which operands operators have made a symbolic layer."""
+"""The circuits that operators combined, and from which layers of them a layer was made."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from explorer.symbolic import Circuit, formula_of
+from explorer.symbolic import Circuit, circuits_behind, formula_of
 from explorer.trace import ids_text
 from explorer.views.index import TraceIndex
+from explorer.views.plates.drawing import stage_of
+from explorer.views.plates.layout import Placed
+from explorer.views.words import plural
+from widgets.schema import VERSION, DerivationView, DrawnCircuitView, DrawnPlateView
+
+MAX_DRAWN_LAYERS = 4_000
+"""Larger derivations are not drawn, but counted."""
+GAP = 4.0
+"""The gap between two cells, in pixels."""
+EDGE = 16.0
+"""The room on the right of the last plate, and below the lowest one."""
 
 
 def operand_rows(index: TraceIndex, symbolic: Sequence[int]) -> list[list[str]]:
@@ -35,3 +46,57 @@ def operand_rows(index: TraceIndex, symbolic: Sequence[int]) -> list[list[str]]:
         rows.append([f"made by {made.operator} from layers", " and ".join(texts) or "no layer of an operand"])
         waiting.extend((one, tuple(origins)) for one, origins in below.items())
     return rows
+
+
+def derivation_view(whole: Circuit, index_of: Callable[[Circuit], TraceIndex]) -> DerivationView | None:
+    """Return the circuits that `whole` was made of by operators, each as it was written; None if it was built.
+
+    `index_of` compiles a circuit without optimizing or folding it.
+    """
+    if whole.derivation is None:
+        return None
+    circuits = list(circuits_behind(whole))
+    position = {circuit: at for at, circuit in enumerate(circuits)}
+    origins = [
+        [position[circuit], node, position[circuit.derivation.operands[operand]], origin]
+        for circuit in circuits
+        if circuit.derivation is not None
+        for node, pairs in circuit.derivation.origins.items()
+        for operand, origin in dict.fromkeys(pairs)
+    ]
+    total = sum(len(circuit.graph) for circuit in circuits)
+    if total > MAX_DRAWN_LAYERS:
+        note = f"{plural(total, 'layer')} of {plural(len(circuits), 'circuit')} are not drawn: at most "
+        return _view([], [], f"{note}{MAX_DRAWN_LAYERS:,} are.")
+    return _view([_drawn(circuit, whole, index_of(circuit)) for circuit in circuits], origins, "")
+
+
+def _view(circuits: list[DrawnCircuitView], origins: list[list[int]], note: str) -> DerivationView:
+    return {"version": VERSION, "circuits": circuits, "origins": origins, "chosen": [], "note": note}
+
+
+def _drawn(circuit: Circuit, whole: Circuit, index: TraceIndex) -> DrawnCircuitView:
+    stage = stage_of(index, 0)
+    return {
+        "label": formula_of(circuit, whole),
+        "text": plural(len(circuit.graph), "layer"),
+        "width": max(one.left + one.shape.width for one in stage.placed) + EDGE,
+        "height": max(one.top + one.shape.height for one in stage.placed) + EDGE,
+        "plates": [_plate(placed) for placed in stage.placed],
+    }
+
+
+def _plate(placed: Placed) -> DrawnPlateView:
+    shape, (across, down) = placed.shape, placed.shape.unit
+    gap = min(GAP, across / 4, down / 4)
+    places = [
+        [placed.left + x * across + gap / 2, placed.top + y * down + gap / 2, w * across - gap, h * down - gap]
+        for x, y, w, h in shape.places
+    ]
+    return {
+        "title": placed.plate.record.title,
+        "kind": placed.plate.record.kind,
+        "at": [placed.left, placed.top, shape.width, shape.height],
+        "cells": placed.plate.layers.tolist(),
+        "places": [round(value, 1) for place in places for value in place],
+    }

@@ -28,6 +28,11 @@ from widgets.schema.closeup import (
     StripView as StripView,
     ValuesView as ValuesView,
 )
+from widgets.schema.derivation import (
+    DerivationView as DerivationView,
+    DrawnCircuitView as DrawnCircuitView,
+    DrawnPlateView as DrawnPlateView,
+)
 from widgets.schema.details import (
     DetailsView as DetailsView,
     FoldGroupView as FoldGroupView,

@@ -12,6 +12,7 @@ from explorer.app.dashboard.panes.conflicts import ConflictsTool
 from explorer.app.dashboard.panes.costs import CostTool
 from explorer.app.dashboard.panes.files import FilesTool
 from explorer.app.dashboard.panes.folds import FoldsTool
+from explorer.app.dashboard.panes.operators import OperatorsTool
 from explorer.app.dashboard.panes.patterns import PatternTool
 from explorer.app.dashboard.panes.pipeline import PipelineTool
 from explorer.app.dashboard.panes.predict import PredictTool
@@ -32,6 +33,7 @@ TOOLS: tuple[type[Tool], ...] = (
     PatternTool,
     PredictTool,
     QueryTool,
+    OperatorsTool,
     CompareTool,
     PipelineTool,
     FilesTool,

@@ -1,0 +1,83 @@
+"""The operators that made the circuit: their operands next to the result, and where each layer comes from."""
+
+from typing import Any
+from weakref import ref
+
+from panel.viewable import Viewable
+
+from explorer.app.dashboard.panes.layout import column
+from explorer.app.dashboard.panes.tables import html_pane, lines_html
+from explorer.app.dashboard.panes.tool import OPENED, Tool
+from explorer.app.dashboard.workspace import Workspace
+from explorer.app.session.opening import Opened
+from explorer.compiler import record
+from explorer.symbolic import Circuit, derivation_text
+from explorer.views import TraceIndex, derivation_view
+from widgets.dashboard import DerivationPane
+from widgets.schema import DerivationView
+
+BUILT = "This circuit was built as it is: no operator (multiply, integrate, evidence ...) made it of others."
+LOADED = "A file does not say which operators made a circuit; call them in Python, and show the result."
+
+
+class OperatorsTool(Tool):
+    """Draws the operands of operators and the result; layers of the selected box are lit with where they come from."""
+
+    name = "operators"
+    title = "Operators"
+    help = "What the circuit was made of before it was compiled: a product of which circuits, an integral of which."
+    supported_levels = ("compiled",)
+    elsewhere = "operators combine circuits before they are compiled"
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.words = html_pane()
+        self.drawing = DerivationPane(visible=False, margin=(4, 8))
+        self.view_of_circuit: DerivationView | None = None
+        self._opened: Any = lambda: None
+        super().__init__(workspace)
+
+    def build(self) -> Viewable:
+        return column(self.words, self.drawing)
+
+    def on_change(self, names: frozenset[str]) -> None:
+        opened = self.workspace.session.opened
+        if self._opened() is not opened:
+            self._opened = ref(opened)
+            self._fill(opened)
+        elif names & {OPENED, "selection", "step"}:
+            self._light()
+
+    def _fill(self, opened: Opened) -> None:
+        """Compile the circuits in the background, and draw them."""
+        self.view_of_circuit = None
+        self.drawing.visible = False
+        circuit = opened.trace.subject
+        if not isinstance(circuit, Circuit) or circuit.derivation is None:
+            self.words.object = lines_html([BUILT if isinstance(circuit, Circuit) else LOADED])
+            return
+        self.words.object = lines_html([derivation_text(circuit)])
+
+        def show(found: DerivationView | None) -> None:
+            if self.workspace.session.opened is opened:
+                self.view_of_circuit = found
+                self._light()
+
+        self.workspace.quiet_background.start(
+            "Drawing operands", lambda job: derivation_view(circuit, _index_of), show, self.workspace.show_error
+        )
+
+    def _light(self) -> None:
+        """Light up the layers of the selected boxes."""
+        view = self.view_of_circuit
+        if view is None:
+            return
+        session, result = self.workspace.session, len(view["circuits"]) - 1
+        nodes = session.selected_nodes
+        symbolic = dict.fromkeys(origin for node in nodes for origin in session.opened.trace.lineage(node).symbolic)
+        self.drawing.visible = True
+        self.drawing.show_derivation({**view, "chosen": [[result, node] for node in symbolic]})
+
+
+def _index_of(circuit: Circuit) -> TraceIndex:
+    """The circuit as it is written."""
+    return TraceIndex(record(circuit, optimize=False, fold=False))

@@ -1,0 +1,75 @@
+/** The circuits of a derivation, and from which layers each layer comes. */
+
+import { list, number, record, text } from "../shared/reading.js";
+import { checkVersion, parseJson } from "../shared/contract.js";
+
+/**
+ * @typedef {{title: string, kind: string, at: number[], cells: number[], places: number[]}} Plate
+ * @typedef {{label: string, text: string, width: number, height: number, plates: Plate[]}} Drawn
+ * @typedef {{circuits: Drawn[], origins: number[][], chosen: number[][], note: string}} Derivation
+ */
+
+/** @param {any} value */
+const numbers = (value) => list(value).map((item) => number(item));
+
+/** @param {any} raw @returns {Plate} */
+const readPlate = (raw) => ({
+  title: text(raw.title),
+  kind: text(raw.kind),
+  at: numbers(raw.at),
+  cells: numbers(raw.cells),
+  places: numbers(raw.places),
+});
+
+/** @param {any} raw @returns {Drawn} */
+const readCircuit = (raw) => ({
+  label: text(raw.label),
+  text: text(raw.text),
+  width: number(raw.width),
+  height: number(raw.height),
+  plates: list(raw.plates).map((plate) => readPlate(record(plate))),
+});
+
+/** @param {any} json @returns {Derivation | null} null if there is none */
+export function readDerivation(json) {
+  if (!json) return null;
+  const raw = record(parseJson("The derivation is", json));
+  checkVersion("The derivation has", raw.version);
+  return {
+    circuits: list(raw.circuits).map((circuit) => readCircuit(record(circuit))),
+    origins: list(raw.origins).map(numbers),
+    chosen: list(raw.chosen).map(numbers),
+    note: text(raw.note),
+  };
+}
+
+/** @param {number} circuit @param {number} layer */
+export const keyOf = (circuit, layer) => `${circuit}/${layer}`;
+
+/**
+ * All layers that some were made of, and all that were made of them, through all operators.
+ * @param {number[][]} origins @param {Iterable<string>} chosen keys @returns {Set<string>} keys
+ */
+export function relativesOf(origins, chosen) {
+  /** @type {[Map<string, string[]>, Map<string, string[]>]} */
+  const [sources, results] = [new Map(), new Map()];
+  for (const [circuit, layer, operand, origin] of origins) {
+    const [made, of] = [keyOf(circuit, layer), keyOf(operand, origin)];
+    sources.set(made, [...(sources.get(made) ?? []), of]);
+    results.set(of, [...(results.get(of) ?? []), made]);
+  }
+  const found = new Set(chosen);
+  for (const next of [sources, results]) {
+    const waiting = [...chosen];
+    const seen = new Set(waiting);
+    for (const key of waiting) {
+      for (const one of next.get(key) ?? []) {
+        if (seen.has(one)) continue;
+        seen.add(one);
+        waiting.push(one);
+        found.add(one);
+      }
+    }
+  }
+  return found;
+}
