@@ -1,13 +1,13 @@
 """The circuits that operators combined, and from which layers of them a layer was made."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from explorer.symbolic import Circuit, circuits_behind, formula_of
-from explorer.trace import ids_text
+from explorer.trace import Lineage, ids_text
 from explorer.views.index import TraceIndex
 from explorer.views.plates.drawing import stage_of
 from explorer.views.plates.layout import Placed
-from explorer.views.words import plural
+from explorer.views.words import list_text, plural
 from widgets.schema import VERSION, DerivationView, DrawnCircuitView, DrawnPlateView
 
 MAX_DRAWN_LAYERS = 4_000
@@ -18,17 +18,18 @@ EDGE = 16.0
 """The room on the right of the last plate, and below the lowest one."""
 
 
-def operand_rows(index: TraceIndex, symbolic: Sequence[int]) -> list[list[str]]:
-    """Return a row for each operator that made these symbolic layers of a circuit, the last operator first.
+def operand_rows(index: TraceIndex, lineage: Lineage) -> list[list[str]]:
+    """Return a row for each operator that made the symbolic layers of a node, the last operator first.
 
-    A row has the circuit that the operator made, and the layers of its operands that they come from. None for a circuit
-    that was built, and for one that was read from a file, which does not say what it was made of.
+    A row has the layers of its operands that they come from. None for a circuit that was built; of a trace from a file
+    only the last operator is known.
     """
     whole = index.trace.subject
     if not isinstance(whole, Circuit):
-        return []
+        sources = list_text(lineage.sources)
+        return [[f"made by {lineage.operator} from", sources]] if lineage.sources else []
     rows: list[list[str]] = []
-    waiting: list[tuple[Circuit, tuple[int, ...]]] = [(whole, tuple(symbolic))]
+    waiting: list[tuple[Circuit, tuple[int, ...]]] = [(whole, lineage.symbolic)]
     for circuit, nodes in waiting:  # grows while it is read
         made = circuit.derivation
         if made is None or not nodes:

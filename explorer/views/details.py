@@ -273,7 +273,7 @@ def _lineage_section(index: TraceIndex, lineage: Lineage, count: int) -> Section
     symbolic = [f"{node} ({names[node]})" if names.get(node) else str(node) for node in lineage.symbolic]
     rows = [
         [index.trace.level.origins, list_text(symbolic)],
-        *operand_rows(index, lineage.symbolic),
+        *operand_rows(index, lineage),
         ["exists", f"from step {lineage.first_step} to step {lineage.last_step}"],
         ["at the end", lineage.end],
     ]

@@ -4,9 +4,10 @@ import pytest
 from inline_snapshot import snapshot
 
 import explorer
+from explorer.symbolic import Circuit
 from explorer.symbolic.operators import integrate, multiply
 from explorer.templates import load_named
-from explorer.views import TraceIndex, details, sentence_of
+from explorer.views import TraceIndex, derivation_view, derivations, details, sentence_of
 from tests.views.showing import section
 
 
@@ -31,7 +32,7 @@ def test_the_first_step_says_what_was_multiplied_and_integrated(index: TraceInde
 def test_each_layer_says_of_which_layers_of_the_operands_it_was_made(index: TraceIndex) -> None:
     assert lineage(index, 0, 3) == snapshot(
         [
-            ["symbolic layers", "3"],
+            ["symbolic layers", "3 (middle-left)"],
             ["made by integrate from layers", "3 of multiply(A, A)"],
             ["made by multiply from layers", "5 of A and 5 of A"],
         ]
@@ -39,7 +40,10 @@ def test_each_layer_says_of_which_layers_of_the_operands_it_was_made(index: Trac
     last = len(index.trace.steps) - 1
     assert lineage(index, last, max(index.trace.graph_at(-1).nodes)) == snapshot(
         [
-            ["symbolic layers", "2, 3, 4, 7, 8, 9"],
+            [
+                "symbolic layers",
+                "2 (product-left), 3 (middle-left), 4 (upper-left), 7 (product-right), 8 (middle-right), 9 (upper-right)",
+            ],
             ["made by integrate from layers", "2 to 4, 7 to 9 of multiply(A, A)"],
             ["made by multiply from layers", "4 to 9 of A and 4 to 9 of A"],
         ]
@@ -63,4 +67,35 @@ def test_a_saved_trace_keeps_the_sentence(index: TraceIndex, tmp_path) -> None:
     index.trace.save(tmp_path / "product.json")
     loaded = TraceIndex(explorer.Trace.load(tmp_path / "product.json"))
     assert sentence_of(loaded, 0) == sentence_of(index, 0)
-    assert [row[0] for row in lineage(loaded, 0, 3)] == ["symbolic layers"]
+    assert lineage(loaded, 0, 3)[1][0] == "made by integrate from"
+
+
+def test_operands_are_drawn_next_to_the_result_with_where_each_layer_comes_from() -> None:
+    coins = load_named("conflict")
+    square = multiply(coins, coins)
+    view = derivation_view(square, lambda one: TraceIndex(explorer.record(one, optimize=False, fold=False)))
+    assert view is not None
+    assert [(one["label"], one["text"]) for one in view["circuits"]] == [
+        ("A", "12 layers"),
+        ("multiply(A, A)", "12 layers"),
+    ]
+    for drawn in view["circuits"]:
+        assert sorted(cell for plate in drawn["plates"] for cell in plate["cells"]) == list(range(12))
+        for plate in drawn["plates"]:
+            assert len(plate["places"]) == 4 * len(plate["cells"])
+            assert plate["at"][0] + plate["at"][2] <= drawn["width"]
+    assert [1, 3, 0, 5] in view["origins"]
+    assert all((made, of) == (1, 0) for made, _, of, _ in view["origins"])
+
+
+def test_a_circuit_that_was_built_has_no_operands_to_draw_and_a_large_one_says_so(monkeypatch) -> None:
+    assert derivation_view(load_named("conflict"), no_index) is None
+    monkeypatch.setattr(derivations, "MAX_DRAWN_LAYERS", 20)
+    coins = load_named("conflict")
+    view = derivation_view(multiply(coins, coins), no_index)
+    assert view is not None
+    assert (view["circuits"], view["note"]) == ([], "24 layers of 2 circuits are not drawn: at most 20 are.")
+
+
+def no_index(circuit: Circuit) -> TraceIndex:
+    raise AssertionError(circuit)

@@ -21,6 +21,7 @@ from explorer.app.dashboard.panes.compare import ComparedNames
 from explorer.app.dashboard.panes.costs import CostStrip
 from explorer.app.dashboard.panes.header import CIRCUIT_WIDTH, Header
 from explorer.app.dashboard.panes.messages import Messages
+from explorer.app.dashboard.panes.operators import OperatorsTool
 from explorer.app.dashboard.panes.tables import html_pane
 from explorer.app.dashboard.panes.tools import HEIGHT, Drawer
 from explorer.app.dashboard.panes.values import check_values, run_inputs
@@ -49,6 +50,7 @@ class Dashboard:
         document = pn.state.curdoc
         self.is_loaded = self._following = self._is_link_due = self._is_writing = False
         self._address, self._shown = "", state
+        self._derived: set[str] = set()
         self.messages = Messages(cancel=lambda: self.workspace.cancel())
         session = Session(opened or open_state(library, state), state)
         self._deliver = partial(deliver, document)
@@ -166,8 +168,19 @@ class Dashboard:
             if names & {"step", "selection"}:
                 self._follow(session, self.workspace.other)
         self.drawer.on_change(names)
+        if names & {"trace"}:
+            self._show_operators()
         if names & {"trace", "step", "selection", "look", "other", "closer"}:
             self._write_link()
+
+    def _show_operators(self) -> None:
+        """Open the tool of operators with a circuit that they made, once for each such circuit."""
+        session = self.workspace.session
+        name = session.opened.name
+        is_new = name not in self._derived and session.opened.trace.steps[0].derived is not None
+        if is_new and not self.drawer.open_name and not session.look.slides:
+            self._derived.add(name)
+            self.drawer.open(OperatorsTool.name)
 
     def _show_other(self) -> None:
         """Show the second graph next to the first, or remove it."""

@@ -9,7 +9,7 @@ from explorer.app.dashboard.panes.layout import column
 from explorer.app.dashboard.panes.tables import html_pane, lines_html
 from explorer.app.dashboard.panes.tool import OPENED, Tool
 from explorer.app.dashboard.workspace import Workspace
-from explorer.app.session.opening import Opened
+from explorer.app.session.opening import Opened, circuit_of
 from explorer.compiler import record
 from explorer.symbolic import Circuit, derivation_text
 from explorer.views import TraceIndex, derivation_view
@@ -17,7 +17,6 @@ from widgets.dashboard import DerivationPane
 from widgets.schema import DerivationView
 
 BUILT = "This circuit was built as it is: no operator (multiply, integrate, evidence ...) made it of others."
-LOADED = "A file does not say which operators made a circuit; call them in Python, and show the result."
 
 
 class OperatorsTool(Tool):
@@ -51,9 +50,9 @@ class OperatorsTool(Tool):
         """Compile the circuits in the background, and draw them."""
         self.view_of_circuit = None
         self.drawing.visible = False
-        circuit = opened.trace.subject
-        if not isinstance(circuit, Circuit) or circuit.derivation is None:
-            self.words.object = lines_html([BUILT if isinstance(circuit, Circuit) else LOADED])
+        circuit = circuit_of(opened.trace)
+        if circuit.derivation is None:
+            self.words.object = lines_html([BUILT])
             return
         self.words.object = lines_html([derivation_text(circuit)])
 

@@ -1,0 +1,50 @@
+"""The Operators tool: it opens with a circuit that operators made, and lights up the layers of the selected box."""
+
+import json
+from collections.abc import Callable
+from queue import Queue
+
+import pytest
+
+pytest.importorskip("panel_material_ui", reason="needs panel: pip install 'circuit-explorer[ui]'")
+
+from explorer.app.dashboard.panes.operators import OperatorsTool
+from explorer.app.dashboard.panes.tool import OPENED
+from explorer.app.dashboard.workspace import Workspace
+from explorer.app.session.library import Library
+from explorer.app.session.opening import open_state
+from explorer.app.session.session import EVENTS, Session
+from explorer.app.session.view_state import ViewState
+
+
+def tool_of(name: str) -> OperatorsTool:
+    """The tool, open with a circuit of the gallery, after everything was drawn."""
+    waiting: Queue[Callable[[], None]] = Queue()
+    place, library = ViewState(circuit=name), Library()
+    session = Session(open_state(library, place, lambda event: None), place)
+    tool = OperatorsTool(Workspace(session, library, waiting.put, lambda job: None))
+    tool.on_change(EVENTS | {OPENED})
+    while tool.workspace.quiet_background.job is not None:
+        waiting.get(timeout=30)()
+    return tool
+
+
+def test_the_operands_are_drawn_and_the_selected_layers_lit() -> None:
+    tool = tool_of("squared")
+    session = tool.workspace.session
+    drawn = json.loads(tool.drawing.derivation)
+    assert [one["label"] for one in drawn["circuits"]] == ["A", "multiply(A, A)"]
+    assert drawn["chosen"] == []
+    last = len(session.opened.trace.steps) - 1
+    session.go(last)
+    box, nodes = next(iter(session.boxes.items()))
+    session.select([box])
+    tool.on_change(frozenset({"selection"}))
+    chosen = json.loads(tool.drawing.derivation)["chosen"]
+    assert chosen == [[1, one] for one in session.opened.trace.lineage(nodes[0]).symbolic]
+
+
+def test_a_circuit_that_was_built_says_so() -> None:
+    tool = tool_of("conflict")
+    assert "no operator" in str(tool.words.object)
+    assert not tool.drawing.visible
