@@ -21,7 +21,7 @@ import { onChangesTogether } from "./shared/traits.js";
  */
 
 /** A drawing is at most this wide and high, in pixels; a small one is not enlarged. */
-const [WIDE, HIGH] = [560, 210];
+const [WIDE, HIGH] = [400, 190];
 /** Titles have this size on the screen; the room between two plates that a title may use. */
 const [FONT_SIZE, GAP] = [12, 40];
 /** Beyond it, layers are counted. */
