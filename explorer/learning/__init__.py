@@ -1,8 +1,18 @@
 """Learning the parameters of a compiled circuit: by gradient descent and by expectation-maximization."""
 
 from explorer.learning.counts import ExpectedCounts as ExpectedCounts
+from explorer.learning.data import DataSet as DataSet, ImageData as ImageData
 from explorer.learning.expectation_maximization import (
     ExpectationMaximization as ExpectationMaximization,
     MaximizationOptions as MaximizationOptions,
 )
+from explorer.learning.loop import (
+    Epoch as Epoch,
+    TrainingResult as TrainingResult,
+    best_epoch as best_epoch,
+    train as train,
+)
+from explorer.learning.options import TrainingOptions as TrainingOptions
 from explorer.learning.roles import Role as Role, declare_roles as declare_roles
+from explorer.learning.sources import load_source as load_source
+from explorer.learning.structures import STRUCTURES as STRUCTURES, build_structure as build_structure

@@ -15,14 +15,17 @@ import torch
 from torch import Tensor
 
 from explorer.backend import TorchCircuit, TorchInputLayer
-from explorer.errors import LearningError, ShapeError, ValueRangeError
+from explorer.backend.queries.stages import stages_of
+from explorer.backend.queries.structure import require_tractable
+from explorer.errors import LearningError, ValueRangeError
 from explorer.learning.closed_forms import Binomials, Domain, Normals, Single, Site, find_closed_forms
 from explorer.learning.counts import KINDS, ExpectedCounts
-from explorer.learning.links import Link, SoftmaxLink
+from explorer.learning.evaluation import require_distribution
+from explorer.learning.links import MARGIN, Link, SoftmaxLink
 from explorer.symbolic import TensorParameter
 
-MAX_ROWS = 1024
-"""Rows of one backward pass."""
+MAX_BYTES = 2**28
+"""The activations of one backward pass need at most so many bytes, or are those of a single row."""
 NEGLIGIBLE = 1e-12
 """What was expected less often than this keeps its values."""
 
@@ -90,9 +93,10 @@ class _Bells:
 class ExpectationMaximization:
     """Expectation-maximization of the leaves that a circuit learns; the same in every mode of compilation.
 
-    The circuit computes logarithms, has one output with one unit, and is smooth and decomposable (`Circuit.require`).
+    The circuit computes logarithms, has one output with one unit, and is smooth, decomposable and normalized.
     At construction, rows of weights without a normalizing parameterization are divided by their sums.
-    Raises: LearningError, which names a parameter without a closed M-step, or whose values cannot be normalized.
+    Raises: LearningError, which names a parameter without a closed M-step, or whose values cannot be normalized;
+    StructureError; CircuitError if the circuit is not one normalized distribution.
     """
 
     def __init__(self, circuit: TorchCircuit, options: MaximizationOptions | None = None) -> None:
@@ -116,6 +120,9 @@ class ExpectationMaximization:
         self._chances = list(self._chance_steps([b.probability for b in forms.binomials]))
         self._bells = list(self._bell_steps(forms.normals))
         self._normalize()
+        require_distribution(circuit)
+        require_tractable(stages_of(circuit))
+        self._rows_per_pass = max(1, MAX_BYTES // _bytes_per_row(circuit))
 
     # ------------------------------------------------------------------ E-step
 
@@ -123,10 +130,10 @@ class ExpectationMaximization:
         """The expected counts of rows x (B, D), and the sum of their log-likelihoods in nats.
 
         A value that is NaN is missing: it is summed or integrated out.
-        Raises: LearningError if the likelihood of a row is zero or not a number; ShapeError for several outputs.
+        Raises: LearningError if the likelihood of a row is zero or not a number.
         """
         counts, total = self.zeros(), 0.0
-        for piece in x.split(MAX_ROWS) if len(x) else ():
+        for piece in x.split(self._rows_per_pass) if len(x) else ():
             total += self._add_counts(piece, counts)
         return counts, total
 
@@ -155,8 +162,6 @@ class ExpectationMaximization:
     def _add_counts(self, x: Tensor, counts: ExpectedCounts) -> float:
         with torch.enable_grad():
             values, activations = self._probe.evaluate(x)
-            if values.shape[1:] != (1, 1):
-                raise ShapeError(f"a likelihood needs one output with one unit; found {tuple(values.shape[1:])}")
             targets = [self._probe.node_values[site.layer, site.name][site.node] for site, _ in self._sites]
             targets += [activations[one.layer] for one, _ in (*self._binomials, *self._normals)]
             total = values.sum(dtype=torch.float64).item()
@@ -200,8 +205,13 @@ class ExpectationMaximization:
     def maximize(self, counts: ExpectedCounts) -> None:
         """Set the leaves to the values that are the most likely ones for these counts.
 
-        Raises: LearningError for negative counts, which negative weights lead to.
+        Raises: LearningError for negative counts, which negative weights lead to, or infinite ones.
         """
+        for _, _, value in counts:
+            if not bool(torch.isfinite(value).all()):
+                raise LearningError(
+                    "expected counts are not finite: convert the circuit to double precision (double())"
+                )
         for step in self._weights:
             flow = counts["weights"][step.tensor][step.slices]
             if bool((flow < -1e-3).any()):
@@ -246,8 +256,11 @@ class ExpectationMaximization:
         pseudo = self.options.pseudo_count
         trials = counts["trials"][step.tensor][step.slices] + pseudo
         successes = counts["successes"][step.tensor][step.slices] + pseudo / 2
-        low, high = step.link.bounds
-        chance = (successes / trials.clamp(min=NEGLIGIBLE)).clamp(max(low, 0.0), min(high, 1.0))
+        present = step.link.value(self._read(step.tensor, step.slices))
+        low, high = max(step.link.bounds[0], 0.0), min(step.link.bounds[1], 1.0)
+        margin = MARGIN * (high - low)
+        best = successes / trials.clamp(min=NEGLIGIBLE)
+        chance = _between(best, low + margin, high - margin, present)
         self._write(step.tensor, step.slices, step.link.inverse(chance), trials > NEGLIGIBLE)
 
     def _write_bells(self, step: _Bells, counts: ExpectedCounts) -> None:
@@ -263,8 +276,9 @@ class ExpectationMaximization:
             present = step.link.value(self._read(*step.stddev))
             variance = squares / rows - 2 * mean * sums / rows + mean**2
             low, high = step.link.bounds
-            floor = present.clamp(max=self.options.stddev_floor).clamp(min=low)
-            stddev = torch.minimum(torch.maximum(variance.clamp(min=0.0).sqrt(), floor), floor.new_tensor(high))
+            margin = MARGIN * (high - low) if isfinite(high) else 0.0
+            floor = max(self.options.stddev_floor, low + margin)
+            stddev = _between(variance.clamp(min=0.0).sqrt(), floor, high - margin, present)
             self._write(*step.stddev, step.link.inverse(stddev), known)
 
     @torch.no_grad()
@@ -351,6 +365,17 @@ class ExpectationMaximization:
         for (tm, ts, learns_mean, learns_stddev, link), pairs in groups.items():
             mean, stddev = self._index(m for m, _ in pairs), self._index(s for _, s in pairs)
             yield _Bells((tm, mean), (ts, stddev), learns_mean, learns_stddev, link)
+
+
+def _between(best: Tensor, low: float, high: float, present: Tensor) -> Tensor:
+    """The best value between bounds, or beyond one as far as the present value is: so no step loses likelihood."""
+    return torch.minimum(torch.maximum(best, present.clamp(max=low)), present.clamp(min=high))
+
+
+def _bytes_per_row(circuit: TorchCircuit) -> int:
+    """The size of the activations of a row, and of their gradients."""
+    itemsize = max(tensor.element_size() for tensor in circuit.tensors)
+    return 2 * itemsize * sum(layer.num_folds * layer.num_output_units for layer in circuit.layers)
 
 
 def _flow(site: Site, value: Tensor, gradient: Tensor) -> Tensor:

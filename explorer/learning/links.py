@@ -1,7 +1,7 @@
 """Links: how the numbers of a leaf become a probability or a standard deviation, and back.
 
 An M-step finds the best value, such as a row of probabilities; the inverse of the link is what is stored in the leaf.
-All computations are in double precision. Entries that would be infinite in a leaf are moved by less than `MARGIN`.
+All computations are in double precision.
 """
 
 from abc import ABC, abstractmethod
@@ -26,7 +26,9 @@ from explorer.backend.parameters import (
 TINY = 1e-30
 """The smallest probability of which a leaf stores the logarithm: it is a number in single precision."""
 MARGIN = 1e-6
-"""How near to its bounds a sigmoid gets, as a fraction of its range."""
+"""How near to its bounds an M-step moves a sigmoid, as a fraction of its range: the leaf would be infinite there."""
+NEXT_TO_BOUND = 1e-15
+"""How near to its bounds the inverse of a sigmoid can be computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,7 @@ class SigmoidLink(Link):
         return self.low + (self.high - self.low) * torch.sigmoid(leaf)
 
     def inverse(self, value: Tensor) -> Tensor:
-        return torch.logit((value - self.low) / (self.high - self.low), eps=MARGIN)
+        return torch.logit((value - self.low) / (self.high - self.low), eps=NEXT_TO_BOUND)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ class TorchAverageLayer(TorchInnerLayer):
 
     compiles = AverageLayer
     may_return_view = False
+    multiplies = False
     arity: int = 1
     share: TorchParameter = field(metadata=PARAMETER)
 

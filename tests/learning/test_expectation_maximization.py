@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, strategies as st
 
 from explorer.compiler import TorchCompiler
-from explorer.errors import LearningError, ShapeError, ValueRangeError
+from explorer.errors import CircuitError, LearningError, StructureError, ValueRangeError
 from explorer.learning import ExpectationMaximization, MaximizationOptions
 from explorer.symbolic import (
     CircuitBuilder,
@@ -26,7 +26,7 @@ from explorer.symbolic import (
 )
 from explorer.templates import BinomialInput, CategoricalInput, GaussianInput, fully_factorized, hmm
 from tests.fuzzing import examples
-from tests.learning.random_models import models
+from tests.learning.random_models import INPUTS, WEIGHTS, models
 
 STEPS = 4
 
@@ -104,6 +104,35 @@ def test_one_distribution_is_estimated_in_one_step():
     assert torch.softmax(categorical, -1).flatten().tolist() == pytest.approx([0.25, 0.25, 0.5, 0.0])
     assert torch.sigmoid(binomial).item() == pytest.approx(8 / 16)
     assert (mean.item(), stddev.exp().item()) == pytest.approx((2.0, rows[:, 2].std(correction=0).item()))
+
+
+@pytest.mark.parametrize("name", [name for name in INPUTS if not name.startswith("normal")])
+def test_every_discrete_distribution_is_estimated_in_one_step(name):
+    spec = INPUTS[name]
+    compiled, _ = learn(fully_factorized(1, spec), torch.tensor([[0], [2], [2], [1]]), steps=1)
+    found = compiled(torch.arange(3).unsqueeze(1)).exp().flatten().tolist()
+    p = 5 / 16
+    expected = (
+        [(1 - p) ** 4, 4 * p * (1 - p) ** 3, 6 * p**2 * (1 - p) ** 2] if "binomial" in name else [0.25, 0.25, 0.5]
+    )
+    assert found == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("name", [name for name in INPUTS if name.startswith("normal")])
+def test_every_normal_distribution_is_estimated_in_one_step(name):
+    rows = torch.tensor([[-0.3], [0.1], [0.5], [-0.3]], dtype=torch.float64)
+    compiled, _ = learn(fully_factorized(1, INPUTS[name]), rows, steps=1)
+    normal = torch.distributions.Normal(rows.mean(), rows.std(correction=0))
+    torch.testing.assert_close(compiled(rows).flatten(), normal.log_prob(rows).flatten())
+
+
+@pytest.mark.parametrize("name", WEIGHTS)
+def test_every_weight_of_a_mixture_of_fixed_distributions_has_its_share(name):
+    """Two components that never overlap: the weights are the shares of their rows."""
+    table = constant([[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]])
+    circuit = mixture(CategoricalInput(4, probs=lambda _: table), WEIGHTS[name]((1, 2)))
+    compiled, _ = learn(circuit, torch.tensor([[0], [2], [1], [1]]), steps=1)
+    assert compiled(torch.tensor([[0], [3]])).exp().flatten().tolist() == pytest.approx([0.75 / 2, 0.25 / 2])
 
 
 def exp_of_a_leaf(shape):
@@ -241,6 +270,32 @@ def test_a_row_of_probability_zero_is_an_error():
         em.expect(torch.tensor([[0], [2]]))
 
 
+def test_a_circuit_that_is_not_normalized_is_refused():
+    b = CircuitBuilder()
+    x = b.add(CategoricalInput(3)(0, 2))
+    root = b.sum(x, num_units=1, weight=constant([[0.5, 1.0]]))
+    with pytest.raises(CircuitError, match="the circuit is not normalized"):
+        ExpectationMaximization(TorchCompiler().compile(b.build(root)))
+
+
+def test_a_circuit_that_is_not_decomposable_is_refused():
+    """Two coins that are always equal: its sum over all values is wrong by chance, and near 1."""
+    b = CircuitBuilder()
+    coin = CategoricalInput(2, probs=lambda _: constant([[1.0, 0.0]]))
+    square = b.hadamard(b.add(coin(0, 1)), b.add(coin(0, 1)))
+    compiled = TorchCompiler().compile(b.build(b.sum(square, num_units=1)))
+    with pytest.raises(StructureError, match="decomposable"):
+        ExpectationMaximization(compiled)
+
+
+def test_bounds_that_the_values_are_beyond_already_lose_no_likelihood():
+    """A chance nearer to 0 than the M-step would move it."""
+    circuit = fully_factorized(1, BinomialInput(4, logits=lambda _: fixed([-30.0])))
+    compiled, found = learn(circuit, torch.zeros((50, 1), dtype=torch.long), steps=1)
+    assert found[1] >= found[0]
+    assert compiled.leaf_state()["0.logits"].item() == pytest.approx(-30, abs=0.1)
+
+
 def test_other_circuits_and_options_are_refused():
     circuit = fully_factorized(2, num_categories=3)
     with pytest.raises(LearningError, match="compile with semiring lse-sum, not sum-product"):
@@ -250,9 +305,9 @@ def test_other_circuits_and_options_are_refused():
         ExpectationMaximization(coin)
     b = CircuitBuilder()
     x = b.add(CategoricalInput(3)(0, 2))
-    two_units = ExpectationMaximization(TorchCompiler().compile(b.build(x)))
-    with pytest.raises(ShapeError, match=r"one output with one unit; found \(1, 2\)"):
-        two_units.expect(torch.tensor([[0]]))
+    two_units = TorchCompiler().compile(b.build(x))
+    with pytest.raises(CircuitError, match="one output with one unit; the circuit has 1 output with 2 units"):
+        ExpectationMaximization(two_units)
     for options in ({"pseudo_count": -1.0}, {"pseudo_count": float("nan")}, {"stddev_floor": 0.0}):
         with pytest.raises(ValueRangeError):
             MaximizationOptions(**options)

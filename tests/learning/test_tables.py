@@ -51,6 +51,7 @@ def column_of(tmp_path, cells, **kinds):
         ([0.5, 1.5], GaussianColumn("x", 1.0, 0.5)),
         (["1e3", "-2.5"], GaussianColumn("x", 498.75, 501.25)),
         (["yes", "no", "?", "NA", "nan"], CategoricalColumn("x", ("no", "yes"))),
+        (["007", "7", "08"], CategoricalColumn("x", ("7", "007", "08"))),
         (["1_000", "a"], CategoricalColumn("x", ("1_000", "a"))),
     ],
 )
@@ -145,6 +146,17 @@ def test_other_files_are_refused(tmp_path):
         read_table(tmp_path / "gone.csv")
     with pytest.raises(UnknownNameError, match=r"no kind of table file named '\.xlsx'"):
         read_table(tmp_path / "a.xlsx")
+
+
+def test_a_parquet_file_is_a_table(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "a.parquet"
+    pandas.DataFrame({"colour": ["red", None, "blue"], "size": [1.5, 2.5, float("nan")]}).to_parquet(path)
+    found = read_table(path)
+    assert found.names == ("colour", "size")
+    assert found.columns[0].tolist() == ["red", None, "blue"]
+    assert found.columns[1].tolist()[:2] == [1.5, 2.5]
 
 
 def test_parquet_without_its_packages_says_what_to_install(tmp_path, monkeypatch):

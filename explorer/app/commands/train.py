@@ -248,6 +248,8 @@ def columns_table(data: "TableData") -> Table:
     table = Table(title=f"{Path(data.name).name}: {rows:,} rows, {len(data.held_out):,} held out")
     for name in ("column", "kind", "values"):
         table.add_column(name)
+    if all(column.name == f"x{position}" for position, column in enumerate(data.columns)):
+        table.caption = "The file has no names of columns."
     for column in data.columns:
         table.add_row(escape(column.name), column.kind, escape(column.describe()))
     return table

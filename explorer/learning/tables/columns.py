@@ -4,6 +4,7 @@ Codes are doubles, one per cell; a missing cell is NaN.
 """
 
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -150,6 +151,7 @@ class GaussianColumn(Column):
 
 KINDS: Mapping[str, type[Column]] = {one.kind: one for one in (CategoricalColumn, BinomialColumn, GaussianColumn)}
 """The columns by kind."""
+LEADING_ZERO = re.compile(r"[+-]?0\d")
 MISSING = ""
 """The label of a missing cell."""
 
@@ -189,8 +191,8 @@ def number_label(text: str) -> str:
 
 
 def number_of(text: str) -> float | None:
-    """The number that a text is; None if it is none."""
-    if "_" in text:  # which Python accepts
+    """The number that a text is; None if it is none, or has leading zeros, which codes such as 00501 have."""
+    if "_" in text or LEADING_ZERO.match(text):
         return None
     try:
         return float(text)
