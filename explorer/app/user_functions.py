@@ -20,6 +20,10 @@ from explorer.trace import Trace
 RETURNS = "a circuit or compiled circuit of this package or of cirkit, a trace, or (circuit of cirkit, its context)"
 
 
+PREFIX = "user_file_"
+"""Keeps a file that is named like a package, such as random.py, from replacing it."""
+
+
 def is_function(source: str) -> bool:
     """Whether a name has the form FILE.py:FUNCTION.
 
@@ -50,11 +54,11 @@ def call_function(source: str) -> Circuit | Trace:
 
 
 def _execute(path: Path, source: str) -> ModuleType:
-    spec = spec_from_file_location(path.stem, path)
+    spec = spec_from_file_location(PREFIX + path.stem, path)
     assert spec is not None, "a file whose name ends in .py has a loader"
     assert spec.loader is not None, "as above"
     module = module_from_spec(spec)
-    sys.modules[path.stem] = module  # classes that are defined in the file look their module up
+    sys.modules[module.__name__] = module  # classes that are defined in the file look their module up
     with _reported(source, path, "the file"):
         spec.loader.exec_module(module)
     return module

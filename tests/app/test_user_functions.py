@@ -125,6 +125,13 @@ def test_a_missing_file_is_named():
         load_circuit("nowhere")
 
 
+def test_a_file_named_like_a_package_does_not_replace_it(mine, tmp_path):
+    (tmp_path / "explorer.py").write_text("def build():\n    from mine import build\n    return build()\n")
+    package = sys.modules["explorer"]
+    assert isinstance(call_function(f"{tmp_path}/explorer.py:build"), Circuit)
+    assert sys.modules["explorer"] is package
+
+
 def test_the_library_offers_what_a_function_returned(mine):
     name = f"{mine}:build"
     library = Library(built={name: call_function(name)})

@@ -17,6 +17,7 @@ from explorer.symbolic.cirkit.detecting import class_name, derives_from, has_cla
 
 COMPILER = "cirkit.backend.compiler.AbstractCompiler"
 CONTEXT = "cirkit.pipeline.PipelineContext"
+FLOAT_BYTES = 4
 EVIDENCE = "cirkit.symbolic.layers.EvidenceLayer"
 REFERENCE = "cirkit.symbolic.parameters.ReferenceParameter"
 
@@ -31,7 +32,10 @@ class CompiledValues:
     def of(self, leaf: Any, where: str) -> NDArray[Any]:
         """The present value of a leaf. Raises: ConversionError if it has not been compiled."""
         tensor, fold = self._compiled(leaf, where)
-        return tensor().detach().resolve_conj().cpu().numpy()[fold].copy()
+        value = tensor().detach()[fold].resolve_conj().cpu()
+        if value.is_floating_point() and value.element_size() < FLOAT_BYTES:
+            value = value.float()  # NumPy has no bfloat16
+        return value.numpy().copy()
 
     def tensor_of(self, leaf: Any, where: str) -> Any:
         """The module that contains a leaf. Raises: ConversionError if it has not been compiled."""
@@ -61,9 +65,9 @@ def compiled_values(compiled: Any, context: Any) -> CompiledValues:
     if context is not None:
         raise ConversionError("the given context has not compiled this circuit; pass the one that did")
     raise ConversionError(
-        f"no context of cirkit knows this {type(compiled).__name__}: a compiled circuit has no record of the symbolic "
-        "one, and the PipelineContext that compiled it no longer exists. Keep it and pass it as context=, or convert "
-        "the symbolic circuit"
+        f"no context of cirkit knows this {type(compiled).__name__}: it has no record of the symbolic circuit, and the "
+        "PipelineContext that compiled it no longer exists, or it is a copy. Keep the context and pass it as context=, "
+        "or convert the symbolic circuit"
     )
 
 

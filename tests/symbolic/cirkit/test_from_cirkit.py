@@ -1,6 +1,7 @@
 """Circuits of the peer have the same values here: every template, region graph, layer, parameter and operator."""
 
 import gc
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -102,6 +103,25 @@ def test_values_are_those_of_single_precision_too():
     values = [leaf.initializer for leaf in circuit.leaf_names if isinstance(leaf.initializer, ConstantInitializer)]
     assert {str(value.value.dtype) for value in values} == {"float32"}
     np.testing.assert_allclose(values_of(circuit, rows_of(peer)), peer(rows_of(peer)).detach(), rtol=1e-5)
+
+
+def test_values_of_half_precision_are_read():
+    peer, context = compile_peer(chain(), fold=True)
+    wanted = from_cirkit(peer, context=context).leaf_names
+    found = from_cirkit(peer.bfloat16(), context=context).leaf_names
+    for leaf, rounded in zip(wanted, found, strict=True):
+        np.testing.assert_allclose(value_of(rounded), value_of(leaf), rtol=0.01)
+
+
+def value_of(leaf: TensorParameter) -> Any:
+    assert isinstance(leaf.initializer, ConstantInitializer)
+    return leaf.initializer.value
+
+
+def test_a_copy_of_a_compiled_circuit_is_missed_by_name():
+    peer, _context = compile_peer(chain())
+    with pytest.raises(ConversionError, match="no longer exists, or it is a copy"):
+        from_cirkit(deepcopy(peer))
 
 
 def test_a_leaf_keeps_its_type_and_whether_it_is_learned():
