@@ -10,6 +10,7 @@ from torch import Tensor
 from explorer.backend.evaluation import EvaluatedCircuit
 from explorer.backend.layers import LeafFunction, TorchInputLayer, apply, power
 from explorer.backend.queries.masks import check_evidence, check_possible
+from explorer.backend.queries.posteriors import posterior_expectations
 from explorer.backend.queries.stages import Stage, Stages, StageValues, stages_of
 from explorer.backend.queries.structure import Scopes, require_tractable, variables
 from explorer.backend.queries.upward import (
@@ -70,16 +71,21 @@ def moments(
     stages = stages_of(circuit)
     rows, mask = check_evidence(circuit, x, observed)
     scopes = require_tractable(stages)
-    num_rows, num_variables = rows.shape
-    every = torch.arange(num_variables, device=rows.device).repeat(num_rows)
-    applied = torch.zeros((len(every), num_variables), dtype=torch.bool, device=rows.device)
-    applied[torch.arange(len(every), device=rows.device), every] = True
-    repeated = rows.repeat_interleave(num_variables, 0), mask.repeat_interleave(num_variables, 0)
-    found = _expected(stages, dict.fromkeys(range(num_variables), power(order)), *repeated, applied)
-    found = found.reshape(num_rows, num_variables, *stages.output_shape).permute(0, 2, 3, 1).clone()
-    for output, unread in enumerate(_unread(stages, scopes, num_variables)):
+    found = posterior_expectations(stages, power(order), rows, mask)
+    if found is None:  # a unit is negative
+        found = _one_by_one(stages, power(order), rows, mask)
+    for output, unread in enumerate(_unread(stages, scopes, rows.shape[1])):
         found[:, output, :, unread] = math.nan
     return found[0] if x is None else found
+
+
+def _one_by_one(stages: Stages, function: LeafFunction, rows: Tensor, mask: Tensor) -> Tensor:
+    """The expectations (B, outputs, classes, D) of a function of each variable, by one evaluation for each."""
+    num_rows, num_variables = rows.shape
+    applied = torch.eye(num_variables, dtype=torch.bool, device=rows.device).repeat(num_rows, 1)
+    repeated = rows.repeat_interleave(num_variables, 0), mask.repeat_interleave(num_variables, 0)
+    found = _expected(stages, dict.fromkeys(range(num_variables), function), *repeated, applied)
+    return found.reshape(num_rows, num_variables, *stages.output_shape).permute(0, 2, 3, 1).clone()
 
 
 def _expected(

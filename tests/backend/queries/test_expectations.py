@@ -106,6 +106,15 @@ def test_entropy_is_refused_with_the_reason_where_it_is_not_tractable(monkeypatc
         queries.divergence(one, other)
 
 
+def test_queries_answer_under_inference_mode_too():
+    circuit = compile_circuit(gallery.load_named("conflict"))
+    wanted = queries.moments(circuit), queries.log_likelihood(circuit, torch.zeros((1, 4), dtype=torch.long))
+    with torch.inference_mode():
+        found = queries.moments(circuit), queries.log_likelihood(circuit, torch.zeros((1, 4), dtype=torch.long))
+    for one, other in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one, other.detach())
+
+
 def test_a_divergence_from_a_circuit_with_less_support_is_infinite_or_refused(monkeypatch: pytest.MonkeyPatch):
     one, other = (compile_circuit(decision_circuit(2, 0)) for _ in range(2))
     state = other.leaf_state()
