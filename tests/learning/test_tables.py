@@ -24,6 +24,7 @@ from explorer.learning.tables import (
     load_table,
     read_table,
 )
+from explorer.learning.tables.reading import table_of_frame
 
 
 def table(tmp_path, text, name="table.csv"):
@@ -148,15 +149,39 @@ def test_other_files_are_refused(tmp_path):
         read_table(tmp_path / "a.xlsx")
 
 
-def test_a_parquet_file_is_a_table(tmp_path):
+def frame():
     pandas = pytest.importorskip("pandas")
+    series = {
+        "colour": pandas.Series(["red", None, " blue"]),
+        "size": pandas.Series([1.5, 2.5, float("nan")]),
+        "age": pandas.Series([20, None, 30], dtype="Int64"),
+        "is_new": pandas.Series([True, False, True]),
+        "day": pandas.to_datetime(pandas.Series(["2020-01-01", None, "2020-01-02"])),
+        "grade": pandas.Series(["a", "b", None], dtype="category"),
+    }
+    return pandas.DataFrame(series)
+
+
+def check_frame(found):
+    assert found.names == ("colour", "size", "age", "is_new", "day", "grade")
+    colour, size, age, is_new, day, grade = (column.tolist() for column in found.columns)
+    assert colour == ["red", None, "blue"]
+    assert size[:2] == [1.5, 2.5]
+    assert math.isnan(size[2])
+    assert (age[0], age[2], is_new) == (20.0, 30.0, [1.0, 0.0, 1.0])
+    assert math.isnan(age[1])
+    assert day == ["2020-01-01 00:00:00", None, "2020-01-02 00:00:00"]
+    assert grade == ["a", "b", None]
+
+
+def test_a_data_frame_is_a_table():
+    check_frame(table_of_frame(frame(), "frame"))
+
+
+def test_a_parquet_file_is_a_table(tmp_path):
     pytest.importorskip("pyarrow")
-    path = tmp_path / "a.parquet"
-    pandas.DataFrame({"colour": ["red", None, "blue"], "size": [1.5, 2.5, float("nan")]}).to_parquet(path)
-    found = read_table(path)
-    assert found.names == ("colour", "size")
-    assert found.columns[0].tolist() == ["red", None, "blue"]
-    assert found.columns[1].tolist()[:2] == [1.5, 2.5]
+    frame().to_parquet(tmp_path / "a.parquet")
+    check_frame(read_table(tmp_path / "a.parquet"))
 
 
 def test_parquet_without_its_packages_says_what_to_install(tmp_path, monkeypatch):

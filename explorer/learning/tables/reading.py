@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -131,13 +132,18 @@ def _read_parquet(file: Path) -> RawTable:
         frame = pandas.read_parquet(file)
     except (OSError, ValueError) as error:
         raise FileFormatError(f"cannot read {file}: {error}") from error
+    return table_of_frame(frame, str(file))
+
+
+def table_of_frame(frame: Any, where: str) -> RawTable:
+    """The table of a pandas data frame; `where` names it in messages."""
     names = tuple(str(name) for name in frame.columns)
-    return RawTable(str(file), names, tuple(_cells(frame[name]) for name in frame.columns))
+    return RawTable(where, names, tuple(_cells(frame.iloc[:, position]) for position in range(len(names))))
 
 
-def _cells(series: "pandas.Series") -> Cells:  # type: ignore[name-defined]  # noqa: F821
+def _cells(series: Any) -> Cells:
     if series.dtype.kind in "biuf":
-        return series.to_numpy(dtype=np.float64)
+        return series.to_numpy(dtype=np.float64, na_value=np.nan)
     missing = series.isna().to_numpy()
     texts = ["" if gone else str(cell).strip() for cell, gone in zip(series, missing, strict=True)]
     return _texts(texts)
