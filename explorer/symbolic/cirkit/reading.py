@@ -74,7 +74,8 @@ class _Reader:
     """Converts circuits that share leaves; `where` is what is being converted, for messages."""
 
     shared: set[Any]
-    leaves: dict[Any, TensorParameter] = field(default_factory=dict[Any, TensorParameter])
+    leaves: dict[tuple[int, Any], TensorParameter] = field(default_factory=dict[tuple[int, Any], TensorParameter])
+    """By the compiler that has their values: a leaf that two contexts have compiled has two values."""
     values: CompiledValues | None = None
     where: str = ""
 
@@ -129,15 +130,16 @@ class _Reader:
 
     def leaf(self, theirs: Any, path: str) -> TensorParameter:
         theirs = dereference(theirs)
-        if theirs not in self.leaves:
+        key = (0 if self.values is None else id(self.values.compiler), theirs)
+        if key not in self.leaves:
             if class_name(theirs) not in (
                 f"{PARAMETERS_MODULE}.TensorParameter",
                 f"{PARAMETERS_MODULE}.ConstantParameter",
             ):
                 raise _unknown("parameter", theirs, self.where, PARAMETERS_MODULE, ("TensorParameter", *OPERATORS))
             name = self._free_name(path) if theirs in self.shared else None
-            self.leaves[theirs] = _checked(self.where, lambda: self._make_leaf(theirs, name))
-        return self.leaves[theirs]
+            self.leaves[key] = _checked(self.where, lambda: self._make_leaf(theirs, name))
+        return self.leaves[key]
 
     def _make_leaf(self, theirs: Any, name: str | None) -> TensorParameter:
         shape, learnable = tuple(theirs.shape), bool(theirs.learnable)

@@ -141,6 +141,14 @@ def test_a_square_shares_its_leaves_with_the_circuit():
     assert len(from_cirkit(functional.multiply(symbolic, symbolic)).leaf_names) == len(circuit.leaf_names)
 
 
+def test_a_leaf_that_two_contexts_have_compiled_has_both_values():
+    symbolic = chain()
+    peers = [compile_peer(symbolic) for _ in range(2)]
+    x = rows_of(symbolic)
+    for circuit, (peer, _) in zip(circuits_from_cirkit([peer for peer, _ in peers]), peers, strict=True):
+        np.testing.assert_allclose(values_of(circuit, x), peer(x).detach(), rtol=1e-10)
+
+
 # ---- initializers
 
 
