@@ -33,6 +33,7 @@ from explorer.symbolic import (
     SoftplusParameter,
     SquareParameter,
     SumParameter,
+    TriangleParameter,
 )
 
 if TYPE_CHECKING:
@@ -170,6 +171,18 @@ def _gaussian_product(op: type, *signs: Kind) -> Expression:
     return make
 
 
+def _triangle(kind: Kind) -> Expression:
+    def make(m: "Maker", shape: Shape, depth: int) -> ParameterNode | None:
+        axis = m.axis(shape) % len(shape)
+        size = {1: 1, 3: 2, 6: 3}.get(shape[axis])
+        if size is None:
+            return None
+        operand = m.parameter((*shape[:axis], size**2, *shape[axis + 1 :]), kind, depth)
+        return TriangleParameter((operand,), size=size, add=m.chance(2), axis=axis)
+
+    return make
+
+
 def _binomial_table(m: "Maker", shape: Shape, depth: int) -> ParameterNode | None:
     if len(shape) != 2 or shape[1] < 2:
         return None
@@ -192,6 +205,7 @@ def _field_operations(kind: Kind) -> list[Expression]:
         _differential(kind),
         _index(kind),
         _reorder(kind),
+        _triangle(kind),
         _polynomial_product(kind),
         _entrywise(SquareParameter, kind),
         _entrywise(ConjugateParameter, kind),

@@ -58,6 +58,7 @@ from explorer.symbolic import (
     SumLayer,
     SumParameter,
     TensorParameter,
+    TriangleParameter,
 )
 
 Array = NDArray[Any]
@@ -325,6 +326,20 @@ def _reorder(p: Any, x: Array) -> Array:
     return found
 
 
+def _triangle(p: Any, x: Array) -> Array:
+    """By the definition, entry by entry."""
+    x = np.moveaxis(x, p.axis, -1)
+    n, b = p.size, p.block
+    entries: list[Array] = []
+    for i in range(n):
+        for j in range(i, n):
+            for k, m in product(range(b), range(b)):
+                value = x[..., ((i * b + k) * n + j) * b + m]
+                other = x[..., ((j * b + m) * n + i) * b + k]
+                entries.append(value + other if p.add and i < j else value)
+    return np.moveaxis(np.stack(entries, axis=-1), -1, p.axis)
+
+
 def _differential(coeff: Array, order: int) -> Array:
     for _ in range(order):
         degrees = np.arange(1, coeff.shape[1])
@@ -361,4 +376,5 @@ _OPERATORS: Mapping[type[ParameterNode], Callable[..., Array]] = {
     BinomialTableParameter: _binomial_table,
     KroneckerIdentityParameter: lambda p, x: np.kron(x, np.eye(p.size)),
     ReorderParameter: _reorder,
+    TriangleParameter: _triangle,
 }

@@ -38,6 +38,7 @@ __all__ = [
     "SoftplusParameter",
     "SquareParameter",
     "SumParameter",
+    "TriangleParameter",
 ]
 
 
@@ -365,3 +366,27 @@ class ReorderParameter(ParameterOp):
                 f"ReorderParameter: the product of the sizes {self.sizes} must be that of axis {self.axis} of {shape}"
             )
         return shape
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TriangleParameter(ParameterOp):
+    """One half of what is symmetric: of the entries (i, j) of an axis those with i <= j, in this order.
+
+    The axis is viewed as (size, block, size, block), so that an entry is a block (a, b). With `add`, the entry (j, i)
+    with its block transposed is added to (i, j) where i < j: for the columns of a weight whose inputs are symmetric.
+    Raises: ShapeError unless the size of the axis is (size * block)^2; ValueRangeError.
+    """
+
+    size: Count
+    block: Count = 1
+    add: bool = False
+    axis: int = -1
+
+    def _result_shape(self, *shapes: Shape) -> Shape:
+        shape = shapes[0]
+        if (self.size * self.block) ** 2 != shape[self.axis]:
+            raise ShapeError(
+                f"TriangleParameter: axis {self.axis} of {shape} must have ({self.size} * {self.block})^2 entries"
+            )
+        entries = self.size * (self.size + 1) // 2 * self.block**2
+        return (*shape[: self.axis], entries, *shape[self.axis + 1 :])

@@ -53,6 +53,7 @@ from explorer.symbolic import (
     SquareParameter,
     SumParameter,
     TensorParameter,
+    TriangleParameter,
     constant,
 )
 from explorer.templates import load_named
@@ -174,6 +175,7 @@ def every_operator() -> Circuit:
         SquareParameter((PolynomialDifferentialParameter((TensorParameter((2, 3)),)),)),
         PolynomialProductParameter((p, row)),
         *(ExpParameter((BinomialTableParameter((v,), total_count=1, is_logits=True),)) for v in gaussians),
+        TriangleParameter((TensorParameter((2, 4), initializer=ConstantInitializer(0.6)),), size=2, add=True),
         KroneckerIdentityParameter((constant([[0.3]]),), size=2),
         ReorderParameter((TensorParameter((2, 6), initializer=ConstantInitializer(0.6)),), sizes=(2, 3), order=(1, 0)),
     ]

@@ -48,6 +48,7 @@ from explorer.symbolic import (
     SquareParameter,
     SumParameter,
     TensorParameter,
+    TriangleParameter,
 )
 from tests.oracle import parameter_value
 
@@ -107,6 +108,10 @@ OPS: list[ParameterOp] = [
     BinomialTableParameter((V,), total_count=1, is_logits=True),
     KroneckerIdentityParameter((M,), size=3),
     KroneckerIdentityParameter((M,), size=1),
+    TriangleParameter((leaf(9, 2),), size=3, axis=0),
+    TriangleParameter((leaf(2, 16),), size=4, add=True, axis=1),
+    TriangleParameter((leaf(2, 36),), size=3, block=2, add=True),
+    TriangleParameter((leaf(16, 2),), size=2, block=2, axis=0),
     ReorderParameter((leaf(2, 12),), sizes=(2, 3, 2), order=(2, 0, 1)),
     ReorderParameter((leaf(6, 2, 2),), sizes=(3, 2), order=(1, 0), axis=0),
 ]
@@ -159,6 +164,7 @@ COMPLEX = (
     ReorderParameter,
     SquareParameter,
     SumParameter,
+    TriangleParameter,
 )
 
 

@@ -49,6 +49,7 @@ __all__ = [
     "TorchSoftplusParameter",
     "TorchSquareParameter",
     "TorchSumParameter",
+    "TorchTriangleParameter",
 ]
 
 
@@ -402,6 +403,33 @@ class TorchReorderParameter(TorchParameterOp):
         last = first + len(self.sizes)
         order = (*range(first), *(first + place for place in self.order), *range(last, view.dim()))
         return view.permute(order).flatten(first, last - 1)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchTriangleParameter(TorchParameterOp):
+    """The entries (i, j) with i <= j of an axis; with `add`, (j, i) is added where i < j."""
+
+    compiles = symbolic.TriangleParameter
+    size: int
+    block: int
+    add: bool
+    axis: int
+
+    def forward(self, *operands: Tensor) -> Tensor:
+        first = self.axis + 1
+        square = (
+            operands[0].unflatten(first, (self.size, self.block, self.size, self.block)).transpose(first + 1, first + 2)
+        )
+        above = square
+        if self.add:
+            above = square + square.transpose(first, first + 1).transpose(first + 2, first + 3)
+        rows: list[Tensor] = []
+        for i in range(self.size):
+            row = square.select(first, i)
+            rows.append(row.narrow(first, i, 1))
+            if i + 1 < self.size:
+                rows.append(above.select(first, i).narrow(first, i + 1, self.size - i - 1))
+        return torch.cat(rows, dim=first).flatten(first, first + 2)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

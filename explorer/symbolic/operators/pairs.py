@@ -1,7 +1,7 @@
 """The products of pairs of layers of two circuits, down to their input layers."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import NamedTuple
 
@@ -26,17 +26,23 @@ from explorer.symbolic.operators.factors import (
     whole,
 )
 from explorer.symbolic.operators.input_products import multiply_rules
+from explorer.symbolic.operators.squares import half_of, halved_layers
 from explorer.symbolic.operators.units import PairUnits
 from explorer.symbolic.operators.weights import product_weight, repeated_weight
+from explorer.symbolic.parameter_operators import MixingWeightParameter, TriangleParameter
 from explorer.symbolic.parameters import ParameterNode
 from explorer.symbolic.scope import Scope
 
 
 class Pair(NamedTuple):
-    """A layer of the left and one of the right circuit; None: the other one as it is."""
+    """A layer of the left and one of the right circuit; None: the other one as it is.
+
+    With `half`, it is the square of a layer, and units (i, j) with i > j are left out.
+    """
 
     left: int | None
     right: int | None
+    half: bool = False
 
 
 class Both(NamedTuple):
@@ -66,6 +72,7 @@ class PairProducts:
 
     def __init__(self, left: Circuit, right: Circuit) -> None:
         self.left, self.right = left, right
+        self._halved = halved_layers(left) if left is right else frozenset[int]()
         self.assembly = Assembly((left, right))
         self._made: dict[Pair, Made] = {}
         self._open: dict[Pair, Step] = {}
@@ -90,7 +97,7 @@ class PairProducts:
                 waiting.extend(reversed(missing))
                 continue
             made = step.make([self._made[need] for need in step.needs])
-            self._made[pair] = Made(made.node, made.units.simplified())
+            self._made[pair] = made if pair.half else Made(made.node, made.units.simplified())
         return self._made[top]
 
     # ------------------------------------------------------------------ which rule
@@ -98,7 +105,8 @@ class PairProducts:
     def _plan(self, pair: Pair) -> Step:
         if pair.left is None or pair.right is None:
             return self._plan_copy(pair)
-        return self._plan_both(Both(pair.left, pair.right))
+        both = Both(pair.left, pair.right)
+        return self._plan_half(both) if pair.half else self._plan_both(both)
 
     def _plan_both(self, pair: Both) -> Step:
         left, right = self._layers(pair)
@@ -112,7 +120,7 @@ class PairProducts:
         if isinstance(left, RearrangeLayer) or isinstance(right, RearrangeLayer):
             return self._plan_rearranged(pair)
         if isinstance(left, SumLayer) and isinstance(right, SumLayer):
-            return self._plan_sums(pair, left, right)
+            return self._plan_sums(pair, left, right, half=False)
         for one, two, flip in ((left, right, False), (right, left, True)):
             if isinstance(one, SumLayer) and not self._fits_into_one_factor(pair, flip=flip):
                 return self._plan_sum(pair, one, two, flip=flip)
@@ -197,18 +205,46 @@ class PairProducts:
 
         return Step((need,), make)
 
+    # ------------------------------------------------------------------ squares with half the units
+
+    def _plan_half(self, pair: Both) -> Step:
+        layer = self.left.graph.nodes[pair.left]
+        if isinstance(layer, SumLayer):
+            return self._plan_sums(pair, layer, layer, half=True)
+        units = replace(self._natural(pair), is_half=True)
+        width = layer.num_output_units
+        if isinstance(layer, HadamardLayer):
+            needs = tuple(Pair(source, source, half=True) for source in self.left.graph.inputs[pair.left])
+            entries = width * (width + 1) // 2
+            square = HadamardLayer(num_input_units=entries, num_output_units=entries, arity=layer.arity)
+            return Step(needs, lambda made: self._add(pair, square, [one.node for one in made], units))
+        assert isinstance(layer, InputLayer)
+        rule = multiply_rules.find(layer, layer)
+        assert rule is not None
+        return Step((), lambda _: self._add(pair, half_of(rule(layer, layer), width), (), units))
+
     # ------------------------------------------------------------------ sums
 
-    def _plan_sums(self, pair: Both, left: SumLayer, right: SumLayer) -> Step:
-        """(sum_i v_i x_i) (sum_j w_j y_j) = sum_ij v_i w_j x_i y_j, over all pairs of inputs."""
+    def _plan_sums(self, pair: Both, left: SumLayer, right: SumLayer, *, half: bool) -> Step:
+        """(sum_i v_i x_i) (sum_j w_j y_j) = sum_ij v_i w_j x_i y_j, over all pairs of inputs.
+
+        In the square of a sum, the pairs of inputs (i, j) and (j, i) have the same product, with i and j exchanged.
+        """
         above, below = self.left.graph.inputs[pair.left], self.right.graph.inputs[pair.right]
-        needs = tuple(Pair(i, j) for i in above for j in below)
+        is_square = self.left is self.right and pair.left == pair.right
+        once = is_square and left.arity > 1 and not isinstance(left.weight, MixingWeightParameter)
+        needs = tuple(Pair(i, j) for k, i in enumerate(above) for j in below[k if once else 0 :])
+        if len(needs) == 1 and above == below and above[0] in self._halved:
+            needs = (Pair(above[0], above[0], half=True),)
 
         def make(made: Sequence[Made]) -> Made:
             made = self._alike(needs, made)
-            units = made[0].units
-            weight = product_weight(left, right, units)
-            return self._add_sum(pair, weight, made, self._natural(pair))
+            weight = product_weight(left, right, made[0].units, once=once)
+            units = self._natural(pair)
+            if half:
+                weight = TriangleParameter((weight,), size=left.num_output_units, axis=0)
+                units = replace(units, is_half=True)
+            return self._add_sum(pair, weight, made, units)
 
         return Step(needs, make)
 
@@ -344,7 +380,7 @@ class PairProducts:
         return Made(self.assembly.add(layer, inputs, self._origins(pair)), units)
 
     def _origins(self, pair: Pair | Both) -> list[Origin]:
-        return [(side, node) for side, node in enumerate(pair) if node is not None]
+        return [(side, node) for side, node in enumerate(pair[:2]) if node is not None]
 
     def _name(self, pair: Both) -> str:
         """Both layers in words."""

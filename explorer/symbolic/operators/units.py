@@ -11,12 +11,14 @@ class PairUnits:
 
     The units of each are viewed as axes, of the sizes `left` and `right` (none, if the layer is a copy of the one on
     the other side). The units of the product have all these axes; `order` lists them, where left axes come before right
-    ones: the natural order is 0, 1, 2 ... A Kronecker product of products has another one.
+    ones: the natural order is 0, 1, 2 ... A Kronecker product of products has another one. With `is_half`, it is a
+    square, whose left and right units are the same, and of the pairs (i, j) only those with i <= j are there.
     """
 
     left: tuple[int, ...]
     right: tuple[int, ...]
     order: tuple[int, ...]
+    is_half: bool = False
 
     @staticmethod
     def natural(left: int | None, right: int | None) -> "PairUnits":

@@ -9,16 +9,25 @@ from explorer.symbolic.parameter_operators import (
     KroneckerParameter,
     MixingWeightParameter,
     ReorderParameter,
+    TriangleParameter,
 )
 from explorer.symbolic.parameters import ParameterNode
 
 
-def product_weight(left: SumLayer, right: SumLayer, units: PairUnits) -> ParameterNode:
+def product_weight(left: SumLayer, right: SumLayer, units: PairUnits, *, once: bool) -> ParameterNode:
     """The weight (O*P, G*H*I*J) of the product of sums with weights (O, G*I) and (P, H*J), over inputs (g, h).
 
-    The columns of a Kronecker product are in the order g, i, h, j; those wanted in the order g, h, and `units`.
+    The columns of a Kronecker product are in the order g, i, h, j; those wanted in the order g, h, and `units`. With
+    `once`, it is a square, and its inputs are those with g <= h.
     """
     v, w = left.weight, right.weight
+    if units.is_half:
+        return TriangleParameter((KroneckerParameter((v, w)),), size=units.num_left, add=True, axis=1)
+    if once:
+        product = KroneckerParameter((v, w))
+        halved = TriangleParameter((product,), size=left.arity, block=units.num_left, add=True, axis=1)
+        pairs = left.arity * (left.arity + 1) // 2
+        return _reorder_columns(halved, (pairs, *units.sizes), (0, *(axis + 1 for axis in units.order)))
     if isinstance(v, MixingWeightParameter) and isinstance(w, MixingWeightParameter) and units.is_natural:
         return MixingWeightParameter((KroneckerParameter((v.inputs[0], w.inputs[0])),))
     num_left = len(units.left)

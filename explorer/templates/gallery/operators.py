@@ -18,16 +18,16 @@ from explorer.templates.inputs import CategoricalInput
 
 @GALLERY.add("squared")
 def squared() -> Circuit:
-    """A circuit times itself: its weights are Kronecker products; those of 16 units are shattered, those of 4 are not.
+    """A circuit times itself: its weights are Kronecker products; those of 16 units are shattered, those of 10 are not.
 
-    `wide` is a sum of 16 units: its square has a weight of 256 x 256, which is never built. `narrow` has 4: its square
-    has one of 16 x 16, where two small sums would cost more than one.
+    `wide` is a sum of 16 units: its square has a weight of 256 x 256, which is never built. `narrow` has 10: its square
+    has one of 100 x 100, where two small sums would cost more than one.
     """
     b = CircuitBuilder()
     wide = [b.add(CategoricalInput(2)(v, 16), name=f"x{v}") for v in (0, 1)]
-    narrow = [b.add(CategoricalInput(2)(v, 4), name=f"x{v}") for v in (2, 3)]
+    narrow = [b.add(CategoricalInput(2)(v, 10), name=f"x{v}") for v in (2, 3)]
     tops: list[int] = []
-    for name, inputs, units in (("wide", wide, 16), ("narrow", narrow, 4)):
+    for name, inputs, units in (("wide", wide, 16), ("narrow", narrow, 10)):
         inner = b.sum(b.hadamard(*inputs, name=f"{name}-product"), num_units=units, name=name)
         tops.append(b.sum(inner, num_units=2, name=f"{name}-top"))
     circuit = b.build(b.sum(b.hadamard(*tops, name="product"), num_units=1, name="root"))

@@ -4,11 +4,19 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from explorer.symbolic import Circuit
+from explorer.symbolic import (
+    Circuit,
+    CircuitBuilder,
+    EmbeddingLayer,
+    Parameterization,
+    SumLayer,
+    UniformInitializer,
+    constant,
+)
 from explorer.symbolic.operators import integrate, multiply
-from explorer.templates import gallery, image_data
+from explorer.templates import fully_factorized, gallery, image_data
 from tests.fuzzing import examples
-from tests.levels.modes import MODES, Mode, compile_circuit, output
+from tests.levels.modes import MODES, Mode, compile_circuit, layer_types, output
 from tests.oracle import SEMIRINGS, assert_equals_oracle, constant_leaf_values
 from tests.strategies import random_inputs
 from tests.symbolic.operators.building import all_assignments, all_pairs, assert_close, values
@@ -97,3 +105,65 @@ def test_products_are_compiled_in_every_mode_preset_and_semiring(
     for semiring in SEMIRINGS:
         found = output(compile_circuit(product, semiring, preset=preset, **mode), x)
         assert_equals_oracle(found, semiring, product, leaves, x)
+
+
+def dense_mixture() -> Circuit:
+    """A sum over three products of the same variables, with a dense weight."""
+    b = CircuitBuilder()
+    weights = Parameterization("none", UniformInitializer(-1.0, 1.0))
+
+    def product() -> int:
+        inputs = [
+            b.add(EmbeddingLayer(scope=(v,), num_output_units=3, num_states=2, weight=weights((3, 2)))) for v in (0, 1)
+        ]
+        return b.hadamard(*inputs)
+
+    return b.build(b.sum(*(product() for _ in range(3)), num_units=2, weights=weights))
+
+
+def test_a_square_has_one_of_each_two_equal_units_where_that_pays():
+    square = multiply(template("cp-t"), template("cp-t"))  # different circuits: nothing is equal
+    assert max(layer.num_output_units for layer in square.layers) == 4
+    circuit = template("cp-t")
+    square = multiply(circuit, circuit)
+    assert {layer.num_output_units for layer in square.layers} == {1, 3}
+    wide = fully_factorized(3, num_categories=2)
+    assert [layer.num_output_units for layer in multiply(wide, wide).layers] == [
+        layer.num_output_units for layer in wide.layers
+    ]
+
+
+def test_a_layer_of_many_units_is_squared_with_all_of_them_so_that_it_is_shattered():
+    circuit = image_data(
+        (1, 2, 2),
+        "quad-tree-2",
+        input_layer="categorical",
+        num_input_units=32,
+        sum_product_layer="cp-t",
+        num_sum_units=32,
+    )
+    square = multiply(circuit, circuit)
+    assert max(layer.num_output_units for layer in square.layers) == 32**2
+    assert "TensorDot" in layer_types(compile_circuit(square))
+
+
+def test_the_square_of_a_sum_reads_the_product_of_each_two_inputs_once():
+    circuit = dense_mixture()
+    square = multiply(circuit, circuit)
+    (top,) = (layer for layer in square.layers if isinstance(layer, SumLayer))
+    assert top.arity == 6
+    x = all_assignments(circuit)
+    for mode in MODES:
+        compiled, plain = (compile_circuit(c, "sum-product", **mode) for c in (square, circuit))
+        one = output(plain, x)
+        np.testing.assert_allclose(output(compiled, x), all_pairs(one, one), atol=1e-12)
+
+
+def test_an_output_and_what_else_reads_a_layer_get_all_units():
+    b = CircuitBuilder()
+    layer = EmbeddingLayer(scope=(0,), num_output_units=2, num_states=2, weight=constant([[0.1, 0.9], [0.4, -0.6]]))
+    leaf = b.add(layer)
+    circuit = b.build(b.sum(leaf, num_units=2, weight=constant([[1.0, 2.0], [0.5, -1.0]])), leaf)
+    x, square = all_assignments(circuit), multiply(circuit, circuit)
+    assert_close(values(square, x), all_pairs(values(circuit, x), values(circuit, x)))
+    assert {layer.num_output_units for layer in square.layers} == {4}
