@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from explorer.app.commands.console import check_writable, print_text, say_note
-from explorer.errors import ShapeError, check_name
+from explorer.errors import FormError, ShapeError, check_name
 from explorer.options import MAX_SEED
 
 if TYPE_CHECKING:
@@ -23,6 +23,10 @@ def sample(
     count: Annotated[int, typer.Option("-n", "--count", min=0, help="number of samples")] = 10,
     observe: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="sample given this value; may be repeated")
+    ] = None,
+    rows: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="complete the empty cells of this table (.csv, .npy ...), -n times each"),
     ] = None,
     out: Annotated[
         Path | None,
@@ -38,6 +42,8 @@ def sample(
     ] = None,
 ) -> None:
     """Draw samples from a circuit, jointly or given some variables, and print or write them."""
+    if rows is not None and observe:
+        raise FormError("the observed values are those of --rows or those of --observe; leave out one of them")
     if out is not None:
         check_name("kind of file for samples", out.suffix.lower(), WRITERS)
         check_writable(out, source)
@@ -49,16 +55,17 @@ def sample(
     subject = load_subject(source, seed=seed, semiring=semiring, shape=shape)
     generator = torch.Generator().manual_seed(seed)
     chosen = root_of(root)
-    if observe:
-        x, mask = subject.encode(assignments(observe))
-        rows = queries.sample(subject.circuit, count, x, mask, generator=generator, root=chosen)[:, 0]
+    if rows is not None or observe:
+        x, mask = subject.read_rows(rows) if rows is not None else subject.encode(assignments(observe or []))
+        drawn = queries.sample(subject.circuit, count, x, mask, generator=generator, root=chosen)
+        found = drawn.transpose(0, 1).flatten(0, 1)  # all samples of the first row, then those of the next
     else:
-        rows = queries.sample(subject.circuit, count, generator=generator, root=chosen)
+        found = queries.sample(subject.circuit, count, generator=generator, root=chosen)
     if out is None:
-        print_text(_csv(subject, rows).rstrip("\n"))
+        print_text(_csv(subject, found).rstrip("\n"))
         return
-    WRITERS[out.suffix.lower()](out, subject, rows)
-    say_note(f"wrote {count:,} samples of {subject.circuit.num_variables:,} variables to {out}")
+    WRITERS[out.suffix.lower()](out, subject, found)
+    say_note(f"wrote {len(found):,} samples of {subject.circuit.num_variables:,} variables to {out}")
 
 
 def _csv(subject: "Subject", rows: "Tensor") -> str:

@@ -94,6 +94,17 @@ def test_rows_of_a_table_are_asked_with_empty_cells_summed_out(tmp_path: Path, c
     assert "needs all of them" in run("query", "log-likelihood", checkpoint, "--rows", str(table), code=2)
 
 
+def test_the_empty_cells_of_a_table_are_completed(tmp_path: Path, checkpoint: str):
+    table = tmp_path / "rows.csv"
+    table.write_text("warmth,sky\n,rain\n10,\n")
+    lines = run("sample", checkpoint, "--rows", str(table), "-n", "2").splitlines()
+    cells = [line.split(",") for line in lines]
+    assert cells[0] == ["sky", "warmth"]
+    assert [row[0] for row in cells[1:3]] == ["rain", "rain"]
+    assert [float(row[1]) for row in cells[3:]] == [10.0, 10.0]
+    assert "leave out one" in run("sample", checkpoint, "--rows", str(table), "--observe", "sky=rain", code=2)
+
+
 def test_questions_about_a_gallery_circuit_have_the_answers_of_the_queries():
     circuit = TorchCompiler(seed=0).compile(gallery.load_named("blackboard"))
     assert f"{queries.partition_function(circuit).item():.6f}" in run("query", "partition", "blackboard")
