@@ -13,7 +13,7 @@ from explorer.bench.roofs import machine_limits
 from explorer.bench.stopwatch import one_lap, stopwatch
 from explorer.errors import LoweringError
 from explorer.runtime.native.library import NativeCircuit
-from explorer.runtime.native.program import NativeProgram, Packed
+from explorer.runtime.native.program import Kernels, NativeProgram
 from explorer.runtime.recording.running import StepBackend
 from explorer.runtime.recording.snapshot import UnitsSnapshot
 from explorer.runtime.units import Unit
@@ -61,13 +61,13 @@ class _Groups:
 
     def sections(self) -> Mapping[Key, Section]:
         """The interleaved sections."""
-        packed = self.program.packed()
-        empty = _only(packed, ())
-        groups = (_only(packed, self._positions(of) * _times(of)) for of in self._members())
-        parts = [packed, empty, empty, *groups]
+        kernels = self.program.packed().kernels
+        empty = _only(kernels, ())
+        groups = (_only(kernels, self._positions(of) * _times(of)) for of in self._members())
+        parts = [kernels, empty, empty, *groups]
         watch = stopwatch(CPU, self.begun.settings.num_threads)
         return {
-            ALL: lambda: watch(one_lap(lambda: self._run(packed)), 1),
+            ALL: lambda: watch(one_lap(lambda: self._run(kernels)), 1),
             PARTS: lambda: watch(map(self._run, parts), len(parts)),
         }
 
@@ -102,8 +102,8 @@ class _Groups:
         places = {number: place for place, (number, _) in enumerate(self.snapshot.units.computed())}
         return [places[number] for number in numbers]
 
-    def _run(self, packed: Packed) -> None:
-        if self.program.run(packed, self.x) is None:
+    def _run(self, kernels: Kernels) -> None:
+        if self.program.run(kernels, self.x) is None:
             raise LoweringError("a variable has a value that it cannot have")
 
 
@@ -118,13 +118,13 @@ def _times(numbers: Sequence[int]) -> int:
     return -(-MIN_UNITS // len(numbers))
 
 
-def _only(packed: Packed, positions: Sequence[int]) -> Packed:
+def _only(kernels: Kernels, positions: Sequence[int]) -> Kernels:
     """The same parameters for a call that evaluates some of the units only."""
-    arrays = packed.arrays
+    arrays = kernels.arrays
     rows = np.ascontiguousarray(arrays.arrays[0][list(positions)])
     native = NativeCircuit.from_buffer_copy(arrays.native)
     native.units, native.num_units = rows.ctypes.data, len(rows)
-    return replace(packed, arrays=replace(arrays, native=native, arrays=(rows, *arrays.arrays)))
+    return replace(kernels, arrays=replace(arrays, native=native, arrays=(rows, *arrays.arrays)))
 
 
 def _less(found: Estimate, by: float, parts: int) -> Estimate:

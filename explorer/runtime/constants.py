@@ -60,21 +60,31 @@ class Constants:
 
 
 @torch.no_grad()
-def pack_constants(circuit: EvaluatedCircuit, layer_values: LayerValues, units: Units, lanes: int) -> Constants:
-    """Pack what the units of a circuit read; `lanes` floats are a vector.
+def pack_constants(
+    circuit: EvaluatedCircuit,
+    layer_values: LayerValues,
+    units: Units,
+    lanes: int,
+    dtype: torch.dtype = torch.float32,
+) -> Constants:
+    """Pack what the units of a circuit read, as numbers of a type of which `lanes` are a vector.
 
     `layer_values` are in double precision: those of the present parameters of the circuit.
     """
-    packer = _Packer(circuit, layer_values, units, lanes)
+    packer = _Packer(circuit, layer_values, units, lanes, dtype)
     packer.pack()
-    floats = torch.cat([torch.empty(0, dtype=torch.float32, device="cpu"), *packer.floats])
+    floats = torch.cat([torch.empty(0, dtype=dtype, device="cpu"), *packer.floats])
     doubles = torch.cat([torch.empty(0, dtype=torch.float64, device="cpu"), *packer.doubles])
     return Constants(units, lanes, packer.offsets, floats, doubles, packer.problem, packer.densities())
 
 
 class _Packer:
-    def __init__(self, circuit: EvaluatedCircuit, layer_values: LayerValues, units: Units, lanes: int) -> None:
+    def __init__(
+        self, circuit: EvaluatedCircuit, layer_values: LayerValues, units: Units, lanes: int, dtype: torch.dtype
+    ) -> None:
         self.circuit = circuit
+        self.dtype = dtype
+        self.smallest = float(torch.finfo(dtype).smallest_normal)
         self.units = units
         self.lanes = lanes
         self.layer_values = layer_values
@@ -111,7 +121,7 @@ class _Packer:
         """Append numbers; returns where they begin."""
         start = self.num_floats
         count = _padded(values.numel(), self.lanes)
-        self.floats.append(_filled(values.reshape(-1).float(), count))
+        self.floats.append(_filled(values.reshape(-1).to(self.dtype), count))
         self.num_floats += count
         return start
 
@@ -129,7 +139,7 @@ class _Packer:
         else:
             sums = weight.unflatten(2, (terms, -1)).sum(dim=3).amax(dim=1)
         rows = _filled(weight.transpose(1, 2), _padded(weight.shape[1], self.lanes))
-        size, bounds = rows[0].numel(), _filled((sums * MARGIN).clamp(min=SMALLEST), _padded(terms, self.lanes))
+        size, bounds = rows[0].numel(), _filled((sums * MARGIN).clamp(min=self.smallest), _padded(terms, self.lanes))
         start, norms = self._add(rows), self._add(bounds)
         for at, number in enumerate(group):
             self.offsets[number] = Offsets(start + at * size, norms + at * bounds.shape[1])
@@ -144,7 +154,9 @@ class _Packer:
                 mean, stddev, constant = (prepared[key][source.fold, 0] for key in ("mean", "stddev", "constant"))
                 width = _padded(unit.width, self.lanes)
                 factor = sqrt(0.5) / stddev
-                factor = torch.where((factor > 0) & (factor < SMALLEST), torch.nan, factor)  # some modes flush it to 0
+                factor = torch.where(
+                    (factor > 0) & (factor < self.smallest), torch.nan, factor
+                )  # some modes flush it to 0
                 blocks += [
                     _filled(mean, width),
                     _filled(factor, width),
@@ -167,11 +179,11 @@ class _Packer:
                 continue
             if len(chosen) < len(group):
                 tables, top, lost = tables[chosen], top[chosen], lost[chosen]
-            rows = tables.new_zeros((*top.shape, _padded(tables.shape[2], self.lanes)), dtype=torch.float32)
+            rows = tables.new_zeros((*top.shape, _padded(tables.shape[2], self.lanes)), dtype=self.dtype)
             for row, table, scale in zip(rows, tables, top, strict=True):  # of one unit: its numbers stay in the cache
                 row[:, : table.shape[1]] = torch.sub(table, scale.unsqueeze(1)).exp_()
             start, size, states = self._add(rows), rows[0].numel(), rows.shape[1]
-            bounds = self._add(lost + SMALLEST)
+            bounds = self._add(lost + self.smallest)
             for at, position in enumerate(chosen):
                 found = Offsets(start + at * size, bounds + at * states, self.num_doubles + at * states)
                 self.offsets[group[position]] = found

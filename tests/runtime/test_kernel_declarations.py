@@ -35,7 +35,7 @@ def fields(struct: str) -> list[tuple[str, type]]:
 
 
 def constant(name: str) -> float:
-    found = re.search(rf"constexpr (?:int|float) {name} = ([-\d.e]+)f?;", CODE)
+    found = re.search(rf"constexpr (?:int|Real) {name} = ([-\d.e]+)f?;", CODE)
     assert found is not None
     return float(found[1])
 

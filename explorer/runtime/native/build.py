@@ -18,7 +18,6 @@ from pathlib import Path
 from explorer.errors import LoweringError
 
 FOLDER = Path(__file__).with_name("kernels")
-SOURCE = FOLDER / "library.cpp"
 FLAGS = ("-O3", "-std=gnu++17", "-ffp-contract=fast", "-fno-math-errno", "-shared", "-fPIC")
 NATIVE = "-mcpu=native" if platform.machine() in ("arm64", "aarch64") else "-march=native"
 TIMEOUT_S = 120
@@ -29,11 +28,16 @@ class BuildError(LoweringError):
     """The kernels cannot be compiled, or not be loaded, on this machine."""
 
 
-def library_path() -> Path:
-    """The compiled library, compiled now if the cache has none. Raises: BuildError with what the compiler said."""
+def library_path(source: str = "library.cpp") -> Path:
+    """The library compiled from a file of `kernels/`, compiled now if the cache has none.
+
+    Raises: BuildError with what the compiler said.
+    """
     compiler = find_compiler()
-    command = [*compiler, *FLAGS, NATIVE]
-    name = hashlib.sha256("\n".join([*command, _version(tuple(compiler)), _processor(), *_sources()]).encode())
+    command = [*compiler, *FLAGS, NATIVE, str(FOLDER / source)]
+    name = hashlib.sha256(
+        "\n".join([*command[:-1], source, _version(tuple(compiler)), _processor(), *_sources()]).encode()
+    )
     target = cache_folder() / f"kernels-{name.hexdigest()[:24]}.so"
     if not _is_whole(target):
         _compile(command, target)
@@ -78,7 +82,7 @@ def _compile(command: list[str], target: Path) -> None:
         with tempfile.TemporaryDirectory(dir=target.parent, prefix="compiling-") as folder:
             made = Path(folder) / target.name
             done = subprocess.run(
-                [*command, str(SOURCE), "-o", str(made)], capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+                [*command, "-o", str(made)], capture_output=True, text=True, timeout=TIMEOUT_S, check=False
             )
             if done.returncode or not made.exists():
                 raise BuildError(f"{command[0]} could not compile the native kernels: {done.stderr.strip()[-800:]}")

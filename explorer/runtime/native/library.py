@@ -3,6 +3,7 @@
 import ctypes
 from ctypes import c_double, c_float, c_int64, c_void_p
 from functools import cache
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -106,15 +107,28 @@ SIGNATURES = {
 """The types of arguments and result of each function of `kernels/`."""
 
 
+IN_DOUBLES = ("lanes", "workspace", "evaluate")
+"""The functions that `kernels/doubles.cpp` has."""
+
+
 @cache
 def load_library() -> ctypes.CDLL:
     """The library. Raises: BuildError if it cannot be compiled or loaded."""
-    path = library_path()
+    return _load(library_path(), tuple(SIGNATURES))
+
+
+@cache
+def load_doubles() -> ctypes.CDLL:
+    """The functions that evaluate a circuit, in double precision. Raises: BuildError."""
+    return _load(library_path("doubles.cpp"), IN_DOUBLES)
+
+
+def _load(path: Path, names: tuple[str, ...]) -> ctypes.CDLL:
     try:
         library = ctypes.CDLL(str(path))
     except OSError as error:
         raise BuildError(f"the native kernels {path} cannot be loaded: {error}; delete the file") from error
-    for name, (arguments, result) in SIGNATURES.items():
+    for name in names:
         function = getattr(library, name)
-        function.argtypes, function.restype = arguments, result
+        function.argtypes, function.restype = SIGNATURES[name]
     return library

@@ -10,29 +10,73 @@ import torch
 from torch import Tensor
 
 from explorer.backend import EvaluatedCircuit
+from explorer.backend.evaluation import LayerValues
 from explorer.errors import LoweringError
 from explorer.runtime.constants import TOLERANCE, Constants, pack_constants
 from explorer.runtime.doubles import DoubleCopy
 from explorer.runtime.native.arrays import NativeArrays, make_arrays
-from explorer.runtime.native.library import BAD_INPUT, TILE_ROWS, load_library, make_input
+from explorer.runtime.native.build import BuildError
+from explorer.runtime.native.library import BAD_INPUT, TILE_ROWS, load_doubles, load_library, make_input
 from explorer.runtime.native.memory import Workspaces, num_threads, run_in_threads
 from explorer.runtime.snapshots import Snapshot, take_snapshot
 from explorer.runtime.units import Units, lower_to_units, plan_units
 
 
 @dataclass(frozen=True, eq=False)
-class Packed:
-    """The parameters at some time, and what the library reads of them."""
+class Kernels:
+    """A library, and what it reads of the parameters at some time."""
 
-    snapshot: Snapshot
+    library: ctypes.CDLL
     constants: Constants
     arrays: NativeArrays
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The type of its numbers."""
+        return self.constants.floats.dtype
+
+
+@dataclass(frozen=True, eq=False)
+class Packed:
+    """The parameters at some time, and the kernels that compute with them."""
+
+    snapshot: Snapshot
+    kernels: Kernels
     doubles: DoubleCopy
+
+    @property
+    def constants(self) -> Constants:
+        """The packed parameters in single precision."""
+        return self.kernels.constants
+
+    @property
+    def arrays(self) -> NativeArrays:
+        """What the kernels in single precision read."""
+        return self.kernels.arrays
+
+    @cached_property
+    def in_doubles(self) -> Kernels | None:
+        """The kernels in double precision; None if they cannot be compiled, or not read these parameters."""
+        try:
+            library = load_doubles()
+        except BuildError:
+            return None
+        values = self.doubles.layer_values(self.snapshot)
+        made = make_kernels(library, self.doubles.circuit, values, self.constants.units, torch.float64)
+        return None if made.constants.problem else made
 
     @cached_property
     def precise(self) -> EvaluatedCircuit:
         """The circuit with these parameters in double precision, in the logarithmic domain."""
         return self.doubles.frozen(self.snapshot)
+
+
+def make_kernels(
+    library: ctypes.CDLL, circuit: EvaluatedCircuit, values: LayerValues, units: Units, dtype: torch.dtype
+) -> Kernels:
+    """Pack parameters for a library."""
+    constants = pack_constants(circuit, values, units, library.lanes(), dtype)
+    return Kernels(library, constants, make_arrays(circuit, constants))
 
 
 class NativeProgram:
@@ -72,8 +116,8 @@ class NativeProgram:
             with self._lock:
                 snapshot = take_snapshot(self.circuit)
                 values = self._doubles.layer_values(snapshot)
-                constants = pack_constants(self.circuit, values, self.units, self.library.lanes())
-                self._packed = packed = Packed(snapshot, constants, make_arrays(self.circuit, constants), self._doubles)
+                kernels = make_kernels(self.library, self.circuit, values, self.units, torch.float32)
+                self._packed = packed = Packed(snapshot, kernels, self._doubles)
         return packed
 
     def why_not(self) -> str:
@@ -83,37 +127,51 @@ class NativeProgram:
     def evaluate(self, x: Tensor) -> tuple[Tensor, int] | None:
         """The outputs (B, outputs, classes) of x (B, D), and how many rows were not certified.
 
-        Those are evaluated in double precision, in the logarithmic domain. None if a variable has a value that it
-        cannot have, or if the present parameters have a problem.
+        Those are evaluated in double precision. None if a variable has a value that it cannot have, or if the present
+        parameters have a problem.
         """
         packed = self.packed()
         if packed.constants.problem:
             return None
-        found = self.run(packed, x)
+        found = self.run(packed.kernels, x)
         if found is None:
             return None
         result, certified = found
         again = (~certified).nonzero().squeeze(1)
         if len(again):
-            with torch.no_grad():
-                chosen = x[again].double() if x.is_floating_point() else x[again]
-                result[again] = packed.precise(chosen).to(result.dtype)
+            result[again] = self.evaluate_precisely(x[again], packed)
         return result, len(again)
 
-    def run(self, packed: Packed, x: Tensor) -> tuple[Tensor, Tensor] | None:
+    def evaluate_precisely(self, x: Tensor, packed: Packed | None = None) -> Tensor:
+        """The outputs (B, outputs, classes) in double precision, for x whose values are legal, rounded to float32.
+
+        Rows that the kernels do not certify in double precision either are evaluated by the layers of the circuit, in
+        the logarithmic domain.
+        """
+        packed = packed or self.packed()
+        found = None if packed.in_doubles is None else self.run(packed.in_doubles, x)
+        if found is None:
+            return self._evaluate_layers(packed, x)
+        result, certified = found
+        again = (~certified).nonzero().squeeze(1)
+        if len(again):
+            result[again] = self._evaluate_layers(packed, x[again])
+        return result
+
+    def run(self, kernels: Kernels, x: Tensor) -> tuple[Tensor, Tensor] | None:
         """The outputs, and for each row whether it is certified; None if a variable has a value that it cannot have."""
-        native, rows = packed.arrays.native, x.shape[0]
-        given = make_input(x, self._densities(packed, x))
+        library, native, rows = kernels.library, kernels.arrays.native, x.shape[0]
+        given = make_input(x, self._densities(kernels, x))
         result = torch.empty((rows, native.num_outputs, native.output_units), dtype=torch.float32, device="cpu")
         certified = torch.empty(rows, dtype=torch.bool, device="cpu")
         threads = num_threads(rows)
         share = -(-rows // threads)
         tile = min(share, TILE_ROWS)
-        size = self.library.workspace(ctypes.byref(native), tile)
+        size = library.workspace(ctypes.byref(native), tile)
 
         def run_share(start: int) -> int:
             memory = self.workspaces.borrow(size)
-            status = self.library.evaluate(
+            status = library.evaluate(
                 ctypes.byref(native),
                 ctypes.byref(given),
                 start,
@@ -133,11 +191,19 @@ class NativeProgram:
         """The bytes for the values of a tile of some rows."""
         return self.library.workspace(ctypes.byref(self.packed().arrays.native), min(rows, TILE_ROWS))
 
-    def _densities(self, packed: Packed, x: Tensor) -> Tensor:
+    @torch.no_grad()
+    def _evaluate_layers(self, packed: Packed, x: Tensor) -> Tensor:
+        return packed.precise(x.double() if x.is_floating_point() else x).float()
+
+    def _densities(self, kernels: Kernels, x: Tensor) -> Tensor:
         """The logarithms (B, units of all folds) of the layers that PyTorch evaluates."""
-        layers = packed.arrays.densities
+        layers = kernels.arrays.densities
         if not layers:
-            return torch.empty((0, 0), dtype=torch.float32, device="cpu")
+            return torch.empty((0, 0), dtype=kernels.dtype, device="cpu")
         x = x.double() if x.is_floating_point() else x
-        found = self.circuit.input_activations(x, layers, packed.constants.densities)
-        return torch.cat([found[layer].transpose(0, 1).flatten(1) for layer in layers], dim=1).float().contiguous()
+        found = self.circuit.input_activations(x, layers, kernels.constants.densities)
+        return (
+            torch.cat([found[layer].transpose(0, 1).flatten(1) for layer in layers], dim=1)
+            .to(kernels.dtype)
+            .contiguous()
+        )

@@ -1,6 +1,6 @@
 // What the kernels are given: a circuit as arrays, and its input.
 #pragma once
-#include <cstdint>
+#include "real.h"
 
 enum Kind : int32_t { GAUSSIAN, PRODUCT, SUM, MIXING, TUCKER, KRONECKER, TENSOR_DOT, DENSITY, TABLE };
 // What a table has; NORMALIZED are logarithms after a log-softmax over the states, which must be next to each other.
@@ -30,7 +30,7 @@ struct Circuit {
   const Unit* units;
   int64_t num_units;
   const Operand* operands;
-  const float* constants;
+  const Real* constants;
   const double* scales;
   int64_t value_floats;  // of one row, in all slots
   int64_t num_slots;
@@ -74,6 +74,6 @@ struct Input {
   const void* x;  // (rows, columns)
   int64_t type;   // 0: int64, 1: float, 2: double
   int64_t columns;
-  const float* densities;  // (rows, density_floats): logarithms that were computed elsewhere
+  const Real* densities;  // (rows, density_floats): logarithms that were computed elsewhere
   int64_t density_floats;
 };

@@ -1,9 +1,9 @@
 // The native kernels of circuits: a loop over units, for a tile of rows at a time.
 //
-// Values of a unit are a tile (rows, width) of float, in linear scale, and for each row
+// Values of a unit are a tile (rows, width) of Real, in linear scale, and for each row
 //   scale: the natural logarithm of what the row was divided by, in double;
 //   bound: an upper bound on the absolute error that underflow has caused in any element, in units of the row.
-// A row is rescaled by a power of two after each unit, so that its largest element is in [1, 2). The rounding of float
+// A row is rescaled by a power of two after each unit, so that its largest element is in [1, 2). The rounding of Real
 // arithmetic is not part of the bound: it is relative. explorer/runtime/README.md derives the bounds.
 //
 #pragma once
@@ -19,9 +19,9 @@ constexpr int MAX_TABLE_FLOATS = 1 << 15;  // larger tables are not read as a wh
 // An operand for all rows of a tile: row b is at `values + index[b] * width`, and its scale at `scales[index[b]]`,
 // as its bound.
 struct Rows {
-  const float* values;
+  const Real* values;
   const double* scales;
-  const float* bounds;
+  const Real* bounds;
   const int32_t* index;
   bool is_table;
 };
@@ -35,26 +35,26 @@ struct Tile {
   const Circuit& circuit;
   const Input& input;
   int64_t first, rows, capacity;
-  float* slots;
+  Real* slots;
   double* scales;
-  float* bounds;
-  float* scratch;
+  Real* bounds;
+  Real* scratch;
   double* term_scales;  // of the present term
-  float* term_bounds;
-  float* term_factors;
+  Real* term_bounds;
+  Real* term_factors;
   int32_t* order;   // 0, 1, 2 ..
   int32_t* zeros;
   int32_t* states;  // (num_discrete, capacity)
-  float* points;    // (num_continuous, capacity)
+  Real* points;    // (num_continuous, capacity)
   const Training* training = nullptr;
-  float* multipliers;    // in training: what the rows of each slot were multiplied by (num_slots, capacity)
-  const float* weights;  // of the present unit: (input units, output units)
-  const float* norms;    // for each term, at least the sum of the weights of an output unit
+  Real* multipliers;    // in training: what the rows of each slot were multiplied by (num_slots, capacity)
+  const Real* weights;  // of the present unit: (input units, output units)
+  const Real* norms;    // for each term, at least the sum of the weights of an output unit
 
-  float* values(int64_t place) const { return slots + place * capacity; }
-  float* values_of(const Unit& unit) const { return values(unit.place); }
+  Real* values(int64_t place) const { return slots + place * capacity; }
+  Real* values_of(const Unit& unit) const { return values(unit.place); }
   double* scales_of(const Unit& unit) const { return scales + unit.slot * capacity; }
-  float* bounds_of(const Unit& unit) const { return bounds + unit.slot * capacity; }
+  Real* bounds_of(const Unit& unit) const { return bounds + unit.slot * capacity; }
   Rows rows_of(const Operand& one) const {
     if (one.slot >= 0) return {values(one.place), scales + one.slot * capacity, bounds + one.slot * capacity, order, false};
     return {circuit.constants + one.rows, circuit.scales + one.scales, circuit.constants + one.bounds,
@@ -78,7 +78,7 @@ struct Tile {
         }
       for (int64_t v = 0; v < circuit.num_continuous; v++)
         for (int64_t b = start; b < stop; b++) {
-          const float value = (float)x[b * input.columns + circuit.continuous[v]];
+          const Real value = (Real)x[b * input.columns + circuit.continuous[v]];
           legal &= value == value;
           points[v * capacity + b] = value;
         }
@@ -107,7 +107,7 @@ struct Tile {
       if (one.slot >= 0 || one.variable < 0) continue;
       const int64_t states = circuit.num_values[one.variable], floats = states * unit.in_width;
       if (states > 2 * rows || floats > MAX_TABLE_FLOATS) continue;
-      const float* from = circuit.constants + one.rows;
+      const Real* from = circuit.constants + one.rows;
       Vector read{};
       for (int64_t n = 0; n < floats; n += LANES) read += load(from + n);
       KEEP(read);
@@ -132,12 +132,12 @@ struct Tile {
 
   // The bounds of a product: |x y - x' y'| <= Y e_x + X e_y + e_x e_y for x <= X, y <= Y, and what underflows.
   // Rows of tables are at most 1, others 2.
-  void product_bounds(const Operand* factors, int64_t count, Span span, float* to) const {
-    float most = 1;
+  void product_bounds(const Operand* factors, int64_t count, Span span, Real* to) const {
+    Real most = 1;
     for (int64_t c = 0; c < count; c++) {
       const Rows one = rows_of(factors[c]);
-      const float* from = one.bounds;
-      const float largest_of = one.is_table ? 1 : 2;
+      const Real* from = one.bounds;
+      const Real largest_of = one.is_table ? 1 : 2;
       if (c == 0) each_row(one, span, [=](int64_t b, int64_t at) { to[b] = from[at]; });
       else each_row(one, span, [=](int64_t b, int64_t at) {
         to[b] = to[b] * largest_of + most * from[at] + to[b] * from[at] + SMALLEST;
@@ -147,14 +147,14 @@ struct Tile {
   }
 
   // The products of the rows of a span, each times a number.
-  void multiply_rows(const Operand* factors, int64_t count, Span span, int64_t width, const float* by,
-                     float* to) const {
+  void multiply_rows(const Operand* factors, int64_t count, Span span, int64_t width, const Real* by,
+                     Real* to) const {
     with_vectors(width, [&](auto known) { multiply_rows_of<known.value>(factors, count, span, width, by, to); });
   }
 
   template <int V>
-  void multiply_rows_of(const Operand* factors, int64_t count, Span span, int64_t width, const float* by,
-                        float* to) const {
+  void multiply_rows_of(const Operand* factors, int64_t count, Span span, int64_t width, const Real* by,
+                        Real* to) const {
     const int64_t vectors = V ? V : width / LANES;
     const Rows left = rows_of(factors[0]);
     for (int64_t c = 1; c < count || c == 1; c++) {
@@ -162,8 +162,8 @@ struct Tile {
       const bool fetch_left = c == 1 && left.is_table, fetch_right = right.is_table;
       for (int64_t b = 0; b < span.count; b++) {
         const int64_t row = span.start + b, ahead = row + PREFETCH < rows ? row + PREFETCH : row;
-        const float* x = c == 1 ? left.values + left.index[row] * width : to + b * width;
-        const float* y = right.values + right.index[row] * width;
+        const Real* x = c == 1 ? left.values + left.index[row] * width : to + b * width;
+        const Real* y = right.values + right.index[row] * width;
         if (fetch_left)
           for (int64_t v = 0; v < vectors; v++)
             __builtin_prefetch(left.values + left.index[ahead] * width + v * LANES);
@@ -181,15 +181,15 @@ struct Tile {
   }
 
   // Of a row without a bound nothing may reach the gradients, not even multiplied by zero.
-  void clear(const Unit& unit, int64_t b, float* row) {
-    memset(row, 0, unit.out_width * sizeof(float));
+  void clear(const Unit& unit, int64_t b, Real* row) {
+    memset(row, 0, unit.out_width * sizeof(Real));
     scales[unit.slot * capacity + b] = 0;
   }
 
   // Makes logarithms in `count` rows, at most LANES, values whose largest is 1; `low` was rounded off.
-  void from_logarithms(const Unit& unit, int64_t start, int64_t count, const float* low) {
-    float* out = values_of(unit) + start * unit.out_width;
-    float top[LANES];
+  void from_logarithms(const Unit& unit, int64_t start, int64_t count, const Real* low) {
+    Real* out = values_of(unit) + start * unit.out_width;
+    Real top[LANES];
     with_vectors(unit.out_width, [&](auto known) {
       const int64_t width = known.value ? known.value * LANES : unit.out_width;
       store(top, largest_of_rows(out, width, count));
@@ -210,25 +210,25 @@ struct Tile {
   // log of products of normal densities: sum_c constant - (scale (x - mean))^2, where rows are padded with -inf.
   // Many are added in blocks; `low` gets what that rounds off.
   template <int R>
-  void log_densities(const Unit& unit, int64_t start, float* low) {
+  void log_densities(const Unit& unit, int64_t start, Real* low) {
     const Operand* factors = circuit.operands + unit.operands;
     const int64_t width = unit.out_width;
-    float* out = values_of(unit) + start * width;
+    Real* out = values_of(unit) + start * width;
     for (int64_t n = 0; n < width; n += LANES)
       for (int64_t block = 0; block < unit.factors; block += BLOCK_DENSITIES) {
         const int64_t end = block + BLOCK_DENSITIES < unit.factors ? block + BLOCK_DENSITIES : unit.factors;
         Vector sums[R];
         for (int64_t c = block; c < end; c++) {
-          const float* mean = circuit.constants + factors[c].rows + n;
+          const Real* mean = circuit.constants + factors[c].rows + n;
           const Vector center = load(mean), factor = load(mean + width), constant = load(mean + 2 * width);
-          const float* x = points + factors[c].variable * capacity + start;
+          const Real* x = points + factors[c].variable * capacity + start;
           UNROLL for (int r = 0; r < R; r++) {
             const Vector z = (x[r] - center) * factor;
             sums[r] = c == block ? constant - z * z : sums[r] + (constant - z * z);
           }
         }
         UNROLL for (int r = 0; r < R; r++) {
-          float *to = out + r * width + n, *rest = low + r * width + n;
+          Real *to = out + r * width + n, *rest = low + r * width + n;
           if (block) add_exactly(to, rest, sums[r]);
           else store(to, sums[r]);
           if (!block && low) store(rest, Vector{});
@@ -237,7 +237,7 @@ struct Tile {
   }
 
   void gaussian(const Unit& unit) {
-    float* low = unit.factors > BLOCK_DENSITIES ? scratch : nullptr;
+    Real* low = unit.factors > BLOCK_DENSITIES ? scratch : nullptr;
     each_span(unit.out_width, [&](Span span) {
       for (int64_t start = span.start; start < span.start + span.count; start += LANES) {
         const int64_t left = span.start + span.count - start, count = left < LANES ? left : LANES;
@@ -254,8 +254,8 @@ struct Tile {
     for (int64_t start = 0; start < rows; start += LANES) {
       const int64_t count = rows - start < LANES ? rows - start : LANES;
       for (int64_t b = start; b < start + count; b++) {
-        const float* from = input.densities + (first + b) * input.density_floats + unit.weight;
-        float* out = values_of(unit) + b * unit.out_width;
+        const Real* from = input.densities + (first + b) * input.density_floats + unit.weight;
+        Real* out = values_of(unit) + b * unit.out_width;
         for (int64_t n = 0; n < unit.out_width; n++) out[n] = n < unit.out_units ? from[n] : -INFINITY;
       }
       from_logarithms(unit, start, count, nullptr);
@@ -274,18 +274,18 @@ struct Tile {
   }
 
   // to[b] = exp(of[b] - top[b]) for of <= top; zero below exp(LOWEST).
-  static void quotients(const double* of, const double* top, int64_t count, float* to) {
+  static void quotients(const double* of, const double* top, int64_t count, Real* to) {
     for (int64_t first = 0; first < count; first += LANES) {
       const int64_t some = count - first < LANES ? count - first : LANES;
-      float nearest[LANES] = {}, rest[LANES] = {};  // what a float cannot hold is a relative error of the result
+      Real nearest[LANES] = {}, rest[LANES] = {};  // what a Real cannot hold is a relative error of the result
       for (int64_t i = 0; i < some; i++) {
         const double difference = of[first + i] - top[first + i];
-        nearest[i] = (float)difference;
-        rest[i] = (float)(difference - nearest[i]);
+        nearest[i] = (Real)difference;
+        rest[i] = (Real)(difference - nearest[i]);
       }
       const Vector x = load(nearest), found = exponential(x) * (1.0f + load(rest));
       store(nearest, x < LOWEST ? Vector{} : found);
-      memcpy(to + first, nearest, some * sizeof(float));
+      memcpy(to + first, nearest, some * sizeof(Real));
     }
   }
 
@@ -295,13 +295,13 @@ struct Tile {
   void add_terms(const Unit& unit, Span span, Add add) {
     const Operand* operands = circuit.operands + unit.operands;
     double* top = scales_of(unit) + span.start;
-    float* bound = bounds_of(unit) + span.start;
+    Real* bound = bounds_of(unit) + span.start;
     product_scales(operands, unit.factors, span, top);
     for (int64_t h = 1; h < unit.terms; h++) {
       product_scales(operands + h * unit.factors, unit.factors, span, term_scales);
       for (int64_t b = 0; b < span.count; b++) top[b] = term_scales[b] > top[b] ? term_scales[b] : top[b];
     }
-    const float most = ldexpf(1, (int)unit.factors), underflow = 4 * (float)unit.in_units * SMALLEST;
+    const Real most = ldexp(1, (int)unit.factors), underflow = 4 * (Real)unit.in_units * SMALLEST;
     for (int64_t h = 0; h < unit.terms; h++) {
       const Operand* factors = operands + h * unit.factors;
       product_bounds(factors, unit.factors, span, term_bounds);
@@ -309,10 +309,10 @@ struct Tile {
         product_scales(factors, unit.factors, span, term_scales);
         quotients(term_scales, top, span.count, term_factors);
       }
-      const float norm = norms[h];
+      const Real norm = norms[h];
       for (int64_t b = 0; b < span.count; b++) {
-        const float by = unit.terms > 1 ? term_factors[b] : 1.0f;
-        const float error = by == 0 ? (most + term_bounds[b]) * DROPPED : term_bounds[b] * by + most * SMALLEST;
+        const Real by = unit.terms > 1 ? term_factors[b] : 1.0f;
+        const Real error = by == 0 ? (most + term_bounds[b]) * DROPPED : term_bounds[b] * by + most * SMALLEST;
         bound[b] = (h ? bound[b] : 0) + norm * error + underflow;
       }
       add(h, factors, unit.terms > 1 ? term_factors : nullptr);
@@ -323,9 +323,9 @@ struct Tile {
     read_tables(unit);
     const bool many = Accumulator::needs_compensation(unit.terms * Accumulator::parts_of(unit.in_units));
     each_span(unit.in_width, [&](Span span) {
-      float* exact = many ? scratch + span.count * unit.in_width : nullptr;
+      Real* exact = many ? scratch + span.count * unit.in_width : nullptr;
       Accumulator total{values_of(unit) + span.start * unit.out_width, exact, span.count, unit.out_width};
-      add_terms(unit, span, [&](int64_t h, const Operand* factors, const float* by) {
+      add_terms(unit, span, [&](int64_t h, const Operand* factors, const Real* by) {
         const bool direct = !by && unit.factors == 1 && factors->slot >= 0;
         if (!direct) multiply_rows(factors, unit.factors, span, unit.in_width, by, scratch);
         total.add(direct ? values(factors->place) + span.start * unit.in_width : scratch, unit.in_width,
@@ -341,11 +341,11 @@ struct Tile {
     const int64_t width = unit.out_width;
     each_span(width, [&](Span span) {
       const int64_t floats = span.count * width;
-      float* out = values_of(unit) + span.start * width;
-      float* low = Accumulator::needs_compensation(unit.terms) ? scratch + floats : nullptr;
-      if (low) memset(low, 0, floats * sizeof(float));
-      add_terms(unit, span, [&](int64_t h, const Operand* factors, const float* by) {
-        const float* weight = weights + h * width;
+      Real* out = values_of(unit) + span.start * width;
+      Real* low = Accumulator::needs_compensation(unit.terms) ? scratch + floats : nullptr;
+      if (low) memset(low, 0, floats * sizeof(Real));
+      add_terms(unit, span, [&](int64_t h, const Operand* factors, const Real* by) {
+        const Real* weight = weights + h * width;
         multiply_rows(factors, unit.factors, span, width, by, scratch);
         with_vectors(width, [&](auto known) {
           const int64_t size = known.value ? known.value * LANES : width;
@@ -369,14 +369,14 @@ struct Tile {
     const Operand* factors = circuit.operands + unit.operands;
     read_tables(unit);
     const int64_t units = unit.in_units, width = unit.in_width;
-    const float norm = norms[0], underflow = 4 * (float)(units * units) * SMALLEST;
+    const Real norm = norms[0], underflow = 4 * (Real)(units * units) * SMALLEST;
     each_span(width, [&](Span span) {
-      float* low = units > MANY_PRODUCTS ? scratch + 2 * span.count * width : nullptr;
-      const float* left = rows_in_order(factors[0], span, width, scratch);
-      const float* right = rows_in_order(factors[1], span, width, scratch + span.count * width);
+      Real* low = units > MANY_PRODUCTS ? scratch + 2 * span.count * width : nullptr;
+      const Real* left = rows_in_order(factors[0], span, width, scratch);
+      const Real* right = rows_in_order(factors[1], span, width, scratch + span.count * width);
       add_products(left, right, width, weights, units, unit.out_width, values_of(unit) + span.start * unit.out_width,
                    low, span.count);
-      float* bound = bounds_of(unit) + span.start;
+      Real* bound = bounds_of(unit) + span.start;
       product_scales(factors, 2, span, scales_of(unit) + span.start);
       product_bounds(factors, 2, span, bound);
       for (int64_t b = 0; b < span.count; b++) bound[b] = norm * (bound[b] + 4 * SMALLEST) + underflow;
@@ -385,7 +385,7 @@ struct Tile {
   }
 
   // The rows of a span one after the other: copied to `room` from a table.
-  const float* rows_in_order(const Operand& one, Span span, int64_t width, float* room) const {
+  const Real* rows_in_order(const Operand& one, Span span, int64_t width, Real* room) const {
     if (one.slot >= 0) return values(one.place) + span.start * width;
     multiply_rows(&one, 1, span, width, nullptr, room);
     return room;
@@ -396,9 +396,9 @@ struct Tile {
     const Rows lefts = rows_of(factors[0]), rights = rows_of(factors[1]);
     const int64_t right_units = unit.out_units / unit.in_units, right_width = unit.weight;
     for (int64_t b = 0; b < rows; b++) {
-      float* out = values_of(unit) + b * unit.out_width;
-      const float* left = lefts.values + lefts.index[b] * unit.in_width;
-      const float* right = rights.values + rights.index[b] * right_width;
+      Real* out = values_of(unit) + b * unit.out_width;
+      const Real* left = lefts.values + lefts.index[b] * unit.in_width;
+      const Real* right = rights.values + rights.index[b] * right_width;
       for (int64_t i = 0; i < unit.in_units; i++)
         for (int64_t j = 0; j < right_units; j++) out[i * right_units + j] = left[i] * right[j];
       for (int64_t n = unit.out_units; n < unit.out_width; n++) out[n] = 0;
@@ -413,18 +413,18 @@ struct Tile {
     const Operand* operand = circuit.operands + unit.operands;
     const Rows from = rows_of(*operand);
     const int64_t J = unit.terms, Q = unit.in_units / J, P = unit.out_units / Q, padded = unit.factors;
-    float* transposed = scratch;
-    float* product = scratch + Q * J;
+    Real* transposed = scratch;
+    Real* product = scratch + Q * J;
     for (int64_t b = 0; b < rows; b++) {
-      const float* x = from.values + from.index[b] * unit.in_width;
+      const Real* x = from.values + from.index[b] * unit.in_width;
       for (int64_t q = 0; q < Q; q++)
         for (int64_t j = 0; j < J; j++) transposed[q * J + j] = x[j * Q + q];
       Accumulator{product, nullptr, Q, padded}.add(transposed, J, weights, J);
-      float* out = values_of(unit) + b * unit.out_width;
-      for (int64_t q = 0; q < Q; q++) memcpy(out + q * P, product + q * padded, P * sizeof(float));
+      Real* out = values_of(unit) + b * unit.out_width;
+      for (int64_t q = 0; q < Q; q++) memcpy(out + q * P, product + q * padded, P * sizeof(Real));
       for (int64_t n = unit.out_units; n < unit.out_width; n++) out[n] = 0;
     }
-    const float norm = norms[0], underflow = 4 * (float)J * SMALLEST;
+    const Real norm = norms[0], underflow = 4 * (Real)J * SMALLEST;
     product_scales(operand, 1, all_rows(), scales_of(unit));
     product_bounds(operand, 1, all_rows(), bounds_of(unit));
     for (int64_t b = 0; b < rows; b++) bounds_of(unit)[b] = norm * (bounds_of(unit)[b] + 4 * SMALLEST) + underflow;
@@ -435,22 +435,22 @@ struct Tile {
   void rescale(const Unit& unit, Span span) {
     for (int64_t start = span.start; start < span.start + span.count; start += LANES) {
       const int64_t left = span.start + span.count - start, count = left < LANES ? left : LANES;
-      float* out = values_of(unit) + start * unit.out_width;
-      float by[LANES];
-      int32_t exponents[LANES], is_legal[LANES];
+      Real* out = values_of(unit) + start * unit.out_width;
+      Real by[LANES];
+      Bits exponents[LANES], is_legal[LANES];
       with_vectors(unit.out_width, [&](auto known) {
         const int64_t width = known.value ? known.value * LANES : unit.out_width;
         const Vector top = largest_of_rows(out, width, count);
-        const Integers exponent = (((Integers)top >> 23) & 255) - 127;
-        const Integers legal = (top >= SMALLEST) & (exponent <= 126);  // not zero, too small, infinite or NaN
-        store(by, legal ? (Vector)((127 - exponent) << 23) : all(1.0f));
+        const Integers exponent = (((Integers)top >> MANTISSA) & (2 * BIAS + 1)) - BIAS;
+        const Integers legal = (top >= SMALLEST) & (exponent < BIAS);  // not zero, too small, infinite or NaN
+        store(by, legal ? (Vector)((BIAS - exponent) << MANTISSA) : all(1.0f));
         *(Integers*)exponents = legal & exponent;
         *(Integers*)is_legal = legal;
         for (int64_t i = 0; i < count; i++)
           for (int64_t n = i * width; n < (i + 1) * width; n += LANES) store(out + n, load(out + n) * by[i]);
       });
       double* scale = scales_of(unit) + start;
-      float* bound = bounds_of(unit) + start;
+      Real* bound = bounds_of(unit) + start;
       for (int64_t i = 0; i < count; i++) {
         scale[i] += exponents[i] * LN2;
         bound[i] = is_legal[i] ? bound[i] * by[i] + SMALLEST : INFINITY;
@@ -483,16 +483,16 @@ struct Tile {
   }
 
   // Writes the logarithms of the outputs, and which rows are certified; returns how many are not.
-  int64_t write(float tolerance, float* to, uint8_t* certified) const {
+  int64_t write(Real tolerance, float* to, uint8_t* certified) const {
     int64_t failed = 0;
     const int64_t width = (circuit.output_units + LANES - 1) / LANES * LANES;
     for (int64_t b = 0; b < rows; b++) {
       bool sure = true;
       for (int64_t i = 0; i < circuit.num_outputs; i++) {
         const Rows one = rows_of(circuit.operands[circuit.outputs[i]]);
-        const float* from = one.values + one.index[b] * width;
+        const Real* from = one.values + one.index[b] * width;
         const double scale_of = one.scales[one.index[b]];
-        const float bound_of = one.bounds[one.index[b]];
+        const Real bound_of = one.bounds[one.index[b]];
         float* result = to + ((first + b) * circuit.num_outputs + i) * circuit.output_units;
         for (int64_t n = 0; n < circuit.output_units; n++) {
           result[n] = (float)(log((double)from[n]) + scale_of);

@@ -10,7 +10,7 @@ constexpr int MANY_PARTS = 32;               // more parts of a sum than that ar
 // C[r][:] (+)= sum_k X[r][k] W[k][:] for R rows and V vectors of columns; T: of the transposed X, X[k][r]. What C has is
 // added last: a sum of so many numbers that each is below the rounding of the sum would lose them.
 template <int R, int V, bool T>
-static inline void multiply_block(const float* X, int64_t ldx, const float* W, int64_t ldw, int64_t K, float* C,
+static inline void multiply_block(const Real* X, int64_t ldx, const Real* W, int64_t ldw, int64_t K, Real* C,
                                   int64_t ldc, bool accumulate) {
   Vector sums[R][V], weights[V];
   UNROLL for (int v = 0; v < V; v++) weights[v] = load(W + v * LANES);
@@ -19,7 +19,7 @@ static inline void multiply_block(const float* X, int64_t ldx, const float* W, i
   for (int64_t k = 1; k < K; k++) {
     UNROLL for (int v = 0; v < V; v++) weights[v] = load(W + k * ldw + v * LANES);
     UNROLL for (int r = 0; r < R; r++) {
-      const float x = T ? X[k * ldx + r] : X[r * ldx + k];
+      const Real x = T ? X[k * ldx + r] : X[r * ldx + k];
       UNROLL for (int v = 0; v < V; v++) sums[r][v] += weights[v] * x;
     }
   }
@@ -31,7 +31,7 @@ static inline void multiply_block(const float* X, int64_t ldx, const float* W, i
 }
 
 template <int R, int V, bool T>
-static void multiply_columns(const float* X, int64_t ldx, const float* W, int64_t ldw, int64_t K, float* C, int64_t ldc,
+static void multiply_columns(const Real* X, int64_t ldx, const Real* W, int64_t ldw, int64_t K, Real* C, int64_t ldc,
                              int64_t rows, bool accumulate) {
   const int64_t step = T ? 1 : ldx;
   int64_t b = 0;
@@ -42,7 +42,7 @@ static void multiply_columns(const float* X, int64_t ldx, const float* W, int64_
 
 // C (rows, N) (+)= X (rows, K) W (K, N), or with T of X (K, rows); N is a multiple of LANES. `ld` is the distance of rows.
 template <bool T>
-static void multiply(const float* X, int64_t ldx, const float* W, int64_t ldw, int64_t K, int64_t N, float* C,
+static void multiply(const Real* X, int64_t ldx, const Real* W, int64_t ldw, int64_t K, int64_t N, Real* C,
                      int64_t ldc, int64_t rows, bool accumulate) {
   int64_t n = 0;
   if (REGISTERS == 32)
@@ -56,8 +56,8 @@ static void multiply(const float* X, int64_t ldx, const float* W, int64_t ldw, i
 
 // A sum of many parts: `exact` is memory for a part and for what the parts round off, or null if there are few parts.
 struct Accumulator {
-  float* out;
-  float* exact;
+  Real* out;
+  Real* exact;
   int64_t rows, N;
   bool begun = false;
 
@@ -65,7 +65,7 @@ struct Accumulator {
   static int64_t parts_of(int64_t summands) { return (summands + BLOCK_SUMMANDS - 1) / BLOCK_SUMMANDS; }
 
   // out += X (rows, K) W (K, N)
-  void add(const float* X, int64_t ldx, const float* W, int64_t K) {
+  void add(const Real* X, int64_t ldx, const Real* W, int64_t K) {
     for (int64_t k = 0; k < K; k += BLOCK_SUMMANDS) {
       const int64_t count = K - k < BLOCK_SUMMANDS ? K - k : BLOCK_SUMMANDS;
       if (begun && exact) {
@@ -75,7 +75,7 @@ struct Accumulator {
       }
       multiply<false>(X + k, ldx, W + k * N, N, count, N, out, N, rows, begun);
       begun = true;
-      if (exact) memset(exact + rows * N, 0, rows * N * sizeof(float));
+      if (exact) memset(exact + rows * N, 0, rows * N * sizeof(Real));
     }
   }
 
@@ -88,14 +88,14 @@ struct Accumulator {
 // C[r][:] (+)= sum_a left[r][a] (right[r] W_a) for R rows, A matrices W_a (K, V vectors), which are K rows apart. `low`
 // gets what additions to C round off, if it is not null.
 template <int R, int A, int V>
-static inline void multiply_matrices(const float* left, const float* right, int64_t ld, const float* W, int64_t ldw,
-                                     int64_t K, float* C, float* low, bool accumulate) {
+static inline void multiply_matrices(const Real* left, const Real* right, int64_t ld, const Real* W, int64_t ldw,
+                                     int64_t K, Real* C, Real* low, bool accumulate) {
   Vector sums[R][A * V], weights[A * V];
   for (int64_t k = 0; k < K; k++) {
     UNROLL for (int a = 0; a < A; a++)
       UNROLL for (int v = 0; v < V; v++) weights[a * V + v] = load(W + (a * K + k) * ldw + v * LANES);
     UNROLL for (int r = 0; r < R; r++) {
-      const float x = right[r * ld + k];
+      const Real x = right[r * ld + k];
       UNROLL for (int n = 0; n < A * V; n++) sums[r][n] = k ? sums[r][n] + weights[n] * x : weights[n] * x;
     }
   }
@@ -103,15 +103,15 @@ static inline void multiply_matrices(const float* left, const float* right, int6
     UNROLL for (int v = 0; v < V; v++) {
       Vector total = sums[r][v] * left[r * ld];
       UNROLL for (int a = 1; a < A; a++) total += sums[r][a * V + v] * left[r * ld + a];
-      float* to = C + r * ldw + v * LANES;
+      Real* to = C + r * ldw + v * LANES;
       if (accumulate && low) add_exactly(to, low + r * ldw + v * LANES, total);
       else store(to, accumulate ? load(to) + total : total);
     }
 }
 
 template <int R, int A, int V>
-static void multiply_matrices_of_rows(const float* left, const float* right, int64_t ld, const float* W, int64_t ldw,
-                                      int64_t K, float* C, float* low, int64_t rows, bool accumulate) {
+static void multiply_matrices_of_rows(const Real* left, const Real* right, int64_t ld, const Real* W, int64_t ldw,
+                                      int64_t K, Real* C, Real* low, int64_t rows, bool accumulate) {
   int64_t b = 0;
   for (; b + R <= rows; b += R)
     multiply_matrices<R, A, V>(left + b * ld, right + b * ld, ld, W, ldw, K, C + b * ldw, low ? low + b * ldw : low,
@@ -122,8 +122,8 @@ static void multiply_matrices_of_rows(const float* left, const float* right, int
 }
 
 template <int V>
-static void add_products_of_columns(const float* left, const float* right, int64_t ld, const float* W, int64_t ldw,
-                                    int64_t K, float* C, float* low, int64_t rows) {
+static void add_products_of_columns(const Real* left, const Real* right, int64_t ld, const Real* W, int64_t ldw,
+                                    int64_t K, Real* C, Real* low, int64_t rows) {
   constexpr int A = (REGISTERS == 32 ? 4 : 2) / V, R = REGISTERS == 32 ? 6 : 5;
   int64_t i = 0;
   for (; i + A <= K; i += A)
@@ -134,9 +134,9 @@ static void add_products_of_columns(const float* left, const float* right, int64
 
 // C (rows, N) = sum_i left[:][i] (right W_i) with W_i (K, N), for i < K; `ld` is the distance of rows of both. `low` is
 // memory for what the sum rounds off, or null if it has few summands.
-static void add_products(const float* left, const float* right, int64_t ld, const float* W, int64_t K, int64_t N,
-                         float* C, float* low, int64_t rows) {
-  if (low) memset(low, 0, rows * N * sizeof(float));
+static void add_products(const Real* left, const Real* right, int64_t ld, const Real* W, int64_t K, int64_t N,
+                         Real* C, Real* low, int64_t rows) {
+  if (low) memset(low, 0, rows * N * sizeof(Real));
   int64_t n = 0;
   if (REGISTERS == 32)
     for (; n + 4 * LANES <= N; n += 4 * LANES)

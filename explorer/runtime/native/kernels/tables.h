@@ -1,9 +1,11 @@
 // Rows of a table (units, states) for training: in linear scale, each divided by its largest element.
 #pragma once
 #include "circuit.h"
+#include "reductions.h"
 #include "transpose.h"
 #include "vectors.h"
 
+constexpr float TINIEST = 1.4e-45f;    // the smallest float above zero
 constexpr int64_t BLOCK_STATES = 256;  // are added up in single precision
 
 // Writes the row of a state and its scale and bound from its elements in `room`, the largest of which is `top`.

@@ -22,7 +22,7 @@ static inline void exchange_all(Vector* rows) {
 }
 
 // to (columns, rows) = from (rows, columns)^T; `ld` is the distance of rows.
-static void transpose(const float* from, int64_t ld_from, int64_t rows, int64_t columns, float* to, int64_t ld_to) {
+static void transpose(const Real* from, int64_t ld_from, int64_t rows, int64_t columns, Real* to, int64_t ld_to) {
   for (int64_t r = 0; r < rows; r += LANES)
     for (int64_t c = 0; c < columns; c += LANES) {
       if (r + LANES <= rows && c + LANES <= columns) {
@@ -47,10 +47,10 @@ static inline void exchange_and_compare(Vector* rows) {
 }
 
 // The largest elements of `count` rows, at most LANES: that of row i in lane i.
-static inline Vector largest_of_rows(const float* rows, int64_t width, int64_t count) {
+static inline Vector largest_of_rows(const Real* rows, int64_t width, int64_t count) {
   Vector found[LANES];
   for (int64_t i = 0; i < LANES; i++) {
-    const float* row = rows + (i < count ? i : 0) * width;
+    const Real* row = rows + (i < count ? i : 0) * width;
     found[i] = load(row);
     for (int64_t n = LANES; n < width; n += LANES) found[i] = larger(found[i], load(row + n));
   }
