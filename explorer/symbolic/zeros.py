@@ -10,6 +10,7 @@ from explorer.symbolic.parameter_operators import (
     ConjugateParameter,
     HadamardParameter,
     IndexParameter,
+    KroneckerIdentityParameter,
     KroneckerParameter,
     MixingWeightParameter,
     OuterParameterOp,
@@ -17,8 +18,10 @@ from explorer.symbolic.parameter_operators import (
     OuterSumParameter,
     ReduceProductParameter,
     ReduceSumParameter,
+    ReorderParameter,
     SquareParameter,
     SumParameter,
+    TriangleParameter,
 )
 from explorer.symbolic.parameters import ParameterNode, TensorParameter
 
@@ -115,6 +118,35 @@ def _mixing(node: MixingWeightParameter, zeros: Zeros | None) -> Zeros | None:
     units, arity = node.inputs[0].shape
     nonzero = np.eye(units, dtype=bool)[:, None, :] & _nonzero(node.inputs[0], zeros)[:, :, None]
     return ~nonzero.reshape(units, arity * units)
+
+
+@zeros_of_node.register
+def _kronecker_identity(node: KroneckerIdentityParameter, zeros: Zeros | None) -> Zeros | None:
+    return ~np.kron(_nonzero(node.inputs[0], zeros), np.eye(node.size, dtype=bool)).astype(bool)
+
+
+@zeros_of_node.register
+def _reorder(node: ReorderParameter, zeros: Zeros | None) -> Zeros | None:
+    if zeros is None:
+        return None
+    view = zeros.reshape(*node.shape[: node.axis], *node.sizes, *node.shape[node.axis + 1 :])
+    last = node.axis + len(node.sizes)
+    order = (*range(node.axis), *(node.axis + place for place in node.order), *range(last, view.ndim))
+    return view.transpose(order).reshape(node.shape)
+
+
+@zeros_of_node.register
+def _triangle(node: TriangleParameter, zeros: Zeros | None) -> Zeros | None:
+    """With `add`, an entry is zero for certain if both that it is made of are."""
+    if zeros is None:
+        return None
+    first, n = node.axis, node.size
+    view = zeros.reshape(*node.shape[:first], n, node.block, n, node.block, *node.shape[first + 1 :])
+    square = np.swapaxes(view, first + 1, first + 2)
+    if node.add:
+        square = square & np.swapaxes(np.swapaxes(square, first, first + 1), first + 2, first + 3)
+    before = (slice(None),) * first
+    return square[(*before, *np.triu_indices(n))].reshape(node.shape)
 
 
 def _nonzero(operand: ParameterNode, zeros: Zeros | None) -> Zeros:

@@ -18,16 +18,20 @@ from explorer.symbolic import (
     ExpParameter,
     HadamardParameter,
     InnerLayer,
+    KroneckerIdentityParameter,
     KroneckerParameter,
     MixingWeightParameter,
     OuterProductParameter,
     OuterSumParameter,
+    RearrangeLayer,
     ReduceProductParameter,
     ReduceSumParameter,
+    ReorderParameter,
     SquareParameter,
     SumLayer,
     SumParameter,
     TensorParameter,
+    TriangleParameter,
     constant,
     exclusion,
 )
@@ -133,6 +137,18 @@ def test_an_observed_literal_is_one_or_zero():
     assert b.build(b.sum(*observed, num_units=1, weight=leaf(1, 2))).is_deterministic
 
 
+@pytest.mark.parametrize(("axes", "is_deterministic"), [((1, 0), True), ((0, -1), False)])
+def test_rearranged_units_exclude_each_other_as_those_that_they_are(axes: tuple[int, int], is_deterministic: bool):
+    """x[0] = [v is 0] and x[1] = [v is 1], in another order, and each twice."""
+    b = CircuitBuilder()
+    x = b.add(EmbeddingLayer(scope=(0,), num_output_units=2, num_states=2, weight=constant([[1.0, 0], [0, 1]])))
+    sizes = (2, 1) if is_deterministic else (2, 2)
+    units = sizes[0] * sizes[1]
+    rearranged = RearrangeLayer(num_input_units=2, num_output_units=units, sizes=sizes, axes=axes)
+    circuit = b.build(b.sum(b.add(rearranged, [x]), num_units=1, weight=leaf(1, units)))
+    assert bool(circuit.is_deterministic) is is_deterministic
+
+
 def test_a_layer_without_a_rule_is_the_reason():
     class BareLayer(InnerLayer):
         pass
@@ -197,6 +213,10 @@ A, B, FREE = constant(TABLES[0]), constant(TABLES[1]), TensorParameter((2, 2))
         *(kind((x,), axis=axis) for kind in (ReduceSumParameter, ReduceProductParameter) for x in (B, FREE)
           for axis in (0, 1)),
         HadamardParameter((SumParameter((A, B)), FREE)),
+        KroneckerIdentityParameter((A,), size=2),
+        *(ReorderParameter((KroneckerParameter((A, B)),), sizes=(2, A.shape[axis] * B.shape[axis] // 2), order=(1, 0),
+                           axis=axis) for axis in (0, 1)),
+        *(TriangleParameter((KroneckerParameter((A, B)),), size=B.shape[1], axis=1, add=add) for add in (True, False)),
     ],
     ids=repr,
 )  # fmt: skip

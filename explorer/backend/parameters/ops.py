@@ -383,6 +383,9 @@ class TorchKroneckerIdentityParameter(TorchParameterOp):
     compiles = symbolic.KroneckerIdentityParameter
     size: int
 
+    def rows_sum_to_one(self, inputs: Sequence[bool]) -> bool:
+        return all(inputs)
+
     def forward(self, *operands: Tensor) -> Tensor:
         blocks = torch.diag_embed(operands[0].unsqueeze(3).expand(-1, -1, -1, self.size))  # (F, O, C, size, size)
         return blocks.transpose(2, 3).reshape(-1, *self.shape)
@@ -396,6 +399,9 @@ class TorchReorderParameter(TorchParameterOp):
     sizes: tuple[int, ...]
     order: tuple[int, ...]
     axis: int
+
+    def rows_sum_to_one(self, inputs: Sequence[bool]) -> bool:
+        return all(inputs)
 
     def forward(self, *operands: Tensor) -> Tensor:
         first = self.axis + 1
@@ -414,6 +420,10 @@ class TorchTriangleParameter(TorchParameterOp):
     block: int
     add: bool
     axis: int
+
+    def rows_sum_to_one(self, inputs: Sequence[bool]) -> bool:
+        """A choice of rows keeps the others; columns are lost unless they are added to those that stay."""
+        return all(inputs) and (self.add or self.axis < len(self.shape) - 1)
 
     def forward(self, *operands: Tensor) -> Tensor:
         first = self.axis + 1
