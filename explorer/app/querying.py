@@ -97,8 +97,8 @@ def load_subject(source: str, *, seed: int = 0, semiring: str = "lse-sum", shape
     """
     if Path(source).is_file() and zipfile.is_zipfile(source):
         checkpoint = Checkpoint.load(source)
-        symbolic, circuit, known = checkpoint.load_circuit(), checkpoint.restore(), None
-        if not checkpoint.columns and checkpoint.data in DATA_SETS:
+        symbolic, circuit, known = checkpoint.load_circuit(), checkpoint.restore(), checkpoint.shape
+        if known is None and not checkpoint.columns and checkpoint.data in DATA_SETS:
             known = getattr(load_data_of(checkpoint, None), "shape", None)
         return Subject(source, symbolic, circuit, checkpoint.columns, _image_shape(circuit, shape) if shape else known)
     symbolic = load_circuit(source)

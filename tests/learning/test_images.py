@@ -5,7 +5,11 @@ import sys
 import numpy as np
 import pytest
 import torch
+from typer.testing import CliRunner
 
+from explorer.app.cli import app
+from explorer.app.querying import load_subject
+from explorer.app.training.checkpoint import Checkpoint
 from explorer.errors import (
     DataTypeError,
     FileFormatError,
@@ -70,6 +74,17 @@ def test_images_that_do_not_fit_are_named(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(MissingPackageError, match="pip install pillow"):
         load_source(str(folder))
+
+
+def test_a_folder_of_images_is_trained_on_and_sampled(folder, tmp_path_factory):
+    path = tmp_path_factory.mktemp("runs") / "images.pt"
+    options = ["--units", "2", "--epochs", "1", "--out", str(path)]
+    result = CliRunner().invoke(app, ["train", "--data", str(folder), *options])
+    assert result.exit_code == 0, result.output
+    assert "Independent pixels reach" in result.output
+    checkpoint = Checkpoint.load(path)
+    assert (checkpoint.circuit, checkpoint.shape, checkpoint.columns) == ("quad-graph", (1, 3, 2), ())
+    assert load_subject(str(path)).shape == (1, 3, 2)
 
 
 def test_a_folder_without_images_is_refused(tmp_path):

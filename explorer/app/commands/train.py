@@ -121,6 +121,7 @@ def train(
         from explorer.app.training.job import Request, columns_of, find_job
         from explorer.compiler import TorchCompiler
         from explorer.learning.curves import curve_files, save_curves
+        from explorer.learning.data import ImageData
         from explorer.learning.loop import best_epoch
         from explorer.learning.options import TrainingOptions
         from explorer.learning.tables import TableData
@@ -167,6 +168,7 @@ def train(
         before = earlier.history if earlier is not None else ()
         advice.last_epoch = len(before) + epochs
         symbolic = job.symbolic.to_json() if job.built else None
+        shape = job.data.shape if isinstance(job.data, ImageData) else None
         treated = missing or (earlier.missing if earlier is not None else "error")
 
         def save(
@@ -175,9 +177,8 @@ def train(
             if workers.is_first:
                 found = values or compiled.leaf_state()
                 columns = columns_of(job.data)
-                Checkpoint(job.name, options, job.data.name, found, finished, reached, symbolic, columns, treated).save(
-                    target
-                )
+                trained = (job.name, options, job.data.name, found, finished, reached)
+                Checkpoint(*trained, symbolic, columns, treated, shape).save(target)
 
         result = train_with_progress(compiled, job.data, settings, workers, fast, before, state, save_every, save)
         baseline = baseline_of(job.data, result)

@@ -32,7 +32,7 @@ class Checkpoint:
     epochs; with `training`, the run continues as if it had not been interrupted. A circuit that was built for the data
     is stored itself: `circuit` is then the name of its structure, and `symbolic` its JSON. `columns` are those of the
     table that it was trained on: column i is variable i; none if it was trained on images. `missing` says what was done
-    with missing cells.
+    with missing cells. `shape` is that of the images (C, H, W) that it was trained on.
     """
 
     circuit: str
@@ -44,6 +44,7 @@ class Checkpoint:
     symbolic: Mapping[str, Any] | None = None
     columns: tuple[Column, ...] = ()
     missing: str = "error"
+    shape: tuple[int, int, int] | None = None
 
     @property
     def best_state(self) -> Mapping[str, Tensor]:
@@ -96,6 +97,8 @@ class Checkpoint:
         if self.columns:
             content["columns"] = [column.to_json() for column in self.columns]
             content["missing"] = self.missing
+        if self.shape is not None:
+            content["shape"] = list(self.shape)
         if self.training is not None:
             content["training"] = {f.name: getattr(self.training, f.name) for f in fields(TrainingState)}
         replace_file(path, lambda file: torch.save(content, file))
@@ -136,6 +139,7 @@ class Checkpoint:
                 content.get("symbolic"),
                 columns_from_json(content.get("columns", []), str(path)),
                 content.get("missing", "error"),
+                _shape(content.get("shape")),
             )
         except (KeyError, TypeError) as error:
             raise FileFormatError(f"{path} is not a complete {FORMAT}: {type(error).__name__}: {error}") from error
@@ -159,6 +163,17 @@ class Checkpoint:
         if not isinstance(state, Mapping) or not all(isinstance(value, Tensor) for value in state.values()):
             return "its values are not tensors by name"
         return None if self.training is None else _problem_of(self.training)
+
+
+def _shape(data: object) -> tuple[int, int, int] | None:
+    """The shape of images from a file. Raises: TypeError for data of another form."""
+    if data is None:
+        return None
+    match data:
+        case [int(channels), int(height), int(width)]:
+            return channels, height, width
+        case _:
+            raise TypeError(f"the shape of images is {data!r:.40}")
 
 
 def _problem_of(training: TrainingState) -> str | None:

@@ -154,6 +154,7 @@ STATE = {
         ({"training": STATE | {"order": torch.zeros(3, dtype=torch.uint8)}}, "its order of rows is not the state"),
         ({"training": STATE | {"rows_done": 5}}, r"its numbers of rows, finished rows and steps are \(5, 5, 1\)"),
         ({"training": STATE | {"best": {"a": 1}}}, "its best values are not tensors by name"),
+        ({"shape": [1, 2]}, r"TypeError: the shape of images is \[1, 2\]"),
         ({"symbolic": [1]}, "its circuit is stored as a list, not as a mapping"),
         ({"training": STATE | {"nats": None}}, "its sum of negative log-likelihoods is None"),
     ],
