@@ -125,8 +125,8 @@ def test_outputs_of_different_widths_are_refused_at_construction():
     ("options", "message"),
     [
         (
-            {"semiring": "max-product"},
-            "no semiring named 'max-product'; known are: sum-product, lse-sum",
+            {"semiring": "min-sum"},
+            "no semiring named 'min-sum'; known are: sum-product, lse-sum",
         ),
         ({"semi": "x"}, "no option named 'semi'; known are: preset, semiring"),
         ({"preset": "best"}, "no preset named 'best'; known are: default, handbook"),
