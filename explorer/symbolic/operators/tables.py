@@ -6,6 +6,7 @@ from explorer.symbolic.initializers import ConstantInitializer
 from explorer.symbolic.layers import BinomialLayer, CategoricalLayer, EmbeddingLayer
 from explorer.symbolic.parameter_operators import (
     BinomialTableParameter,
+    ClampParameter,
     ExpParameter,
     LogParameter,
     ScaledSigmoidParameter,
@@ -61,6 +62,8 @@ def is_positive(parameter: ParameterNode) -> bool:
             return not is_complex(parameter)
         case ScaledSigmoidParameter():
             return parameter.vmin >= 0 and not is_complex(parameter)
+        case ClampParameter(vmin=float() as vmin):
+            return vmin > 0 and not is_complex(parameter)
         case TensorParameter(learnable=False, initializer=ConstantInitializer() as fixed):
             return fixed.value.dtype.kind in "biuf" and float(np.min(fixed.value)) > 0
         case _:

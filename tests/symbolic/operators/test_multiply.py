@@ -2,19 +2,24 @@
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, strategies as st
 
 from explorer.symbolic import (
+    ACTIVATIONS,
+    CategoricalLayer,
     Circuit,
     CircuitBuilder,
+    ConstantInitializer,
     EmbeddingLayer,
     Parameterization,
     SumLayer,
+    TensorParameter,
     UniformInitializer,
     constant,
 )
 from explorer.symbolic.operators import integrate, multiply
-from explorer.templates import fully_factorized, gallery, image_data
+from explorer.templates import fully_factorized, gallery, image_data, tensor_train
 from tests.fuzzing import examples
 from tests.levels.modes import MODES, Mode, compile_circuit, layer_types, output
 from tests.oracle import SEMIRINGS, assert_equals_oracle, constant_leaf_values
@@ -167,3 +172,32 @@ def test_an_output_and_what_else_reads_a_layer_get_all_units():
     x, square = all_assignments(circuit), multiply(circuit, circuit)
     assert_close(values(square, x), all_pairs(values(circuit, x), values(circuit, x)))
     assert {layer.num_output_units for layer in square.layers} == {4}
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 2, 2), (3, 2, 3)])
+def test_the_square_of_a_tensor_train_sums_to_its_squared_norm(shape: tuple[int, ...]):
+    """Its sums have several inputs of several units, and its values both signs."""
+    circuit = tensor_train(shape, 2)
+    x = np.array(list(np.ndindex(*shape)))
+    square = multiply(circuit, circuit)
+    for mode in MODES:
+        plain = output(compile_circuit(circuit, "sum-product", **mode), x)
+        assert (plain < 0).any()
+        np.testing.assert_allclose(output(compile_circuit(square, "sum-product", **mode), x), plain**2, atol=1e-12)
+        norm = output(compile_circuit(integrate(square), "sum-product", **mode), None)
+        np.testing.assert_allclose(norm.item(), (plain**2).sum())
+        in_logs = output(compile_circuit(integrate(square), "complex-lse-sum", **mode), None)
+        np.testing.assert_allclose(np.exp(in_logs).item(), (plain**2).sum())
+
+
+@pytest.mark.parametrize("activation", ["softmax", "positive-clamp", "sigmoid"])
+def test_products_of_small_probabilities_do_not_underflow_in_log_space(activation: str):
+    """In single precision 1e-18^3 is zero; its logarithm is known all the same."""
+    leaf = TensorParameter((1, 2), initializer=ConstantInitializer([[-41.0, 0.0]]))
+    probs = ACTIVATIONS[activation](leaf)
+    b = CircuitBuilder()
+    circuit = b.build(b.add(CategoricalLayer(scope=(0,), num_output_units=1, num_categories=2, probs=probs)))
+    cube = multiply(circuit, circuit, circuit)
+    torch.set_default_dtype(torch.float32)
+    one = output(compile_circuit(circuit), np.array([[0]]))
+    np.testing.assert_allclose(output(compile_circuit(cube), np.array([[0]])), 3 * one, rtol=1e-5)
