@@ -14,10 +14,10 @@ def evaluate(
     checkpoint: Annotated[Path, typer.Argument(metavar="FILE", help="a checkpoint of `train`")],
     data: Annotated[
         str | None,
-        typer.Option(help="other data: all its rows [the held-out rows of the training]", show_default=False),
+        typer.Option(help="other data: all its rows (default: the held-out rows of the training)", show_default=False),
     ] = None,
     missing: Annotated[
-        str | None, typer.Option(help="missing values: error or ignore [as in training]", show_default=False)
+        str | None, typer.Option(help="missing values: error or ignore (default: as in training)", show_default=False)
     ] = None,
     threads: Annotated[int, typer.Option(min=1, help="torch threads")] = 1,
     device: Annotated[str, typer.Option(metavar="cpu|cuda", help="where to run")] = "cpu",

@@ -33,24 +33,25 @@ def train(
     circuit: Annotated[
         str | None,
         typer.Argument(
-            metavar="[NAME|FILE]", help="a circuit of the gallery, or a circuit file [one built for the data]"
+            metavar="[NAME|FILE]", help="a circuit of the gallery, or a circuit file (default: one built for the data)"
         ),
     ] = None,
     data: Annotated[
         str | None,
         typer.Option(
-            help="digits, a table (FILE.csv, .tsv, .npy, .parquet), or a folder of images [digits]", show_default=False
+            help="digits, a table (FILE.csv, .tsv, .npy, .parquet), or a folder of images (default: digits)",
+            show_default=False,
         ),
     ] = None,
     structure: Annotated[
         str | None,
         typer.Option(
-            help="how a circuit is built for the data: hclt, chow-liu, random-binary-tree ... [hclt]",
+            help="how a circuit is built for the data: hclt, chow-liu, random-binary-tree ... (default: hclt)",
             show_default=False,
         ),
     ] = None,
     units: Annotated[
-        int | None, typer.Option(min=1, help="units per region of such a circuit [8]", show_default=False)
+        int | None, typer.Option(min=1, help="units per region of such a circuit (default: 8)", show_default=False)
     ] = None,
     column: Annotated[
         list[str] | None,
@@ -60,10 +61,11 @@ def train(
     ] = None,
     missing: Annotated[
         str | None,
-        typer.Option(help="missing values: error, or ignore, which sums them out [error]", show_default=False),
+        typer.Option(help="missing values: error, or ignore, which sums them out (default: error)", show_default=False),
     ] = None,
     method: Annotated[
-        str | None, typer.Option(help="gradient (Adam), or em: expectation-maximization [gradient]", show_default=False)
+        str | None,
+        typer.Option(help="gradient (Adam), or em: expectation-maximization (default: gradient)", show_default=False),
     ] = None,
     epochs: Annotated[int, typer.Option(help="passes over the training rows; with --resume, this many more")] = 30,
     patience: Annotated[
@@ -71,7 +73,8 @@ def train(
         typer.Option(min=1, metavar="EPOCHS", help="stop after so many epochs without a better held-out likelihood"),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="write the checkpoint here [the one to resume, or runs/NAME.pt]")
+        Path | None,
+        typer.Option("--out", "-o", help="write the checkpoint here (default: the one to resume, or runs/NAME.pt)"),
     ] = None,
     save_every: Annotated[
         int, typer.Option(min=0, metavar="STEPS", help="also write it every STEPS steps, not only after each epoch")
@@ -79,15 +82,19 @@ def train(
     resume: Annotated[
         Path | None, typer.Option(help="continue where this checkpoint ended, with its settings unless they are given")
     ] = None,
-    batch_size: Annotated[int | None, typer.Option(help="rows per step [64; em: all]", show_default=False)] = None,
+    batch_size: Annotated[
+        int | None, typer.Option(help="rows per step (default: 64; em: all)", show_default=False)
+    ] = None,
     learning_rate: Annotated[
         float | None,
         typer.Option(
-            help="step size of Adam [0.05]; em: share of a batch in the averages [decreasing]", show_default=False
+            help="step size of Adam (default: 0.05); em: share of a batch in the averages (default: decreasing)",
+            show_default=False,
         ),
     ] = None,
     pseudo_count: Annotated[
-        float | None, typer.Option(help="em: added to the counts of each row of weights [0]", show_default=False)
+        float | None,
+        typer.Option(help="em: added to the counts of each row of weights (default: 0)", show_default=False),
     ] = None,
     preset: Annotated[str, typer.Option(help="default or handbook")] = "default",
     optimize: Annotated[bool, typer.Option("--optimize/--no-optimize", help="apply rewrite rules")] = True,
@@ -97,7 +104,7 @@ def train(
         typer.Option(
             min=0,
             max=MAX_SEED,
-            help="seed of the initial values and of the order of rows, which a resumed run continues [0]",
+            help="seed of the initial values and of the order of rows, which a resumed run continues (default: 0)",
             show_default=False,
         ),
     ] = None,

@@ -111,7 +111,7 @@ def together(folder) -> tuple[str, str]:
     for rank in (0, 1):
         small_circuit(4 + rank).save(folder / f"circuit-{rank}.json")
     address = ("127.0.0.1", 0, None, True)  # a free port, and the store stays in this process
-    stores = [distributed.TCPStore(*address, wait_for_workers=False) for _ in range(4)]  # pyright: ignore[reportPrivateImportUsage]
+    stores = [distributed.TCPStore(*address, wait_for_workers=False) for _ in range(5)]  # pyright: ignore[reportPrivateImportUsage]
     process = start(
         folder,
         ["train", str(folder / "circuit-{rank}.json"), "--distributed", "--out", str(folder / "never.pt")],
