@@ -146,6 +146,8 @@ class TorchInputLayer(TorchLayer, ABC):
     """A layer whose inputs are variables: x (F, B, V); `scope_idx` has the V variables of each fold."""
 
     kind = "input"
+    placeholder: ClassVar[float] = 0
+    """A legal value, which queries put in the place of variables that are not observed."""
 
     scope_idx: tuple[Scope, ...] = field(metadata=SCOPE)
 
@@ -172,8 +174,8 @@ class TorchInputLayer(TorchLayer, ABC):
     def marginal(self, semiring: Semiring, x: Tensor, observed: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
         """The value (F, B, O) of each unit at its observed variables, summed or integrated over the other ones.
 
-        Shapes: x, observed (F, B, V); x is 0 where not observed. Raises: DataTypeError if a class of several variables
-        does not define it for a row that observes some of them.
+        Shapes: x, observed (F, B, V); x is `placeholder` where not observed.
+        Raises: DataTypeError if a class of several variables does not define it for a row that observes some of them.
         """
         given = observed.all(2)
         if bool((observed.any(2) & ~given).any()):

@@ -74,12 +74,12 @@ def in_semiring(value: Tensor, values: StageValues) -> Tensor:
 
 
 def variables_of(layer: TorchInputLayer, x: Tensor, observed: Tensor) -> tuple[Tensor, Tensor]:
-    """The variables (F, B, V) of an input layer, 0 where they are not observed, and which of them are observed."""
+    """The variables (F, B, V) of an input layer, its placeholder where not observed, and which are observed."""
     columns = columns_of(layer, x.device)
     seen, mask = x[:, columns].transpose(0, 1), observed[:, columns].transpose(0, 1)
     if not (seen.is_floating_point() or seen.is_complex()):
         seen = seen.long()
-    return torch.where(mask, seen, 0), mask
+    return torch.where(mask, seen, layer.placeholder), mask
 
 
 def columns_of(layer: TorchInputLayer, device: torch.device) -> Tensor:

@@ -18,7 +18,7 @@ from explorer.backend import (
     queries,
 )
 from explorer.backend.parameters import TorchParameter
-from explorer.errors import DataTypeError
+from explorer.errors import DataTypeError, ValueRangeError
 from explorer.graph import PARAMETER
 from explorer.symbolic import CircuitBuilder, InnerLayer, InputLayer, ParameterNode
 from tests.backend.queries.deciding import leaf
@@ -131,6 +131,56 @@ class TorchSquareLayer(TorchInnerLayer):
 
     def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
         return semiring.multiply(x[:, 0], x[:, 0])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PairLayer(InputLayer):
+    """y = 1 where both variables are between 1 and 2, and 0 elsewhere."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchPairLayer(TorchContinuousLayer):
+    """The same; values that are not positive are refused."""
+
+    compiles = PairLayer
+    placeholder = 1.5
+
+    @property
+    def flops(self) -> int:
+        return 1
+
+    def check_input(self, x: Tensor) -> None:
+        if not bool((x > 0).all()):
+            raise ValueRangeError("not positive")
+
+    def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
+        inside = ((x >= 1) & (x <= 2)).all(2, keepdim=True)
+        return semiring.from_linear(inside.double()).expand(-1, -1, self.num_output_units)
+
+    def integral(self, semiring: Semiring, parameters: Mapping[str, Tensor]) -> Tensor:
+        return semiring.from_linear(torch.ones((self.num_folds, 1, self.num_output_units)))
+
+    def sample(
+        self, semiring: Semiring, parameters: Mapping[str, Tensor], at: ReachedUnits, generator: torch.Generator
+    ) -> Tensor:
+        return 1 + torch.rand((len(at.folds), 2), generator=generator, dtype=torch.float64)
+
+
+def test_a_layer_of_two_variables_is_observed_or_drawn_as_a_whole():
+    b = CircuitBuilder()
+    pair = b.add(PairLayer(scope=(0, 1), num_output_units=1))
+    both = b.hadamard(pair, b.add(GeometricLayer(scope=(2,), num_output_units=1, rate=leaf([0.5]))))
+    circuit = compile_circuit(b.build(both))
+    x, last = torch.tensor([[1.2, 1.7, 1.0], [1.2, 2.7, 1.0]]), torch.tensor([False, False, True])
+    torch.testing.assert_close(queries.marginal(circuit, x, last).exp().flatten(), torch.full((2,), 0.5 / 1.875))
+    samples = queries.sample(circuit, 50, x[:1], last, generator=torch.Generator().manual_seed(0))[:, 0]
+    assert bool(((samples[:, :2] >= 1) & (samples[:, :2] <= 2)).all())
+    assert samples[:, 2].tolist() == [1.0] * 50
+    assert queries.sample(circuit, 2, x[:1], ~last)[:, 0, :2].tolist() == [[1.2, 1.7]] * 2
+    with pytest.raises(ValueRangeError, match="row 1 has probability zero"):
+        queries.sample(circuit, 2, x, ~last)
+    with pytest.raises(DataTypeError, match=r"write the method TorchPairLayer\.marginal"):
+        queries.marginal(circuit, x, torch.tensor([True, False, True]))
 
 
 @EACH_MODE
