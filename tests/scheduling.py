@@ -19,6 +19,11 @@ TOGETHER: dict[str, tuple[str, ...]] = {
         "tests/tensor/test_places.py",
         "tests/tensor/quantization/test_raising.py",
     ),
+    "processes that train and measure": (
+        "tests/app/training/test_distributed.py",
+        "tests/benchmarks/test_sweep.py",
+    ),
+    "compiled circuits": ("tests/runtime/test_inductor.py", "tests/backend/test_fullgraph.py"),
     "recorded circuits of the gallery": ("tests/views/",),
     "exported circuits": ("tests/tensor/test_circuits.py", "tests/tensor/test_rewritten_programs.py"),
 }

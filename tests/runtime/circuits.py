@@ -10,6 +10,7 @@ from torch import Tensor
 from explorer.backend import TorchCircuit
 from explorer.errors import LoweringError
 from explorer.runtime.native.build import find_compiler
+from explorer.templates import gallery
 
 
 def _has_compiler() -> bool:
@@ -25,6 +26,14 @@ has_compiler = pytest.mark.skipif(
     reason="needs a C++ compiler: apt-get install g++ (or set CXX to the path of one)",
 )
 """For tests that compile the kernels; on CI, which has a compiler, they fail without one."""
+
+
+QUICK_CIRCUITS = [
+    pytest.param(name, marks=pytest.mark.fuzz if name == "mnist" else ())
+    for name in gallery.names()
+    if name not in ("poon-domingos", "sos")
+]
+"""The circuits of the gallery that the backends are compared on; of these the native one always has the largest."""
 
 
 def doubled(circuit: TorchCircuit) -> TorchCircuit:

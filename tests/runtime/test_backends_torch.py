@@ -27,11 +27,11 @@ from explorer.symbolic import (
     SoftplusParameter,
     TensorParameter,
 )
-from explorer.templates import gallery, image_data, load_named
+from explorer.templates import image_data, load_named
 from tests.fuzzing import examples
 from tests.levels.modes import MODES, Mode, compile_circuit
 from tests.reference import load_reference, reference_paths
-from tests.runtime.circuits import assert_equal, doubled
+from tests.runtime.circuits import QUICK_CIRCUITS, assert_equal, doubled
 from tests.strategies import circuits, random_inputs
 
 
@@ -47,7 +47,7 @@ def assert_computes(circuit: TorchCircuit, x: Tensor) -> FastCircuit:
     return made
 
 
-@pytest.mark.parametrize("name", [name for name in gallery.names() if name not in ("poon-domingos", "sos")])
+@pytest.mark.parametrize("name", QUICK_CIRCUITS)
 def test_a_circuit_of_the_gallery(name: str):
     circuit = load_named(name)
     x = random_inputs(circuit, 33)

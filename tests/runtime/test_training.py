@@ -13,11 +13,11 @@ from explorer.backend import TorchCircuit
 from explorer.runtime import FastCircuit, fast
 from explorer.runtime.backends import NativeBackend
 from explorer.symbolic import Circuit
-from explorer.templates import gallery, image_data, load_named
+from explorer.templates import image_data, load_named
 from tests.fuzzing import examples
 from tests.levels.modes import MODES, Mode, compile_circuit
 from tests.reference import load_reference, reference_paths
-from tests.runtime.circuits import has_compiler
+from tests.runtime.circuits import QUICK_CIRCUITS, has_compiler
 from tests.strategies import circuits, random_inputs
 
 pytestmark = has_compiler
@@ -64,7 +64,7 @@ def numbers(x: object) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(x))
 
 
-@pytest.mark.parametrize("name", [name for name in gallery.names() if name not in ("poon-domingos", "sos")])
+@pytest.mark.parametrize("name", QUICK_CIRCUITS)
 def test_a_circuit_of_the_gallery(name: str):
     circuit = load_named(name)
     x = numbers(random_inputs(circuit, 33))
