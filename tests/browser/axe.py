@@ -38,6 +38,11 @@ def serious_violations(page: "Page", selector: str | None = None) -> list[str]:
     return _serious(page.evaluate(RUN, [selector, []]))
 
 
+def colour_violations(page: "Page") -> list[str]:
+    """The same for the contrast of colours, which is all that differs in another theme."""
+    return serious_violations_in(page.locator("html"), "color-contrast")
+
+
 def serious_violations_in(part: "Locator", *rules: str) -> list[str]:
     """The same for the elements of a locator, which may be in a shadow root, by the given rules or by all."""
     _load(part.page)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from tests.browser.axe import serious_violations
+from tests.browser.axe import colour_violations, serious_violations
 from tests.needed import is_missing
 from tests.widgets.stored import read_page
 
@@ -241,7 +241,7 @@ def test_axe_finds_nothing_serious(tiny: Path, shown: "Callable[..., Page]") -> 
     assert serious_violations(page) == []
     page.emulate_media(color_scheme="dark")
     page.wait_for_selector(".ce-root[data-theme=dark]")
-    assert serious_violations(page) == []
+    assert colour_violations(page) == []
     page.emulate_media(forced_colors="active")
     page.wait_for_selector(".ce-face[fill=Canvas]")
     assert serious_violations(page) == []
