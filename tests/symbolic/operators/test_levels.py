@@ -1,0 +1,45 @@
+"""Products run at the levels below the circuit, and on the fast backends or their fallback."""
+
+import numpy as np
+import pytest
+import torch
+
+import explorer
+from explorer.compiler import TorchCompiler
+from explorer.symbolic import Circuit, CircuitBuilder, RearrangeLayer
+from explorer.symbolic.operators import multiply
+from explorer.templates.inputs import CategoricalInput
+
+
+def product_with_every_operator() -> Circuit:
+    """A product with rearranged and repeated units, and with weights whose columns are in another order."""
+    b, a = CircuitBuilder(), CircuitBuilder()
+    x = [b.add(CategoricalInput(2)(v, 2)) for v in (0, 1)]
+    one = b.build(b.sum(b.kronecker(*x), num_units=2))
+    y = [a.add(CategoricalInput(2)(v, 2)) for v in (0, 1, 2)]
+    inner = a.sum(a.hadamard(y[0], y[1]), num_units=3)
+    other = a.build(a.hadamard(inner, a.sum(y[2], num_units=3)))
+    return multiply(multiply(one, one), other)
+
+
+def test_it_has_all_of_them():
+    circuit = product_with_every_operator()
+    found = {type(node).__name__ for _, p in circuit.parameters() for node in p.nodes()}
+    assert found >= {"ReorderParameter", "KroneckerParameter"}
+    assert any(isinstance(layer, RearrangeLayer) for layer in circuit.layers)
+
+
+@pytest.mark.parametrize("level", ["program", pytest.param("tensor", marks=pytest.mark.fuzz)])
+def test_a_product_has_its_value_at_every_step_below(level: str):
+    circuit = product_with_every_operator()
+    x = torch.tensor([[0, 1, 1], [1, 0, 1]])
+    trace = explorer.record(circuit, level=level, batch_size=2)
+    wanted = TorchCompiler(seed=0).compile(circuit)(x)
+    for step in (trace.steps[0], trace.steps[-1]):
+        torch.testing.assert_close(trace.circuit_at(step)(x), wanted)
+
+
+def test_a_product_runs_on_the_layers_where_no_backend_has_a_form_for_it():
+    circuit = TorchCompiler().compile(product_with_every_operator())
+    x = torch.tensor([[0, 1, 1], [1, 0, 1]])
+    np.testing.assert_allclose(explorer.fast(circuit)(x).detach(), circuit(x).detach(), rtol=1e-6)
