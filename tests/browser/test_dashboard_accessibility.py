@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from explorer.app.dashboard.panes.operators import OperatorsTool
 from explorer.app.dashboard.panes.tools import TOOLS
 from tests.browser.axe import colour_violations, serious_violations, serious_violations_in, settled
 from tests.browser.conftest import MENU, Dashboard
@@ -13,8 +14,8 @@ from tests.browser.conftest import MENU, Dashboard
 pytestmark = pytest.mark.browser
 
 Open = Callable[..., Dashboard]
-TITLES = tuple(tool.title for tool in TOOLS)
-EVERY_CONTROL = ("Cost", "Time", "Folds", "Pattern", "Pipeline")
+TITLES = tuple(tool.title for tool in TOOLS if tool is not OperatorsTool)
+EVERY_CONTROL = ("Cost", "Time", "Folds", "Pattern", "Query", "Pipeline")
 """Together they have every kind of control."""
 EVERY_COLOUR = ("Time", "Pattern")
 """Together they have every colour."""
@@ -191,3 +192,15 @@ def test_the_tree_of_steps_works_by_keyboard_and_is_filtered(
     page.wait(lambda: tree.locator("[data-step]").count() == 1, "one step that fits")
     tree.locator("[data-step]").click()
     page.wait_for_step(9)
+
+
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.fuzz)])
+def test_the_operands_of_a_product_are_accessible(dashboard: Open, scheme: str) -> None:
+    page = dashboard("?circuit=squared", color_scheme=scheme)
+    drawer = page.page.locator(DRAWER)
+    drawer.locator(".ced-cell").first.wait_for()
+    assert settled(lambda: problems_in(drawer), page.page) == []
+    drawer.locator(".ced-cell").first.focus()
+    page.page.keyboard.press("Enter")
+    drawer.get_by_text("Categorical 0 of A").first.wait_for()
+    assert settled(lambda: problems_in(drawer), page.page) == []

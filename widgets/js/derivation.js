@@ -33,9 +33,9 @@ const STYLE = `
 .ced-root *{box-sizing:border-box}
 .ced-root [hidden]{display:none!important}
 .ced-circuits{display:flex;flex-wrap:wrap;gap:8px 20px;align-items:flex-start}
-.ced-root figure{margin:0;padding:6px 8px;border:1px solid var(--ced-line);border-radius:6px;background:var(--ced-ground);max-width:100%}
-.ced-root figcaption{font-weight:600;margin-bottom:2px;overflow-wrap:anywhere}
-.ced-root figcaption span{font-weight:400;color:var(--ced-muted)}
+.ced-circuit{padding:6px 8px;border:1px solid var(--ced-line);border-radius:6px;background:var(--ced-ground);max-width:100%}
+.ced-name{margin-bottom:2px;overflow-wrap:anywhere}
+.ced-name span{color:var(--ced-muted)}
 .ced-root svg{display:block;max-width:100%;overflow:visible}
 .ced-root svg text{font-weight:600;fill:var(--ced-fg);text-anchor:middle}
 .ced-cell{cursor:pointer;stroke:var(--ced-ground);stroke-width:1}
@@ -116,9 +116,9 @@ function render({ model, el }) {
     ]);
     const size = { width: Math.round(width * scale), height: Math.round(height * scale) };
     return h(
-      "figure",
-      {},
-      h("figcaption", {}, h("b", { text: label }), h("span", { text: ` ${text}` })),
+      "div",
+      { class: "ced-circuit", role: "group", "aria-label": `${label}, ${text}` },
+      h("div", { class: "ced-name", "aria-hidden": "true" }, h("b", { text: label }), h("span", { text: ` ${text}` })),
       s("svg", { viewBox: `0 0 ${width} ${height}`, ...size, role: "presentation" }, shapes),
     );
   }

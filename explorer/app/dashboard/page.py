@@ -177,7 +177,7 @@ class Dashboard:
         """Open the tool of operators with a circuit that they made, once for each such circuit."""
         session = self.workspace.session
         name = session.opened.name
-        is_new = name not in self._derived and session.opened.trace.steps[0].derived is not None
+        is_new = name not in self._derived and OperatorsTool.supports(session.opened)
         if is_new and not self.drawer.open_name and not session.look.slides:
             self._derived.add(name)
             self.drawer.open(OperatorsTool.name)

@@ -12,7 +12,7 @@ from explorer.app.dashboard.panes.operators import OperatorsTool
 from explorer.app.dashboard.panes.tool import OPENED
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.library import Library
-from explorer.app.session.opening import open_state
+from explorer.app.session.opening import Opened, open_state
 from explorer.app.session.session import EVENTS, Session
 from explorer.app.session.view_state import ViewState
 
@@ -44,7 +44,9 @@ def test_the_operands_are_drawn_and_the_selected_layers_lit() -> None:
     assert chosen == [[1, one] for one in session.opened.trace.lineage(nodes[0]).symbolic]
 
 
-def test_a_circuit_that_was_built_says_so() -> None:
-    tool = tool_of("conflict")
-    assert "no operator" in str(tool.words.object)
-    assert not tool.drawing.visible
+def test_only_circuits_that_operators_made_have_the_tool() -> None:
+    assert [OperatorsTool.supports(opened(name)) for name in ("squared", "evidence", "conflict")] == [True, True, False]
+
+
+def opened(name: str) -> Opened:
+    return open_state(Library(), ViewState(circuit=name))

@@ -16,8 +16,6 @@ from explorer.views import TraceIndex, derivation_view
 from widgets.dashboard import DerivationPane
 from widgets.schema import DerivationView
 
-BUILT = "This circuit was built as it is: no operator (multiply, integrate, evidence ...) made it of others."
-
 
 class OperatorsTool(Tool):
     """Draws the operands of operators and the result; layers of the selected box are lit with where they come from."""
@@ -35,6 +33,10 @@ class OperatorsTool(Tool):
         self._opened: Any = lambda: None
         super().__init__(workspace)
 
+    @classmethod
+    def supports(cls, opened: Opened) -> bool:
+        return opened.trace.steps[0].derived is not None
+
     def build(self) -> Viewable:
         return column(self.words, self.drawing)
 
@@ -50,10 +52,10 @@ class OperatorsTool(Tool):
         """Compile the circuits in the background, and draw them."""
         self.view_of_circuit = None
         self.drawing.visible = False
-        circuit = circuit_of(opened.trace)
-        if circuit.derivation is None:
-            self.words.object = lines_html([BUILT])
+        if not self.supports(opened):
+            self.words.object = ""
             return
+        circuit = circuit_of(opened.trace)
         self.words.object = lines_html([derivation_text(circuit)])
 
         def show(found: DerivationView | None) -> None:

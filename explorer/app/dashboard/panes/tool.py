@@ -6,6 +6,7 @@ from typing import ClassVar
 from panel.viewable import Viewable
 
 from explorer.app.dashboard.workspace import Workspace
+from explorer.app.session.opening import Opened
 from explorer.app.session.options import LEVEL_NAMES
 
 OPENED, CLOSED = "opened", "closed"
@@ -31,6 +32,11 @@ class Tool(ABC):
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
         self.view = self.build()
+
+    @classmethod
+    def supports(cls, opened: Opened) -> bool:
+        """Whether it has something to show of an open trace of a supported level."""
+        return True
 
     @abstractmethod
     def build(self) -> Viewable:

@@ -98,15 +98,15 @@ class Drawer:
 
     def _supported(self) -> dict[str, str]:
         """The titles and names of the tools that support the open trace."""
-        level = self.workspace.session.opened.tensor.level
-        return {tool.title: tool.name for tool in TOOLS if level in tool.supported_levels}
+        opened = self.workspace.session.opened
+        level = opened.tensor.level
+        return {tool.title: tool.name for tool in TOOLS if level in tool.supported_levels and tool.supports(opened)}
 
     @property
     def _missing(self) -> str:
         """Say which tools are not offered at this level, and why; empty if all are."""
-        supported = self._supported()
-        missing = [f"{tool.title} ({tool.elsewhere})" for tool in TOOLS if tool.title not in supported]
         level = self.workspace.session.opened.tensor.level
+        missing = [f"{tool.title} ({tool.elsewhere})" for tool in TOOLS if level not in tool.supported_levels]
         return f"<p>Not at level {level}: {escape(', '.join(missing))}.</p>" if missing else ""
 
     def _on_press(self, event: Event) -> None:
