@@ -12,6 +12,7 @@ from explorer.backend.queries import (
     conditional,
     log_likelihood,
     marginal,
+    moments,
     most_probable,
     partition_function,
     sample,
@@ -27,8 +28,7 @@ UNKNOWN = "?"
 """The entry of a variable that is not observed."""
 MAX_SHOWN = 24
 """Maximum number of variables that a table of rows has as columns."""
-MEAN_SAMPLES = 32
-"""How many samples the mean of a completed image is taken of."""
+MEANS = "The expected value of each variable, given what is observed."
 MAX_SAMPLES = 64
 MAX_EXPONENT = 700
 """Exponentials of more are beyond the range of a float."""
@@ -217,10 +217,10 @@ def _ask_marginal(asked: _Asked) -> Answer:
     found = _number_answer(asked, "log p(observed)", marginal(asked.circuit, asked.x, asked.observed))
     if all(asked.query.evidence.observed):
         return found
-    drawn = sample(asked.circuit, MEAN_SAMPLES, asked.x, asked.observed, generator=asked.generator, root=asked.root)
-    mean = tuple(drawn[:, 0].double().mean(0).tolist())
-    note = f"The mean of {MEAN_SAMPLES} samples of the rest, given what is observed."
-    return Answer(found.query, found.table, ((f"mean of {MEAN_SAMPLES} samples", mean),), note)
+    output, number = asked.root or (0, 0)
+    mean = moments(asked.circuit, 1, asked.x, asked.observed)[0, output, number]
+    row = tuple(torch.where(mean.isnan(), 0.0, mean).double().tolist())  # NaN: the output does not read the variable
+    return Answer(found.query, found.table, (("expected values", row),), MEANS)
 
 
 def _ask_conditional(asked: _Asked) -> Answer:
@@ -303,7 +303,7 @@ KINDS: Mapping[str, QueryKind] = {
         QueryKind(
             "marginal",
             "Marginal",
-            "How probable the observed values are, whatever the others are.",
+            "How probable the observed values are, whatever the others are; and what to expect of these.",
             _ask_marginal,
             "marginal(circuit, x, observed)",
         ),
