@@ -1,6 +1,6 @@
 """What is shown of a selected plate."""
 
-from typing import Literal, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 from widgets.schema.words import NodeKind
 
@@ -120,6 +120,8 @@ class ValuesView(TypedDict):
     """The least and the greatest value of the scale, and what it measures."""
     note: str
     """What was not run; empty if everything was."""
+    picked: NotRequired[int]
+    """The run to show, if the host has picked one."""
 
 
 class CloseupView(TypedDict):

@@ -138,6 +138,7 @@ class Dashboard:
         """Cancel the work of a closed page, and free its traces."""
         self.workspace.cancel()
         self.workspace.quiet_background.cancel()
+        self.workspace.drawing_background.cancel()
         self.ahead.close()
         for session in (self.workspace.session, self.workspace.other):
             if session is not None:

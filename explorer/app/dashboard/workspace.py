@@ -34,6 +34,8 @@ class Workspace:
         self.background = Background(deliver, show_job)
         self.quiet_background = Background(deliver, show_nothing)
         """For work that nobody waits for."""
+        self.drawing_background = Background(deliver, show_nothing)
+        """For drawings that a tool adds to what is open: they do not end the checks."""
         self.inputs_background = Background(deliver, self._show_inputs)
         """For the inputs of the close-up: they run while a trace is opened, and neither ends the other."""
         self.other: Session | None = None

@@ -402,7 +402,8 @@ def test_a_closed_page_keeps_no_trace() -> None:
         made.drawer.open(tool.name)
         made.workspace.session.go(3)
     made.drawer.open("")
-    while made.workspace.quiet_background.job or made.workspace.background.job:
+    jobs = (made.workspace.quiet_background, made.workspace.drawing_background, made.workspace.background)
+    while any(one.job for one in jobs):
         threading.Event().wait(0.01)
     trace = weakref.ref(made.workspace.session.opened.trace)
     made.close()

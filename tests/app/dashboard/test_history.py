@@ -41,7 +41,8 @@ class Page:
     def work(self) -> list[tuple[str, bool]]:
         """Do the work that waits; return what was written since the last time."""
         workspace = self.made.workspace
-        jobs = (workspace.background, workspace.quiet_background, workspace.inputs_background)
+        jobs = (workspace.background, workspace.quiet_background, workspace.drawing_background)
+        jobs += (workspace.inputs_background,)
         while any(one.job for one in jobs) or not self.delivered.empty():
             self.delivered.get(timeout=20)()
         written, self.written[:] = list(self.written), []

@@ -24,7 +24,7 @@ def tool_of(name: str) -> OperatorsTool:
     session = Session(open_state(library, place, lambda event: None), place)
     tool = OperatorsTool(Workspace(session, library, waiting.put, lambda job: None))
     tool.on_change(EVENTS | {OPENED})
-    while tool.workspace.quiet_background.job is not None:
+    while tool.workspace.drawing_background.job is not None:
         waiting.get(timeout=30)()
     return tool
 

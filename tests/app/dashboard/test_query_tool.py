@@ -50,6 +50,13 @@ def test_painted_pixels_are_kept_and_the_rest_is_sampled() -> None:
     assert [one["label"] for one in reader.shown["answers"]] == ["sample 0", "sample 1"]
     assert [one["x"][0] for one in reader.shown["answers"]] == [16, 16]
     assert "known = {0: 16}" in str(reader.tool.code.object)
+    session = reader.workspace.session
+    reader.tool._colour()
+    reader.wait()
+    values = session.values
+    assert values is not None
+    assert values["runs"][values["picked"]]["x"] == [float(value) for value in reader.shown["answers"][0]["x"]]
+    assert (session.state.closer.closeup, len(session.selection)) == ("values", 1)
 
 
 def test_a_row_is_asked_about_and_what_is_wrong_with_it_is_said_in_the_answer() -> None:

@@ -6,7 +6,7 @@ import { asDict, list, number, record, text, texts } from "../shared/reading.js"
  * @typedef {Map<string, number[]>} Cells  by layer, or `node/slice`: the logarithm of its value, and its place on the scale
  * @typedef {{label: string, x: number[], outputs: Record<string, string>, same: string, cells: Cells}} Run
  * @typedef {{missing: string, image: number[], most: number, paints: boolean, runs: Run[], steps: string[][],
- *   scale: string[], note: string}} Values
+ *   scale: string[], note: string, picked: number}} Values  picked: the run that the host has picked, or -1
  */
 
 /** @param {any} value @returns {Values | null} */
@@ -22,6 +22,7 @@ export function readValues(value) {
     steps: list(raw.steps).map(texts),
     scale: texts(raw.scale),
     note: text(raw.note),
+    picked: number(raw.picked, -1),
   };
 }
 

@@ -49,7 +49,8 @@ export function makeClosingUp(store, { request, setView }) {
       const count = values?.runs.length ?? 0;
       if (!values && state.view.painted) setView({ painted: null }); // another circuit was opened
       const grew = state.running && Boolean(state.view.painted);
-      store.set({ values, running: false, run: grew ? count - 1 : Math.min(state.run, Math.max(0, count - 1)) });
+      const picked = values && values.picked >= 0 ? values.picked : grew ? count - 1 : state.run;
+      store.set({ values, running: false, run: Math.min(picked, Math.max(0, count - 1)) });
     },
     /**
      * Show the parameters of another slice.

@@ -63,7 +63,7 @@ class OperatorsTool(Tool):
                 self.view_of_circuit = found
                 self._light()
 
-        self.workspace.quiet_background.start(
+        self.workspace.drawing_background.start(
             "Drawing operands", lambda job: derivation_view(circuit, _index_of), show, self.workspace.show_error
         )
 

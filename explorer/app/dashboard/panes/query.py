@@ -1,5 +1,6 @@
 """Queries on the circuit of the selected step: a small form, the pixels that are observed, and the answer."""
 
+from dataclasses import replace
 from html import escape
 from typing import Any
 from weakref import ref
@@ -10,6 +11,7 @@ from panel.viewable import Viewable
 from explorer.app.dashboard.panes.layout import button, column, columns, line, number, number_input
 from explorer.app.dashboard.panes.tables import code_html, html_pane, lines_html, table_html
 from explorer.app.dashboard.panes.tool import OPENED, Tool
+from explorer.app.dashboard.panes.values import run_inputs
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.opening import Opened
 from explorer.app.session.querying import (
@@ -35,6 +37,8 @@ UNTRAINED = (
     "This circuit is not trained: its values are random. Train it (circuit-explorer train), and open its checkpoint "
     "(circuit-explorer serve runs/NAME.pt)."
 )
+VALUES = "values"
+"""The part of the close-up that colours cells."""
 REPAINTED = ("marginal", "most-probable", "sample")
 """The queries that are asked again after each stroke, as they complete what was painted."""
 
@@ -61,6 +65,7 @@ class QueryTool(Tool):
         self.answer = html_pane()
         self.code = html_pane()
         self.copy = button(workspace, "Copy as Python", self._copy, "outlined", visible=False)
+        self.colour = button(workspace, "Colour the plates", self._colour, "outlined", visible=False)
         self.evidence = Evidence((), ())
         self._number = 0
         self._answer: Answer | None = None
@@ -71,7 +76,7 @@ class QueryTool(Tool):
 
     def build(self) -> Viewable:
         press = button(self.workspace, "Ask", self._start)
-        form = line(self.kind, self.given, self.count, self.seed, press, self.copy)
+        form = line(self.kind, self.given, self.count, self.seed, press, self.copy, self.colour)
         return column(form, self.meaning, self.row, self.pad, columns(self.answer, self.code))
 
     def on_change(self, names: frozenset[str]) -> None:
@@ -90,7 +95,7 @@ class QueryTool(Tool):
         self._opened = ref(opened)
         self._answer = None
         self.answer.object = self.code.object = ""
-        self.copy.visible = False
+        self.copy.visible = self.colour.visible = False
         if not opened.is_live:
             self.evidence = Evidence((), ())
             self.answer.object = lines_html([LOADED])
@@ -166,13 +171,16 @@ class QueryTool(Tool):
         self.answer.object, self.answer.visible = words, bool(words)
         self.code.object = f"<h3>The same in Python</h3>{code_html(code_of(answer.query, step, is_discrete))}"
         self.copy.visible = True
+        self.colour.visible = bool(answer.rows)
+        if answer.rows:
+            self.colour.label = f"Colour the plates by {answer.rows[0][0]}"
 
     def _show_error(self, error: CircuitError) -> None:
         """Say why there is no answer, where the answer would be."""
         self._answer = None
         self.answer.object, self.answer.visible = f'<p class="bad">{escape(str(error))}</p>', True
         self.code.object = ""
-        self.copy.visible = False
+        self.copy.visible = self.colour.visible = False
         self._show_pad()
 
     def _show_pad(self, answer: Answer | None = None) -> None:
@@ -192,6 +200,19 @@ class QueryTool(Tool):
         )
         self.pad.visible = found is not None
         self.pad.show_query(found)
+
+    def _colour(self) -> None:
+        """Colour each cell by its value for the first row of the answer: the close-up of a plate has the scale."""
+        session = self.workspace.session
+        if self._answer is None or not self._answer.rows:
+            return
+
+        def show() -> None:
+            if not session.selection:
+                session.select([list(session.boxes)[-1]])
+            session.look_closer(replace(session.state.closer, closeup=VALUES))
+
+        run_inputs(self.workspace, self._answer.rows[0][1], picked=show)
 
     def _copy(self) -> None:
         """Put code that opens the trace and asks the same on the clipboard."""

@@ -1,6 +1,6 @@
 """Runs the steps of a trace: on a fixed batch for the equivalence badge, and on the inputs of the close-up."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from explorer.app.dashboard.background import Job
 from explorer.app.dashboard.workspace import Workspace
@@ -40,17 +40,24 @@ def _check(opened: Opened, job: Job) -> dict[int, StepCheck]:
         return {check.step: check for check in opened.trace.check(x, lambda s: job.report(s.path, s.index / steps))}
 
 
-def run_inputs(workspace: Workspace, painted: Sequence[float]) -> None:
+def run_inputs(workspace: Workspace, painted: Sequence[float], picked: Callable[[], None] | None = None) -> None:
     """Run the inputs of the close-up in the background, with an index of its own: an index serves one thread.
 
-    The page waits for an answer, whatever becomes of the run.
+    The page waits for an answer, whatever becomes of the run. With `picked` it shows the values of `painted`, and
+    `picked` is called once these are there.
     """
     opened = workspace.session.opened
+
+    def run() -> ValuesView:
+        found = run_values(TraceIndex(opened.trace), painted, paints=True)
+        return {**found, "picked": len(found["runs"]) - 1} if picked is not None and found["runs"] else found
 
     def show(values: ValuesView) -> None:
         session = workspace.session
         if session.opened is opened:
             session.show_values(values)
+            if picked is not None:
+                picked()
         elif session.values is None:
             session.show_values(no_values(ANOTHER, can_run=True))
 
@@ -60,7 +67,7 @@ def run_inputs(workspace: Workspace, painted: Sequence[float]) -> None:
 
     workspace.inputs_background.start(
         "Running inputs",
-        lambda job: run_values(TraceIndex(opened.trace), painted, paints=True),
+        lambda job: run(),
         show,
         fail,
         on_cancel=lambda: show(no_values("The run was cancelled.", can_run=True)),
