@@ -55,7 +55,7 @@ def test_painted_pixels_are_kept_and_the_rest_is_sampled() -> None:
     reader.wait()
     values = session.values
     assert values is not None
-    assert values["runs"][values["picked"]]["x"] == [float(value) for value in reader.shown["answers"][0]["x"]]
+    assert values["runs"][values.get("picked", 0)]["x"] == [float(value) for value in reader.shown["answers"][0]["x"]]
     assert (session.state.closer.closeup, len(session.selection)) == ("values", 1)
 
 
