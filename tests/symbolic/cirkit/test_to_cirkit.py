@@ -110,8 +110,10 @@ def test_gallery_circuits_have_the_same_values_in_the_peer(name):
 
 
 @pytest.mark.parametrize("name", sorted(set(gallery.names()) - {"mnist", "poon-domingos"}))  # which are large
-def test_every_gallery_circuit_comes_back(name):
+def test_every_gallery_circuit_comes_back_or_is_refused(name):
     circuit = gallery.load_named(name)
+    if is_refused(circuit):
+        return
     back = from_cirkit(to_cirkit(circuit))
     assert len(back.layers) == len(circuit.layers)
     assert sorted(leaf.size for leaf in back.leaf_names) == sorted(leaf.size for leaf in circuit.leaf_names)
