@@ -67,6 +67,12 @@ def test_positions_of_fields_are_the_same():
     assert {name: unit.index(name) for name in named} == named
     assert unit.index("source") == training_plan.SOURCE
     assert operand.index("gradient") == training_plan.GRADIENT
+    assert operand.index("by_row") == training_plan.BY_ROW
+    assert operand[training_plan.ROWS :][:3] == ["rows", "scales", "bounds"]
+    table = [name for name, _ in fields("Table")]
+    assert (table.index("states"), len(table)) == (training_plan.STATES_OF_TABLE, training_plan.TABLE_FIELDS)
+    assert table[-5:] == ["content", "rows", "scales", "bounds", "normalizers"]
+    assert table[training_plan.STATES_OF_TABLE - 1] == "width"
     assert unit[-1] == "gradient"
 
 

@@ -72,6 +72,25 @@ def test_a_circuit_of_the_gallery(name: str):
         assert_trains(compile_circuit(circuit, **mode), x)
 
 
+@pytest.mark.parametrize("rows", [1, 9, 300, 351])
+def test_tables_of_many_states_have_rows_for_the_batch_only(rows: int):
+    """With 700 states, a batch of at most 349 rows, which are two tiles, has a row of its own for each."""
+    circuit = image_data(
+        (1, 3, 2),
+        "quad-graph",
+        input_layer="categorical",
+        num_categories=700,
+        num_input_units=3,
+        sum_product_layer="cp",
+        num_sum_units=3,
+    )
+    x = torch.randint(700, (rows, 6), generator=torch.Generator().manual_seed(rows))
+    x[0], x[-1] = 699, 0
+    made = assert_trains(compile_circuit(circuit, fold=True, optimize=True), x)
+    assert isinstance(made.backend, NativeBackend)
+    assert made.backend.training.plan.place_rows(rows).num_rows == 6 * (rows if rows < 350 else 700)
+
+
 @pytest.mark.parametrize("path", reference_paths(), ids=lambda path: path.stem)
 def test_a_reference_circuit(path: Path):
     circuit, x, expected = load_reference(path)

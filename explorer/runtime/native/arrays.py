@@ -130,7 +130,7 @@ class ArrayBuilder:
                 self.scratch_fixed = max(self.scratch_fixed, self.lanes * self.padded(unit.width))
                 for at, variable in enumerate(unit.variables):
                     column = self.continuous.setdefault(variable, len(self.continuous))
-                    self.operands.append([-1, 0, column, self.density_rows(number, at), 0, 0, 0, 0])
+                    self.operands.append([-1, 0, column, self.density_rows(number, at), 0, 0, 0, 0, 0])
             case Kind.DENSITY:
                 weight = self._density(unit)
             case Kind.SUM | Kind.MIXING:
@@ -154,7 +154,7 @@ class ArrayBuilder:
     def add_operand(self, number: int) -> None:
         """As `struct Operand` in `kernels/circuit.h`."""
         if number in self.units.slots:
-            self.operands.append([self.units.slots[number], 0, -1, 0, 0, 0, 0, 0])
+            self.operands.append([self.units.slots[number], 0, -1, 0, 0, 0, 0, 0, 0])
             return
         offsets, unit = self.offsets[number], self.units.units[number]
         variable = -1
@@ -162,7 +162,7 @@ class ArrayBuilder:
             variable = self.discrete.setdefault(
                 (unit.variables[0], num_states(self.circuit, self.units, number)), len(self.discrete)
             )
-        self.operands.append([-1, 0, variable, offsets.values, offsets.scales, offsets.bounds, 0, 0])
+        self.operands.append([-1, 0, variable, offsets.values, offsets.scales, offsets.bounds, 0, 0, 0])
 
     def _check_unused_variables(self) -> None:
         """Read the variables of layers that no output depends on as well: the circuit refuses bad values of these."""

@@ -66,7 +66,7 @@ class NativeTraining(ctypes.Structure):
         ("constants_gradient", c_void_p),
         ("densities_gradient", c_void_p),
         ("tables", c_void_p),
-        ("num_states", c_int64),
+        ("num_rows", c_int64),
         ("most_states", c_int64),
         ("gradient_floats", c_int64),
         ("weight_floats", c_int64),

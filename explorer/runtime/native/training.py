@@ -31,7 +31,7 @@ from explorer.runtime.native.library import (
     make_input,
 )
 from explorer.runtime.native.memory import Workspaces, num_threads, run_in_threads
-from explorer.runtime.native.training_plan import NORMALIZED, Read, plan_training
+from explorer.runtime.native.training_plan import NORMALIZED, PlacedRows, Read, plan_training
 from explorer.runtime.units import states_of
 
 MAX_THREADS = 8
@@ -58,6 +58,7 @@ class TrainingProgram:
         self._normalized = {(read.layer, read.name) for read in self.plan.reads if read.content == NORMALIZED}
         self.workspaces, self.values = Workspaces(), Workspaces()
         self._double: TorchCircuit | None = None
+        self._placed: tuple[int, PlacedRows] | None = None
         self._lock = Lock()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -233,27 +234,37 @@ class TrainingProgram:
         threads = min(num_threads(rows), MAX_THREADS)
         share = -(-rows // threads)
         threads, tile_rows = -(-rows // share), min(share, TILE_ROWS)
-        native, training = self.plan.arrays.native, self._sizes()
+        native, training = self.plan.arrays.native, self._sizes(self._placed_rows(rows))
         tile_bytes = self.library.kept_bytes(ctypes.byref(native), ctypes.byref(training), tile_rows)
-        scales = -(-4 * self.plan.constant_floats // 64) * 64
-        values = scales + -(-8 * self.plan.num_states // 64) * 64
+        placed = self._placed_rows(rows)
+        scales = -(-4 * placed.constant_floats // 64) * 64
+        values = scales + -(-8 * placed.num_rows // 64) * 64
         memory = self.values.lend(values + threads * -(-share // tile_rows) * tile_bytes)
         return Step(memory, rows, share, tile_rows, threads, tile_bytes, scales, values)
 
     def _structures(self, step: "Step", tensors: Sequence[Tensor]) -> tuple[NativeCircuit, NativeTraining]:
         """What both passes read; the result keeps what it needs."""
-        native, training = NativeCircuit.from_buffer_copy(self.plan.arrays.native), self._sizes()
+        placed = self._placed_rows(step.rows)
+        native, training = NativeCircuit.from_buffer_copy(self.plan.arrays.native), self._sizes(placed)
+        native.operands = placed.operands.ctypes.data
         native.constants, native.scales = step.memory.data_ptr(), step.memory.data_ptr() + step.scales
         addresses = np.array([one.data_ptr() for one in tensors[: len(self.plan.reads)]], dtype=np.int64)
         training.sources = addresses.ctypes.data
-        training.kept = (addresses, step, tensors)  # threads may still read them after an interrupt
+        training.kept = (addresses, placed, step, tensors)  # threads may still read them after an interrupt
         return native, training
 
-    def _sizes(self) -> NativeTraining:
+    def _placed_rows(self, batch: int) -> PlacedRows:
+        """Those of a batch of this size, kept for the next one."""
+        kept = self._placed
+        if kept is None or kept[0] != batch:
+            self._placed = kept = batch, self.plan.place_rows(batch)
+        return kept[1]
+
+    def _sizes(self, placed: PlacedRows) -> NativeTraining:
         plan = self.plan
         return NativeTraining(
-            tables=plan.tables.ctypes.data,
-            num_states=plan.num_states,
+            tables=placed.tables.ctypes.data,
+            num_rows=placed.num_rows,
             most_states=plan.most_states,
             gradient_floats=plan.gradient_floats,
             weight_floats=plan.weight_floats,
@@ -264,7 +275,7 @@ class TrainingProgram:
 
     def _write_densities(self, step: "Step", tensors: Sequence[Tensor]) -> None:
         """Copy their numbers to the constants."""
-        constants = step.memory[: 4 * self.plan.constant_floats].view(torch.float32)
+        constants = step.memory[: 4 * self.plan.gaussian_floats].view(torch.float32)
         for start, packed in zip(self.plan.gaussians.values(), tensors[len(self.plan.reads) : -1], strict=True):
             constants[start : start + packed.numel()] = packed.reshape(-1)
 

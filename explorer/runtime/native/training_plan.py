@@ -4,6 +4,7 @@ All values are kept until the backward pass, so each unit has a slot of its own.
 the unit has passed it on. Tables are not combined: a combined table would be computed anew in each step.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -33,6 +34,9 @@ NORMALIZED = "normalized"
 CONTENTS = {"linear": 0, "logarithms": 1, "evaluated": 1, NORMALIZED: 2}
 """The numbers of `enum Content` in `kernels/circuit.h`."""
 
+FEW_ROWS = 2
+"""With more states than so many times the rows of a batch, a table has rows for these only."""
+
 STATES = 1
 """The axis of the states of a table (K, V)."""
 
@@ -55,7 +59,8 @@ class TrainingPlan:
     """The arrays of a circuit, the tensors that they read, and the sizes of what a step needs.
 
     `gaussians` has the offset in the constants of the densities of each layer; `partial` the tensors with folds that no
-    unit reads, whose gradient is zero there.
+    unit reads, whose gradient is zero there; `table_operands` the positions of operands that are tables, and the number
+    of the table of each.
     """
 
     arrays: NativeArrays
@@ -63,15 +68,41 @@ class TrainingPlan:
     partial: frozenset[int]
     gaussians: Mapping[int, int]
     tables: NDArray[np.int64]
-    constant_floats: int
+    table_operands: NDArray[np.int64]
+    lanes: int
     gaussian_floats: int
-    num_states: int
     most_states: int
     gradient_floats: int
     weight_floats: int
     block_floats: int
     max_terms: int
     widest: int
+
+    def place_rows(self, batch: int) -> "PlacedRows":
+        """Place the rows of tables for a batch: one for each state, or for each row of the batch if these are few."""
+        tables, operands = self.tables.copy(), self.arrays.arrays[1].copy()
+        states, width, content = tables[:, STATES_OF_TABLE], tables[:, STATES_OF_TABLE - 1], tables[:, -5]
+        by_row = states > FEW_ROWS * batch
+        rows = np.where(by_row, batch, states)
+        filled = -(-rows // self.lanes) * self.lanes
+        sizes = rows * width + filled + np.where(content == CONTENTS[NORMALIZED], 2 * width, 0)
+        starts = self.gaussian_floats + np.cumsum(sizes) - sizes
+        scales, bounds = np.cumsum(rows) - rows, starts + rows * width
+        tables[:, -4:] = np.stack([starts, scales, bounds, bounds + filled], axis=1)
+        at, table = self.table_operands[:, 0], self.table_operands[:, 1]
+        operands[at, ROWS : ROWS + 3] = np.stack([starts, scales, bounds], axis=1)[table]
+        operands[at, BY_ROW] = by_row[table]
+        return PlacedRows(tables, operands, self.gaussian_floats + int(sizes.sum()), int(rows.sum()))
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedRows:
+    """Tables and operands with the places of rows, and how many floats and rows there are."""
+
+    tables: NDArray[np.int64]
+    operands: NDArray[np.int64]
+    constant_floats: int
+    num_rows: int
 
 
 def plan_training(circuit: TorchCircuit, lanes: int) -> TrainingPlan:
@@ -85,22 +116,22 @@ class _Planner(ArrayBuilder):
     """Adds to the arrays of a circuit what training reads and writes."""
 
     def __init__(self, circuit: TorchCircuit, units: Units, lanes: int) -> None:
-        self.table_offsets: dict[int, Offsets] = {}
-        super().__init__(circuit, units, self.table_offsets, lanes)
+        self.table_numbers: dict[int, int] = {}
+        self.table_operands: list[tuple[int, int]] = []
+        super().__init__(circuit, units, defaultdict(lambda: Offsets(0)), lanes)
         self.numbers: list[int] = []  # of the unit of each row
         self.reads: dict[Read, int] = {}
         self.circuit: TorchCircuit = circuit
         self.folds_read: dict[int, int] = {}
         self.tables: list[list[int]] = []
         self.gaussians: dict[int, int] = {}
-        self.constant_floats = self.num_states = self.most_states = self.gradient_floats = 0
+        self.constant_floats = self.most_states = self.gradient_floats = 0
         self.weight_floats = self.block_floats = lanes
         self.max_terms = 1
 
     def plan(self) -> TrainingPlan:
         self._place_gaussians()
-        gaussian_floats = self.constant_floats
-        self._place_tables()
+        self._add_tables()
         arrays = self.build()
         folds = {number: self.circuit.graph.nodes[read.layer].num_folds for read, number in self.reads.items()}
         return TrainingPlan(
@@ -108,10 +139,10 @@ class _Planner(ArrayBuilder):
             reads=tuple(self.reads),
             partial=frozenset(number for number, count in folds.items() if self.folds_read[number] < count),
             gaussians=self.gaussians,
-            tables=np.array(self.tables, dtype=np.int64),
-            constant_floats=self.constant_floats,
-            gaussian_floats=gaussian_floats,
-            num_states=self.num_states,
+            tables=np.array(self.tables, dtype=np.int64).reshape(-1, TABLE_FIELDS),
+            table_operands=np.array(self.table_operands, dtype=np.int64).reshape(-1, 2),
+            lanes=self.lanes,
+            gaussian_floats=self.constant_floats,
             most_states=self.most_states,
             gradient_floats=self.gradient_floats,
             weight_floats=self.weight_floats,
@@ -136,23 +167,19 @@ class _Planner(ArrayBuilder):
         source = unit.sources[factor]
         return self.gaussians[source.layer] + source.fold * 3 * self.padded(unit.width)
 
-    def _place_tables(self) -> None:
-        """As `struct Table` in `kernels/circuit.h`: rows (V, K) of each table, their bounds and scales."""
+    def _add_tables(self) -> None:
+        """As `struct Table` in `kernels/circuit.h`; its rows have no places yet."""
         for number, unit in self.units.units.items():
             if unit.kind is not Kind.TABLE:
                 continue
             read, states = self._table_of(unit.sources[0]), num_states(self.circuit, self.units, number)
             strides = (1, unit.width) if read.content == "evaluated" else (states, 1)
             width = self.padded(unit.width)
-            rows, bounds, scales = self.constant_floats, self.constant_floats + states * width, self.num_states
-            normalizers = bounds + self.padded(states)
-            self.constant_floats = normalizers + (2 * width if read.content == NORMALIZED else 0)
-            self.num_states += states
             self.most_states = max(self.most_states, states)
-            self.table_offsets[number] = Offsets(rows, bounds, scales)
+            self.table_numbers[number] = len(self.tables)
             offset = unit.sources[0].fold * states * unit.width
             fields = [self._read(read), offset, *strides, unit.width, width, states, CONTENTS[read.content]]
-            self.tables.append([*fields, rows, scales, bounds, normalizers])
+            self.tables.append([*fields, 0, 0, 0, 0])
             self.block_floats = max(self.block_floats, width)
 
     def _table_of(self, source: Source) -> Read:
@@ -179,7 +206,6 @@ class _Planner(ArrayBuilder):
     # ---------------------------------------------------------------------- units
 
     def add_units(self) -> None:
-        tables = {number: at for at, number in enumerate(self.table_offsets)}
         for number, unit in self.units.units.items():
             self.numbers.append(number)
             if unit.kind is not Kind.TABLE:
@@ -190,8 +216,13 @@ class _Planner(ArrayBuilder):
             self.add_operand(number)
             self.widest = max(self.widest, width)
             self.rows.append(
-                [KINDS[unit.kind], -1, 0, 0, 0, unit.width, width, 1, 1, operand, tables[number], 0, -1, 0]
+                [KINDS[unit.kind], -1, 0, 0, 0, unit.width, width, 1, 1, operand, self.table_numbers[number], 0, -1, 0]
             )
+
+    def add_operand(self, number: int) -> None:
+        if number in self.table_numbers:
+            self.table_operands.append((len(self.operands), self.table_numbers[number]))
+        super().add_operand(number)
 
     def row(self, number: int, unit: Unit) -> list[int]:
         fields = super().row(number, unit)
@@ -245,5 +276,9 @@ class _Planner(ArrayBuilder):
             free[self.padded(unit.width)].append(places[number])
 
 
-SLOT, OPERANDS, WEIGHT, SOURCE, GRADIENT = 1, 9, 10, 12, 6
-"""Fields of `struct Unit`, and `gradient` of `struct Operand`."""
+SLOT, OPERANDS, WEIGHT, SOURCE = 1, 9, 10, 12
+"""Fields of `struct Unit`."""
+ROWS, GRADIENT, BY_ROW = 3, 6, 8
+"""Fields of `struct Operand`."""
+STATES_OF_TABLE, TABLE_FIELDS = 6, 12
+"""A field of `struct Table`, and how many it has."""

@@ -18,7 +18,7 @@ struct Backward : TrainingTile {
   float* block_gradient;
   double* top_scales;  // of a sum
   int32_t* places;     // of the states of a table among those that were seen; -1: not seen
-  int32_t* seen;
+  int32_t* seen;       // the first row of each of these
 
   float* gradient(int64_t place) const { return gradients + place * capacity; }
   const float* weights_of(const Unit& unit) const { return training->sources[unit.source] + unit.weight; }
@@ -299,15 +299,18 @@ struct Backward : TrainingTile {
   // `operands` is that of the table itself, `weight` its number. The rows of each state are added up first.
   void table_back(const Unit& unit) {
     const Table& table = training->tables[unit.weight];
-    if (fresh && table.state_stride == 1 && table.states <= 2 * rows) return whole_table_back(unit, table);
-    const Rows from = rows_of(circuit.operands[unit.operands]);
+    const Operand& operand = circuit.operands[unit.operands];
+    if (fresh && !operand.by_row && table.state_stride == 1 && table.states <= 2 * rows)
+      return whole_table_back(unit, table);
+    const Rows from = rows_of(operand);
+    const int32_t* state = states_of(operand);
     const int64_t width = table.width;
     int32_t count = 0;
     for (int64_t b = 0; b < rows; b++) {
       const float* G = gradient(unit.gradient) + b * width;
-      int32_t& place = places[from.index[b]];
+      int32_t& place = places[state[b]];
       const bool is_new = place < 0;
-      if (is_new) seen[place = count++] = from.index[b];
+      if (is_new) seen[place = count++] = b;
       float* sum = products + place * width;
       for (int64_t n = 0; n < width; n += LANES) store(sum + n, is_new ? load(G + n) : load(sum + n) + load(G + n));
     }
@@ -315,11 +318,11 @@ struct Backward : TrainingTile {
     float* totals = block;
     memset(totals, 0, width * sizeof(float));
     for (int32_t i = 0; i < count; i++) {
-      const int64_t state = seen[i];
-      places[state] = -1;
+      const int64_t at = from.index[seen[i]];
+      places[state[seen[i]]] = -1;
       float* sum = products + i * width;
-      const float* value = from.values + state * width;
-      const float by = table_factor(table, from.scales[state]);
+      const float* value = from.values + at * width;
+      const float by = table_factor(table, from.scales[at]);
       for (int64_t n = 0; n < width; n += LANES) {
         const Vector of = element_gradient(table, load(sum + n), load(value + n), by);
         store(sum + n, of);
@@ -329,7 +332,7 @@ struct Backward : TrainingTile {
     if (fresh) memset(to, 0, table.units * table.states * sizeof(float));
     if (table.content == NORMALIZED) subtract_probabilities(table, totals, to);
     for (int32_t i = 0; i < count; i++) {
-      float* into = to + seen[i] * table.state_stride;
+      float* into = to + state[seen[i]] * table.state_stride;
       for (int64_t k = 0; k < table.units; k++) into[k * table.unit_stride] += products[i * width + k];
     }
   }

@@ -17,6 +17,7 @@ struct Operand {
   int64_t bounds;    // offset of their bounds
   int64_t gradient;  // in training, the place of its gradient
   int64_t adds;      // 1: the gradient is added to what is there
+  int64_t by_row;    // in training, 1: the table has a row for each of the batch, not for each state
 };
 
 // `terms` times `factors` operands; widths are padded ones, but for `in_units` and `out_units`. In training, `source` is
@@ -61,7 +62,7 @@ struct Training {
   float* constants_gradient;    // of the densities in `constants`
   float* densities_gradient;    // of the densities in `Input`
   const Table* tables;
-  int64_t num_states;       // of all tables
+  int64_t num_rows;         // of all tables
   int64_t most_states;      // of one table
   int64_t gradient_floats;  // of one row, in all places
   int64_t weight_floats;    // of the largest unit

@@ -34,10 +34,11 @@ static void take_scratch(Tile& tile, Memory& memory) {
   memory.take(tile.term_factors, tile.capacity);
   memory.take(tile.order, tile.capacity);
   memory.take(tile.zeros, tile.capacity);
+  memory.take(tile.numbers, tile.capacity);
 }
 
 static void number_rows(Tile& tile) {
-  for (int64_t b = 0; b < tile.capacity; b++) tile.order[b] = b, tile.zeros[b] = 0;
+  for (int64_t b = 0; b < tile.capacity; b++) tile.order[b] = b, tile.zeros[b] = 0, tile.numbers[b] = tile.first + b;
 }
 
 static bool read_variables(Tile& tile) {

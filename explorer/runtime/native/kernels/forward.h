@@ -44,6 +44,7 @@ struct Tile {
   Real* term_factors;
   int32_t* order;   // 0, 1, 2 ..
   int32_t* zeros;
+  int32_t* numbers;  // first, first + 1 ..: of the rows in the batch
   int32_t* states;  // (num_discrete, capacity)
   Real* points;    // (num_continuous, capacity)
   const Training* training = nullptr;
@@ -58,7 +59,7 @@ struct Tile {
   Rows rows_of(const Operand& one) const {
     if (one.slot >= 0) return {values(one.place), scales + one.slot * capacity, bounds + one.slot * capacity, order, false};
     return {circuit.constants + one.rows, circuit.scales + one.scales, circuit.constants + one.bounds,
-            one.variable < 0 ? zeros : states + one.variable * capacity, true};
+            one.variable < 0 ? zeros : one.by_row ? numbers : states + one.variable * capacity, true};
   }
 
   // Copies the variables, one after the other. False if a value is none of its variable.

@@ -4,7 +4,7 @@
 #include "limits.h"
 
 static void take_training_scratch(TrainingTile& tile, Memory& memory) {
-  memory.take(tile.made, tile.training->num_states);  // first: kept from tile to tile, and the last one may have fewer rows
+  memory.take(tile.made, tile.training->num_rows);  // first: kept from tile to tile, and the last one may have fewer rows
   memory.take(tile.transposed_weights, tile.training->weight_floats);
   memory.take(tile.norms_of_terms, tile.training->max_terms);
   take_scratch(tile, memory);
@@ -55,7 +55,7 @@ int64_t train_forward(const Circuit* circuit, const Training* training, const In
   take_values(tile, values);
   take_training_scratch(tile, scratch);
   number_rows(tile);
-  if (fresh) memset(tile.made, 0, training->num_states);
+  if (fresh) memset(tile.made, 0, training->num_rows);
   if (!read_variables(tile)) return BAD_INPUT;
   for (int64_t i = 0; i < circuit->num_units; i++)
     if (!tile.run(circuit->units[i])) return BAD_WEIGHT;

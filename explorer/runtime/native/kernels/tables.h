@@ -8,15 +8,15 @@
 constexpr float TINIEST = 1.4e-45f;    // the smallest float above zero
 constexpr int64_t BLOCK_STATES = 256;  // are added up in single precision
 
-// Writes the row of a state and its scale and bound from its elements in `room`, the largest of which is `top`.
-static void finish_row(const Table& table, int64_t state, float top, float* constants, double* scales,
+// Writes row `at` and its scale and bound from its elements in `room`, the largest of which is `top`.
+static void finish_row(const Table& table, int64_t at, float top, float* constants, double* scales,
                        const float* room) {
-  float* row = constants + table.rows + state * table.width;
+  float* row = constants + table.rows + at * table.width;
   if (table.content != LINEAR) {
     const float by = top == -INFINITY ? 0 : top;
     for (int64_t n = 0; n < table.width; n += LANES) store(row + n, exponential(load(room + n) - by));
-    scales[table.scales + state] = by;
-    constants[table.bounds + state] = DROPPED;
+    scales[table.scales + at] = by;
+    constants[table.bounds + at] = DROPPED;
   } else {
     const bool vanishes = top < SMALLEST;  // what a softmax makes of very small numbers is lost
     const float by = vanishes ? 0 : 1 / top;
@@ -24,8 +24,8 @@ static void finish_row(const Table& table, int64_t state, float top, float* cons
       const Vector given = load(room + n), scaled = given * by;
       store(row + n, scaled == Vector{} && given > Vector{} ? all(TINIEST) : scaled);  // zeros have no gradients
     }
-    scales[table.scales + state] = vanishes ? 0 : log((double)top);
-    constants[table.bounds + state] = vanishes ? INFINITY : 2 * SMALLEST * by + SMALLEST;
+    scales[table.scales + at] = vanishes ? 0 : log((double)top);
+    constants[table.bounds + at] = vanishes ? INFINITY : 2 * SMALLEST * by + SMALLEST;
   }
 }
 
@@ -55,10 +55,10 @@ static bool normalize(const Table& table, const float* const* sources, float* co
   return legal;
 }
 
-// Makes the row of a state, in `constants`; `room` is memory for a row. Threads may make the same one: each writes the
+// Makes row `at` for a state, in `constants`; `room` is memory for a row. Threads may make the same one: each writes the
 // same bits, once. False if an element is NaN, or infinite, or negative where it should not be.
-static bool make_row(const Table& table, int64_t state, const float* const* sources, float* constants, double* scales,
-                     float* room) {
+static bool make_row(const Table& table, int64_t state, int64_t at, const float* const* sources, float* constants,
+                     double* scales, float* room) {
   const float* from = sources[table.source] + table.offset + state * table.state_stride;
   float top = table.content != LINEAR ? -INFINITY : 0;
   bool legal = true;
@@ -71,7 +71,7 @@ static bool make_row(const Table& table, int64_t state, const float* const* sour
     room[k] = element;
   }
   for (int64_t k = table.units; k < table.width; k++) room[k] = table.content != LINEAR ? -INFINITY : 0;
-  finish_row(table, state, top, constants, scales, room);
+  finish_row(table, at, top, constants, scales, room);
   return legal;
 }
 

@@ -9,7 +9,7 @@ constexpr uint8_t WANTED = 1, MADE = 2;  // of the row of a state
 struct TrainingTile : Tile {
   float* transposed_weights;  // of the present unit; `weights` points there
   float* norms_of_terms;      // and `norms` there
-  uint8_t* made;              // of the states of all tables, whether their rows have been made
+  uint8_t* made;              // of the rows of all tables, whether they have been made
 
   // False if the unit has weights that have no bound.
   bool run(const Unit& unit) {
@@ -58,24 +58,37 @@ struct TrainingTile : Tile {
     return is_zero(bad);
   }
 
+  // The states of a table that the rows of the tile read.
+  const int32_t* states_of(const Operand& one) const { return one.variable < 0 ? zeros : states + one.variable * capacity; }
+
   // Makes the rows of a table that the tile reads. `weight` is the number of the table.
   bool make_rows(const Unit& unit) {
     const Table& table = training->tables[unit.weight];
-    const int32_t* index = rows_of(circuit.operands[unit.operands]).index;
+    const Operand& operand = circuit.operands[unit.operands];
+    const int32_t* state = states_of(operand);
+    float* constants = (float*)circuit.constants;
+    double* scales_of_rows = (double*)circuit.scales;
     uint8_t* made_rows = made + table.scales;
     bool legal = true;
+    if (operand.by_row) {
+      if (table.content == NORMALIZED && !(made_rows[0] & MADE)) legal &= normalize(table, training->sources, constants);
+      made_rows[0] = MADE;
+      for (int64_t b = 0; b < rows; b++)
+        legal &= make_row(table, state[b], first + b, training->sources, constants, scales_of_rows, scratch);
+      return legal;
+    }
     int64_t fresh = 0;
-    for (int64_t b = 0; b < rows; b++) fresh += made_rows[index[b]] == 0, made_rows[index[b]] |= WANTED;
+    for (int64_t b = 0; b < rows; b++) fresh += made_rows[state[b]] == 0, made_rows[state[b]] |= WANTED;
     if (!fresh) return true;
-    if (table.content == NORMALIZED && !normalize(table, training->sources, (float*)circuit.constants)) return false;
+    if (table.content == NORMALIZED && !normalize(table, training->sources, constants)) return false;
     if (table.state_stride == 1 && 2 * fresh >= table.states) {
       memset(made_rows, MADE, table.states);
-      return make_all_rows(table, training->sources, (float*)circuit.constants, (double*)circuit.scales, scratch);
+      return make_all_rows(table, training->sources, constants, scales_of_rows, scratch);
     }
     for (int64_t b = 0; b < rows; b++) {
-      if (made_rows[index[b]] & MADE) continue;
-      made_rows[index[b]] = MADE;
-      legal &= make_row(table, index[b], training->sources, (float*)circuit.constants, (double*)circuit.scales, scratch);
+      if (made_rows[state[b]] & MADE) continue;
+      made_rows[state[b]] = MADE;
+      legal &= make_row(table, state[b], state[b], training->sources, constants, scales_of_rows, scratch);
     }
     return legal;
   }
