@@ -82,6 +82,10 @@ def test_codes_are_decoded_to_the_cells(tmp_path):
 
 def test_the_first_line_may_have_no_names(tmp_path):
     assert table(tmp_path, "1,a\n2,b\n").names == ("x0", "x1")
+    assert table(tmp_path, "red,1.5\nblue,2.5\nred,3.5\nblue,1\n").names == ("x0", "x1")
+    assert table(tmp_path, "?,1.5\n2,2.5\n").names == ("x0", "x1")
+    assert table(tmp_path, "name,2019\na,1\nb,2\na,3\nb,4\n").names == ("name", "2019")
+    assert table(tmp_path, "size,2019\n1,1\nNA,2\n").names == ("size", "2019")
     assert table(tmp_path, "\ufeffname\tother\n1\t2\n", "t.tsv").names == ("name", "other")
     assert table(tmp_path, 'a,b\n"x, y",2\n\n').columns[0].tolist() == ["x, y"]
 

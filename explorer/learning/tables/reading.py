@@ -44,8 +44,9 @@ class RawTable:
 def read_table(path: "str | Path") -> RawTable:
     """Read a table from a file, by its extension: .csv, .tsv, .npy, .parquet.
 
-    The first line of a CSV file has the names of the columns, unless a cell of it is a number; columns without names
-    are x0, x1 ... Columns are separated by comma, semicolon, tab or bar, whichever the first line has most of.
+    The first line of a CSV file has the names of the columns, unless a cell of it is a number and none of its texts
+    stands out from the cells below; columns without names are x0, x1 ... Columns are separated by comma, semicolon, tab
+    or bar, whichever the first line has most of.
     Raises: UnknownNameError for a different extension; FileFormatError, ShapeError, DuplicateNameError for a file that
     is no table; MissingPackageError with the command that installs what is needed for Parquet.
     """
@@ -77,7 +78,7 @@ def _read_csv(file: Path) -> RawTable:
     if not rows:
         raise ShapeError(f"{file} is empty; a table needs at least one column and one row")
     head = rows[0][1]
-    if any(number_of(cell) is not None for cell in head):
+    if not _is_header(head, [row for _, row in rows[1:] if len(row) == len(head)]):
         names = [f"x{position}" for position in range(len(head))]
     else:
         names, rows = head, rows[1:]
@@ -91,6 +92,21 @@ def _read_csv(file: Path) -> RawTable:
     return RawTable(
         str(file), tuple(names), tuple(_texts(column) for column in zip(*(row for _, row in rows), strict=True))
     )
+
+
+def _is_header(head: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Whether a first line has names: only texts, or a text above numbers, or above texts that repeat without it."""
+    texts = [position for position, cell in enumerate(head) if number_of(cell) is None]
+    if len(texts) == len(head):
+        return True
+    for position in texts:
+        below = [row[position] for row in rows if row[position].lower() not in MISSING_TEXTS]
+        is_text = head[position].lower() not in MISSING_TEXTS
+        if is_text and below and all(number_of(cell) is not None for cell in below):
+            return True
+        if is_text and 2 * len(set(below)) <= len(below) and head[position] not in below:
+            return True
+    return False
 
 
 def _texts(cells: Sequence[str]) -> Cells:
