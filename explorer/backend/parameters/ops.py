@@ -427,18 +427,14 @@ class TorchTriangleParameter(TorchParameterOp):
 
     def forward(self, *operands: Tensor) -> Tensor:
         first = self.axis + 1
-        square = (
-            operands[0].unflatten(first, (self.size, self.block, self.size, self.block)).transpose(first + 1, first + 2)
-        )
-        above = square
+        view = operands[0].unflatten(first, (self.size, self.block, self.size, self.block))
+        square = view.transpose(first + 1, first + 2)
         if self.add:
-            above = square + square.transpose(first, first + 1).transpose(first + 2, first + 3)
-        rows: list[Tensor] = []
-        for i in range(self.size):
-            row = square.select(first, i)
-            rows.append(row.narrow(first, i, 1))
-            if i + 1 < self.size:
-                rows.append(above.select(first, i).narrow(first, i + 1, self.size - i - 1))
+            mirrored = square.transpose(first, first + 1).transpose(first + 2, first + 3)
+            square = square + mirrored.movedim((first, first + 1), (-2, -1)).triu(1).movedim(
+                (-2, -1), (first, first + 1)
+            )
+        rows = [square.select(first, i).narrow(first, i, self.size - i) for i in range(self.size)]
         return torch.cat(rows, dim=first).flatten(first, first + 2)
 
 

@@ -17,8 +17,8 @@ def multiply(*circuits: Circuit) -> Circuit:
     variables are multiplied as they are. Leaves are shared with the operands, so no parameter is added. The circuits
     are multiplied from left to right: each must be compatible with the product of those before.
 
-    The weight of a product of sums is the product of their weights, which is zero in single precision below 1e-38 unless
-    the sums are shattered; use double precision, or `fast()`, where weights below 1e-19 matter.
+    The weight of a product of sums is the product of their weights, which is zero in single precision below 1e-38
+    unless the sums are shattered; use double precision, or `fast()`, where weights below 1e-19 matter.
 
     Raises: StructureError unless all are smooth and decomposable, if two products split the variables that they share
     differently, or if a pair of layers has no product; the message names the layers.

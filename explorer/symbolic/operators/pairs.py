@@ -29,7 +29,7 @@ from explorer.symbolic.operators.input_products import multiply_rules
 from explorer.symbolic.operators.squares import half_of, halved_layers
 from explorer.symbolic.operators.units import PairUnits
 from explorer.symbolic.operators.weights import product_weight, repeated_weight
-from explorer.symbolic.parameter_operators import MixingWeightParameter, TriangleParameter
+from explorer.symbolic.parameter_operators import MixingWeightParameter
 from explorer.symbolic.parameters import ParameterNode
 from explorer.symbolic.scope import Scope
 
@@ -239,12 +239,8 @@ class PairProducts:
 
         def make(made: Sequence[Made]) -> Made:
             made = self._alike(needs, made)
-            weight = product_weight(left, right, made[0].units, once=once)
-            units = self._natural(pair)
-            if half:
-                weight = TriangleParameter((weight,), size=left.num_output_units, axis=0)
-                units = replace(units, is_half=True)
-            return self._add_sum(pair, weight, made, units)
+            weight = product_weight(left, right, made[0].units, once=once, half=half)
+            return self._add_sum(pair, weight, made, replace(self._natural(pair), is_half=half))
 
         return Step(needs, make)
 

@@ -14,26 +14,30 @@ from explorer.symbolic.parameter_operators import (
 from explorer.symbolic.parameters import ParameterNode
 
 
-def product_weight(left: SumLayer, right: SumLayer, units: PairUnits, *, once: bool) -> ParameterNode:
+def product_weight(
+    left: SumLayer, right: SumLayer, units: PairUnits, *, once: bool = False, half: bool = False
+) -> ParameterNode:
     """The weight (O*P, G*H*I*J) of the product of sums with weights (O, G*I) and (P, H*J), over inputs (g, h).
 
-    The columns of a Kronecker product are in the order g, i, h, j; those wanted in the order g, h, and `units`. With
-    `once`, it is a square, and its inputs are those with g <= h.
+    The columns of a Kronecker product are in the order g, i, h, j; those wanted in the order g, h, and `units`. In a
+    square, the inputs with `once` are those with g <= h, and the units with `half` those with o <= p.
     """
     v, w = left.weight, right.weight
-    if units.is_half:
-        return TriangleParameter((KroneckerParameter((v, w)),), size=units.num_left, add=True, axis=1)
-    if once:
-        product = KroneckerParameter((v, w))
-        halved = TriangleParameter((product,), size=left.arity, block=units.num_left, add=True, axis=1)
-        pairs = left.arity * (left.arity + 1) // 2
-        return _reorder_columns(halved, (pairs, *units.sizes), (0, *(axis + 1 for axis in units.order)))
-    if isinstance(v, MixingWeightParameter) and isinstance(w, MixingWeightParameter) and units.is_natural:
+    if isinstance(v, MixingWeightParameter) and isinstance(w, MixingWeightParameter) and units.is_natural and not half:
         return MixingWeightParameter((KroneckerParameter((v.inputs[0], w.inputs[0])),))
+    weight: ParameterNode = KroneckerParameter((v, w))
+    if half:
+        weight = TriangleParameter((weight,), size=left.num_output_units, axis=0)
+    if units.is_half:
+        return TriangleParameter((weight,), size=units.num_left, add=True, axis=1)
+    if once:
+        weight = TriangleParameter((weight,), size=left.arity, block=units.num_left, add=True, axis=1)
+        pairs = left.arity * (left.arity + 1) // 2
+        return _reorder_columns(weight, (pairs, *units.sizes), (0, *(axis + 1 for axis in units.order)))
     num_left = len(units.left)
     sizes = (left.arity, *units.left, right.arity, *units.right)
     places = [axis + 1 if axis < num_left else axis + 2 for axis in units.order]
-    return _reorder_columns(KroneckerParameter((v, w)), sizes, (0, num_left + 1, *places))
+    return _reorder_columns(weight, sizes, (0, num_left + 1, *places))
 
 
 def repeated_weight(layer: SumLayer, width: int, units: PairUnits) -> ParameterNode:
