@@ -202,4 +202,4 @@ def test_the_operands_of_a_product_are_accessible(dashboard: Open) -> None:
     drawer.locator(".ced-cell").first.focus()
     page.page.keyboard.press("Enter")
     drawer.get_by_text("Categorical 0 of A").first.wait_for()
-    assert settled(lambda: problems_in(drawer), page.page) == []
+    assert settled(lambda: problems_in(drawer, axe=True), page.page) == []

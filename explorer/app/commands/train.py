@@ -222,7 +222,9 @@ class _Advice:
         from explorer.app.training.checkpoint import Checkpoint
 
         if self._written() == self._before:
-            again = f"; continue again from {self._resume}" if self._resume is not None else ""
+            again = (
+                f"; continue again from {self._resume}" if self._resume is not None and self._resume.exists() else ""
+            )
             return f"This run has not written a checkpoint yet{again}"
         try:
             checkpoint = Checkpoint.load(self._target)
