@@ -1,1 +1,1 @@
-"""Training a circuit on images: data sets, the training loop, evaluation, checkpoints; in one process or several."""
+"""What `train` and `evaluate` are asked for, checkpoints, and what distributed processes do when one is lost."""
