@@ -42,9 +42,7 @@ def product_weight(
 
 def repeated_weight(layer: SumLayer, width: int, units: PairUnits) -> ParameterNode:
     """The weight (O*K, H*I*K) of the product of a sum with weight (O, H*I) and a layer of K = `width` units."""
-    if width == 1:
-        return layer.weight
-    weight = KroneckerIdentityParameter((layer.weight,), size=width)
+    weight = layer.weight if width == 1 else KroneckerIdentityParameter((layer.weight,), size=width)
     return _reorder_columns(weight, (layer.arity, *units.sizes), (0, *(axis + 1 for axis in units.order)))
 
 

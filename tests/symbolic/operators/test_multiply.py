@@ -201,3 +201,24 @@ def test_products_of_small_probabilities_do_not_underflow_in_log_space(activatio
     torch.set_default_dtype(torch.float32)
     one = output(compile_circuit(circuit), np.array([[0]]))
     np.testing.assert_allclose(output(compile_circuit(cube), np.array([[0]])), 3 * one, rtol=1e-5)
+
+
+def test_a_sum_over_a_kronecker_product_in_another_order_times_one_unit():
+    """The factors of both are in different orders, so the units of the product are, too, though one side has one."""
+    random = np.random.default_rng(0)
+
+    def kronecker(units: int, variables: tuple[int, int]) -> tuple[CircuitBuilder, int]:
+        b = CircuitBuilder()
+        leaves = [
+            EmbeddingLayer(scope=(v,), num_output_units=units, num_states=2, weight=constant(random.random((units, 2))))
+            for v in variables
+        ]
+        return b, b.kronecker(*(b.add(layer) for layer in leaves))
+
+    one, top = kronecker(1, (0, 1))
+    left = one.build(top)
+    other, top = kronecker(2, (1, 0))
+    right = other.build(other.sum(top, num_units=3, weight=constant(random.random((3, 4)))))
+    x = all_assignments(left)
+    for pair in ((left, right), (right, left)):
+        assert_close(values(multiply(*pair), x), all_pairs(*(values(circuit, x) for circuit in pair)))
