@@ -134,7 +134,7 @@ class TorchCompiler:
         skips = SkipTracker(self.skips, (*self.rules.names, *self.options.disable))
         self._notify(RunStarted(circuit, self.options.to_json(), self._describe_rules()))
         self._counter = StatsCounter(self.semiring.is_complex)
-        with pause_garbage_collection():
+        with pause_garbage_collection(makes_no_cycles=True):
             compiled = self._compile_circuit(circuit, skips)
         self.circuits.register(circuit, compiled)
         skips.warn_about_unused()
@@ -335,14 +335,20 @@ def _check_type(name: str, value: object, wanted: type) -> None:
 
 
 @contextmanager
-def pause_garbage_collection() -> Iterator[None]:
-    """Pause the garbage collector while many small objects are created and none is dropped."""
+def pause_garbage_collection(*, makes_no_cycles: bool = False) -> Iterator[None]:
+    """Pause the garbage collector while many small objects are created and none is dropped.
+
+    If they form no cycles, they count as old afterwards, so that the next young collection does not search all of them.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if was_enabled:
+            if makes_no_cycles and not gc.get_freeze_count():  # objects that the user froze stay frozen
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
 
 

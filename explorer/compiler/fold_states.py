@@ -4,9 +4,9 @@ A state is a prefix of the list of groups. How it differs from the state before 
 alone, so recording, printing and saving a folding needs time and memory in proportion to its groups.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -20,25 +20,29 @@ from explorer.trace import GraphChange
 RECENT_STATES = 16
 """Number of assembled states that are cached."""
 
+Assembled = tuple[Graph[TorchLayer], FoldIndexInfo]
+
 LevelState = tuple[GraphChange | None, Mapping[str, int]]
 """The change made by a level, None for the first level, and the statistics after it."""
 
 
 class FoldStates:
-    """The states of one folding, shared by the snapshots of its levels; levels are added while it is recorded."""
+    """The states of one folding, shared by the snapshots of its levels; levels are added while it is recorded.
+
+    Nothing in it refers to it, so that a trace that is dropped is freed at once.
+    """
 
     def __init__(self, base: Graph[TorchLayer], counter: StatsCounter) -> None:
         self.base = base
-        self._counter = counter
-        self._levels: list[Sequence[FoldedGroup]] = []
+        self._levels = _Levels(base, counter)
         self._states: list[LevelState] = []
         self._sweep: Iterator[LevelState] | None = None
-        self.folded_graph = lru_cache(RECENT_STATES)(self._assemble)
-        self.reads = lru_cache(RECENT_STATES)(self._reads)
+        self.folded_graph = lru_cache(RECENT_STATES)(self._levels.assemble)
+        self.reads = lru_cache(RECENT_STATES)(partial(_reads_after, self.folded_graph, self._levels))
 
     def add(self, groups: Sequence[FoldedGroup]) -> None:
         """Add the groups of the next level."""
-        self._levels.append(groups)
+        self._levels.groups.append(groups)
 
     def change(self, level: int) -> GraphChange | None:
         """How a level changed the graph; None for the first level, where the graphs have to be compared."""
@@ -50,34 +54,41 @@ class FoldStates:
 
     def _state(self, level: int) -> LevelState:
         if self._sweep is None:
-            self._sweep = self._sweep_levels()
+            self._sweep = self._levels.sweep()
         while len(self._states) <= level:
             self._states.append(next(self._sweep))
         return self._states[level]
 
-    def _assemble(self, level: int) -> tuple[Graph[TorchLayer], FoldIndexInfo]:
-        return assemble(self.base, [group for groups in self._levels[: level + 1] for group in groups])
 
-    def _reads(self, level: int) -> Mapping[int, Mapping[str, Any]]:
-        return reads_of(*self.folded_graph(level), self._counter.number_bytes(self.base))
+@dataclass(frozen=True, eq=False)
+class _Levels:
+    """The groups of each level of a folding."""
 
-    def _sweep_levels(self) -> Iterator[LevelState]:
+    base: Graph[TorchLayer]
+    counter: StatsCounter
+    groups: list[Sequence[FoldedGroup]] = field(default_factory=list[Sequence[FoldedGroup]])
+
+    def assemble(self, level: int) -> Assembled:
+        """The graph after a level."""
+        return assemble(self.base, [group for groups in self.groups[: level + 1] for group in groups])
+
+    def sweep(self) -> Iterator[LevelState]:
         """The states level by level, each derived from the one before it."""
-        base, counts = self.base, self._counter.graph(self.base)
+        base, counts = self.base, self.counter.graph(self.base)
         totals, copied = replace(counts.totals), dict(counts.copied)
         place: dict[int, tuple[int, int]] = {}
         folds: dict[int, int] = {}
         outputs = base.outputs
         level = 0
         while True:
-            groups = self._levels[level]
+            groups = self.groups[level]
             affected: dict[int, None] = {}
             for group in groups:
                 totals.copied += _count_copied(base, group, place, folds)
-                totals.add(self._counter.layer(group.value).costs)
+                totals.add(self.counter.layer(group.value).costs)
                 for member in group.members:
                     totals.copied -= copied.pop(member, 0)
-                    totals.add(self._counter.layer(base.nodes[member]).costs, -1)
+                    totals.add(self.counter.layer(base.nodes[member]).costs, -1)
                     affected.update(dict.fromkeys(base.users[member]))
             for group in groups:
                 folds[group.node] = len(group.members)
@@ -95,6 +106,12 @@ class FoldStates:
             change = None if level == 0 else _level_change(base, groups, place, rewired, outputs)
             yield change, totals.stats(counts.parameters, counts.number_bytes)
             level += 1
+
+
+def _reads_after(
+    folded_graph: Callable[[int], Assembled], levels: _Levels, level: int
+) -> Mapping[int, Mapping[str, Any]]:
+    return reads_of(*folded_graph(level), levels.counter.number_bytes(levels.base))
 
 
 def _level_change(

@@ -178,7 +178,7 @@ def _report(matches: Matches, context: RewriteContext, parameter_path: str) -> M
     numbers = {match: next(context.numbers) for match in matches.found}
     for listener in context.listeners:
         for match, number in numbers.items():
-            listener(MatchFound(number, match.pattern.name, match.root, match.nodes, parameter_path))
+            listener(MatchFound(number, match.pattern.name, match.nodes[0], match.nodes, parameter_path))
         for lost in matches.conflicts:
             pair = numbers[lost.loser], numbers[lost.winner]
             listener(MatchLost(*pair, lost.node, context.strategy.value, lost.reason, parameter_path))

@@ -1,8 +1,10 @@
 """Steps of a trace, and the recorder that builds them from events."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 from explorer.errors import UnknownNameError, unknown_name
 from explorer.trace.events import (
@@ -33,8 +35,11 @@ More are counted.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class MatchRefused:
+_REASON = attrgetter("pattern", "entry", "kind.rank", "what")
+"""The reason of a near miss, for counting: a member of an Enum is slow to hash, its rank is not."""
+
+
+class MatchRefused(NamedTuple):
     """A near miss and the parameter in which it happened (empty for layers)."""
 
     refusal: Refusal
@@ -182,12 +187,12 @@ class Recorder:
     def __call__(self, event: Event) -> None:
         """Receive an event."""
         match event:
-            case AttemptsRefused():
-                self._keep(event)
             case MatchFound():
                 self._matches.append(event)
             case Rewritten():
                 self._rewrites.append(event)
+            case AttemptsRefused():
+                self._keep(event)
             case MatchLost():
                 self._lost.append(event)
             case Folded():
@@ -213,20 +218,40 @@ class Recorder:
                 self.steps = []
 
     def _keep(self, event: AttemptsRefused) -> None:
-        reasons, path = self._reasons, event.parameter_path
-        for refusal in event.refusals:
-            pattern = refusal.pattern
-            reason = (pattern, refusal.entry, refusal.kind.rank, refusal.what)  # a member of an Enum is slow to hash
-            count = reasons[reason] = reasons.get(reason, 0) + 1
+        """Keep the near misses of a search, up to the limit of each reason."""
+        refusals, path = event.refusals, event.parameter_path
+        self._num_refused += len(refusals)
+        if self._num_refused <= MAX_NEAR_MISSES:  # so no reason is over the limit, and there is nothing to count
+            self._uncounted.append(refusals)
+        else:
+            for earlier in self._uncounted:
+                self._reasons.update(map(_REASON, earlier))
+            self._uncounted.clear()
+            refusals = self._within_limit(refusals)
+        by_pattern = self._refusals
+        for refusal in refusals:
+            kept = by_pattern.get(refusal.pattern)
+            if kept is None:
+                kept = by_pattern[refusal.pattern] = []
+            kept.append(MatchRefused(refusal, path))
+
+    def _within_limit(self, refusals: Sequence[Refusal]) -> list[Refusal]:
+        """The near misses whose reason is not over its limit; the others are counted."""
+        counts, kept = self._reasons, list[Refusal]()
+        for refusal, reason in zip(refusals, map(_REASON, refusals), strict=True):
+            count = counts[reason] = counts.get(reason, 0) + 1
             if count <= MAX_NEAR_MISSES:
-                self._refusals.setdefault(pattern, []).append(MatchRefused(refusal, path))
+                kept.append(refusal)
             else:
-                self._over[pattern] = self._over.get(pattern, 0) + 1
+                self._over[refusal.pattern] = self._over.get(refusal.pattern, 0) + 1
+        return kept
 
     def _clear(self) -> None:
         self._matches: list[MatchFound] = []
         self._refusals: dict[str, list[MatchRefused]] = {}
-        self._reasons: dict[tuple[str, int, int, str], int] = {}
+        self._num_refused = 0
+        self._uncounted: list[Sequence[Refusal]] = []
+        self._reasons: Counter[tuple[Any, ...]] = Counter()
         self._over: dict[str, int] = {}
         self._lost: list[MatchLost] = []
         self._rewrites: list[Rewritten] = []

@@ -1,5 +1,6 @@
 """The compiler: each circuit once, shared leaves, options, and events."""
 
+import gc
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 import torch
 
 from explorer.backend import TorchCategoricalLayer
-from explorer.compiler import TorchCompiler
+from explorer.compiler import TorchCompiler, record
 from explorer.errors import CircuitError, DataTypeError, RuleError, ShapeError, UnknownNameError
 from explorer.symbolic import (
     CategoricalLayer,
@@ -268,3 +269,27 @@ def test_an_option_of_the_wrong_type_is_refused(option: str, value: object, mess
 def test_only_circuits_are_compiled():
     with pytest.raises(DataTypeError, match="circuit: expected a Circuit, got 'digits' of type str"):
         TorchCompiler().compile("digits")  # pyright: ignore[reportArgumentType]
+
+
+def test_a_compilation_and_its_trace_leave_no_cycles_for_the_garbage_collector():
+    """Hence they may count as old at once; a cycle would stay in memory until the next full collection."""
+    circuit = load_named("digits")
+    for make in (lambda: TorchCompiler().compile(circuit), lambda: record(circuit), lambda: record(circuit).stats(-1)):
+        make()
+        gc.collect()
+        gc.disable()
+        try:
+            make()
+            assert gc.collect() == 0
+        finally:
+            gc.enable()
+
+
+def test_frozen_objects_of_the_user_stay_frozen():
+    gc.freeze()
+    try:
+        frozen = gc.get_freeze_count()
+        TorchCompiler().compile(load_named("blackboard"))
+        assert 0 < gc.get_freeze_count() <= frozen
+    finally:
+        gc.unfreeze()
