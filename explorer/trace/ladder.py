@@ -53,6 +53,8 @@ class Level:
     """Whether its modules allocate memory outside of PyTorch."""
     listing: str = "program"
     """What the text of a state is, where it has one."""
+    most_alive: str = "peak {}"
+    """The words for the most bytes that are alive at once."""
     buffer: str = "buffer"
     """The noun for what is kept in memory."""
     gains: tuple[str, ...] = ()
@@ -133,6 +135,7 @@ UNITS = Level(
     has_part_times=True,
     has_own_memory=True,
     listing="kernel calls",
+    most_alive="at most {} alive",
     buffer="value",
     gains=("flops", "read_bytes"),
 )

@@ -44,7 +44,7 @@ def state_of_buffers(index: TraceIndex, step: int) -> BuffersView | None:
         "planned": memory.is_planned,
         "text": memory_text(memory, index.trace.level.buffer),
         "parts": [(moment, PARTS[name]) for moment, name in memory.parts],
-        "peak_text": f"at most {bytes_text(most)} alive",
+        "peak_text": index.trace.level.most_alive.format(bytes_text(most)),
         "noun": index.trace.level.buffer,
         "listing_text": f"The {index.trace.level.listing} as text",
         "layers": layer_spans(index, step, memory),

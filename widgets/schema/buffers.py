@@ -69,7 +69,7 @@ class BuffersView(TypedDict):
     text: str
     """What is needed, in a sentence."""
     peak_text: str
-    """The name of the peak: `at most 66 KiB alive`."""
+    """The name of the peak: `peak 66 KiB`."""
     noun: str
     """What a bar is: a buffer, or a value."""
     listing_text: str
