@@ -43,7 +43,7 @@ def test_every_unit_has_a_time_and_a_roof_and_together_they_are_the_sum(digits, 
 def test_units_are_listed_by_plate_and_the_slowest_first(digits):
     run = bench.measure_layers(digits, max_seconds=0.5, precision=0.5)
     table = layer_table(TraceIndex(digits), run)
-    assert table["columns"] == ["units", "calls", "FLOP", "time", "share", "share of the roof"]
+    assert table["columns"] == ["kernel calls", "calls", "FLOP", "time", "share", "share of the roof"]
     # 64 rows of 16 units: 16 products of 4 numbers, and a multiplication and an addition for each of 16 x 16 weights.
     assert table["rows"][0][:3] == ["Sum of products of layer.257", "16", "573 thousand"]
     assert [row[0] for row in table["rows"][-2:]] == ["sum of units", "whole forward pass"]
