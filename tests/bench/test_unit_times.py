@@ -46,8 +46,8 @@ def test_units_are_listed_by_plate_and_the_slowest_first(digits):
     assert table["columns"] == ["kernel calls", "calls", "FLOP", "time", "share", "share of the roof"]
     # 64 rows of 16 units: 16 products of 4 numbers, and a multiplication and an addition for each of 16 x 16 weights.
     assert table["rows"][0][:3] == ["Sum of products of layer.257", "16", "573 thousand"]
-    assert [row[0] for row in table["rows"][-2:]] == ["sum of units", "whole forward pass"]
-    assert layers_note(run).startswith("The units one by one take ")
+    assert [row[0] for row in table["rows"][-2:]] == ["sum of kernel calls", "whole forward pass"]
+    assert layers_note(run).startswith("The kernel calls one by one take ")
 
 
 def test_the_steps_have_the_memory_of_the_kernels_and_shares_of_the_roof(digits):
