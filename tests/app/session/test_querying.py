@@ -84,7 +84,8 @@ def tensors(evidence):
         (Query("log-likelihood", ROW), "1 variable is not observed"),
         (Query("conditional", ROW, (3,)), "variable 3 is given, so it needs a value"),
         (Query("conditional", ROW, (0, 1, 2)), "a conditional needs observed variables that are not given"),
-        (Query("marginal", Evidence.parse("7, ?, ?, ?", 4)), "7"),
+        (Query("marginal", Evidence.parse("7, ?, ?, ?", 4)), "an integer from 0 to 1; found 7"),
+        (Query("sample", Evidence.parse("0.5, ?, ?, ?", 4)), "an integer from 0 to 1; found 0.5"),
         (Query("marginal", Evidence.nothing(3)), "expected a row of 4 variables; got 3"),
     ],
 )

@@ -1,5 +1,7 @@
 """Likelihoods, marginals, conditionals and partition functions are those that brute force finds."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -171,6 +173,15 @@ def test_evidence_that_is_not_a_number_is_refused_and_ignored_where_it_is_not_ev
     with pytest.raises(ValueRangeError, match="variable 1 is NaN"):
         queries.marginal(circuit, x, torch.tensor([True, True, False]))
     assert torch.isfinite(queries.marginal(circuit, x, torch.tensor([True, False, True]))).all()
+
+
+@pytest.mark.parametrize("ask", [queries.marginal, queries.most_probable, partial(queries.sample, num_samples=2)])
+@pytest.mark.parametrize("value", [0.5, -0.5, 2.0])
+def test_evidence_that_is_not_a_value_of_its_variable_is_refused(ask: Callable[..., object], value: float):
+    circuit = compile_circuit(gallery.load_named("conflict"))
+    observed = torch.tensor([False, True, False, False])
+    with pytest.raises(ValueRangeError, match=f"variable 1 must be an integer from 0 to 1; found {value} in row 0"):
+        ask(circuit, x=torch.tensor([[0.5, value, 0.0, 0.0]]), observed=observed)
 
 
 def test_autocast_does_not_change_the_precision_of_an_answer():
