@@ -73,13 +73,16 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a query: a table, rows (D,) with their names, what they are, and the code that asks the same."""
+    """The answer to a query: a table, rows (D,) with their names, what they are, and the (output, class) asked about.
+
+    `root` is None where all outputs are, or there is one only.
+    """
 
     query: Query
     table: TableView
     rows: tuple[tuple[str, tuple[float, ...]], ...] = ()
     note: str = ""
-    code: str = ""
+    root: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,8 +158,9 @@ def parse_variables(text: str, count: int) -> tuple[int, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def code_of(query: Query, step: int, is_discrete: bool) -> str:
-    """Return code that asks the same of the step of a `trace`."""
+def code_of(answer: Answer, step: int, is_discrete: bool) -> str:
+    """Return code that asks the same as was answered, of the step of a `trace`."""
+    query = answer.query
     kind = KINDS[query.kind]
     lines = ["import torch", f"from explorer.backend.queries import {_function(kind)}", ""]
     lines.append(f"circuit = trace.circuit_at({step})")
@@ -177,7 +181,8 @@ def code_of(query: Query, step: int, is_discrete: bool) -> str:
         lines.append(f"given[{list(query.given)}] = True")
     if kind.is_sampled:
         lines.append(f"generator = torch.Generator().manual_seed({query.seed})")
-    return "\n".join([*lines, kind.code.format(count=query.num_samples)])
+    root = "" if answer.root is None else f", root={answer.root}"
+    return "\n".join([*lines, kind.code.format(count=query.num_samples, root=root)])
 
 
 def _function(kind: QueryKind) -> str:
@@ -240,7 +245,8 @@ def _ask_most_probable(asked: _Asked) -> Answer:
         rows.append(["no completion has more than", _nats(bound)])
     table: TableView = {"columns": ["value", "result"], "rows": rows}
     named = (("most probable" if is_exact else "probable", row),)
-    return Answer(asked.query, table, named, "" if is_exact else "What max-product finds; it may not be the maximum.")
+    note = "" if is_exact else "What max-product finds; it may not be the maximum."
+    return Answer(asked.query, table, named, note, asked.root)
 
 
 def _ask_sample(asked: _Asked) -> Answer:
@@ -249,7 +255,8 @@ def _ask_sample(asked: _Asked) -> Answer:
     rows = tuple((f"sample {number}", tuple(row.double().tolist())) for number, row in enumerate(drawn[:, 0]))
     known = sum(asked.query.evidence.observed)
     note = f"{plural(count, 'sample')} given {plural(known, 'observed variable')}." if known else ""
-    return Answer(asked.query, rows_table(rows), rows, note or f"{plural(count, 'sample')} of the joint distribution.")
+    note = note or f"{plural(count, 'sample')} of the joint distribution."
+    return Answer(asked.query, rows_table(rows), rows, note, asked.root)
 
 
 def _ask_partition(asked: _Asked) -> Answer:
@@ -320,14 +327,14 @@ KINDS: Mapping[str, QueryKind] = {
             "Most probable",
             "The completion of what is observed that max-product finds.",
             _ask_most_probable,
-            "most_probable(circuit, x, observed)",
+            "most_probable(circuit, x, observed{root})",
         ),
         QueryKind(
             "sample",
             "Sample",
             "Random rows, given what is observed.",
             _ask_sample,
-            "sample(circuit, {count}, x, observed, generator=generator)",
+            "sample(circuit, {count}, x, observed, generator=generator{root})",
             is_sampled=True,
         ),
         QueryKind(

@@ -35,7 +35,7 @@ def test_the_code_that_is_shown_asks_the_same(trace, circuit, name):
     evidence = Evidence.parse("1, 0, 1, 1", 4) if name == "log-likelihood" else ROW
     query = Query(name, evidence, (0,) if KINDS[name].has_given else (), num_samples=3, seed=5)
     answer = ask(circuit, query)
-    *lines, last = code_of(query, STEP, is_discrete=True).splitlines()
+    *lines, last = code_of(answer, STEP, is_discrete=True).splitlines()
     names = {"trace": trace}
     exec("\n".join(lines), names)  # the code of this project
     found = eval(last, names)
@@ -46,6 +46,20 @@ def test_the_code_that_is_shown_asks_the_same(trace, circuit, name):
         assert logarithm(answer) == pytest.approx(found.log_probability.item(), rel=1e-5)
     else:
         assert logarithm(answer) == pytest.approx(found.item(), rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.parametrize("name", ["sample", "most-probable"])
+def test_the_code_says_which_output_was_asked_about(name):
+    trace = explorer.record(load_named("near-misses"))
+    circuit = trace.circuit_at(-1)
+    assert len(circuit.graph.outputs) > 1
+    answer = ask(circuit, Query(name, Evidence.nothing(circuit.num_variables), num_samples=2))
+    *lines, last = code_of(answer, -1, is_discrete=True).splitlines()
+    names = {"trace": trace}
+    exec("\n".join(lines), names)  # the code of this project
+    found = eval(last, names)
+    rows = found[:, 0] if name == "sample" else found.assignment
+    assert [row for _, row in answer.rows] == [tuple(row) for row in rows.double().tolist()]
 
 
 def test_a_conditional_is_a_marginal_divided_by_that_of_what_is_given(circuit):

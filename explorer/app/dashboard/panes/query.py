@@ -169,7 +169,7 @@ class QueryTool(Tool):
         hides = self.pad.visible and answer.query.kind == "sample"
         words = ("" if hides else table) + ("" if self.pad.visible else lines_html([answer.note]))
         self.answer.object, self.answer.visible = words, bool(words)
-        self.code.object = f"<h3>The same in Python</h3>{code_html(code_of(answer.query, step, is_discrete))}"
+        self.code.object = f"<h3>The same in Python</h3>{code_html(code_of(answer, step, is_discrete))}"
         self.copy.visible = True
         self.colour.visible = bool(answer.rows)
         if answer.rows:
@@ -220,4 +220,4 @@ class QueryTool(Tool):
             return
         step = self.workspace.session.step
         _, is_discrete = range_of(self.workspace.session.opened.trace.circuit_at(step))
-        self.workspace.copy(f"{self.workspace.python()}\n{code_of(self._answer.query, step, is_discrete)}\n")
+        self.workspace.copy(f"{self.workspace.python()}\n{code_of(self._answer, step, is_discrete)}\n")
