@@ -13,7 +13,7 @@ from explorer.runtime.backends import Backend, Choice, records_gradients
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """How many rows a call had, and how many of them were not certified, and evaluated again in double precision."""
+    """How many rows a call had, and how many of them were not certified, and evaluated in double precision."""
 
     rows: int
     again: int
@@ -73,7 +73,8 @@ class FastCircuit(nn.Module):
             lines.append(f"{self.backend.name}: {remark}")
         if self.certificate is not None:
             rows, again = self.certificate.rows, self.certificate.again
-            lines.append(f"last call: {rows - again} of {rows} rows certified, {again} again in double precision")
+            certified = f"{rows - again} of {rows} rows certified, {again} again in double precision"
+            lines.append(f"last call: {certified if again < rows else f'all {rows} rows in double precision'}")
         if not self.backend.trains and any(one.requires_grad for one in self.parameters()):
             lines.append(
                 f"training: {self.backend.name} has no gradients; calls that record them run the circuit itself, "

@@ -379,6 +379,11 @@ def test_a_real_run_is_shown_in_every_view():
     assert isinstance(bottlenecks(index, [steps, layers, swept]), tuple)
 
 
+def test_all_rows_in_double_precision_are_not_called_uncertified():
+    timing = Timing("torch", "cpu", 64, estimate([1e-3] * 7), again=64)
+    assert certified_text(timing) == "64 rows in double precision"
+
+
 def test_a_backend_has_its_certificate_and_its_share_of_the_roof_in_the_chart_the_film_and_the_costs():
     index = index_of("conflict")
 
