@@ -23,7 +23,8 @@ def product_weight(
     square, the inputs with `once` are those with g <= h, and the units with `half` those with o <= p.
     """
     v, w = left.weight, right.weight
-    if isinstance(v, MixingWeightParameter) and isinstance(w, MixingWeightParameter) and units.is_natural and not half:
+    keeps = units.is_natural and not (half or units.is_half)
+    if keeps and isinstance(v, MixingWeightParameter) and isinstance(w, MixingWeightParameter):
         return MixingWeightParameter((KroneckerParameter((v.inputs[0], w.inputs[0])),))
     weight: ParameterNode = KroneckerParameter((v, w))
     if half:

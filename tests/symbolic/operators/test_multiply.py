@@ -12,6 +12,7 @@ from explorer.symbolic import (
     CircuitBuilder,
     ConstantInitializer,
     EmbeddingLayer,
+    MixingWeightParameter,
     Parameterization,
     SumLayer,
     TensorParameter,
@@ -222,3 +223,15 @@ def test_a_sum_over_a_kronecker_product_in_another_order_times_one_unit():
     x = all_assignments(left)
     for pair in ((left, right), (right, left)):
         assert_close(values(multiply(*pair), x), all_pairs(*(values(circuit, x) for circuit in pair)))
+
+
+def test_the_square_of_a_sum_that_scales_its_only_input_unit_by_unit():
+    b = CircuitBuilder()
+    leaf = b.add(
+        EmbeddingLayer(scope=(0,), num_output_units=2, num_states=2, weight=constant([[0.1, 0.9], [0.4, -0.6]]))
+    )
+    scaled = b.sum(leaf, num_units=2, weight=MixingWeightParameter((constant([[0.5], [-2.0]]),)))
+    circuit = b.build(b.sum(scaled, num_units=2, weight=constant([[1.0, 2.0], [0.5, -1.0]])))
+    x = all_assignments(circuit)
+    found = values(circuit, x)
+    assert_close(values(multiply(circuit, circuit), x), all_pairs(found, found))
