@@ -7,8 +7,8 @@ from explorer.views.words import plural
 def certified_text(timing: Timing | None) -> str:
     """Return how many rows a backend certified: `✓ 256 rows certified`; empty if it certifies none.
 
-    It evaluated all others in double precision, as it does with all rows if there are few. A backend that ran the layers
-    of the circuit certified nothing.
+    It evaluated all others in double precision, as it does with all rows if there are few. A backend that ran the
+    layers of the circuit certified nothing.
     """
     if timing is not None and timing.declined:
         return "ran the layers"

@@ -48,6 +48,7 @@ from explorer.views import (
     sweep_bars,
     time_change_bars,
 )
+from explorer.views.certificates import certified_text
 from tests.views.showing import index_of
 
 SETUP = Setup(
