@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from explorer.templates import gallery
 from tests.browser.axe import serious_violations
 from tests.browser.conftest import Dashboard, Server
 
@@ -26,7 +27,7 @@ def test_a_card_of_the_front_page_opens_its_circuit(
     assert len(answer.body()) < MAX_BYTES
     assert browsing.evaluate("performance.getEntriesByType('resource').length") == 0  # no script to wait for
     assert browsing.locator(".card svg").first.is_visible()
-    assert browsing.locator(".card").count() == 10
+    assert browsing.locator(".card").count() == len(gallery.names())
     assert browsing.evaluate("document.documentElement.scrollWidth") <= 320
     assert serious_violations(browsing) == []
     browsing.locator(".card").nth(3).click(position={"x": 200, "y": 60})
