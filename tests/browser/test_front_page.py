@@ -30,6 +30,6 @@ def test_a_card_of_the_front_page_opens_its_circuit(
     assert browsing.locator(".card").count() == len(gallery.names())
     assert browsing.evaluate("document.documentElement.scrollWidth") <= 320
     assert serious_violations(browsing) == []
-    browsing.locator(".card").nth(3).click(position={"x": 200, "y": 60})
+    browsing.locator(".card").nth(list(gallery.names()).index("conflict")).click(position={"x": 200, "y": 60})
     Dashboard(browsing).wait_until_shown()
     assert browsing.url == f"{server.url}?circuit=conflict"
