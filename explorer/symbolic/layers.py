@@ -80,6 +80,12 @@ class InputLayer(Layer, ABC):
 class InnerLayer(Layer, ABC):
     """A layer with `arity` input layers of `num_input_units` units each."""
 
+    multiplies: ClassVar[bool | None] = None
+    """What operators and queries may rely on: every unit is a sum of terms, each a weight times one unit of every input
+    (True), or times a single unit of one input (False). None if that is not so, as for a power of a unit, or not known:
+    then nothing is summed out through the layer.
+    """
+
     num_input_units: Count
     arity: Count
 
@@ -224,6 +230,7 @@ class SumLayer(InnerLayer):
     """Weighted sums: y_o = sum_{h,i} weight[o, h*I + i] x[h, i]. Shapes: weight (O, H*I)."""
 
     kind = "sum"
+    multiplies = False
     arity: Count = 1
     weight: ParameterNode = field(metadata=PARAMETER)
 
@@ -236,6 +243,7 @@ class HadamardLayer(InnerLayer):
     """Products unit by unit: y_k = prod_h x[h, k]; O = I."""
 
     kind = "product"
+    multiplies = True
     arity: Count = 2
 
     def _check(self) -> None:
@@ -251,6 +259,7 @@ class KroneckerLayer(InnerLayer):
     """Products of all combinations of units, one from each input; the first input varies slowest; O = I^H."""
 
     kind = "product"
+    multiplies = True
     arity: Count = 2
 
     def _check(self) -> None:
@@ -271,6 +280,7 @@ class RearrangeLayer(InnerLayer):
     """
 
     kind = "operator"
+    multiplies = False
     arity: Count = 1
     sizes: tuple[int, ...]
     axes: tuple[int, ...]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from explorer.graph import Graph
-from explorer.symbolic.layers import Layer
+from explorer.symbolic.layers import InnerLayer, Layer
 from explorer.symbolic.scope import Scope, shared_variables
 
 MULTIPLYING = ("product", "fused")
@@ -24,7 +24,7 @@ class Finding:
 def smooth(graph: Graph[Layer], scopes: Mapping[int, Scope]) -> Finding:
     """The inputs of every sum layer depend on the same variables."""
     for node, layer in graph.nodes.items():
-        if layer.kind != "sum":
+        if not _adds(layer):
             continue
         for source in graph.inputs[node]:
             if scopes[source] != scopes[node]:
@@ -36,7 +36,7 @@ def smooth(graph: Graph[Layer], scopes: Mapping[int, Scope]) -> Finding:
 def decomposable(graph: Graph[Layer], scopes: Mapping[int, Scope]) -> Finding:
     """The inputs of every product layer depend on disjoint variables."""
     for node, layer in graph.nodes.items():
-        if layer.kind in MULTIPLYING:
+        if _multiplies(layer):
             shared = shared_variables(scopes[source] for source in graph.inputs[node])
             if shared:
                 return Finding(False, f"product layer %{node}: its inputs share variables {list(shared)}")
@@ -50,10 +50,18 @@ def structured_decomposable(graph: Graph[Layer], scopes: Mapping[int, Scope]) ->
             return finding
     splits: dict[Scope, tuple[int, tuple[Scope, ...]]] = {}
     for node, layer in graph.nodes.items():
-        if layer.kind not in MULTIPLYING:
+        if not _multiplies(layer):
             continue
         split = tuple(sorted(scopes[source] for source in graph.inputs[node] if scopes[source]))
         first, known = splits.setdefault(scopes[node], (node, split))
         if known != split:
             return Finding(False, f"product layers {first} and {node} split the same variables in different ways")
     return Finding(True)
+
+
+def _adds(layer: Layer) -> bool:
+    return layer.kind == "sum" or (isinstance(layer, InnerLayer) and layer.multiplies is False)
+
+
+def _multiplies(layer: Layer) -> bool:
+    return layer.kind in MULTIPLYING or (isinstance(layer, InnerLayer) and layer.multiplies is True)

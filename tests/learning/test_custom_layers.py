@@ -23,6 +23,7 @@ class AverageLayer(InnerLayer):
     """A sum under another name."""
 
     kind = "sum"
+    multiplies = False
     arity: int = 1
     share: ParameterNode = field(metadata=PARAMETER)
 
@@ -33,7 +34,6 @@ class TorchAverageLayer(TorchInnerLayer):
 
     compiles = AverageLayer
     may_return_view = False
-    multiplies = False
     arity: int = 1
     share: TorchParameter = field(metadata=PARAMETER)
 

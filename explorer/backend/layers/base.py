@@ -18,7 +18,7 @@ from explorer.backend.parameters import FoldSettings, TorchParameter
 from explorer.backend.semiring import Semiring
 from explorer.errors import DataTypeError, ShapeError
 from explorer.graph import FOLDS, SCOPE, LayerKind, config_of, field_names, nested_of, parameters_of
-from explorer.symbolic import Layer, Scope, Shape
+from explorer.symbolic import InnerLayer, Layer, Scope, Shape
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -109,12 +109,16 @@ class TorchInnerLayer(TorchLayer, ABC):
     """A layer whose inputs are layers: in (F, H, B, I)."""
 
     multiplies: ClassVar[bool | None] = None
-    """What queries may rely on: every unit is a sum of terms, each a weight times one unit of every input (True), or
-    times a single unit of one input (False). None if that is not so, as for a power of a unit, or not known.
-    """
+    """What queries may rely on, see `InnerLayer.multiplies`; by default that of the symbolic layer."""
 
     num_input_units: int
     arity: int
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        compiles = cls.__dict__.get("compiles")
+        if "multiplies" not in cls.__dict__ and compiles is not None and issubclass(compiles, InnerLayer):
+            cls.multiplies = compiles.multiplies
 
     @property
     def fold_settings(self) -> FoldSettings:

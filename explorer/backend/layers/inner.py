@@ -30,7 +30,6 @@ class TorchSumLayer(TorchInnerLayer):
     """
 
     compiles = symbolic.SumLayer
-    multiplies = False
     may_return_view = False
     arity: int = 1
     weight: TorchParameter = field(metadata=PARAMETER)
@@ -70,7 +69,6 @@ class TorchHadamardLayer(TorchInnerLayer):
     """Products unit by unit: y[f,b,k] = prod_h x[f,h,b,k]. Shapes: x (F, H, B, K) -> y (F, B, K)."""
 
     compiles = symbolic.HadamardLayer
-    multiplies = True
     arity: int = 2
 
     def _check(self) -> None:
@@ -102,7 +100,6 @@ class TorchKroneckerLayer(TorchInnerLayer):
     """
 
     compiles = symbolic.KroneckerLayer
-    multiplies = True
     arity: int = 2
 
     def _check(self) -> None:
@@ -148,7 +145,6 @@ class TorchRearrangeLayer(TorchInnerLayer):
     """Units in another order, or repeated: views of axes. Shapes: x (F, 1, B, I) -> y (F, B, O)."""
 
     compiles = symbolic.RearrangeLayer
-    multiplies = False
     arity: int = 1
     sizes: tuple[int, ...]
     axes: tuple[int, ...]

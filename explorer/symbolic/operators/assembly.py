@@ -7,7 +7,7 @@ from explorer.errors import CircuitError, DataTypeError, StructureError
 from explorer.graph import Graph
 from explorer.symbolic.circuit import Circuit
 from explorer.symbolic.derivation import Argument, Derivation, LeafLabel
-from explorer.symbolic.layers import InputLayer, Layer
+from explorer.symbolic.layers import InnerLayer, InputLayer, Layer
 from explorer.symbolic.parameters import TensorParameter
 
 Origin = tuple[int, int]
@@ -120,3 +120,17 @@ def require_decomposable(operator: str, circuits: Sequence[Circuit]) -> None:
             if not finding:
                 which = f"operand {position}" if len(circuits) > 1 else "the circuit"
                 raise StructureError(f"{operator}: {which} is not {word}: {finding.reason}")
+
+
+def require_linear(operator: str, circuit: Circuit, variables: Iterable[int]) -> None:
+    """Raises: StructureError for a layer above one of the variables that is not known to be linear in each input."""
+    wanted = set(variables)
+    for node, layer in circuit.graph.nodes.items():
+        if not isinstance(layer, InnerLayer) or layer.multiplies is not None or wanted.isdisjoint(circuit.scopes[node]):
+            continue
+        name = type(layer).__name__
+        raise StructureError(
+            f"{operator}: {describe(circuit, node)} does not say that it is linear in each of its inputs; set "
+            f"{name}.multiplies to True if a unit is a sum of products of one unit of each input, to False if it is a "
+            "weighted sum of units"
+        )

@@ -6,7 +6,13 @@ from explorer.errors import CircuitError, DataTypeError, ScopeError, StructureEr
 from explorer.symbolic.checks import is_integer
 from explorer.symbolic.circuit import Circuit
 from explorer.symbolic.layers import InputLayer, PolynomialLayer
-from explorer.symbolic.operators.assembly import Assembly, check_operands, describe, require_decomposable
+from explorer.symbolic.operators.assembly import (
+    Assembly,
+    check_operands,
+    describe,
+    require_decomposable,
+    require_linear,
+)
 from explorer.symbolic.operators.integrate import check_variables
 from explorer.symbolic.operators.rules import RuleTable
 from explorer.symbolic.parameter_operators import PolynomialDifferentialParameter
@@ -22,8 +28,9 @@ def differentiate(circuit: Circuit, variables: Iterable[int] | None = None, *, o
     is the sum of derivatives. `order` repeats the derivative with respect to the same variable. Layers that no
     derivative changes are there once.
 
-    Raises: StructureError unless the circuit is smooth and decomposable, and if an input layer has no derivative: all
-    but `PolynomialLayer`; ScopeError for a variable that an output does not depend on; ValueRangeError for order < 1.
+    Raises: StructureError unless the circuit is smooth and decomposable and its inner layers are linear in each input
+    (`InnerLayer.multiplies`), and if an input layer has no derivative: all but `PolynomialLayer`; ScopeError for a
+    variable that an output does not depend on; ValueRangeError for order < 1; DataTypeError for one that is no integer.
     """
     (circuit,) = check_operands("differentiate", (circuit,), 1)
     if not is_integer(order):
@@ -32,6 +39,7 @@ def differentiate(circuit: Circuit, variables: Iterable[int] | None = None, *, o
         raise ValueRangeError(f"differentiate: order must be at least 1; found {order}")
     require_decomposable("differentiate", (circuit,))
     wanted = check_variables("differentiate", circuit, variables)
+    require_linear("differentiate", circuit, wanted)
     for output in circuit.outputs:
         missing = [v for v in wanted if v not in circuit.scopes[output]]
         if missing:

@@ -16,7 +16,7 @@ from explorer.symbolic.layers import (
     Layer,
     PolynomialLayer,
 )
-from explorer.symbolic.operators.assembly import check_operands, replace_inputs, require_decomposable
+from explorer.symbolic.operators.assembly import check_operands, replace_inputs, require_decomposable, require_linear
 from explorer.symbolic.operators.rules import RuleTable
 from explorer.symbolic.parameter_operators import ReduceLSEParameter, ReduceSumParameter
 from explorer.symbolic.parameters import ParameterNode, constant
@@ -30,13 +30,15 @@ def integrate(circuit: Circuit, variables: Iterable[int] | None = None) -> Circu
     """The circuit summed or integrated over all values of some variables, by default of all.
 
     Its layers have the ids of `circuit`; an input layer of such a variable is a constant. The other variables remain.
-    Raises: StructureError unless the circuit is smooth and decomposable, or if an input layer has no integral;
-    ScopeError for a variable that the circuit does not have.
+    Raises: StructureError unless the circuit is smooth and decomposable and its inner layers are linear in each input
+    (`InnerLayer.multiplies`), or if an input layer has no integral; ScopeError for a variable that the circuit does not
+    have.
     Source: Vergari et al. 2021, A Compositional Atlas of Tractable Circuit Operations, sec. 3.
     """
     (circuit,) = check_operands("integrate", (circuit,), 1)
     require_decomposable("integrate", (circuit,))
     wanted = check_variables("integrate", circuit, variables)
+    require_linear("integrate", circuit, wanted)
 
     def replace(node: int, layer: InputLayer) -> Layer:
         inside = [v for v in layer.scope if v in wanted]

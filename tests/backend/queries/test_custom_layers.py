@@ -94,6 +94,7 @@ class MeanLayer(InnerLayer):
     """y_k = (x_1k + ... + x_Hk) / H."""
 
     kind = "sum"
+    multiplies = False
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -101,7 +102,6 @@ class TorchMeanLayer(TorchInnerLayer):
     """y[f,b,k] = mean_h x[f,h,b,k]."""
 
     compiles = MeanLayer
-    multiplies = False
 
     @property
     def flops(self) -> int:

@@ -23,6 +23,7 @@ from explorer.symbolic import (
     ConstantValueLayer,
     EmbeddingLayer,
     GaussianLayer,
+    InnerLayer,
     InputLayer,
     PolynomialLayer,
     constant,
@@ -238,6 +239,41 @@ def test_a_layer_from_outside_adds_its_rules():
         for rules in (multiply_rules, integrate_rules):
             for kinds in [kinds for kinds in rules.rules if StepLayer in kinds]:
                 del rules.rules[kinds]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CubeLayer(InnerLayer):
+    """Each unit to the third power, whose integral is not the cube of the integral."""
+
+    arity: int = 1
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FirstInputLayer(InnerLayer):
+    """The units of the first input: a weighted sum of single units."""
+
+    multiplies = False
+
+
+def below(b: CircuitBuilder, layer: type[InnerLayer], *inputs: int) -> Circuit:
+    """A sum of such a layer of two units."""
+    return b.build(b.sum(b.add(layer(num_input_units=2, num_output_units=2, arity=len(inputs)), inputs), num_units=1))
+
+
+@pytest.mark.parametrize("operator", [integrate, differentiate])
+def test_nothing_is_integrated_or_differentiated_through_a_layer_that_may_not_be_linear(operator: Any):
+    b = CircuitBuilder()
+    cubes = below(b, CubeLayer, polynomial(b, 0))
+    with pytest.raises(StructureError, match=r"layer 1 \(CubeLayer\) does not say .* set CubeLayer\.multiplies"):
+        operator(cubes)
+    assert integrate(cubes, []).layers == cubes.layers
+
+
+def test_the_inputs_of_a_custom_layer_that_adds_must_depend_on_the_same_variables():
+    b = CircuitBuilder()
+    assert integrate(below(b, FirstInputLayer, discrete(b, 0), discrete(b, 0))).scope == ()
+    with pytest.raises(StructureError, match="not smooth"):
+        integrate(below(b, FirstInputLayer, discrete(b, 0), discrete(b, 1)))
 
 
 def test_the_gallery_can_be_squared_or_the_reason_is_given():
