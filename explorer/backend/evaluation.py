@@ -67,6 +67,15 @@ class EvaluatedCircuit(nn.Module, ABC):
         """The folds of all layers together, which is the number of layers without folding."""
         return sum(layer.num_folds for layer in self.layers)
 
+    @property
+    def output_shape(self) -> tuple[int, int]:
+        """The number of outputs, and of the classes (units) of each."""
+        if self.fold_index is None:
+            outputs = list(self.graph.outputs)
+        else:
+            outputs = [int(node) for node, _ in self.fold_index.out_fold_idx]
+        return len(outputs), self.graph.nodes[outputs[0]].num_output_units
+
     def reads(self, node: int) -> Read | None:
         """How a layer reads its inputs; None for an input layer. Raises: UnknownNameError."""
         if node not in self._planned:

@@ -132,8 +132,7 @@ def ask(circuit: TorchCircuit, query: Query) -> Answer:
     _, real = variables_of(circuit)
     dtype = torch.get_default_dtype() if real else torch.float64  # not an integer type, in which 1.5 were 1
     x = torch.tensor([query.evidence.x], dtype=dtype)
-    _, outputs, classes = circuit(torch.zeros_like(x)).shape
-    root = None if (outputs, classes) == (1, 1) else (0, 0)
+    root = None if circuit.output_shape == (1, 1) else (0, 0)
     asked = _Asked(circuit, query, x, torch.tensor([query.evidence.observed]), bool(real), root)
     with torch.no_grad():
         return kind.ask(asked)

@@ -77,7 +77,7 @@ def task_of(circuit: EvaluatedCircuit, x: Tensor | None, observed: Tensor | None
             layer.check_input(variables_of(layer, rows, mask)[0])
     rows = torch.where(mask, rows, 0)
     rows = rows.long() if _is_discrete(circuit) else rows.double()
-    return Task(stages, scopes, rows, mask, check_root(root, stages.output_shape))
+    return Task(stages, scopes, rows, mask, check_root(root, stages.circuit.output_shape))
 
 
 def _is_discrete(circuit: EvaluatedCircuit) -> bool:

@@ -5,7 +5,6 @@ value of it makes both positive. This is sufficient, not necessary.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -14,23 +13,13 @@ from explorer.backend.layers import ReachedUnits, TorchDiscreteLayer, TorchInner
 from explorer.backend.queries.stages import Stage, Stages, StageValues
 from explorer.backend.queries.structure import used_folds
 from explorer.backend.queries.upward import inputs_of
+from explorer.symbolic.structure import Finding
 
 MAX_SUPPORT_BYTES = 2**27
 """Maximum size of the table of values for which units are positive; a larger circuit counts as not deterministic."""
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """Whether determinism was shown, and if not, why; usable as a bool."""
-
-    holds: bool
-    reason: str = ""
-
-    def __bool__(self) -> bool:
-        return self.holds
-
-
-def deterministic(stages: Stages, values: StageValues, masses: Sequence[Tensor]) -> Verdict:
+def deterministic(stages: Stages, values: StageValues, masses: Sequence[Tensor]) -> Finding:
     """Whether the terms of each unit exclude each other, given the logarithms (F, 1, O) of the masses of all units.
 
     Only folds that an output depends on count. Raises: DataTypeError for a layer that does not say its terms.
@@ -38,11 +27,11 @@ def deterministic(stages: Stages, values: StageValues, masses: Sequence[Tensor])
     used = used_folds(stages)
     mixed = _first_mixed_unit(stages, values, masses, used)
     if mixed is None:
-        return Verdict(True)
+        return Finding(True)
     sizes = _num_values(stages)
     leaves = [_leaf_support(stage, values, sizes) for stage in stages.stages]
     if not sizes or all(support is None or is_full for support, is_full in leaves):
-        return Verdict(False, f"{mixed}: two of its terms are not shown to exclude each other")
+        return Finding(False, f"{mixed}: two of its terms are not shown to exclude each other")
     supports: list[Tensor] = []  # (F, O, W): for which values of each variable a unit is positive, if it depends on it
     for position, stage in enumerate(stages.stages):
         layer, known = stage.layer, leaves[position][0]
@@ -64,10 +53,10 @@ def deterministic(stages: Stages, values: StageValues, masses: Sequence[Tensor])
                 terms = _product_supports(stage, layer, same, alive, supports)
                 if len(alive) > 1 and not _exclusive(terms, sizes):
                     where = _name(stage, fold, unit)
-                    return Verdict(False, f"{where}: two of its terms are not shown to exclude each other")
+                    return Finding(False, f"{where}: two of its terms are not shown to exclude each other")
                 found[fold, unit] = terms.any(0)
         supports.append(found)
-    return Verdict(True)
+    return Finding(True)
 
 
 def _first_mixed_unit(

@@ -85,7 +85,7 @@ def _one_by_one(stages: Stages, function: LeafFunction, rows: Tensor, mask: Tens
     applied = torch.eye(num_variables, dtype=torch.bool, device=rows.device).repeat(num_rows, 1)
     repeated = rows.repeat_interleave(num_variables, 0), mask.repeat_interleave(num_variables, 0)
     found = _expected(stages, dict.fromkeys(range(num_variables), function), *repeated, applied)
-    return found.reshape(num_rows, num_variables, *stages.output_shape).permute(0, 2, 3, 1).clone()
+    return found.reshape(num_rows, num_variables, *stages.circuit.output_shape).permute(0, 2, 3, 1).clone()
 
 
 def _expected(
@@ -105,7 +105,7 @@ def _expected(
             raise ValueRangeError("the expectation is complex or not a number: a function or the circuit is not real")
         found.append(real)
     if not found:
-        return torch.zeros((0, *stages.output_shape), dtype=torch.float64, device=rows.device)
+        return torch.zeros((0, *stages.circuit.output_shape), dtype=torch.float64, device=rows.device)
     return torch.cat(found)
 
 

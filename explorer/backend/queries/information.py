@@ -54,7 +54,7 @@ def _cross_entropy(p: EvaluatedCircuit, q: EvaluatedCircuit) -> Tensor:
     pair = stages_of(p), stages_of(q)
     scopes = [require_tractable(stages) for stages in pair]
     own, other = ([s[position][fold] for position, fold in t.outputs] for s, t in zip(scopes, pair, strict=True))
-    if own != other or pair[0].output_shape != pair[1].output_shape:
+    if own != other or pair[0].circuit.output_shape != pair[1].circuit.output_shape:
         raise ScopeError("the divergence is that of circuits with the same number of outputs, classes and variables")
     sizes = _num_values(pair)
     counts = [_count(sizes, variables(scope)) for scope in own]

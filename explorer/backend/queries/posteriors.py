@@ -22,7 +22,9 @@ def posterior_expectations(stages: Stages, function: LeafFunction, rows: Tensor,
     """
     with torch.inference_mode(False), torch.no_grad():
         values = prepare(stages, LSE)
-        found = torch.zeros((len(rows), *stages.output_shape, rows.shape[1]), dtype=torch.float64, device=rows.device)
+        found = torch.zeros(
+            (len(rows), *stages.circuit.output_shape, rows.shape[1]), dtype=torch.float64, device=rows.device
+        )
         for part in chunks(len(rows), 3 * stages.activation_bytes):
             known = _add_expectations(stages, values, function, (rows[part], mask[part]), found[part])
             if not known:

@@ -56,11 +56,6 @@ class Stages:
         """The number of folds of all stages."""
         return sum(stage.layer.num_folds for stage in self.stages)
 
-    @property
-    def output_shape(self) -> tuple[int, int]:
-        """The number of outputs, and of the classes of each."""
-        return len(self.outputs), self.stages[self.outputs[0][0]].layer.num_output_units if self.outputs else 0
-
 
 @dataclass(frozen=True, eq=False)
 class StageValues:
