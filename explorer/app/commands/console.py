@@ -58,7 +58,9 @@ def check_writable(path: Path, *sources: str | Path | None) -> None:
 
     Raises: FileFormatError, also if it is one of the files that the command reads.
     """
-    if path.exists() and any(source and Path(source).exists() and path.samefile(source) for source in sources):
+    given = [str(source) for source in sources if source]
+    read = [*given, *(source.rpartition(":")[0] for source in given)]  # FILE.py of FILE.py:FUNCTION
+    if path.exists() and any(source and Path(source).exists() and path.samefile(source) for source in read):
         raise FileFormatError(f"{path} is read by this command, and would be overwritten; choose another file")
     new = not path.exists()
     try:

@@ -31,7 +31,11 @@ def count(
     """Count the models of a logic circuit exactly; with weights, sum their weights (a literal without one has 1)."""
     from explorer.templates.logic import count_models, read_logic, read_vtree, weighted_count
 
-    weights = dict(map(_weight, weight or []))
+    weights: dict[int, Fraction] = {}
+    for literal, number in map(_weight, weight or []):
+        if literal in weights:
+            raise ValueRangeError(f"--weight {literal}: the weight of this literal is given twice")
+        weights[literal] = number
     circuit = read_logic(file, None if vtree is None else read_vtree(vtree), num_variables=variables)
     say_note(_describe(circuit))
     if weights:

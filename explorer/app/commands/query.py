@@ -72,7 +72,14 @@ class Asked:
     root: tuple[int, int] | None
 
     def lines(self, values: "Tensor", what: str) -> str:
-        """The values (B, outputs, classes) or (outputs, classes) of the root, or of all outputs, one row per line."""
+        """The values (B, outputs, classes) or (outputs, classes) of the root, or of all outputs, one row per line.
+
+        Raises: ValueRangeError for an unknown output or class.
+        """
+        from explorer.backend.queries.masks import check_root
+
+        if self.root is not None:
+            check_root(self.root, self.subject.circuit.output_shape)
         chosen = values if self.root is None else values[..., self.root[0], self.root[1]]
         rows = chosen.tolist() if values.dim() == 3 else [chosen.tolist()]
         return "\n".join(f"{what} = {_number(row)}" for row in rows)

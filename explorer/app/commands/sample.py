@@ -46,7 +46,7 @@ def sample(
         raise FormError("the observed values are those of --rows or those of --observe; leave out one of them")
     if out is not None:
         check_name("kind of file for samples", out.suffix.lower(), WRITERS)
-        check_writable(out, source)
+        check_writable(out, source, rows)
     import torch
 
     from explorer.app.querying import assignments, load_subject, root_of

@@ -53,7 +53,7 @@ def time(
     """Time the steps of a compilation on CPU and CUDA: medians with 95 % intervals, and the circuit's bottlenecks."""
     check_name("device", device, DEVICES)
     if json is not None:
-        check_writable(json)
+        check_writable(json, source)
     with notes().status("Loading torch"):
         from explorer import bench as b
         from explorer.app.session.opening import circuit_of

@@ -39,6 +39,7 @@ def test_weights_are_exact(xor):
     [
         (("--weight", "1"), "--weight 1: expected LITERAL=NUMBER, such as 3=0.2 or -3=4/5"),
         (("--weight", "1=1/0"), "expected LITERAL=NUMBER"),
+        (("--weight", "1=2", "--weight", "1=3"), "--weight 1: the weight of this literal is given twice"),
         (("--weight", "9=1"), "the weight of literal 9: variables are 1 to 2"),
         (("--variables", "1"), "line 3: literal -2 is out of range: variables are 1 to 1"),
     ],

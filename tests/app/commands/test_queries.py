@@ -124,6 +124,9 @@ def test_questions_about_a_gallery_circuit_have_the_answers_of_the_queries():
         (("query", "marginal", "blackboard", "--observe", "x0=1", "--observe", "x0=0"), "given twice"),
         (("query", "marginal", "blackboard", "--observe", "x0=red"), "is not a number"),
         (("query", "marginal", "blackboard", "--observe", "x0=2"), "must be an integer from 0 to 1"),
+        (("query", "marginal", "blackboard", "--observe", "x0=0.5"), "must be an integer from 0 to 1; found 0.5"),
+        (("query", "marginal", "blackboard", "--root", "1,0"), "root must be at most (0, 0)"),
+        (("query", "partition", "blackboard", "--root", "0,3"), "root must be at most (0, 0)"),
         (("query", "conditional", "blackboard", "--observe", "x0=1"), "--ask x1=0"),
         (("query", "conditional", "blackboard", "--observe", "x0=1", "--ask", "x0=0"), "observed and asked"),
         (("query", "marginal", "blackboard", "--ask", "x0=0"), "belongs to the question conditional"),
@@ -137,3 +140,18 @@ def test_questions_about_a_gallery_circuit_have_the_answers_of_the_queries():
 )
 def test_misuse_is_one_line_and_exit_code_2(arguments: tuple[str, ...], message: str):
     assert message in run(*arguments, code=2)
+
+
+def test_no_file_that_a_command_reads_is_overwritten(tmp_path: Path):
+    table, circuit, code = tmp_path / "rows.csv", tmp_path / "circuit.json", tmp_path / "mine.py"
+    table.write_text("x0,x1,x2,x3\n0,,1,\n")
+    gallery.load_named("conflict").save(circuit)
+    code.write_text("def build():\n    return None\n")
+    for file, arguments in (
+        (table, ("sample", "conflict", "--rows", str(table), "-o", str(table))),
+        (circuit, ("time", str(circuit), "--json", str(circuit))),
+        (code, ("trace", f"{code}:build", "-o", str(code))),
+    ):
+        before = file.read_bytes()
+        assert "is read by this command, and would be overwritten" in run(*arguments, code=2).replace("\n", " ")
+        assert file.read_bytes() == before
