@@ -17,7 +17,7 @@ from torch import Tensor
 from explorer.backend import TorchCircuit, TorchInputLayer
 from explorer.backend.queries.stages import stages_of
 from explorer.backend.queries.structure import require_tractable
-from explorer.errors import LearningError, ValueRangeError
+from explorer.errors import CircuitError, LearningError, ValueRangeError
 from explorer.learning.closed_forms import Binomials, Domain, Normals, Single, Site, find_closed_forms
 from explorer.learning.counts import KINDS, ExpectedCounts
 from explorer.learning.evaluation import require_distribution
@@ -93,8 +93,9 @@ class _Bells:
 class ExpectationMaximization:
     """Expectation-maximization of the leaves that a circuit learns; the same in every mode of compilation.
 
-    The circuit computes logarithms, has one output with one unit, and is smooth, decomposable and normalized.
-    At construction, rows of weights without a normalizing parameterization are divided by their sums.
+    The circuit computes logarithms, has one output with one unit, and is smooth, decomposable and normalized, whatever
+    rows of weights that sum to one an M-step finds. At construction, rows of weights without a normalizing
+    parameterization are divided by their sums.
     Raises: LearningError, which names a parameter without a closed M-step, or whose values cannot be normalized;
     StructureError; CircuitError if the circuit is not one normalized distribution.
     """
@@ -121,6 +122,7 @@ class ExpectationMaximization:
         self._bells = list(self._bell_steps(forms.normals))
         self._normalize()
         require_distribution(circuit)
+        self._require_distribution_at_other_weights()
         require_tractable(stages_of(circuit))
         self._rows_per_pass = max(1, MAX_BYTES // _bytes_per_row(circuit))
 
@@ -297,6 +299,32 @@ class ExpectationMaximization:
                 )
             leaf = step.link.inverse(value / totals)
             self._write(step.tensor, step.slices, leaf, torch.ones_like(leaf, dtype=torch.bool))
+
+    @torch.no_grad()
+    def _require_distribution_at_other_weights(self) -> None:
+        """The partition function is a polynomial in the weights: if it is 1 at weights drawn at random, it always is.
+
+        It is not where weights are fixed in part, or read several times. Raises: LearningError.
+        """
+        before = {step.tensor: self.circuit.tensors[step.tensor].detach().clone() for step in self._weights}
+        generator = torch.Generator().manual_seed(0)
+        try:
+            for step in self._weights:
+                present = step.link.value(self._read(step.tensor, step.slices))
+                factors = 0.1 + torch.rand(present.shape, generator=generator, dtype=torch.float64).to(present.device)
+                drawn = present * factors + min(self.options.pseudo_count, 1.0) / present.shape[step.axis]
+                leaf = step.link.inverse(drawn / drawn.sum(step.axis, keepdim=True))
+                self._write(step.tensor, step.slices, leaf, torch.ones_like(leaf, dtype=torch.bool))
+            require_distribution(self.circuit)
+        except CircuitError as error:
+            raise LearningError(
+                "the circuit is normalized now, but not for other weights whose rows sum to one, so an M-step would "
+                "not find a distribution: a weight is fixed in part, or read several times; learn it by gradient "
+                "descent (--method gradient), with a normalizing parameterization"
+            ) from error
+        finally:
+            for tensor, value in before.items():
+                self.circuit.tensors[tensor].detach().copy_(value)
 
     # ------------------------------------------------------------------ leaves
 

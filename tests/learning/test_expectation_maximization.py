@@ -16,11 +16,14 @@ from explorer.symbolic import (
     ConstantInitializer,
     ExpParameter,
     GaussianLayer,
+    HadamardParameter,
+    IndexParameter,
     LogParameter,
     Parameterization,
     SigmoidParameter,
     SoftmaxParameter,
     SoftplusParameter,
+    SumParameter,
     TensorParameter,
     constant,
 )
@@ -276,6 +279,25 @@ def test_a_circuit_that_is_not_normalized_is_refused():
     root = b.sum(x, num_units=1, weight=constant([[0.5, 1.0]]))
     with pytest.raises(CircuitError, match="the circuit is not normalized"):
         ExpectationMaximization(TorchCompiler().compile(b.build(root)))
+
+
+def row(values):
+    return TensorParameter((1, len(values)), initializer=ConstantInitializer([values]))
+
+
+PARTLY_FIXED = SumParameter((HadamardParameter((row([0.6, 0.4]), constant([[1.0, 0.0]]))), constant([[0.0, 0.4]])))
+READ_TWICE = IndexParameter((row([0.5, 0.5]),), indices=(0, 0), axis=1)
+
+
+@pytest.mark.parametrize("weight", [PARTLY_FIXED, READ_TWICE], ids=["fixed in part", "read twice"])
+@pytest.mark.parametrize("fold", [False, True])
+def test_a_circuit_that_is_normalized_only_at_its_first_weights_is_refused(weight, fold):
+    tables = constant([[0.7, 0.3], [0.2, 0.8]])
+    compiled = TorchCompiler(fold=fold).compile(mixture(CategoricalInput(2, probs=lambda _: tables), weight))
+    before = {name: value.clone() for name, value in compiled.leaf_state().items()}
+    with pytest.raises(LearningError, match="not for other weights whose rows sum to one"):
+        ExpectationMaximization(compiled)
+    torch.testing.assert_close(compiled.leaf_state(), before)
 
 
 def test_a_circuit_that_is_not_decomposable_is_refused():
