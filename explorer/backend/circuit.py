@@ -217,7 +217,7 @@ class ProbedCircuit(EvaluatedCircuit):
         missing = torch.isnan(seen)
         if not bool(missing.any()):
             return super().evaluate_layer(planned, x, values, parameters)
-        known = torch.where(missing, 0.0, seen)
+        known = torch.where(missing, layer.placeholder, seen)
         layer.check_input(known)
         return layer.marginal(self.semiring, known, ~missing, parameters[planned.node])
 

@@ -11,11 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from explorer.backend.addressing import FoldIndexInfo, Read, ReadKind
-from explorer.backend.layers import TorchInputLayer, TorchLayer, can_inspect
+from explorer.backend.layers import TorchInnerLayer, TorchInputLayer, TorchLayer, can_inspect
 from explorer.backend.plan import CircuitPlan, PlannedLayer, PlannedRead
 from explorer.backend.semiring import Semiring
 from explorer.errors import DataTypeError, ShapeError, UnknownNameError
-from explorer.graph import Graph
+from explorer.graph import Graph, nested_of
 
 LayerValues = Mapping[int, Mapping[str, Tensor]]
 """For each layer the tensors by name that its `forward` receives."""
@@ -127,7 +127,8 @@ class EvaluatedCircuit(nn.Module, ABC):
         """The sum or integral of every output over all values of the variables, (outputs, classes), as in `forward`.
 
         It is the partition function if the circuit is smooth and decomposable (`Circuit.require`).
-        Raises: DataTypeError for an input layer without a known integral.
+        Raises: DataTypeError for an input layer without a known integral, or an inner layer that may not be linear in
+        each of its inputs (`multiplies`).
         """
         parameters = self.layer_values()
         values: dict[int, Tensor] = {}
@@ -136,6 +137,7 @@ class EvaluatedCircuit(nn.Module, ABC):
             if isinstance(layer, TorchInputLayer):
                 values[planned.node] = layer.integral(self.semiring, prepared).clone()
             else:
+                _require_linear(layer)
                 inputs = self._inputs(planned, torch.empty(0), values)
                 values[planned.node] = layer.forward(self.semiring, inputs, prepared)
         return self._outputs(values)[0]
@@ -215,3 +217,13 @@ def _variables(x: Tensor, columns: Tensor, folds: int) -> Tensor:
     if not (chosen.is_floating_point() or chosen.is_complex()):
         chosen = chosen.long()
     return chosen.reshape(x.shape[0], folds, columns.numel() // folds).transpose(0, 1)
+
+
+def _require_linear(layer: TorchLayer) -> None:
+    """Raises: DataTypeError unless an inner layer, or those of a chain, are linear in each of their inputs."""
+    nested = nested_of(layer)
+    for inner in nested.values():
+        _require_linear(inner)
+    if not nested and isinstance(layer, TorchInnerLayer) and layer.multiplies is None:
+        name = type(layer).__name__
+        raise DataTypeError(f"{name} does not say that it is linear in each of its inputs; set {name}.multiplies")

@@ -34,6 +34,8 @@ class Polynomial:
 
 def apply(function: LeafFunction, x: Tensor) -> Tensor:
     """The values of a function. Raises: DataTypeError, ShapeError unless it is a number for each entry of x."""
+    if not callable(function):
+        raise DataTypeError(f"expected a function of a tensor, such as a Polynomial; found {function!r}")
     y = function(x)
     if not isinstance(y, Tensor):
         raise DataTypeError(f"{function!r} must map a tensor to a tensor; it returned {type(y).__name__}")

@@ -5,6 +5,7 @@ from torch import Tensor
 
 from explorer.backend.evaluation import EvaluatedCircuit
 from explorer.errors import DataTypeError, ShapeError, ValueRangeError
+from explorer.symbolic.checks import is_integer
 
 
 def check_mask(name: str, mask: object, x: Tensor) -> Tensor:
@@ -35,7 +36,10 @@ def check_evidence(circuit: EvaluatedCircuit, x: Tensor | None, observed: Tensor
 
 
 def check_root(root: tuple[int, int] | None, shape: tuple[int, int]) -> tuple[int, int]:
-    """Which (output, class) is meant; it may be left out if there is only one. Raises: ValueRangeError."""
+    """Which (output, class) is meant; it may be left out if there is only one.
+
+    Raises: DataTypeError if it is not a pair of integers; ValueRangeError.
+    """
     outputs, classes = shape
     if root is None:
         if (outputs, classes) != (1, 1):
@@ -43,10 +47,24 @@ def check_root(root: tuple[int, int] | None, shape: tuple[int, int]) -> tuple[in
                 f"the circuit has {outputs} outputs of {classes} classes; say which one by root=(output, class)"
             )
         return (0, 0)
+    pair: object = root
+    if not isinstance(pair, tuple) or len(pair) != 2 or not all(is_integer(one) for one in pair):
+        raise DataTypeError(f"root must be a pair of integers (output, class); found {pair!r}")
     output, number = root
     if not (0 <= output < outputs and 0 <= number < classes):
         raise ValueRangeError(f"root must be at most ({outputs - 1}, {classes - 1}), from (0, 0); found {root}")
     return (output, number)
+
+
+def check_generator(generator: object) -> torch.Generator:
+    """The generator, by default that of PyTorch. Raises: DataTypeError for anything else, such as a seed."""
+    if generator is None:
+        return torch.default_generator
+    if not isinstance(generator, torch.Generator):
+        raise DataTypeError(
+            f"generator must be a torch.Generator, such as torch.Generator().manual_seed(0); found {generator!r}"
+        )
+    return generator
 
 
 def check_possible(log_evidence: Tensor) -> None:

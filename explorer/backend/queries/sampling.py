@@ -9,7 +9,7 @@ from explorer.backend.evaluation import EvaluatedCircuit
 from explorer.backend.layers import ReachedUnits, TorchInputLayer
 from explorer.backend.queries.assignments import task_of
 from explorer.backend.queries.downward import draw_terms
-from explorer.backend.queries.masks import check_possible
+from explorer.backend.queries.masks import check_generator, check_possible
 from explorer.backend.queries.stages import Stage, StageValues
 from explorer.backend.queries.upward import LSE, chunks, density, evaluate_stages, observed_leaf, outputs_of
 from explorer.errors import ValueRangeError
@@ -38,9 +38,10 @@ def sample(
     """
     if isinstance(num_samples, bool) or not isinstance(num_samples, int) or num_samples < 0:
         raise ValueRangeError(f"num_samples must be a non-negative int; found {num_samples!r}")
+    generator = check_generator(generator)
     task = task_of(circuit, x, observed, root)
     values = task.values(LSE)
-    choice = draw_terms(generator := generator or torch.default_generator)
+    choice = draw_terms(generator)
     draw = partial(_draw, values, generator)
     num_rows, num_columns = task.rows.shape
     found = task.rows.new_empty((num_samples, num_rows, num_columns))

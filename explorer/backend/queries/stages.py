@@ -72,8 +72,11 @@ class StageValues:
 def stages_of(circuit: EvaluatedCircuit) -> Stages:
     """The stages of a circuit. Raises: DataTypeError if it is not a compiled circuit."""
     if not isinstance(circuit, EvaluatedCircuit):
+        inside = getattr(circuit, "circuit", None)
+        advice = "; ask its .circuit" if isinstance(inside, EvaluatedCircuit) else ""  # a FastCircuit has one
         raise DataTypeError(
             f"queries are asked of a compiled circuit (TorchCircuit, FrozenCircuit); found {type(circuit).__name__}"
+            f"{advice}"
         )
     stages: list[Stage] = []
     position: dict[int, int] = {}  # of the last stage of each layer of the circuit

@@ -12,6 +12,7 @@ from torch import Tensor
 from explorer.backend import (
     ReachedUnits,
     Semiring,
+    TorchCircuit,
     TorchContinuousLayer,
     TorchDiscreteLayer,
     TorchInnerLayer,
@@ -226,5 +227,6 @@ def test_a_custom_layer_that_is_not_linear_in_its_inputs_is_refused():
     b = CircuitBuilder()
     geometric = b.add(GeometricLayer(scope=(0,), num_output_units=1, rate=leaf([0.5])))
     circuit = compile_circuit(b.build(b.add(SquareLayer(num_input_units=1, num_output_units=1), (geometric,))))
-    with pytest.raises(DataTypeError, match=r"set TorchSquareLayer\.multiplies"):
-        queries.partition_function(circuit)
+    for integral in (queries.partition_function, TorchCircuit.integral):
+        with pytest.raises(DataTypeError, match=r"set TorchSquareLayer\.multiplies"):
+            integral(circuit)

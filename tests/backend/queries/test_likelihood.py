@@ -222,6 +222,9 @@ def test_a_layer_without_an_integral_is_refused_only_if_one_is_needed():
 X: Any = torch.zeros((2, 5), dtype=torch.long)
 NOTHING: Any = None
 MASK: Any = [True] * 5
+SEED: Any = 3
+NAME: Any = ("0", 0)
+OUTPUT: Any = (0,)
 
 
 @pytest.mark.parametrize(
@@ -238,9 +241,20 @@ MASK: Any = [True] * 5
         (lambda c: queries.log_likelihood(c, X * 1j), DataTypeError),
         (lambda c: queries.log_likelihood(c, X.tolist()), DataTypeError),
         (lambda c: queries.log_likelihood(c.graph, X), CircuitError),
+        (lambda c: queries.sample(c, 2, generator=SEED), DataTypeError),
+        (lambda c: queries.sample(c, 2, root=NAME), DataTypeError),
+        (lambda c: queries.most_probable(c, root=OUTPUT), DataTypeError),
+        (lambda c: queries.expectation(c, {0: NOTHING}), DataTypeError),
     ],
 )
 def test_misuse_is_a_typed_error(call: Any, error: type[Exception]):
     circuit = compile_circuit(gallery.load_named("blackboard"))
     with pytest.raises(error):
         call(circuit)
+
+
+def test_a_fast_circuit_says_where_its_circuit_is():
+    fast: Any = compile_circuit(gallery.load_named("conflict")).fast(backend="torch")
+    with pytest.raises(DataTypeError, match=r"found FastCircuit; ask its \.circuit"):
+        queries.partition_function(fast)
+    assert torch.isfinite(queries.partition_function(fast.circuit)).all()
