@@ -28,8 +28,7 @@ from explorer.symbolic.operators.factors import (
 from explorer.symbolic.operators.input_products import multiply_rules
 from explorer.symbolic.operators.squares import half_of, halved_layers
 from explorer.symbolic.operators.units import PairUnits
-from explorer.symbolic.operators.weights import product_weight, repeated_weight
-from explorer.symbolic.parameter_operators import MixingWeightParameter
+from explorer.symbolic.operators.weights import mixes_unit_by_unit, product_weight, repeated_weight
 from explorer.symbolic.parameters import ParameterNode
 from explorer.symbolic.scope import Scope
 
@@ -232,7 +231,7 @@ class PairProducts:
         """
         above, below = self.left.graph.inputs[pair.left], self.right.graph.inputs[pair.right]
         is_square = self.left is self.right and pair.left == pair.right
-        once = is_square and left.arity > 1 and not isinstance(left.weight, MixingWeightParameter)
+        once = is_square and left.arity > 1 and not mixes_unit_by_unit(left)
         needs = tuple(Pair(i, j) for k, i in enumerate(above) for j in below[k if once else 0 :])
         if len(needs) == 1 and above == below and above[0] in self._halved:
             needs = (Pair(above[0], above[0], half=True),)

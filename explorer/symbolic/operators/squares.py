@@ -20,7 +20,8 @@ from explorer.symbolic.layers import (
     PolynomialLayer,
     SumLayer,
 )
-from explorer.symbolic.parameter_operators import MixingWeightParameter, TriangleParameter
+from explorer.symbolic.operators.weights import mixes_unit_by_unit
+from explorer.symbolic.parameter_operators import TriangleParameter
 
 MAX_HALVED_UNITS = 8
 """A layer of more units is squared with all K^2, so that its sums can be shattered.
@@ -62,7 +63,7 @@ def _can_be_halved(circuit: Circuit, layer: Layer, inputs: tuple[int, ...], belo
         return all(source in below for source in inputs)
     if not isinstance(layer, SumLayer):
         return type(layer) in _TABLES
-    if isinstance(layer.weight, MixingWeightParameter):
+    if mixes_unit_by_unit(layer):
         return False  # its square mixes unit by unit, too
     # The weight of one with a single input is shattered, unless that is a Kronecker product or has half the units.
     return layer.arity > 1 or inputs[0] in below or isinstance(circuit.graph.nodes[inputs[0]], KroneckerLayer)

@@ -24,8 +24,8 @@ def product_weight(
     """
     v, w = left.weight, right.weight
     keeps = units.is_natural and not (half or units.is_half)
-    if keeps and isinstance(v, MixingWeightParameter) and isinstance(w, MixingWeightParameter):
-        return MixingWeightParameter((KroneckerParameter((v.inputs[0], w.inputs[0])),))
+    if keeps and mixes_unit_by_unit(left) and mixes_unit_by_unit(right):
+        return MixingWeightParameter((KroneckerParameter((*v.operands, *w.operands)),))
     weight: ParameterNode = KroneckerParameter((v, w))
     if half:
         weight = TriangleParameter((weight,), size=left.num_output_units, axis=0)
@@ -39,6 +39,11 @@ def product_weight(
     sizes = (left.arity, *units.left, right.arity, *units.right)
     places = [axis + 1 if axis < num_left else axis + 2 for axis in units.order]
     return _reorder_columns(weight, sizes, (0, num_left + 1, *places))
+
+
+def mixes_unit_by_unit(layer: SumLayer) -> bool:
+    """Whether unit o of a sum reads unit o of each input only. A mixing weight of one unit may be any row."""
+    return isinstance(layer.weight, MixingWeightParameter) and layer.num_output_units == layer.num_input_units
 
 
 def repeated_weight(layer: SumLayer, width: int, units: PairUnits) -> ParameterNode:

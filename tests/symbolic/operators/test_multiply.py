@@ -235,3 +235,24 @@ def test_the_square_of_a_sum_that_scales_its_only_input_unit_by_unit():
     x = all_assignments(circuit)
     found = values(circuit, x)
     assert_close(values(multiply(circuit, circuit), x), all_pairs(found, found))
+
+
+@pytest.mark.parametrize("mixes", [(True, True), (True, False)])
+def test_a_mixing_weight_of_one_unit_is_any_row_of_its_sum(mixes: tuple[bool, bool]):
+    """The weight (1, 4) of a sum over two inputs of two units is not one number for each input."""
+
+    def circuit(seed: int, *, mixing: bool) -> Circuit:
+        random = np.random.default_rng(seed)
+        b = CircuitBuilder()
+        tables = [constant(random.uniform(0.1, 1.0, (2, 3))) for _ in range(2)]
+        below = [b.add(EmbeddingLayer(scope=(0,), num_output_units=2, num_states=3, weight=t)) for t in tables]
+        row = constant(random.uniform(0.1, 1.0, (1, 4)))
+        return b.build(b.sum(*below, num_units=1, weight=MixingWeightParameter((row,)) if mixing else row))
+
+    one, other = circuit(1, mixing=mixes[0]), circuit(2, mixing=mixes[1])
+    x = all_assignments(one)
+    assert_close(values(multiply(one, other), x), all_pairs(values(one, x), values(other, x)))
+    assert_close(values(multiply(one, one), x), values(one, x) ** 2)
+    for mode in MODES:
+        found = output(compile_circuit(multiply(one, one), "sum-product", **mode), x)
+        assert_close(found, values(one, x) ** 2)
