@@ -12,16 +12,26 @@ from explorer.backend import (
     TorchCircuit,
     TorchCPTLayer,
     TorchHadamardLayer,
+    TorchInnerLayer,
     TorchKroneckerLayer,
     TorchMixingLayer,
+    TorchRearrangeLayer,
     TorchSumLayer,
     TorchTensorDotLayer,
     TorchTuckerLayer,
     queries,
 )
+from explorer.graph import subclasses
 from explorer.optimize import put_rule_first
 from explorer.rewrite import LayerOptPattern
-from explorer.symbolic import CategoricalLayer, Circuit, CircuitBuilder, KroneckerParameter, MixingWeightParameter
+from explorer.symbolic import (
+    CategoricalLayer,
+    Circuit,
+    CircuitBuilder,
+    KroneckerParameter,
+    MixingWeightParameter,
+    RearrangeLayer,
+)
 from tests.backend.queries.brute import chi_square_p
 from tests.backend.queries.deciding import leaf
 from tests.levels.modes import compile_circuit
@@ -57,6 +67,15 @@ def mixing_circuit() -> Circuit:
     return b.build(b.sum(b.sum(*products, num_units=2, weight=weight), num_units=1, weight=leaf([[0.3, 0.7]])))
 
 
+def rearranged_circuit() -> Circuit:
+    """All pairs of units with the second variable varying slower."""
+    random = np.random.default_rng(0)
+    b = CircuitBuilder()
+    pairs = b.kronecker(coins(b, random, 0), coins(b, random, 1))
+    swapped = b.add(RearrangeLayer(num_input_units=4, num_output_units=4, sizes=(2, 2), axes=(1, 0)), (pairs,))
+    return b.build(b.sum(swapped, num_units=1, weight=leaf(random.uniform(0.1, 1.0, (1, 4)))))
+
+
 def chain() -> TorchCircuit:
     compiler = explorer.TorchCompiler(disable=["Candecomp"])
     put_rule_first(compiler.rules, LayerOptPattern("Chains", (TorchSumLayer, TorchHadamardLayer)), "one layer")
@@ -72,7 +91,13 @@ CIRCUITS: dict[type, Callable[[], TorchCircuit]] = {
     TorchTensorDotLayer: lambda: compile_circuit(product_circuit("Kronecker weight"), preset="handbook"),
     TorchMixingLayer: lambda: compile_circuit(mixing_circuit()),
     TorchChainLayer: chain,
+    TorchRearrangeLayer: lambda: compile_circuit(rearranged_circuit()),
 }
+
+
+def test_every_type_of_inner_layer_is_sampled():
+    ours = [kind for kind in subclasses(TorchInnerLayer) if kind.__module__.startswith("explorer.backend.")]
+    assert {kind for kind in ours if not kind.__abstractmethods__} == set(CIRCUITS)
 
 
 @pytest.mark.parametrize("kind", CIRCUITS, ids=lambda kind: kind.__name__)
