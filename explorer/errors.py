@@ -5,7 +5,8 @@ A message says what was asked, what was found, where, and what to do.
 
 import sys
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Generator, Mapping
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import TypeVar
 
@@ -153,3 +154,13 @@ def unknown_name(kind: str, name: object, known: "list[str] | tuple[str, ...]") 
         return UnknownNameError(f"no {kind} named {name!r}; known are: {', '.join(names) or '(none)'}")
     near = get_close_matches(str(name), names, n=5, cutoff=0.0)
     return UnknownNameError(f"no {kind} named {name!r}; of {len(names)} known ones the nearest are: {', '.join(near)}")
+
+
+@contextmanager
+def located(where: str) -> Generator[None, None, None]:
+    """Put where it happened before the message of a `CircuitError`: `where: message`."""
+    try:
+        yield
+    except CircuitError as error:
+        error.args = (f"{where}: {error}",)
+        raise

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from explorer.errors import CircuitError, DataTypeError, StructureError
+from explorer.errors import DataTypeError, StructureError, located
 from explorer.graph import Graph
 from explorer.symbolic.circuit import Circuit
 from explorer.symbolic.derivation import Argument, Derivation, LeafLabel
@@ -83,11 +83,8 @@ def replace_layers(
     """The circuit with other layers: same ids, edges, names and outputs. Errors name the layer."""
     nodes: dict[int, Layer] = {}
     for node, layer in circuit.graph.nodes.items():
-        try:
+        with located(f"{operator}: {describe(circuit, node)}"):
             nodes[node] = replace(node, layer)
-        except CircuitError as error:
-            error.args = (f"{operator}: {describe(circuit, node)}: {error}",)
-            raise
     assembly = Assembly(
         (circuit,), nodes, dict(circuit.graph.inputs), {node: ((0, node),) for node in circuit.graph.nodes}
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from explorer.errors import CircuitError, DataTypeError, ScopeError, StructureError, ValueRangeError
+from explorer.errors import DataTypeError, ScopeError, StructureError, ValueRangeError, located
 from explorer.symbolic.checks import is_integer
 from explorer.symbolic.circuit import Circuit
 from explorer.symbolic.layers import InputLayer, PolynomialLayer
@@ -81,15 +81,12 @@ class _Derivatives:
 
     def _differentiate_input(self, node: int, layer: InputLayer) -> InputLayer:
         rule = differentiate_rules.find(layer)
-        try:
+        with located(f"differentiate: {describe(self.circuit, node)}"):
             if rule is None:
                 raise differentiate_rules.missing(type(layer).__name__, layer)
             if len(layer.scope) != 1:
                 raise StructureError(f"it reads variables {layer.scope}; only univariate layers have derivatives")
             return rule(layer, self.order)
-        except CircuitError as error:
-            error.args = (f"differentiate: {describe(self.circuit, node)}: {error}",)
-            raise
 
 
 @differentiate_rules.rule(PolynomialLayer)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import NamedTuple
 
-from explorer.errors import CircuitError, StructureError
+from explorer.errors import CircuitError, StructureError, located
 from explorer.symbolic.circuit import Circuit
 from explorer.symbolic.layers import (
     HadamardLayer,
@@ -155,7 +155,7 @@ class PairProducts:
 
     def _multiply_inputs(self, pair: Both, left: InputLayer, right: InputLayer) -> Made:
         rule = multiply_rules.find(left, right)
-        try:
+        with located(f"multiply: {self._name(pair)}"):
             if rule is not None:
                 units = PairUnits.natural(left.num_output_units, right.num_output_units)
                 return self._add(pair, rule(left, right), (), units)
@@ -163,9 +163,6 @@ class PairProducts:
             assert rule is not None
             units = PairUnits.natural(right.num_output_units, left.num_output_units).flipped()
             return self._add(pair, rule(right, left), (), units)
-        except CircuitError as error:
-            error.args = (f"multiply: {self._name(pair)}: {error}",)
-            raise
 
     def _missing(self, pair: Both, left: InputLayer, right: InputLayer) -> CircuitError:
         if left.scope != right.scope:
