@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from explorer.errors import LearningError, unknown_name
+from explorer.errors import LearningError, UnknownNameError, unknown_name
 from explorer.learning.data import DATA_SETS, DataSet
 from explorer.learning.images import is_stack, load_folder, load_stack
 from explorer.learning.tables import Column, load_table
@@ -26,6 +26,8 @@ def load_source(
     path = Path(name_or_path)
     images = DATA_SETS.get(name_or_path)
     if images is None and not path.exists():
+        if path.suffix in READERS:
+            raise UnknownNameError(f"there is no file {name_or_path}")
         known = [*DATA_SETS, *(f"a file FILE{extension}" for extension in READERS), "a folder of images"]
         raise unknown_name("data set", name_or_path, known)
     if images is None and not path.is_dir() and not is_stack(path):

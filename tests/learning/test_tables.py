@@ -115,6 +115,12 @@ def test_an_array_is_a_table(tmp_path):
         ("x\n1\n", {"z": "gaussian"}, UnknownNameError, "no column named 'z'; known are: x"),
         ("x\n1\n", {"x": "ignore"}, ShapeError, "every column is ignored"),
         ("\n".join(["x", *(f"name{n}" for n in range(200))]), {}, ValueRangeError, "200 different values in 200 rows"),
+        (
+            "\n".join(["x;y", *(f"{n},5;1" for n in range(200))]),
+            {},
+            ValueRangeError,
+            "column 'x' has numbers with a comma, such as '0,5'; write them with a decimal point only",
+        ),
     ],
 )
 def test_columns_that_do_not_fit_are_named(tmp_path, text, kinds, error, message):

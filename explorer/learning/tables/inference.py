@@ -1,6 +1,7 @@
 """Infers the type of each column of a table from its cells."""
 
 import math
+import re
 from collections.abc import Mapping
 
 import numpy as np
@@ -27,6 +28,7 @@ MAX_BINOMIAL_RANGE = 1000
 MAX_CATEGORIES = 1000
 IDENTIFIERS = 100
 """A text column with more distinct texts than this, most of which occur once, is one of identifiers."""
+WITH_COMMA = re.compile(r"[+-]?\d+(,\d+)+")
 
 
 def infer_columns(table: RawTable, kinds: Mapping[str, str] | None = None) -> tuple[Column, ...]:
@@ -35,7 +37,7 @@ def infer_columns(table: RawTable, kinds: Mapping[str, str] | None = None) -> tu
     Text is categorical. So are integers with at most 20 distinct values; other integers are binomial within their
     range, or Gaussian if it is wider than 1000. All other numbers are Gaussian. A column with one value is categorical.
     Raises: UnknownNameError for a column or a kind; DataTypeError for text among numbers; ValueRangeError for too many
-    categories, or values that do not fit an overridden kind; ShapeError if no column is left.
+    categories, numbers with a comma, or values that do not fit an overridden kind; ShapeError if no column is left.
     """
     kinds = kinds or {}
     for name, kind in kinds.items():
@@ -55,6 +57,8 @@ def infer_columns(table: RawTable, kinds: Mapping[str, str] | None = None) -> tu
 def _column(table: RawTable, name: str, cells: Cells, kind: str | None) -> Column:
     if kind is None:
         kind = _infer_kind(cells)
+        if kind == "categorical":
+            _check_commas(table, name, cells)
     if kind == "categorical":
         return _categorical(table, name, cells)
     numbers = numbers_of(cells, name, table.where)
@@ -90,6 +94,16 @@ def _infer_kind(cells: Cells) -> str:
     if len(distinct) <= MAX_INTEGER_CATEGORIES:
         return "categorical"
     return "binomial" if distinct[-1] - distinct[0] <= MAX_BINOMIAL_RANGE else "gaussian"
+
+
+def _check_commas(table: RawTable, name: str, cells: Cells) -> None:
+    """Raises: ValueRangeError for numbers such as 4,918: as categories, they would lose their order."""
+    texts = [text for text in labels_of(cells) if text != MISSING and number_of(text) is None]
+    if texts and all(WITH_COMMA.fullmatch(text) for text in texts):
+        raise ValueRangeError(
+            f"{table.where}: column {name!r} has numbers with a comma, such as {str(texts[0])!r}; write them with a "
+            f"decimal point only, or declare the column with --column {name}=categorical"
+        )
 
 
 def _categorical(table: RawTable, name: str, cells: Cells) -> CategoricalColumn:

@@ -103,7 +103,8 @@ def check_operands(operator: str, circuits: Sequence[object], at_least: int) -> 
     found: list[Circuit] = []
     for circuit in circuits:
         if not isinstance(circuit, Circuit):
-            raise DataTypeError(f"{operator}: expected symbolic circuits, got {circuit!r}")
+            advice = "; combine the symbolic circuits, and compile the result" if callable(circuit) else ""
+            raise DataTypeError(f"{operator}: expected symbolic circuits, found {type(circuit).__name__}{advice}")
         found.append(circuit)
     if len(found) < at_least:
         raise StructureError(f"{operator}: expected at least {at_least} circuits, got {len(found)}")

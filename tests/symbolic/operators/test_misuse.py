@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from explorer.compiler import TorchCompiler
 from explorer.errors import (
     CircuitError,
     DataTypeError,
@@ -92,7 +93,16 @@ UNTYPED: dict[str, Callable[..., Any]] = {"multiply": multiply, "evidence": evid
 
 CASES: dict[str, tuple[Callable[[], Any], type[CircuitError], str]] = {
     "too few": (lambda: multiply(COIN), StructureError, "multiply: expected at least 2 circuits, got 1"),
-    "no circuit": (lambda: UNTYPED["multiply"](COIN, 3), DataTypeError, "multiply: expected symbolic circuits, got 3"),
+    "no circuit": (
+        lambda: UNTYPED["multiply"](COIN, 3),
+        DataTypeError,
+        "multiply: expected symbolic circuits, found int",
+    ),
+    "compiled circuit": (
+        lambda: UNTYPED["multiply"](COIN, TorchCompiler().compile(COIN)),
+        DataTypeError,
+        "found TorchCircuit; combine the symbolic circuits, and compile the result",
+    ),
     "not smooth": (
         lambda: multiply(COIN, not_smooth()),
         StructureError,
