@@ -80,6 +80,12 @@ def test_codes_are_decoded_to_the_cells(tmp_path):
     assert columns_from_json([column.to_json() for column in columns], "here") == columns
 
 
+def test_decimals_come_back_as_they_were_written():
+    numbers = [n / 1000 for n in range(-1000, 1000, 7)] + [123456.789, 0.0, 1e9]
+    column = GaussianColumn("x", 4.918341666666667, 2.1549738471)
+    assert column.decode(column.encode(np.array([str(n) for n in numbers], dtype=object), "here")) == numbers
+
+
 def test_the_first_line_may_have_no_names(tmp_path):
     assert table(tmp_path, "1,a\n2,b\n").names == ("x0", "x1")
     assert table(tmp_path, "red,1.5\nblue,2.5\nred,3.5\nblue,1\n").names == ("x0", "x1")

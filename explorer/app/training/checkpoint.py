@@ -116,8 +116,7 @@ class Checkpoint:
         except OSError as error:
             raise FileFormatError(f"cannot read {path}: {error.strerror or error}") from error
         except Exception as error:  # torch.load raises whatever a foreign file leads its unpickler to
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise FileFormatError(f"{path} is not a {FORMAT}, or it is truncated: {reason}") from error
+            raise FileFormatError(f"{path} is not a {FORMAT}, or it is truncated") from error
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise FileFormatError(
                 f"{path} is not a {FORMAT}; make one with: circuit-explorer train digits --out {path}"

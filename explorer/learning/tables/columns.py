@@ -136,7 +136,13 @@ class GaussianColumn(Column):
         return (numbers_of(cells, self.name, where) - self.mean) / self.scale
 
     def decode(self, codes: Codes) -> list[str | float | int | None]:
-        return [None if math.isnan(code) else float(self.mean + self.scale * code) for code in codes]
+        return [None if math.isnan(code) else self._real(float(code)) for code in codes]
+
+    def _real(self, code: float) -> float:
+        """Without the digits that come from rounding: -0.626, not -0.6260000000000003."""
+        value = self.mean + self.scale * code
+        largest = max(abs(value), abs(self.mean), self.scale)
+        return round(value, 14 - math.floor(math.log10(largest))) if math.isfinite(value) else value
 
     def input_spec(self) -> InputSpec:
         return GaussianInput(stddev=_stddev)
