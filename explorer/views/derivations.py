@@ -1,6 +1,6 @@
 """The circuits that operators combined, and from which layers of them a layer was made."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from explorer.symbolic import Circuit, circuits_behind, formula_of
 from explorer.trace import Lineage, ids_text
@@ -80,14 +80,21 @@ def _drawn(circuit: Circuit, whole: Circuit, index: TraceIndex) -> DrawnCircuitV
     stage = stage_of(index, 0)
     return {
         "label": formula_of(circuit, whole),
-        "text": plural(len(circuit.graph), "layer"),
+        "text": f"{plural(len(circuit.graph), 'layer')} of {_units_text(circuit, tuple(circuit.graph.nodes))} units",
         "width": max(one.left + one.shape.width for one in stage.placed) + EDGE,
         "height": max(one.top + one.shape.height for one in stage.placed) + EDGE,
-        "plates": [_plate(placed) for placed in stage.placed],
+        "plates": [_plate(circuit, placed) for placed in stage.placed],
     }
 
 
-def _plate(placed: Placed) -> DrawnPlateView:
+def _units_text(circuit: Circuit, layers: Iterable[int]) -> str:
+    """How many output units the layers have: `16`, or `1 to 16`."""
+    units = [circuit.graph.nodes[layer].num_output_units for layer in layers]
+    low, high = min(units), max(units)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def _plate(circuit: Circuit, placed: Placed) -> DrawnPlateView:
     shape, (across, down) = placed.shape, placed.shape.unit
     gap = min(GAP, across / 4, down / 4)
     places = [
@@ -97,6 +104,7 @@ def _plate(placed: Placed) -> DrawnPlateView:
     return {
         "title": placed.plate.record.title,
         "kind": placed.plate.record.kind,
+        "units": _units_text(circuit, placed.plate.layers.tolist()),
         "at": [placed.left, placed.top, shape.width, shape.height],
         "cells": placed.plate.layers.tolist(),
         "places": [round(value, 1) for place in places for value in place],

@@ -72,8 +72,8 @@ def test_operands_are_drawn_next_to_the_result_with_where_each_layer_comes_from(
     view = derivation_view(square, lambda one: TraceIndex(explorer.record(one, optimize=False, fold=False)))
     assert view is not None
     assert [(one["label"], one["text"]) for one in view["circuits"]] == [
-        ("A", "12 layers"),
-        ("multiply(A, A)", "12 layers"),
+        ("A", "12 layers of 1 to 4 units"),
+        ("multiply(A, A)", "12 layers of 1 to 10 units"),
     ]
     for drawn in view["circuits"]:
         assert sorted(cell for plate in drawn["plates"] for cell in plate["cells"]) == list(range(12))

@@ -14,6 +14,7 @@ const circuit = (label, cells) => ({
     {
       title: "Sum",
       kind: "sum",
+      units: "4",
       at: [10, 20, 90, 30],
       cells,
       places: cells.flatMap((_, at) => [10 + 30 * at, 20, 28, 28]),
@@ -58,7 +59,7 @@ test("a click lights up a layer with its relatives in all circuits, and says whi
   const { el, cells, lit, close } = open(derivation());
   assert.match(el.textContent, /Click a layer/);
   cells()[5].dispatch("click");
-  assert.deepEqual(lit(), ["Sum 0 of A", "Sum 1 of multiply(A, A)", "Sum 1 of integrate(multiply(A, A))"]);
+  assert.deepEqual(lit(), ["Sum 0 of A, 4 units", "Sum 1 of multiply(A, A), 4 units", "Sum 1 of integrate(multiply(A, A)), 4 units"]);
   assert.match(el.textContent, /Sum 0 of A → Sum 1 of multiply\(A, A\) → Sum 1 of integrate/);
   cells()[5].dispatch("click");
   assert.deepEqual(lit(), []);
@@ -68,12 +69,12 @@ test("a click lights up a layer with its relatives in all circuits, and says whi
 test("the arrow keys move from layer to layer", () => {
   const { el, lit } = open(derivation());
   el.of("ced-circuits")[0].dispatch("keydown", { key: "ArrowDown", preventDefault() {} });
-  assert.deepEqual(lit()[0], "Sum 1 of A");
+  assert.deepEqual(lit()[0], "Sum 1 of A, 4 units");
 });
 
 test("layers that the host chose are lit, and a note is shown in place of what is not drawn", async () => {
   const { el, model, lit } = open(derivation({ chosen: [[2, 0]] }));
-  assert.deepEqual(lit(), ["Sum 1 of A", "Sum 0 of multiply(A, A)", "Sum 0 of integrate(multiply(A, A))"]);
+  assert.deepEqual(lit(), ["Sum 1 of A, 4 units", "Sum 0 of multiply(A, A), 4 units", "Sum 0 of integrate(multiply(A, A)), 4 units"]);
   await model.put({ derivation: JSON.stringify(derivation({ circuits: [], origins: [], note: "Too many." })) });
   assert.match(el.textContent, /Too many\./);
   await model.put({ derivation: "{" });

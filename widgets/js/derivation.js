@@ -26,7 +26,8 @@ const [WIDE, HIGH] = [400, 190];
 const [FONT_SIZE, GAP] = [12, 40];
 /** Beyond it, layers are counted. */
 const MAX_NAMED = 6;
-const HINT = "Click a layer: it lights up with the layers that it was made of, and those that were made of it.";
+const HINT =
+  "Below each layer is the number of its units. Click a layer: it lights up with the layers that it was made of, and those that were made of it.";
 
 const STYLE = `
 .ced-root{box-sizing:border-box;width:100%;font:13px/1.4 ${FONT};color:var(--ced-fg);background:var(--ced-bg);border:1px solid var(--ced-line);border-radius:8px;padding:8px 12px;text-align:left}
@@ -85,22 +86,21 @@ function render({ model, el }) {
   /** @param {Drawn} drawn @param {number} at @param {Record<string, string>} roles */
   function figure({ label, text, width, height, plates }, at, roles) {
     const scale = Math.min(1, WIDE / width, HIGH / height);
-    const shapes = plates.flatMap(({ title, kind, at: [left, top, wide], cells: layers, places }) => [
-      textWidth(title, FONT_SIZE, true) <= (wide + GAP) * scale &&
-        s("text", {
-          x: left + wide / 2,
-          y: top - 6,
-          "font-size": (FONT_SIZE / scale).toFixed(1),
-          text: title,
-          "aria-hidden": "true",
-        }),
+    const line = FONT_SIZE / scale;
+    /** @param {string} words @param {number[]} box of the plate @param {number} y */
+    const written = (words, [left, , wide], y) =>
+      textWidth(words, FONT_SIZE, true) <= (wide + GAP) * scale &&
+      s("text", { x: left + wide / 2, y, "font-size": line.toFixed(1), text: words, "aria-hidden": "true" });
+    const shapes = plates.flatMap(({ title, kind, units, at: box, cells: layers, places }) => [
+      written(title, box, box[1] - line / 2),
+      written(units, box, box[1] + box[3] + 1.1 * line),
       ...layers.map((layer, position) => {
         const [x, y, w, hi] = places.slice(4 * position, 4 * position + 4);
         const item = { key: keyOf(at, layer), circuit: at, layer, title };
         const element = s("rect", {
           class: "ced-cell",
           role: "option",
-          "aria-label": `${title} ${layer} of ${label}`,
+          "aria-label": `${title} ${layer} of ${label}, ${units} units`,
           "aria-selected": "false",
           x,
           y,

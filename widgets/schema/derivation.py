@@ -9,6 +9,8 @@ class DrawnPlateView(TypedDict):
     title: str
     kind: str
     """`input`, `sum`, `product` or `fused`."""
+    units: str
+    """How many output units each layer has: `16`, or `1 to 16`."""
     at: list[float]
     """Left, top, width and height in pixels."""
     cells: list[int]

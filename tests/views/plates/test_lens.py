@@ -209,7 +209,7 @@ def test_counts_say_at_least_if_the_recorder_did_not_keep_all_refusals():
 def test_near_misses_of_one_hull_that_differ_in_the_third_are_an_example():
     index = index_of("near-misses")
     miss = index.step(3).refusals[0]
-    third = replace(miss, refusal=miss.refusal._replace(found="another"))
+    third = miss._replace(refusal=miss.refusal._replace(found="another"))
     steps = [replace(step, refusals=(miss, miss, third)) if step.index == 3 else step for step in index.trace.steps]
     other = TraceIndex(replace(index.trace, steps=tuple(steps)))
     (stop,) = stops_of(other, 3, miss.refusal.pattern)[0][-1:]
@@ -298,7 +298,7 @@ def test_only_matches_that_were_declined_for_the_same_reason_are_gained():
     step = trace.step(3)
     first, *others = [miss for miss in step.refusals if miss.refusal.pattern == "CategoricalLogSoftmax"]
     assert trace.what_if(first, step).matches == snapshot(((0,), (1,)))
-    other = replace(others[0], refusal=others[0].refusal._replace(found="the axes differ"))
+    other = others[0]._replace(refusal=others[0].refusal._replace(found="the axes differ"))
     cut = tuple(replace(one, refusals=(first, other)) if one.index == 3 else one for one in trace.steps)
     assert replace(trace, steps=cut).what_if(other, 3).matches == snapshot(((1,),))
 

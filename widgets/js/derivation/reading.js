@@ -4,7 +4,7 @@ import { list, number, record, text } from "../shared/reading.js";
 import { checkVersion, parseJson } from "../shared/contract.js";
 
 /**
- * @typedef {{title: string, kind: string, at: number[], cells: number[], places: number[]}} Plate
+ * @typedef {{title: string, kind: string, units: string, at: number[], cells: number[], places: number[]}} Plate
  * @typedef {{label: string, text: string, width: number, height: number, plates: Plate[]}} Drawn
  * @typedef {{circuits: Drawn[], origins: number[][], chosen: number[][], note: string}} Derivation
  */
@@ -16,6 +16,7 @@ const numbers = (value) => list(value).map((item) => number(item));
 const readPlate = (raw) => ({
   title: text(raw.title),
   kind: text(raw.kind),
+  units: text(raw.units),
   at: numbers(raw.at),
   cells: numbers(raw.cells),
   places: numbers(raw.places),
