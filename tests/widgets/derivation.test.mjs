@@ -2,10 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import view from "../../widgets/js/derivation.js";
-import {
-  readDerivation,
-  relativesOf,
-} from "../../widgets/js/derivation/reading.js";
+import { readDerivation, relativesOf } from "../../widgets/js/derivation/reading.js";
 import { newDocument, newModel } from "./dom.mjs";
 
 const circuit = (label, cells) => ({
@@ -27,11 +24,7 @@ const circuit = (label, cells) => ({
 /** A product of A with itself, and the integral of it: layer 0 comes from 1, and layer 1 from 0. */
 const derivation = (more = {}) => ({
   version: 1,
-  circuits: [
-    circuit("A", [0, 1]),
-    circuit("multiply(A, A)", [0, 1]),
-    circuit("integrate(multiply(A, A))", [0, 1]),
-  ],
+  circuits: [circuit("A", [0, 1]), circuit("multiply(A, A)", [0, 1]), circuit("integrate(multiply(A, A))", [0, 1])],
   origins: [
     [1, 0, 0, 1],
     [1, 1, 0, 0],
@@ -50,28 +43,19 @@ function open(data) {
     options: {},
   });
   const close = view.render({ model, el });
-  const lit = () =>
-    el.of("ced-on").map((cell) => cell.getAttribute("aria-label"));
+  const lit = () => el.of("ced-on").map((cell) => cell.getAttribute("aria-label"));
   return { el, model, close, lit, cells: () => el.of("ced-cell") };
 }
 
 test("relatives are what a layer was made of and what was made of it, through all operators, and nothing else", () => {
   const { origins } = readDerivation(JSON.stringify(derivation()));
   assert.deepEqual([...relativesOf(origins, ["0/1"])], ["0/1", "1/0", "2/0"]);
-  assert.deepEqual([...relativesOf(origins, ["2/1"])].sort(), [
-    "0/0",
-    "1/1",
-    "2/1",
-  ]);
+  assert.deepEqual([...relativesOf(origins, ["2/1"])].sort(), ["0/0", "1/1", "2/1"]);
   const shared = [
     [1, 0, 0, 0],
     [1, 1, 0, 0],
   ];
-  assert.deepEqual(
-    [...relativesOf(shared, ["1/0"])],
-    ["1/0", "0/0"],
-    "not the other layer that was made of it",
-  );
+  assert.deepEqual([...relativesOf(shared, ["1/0"])], ["1/0", "0/0"], "not the other layer that was made of it");
 });
 
 test("a click lights up a layer with its relatives in all circuits, and says which; another click ends it", () => {
@@ -83,10 +67,7 @@ test("a click lights up a layer with its relatives in all circuits, and says whi
     "Sum 1 of multiply(A, A), 4 units",
     "Sum 1 of integrate(multiply(A, A)), 4 units",
   ]);
-  assert.match(
-    el.textContent,
-    /Sum 0 of A → Sum 1 of multiply\(A, A\) → Sum 1 of integrate/,
-  );
+  assert.match(el.textContent, /Sum 0 of A → Sum 1 of multiply\(A, A\) → Sum 1 of integrate/);
   cells()[5].dispatch("click");
   assert.deepEqual(lit(), []);
   close();
@@ -109,9 +90,7 @@ test("layers that the host chose are lit, and a note is shown in place of what i
     "Sum 0 of integrate(multiply(A, A)), 4 units",
   ]);
   await model.put({
-    derivation: JSON.stringify(
-      derivation({ circuits: [], origins: [], note: "Too many." }),
-    ),
+    derivation: JSON.stringify(derivation({ circuits: [], origins: [], note: "Too many." })),
   });
   assert.match(el.textContent, /Too many\./);
   await model.put({ derivation: "{" });
