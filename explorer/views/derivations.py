@@ -14,8 +14,8 @@ MAX_DRAWN_LAYERS = 4_000
 """Larger derivations are not drawn, but counted."""
 GAP = 4.0
 """The gap between two cells, in pixels."""
-EDGE = 16.0
-"""The room on the right of the last plate, and below the lowest one."""
+EDGE, FOOT = 16.0, 44.0
+"""The room on the right of the last plate; that below the lowest one, where its number of units is."""
 
 
 def operand_rows(index: TraceIndex, lineage: Lineage) -> list[list[str]]:
@@ -82,7 +82,7 @@ def _drawn(circuit: Circuit, whole: Circuit, index: TraceIndex) -> DrawnCircuitV
         "label": formula_of(circuit, whole),
         "text": f"{plural(len(circuit.graph), 'layer')} of {_units_text(circuit, tuple(circuit.graph.nodes))} units",
         "width": max(one.left + one.shape.width for one in stage.placed) + EDGE,
-        "height": max(one.top + one.shape.height for one in stage.placed) + EDGE,
+        "height": max(one.top + one.shape.height for one in stage.placed) + FOOT,
         "plates": [_plate(circuit, placed) for placed in stage.placed],
     }
 

@@ -22,8 +22,8 @@ import { onChangesTogether } from "./shared/traits.js";
 
 /** A drawing is at most this wide and high, in pixels; a small one is not enlarged. */
 const [WIDE, HIGH] = [400, 190];
-/** Titles have this size on the screen; the room between two plates that a title may use. */
-const [FONT_SIZE, GAP] = [12, 40];
+/** Titles and numbers have this size on the screen; the room between two plates that a title or a number may use. */
+const [FONT_SIZE, GAP, NUMBER_GAP] = [12, 40, 80];
 /** Beyond it, layers are counted. */
 const MAX_NAMED = 6;
 const HINT =
@@ -87,13 +87,13 @@ function render({ model, el }) {
   function figure({ label, text, width, height, plates }, at, roles) {
     const scale = Math.min(1, WIDE / width, HIGH / height);
     const line = FONT_SIZE / scale;
-    /** @param {string} words @param {number[]} box of the plate @param {number} y */
-    const written = (words, [left, , wide], y) =>
-      textWidth(words, FONT_SIZE, true) <= (wide + GAP) * scale &&
+    /** @param {string} words @param {number} gap @param {number[]} box of the plate @param {number} y */
+    const written = (words, gap, [left, , wide], y) =>
+      textWidth(words, FONT_SIZE, true) <= (wide + gap) * scale &&
       s("text", { x: left + wide / 2, y, "font-size": line.toFixed(1), text: words, "aria-hidden": "true" });
     const shapes = plates.flatMap(({ title, kind, units, at: box, cells: layers, places }) => [
-      written(title, box, box[1] - line / 2),
-      written(units, box, box[1] + box[3] + 1.1 * line),
+      written(title, GAP, box, box[1] - line / 2),
+      written(units, NUMBER_GAP, box, box[1] + box[3] + 1.1 * line),
       ...layers.map((layer, position) => {
         const [x, y, w, hi] = places.slice(4 * position, 4 * position + 4);
         const item = { key: keyOf(at, layer), circuit: at, layer, title };
