@@ -9,15 +9,19 @@ from explorer.backend import TorchCircuit
 from explorer.bench.inputs import random_inputs
 from explorer.templates import gallery
 from explorer.tensor import FunctionGraph, from_circuit
+from explorer.tensor.torch_io.circuits import example_rows
 
 ROWS = 3
 """The number of rows of the graphs."""
+
+SEMIRINGS = {"sos": "sum-product"}
+"""Of circuits whose weights have no real logarithms."""
 
 
 @cache
 def compile_circuit(name: str) -> TorchCircuit:
     """A circuit of the gallery; leave it as it is."""
-    return explorer.record(gallery.load_named(name)).compiled
+    return explorer.record(gallery.load_named(name), semiring=SEMIRINGS.get(name, "lse-sum")).compiled
 
 
 @cache
@@ -27,5 +31,6 @@ def import_circuit(name: str) -> FunctionGraph:
 
 
 def rows(name: str) -> Tensor:
-    """Random data that a circuit takes."""
-    return random_inputs(compile_circuit(name), ROWS)
+    """Random data that a circuit takes, of the type that its graph has."""
+    circuit = compile_circuit(name)
+    return random_inputs(circuit, ROWS).to(example_rows(circuit, ROWS).dtype)

@@ -33,6 +33,9 @@ AFTER_PASSES = {  # operators before the default passes, and at most after them
     "sum-chain": (429, 16),
     "kronecker": (143, 67),
     "logic": (105, 56),
+    "squared": (218, 78),
+    "sos": (217, 34),
+    "evidence": (103, 53),
     "mnist": (416, 214),
     "poon-domingos": (777, 359),
 }

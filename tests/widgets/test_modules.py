@@ -18,8 +18,9 @@ def test_there_are_tests_of_the_modules() -> None:
     tested = [module.name.split(".")[0] for module in MODULES]
     graph = ["graph", "graph_focus", "graph_keys", "graph_parts", "graph_reading"]
     views = ["bars", *graph, "host", "page", "question", "steps"]
+    tools = ["derivation", "query"]
     plates = ["buffers", "closeup", "lens", "picture", "plates", "slides", "still"]
-    assert tested == sorted([*views, *plates, "ahead", "camera", "split", "store", "theme"])
+    assert tested == sorted([*views, *plates, *tools, "ahead", "camera", "split", "store", "theme"])
 
 
 def test_es_modules() -> None:

@@ -252,7 +252,7 @@ def test_a_layer_from_outside_adds_its_rules():
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CubeLayer(InnerLayer):
+class CubicLayer(InnerLayer):
     """Each unit to the third power, whose integral is not the cube of the integral."""
 
     arity: int = 1
@@ -273,8 +273,8 @@ def below(b: CircuitBuilder, layer: type[InnerLayer], *inputs: int) -> Circuit:
 @pytest.mark.parametrize("operator", [integrate, differentiate])
 def test_nothing_is_integrated_or_differentiated_through_a_layer_that_may_not_be_linear(operator: Any):
     b = CircuitBuilder()
-    cubes = below(b, CubeLayer, polynomial(b, 0))
-    with pytest.raises(StructureError, match=r"layer 1 \(CubeLayer\) does not say .* set CubeLayer\.multiplies"):
+    cubes = below(b, CubicLayer, polynomial(b, 0))
+    with pytest.raises(StructureError, match=r"layer 1 \(CubicLayer\) does not say .* set CubicLayer\.multiplies"):
         operator(cubes)
     assert integrate(cubes, []).layers == cubes.layers
 
