@@ -295,6 +295,7 @@ def test_pixels_painted_by_mouse_and_keyboard_are_completed(dashboard: Open) -> 
     page.wait_for_step(0)
     page.tool("Query")
     pad = page.page.locator(".ceg-pad")
+    pad.scroll_into_view_if_needed()
     box = pad.bounding_box()
     assert box is not None
     page.page.mouse.move(box["x"] + 5, box["y"] + 5)
