@@ -79,81 +79,34 @@ def train(
     normalized distribution, or if the workers differ; LearningError if a parameter cannot be learned by this method;
     ShapeError if the data has a different number of variables, or the state is of data with a different number of rows.
     """
-    check_data(circuit, data.training, data.name)
-    if not any(p.requires_grad for p in circuit.parameters()):
-        raise CircuitError("the circuit has no learnable parameter")
-    training, held_out = (rows.to(workers.device) for rows in (data.training, data.held_out))
-    generator = torch.Generator().manual_seed(options.seed)
-    method = make_method(circuit, options, workers, training, fast)
-    require_distribution(circuit)
-    done, nats = 0, 0.0
-    best = None
+    run = _Run(circuit, data, options, workers, fast, before)
     if state is not None:
-        if state.num_rows != len(training):
-            raise ShapeError(
-                f"the state of training is of data with {state.num_rows} rows; {data.name} has {len(training)}"
-            )
-        generator.set_state(state.order)
-        method.load(state.steps, state.moments)
-        done, nats, best = state.rows_done, state.nats, state.best
-    steps, averages = method.state()
-    workers.require_equal(
-        {
-            "the compiled circuit": [(name, value.shape) for name, value in circuit.leaf_state().items()],
-            "the data": (data.training, data.held_out),
-            "the configuration": (options, save_every, len(before)),
-            "the checkpoint": (generator.get_state(), steps, done, averages),
-        }
-    )
-    batch_size = options.rows_per_step(len(training))
-    batches_in_epoch = -(-len(training) // batch_size)
+        run.resume(state)
+    run.require_equal_workers(save_every)
 
-    def present_state(order: Tensor) -> TrainingState:
-        steps, averages = method.state()
-        return TrainingState(asdict(options), len(training), order, done, nats, steps, averages, best)
+    def after_batch() -> None:
+        if save_every and run.steps % save_every == 0 and run.rows_done < len(run.training):
+            on_state(tuple(run.finished), run.state_in_epoch())
+        on_batch(-(-run.rows_done // run.batch_size), -(-len(run.training) // run.batch_size))
 
-    finished = list(before)
-    kept = circuit.leaf_state()
-    kept_state = None
+    reached: TrainingState | None = None
     interrupted = False
     try:
         for _ in range(options.epochs):
-            started = perf_counter()
-            circuit.train()
-            start_of_epoch = generator.get_state()
-            order = torch.randperm(len(training), generator=generator)
-            for rows in order[done:].split(batch_size):
-                nats += method.step(training[workers.shard(rows)], len(rows))
-                done += len(rows)
-                steps += 1
-                if save_every and steps % save_every == 0 and done < len(training):
-                    if best is None and finished:
-                        best = kept
-                    on_state(tuple(finished), present_state(start_of_epoch))
-                on_batch(-(-done // batch_size), batches_in_epoch)
-            training_bits = nats / len(training) / data.num_variables / math.log(2)
-            held_out_bits = bits_per_dimension(circuit, held_out, workers)
-            epoch = Epoch(len(finished) + 1, training_bits, held_out_bits, perf_counter() - started)
-            if best is None and finished:
-                best = kept
-            finished.append(epoch)
-            done, nats = 0, 0.0
-            kept = circuit.leaf_state()
-            if best_epoch(finished) is epoch:
-                best = None
-            kept_state = present_state(generator.get_state())
-            on_state(tuple(finished), kept_state)
+            epoch = run.finish_epoch(after_batch)
+            reached = run.state_after_epoch()
+            on_state(tuple(run.finished), reached)
             on_epoch(epoch)
-            if options.patience is not None and epoch.number - best_epoch(finished).number >= options.patience:
+            if options.patience is not None and epoch.number - best_epoch(run.finished).number >= options.patience:
                 break
     except KeyboardInterrupt:
-        circuit.load_leaf_state(kept)
+        circuit.load_leaf_state(run.values)
         interrupted = True
     finally:
         circuit.eval()
-    if options.patience is not None and kept_state is not None and kept_state.best is not None:
-        circuit.load_leaf_state(kept_state.best)
-    return TrainingResult(tuple(finished), interrupted, is_density(circuit), kept_state, kept)
+    if options.patience is not None and reached is not None and reached.best is not None:
+        circuit.load_leaf_state(reached.best)
+    return TrainingResult(tuple(run.finished), interrupted, is_density(circuit), reached, run.values)
 
 
 def best_epoch(epochs: Sequence[Epoch]) -> Epoch:
@@ -164,3 +117,98 @@ def best_epoch(epochs: Sequence[Epoch]) -> Epoch:
 def is_density(circuit: TorchCircuit) -> bool:
     """Whether the circuit is a density in at least one variable."""
     return any(isinstance(layer, TorchContinuousLayer) for layer in circuit.layers)
+
+
+class _Run:
+    """A training under way: the finished epochs, and how far the present one has got.
+
+    `values` are those of the leaves after the last finished epoch, and `best` those of the best one before it, None if
+    it is the best one itself or there is none.
+    """
+
+    def __init__(
+        self,
+        circuit: TorchCircuit,
+        data: DataSet,
+        options: TrainingOptions,
+        workers: Workers,
+        fast: bool,
+        before: Sequence[Epoch],
+    ) -> None:
+        check_data(circuit, data.training, data.name)
+        if not any(p.requires_grad for p in circuit.parameters()):
+            raise CircuitError("the circuit has no learnable parameter")
+        self._circuit, self._data, self._options, self._workers = circuit, data, options, workers
+        self.training, self._held_out = (rows.to(workers.device) for rows in (data.training, data.held_out))
+        self.batch_size = options.rows_per_step(len(self.training))
+        self._generator = torch.Generator().manual_seed(options.seed)
+        self._method = make_method(circuit, options, workers, self.training, fast)
+        require_distribution(circuit)
+        self.steps = 0
+        self.rows_done = 0
+        self._nats = 0.0
+        self._start_of_epoch = self._generator.get_state()
+        self.finished = list(before)
+        self.values: Mapping[str, Tensor] = circuit.leaf_state()
+        self.best: Mapping[str, Tensor] | None = None
+
+    def resume(self, state: TrainingState) -> None:
+        """Continue where this state was reached. Raises: ShapeError for data with a different number of rows."""
+        if state.num_rows != len(self.training):
+            raise ShapeError(
+                f"the state of training is of data with {state.num_rows} rows; "
+                f"{self._data.name} has {len(self.training)}"
+            )
+        self._generator.set_state(state.order)
+        self._method.load(state.steps, state.moments)
+        self.steps, self.rows_done, self._nats, self.best = state.steps, state.rows_done, state.nats, state.best
+
+    def require_equal_workers(self, save_every: int) -> None:
+        """Check that all workers begin with the same training. Raises: CircuitError, which says what differs."""
+        steps, averages = self._method.state()
+        self._workers.require_equal(
+            {
+                "the compiled circuit": [(name, value.shape) for name, value in self._circuit.leaf_state().items()],
+                "the data": (self._data.training, self._data.held_out),
+                "the configuration": (self._options, save_every, len(self.finished)),
+                "the checkpoint": (self._generator.get_state(), steps, self.rows_done, averages),
+            }
+        )
+
+    def finish_epoch(self, after_batch: Callable[[], None]) -> Epoch:
+        """Take the steps that are left of this epoch, and measure the likelihood of the held-out rows."""
+        started = perf_counter()
+        self._circuit.train()
+        self._start_of_epoch = self._generator.get_state()
+        order = torch.randperm(len(self.training), generator=self._generator)
+        for rows in order[self.rows_done :].split(self.batch_size):
+            self._nats += self._method.step(self.training[self._workers.shard(rows)], len(rows))
+            self.rows_done += len(rows)
+            self.steps += 1
+            after_batch()
+        training_bits = self._nats / len(self.training) / self._data.num_variables / math.log(2)
+        held_out_bits = bits_per_dimension(self._circuit, self._held_out, self._workers)
+        epoch = Epoch(len(self.finished) + 1, training_bits, held_out_bits, perf_counter() - started)
+        best = self._best_values()
+        self.finished.append(epoch)
+        self.rows_done, self._nats = 0, 0.0
+        self.values = self._circuit.leaf_state()
+        self.best = None if best_epoch(self.finished) is epoch else best
+        return epoch
+
+    def state_in_epoch(self) -> TrainingState:
+        """The state after the last step of an unfinished epoch."""
+        return self._state(self._start_of_epoch, self._best_values())
+
+    def state_after_epoch(self) -> TrainingState:
+        """The state after a finished epoch."""
+        return self._state(self._generator.get_state(), self.best)
+
+    def _state(self, order: Tensor, best: Mapping[str, Tensor] | None) -> TrainingState:
+        steps, averages = self._method.state()
+        options = asdict(self._options)
+        return TrainingState(options, len(self.training), order, self.rows_done, self._nats, steps, averages, best)
+
+    def _best_values(self) -> Mapping[str, Tensor] | None:
+        """The values of the best finished epoch; None if there is none."""
+        return self.values if self.best is None and self.finished else self.best
