@@ -9,7 +9,8 @@ import typer
 from explorer.app.commands.console import command, notes, print_text, results, say_note
 from explorer.app.commands.serve import open_dashboard
 from explorer.app.commands.trace import save
-from explorer.app.commands.train import RUNS, baseline_of, epochs_table, train_with_progress
+from explorer.app.commands.train import RUNS
+from explorer.app.commands.training_output import baseline_of, epochs_table, train_with_progress
 from explorer.options import MAX_SEED
 
 CIRCUIT = "digits"

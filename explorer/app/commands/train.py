@@ -1,28 +1,27 @@
-"""`circuit-explorer train`: fits a circuit to images and saves its values."""
+"""`circuit-explorer train`: fits a circuit to images or a table and saves its values."""
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
-from rich.table import Table
 
-from explorer.app.commands.console import check_writable, command, notes, print_text, progress, results, say_note
+from explorer.app.commands.console import check_writable, command, print_text, results, say_note
+from explorer.app.commands.training_output import baseline_of, columns_table, epochs_table, train_with_progress
 from explorer.app.commands.workers import joined_workers
 from explorer.errors import CircuitError, FormError
 from explorer.options import MAX_SEED
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
 
+    from explorer.app.training.checkpoint import Checkpoint
+    from explorer.app.training.job import Job
     from explorer.backend import TorchCircuit
-    from explorer.learning.data import DataSet
     from explorer.learning.loop import Epoch, TrainingResult
-    from explorer.learning.options import TrainingOptions
     from explorer.learning.state import TrainingState
-    from explorer.learning.tables import TableData
     from explorer.learning.workers import Workers
 
 RUNS = Path("runs")
@@ -125,12 +124,9 @@ def train(
         import torch
 
         from explorer.app.training.checkpoint import Checkpoint
-        from explorer.app.training.job import Request, columns_of, find_job
-        from explorer.compiler import TorchCompiler
-        from explorer.learning.curves import curve_files, save_curves
-        from explorer.learning.data import ImageData
-        from explorer.learning.loop import best_epoch
-        from explorer.learning.options import TrainingOptions
+        from explorer.app.training.job import Request, find_job
+        from explorer.app.training.start import find_start
+        from explorer.learning.curves import curve_files
         from explorer.learning.tables import TableData
 
         torch.set_num_threads(threads)
@@ -141,7 +137,6 @@ def train(
         earlier = Checkpoint.load(resume) if resume is not None else None
         job = find_job(request, earlier)
         workers.require_equal({"the circuit": job.symbolic.to_json()})
-        state = earlier.training if earlier is not None else None
         given = {
             "method": method,
             "epochs": epochs,
@@ -151,62 +146,91 @@ def train(
             "patience": patience,
             "seed": seed,
         }
-        if earlier is not None and earlier.data != job.data.name:
-            say_note(f"{resume} was trained on {earlier.data}: only its values are used")
-            state = None
-        elif state is not None and method not in (None, state.method):
-            say_note(f"{resume} was trained with --method {state.method}: only its values are used")
-            state = None
-        kept = state.options if state is not None else {}
-        settings = TrainingOptions(**{**kept, **{name: value for name, value in given.items() if value is not None}})
+        start = find_start(earlier, job.data, given)
+        if start.note:
+            say_note(f"{resume} was {start.note}: only its values are used")
         if isinstance(job.data, TableData):
             results().print(columns_table(job.data))
-        options = {"preset": preset, "optimize": optimize, "fold": fold, "seed": settings.seed}
-        job.symbolic.require(smooth=True, decomposable=True)
-        compiled = TorchCompiler(**options).compile(job.symbolic).to(workers.device)
-        if earlier is not None:
-            compiled.load_leaf_state(earlier.leaf_state)
-        if fast and settings.method == "gradient":
-            from explorer.runtime import fast as fast_circuit
+        options = {"preset": preset, "optimize": optimize, "fold": fold, "seed": start.settings.seed}
+        compiled = _compile(job, options, earlier, workers.device)
+        if fast and start.settings.method == "gradient":
+            _make_fast(compiled)
+        advice.last_epoch = len(start.before) + epochs
+        run = _Run(job, job.checkpoint(options), compiled, target, workers)
+        result = train_with_progress(
+            compiled, job.data, start.settings, workers, fast, start.before, start.state, save_every, run.save
+        )
+        run.report(result)
 
-            name = fast_circuit(compiled).backend.name
-            layers = " (the layers in PyTorch)" if name == "torch" else ""
-            say_note(f"the steps run on the backend {name}{layers}")
-        before = earlier.history if earlier is not None else ()
-        advice.last_epoch = len(before) + epochs
-        symbolic = job.symbolic.to_json() if job.built else None
-        shape = job.data.shape if isinstance(job.data, ImageData) else None
-        treated = missing or (earlier.missing if earlier is not None else "error")
 
-        def save(
-            finished: "tuple[Epoch, ...]", reached: "TrainingState", values: "Mapping[str, Tensor] | None" = None
-        ) -> None:
-            if workers.is_first:
-                found = values or compiled.leaf_state()
-                columns = columns_of(job.data)
-                trained = (job.name, options, job.data.name, found, finished, reached)
-                Checkpoint(*trained, symbolic, columns, treated, shape).save(target)
+def _compile(
+    job: "Job", options: "Mapping[str, Any]", earlier: "Checkpoint | None", device: "torch.device"
+) -> "TorchCircuit":
+    """The compiled circuit of a job, with the values of an earlier checkpoint. Raises: StructureError, ShapeError."""
+    from explorer.compiler import TorchCompiler
 
-        result = train_with_progress(compiled, job.data, settings, workers, fast, before, state, save_every, save)
+    job.symbolic.require(smooth=True, decomposable=True)
+    compiled = TorchCompiler(**options).compile(job.symbolic).to(device)
+    if earlier is not None:
+        compiled.load_leaf_state(earlier.leaf_state)
+    return compiled
+
+
+def _make_fast(compiled: "TorchCircuit") -> None:
+    """Choose the backend of the steps, and say which one it is."""
+    from explorer.runtime import fast
+
+    name = fast(compiled).backend.name
+    layers = " (the layers in PyTorch)" if name == "torch" else ""
+    say_note(f"the steps run on the backend {name}{layers}")
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """A training: its checkpoint without values, the circuit with the present ones, and the file for both."""
+
+    job: "Job"
+    empty: "Checkpoint"
+    compiled: "TorchCircuit"
+    target: Path
+    workers: "Workers"
+
+    def save(
+        self, finished: "tuple[Epoch, ...]", reached: "TrainingState", values: "Mapping[str, Tensor] | None" = None
+    ) -> None:
+        """Write a checkpoint with these values of the leaves, by default the present ones."""
+        if self.workers.is_first:
+            found = values or self.compiled.leaf_state()
+            replace(self.empty, leaf_state=found, history=finished, training=reached).save(self.target)
+
+    def report(self, result: "TrainingResult") -> None:
+        """Print the epochs, write the learning curves, and say how to continue.
+
+        Raises: typer.Exit if training was interrupted before the end of the first epoch, or in one of several workers.
+        """
+        from explorer.learning.curves import curve_files, save_curves
+        from explorer.learning.loop import best_epoch
+
+        job, target = self.job, self.target
         baseline = baseline_of(job.data, result)
         results().print(epochs_table(result, job.data, baseline))
         if result.state is None:
             say_note("stopped before the end of the first epoch: nothing to keep")
             raise typer.Exit(130)
+        last = result.epochs[-1].number
         if result.interrupted:
-            save(result.epochs, result.state, result.values)
-            say_note(f"stopped; the values are those after epoch {result.epochs[-1].number}")
+            self.save(result.epochs, result.state, result.values)
+            say_note(f"stopped; the values are those after epoch {last}")
         best = best_epoch(result.epochs).number
-        kept_values = f" with the values of epoch {best}, the best one" if best < result.epochs[-1].number else ""
-        again = f"{command()} train {job.argument}--resume {target}"
-        if workers.is_first:
+        kept_values = f" with the values of epoch {best}, the best one" if best < last else ""
+        if self.workers.is_first:
             unit = "nats" if result.is_density else "bits"
             save_curves(target, result.epochs, f"{job.name} on {Path(job.data.name).name}", unit, baseline)
         print_text(
             f"Wrote {target}{kept_values}, and its learning curves: {', '.join(map(str, curve_files(target)))}. "
-            f"Continue from the last epoch: {again}"
+            f"Continue from the last epoch: {command()} train {job.argument}--resume {target}"
         )
-        if result.interrupted and workers.distributed:
+        if result.interrupted and self.workers.distributed:
             raise typer.Exit(130)  # without waiting for the other workers, which were interrupted too
 
 
@@ -250,89 +274,3 @@ def _kinds(given: Sequence[str]) -> dict[str, str]:
             raise FormError(f"--column must be NAME=KIND, such as --column age=gaussian; found {text!r}")
         found[name] = kind
     return found
-
-
-def columns_table(data: "TableData") -> Table:
-    """The columns of a table with their kinds."""
-    rows = len(data.training) + len(data.held_out)
-    table = Table(title=f"{Path(data.name).name}: {rows:,} rows, {len(data.held_out):,} held out")
-    for name in ("column", "kind", "values"):
-        table.add_column(name)
-    if all(column.name == f"x{position}" for position, column in enumerate(data.columns)):
-        table.caption = "The file has no names of columns."
-    for column in data.columns:
-        table.add_row(escape(column.name), column.kind, escape(column.describe()))
-    return table
-
-
-def train_with_progress(
-    compiled: "TorchCircuit",
-    data: "DataSet",
-    settings: "TrainingOptions",
-    workers: "Workers | None" = None,
-    fast: bool = False,
-    before: "Sequence[Epoch]" = (),
-    state: "TrainingState | None" = None,
-    save_every: int = 0,
-    on_state: "Callable[[tuple[Epoch, ...], TrainingState], None]" = lambda epochs, state: None,
-) -> "TrainingResult":
-    """Train with a progress bar that shows the result of the last epoch."""
-    from explorer.learning.loop import is_density, train as fit
-    from explorer.learning.workers import ALONE
-
-    scale, unit = (math.log(2), "nats") if is_density(compiled) else (1.0, "bits")
-
-    with progress(notes()) as bar:
-        batch_size = settings.rows_per_step(len(data.training))
-        batches = -(-len(data.training) // batch_size)
-        done = state.rows_done // batch_size if state is not None else 0
-        task = bar.add_task(f"Training on {data.name}", total=settings.epochs * batches, completed=done, note="")
-
-        def tell(epoch: "Epoch") -> None:
-            bar.update(
-                task, note=f"epoch {epoch.number}: {scale * epoch.held_out_bits:.3f} {unit} per dimension, held out"
-            )
-
-        return fit(
-            compiled,
-            data,
-            settings,
-            workers=workers or ALONE,
-            fast=fast,
-            before=before,
-            state=state,
-            save_every=save_every,
-            on_batch=lambda done, total: bar.advance(task),
-            on_epoch=tell,
-            on_state=on_state,
-        )
-
-
-def baseline_of(data: "DataSet", result: "TrainingResult") -> float | None:
-    """Bits per dimension of the held-out rows under independent variables; None for a density of images."""
-    from explorer.learning.baselines import independent_bits, independent_pixels_bits
-    from explorer.learning.data import ImageData
-
-    if isinstance(data, ImageData):
-        return None if result.is_density else independent_pixels_bits(data)
-    return independent_bits(data)
-
-
-def epochs_table(result: "TrainingResult", data: "DataSet", baseline: float | None) -> Table:
-    """One row per epoch, in nats for a density, else in bits, with the baseline of independent variables below."""
-    from explorer.learning.data import ImageData
-
-    what, parts = ("images", "pixels") if isinstance(data, ImageData) else ("rows", "columns")
-    measure = "Negative log-density in nats per dimension" if result.is_density else "Bits per dimension"
-    scale = math.log(2) if result.is_density else 1.0
-    table = Table(title=f"{measure} on {Path(data.name).name}: less is better", caption_justify="left")
-    for name in ("epoch", f"training {what}", f"held-out {what}", "seconds"):
-        table.add_column(name, justify="right")
-    for epoch in result.epochs:
-        reached = (f"{scale * bits:.4f}" for bits in (epoch.training_bits, epoch.held_out_bits))
-        table.add_row(str(epoch.number), *reached, f"{epoch.seconds:.2f}")
-    if baseline is not None:
-        table.caption = f"Independent {parts} reach {scale * baseline:.4f} on the held-out {what}."
-        if result.is_density:
-            table.caption += " Real columns are standardized."
-    return table

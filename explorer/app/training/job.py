@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,7 +14,7 @@ from explorer.errors import LearningError
 from explorer.learning.data import DATA_SETS, DataSet, ImageData
 from explorer.learning.sources import load_source
 from explorer.learning.structures import build_structure
-from explorer.learning.tables import READERS, Column, TableData, encode_rows, read_table
+from explorer.learning.tables import READERS, TableData, encode_rows, read_table
 from explorer.symbolic import Circuit
 
 DEFAULT_CIRCUIT_DATA = "digits"
@@ -37,17 +38,34 @@ class Request:
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A circuit and the data to train it on. `name` is that of the circuit, or of its structure if it was `built`."""
+    """A circuit and the data to train it on. `name` is that of the circuit, or of its structure if it was `built`.
+
+    `missing` says what is done with missing cells.
+    """
 
     name: str
     symbolic: Circuit
     built: bool
     data: DataSet
+    missing: str
 
     @property
     def argument(self) -> str:
         """The circuit as an argument of `train`; empty if it is stored in the checkpoint."""
         return "" if self.built else f"{self.name} "
+
+    def checkpoint(self, options: Mapping[str, Any]) -> Checkpoint:
+        """A checkpoint without values, of the circuit compiled with these options."""
+        return Checkpoint(
+            self.name,
+            options,
+            self.data.name,
+            {},
+            symbolic=self.symbolic.to_json() if self.built else None,
+            columns=self.data.columns if isinstance(self.data, TableData) else (),
+            missing=self.missing,
+            shape=self.data.shape if isinstance(self.data, ImageData) else None,
+        )
 
 
 def find_job(request: Request, earlier: Checkpoint | None) -> Job:
@@ -63,17 +81,18 @@ def find_job(request: Request, earlier: Checkpoint | None) -> Job:
         )
     if earlier is not None:
         return _continued(request, earlier)
+    missing = request.missing or "error"
     if request.circuit is not None:
-        data = load_source(request.data or DEFAULT_CIRCUIT_DATA, request.kinds, missing=request.missing or "error")
-        return Job(request.circuit, load_circuit(request.circuit), False, data)
+        data = load_source(request.data or DEFAULT_CIRCUIT_DATA, request.kinds, missing=missing)
+        return Job(request.circuit, load_circuit(request.circuit), False, data, missing)
     if request.data is None:
         raise LearningError(
             "name a circuit (circuit-explorer train digits), or data for which one is built "
             "(circuit-explorer train --data FILE.csv)"
         )
-    data = load_source(request.data, request.kinds, missing=request.missing or "error")
+    data = load_source(request.data, request.kinds, missing=missing)
     structure = request.structure or (DEFAULT_IMAGE_STRUCTURE if isinstance(data, ImageData) else DEFAULT_STRUCTURE)
-    return Job(structure, build_structure(structure, data, request.units or DEFAULT_UNITS), True, data)
+    return Job(structure, build_structure(structure, data, request.units or DEFAULT_UNITS), True, data, missing)
 
 
 def _continued(request: Request, earlier: Checkpoint) -> Job:
@@ -83,9 +102,10 @@ def _continued(request: Request, earlier: Checkpoint) -> Job:
             "leave out --structure, --units and --column"
         )
     data = load_data_of(earlier, request.data, request.missing)
+    missing = request.missing or earlier.missing
     if request.circuit is not None and request.circuit != earlier.circuit:
-        return Job(request.circuit, load_circuit(request.circuit), False, data)
-    return Job(earlier.circuit, earlier.load_circuit(), earlier.symbolic is not None, data)
+        return Job(request.circuit, load_circuit(request.circuit), False, data, missing)
+    return Job(earlier.circuit, earlier.load_circuit(), earlier.symbolic is not None, data, missing)
 
 
 def load_data_of(checkpoint: Checkpoint, data: str | None = None, missing: str | None = None) -> DataSet:
@@ -121,8 +141,3 @@ def rows_to_evaluate(checkpoint: Checkpoint, data: str | None, missing: str | No
     if data in DATA_SETS:
         return Evaluated(data, images.held_out, "held-out images", scale)
     return Evaluated(data, torch.cat([images.training, images.held_out]), "images", scale)
-
-
-def columns_of(data: DataSet) -> tuple[Column, ...]:
-    """The columns of a table; none of images."""
-    return data.columns if isinstance(data, TableData) else ()

@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 import torch
 
-from explorer.app.commands.train import baseline_of, epochs_table
+from explorer.app.commands.training_output import baseline_of, epochs_table
 from explorer.app.training.checkpoint import Checkpoint
 from explorer.compiler import TorchCompiler
 from explorer.errors import CircuitError, FileFormatError, ShapeError, UnknownNameError, ValueRangeError
