@@ -17,7 +17,7 @@ def random_inputs(circuit: TorchCircuit, batch_size: int, seed: int = 0) -> Tens
     The dtype is int64 if all variables are discrete. A variable that several layers read gets values that all of them
     accept. Raises: CircuitError if a variable is read by any other layer: pass data instead.
     """
-    states, real = variables_of(circuit)
+    states, real = variable_kinds(circuit)
     generator = torch.Generator().manual_seed(seed)
     columns: list[Tensor] = []
     for variable in range(circuit.num_variables):
@@ -33,7 +33,7 @@ def random_inputs(circuit: TorchCircuit, batch_size: int, seed: int = 0) -> Tens
     return torch.stack([column if discrete else column.to(torch.get_default_dtype()) for column in columns], dim=1)
 
 
-def variables_of(circuit: TorchCircuit) -> tuple[Mapping[int, int], Set[int]]:
+def variable_kinds(circuit: TorchCircuit) -> tuple[Mapping[int, int], Set[int]]:
     """Return the number of states of each discrete variable, and the continuous variables.
 
     Raises: CircuitError if a variable is read by any other layer.

@@ -17,7 +17,7 @@ from explorer.backend.queries import (
     partition_function,
     sample,
 )
-from explorer.bench.inputs import variables_of
+from explorer.bench.inputs import variable_kinds
 from explorer.errors import FormError
 from explorer.symbolic import Circuit, ConstantInitializer
 from explorer.trace import Trace
@@ -129,7 +129,7 @@ def ask(circuit: TorchCircuit, query: Query) -> Answer:
         raise FormError(f"expected a row of {count} variables; got {len(query.evidence.x)}")
     if kind.has_given:
         _check_given(query, count)
-    _, real = variables_of(circuit)
+    _, real = variable_kinds(circuit)
     dtype = torch.get_default_dtype() if real else torch.float64  # not an integer type, in which 1.5 were 1
     x = torch.tensor([query.evidence.x], dtype=dtype)
     root = None if circuit.output_shape == (1, 1) else (0, 0)

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from explorer.backend import TorchCircuit
-from explorer.bench.inputs import random_inputs, variables_of
+from explorer.bench.inputs import random_inputs, variable_kinds
 from explorer.errors import CircuitError, ShapeError
 from explorer.trace import Step
 from explorer.trace.equivalence import largest_difference
@@ -73,7 +73,7 @@ def values_for_page(index: TraceIndex) -> ValuesView:
 
 def range_of(circuit: TorchCircuit) -> tuple[float, bool]:
     """Return the largest value that all variables may have, and whether all are discrete."""
-    states, real = variables_of(circuit)
+    states, real = variable_kinds(circuit)
     return float(min(states.values(), default=2) - 1), not real
 
 

@@ -12,7 +12,7 @@ from explorer.backend.queries.downward import Choice, descend
 from explorer.backend.queries.masks import check_evidence, check_root
 from explorer.backend.queries.stages import Stage, Stages, StageValues, prepare, stages_of
 from explorer.backend.queries.structure import Scopes, require_tractable
-from explorer.backend.queries.upward import columns_of, require_non_negative, variables_of
+from explorer.backend.queries.upward import columns_of, observed_values, require_non_negative
 from explorer.backend.semiring import Semiring
 from explorer.errors import DataTypeError
 
@@ -74,7 +74,7 @@ def task_of(circuit: EvaluatedCircuit, x: Tensor | None, observed: Tensor | None
     scopes = require_tractable(stages)
     for layer in circuit.layers:  # before numbers become integers, which would hide that one is 1.5
         if isinstance(layer, TorchInputLayer):
-            layer.check_input(variables_of(layer, rows, mask)[0])
+            layer.check_input(observed_values(layer, rows, mask)[0])
     rows = torch.where(mask, rows, 0)
     rows = rows.long() if _is_discrete(circuit) else rows.double()
     return Task(stages, scopes, rows, mask, check_root(root, stages.circuit.output_shape))

@@ -22,8 +22,8 @@ from explorer.backend.queries.upward import (
     evaluate_stages,
     in_semiring,
     observed_leaf,
+    observed_values,
     outputs_of,
-    variables_of,
 )
 from explorer.backend.semiring import MAX_PRODUCT
 from explorer.errors import StructureError
@@ -110,7 +110,7 @@ def _mode_leaf(values: StageValues, x: Tensor, observed: Tensor) -> LeafValue:
     """Input layers at the observed entries of x (B, D), and at their largest value where nothing is observed."""
 
     def leaf(stage: Stage, layer: TorchInputLayer) -> Tensor:
-        seen, mask = variables_of(layer, x, observed)
+        seen, mask = observed_values(layer, x, observed)
         layer.check_input(seen)
         own, given = values.prepared[stage.id], mask.all(2)
         if bool(given.all()):

@@ -57,7 +57,7 @@ def observed_leaf(values: StageValues, x: Tensor, observed: Tensor) -> LeafValue
     """Input layers at the observed entries of x (B, D), summed out where `observed` (B, D) is false."""
 
     def leaf(stage: Stage, layer: TorchInputLayer) -> Tensor:
-        seen, mask = variables_of(layer, x, observed)
+        seen, mask = observed_values(layer, x, observed)
         layer.check_input(seen)
         value = layer.marginal(values.input_semiring, seen, mask, values.prepared[stage.id])
         return in_semiring(value, values)
@@ -73,7 +73,7 @@ def in_semiring(value: Tensor, values: StageValues) -> Tensor:
     return real_log(value).double()
 
 
-def variables_of(layer: TorchInputLayer, x: Tensor, observed: Tensor) -> tuple[Tensor, Tensor]:
+def observed_values(layer: TorchInputLayer, x: Tensor, observed: Tensor) -> tuple[Tensor, Tensor]:
     """The variables (F, B, V) of an input layer, its placeholder where not observed, and which are observed."""
     columns = columns_of(layer, x.device)
     seen, mask = x[:, columns].transpose(0, 1), observed[:, columns].transpose(0, 1)

@@ -95,7 +95,9 @@ class LogicCircuit:
                 seen = 0
                 for source in node.inputs:
                     if shared := seen & self.scopes[source]:
-                        return Finding(False, f"and node {number}: its inputs share variables {variables_of(shared)}")
+                        return Finding(
+                            False, f"and node {number}: its inputs share variables {scope_variables(shared)}"
+                        )
                     seen |= self.scopes[source]
         return Finding(True)
 
@@ -106,7 +108,7 @@ class LogicCircuit:
             if node.kind is LogicKind.OR:
                 for source in node.inputs:
                     if missing := self.scopes[number] & ~self.scopes[source]:
-                        found = variables_of(missing)
+                        found = scope_variables(missing)
                         return Finding(
                             False, f"or node {number}: its input {source} does not mention variables {found}"
                         )
@@ -161,10 +163,10 @@ class LogicCircuit:
         return f"<LogicCircuit: {len(self.nodes):,} nodes, {self.num_edges:,} edges, {self.num_variables:,} variables>"
 
 
-def variables_of(scope: int) -> list[int]:
-    """The variables of a set of bits, ascending.
+def scope_variables(scope: int) -> list[int]:
+    """The variables of a set of bits, ascending; they are numbered from 1, as in literals.
 
-    >>> variables_of(0b101)
+    >>> scope_variables(0b101)
     [1, 3]
     """
     found: list[int] = []

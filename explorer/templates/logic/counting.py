@@ -6,7 +6,7 @@ from math import isfinite
 from typing import TypeVar
 
 from explorer.errors import ScopeError, StructureError, ValueRangeError
-from explorer.templates.logic.circuit import LogicCircuit, LogicKind, variables_of
+from explorer.templates.logic.circuit import LogicCircuit, LogicKind, scope_variables
 
 Number = TypeVar("Number", int, float, Fraction)
 
@@ -68,7 +68,7 @@ def weighted_count(
         """The weight of all assignments of these variables."""
         if missing not in gaps:
             product = 1
-            for variable in variables_of(missing):
+            for variable in scope_variables(missing):
                 product = product * totals[variable - 1]
             gaps[missing] = product
         return gaps[missing]
