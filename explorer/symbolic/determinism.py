@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import singledispatch
-from itertools import combinations, product, repeat
+from itertools import product, repeat
 
 import numpy as np
 
 from explorer.graph import Graph
-from explorer.symbolic.exclusion import MAX_PAIRS, Exclusion, SearchLimitError, Unit, UnitKind, Units
+from explorer.symbolic.exclusion import Exclusion, Unit, UnitKind, Units
 from explorer.symbolic.layers import (
     CategoricalLayer,
     ConstantValueLayer,
@@ -49,9 +49,8 @@ def deterministic(graph: Graph[Layer], scopes: Mapping[int, Scope]) -> Finding:
         if reads is None:
             return Finding(False, f"layer %{node} ({type(layer).__name__}): no rule says what its units read")
         for number, unit in enumerate(units.add(node, reads)):
-            reason = _overlap(unit, units, exclusion) if unit.kind is UnitKind.SUM else ""
-            if reason:
-                return Finding(False, f"sum layer %{node}, unit {number}: {reason}")
+            if unit.kind is UnitKind.SUM and (overlap := exclusion.overlap(unit.below, units.name)):
+                return Finding(False, f"sum layer %{node}, unit {number}: the terms {overlap}")
     return Finding(True)
 
 
@@ -186,20 +185,6 @@ class _CircuitUnits:
         node = max((node for node, first in self.first.items() if first <= key), key=self.first.__getitem__)
         unit = key - self.first[node]
         return f"%{node}" if self.graph.nodes[node].num_output_units == 1 else f"%{node}[{unit}]"
-
-
-def _overlap(unit: Unit, units: _CircuitUnits, exclusion: Exclusion) -> str:
-    """Why two terms of a sum unit are not known to exclude each other; empty if all do."""
-    for one, other in combinations(unit.below, 2):
-        try:
-            if not exclusion.excludes(one, other):
-                return f"the terms {units.name(one)} and {units.name(other)} are not known to exclude each other"
-        except SearchLimitError:
-            return (
-                f"that the terms {units.name(one)} and {units.name(other)} exclude each other was not shown by "
-                f"comparing {MAX_PAIRS:,} pairs of units"
-            )
-    return ""
 
 
 def _bits(numbers: Iterable[int]) -> int:

@@ -1,8 +1,9 @@
 """Exclusion: shows that two units of a circuit are never nonzero at the same assignment."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import combinations
 from typing import NamedTuple
 
 MAX_PAIRS = 2_000_000
@@ -88,10 +89,6 @@ class Units:
         return self.known[-1]
 
 
-class SearchLimitError(Exception):
-    """Exclusion was not shown within `MAX_PAIRS` pairs."""
-
-
 class Exclusion:
     """Shows that units exclude each other: at each assignment, at most one of two is nonzero.
 
@@ -106,8 +103,20 @@ class Exclusion:
         self._known: dict[Pair, bool] = {}
         self._num_compared = 0
 
-    def excludes(self, left: int, right: int) -> bool:
-        """Whether it can be shown that the units exclude each other. Raises: SearchLimitError."""
+    def overlap(self, keys: Sequence[int], name: Callable[[int], str] = str) -> str:
+        """Why two of these units are not known to exclude each other, with their names; empty if all do."""
+        for one, other in combinations(keys, 2):
+            try:
+                if self._excludes(one, other):
+                    continue
+                reason = "are not known to exclude each other"
+            except _SearchLimitError:
+                reason = f"are not shown to exclude each other by comparing {MAX_PAIRS:,} pairs of units"
+            return f"{name(one)} and {name(other)} {reason}"
+        return ""
+
+    def _excludes(self, left: int, right: int) -> bool:
+        """Whether it can be shown that the units exclude each other."""
         path: list[tuple[Pair, bool, Iterator[Pair]]] = []
         answer = self._ask(left, right, path)
         while path:
@@ -127,7 +136,7 @@ class Exclusion:
         """The answer if it is known or obvious; otherwise None, and the questions that lead to it are on the path."""
         self._num_compared += 1
         if self._num_compared > MAX_PAIRS:
-            raise SearchLimitError
+            raise _SearchLimitError
         pair = (left, right) if left < right else (right, left)
         a, b = self._units[pair[0]], self._units[pair[1]]
         if a.empty or b.empty or a.ones & b.zeros or a.zeros & b.ones:
@@ -144,6 +153,10 @@ class Exclusion:
         else:
             path.append((pair, False, ((x, y) for x in _factors(a, pair[0]) for y in _factors(b, pair[1]))))
         return None
+
+
+class _SearchLimitError(Exception):
+    """Exclusion was not shown within `MAX_PAIRS` pairs."""
 
 
 def _terms(unit: Unit, key: int) -> tuple[int, ...]:

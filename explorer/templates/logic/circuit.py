@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from explorer.errors import CycleError, GraphError, ScopeError, ShapeError, StructureError, ValueRangeError
 from explorer.symbolic import Finding
-from explorer.symbolic.exclusion import MAX_PAIRS, Exclusion, SearchLimitError, Unit, Units
+from explorer.symbolic.exclusion import Exclusion, Unit, Units
 
 MAX_VARIABLES = 1_000_000
 """Maximum number of variables of a logic circuit: its scopes are sets of bits."""
@@ -122,20 +121,8 @@ class LogicCircuit:
         """
         exclusion = Exclusion(_units(self))
         for number, node in enumerate(self.nodes):
-            if node.kind is not LogicKind.OR:
-                continue
-            for one, other in combinations(node.inputs, 2):
-                try:
-                    if not exclusion.excludes(one, other):
-                        return Finding(
-                            False, f"or node {number}: its inputs {one} and {other} are not known to exclude each other"
-                        )
-                except SearchLimitError:
-                    return Finding(
-                        False,
-                        f"or node {number}: that its inputs {one} and {other} exclude each other was not shown by "
-                        f"comparing {MAX_PAIRS:,} pairs of nodes",
-                    )
+            if node.kind is LogicKind.OR and (overlap := exclusion.overlap(node.inputs)):
+                return Finding(False, f"or node {number}: its inputs {overlap}")
         return Finding(True)
 
     def evaluate(self, assignments: NDArray[np.bool_]) -> NDArray[np.bool_]:
