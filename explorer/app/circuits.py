@@ -47,7 +47,7 @@ def load_circuit_or_trace(name_or_file: str) -> Circuit | Trace:
         return trained_circuit(name_or_file)
     if Path(name_or_file).is_file():
         if is_logic_file(name_or_file):
-            return build_circuit(read_logic(name_or_file))
+            return build_circuit(read_logic(name_or_file), assume_deterministic=True)  # to look at, whatever it is
         return circuit_or_trace(read_json(name_or_file, "circuit or trace"), name_or_file)
     if is_function(name_or_file):
         say_note(f"running the code in {name_or_file.rpartition(':')[0]}, which may do anything that you may do")

@@ -113,7 +113,7 @@ class Library:
 def item_of_bytes(raw: bytes, where: str) -> Item:
     """Read a circuit, trace or logic file. Raises: FileFormatError; ValueRangeError for a circuit that is too large."""
     if is_logic_file(where):
-        item = build_circuit(logic_of_bytes(raw, where))
+        item = build_circuit(logic_of_bytes(raw, where), assume_deterministic=True)  # to look at, whatever it is
     else:
         item = circuit_or_trace(json_of_bytes(raw, "circuit or trace", where, MAX_UNPACKED_BYTES), where)
     if isinstance(item, Circuit):

@@ -17,7 +17,7 @@ from explorer.symbolic import (
 )
 from explorer.templates.inputs import ParameterFactory
 from explorer.templates.logic.circuit import LogicCircuit, LogicKind, LogicNode
-from explorer.templates.logic.counting import check_weights
+from explorer.templates.logic.counting import check_countable, check_weights
 from explorer.templates.logic.smoothing import smooth
 
 
@@ -27,17 +27,21 @@ def build_circuit(
     weights: Mapping[int, float] | None = None,
     literal_param: ParameterFactory | None = None,
     sum_param: ParameterFactory | None = None,
+    assume_deterministic: bool = False,
 ) -> Circuit:
     """The circuit over all variables, smooth, with one layer of one unit per node; variable v of the file is v-1.
 
     A literal is an embedding layer that is zero at the other value. By default literals and sums have weight 1, so that
-    the value is 1 at models and 0 elsewhere, and the sum over all assignments is the model count (if the circuit is
-    decomposable and deterministic).
+    the value is 1 at models and 0 elsewhere, and the sum over all assignments is the model count.
 
     `weights` fixes weights of literals, as in `weighted_count`. `literal_param` makes, for each variable, a learned
     table (1, 2) of the weights of not v and v. `sum_param` makes the weight (1, H) of each disjunction; with a
     softmax, the circuit is a learned distribution over the models.
-    Raises: ShapeError for both `weights` and `literal_param`; ScopeError, ValueRangeError for invalid weights.
+
+    The formula must be decomposable. Unless sums are learned, it must be deterministic, too: otherwise a model would
+    have its weight several times. `assume_deterministic` skips that check, as in `count_models`.
+    Raises: StructureError with the node at fault; ShapeError for both `weights` and `literal_param`; ScopeError,
+    ValueRangeError for invalid weights.
     Source: Kisa et al. 2014, Probabilistic sentential decision diagrams (learned sums).
 
     >>> from explorer.templates.logic import LogicBuilder
@@ -49,6 +53,7 @@ def build_circuit(
     if weights and literal_param is not None:
         raise ShapeError("the literals have either fixed weights or learned ones (literal_param); omit one")
     check_weights(circuit, weights or {})
+    check_countable(circuit, assume_deterministic or sum_param is not None, "build it")
     formula = smooth(circuit)
     is_false = formula.root.kind is LogicKind.FALSE and formula.num_variables > 0
     if is_false:

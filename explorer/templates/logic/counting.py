@@ -24,7 +24,7 @@ def count_models(circuit: LogicCircuit, *, assume_deterministic: bool = False) -
     >>> count_models(b.build(b.conjunction([b.literal(1), b.literal(-2)]), num_variables=100)) == 2**98
     True
     """
-    _check_countable(circuit, assume_deterministic)
+    check_countable(circuit, assume_deterministic, "count")
     sizes = [scope.bit_count() for scope in circuit.scopes]
     counts: list[int] = []
     for number, node in enumerate(circuit.nodes):
@@ -59,7 +59,18 @@ def weighted_count(
     Fraction(1, 3)
     """
     check_weights(circuit, weights)
-    _check_countable(circuit, assume_deterministic)
+    check_countable(circuit, assume_deterministic, "count")
+    advice = "the weighted count is too large for a float; use weights that are fractions"
+    try:
+        result = _weighted(circuit, weights)
+    except OverflowError as error:  # an integer that no float can hold
+        raise ValueRangeError(advice) from error
+    if isinstance(result, float) and not isfinite(result):
+        raise ValueRangeError(advice)
+    return result
+
+
+def _weighted(circuit: LogicCircuit, weights: Mapping[int, Number]) -> Number | int:
     totals = [weights.get(v, 1) + weights.get(-v, 1) for v in range(1, circuit.num_variables + 1)]
     scopes = circuit.scopes
     gaps: dict[int, Number | int] = {}
@@ -88,10 +99,7 @@ def weighted_count(
         elif node.kind is LogicKind.FALSE:
             value = 0
         values.append(value)
-    result = values[-1] * fill(((1 << circuit.num_variables) - 1) & ~scopes[-1])
-    if isinstance(result, float) and not isfinite(result):
-        raise ValueRangeError("the weighted count is too large for a float; use weights that are fractions")
-    return result
+    return values[-1] * fill(((1 << circuit.num_variables) - 1) & ~scopes[-1])
 
 
 def check_weights(circuit: LogicCircuit, weights: Mapping[int, int | float | Fraction]) -> None:
@@ -103,11 +111,12 @@ def check_weights(circuit: LogicCircuit, weights: Mapping[int, int | float | Fra
             raise ValueRangeError(f"the weight of literal {literal} must be finite; found {weight}")
 
 
-def _check_countable(circuit: LogicCircuit, assume_deterministic: bool) -> None:
+def check_countable(circuit: LogicCircuit, assume_deterministic: bool, verb: str) -> None:
+    """Raises: StructureError unless the circuit is decomposable and deterministic; `verb` is what one wants to do."""
     if not circuit.is_decomposable:
         raise StructureError(f"the circuit is not decomposable: {circuit.is_decomposable.reason}")
     if not assume_deterministic and not circuit.is_deterministic:
         raise StructureError(
             f"the circuit is not known to be deterministic: {circuit.is_deterministic.reason}; "
-            "if you know that it is, count with assume_deterministic=True"
+            f"if you know that it is, {verb} with assume_deterministic=True"
         )

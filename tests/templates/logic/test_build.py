@@ -6,11 +6,20 @@ import numpy as np
 import pytest
 import torch
 
-from explorer.errors import ScopeError, ShapeError
+from explorer.errors import ScopeError, ShapeError, StructureError
 from explorer.symbolic import HadamardLayer, Parameterization, SumLayer
 from explorer.templates import gallery
 from explorer.templates.gallery.logic import SEATING
-from explorer.templates.logic import LogicBuilder, LogicKind, build_circuit, count_models, read_logic, weighted_count
+from explorer.templates.logic import (
+    LogicBuilder,
+    LogicCircuit,
+    LogicKind,
+    LogicNode,
+    build_circuit,
+    count_models,
+    read_logic,
+    weighted_count,
+)
 from tests.fuzzing import seeded
 from tests.levels.modes import MODE_IDS, MODES, compile_circuit, output
 from tests.oracle import constant_leaf_values, evaluate
@@ -93,6 +102,18 @@ def test_weights_are_checked():
         build_circuit(logic, weights={2: 1.0})
     with pytest.raises(ShapeError, match="either fixed weights or learned ones"):
         build_circuit(logic, weights={1: 2.0}, literal_param=Parameterization("softmax"))
+
+
+def test_a_formula_whose_models_would_count_twice_is_refused():
+    b = LogicBuilder()
+    either = b.build(b.disjunction([b.literal(1), b.literal(2)]), num_variables=2)
+    with pytest.raises(StructureError, match=r"inputs 0 and 1 are not known to exclude each other; .* build it with"):
+        build_circuit(either, weights={1: 2.0})
+    assert not build_circuit(either, sum_param=Parameterization("softmax")).is_deterministic
+    assert not build_circuit(either, assume_deterministic=True).is_deterministic
+    twice = LogicCircuit((LogicNode(LogicKind.LITERAL, (), 1), LogicNode(LogicKind.AND, (0, 0))), num_variables=1)
+    with pytest.raises(StructureError, match=r"not decomposable: and node 1: its inputs share variables \[1\]"):
+        build_circuit(twice, sum_param=Parameterization("softmax"))
 
 
 def test_the_seating_of_the_gallery_has_one_guest_per_seat():

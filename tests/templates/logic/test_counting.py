@@ -71,6 +71,8 @@ def test_counts_are_exact_beyond_floats():
     assert weighted_count(circuit, {1: 1}) == 3 * 2**198
     with pytest.raises(ValueRangeError, match="too large for a float"):
         weighted_count(circuit, dict.fromkeys([*range(1, 201), *range(-200, 0)], 1e300))
+    with pytest.raises(ValueRangeError, match="too large for a float"):
+        weighted_count(b.build(clause, num_variables=3000), {1: 0.5})
 
 
 def test_constants_and_formulas_over_no_variables_are_counted():
