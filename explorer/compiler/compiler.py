@@ -334,11 +334,16 @@ def _check_type(name: str, value: object, wanted: type) -> None:
         raise DataTypeError(f"{name}: expected a {wanted.__name__}, got {value!r} of type {type(value).__name__}")
 
 
+MANY_OBJECTS = 50_000
+"""So many new objects take a young collection some 10 ms."""
+
+
 @contextmanager
 def pause_garbage_collection(*, makes_no_cycles: bool = False) -> Iterator[None]:
     """Pause the garbage collector while many small objects are created and none is dropped.
 
-    If they form no cycles, they count as old afterwards, so that the next young collection does not search all of them.
+    If they form no cycles, they count as old afterwards, so that the next young collection does not search all of them
+    (which takes no time for few objects).
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -346,7 +351,8 @@ def pause_garbage_collection(*, makes_no_cycles: bool = False) -> Iterator[None]
         yield
     finally:
         if was_enabled:
-            if makes_no_cycles and not gc.get_freeze_count():  # objects that the user froze stay frozen
+            many = gc.get_count()[0] > MANY_OBJECTS  # asked first: the other answer takes a walk over all frozen objects
+            if makes_no_cycles and many and not gc.get_freeze_count():  # objects that the user froze stay frozen
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()
