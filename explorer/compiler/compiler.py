@@ -351,7 +351,7 @@ def pause_garbage_collection(*, makes_no_cycles: bool = False) -> Iterator[None]
         yield
     finally:
         if was_enabled:
-            many = gc.get_count()[0] > MANY_OBJECTS  # asked first: the other answer takes a walk over all frozen objects
+            many = gc.get_count()[0] > MANY_OBJECTS  # asked first: the other is a walk over all frozen objects
             if makes_no_cycles and many and not gc.get_freeze_count():  # objects that the user froze stay frozen
                 gc.freeze()
                 gc.unfreeze()
