@@ -105,6 +105,8 @@ class Exclusion:
 
     def overlap(self, keys: Sequence[int], name: Callable[[int], str] = str) -> str:
         """Why two of these units are not known to exclude each other, with their names; empty if all do."""
+        if self._decide_on_a_variable(keys):
+            return ""
         for one, other in combinations(keys, 2):
             try:
                 if self._excludes(one, other):
@@ -114,6 +116,17 @@ class Exclusion:
                 reason = f"are not shown to exclude each other by comparing {MAX_PAIRS:,} pairs of units"
             return f"{name(one)} and {name(other)} {reason}"
         return ""
+
+    def _decide_on_a_variable(self, keys: Sequence[int]) -> bool:
+        """Whether all of these units are inputs of one variable, or multiply one, and no two allow the same value."""
+        seen: dict[int, tuple[int, int]] = {}  # by variable: how many units read it, and the values that they allow
+        for key in keys:
+            factors = map(self._units.__getitem__, _factors(self._units[key], key))
+            for scope, values in {factor.scope: factor.values for factor in factors if factor.values}.items():
+                count, allowed = seen.get(scope, (0, 0))
+                if not values & allowed:
+                    seen[scope] = count + 1, allowed | values
+        return any(count == len(keys) for count, _ in seen.values())
 
     def _excludes(self, left: int, right: int) -> bool:
         """Whether it can be shown that the units exclude each other."""

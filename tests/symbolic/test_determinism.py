@@ -166,6 +166,21 @@ def test_a_search_that_takes_too_long_is_the_reason(monkeypatch):
     assert "are not shown to exclude each other by comparing 4 pairs" in finding.reason
 
 
+def test_terms_that_read_different_values_of_a_variable_are_not_compared(monkeypatch):
+    monkeypatch.setattr(exclusion, "MAX_PAIRS", 0)
+    b = CircuitBuilder()
+    x = b.add(EmbeddingLayer(scope=(0,), num_output_units=9, num_states=9, weight=constant(np.eye(9))))
+    below = b.hadamard(x, b.add(EmbeddingLayer(scope=(1,), num_output_units=9, num_states=2, weight=leaf(9, 2))))
+    assert b.build(b.sum(below, num_units=1, weight=leaf(1, 9))).is_deterministic
+
+
+def test_a_term_that_reads_a_variable_twice_stands_for_one_term_only():
+    b = CircuitBuilder()
+    a, not_a, x = b.add(literal(0, 0, 1, 0)), b.add(literal(0, 1, 0, 0)), b.add(literal(0, 0, 0, 1))
+    terms = b.hadamard(a, not_a), x, b.hadamard(x, x)
+    assert not b.build(b.sum(*terms, num_units=1, weight=leaf(1, 3))).is_deterministic
+
+
 @seeded(100)
 def test_a_circuit_that_is_shown_to_be_deterministic_has_at_most_one_nonzero_term(seed):
     rng = np.random.default_rng(seed)

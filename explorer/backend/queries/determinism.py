@@ -1,22 +1,25 @@
 """Whether a compiled circuit is deterministic: for each assignment, a unit has at most one term above zero.
 
-It is shown from the zeros of the present parameters: two terms exclude each other if there is a variable such that no
-value of it makes both positive. This is sufficient, not necessary.
+It is shown as for a symbolic circuit (`explorer.symbolic.determinism`), by a search for units that exclude each other.
+There the zeros are those of fixed leaves, and hold for all values of the parameters; here they are those of the present
+values. This is sufficient, not necessary.
 """
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
 from explorer.backend.layers import ReachedUnits, TorchDiscreteLayer, TorchInnerLayer, TorchInputLayer
 from explorer.backend.queries.stages import Stage, Stages, StageValues
-from explorer.backend.queries.structure import used_folds
+from explorer.backend.queries.structure import Scopes, scopes_of, used_folds
 from explorer.backend.queries.upward import inputs_of
+from explorer.symbolic.exclusion import Exclusion, Units
 from explorer.symbolic.structure import Finding
 
-MAX_SUPPORT_BYTES = 2**27
-"""Maximum size of the table of values for which units are positive; a larger circuit counts as not deterministic."""
+OVERLAP = "two of its terms are not shown to exclude each other"
 
 
 def deterministic(stages: Stages, values: StageValues, masses: Sequence[Tensor]) -> Finding:
@@ -28,34 +31,28 @@ def deterministic(stages: Stages, values: StageValues, masses: Sequence[Tensor])
     mixed = _first_mixed_unit(stages, values, masses, used)
     if mixed is None:
         return Finding(True)
-    sizes = _num_values(stages)
-    leaves = [_leaf_support(stage, values, sizes) for stage in stages.stages]
-    if not sizes or all(support is None or is_full for support, is_full in leaves):
-        return Finding(False, f"{mixed}: two of its terms are not shown to exclude each other")
-    supports: list[Tensor] = []  # (F, O, W): for which values of each variable a unit is positive, if it depends on it
+    units = _StageUnits.of(stages, values)
+    if not units.possible:
+        return Finding(False, f"{mixed}: {OVERLAP}")
+    exclusion = Exclusion(units.known.known)
     for position, stage in enumerate(stages.stages):
-        layer, known = stage.layer, leaves[position][0]
-        if known is not None:
-            supports.append(known)
+        layer = stage.layer
+        if not isinstance(layer, TorchInnerLayer):
             continue
-        assert isinstance(layer, TorchInnerLayer)
-        found = torch.zeros((layer.num_folds, layer.num_output_units, sum(sizes)), dtype=torch.bool)
         for fold in sorted(used[position]):
             x = inputs_of(stages, position, masses)
             at = all_units(layer, fold, x.device)
             if layer.num_terms == 1:
-                found[fold] = _product_supports(stage, layer, at, at.units * 0, supports)
+                for term in units.terms(position, fold, layer.term_inputs(at, at.units * 0)):
+                    units.add(position, fold, [term])
                 continue
-            logs = layer.log_terms(x, at, values.prepared[stage.id])
-            for unit, row in enumerate(logs):
-                alive = (row > -torch.inf).nonzero().flatten()
+            for unit, row in enumerate(_nonzero(layer.log_terms(x, at, values.prepared[stage.id]))):
+                alive = row.nonzero().flatten()
                 same = ReachedUnits(*(torch.full_like(alive, number) for number in (fold, 0, unit)))
-                terms = _product_supports(stage, layer, same, alive, supports)
-                if len(alive) > 1 and not _exclusive(terms, sizes):
-                    where = _name(stage, fold, unit)
-                    return Finding(False, f"{where}: two of its terms are not shown to exclude each other")
-                found[fold, unit] = terms.any(0)
-        supports.append(found)
+                terms = units.terms(position, fold, layer.term_inputs(same, alive))
+                if exclusion.overlap(terms):
+                    return Finding(False, f"{_name(stage, fold, unit)}: {OVERLAP}")
+                units.add(position, fold, terms)
     return Finding(True)
 
 
@@ -70,7 +67,7 @@ def _first_mixed_unit(
         x = inputs_of(stages, position, masses)
         for fold in sorted(used[position]):
             logs = layer.log_terms(x, all_units(layer, fold, x.device), values.prepared[stage.id])
-            found = ((logs > -torch.inf).sum(1) > 1).nonzero()
+            found = (_nonzero(logs).sum(1) > 1).nonzero()
             if len(found):
                 return _name(stage, fold, int(found[0]))
     return None
@@ -80,62 +77,69 @@ def _name(stage: Stage, fold: int, unit: int) -> str:
     return f"unit {unit} of layer {stage.id[0]} ({type(stage.layer).__name__}), fold {fold}"
 
 
+def _nonzero(logs: Tensor) -> Tensor:
+    return logs != -torch.inf
+
+
 def all_units(layer: TorchInnerLayer, fold: int, device: torch.device | None = None) -> ReachedUnits:
     """All units of a fold, in row 0."""
     units = torch.arange(layer.num_output_units, device=device)
     return ReachedUnits(torch.full_like(units, fold), torch.zeros_like(units), units)
 
 
-def _num_values(stages: Stages) -> list[int]:
-    """For each variable the number of its values, 1 if it is real; none if the table of all units were too large."""
-    sizes = [1] * stages.circuit.num_variables
-    for stage in stages.stages:
-        if isinstance(stage.layer, TorchDiscreteLayer):
-            for scope in stage.layer.scope_idx:
-                sizes[scope[0]] = max(sizes[scope[0]], stage.layer.num_values)
-    units = stages.activation_bytes // torch.float64.itemsize
-    return sizes if units * sum(sizes) <= MAX_SUPPORT_BYTES else []
+@dataclass(frozen=True, eq=False)
+class _StageUnits:
+    """The units of the stages so far. Those of an input layer are added when a term reads them first.
 
-
-def _leaf_support(stage: Stage, values: StageValues, sizes: list[int]) -> tuple[Tensor | None, bool]:
-    """The values (F, O, W) for which units of an input layer are positive, and whether these are all; None elsewhere.
-
-    A unit of a real variable, or of several, counts as positive everywhere.
+    `possible` has, for each stage of discrete variables with a zero, the values (F, O, values) at which its units are
+    not zero; other input units count as nonzero everywhere. `keys` has the units of a stage and fold.
     """
-    layer = stage.layer
-    if not isinstance(layer, TorchInputLayer) or not sizes:
-        return None, True
-    found = torch.zeros((layer.num_folds, layer.num_output_units, sum(sizes)), dtype=torch.bool)
-    starts = torch.tensor([0, *sizes]).cumsum(0).tolist()
-    table: Tensor | None = None
-    if isinstance(layer, TorchDiscreteLayer):
-        table = values.input_semiring.to_log(layer.value_table(values.input_semiring, values.prepared[stage.id]))
-    for fold, scope in enumerate(layer.scope_idx):
-        for v in scope:
-            if table is None:
-                found[fold, :, starts[v] : starts[v + 1]] = True
+
+    stages: Stages
+    scopes: Scopes
+    possible: Mapping[int, Tensor]
+    known: Units
+    keys: defaultdict[tuple[int, int], list[int]] = field(default_factory=lambda: defaultdict(list))
+
+    @classmethod
+    def of(cls, stages: Stages, values: StageValues) -> "_StageUnits":
+        """No units yet, but the zeros of all input layers."""
+        possible: dict[int, Tensor] = {}
+        for position, stage in enumerate(stages.stages):
+            if isinstance(stage.layer, TorchDiscreteLayer):
+                table = stage.layer.value_table(values.input_semiring, values.prepared[stage.id])
+                found = _nonzero(values.input_semiring.to_log(table)).cpu()
+                if not bool(found.all()):
+                    possible[position] = found
+        most = max((found.shape[2] for found in possible.values()), default=1)
+        return cls(stages, scopes_of(stages), possible, Units(max(1, (most - 1).bit_length())))
+
+    def terms(self, position: int, fold: int, inputs: Tensor) -> list[int]:
+        """Terms (P,) of units of a fold, each the product of these units (P, H) of its inputs; -1 for none."""
+        stage, scope = self.stages.stages[position], self.scopes[position][fold]
+        below = list(zip(stage.sources[fold].tolist(), stage.slices[fold].tolist(), strict=True))
+        for source, slice_idx in below:
+            if isinstance(self.stages.stages[source].layer, TorchInputLayer) and (source, slice_idx) not in self.keys:
+                self._add_inputs(source, slice_idx)
+        found: list[int] = []
+        for units in inputs.tolist():
+            factors = [self.keys[at][unit] for at, unit in zip(below, units, strict=True) if unit >= 0]
+            if len(factors) != 1:
+                self.known.add_product(scope, factors)
+            found.append(factors[0] if len(factors) == 1 else len(self.known.known) - 1)
+        return found
+
+    def add(self, position: int, fold: int, terms: Sequence[int]) -> None:
+        """Add the next unit of a fold, which is the sum of these terms."""
+        if len(terms) != 1:
+            self.known.add_sum(self.scopes[position][fold], terms)
+        self.keys[position, fold].append(terms[0] if len(terms) == 1 else len(self.known.known) - 1)
+
+    def _add_inputs(self, position: int, fold: int) -> None:
+        scope, possible = self.scopes[position][fold], self.possible.get(position)
+        for unit in range(self.stages.stages[position].layer.num_output_units):
+            if possible is None or bool(possible[fold, unit].all()):
+                self.known.add_constant(scope=scope, empty=False)
             else:
-                found[fold, :, starts[v] : starts[v] + table.shape[2]] = (table[fold] > -torch.inf).cpu()
-    return found, table is None or bool((table > -torch.inf).all())
-
-
-def _product_supports(
-    stage: Stage, layer: TorchInnerLayer, at: ReachedUnits, terms: Tensor, supports: Sequence[Tensor]
-) -> Tensor:
-    """The values (P, W) for which a term (P,) of each of P units of one fold may be positive: those of its inputs."""
-    units = layer.term_inputs(at, terms).cpu()
-    found = torch.zeros((len(units), supports[0].shape[2]), dtype=torch.bool)
-    fold = int(at.folds[0]) if len(units) else 0
-    for h in range(units.shape[1]):
-        below = supports[stage.sources[fold, h]][stage.slices[fold, h]]
-        found |= below[units[:, h].clamp(min=0)] & (units[:, h] >= 0).unsqueeze(1)
-    return found
-
-
-def _exclusive(terms: Tensor, sizes: Sequence[int]) -> bool:
-    """Whether for each two of the terms (T, W) there is a variable none of whose values is possible in both."""
-    shared = torch.ones((len(terms), len(terms)), dtype=torch.bool)
-    for part in terms.split(list(sizes), dim=1) if sizes else ():
-        if bool(part.any()):  # a variable of the unit
-            shared &= (part.double() @ part.double().T) > 0
-    return not bool(torch.triu(shared, diagonal=1).any())
+                self.known.add_input(scope.bit_length() - 1, possible[fold, unit].nonzero().flatten().tolist())
+            self.keys[position, fold].append(len(self.known.known) - 1)
