@@ -207,6 +207,24 @@ def test_a_loss_that_is_kept_does_not_keep_the_memory_of_its_step(made):
     del loss
 
 
+def functions_of(value: Tensor) -> set[str]:
+    """The names of the functions whose gradients a value has."""
+    found, functions = set[str](), [value.grad_fn]
+    while functions:
+        if function := functions.pop():
+            found.add(function.name())
+            functions += [one for one, _ in function.next_functions]
+    return found
+
+
+def test_the_gradient_of_a_softmax_of_weights_needs_no_memory_of_its_own():
+    """It is written over that of its result, so PyTorch evaluates no softmax."""
+    circuit = compile_circuit(load_named("digits"), fold=True).float()
+    x = torch.zeros(2, circuit.num_variables, dtype=torch.int64)
+    assert "SoftmaxBackward0" in functions_of(circuit(x))
+    assert "SoftmaxBackward0" not in functions_of(fast(circuit, backend="native")(x))
+
+
 def test_second_derivatives_are_refused(made):
     loss = loss_of(made(X))
     with pytest.raises(LoweringError, match="no second derivatives"):

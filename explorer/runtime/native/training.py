@@ -31,7 +31,7 @@ from explorer.runtime.native.library import (
     make_input,
 )
 from explorer.runtime.native.memory import Workspaces, num_threads, run_in_threads
-from explorer.runtime.native.training_plan import NORMALIZED, PlacedRows, Read, plan_training
+from explorer.runtime.native.training_plan import NORMALIZED, SOFTMAX, PlacedRows, Read, plan_training
 from explorer.runtime.units import states_of
 
 MAX_THREADS = 8
@@ -55,7 +55,9 @@ class TrainingProgram:
         self.circuit = circuit
         self.library = load_library()
         self.plan = plan_training(circuit, self.library.lanes())
-        self._normalized = {(read.layer, read.name) for read in self.plan.reads if read.content == NORMALIZED}
+        reads = self.plan.reads
+        self._operands = {(read.layer, read.name) for read in reads if read.content in (NORMALIZED, SOFTMAX)}
+        self._softmaxes = [number for number, read in enumerate(reads) if read.content == SOFTMAX]
         self.workspaces, self.values = Workspaces(), Workspaces()
         self._double: TorchCircuit | None = None
         self._placed: tuple[int, PlacedRows] | None = None
@@ -84,7 +86,7 @@ class TrainingProgram:
         """Why it cannot evaluate a call; empty if it can."""
         try:
             with torch.no_grad():
-                self.forward(x, self._tensors(x))
+                self.forward(x, self.normalized(self._tensors(x)))
         except RefusedError as error:
             return str(error)
         return ""
@@ -93,7 +95,7 @@ class TrainingProgram:
 
     def _tensors(self, x: Tensor) -> list[Tensor]:
         """What the library reads, from the present parameters: see `TrainingPlan`."""
-        given = self.circuit.parameter_values(self._normalized)
+        given = self.circuit.parameter_values(self._operands)
         nodes, semiring = self.circuit.graph.nodes, self.circuit.semiring
         prepared: LayerValues = {
             layer: nodes[layer].prepare(semiring, given[layer])
@@ -147,6 +149,13 @@ class TrainingProgram:
             }
             return functional_call(self._double, present, (x,), tie_weights=False)  # which are tied may change
 
+    def normalized(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """The tensors with the softmax of those that are operands of it."""
+        found = list(tensors)
+        for number in self._softmaxes:
+            found[number] = torch.softmax(found[number], dim=-1)
+        return found
+
     # --------------------------------------------------------------------- steps
 
     def forward(self, x: Tensor, tensors: Sequence[Tensor]) -> tuple["Step", Tensor, Tensor]:
@@ -188,7 +197,7 @@ class TrainingProgram:
         return step, result, certified
 
     def backward(self, step: "Step", tensors: Sequence[Tensor], gradient: Tensor) -> list[Tensor]:
-        """The gradient of each tensor, from that of the outputs."""
+        """The gradient of each tensor, or of the operand of its softmax, from that of the outputs."""
         gradient = gradient.float().contiguous()
         scale = _scale(gradient)
         logarithms = torch.zeros_like(tensors[-1])
@@ -224,6 +233,8 @@ class TrainingProgram:
         for other in others:
             for one, added in zip(total, other, strict=True):
                 one += added
+        for number in self._softmaxes:
+            _pass_softmax(total[number], tensors[number])
         found = [*total[:-1], *self._split(total[-1], tensors), logarithms]
         if scale != 1:
             for one in found:
@@ -329,6 +340,7 @@ class _Evaluation(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, program: TrainingProgram, x: Tensor, *tensors: Tensor) -> tuple[Tensor, Tensor]:
+        tensors = program.normalized(tensors)
         step, result, certified = program.forward(x, tensors)
         # PyTorch frees what is saved in the backward pass, while others may keep `ctx`: a loss that is summed up
         ctx.program, ctx.step = program, replace(step, memory=torch.empty(0, device="cpu"))
@@ -354,6 +366,21 @@ class _Evaluation(torch.autograd.Function):
             None,
             *(one if needed else None for one, needed in zip(found, ctx.needs_input_grad[2:], strict=True)),
         )
+
+
+PIECE = 2**17
+"""So many numbers of a gradient, and as many of its softmax, fit into the cache of a core."""
+
+
+def _pass_softmax(gradient: Tensor, values: Tensor) -> None:
+    """Replace the gradient (F, K, I) of a softmax by that of its operand, in the same memory.
+
+    The formula: g <- p * (g - sum g p) for each row p of the values.
+    """
+    rows, probabilities = gradient.flatten(0, 1), values.flatten(0, 1)
+    size = max(1, PIECE // rows.shape[1])
+    for one, p in zip(rows.split(size), probabilities.split(size), strict=True):
+        one.sub_(torch.linalg.vecdot(one, p).unsqueeze(1)).mul_(p)
 
 
 def _scale(gradient: Tensor) -> float:

@@ -30,6 +30,10 @@ from explorer.runtime.units import (
 )
 
 NORMALIZED = "normalized"
+"""Of a table: the operand of its softmax or log-softmax, which the kernels compute."""
+
+SOFTMAX = "softmax"
+"""Of a weight: the operand of its softmax, which is evaluated for all folds at once, and back in the same memory."""
 
 CONTENTS = {"linear": 0, "logarithms": 1, "evaluated": 1, NORMALIZED: 2}
 """The numbers of `enum Content` in `kernels/circuit.h`."""
@@ -38,15 +42,15 @@ FEW_ROWS = 2
 """With more states than so many times the rows of a batch, a table has rows for these only."""
 
 STATES = 1
-"""The axis of the states of a table (K, V)."""
+"""The axis of the states of a table (K, V), and of the units that a weight (K, I) weighs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
     """A tensor of a layer that the library reads.
 
-    It is a weight, or a table: "linear" or "logarithms" (F, K, V), or what the layer is `evaluated` to (F, V, K). Of
-    "normalized" logarithms it is the operand of their softmax or log-softmax, which the library computes.
+    It is a weight (F, K, I) or the operand of its "softmax", or a table: "linear" or "logarithms" (F, K, V), the operand
+    of a "normalized" one, or what the layer is `evaluated` to (F, V, K).
     """
 
     layer: int
@@ -197,6 +201,12 @@ class _Planner(ArrayBuilder):
         is_normalized = isinstance(operator, softmax) and operator.axis == STATES
         return Read(source.layer, name, NORMALIZED if is_normalized else content)
 
+    def _weight_of(self, source: Source) -> Read:
+        name = f"{source.part}weight"
+        operator = self.circuit.last_operator(source.layer, name)
+        is_softmax = type(operator) is TorchSoftmaxParameter and operator.axis == STATES and len(operator.shape) == 2
+        return Read(source.layer, name, SOFTMAX if is_softmax else "weight")
+
     def _read(self, read: Read) -> int:
         """The number of a tensor, of which a unit reads one fold."""
         number = self.reads.setdefault(read, len(self.reads))
@@ -231,7 +241,7 @@ class _Planner(ArrayBuilder):
             parameter = parameters_of(layer_of(self.circuit, source))["weight"]
             rows, columns = parameter.shape[0], int(np.prod(parameter.shape[1:]))
             fields[WEIGHT] = source.fold * rows * columns
-            fields[SOURCE] = self._read(Read(source.layer, f"{source.part}weight", "weight"))
+            fields[SOURCE] = self._read(self._weight_of(source))
             in_width = self.padded(columns if unit.kind is Kind.TENSOR_DOT else self.units.units[unit.inputs[0]].width)
             self.weight_floats = max(self.weight_floats, columns * self.padded(rows))
             self.block_floats = max(self.block_floats, self.padded(rows), rows * in_width)
