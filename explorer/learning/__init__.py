@@ -2,16 +2,14 @@
 
 from explorer.learning.counts import ExpectedCounts as ExpectedCounts
 from explorer.learning.data import DataSet as DataSet, ImageData as ImageData
-from explorer.learning.expectation_maximization import (
-    ExpectationMaximization as ExpectationMaximization,
-    MaximizationOptions as MaximizationOptions,
-)
+from explorer.learning.expectation_maximization import ExpectationMaximization as ExpectationMaximization
 from explorer.learning.loop import (
     Epoch as Epoch,
     TrainingResult as TrainingResult,
     best_epoch as best_epoch,
     train as train,
 )
+from explorer.learning.maximization import MaximizationOptions as MaximizationOptions
 from explorer.learning.options import TrainingOptions as TrainingOptions
 from explorer.learning.roles import Role as Role, declare_roles as declare_roles
 from explorer.learning.sources import load_source as load_source

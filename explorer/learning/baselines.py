@@ -7,7 +7,8 @@ import torch
 from explorer.compiler import TorchCompiler
 from explorer.learning.data import DataSet, ImageData
 from explorer.learning.evaluation import mean_log_likelihood
-from explorer.learning.expectation_maximization import ExpectationMaximization, MaximizationOptions
+from explorer.learning.expectation_maximization import ExpectationMaximization
+from explorer.learning.maximization import MaximizationOptions
 from explorer.learning.structures import build_structure
 
 

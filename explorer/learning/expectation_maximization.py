@@ -1,4 +1,4 @@
-"""Expectation-maximization on a compiled circuit: expected counts from gradients, then closed M-steps.
+"""Expectation-maximization on a compiled circuit: expected counts from gradients (E-step), then closed M-steps.
 
 The expected count of a weight is weight x d log p / d weight (Darwiche 2009, ch. 12), and the responsibility of a unit
 of an input layer is d log p / d log f, both summed over rows. So one backward pass is an E-step, in every mode of
@@ -17,34 +17,16 @@ from torch import Tensor
 from explorer.backend import TorchCircuit, TorchInputLayer
 from explorer.backend.queries.stages import stages_of
 from explorer.backend.queries.structure import require_tractable
-from explorer.errors import CircuitError, LearningError, ValueRangeError
-from explorer.learning.closed_forms import Binomials, Domain, Normals, Single, Site, find_closed_forms
+from explorer.errors import CircuitError, LearningError
+from explorer.learning.closed_forms import Binomials, Domain, Normals, Site, find_closed_forms
 from explorer.learning.counts import KINDS, ExpectedCounts
 from explorer.learning.evaluation import require_distribution
-from explorer.learning.links import MARGIN, Link, SoftmaxLink
+from explorer.learning.links import SoftmaxLink
+from explorer.learning.maximization import MaximizationOptions, WeightStep, find_steps
 from explorer.symbolic import TensorParameter
 
 MAX_BYTES = 2**28
 """The activations of one backward pass need at most so many bytes, or are those of a single row."""
-NEGLIGIBLE = 1e-12
-"""What was expected less often than this keeps its values."""
-
-
-@dataclass(frozen=True, slots=True)
-class MaximizationOptions:
-    """`pseudo_count` is added to each row of weights in equal shares, and to the trials of each binomial distribution.
-
-    The M-step makes no standard deviation smaller than `stddev_floor`. Raises: ValueRangeError.
-    """
-
-    pseudo_count: float = 0.0
-    stddev_floor: float = 1e-3
-
-    def __post_init__(self) -> None:
-        if not (isfinite(self.pseudo_count) and self.pseudo_count >= 0):
-            raise ValueRangeError(f"pseudo_count must be at least 0 and finite; found {self.pseudo_count}")
-        if not (isfinite(self.stddev_floor) and self.stddev_floor > 0):
-            raise ValueRangeError(f"stddev_floor must be above 0 and finite; found {self.stddev_floor}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,40 +36,6 @@ class _Rows:
     tensor: int
     folds: Tensor
     slices: Tensor
-
-
-@dataclass(frozen=True, eq=False)
-class _Weights:
-    """Slices of a tensor whose values have one link; their rows sum to one along an axis, which counts the folds."""
-
-    tensor: int
-    slices: Tensor
-    link: Link
-    axis: int
-
-
-@dataclass(frozen=True, eq=False)
-class _Chances:
-    """Slices of a tensor with probabilities of success."""
-
-    tensor: int
-    slices: Tensor
-    link: Link
-
-
-@dataclass(frozen=True, eq=False)
-class _Bells:
-    """Slices of two tensors with the means and standard deviations of normal distributions; `key` has their counts."""
-
-    mean: tuple[int, Tensor]
-    stddev: tuple[int, Tensor]
-    learns_mean: bool
-    learns_stddev: bool
-    link: Link
-
-    @property
-    def key(self) -> tuple[int, Tensor]:
-        return self.mean if self.learns_mean else self.stddev
 
 
 class ExpectationMaximization:
@@ -111,15 +59,13 @@ class ExpectationMaximization:
         if not forms.learned:
             raise LearningError("the circuit has no learnable parameter")
         self._learned = forms.learned
+        self._steps = find_steps(circuit, forms)
         self._slots = circuit.leaf_slots
         self._device = circuit.tensors[0].device
         self._probe = circuit.probe().to(self._device)
         self._sites = [(site, self._rows(site.leaves)) for site in forms.sites]
         self._binomials = [(b, self._rows(self._only_learned(b.probability.leaves))) for b in forms.binomials]
         self._normals = [(n, self._rows(self._keys(n))) for n in forms.normals]
-        self._weights = list(self._weight_steps(forms.links))
-        self._chances = list(self._chance_steps([b.probability for b in forms.binomials]))
-        self._bells = list(self._bell_steps(forms.normals))
         self._normalize()
         require_distribution(circuit)
         self._require_distribution_at_other_weights()
@@ -142,14 +88,10 @@ class ExpectationMaximization:
     def zeros(self) -> ExpectedCounts:
         """Counts of no rows."""
         tensors: dict[str, set[int]] = defaultdict(set)
-        for step in self._weights:
-            tensors["weights"].add(step.tensor)
-        for step in self._chances:
-            tensors["successes"].add(step.tensor)
-            tensors["trials"].add(step.tensor)
-        for step in self._bells:
-            for kind in ("rows", "sums", "squares"):
-                tensors[kind].add(step.key[0])
+        for step in self._steps:
+            kinds, tensor = step.counted
+            for kind in kinds:
+                tensors[kind].add(tensor)
         return ExpectedCounts(
             {
                 kind: {
@@ -214,74 +156,20 @@ class ExpectationMaximization:
                 raise LearningError(
                     "expected counts are not finite: convert the circuit to double precision (double())"
                 )
-        for step in self._weights:
-            flow = counts["weights"][step.tensor][step.slices]
-            if bool((flow < -1e-3).any()):
-                raise LearningError(
-                    "expected counts are negative: the circuit has negative weights; learn it by gradient"
-                )
-            self._write_weights(step, flow)
-        for step in self._chances:
-            self._write_chances(step, counts)
-        for step in self._bells:
-            self._write_bells(step, counts)
+        for step in self._steps:
+            step.maximize(counts, self.options)
 
     @torch.no_grad()
     def consistent_counts(self, counts: ExpectedCounts) -> ExpectedCounts:
         """Counts with the totals of these, of which the present values are the maximum."""
         new = counts.times(0.0)
-        for step in self._weights:
-            totals = counts["weights"][step.tensor][step.slices].sum(step.axis, keepdim=True)
-            new["weights"][step.tensor][step.slices] = totals * step.link.value(self._read(step.tensor, step.slices))
-        for step in self._chances:
-            trials = counts["trials"][step.tensor][step.slices]
-            new["trials"][step.tensor][step.slices] = trials
-            chance = step.link.value(self._read(step.tensor, step.slices))
-            new["successes"][step.tensor][step.slices] = trials * chance
-        for step in self._bells:
-            tensor, slices = step.key
-            rows = counts["rows"][tensor][slices]
-            mean, stddev = self._read(*step.mean), step.link.value(self._read(*step.stddev))
-            new["rows"][tensor][slices] = rows
-            new["sums"][tensor][slices] = rows * mean
-            new["squares"][tensor][slices] = rows * (mean**2 + stddev**2)
+        for step in self._steps:
+            step.make_consistent(counts, new)
         return new
 
-    def _write_weights(self, step: _Weights, flow: Tensor) -> None:
-        size = flow.shape[step.axis]
-        smoothed = flow.clamp(min=0.0) + self.options.pseudo_count / size
-        totals = smoothed.sum(step.axis, keepdim=True)
-        leaf = step.link.inverse(smoothed / totals.clamp(min=NEGLIGIBLE))
-        self._write(step.tensor, step.slices, leaf, (totals > NEGLIGIBLE).expand_as(leaf))
-
-    def _write_chances(self, step: _Chances, counts: ExpectedCounts) -> None:
-        pseudo = self.options.pseudo_count
-        trials = counts["trials"][step.tensor][step.slices] + pseudo
-        successes = counts["successes"][step.tensor][step.slices] + pseudo / 2
-        present = step.link.value(self._read(step.tensor, step.slices))
-        low, high = max(step.link.bounds[0], 0.0), min(step.link.bounds[1], 1.0)
-        margin = MARGIN * (high - low)
-        best = successes / trials.clamp(min=NEGLIGIBLE)
-        chance = _between(best, low + margin, high - margin, present)
-        self._write(step.tensor, step.slices, step.link.inverse(chance), trials > NEGLIGIBLE)
-
-    def _write_bells(self, step: _Bells, counts: ExpectedCounts) -> None:
-        tensor, slices = step.key
-        rows, sums, squares = (counts[kind][tensor][slices] for kind in ("rows", "sums", "squares"))
-        known = rows > NEGLIGIBLE
-        rows = rows.clamp(min=NEGLIGIBLE)
-        mean = self._read(*step.mean)
-        if step.learns_mean:
-            mean = torch.where(known, sums / rows, mean)
-            self._write(*step.mean, mean, known)
-        if step.learns_stddev:
-            present = step.link.value(self._read(*step.stddev))
-            variance = squares / rows - 2 * mean * sums / rows + mean**2
-            low, high = step.link.bounds
-            margin = MARGIN * (high - low) if isfinite(high) else 0.0
-            floor = max(self.options.stddev_floor, low + margin)
-            stddev = _between(variance.clamp(min=0.0).sqrt(), floor, high - margin, present)
-            self._write(*step.stddev, step.link.inverse(stddev), known)
+    @property
+    def _weights(self) -> list[WeightStep]:
+        return [step for step in self._steps if isinstance(step, WeightStep)]
 
     @torch.no_grad()
     def _normalize(self) -> None:
@@ -289,16 +177,15 @@ class ExpectationMaximization:
         for step in self._weights:
             if isinstance(step.link, SoftmaxLink):
                 continue
-            value = step.link.value(self._read(step.tensor, step.slices))
+            value = step.value
             totals = value.sum(step.axis, keepdim=True)
             if bool((value < 0).any()) or not bool((totals > 0).all() and torch.isfinite(totals).all()):
-                name = self._name_of(step.tensor, int(step.slices[0]))
+                name = self._name_of(step.at.tensor, int(step.at.slices[0]))
                 raise LearningError(
                     f"the weights {name} or others of their shape cannot be normalized: a value is negative or not a "
                     "number, or a row is zero; start from values above 0, or make them with Parameterization('softmax')"
                 )
-            leaf = step.link.inverse(value / totals)
-            self._write(step.tensor, step.slices, leaf, torch.ones_like(leaf, dtype=torch.bool))
+            step.write_normalized(value)
 
     @torch.no_grad()
     def _require_distribution_at_other_weights(self) -> None:
@@ -306,15 +193,15 @@ class ExpectationMaximization:
 
         It is not where weights are fixed in part, or read several times. Raises: LearningError.
         """
-        before = {step.tensor: self.circuit.tensors[step.tensor].detach().clone() for step in self._weights}
+        tensors = {step.at.tensor for step in self._weights}
+        before = {tensor: self.circuit.tensors[tensor].detach().clone() for tensor in sorted(tensors)}
         generator = torch.Generator().manual_seed(0)
         try:
             for step in self._weights:
-                present = step.link.value(self._read(step.tensor, step.slices))
+                present = step.value
                 factors = 0.1 + torch.rand(present.shape, generator=generator, dtype=torch.float64).to(present.device)
-                drawn = present * factors + min(self.options.pseudo_count, 1.0) / present.shape[step.axis]
-                leaf = step.link.inverse(drawn / drawn.sum(step.axis, keepdim=True))
-                self._write(step.tensor, step.slices, leaf, torch.ones_like(leaf, dtype=torch.bool))
+                share = min(self.options.pseudo_count, 1.0) / present.shape[step.axis]
+                step.write_normalized(present * factors + share)
             require_distribution(self.circuit)
         except CircuitError as error:
             raise LearningError(
@@ -327,14 +214,6 @@ class ExpectationMaximization:
                 self.circuit.tensors[tensor].detach().copy_(value)
 
     # ------------------------------------------------------------------ leaves
-
-    def _read(self, tensor: int, slices: Tensor) -> Tensor:
-        return self.circuit.tensors[tensor].detach()[slices].double()
-
-    def _write(self, tensor: int, slices: Tensor, leaf: Tensor, known: Tensor) -> None:
-        """Set slices of a tensor where the new values are known."""
-        target = self.circuit.tensors[tensor].detach()
-        target[slices] = torch.where(known, leaf.to(target.dtype), target[slices])
 
     def _slot(self, leaf: TensorParameter) -> tuple[int, int]:
         return self._slots[self.circuit.leaf_names[leaf]]
@@ -361,43 +240,6 @@ class ExpectationMaximization:
 
     def _index(self, numbers: Iterator[int]) -> Tensor:
         return torch.tensor(list(numbers), dtype=torch.long, device=self._device)
-
-    def _weight_steps(self, links: Mapping[TensorParameter, Link]) -> Iterator[_Weights]:
-        groups: dict[tuple[int, Link], list[int]] = defaultdict(list)
-        for leaf, link in links.items():
-            tensor, row = self._slot(leaf)
-            groups[tensor, link].append(row)
-        for (tensor, link), rows in groups.items():
-            last = self.circuit.tensors[tensor].dim() - 1
-            axis = link.axis + 1 if isinstance(link, SoftmaxLink) else last
-            yield _Weights(tensor, self._index(iter(rows)), link, axis)
-
-    def _chance_steps(self, singles: Sequence[Single]) -> Iterator[_Chances]:
-        links = {leaf: link for single in singles for leaf, link in zip(single.leaves, single.links, strict=True)}
-        groups: dict[tuple[int, Link], list[int]] = defaultdict(list)
-        for leaf, link in links.items():
-            if leaf in self._learned:
-                tensor, row = self._slot(leaf)
-                groups[tensor, link].append(row)
-        for (tensor, link), rows in groups.items():
-            yield _Chances(tensor, self._index(iter(rows)), link)
-
-    def _bell_steps(self, normals: Sequence[Normals]) -> Iterator[_Bells]:
-        groups: dict[tuple[int, int, bool, bool, Link], dict[tuple[int, int], None]] = defaultdict(dict)
-        for one in normals:
-            for mean, stddev, link in zip(one.mean.leaves, one.stddev.leaves, one.stddev.links, strict=True):
-                learned = (mean in self._learned, stddev in self._learned)
-                if any(learned):
-                    (tm, rm), (ts, rs) = self._slot(mean), self._slot(stddev)
-                    groups[tm, ts, *learned, link][rm, rs] = None
-        for (tm, ts, learns_mean, learns_stddev, link), pairs in groups.items():
-            mean, stddev = self._index(m for m, _ in pairs), self._index(s for _, s in pairs)
-            yield _Bells((tm, mean), (ts, stddev), learns_mean, learns_stddev, link)
-
-
-def _between(best: Tensor, low: float, high: float, present: Tensor) -> Tensor:
-    """The best value between bounds, or beyond one as far as the present value is: so no step loses likelihood."""
-    return torch.minimum(torch.maximum(best, present.clamp(max=low)), present.clamp(min=high))
 
 
 def _bytes_per_row(circuit: TorchCircuit) -> int:

@@ -11,7 +11,8 @@ from explorer.backend import TorchCircuit
 from explorer.errors import CircuitError, LearningError
 from explorer.learning.counts import ExpectedCounts, load_counts
 from explorer.learning.evaluation import has_missing
-from explorer.learning.expectation_maximization import ExpectationMaximization, MaximizationOptions
+from explorer.learning.expectation_maximization import ExpectationMaximization
+from explorer.learning.maximization import MaximizationOptions
 from explorer.learning.options import TrainingOptions
 from explorer.learning.state import load_moments, moments_of
 from explorer.learning.workers import Workers
