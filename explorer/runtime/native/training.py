@@ -340,11 +340,10 @@ class _Evaluation(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, program: TrainingProgram, x: Tensor, *tensors: Tensor) -> tuple[Tensor, Tensor]:
-        tensors = program.normalized(tensors)
-        step, result, certified = program.forward(x, tensors)
+        step, result, certified = program.forward(x, normalized := program.normalized(tensors))
         # PyTorch frees what is saved in the backward pass, while others may keep `ctx`: a loss that is summed up
         ctx.program, ctx.step = program, replace(step, memory=torch.empty(0, device="cpu"))
-        ctx.save_for_backward(step.memory, *tensors)
+        ctx.save_for_backward(step.memory, *normalized)
         ctx.mark_non_differentiable(certified)
         ctx.set_materialize_grads(False)
         return result, certified

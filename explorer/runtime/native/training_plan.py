@@ -49,8 +49,8 @@ STATES = 1
 class Read:
     """A tensor of a layer that the library reads.
 
-    It is a weight (F, K, I) or the operand of its "softmax", or a table: "linear" or "logarithms" (F, K, V), the operand
-    of a "normalized" one, or what the layer is `evaluated` to (F, V, K).
+    It is a weight (F, K, I) or the operand of its "softmax", or a table: "linear" or "logarithms" (F, K, V), the
+    operand of a "normalized" one, or what the layer is `evaluated` to (F, V, K).
     """
 
     layer: int
