@@ -3,6 +3,7 @@
 from explorer.learning.counts import ExpectedCounts as ExpectedCounts
 from explorer.learning.data import DataSet as DataSet, ImageData as ImageData
 from explorer.learning.expectation_maximization import ExpectationMaximization as ExpectationMaximization
+from explorer.learning.links import Link as Link
 from explorer.learning.loop import (
     Epoch as Epoch,
     TrainingResult as TrainingResult,
@@ -10,6 +11,7 @@ from explorer.learning.loop import (
     train as train,
 )
 from explorer.learning.maximization import MaximizationOptions as MaximizationOptions
+from explorer.learning.operators import Domain as Domain, declare_operator as declare_operator
 from explorer.learning.options import TrainingOptions as TrainingOptions
 from explorer.learning.roles import Role as Role, declare_roles as declare_roles
 from explorer.learning.sources import load_source as load_source

@@ -10,7 +10,6 @@ and for weights that are products of matrices.
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 from explorer.backend import (
     TorchBinomialLayer,
@@ -18,64 +17,15 @@ from explorer.backend import (
     TorchGaussianLayer,
     TorchLayer,
 )
-from explorer.backend.parameters import (
-    TorchEinsumParameter,
-    TorchExpParameter,
-    TorchFlattenParameter,
-    TorchHadamardParameter,
-    TorchIndexParameter,
-    TorchKroneckerIdentityParameter,
-    TorchKroneckerParameter,
-    TorchLeafParameter,
-    TorchLogParameter,
-    TorchLogSoftmaxParameter,
-    TorchMatMulParameter,
-    TorchMixingWeightParameter,
-    TorchOuterProductParameter,
-    TorchOuterSumParameter,
-    TorchParameter,
-    TorchParameterNode,
-    TorchParameterOp,
-    TorchReduceLSEParameter,
-    TorchReduceProductParameter,
-    TorchReduceSumParameter,
-    TorchReorderParameter,
-    TorchSquareParameter,
-    TorchSumParameter,
-)
+from explorer.backend.parameters import TorchLeafParameter, TorchParameter, TorchParameterOp
 from explorer.errors import LearningError
-from explorer.learning.links import ClampLink, ExpLink, IdentityLink, Link, SigmoidLink, SoftmaxLink, link_of
+from explorer.learning.links import ExpLink, IdentityLink, Link, SigmoidLink
+from explorer.learning.operators import Domain, link_of, operand_domain
 from explorer.learning.roles import Role, roles_of
 from explorer.symbolic import TensorParameter
 
-POLYNOMIAL = (
-    TorchEinsumParameter,
-    TorchFlattenParameter,
-    TorchHadamardParameter,
-    TorchIndexParameter,
-    TorchKroneckerIdentityParameter,
-    TorchKroneckerParameter,
-    TorchMatMulParameter,
-    TorchMixingWeightParameter,
-    TorchOuterProductParameter,
-    TorchReduceProductParameter,
-    TorchReduceSumParameter,
-    TorchReorderParameter,
-    TorchSquareParameter,
-    TorchSumParameter,
-)
-"""Operators whose result is a polynomial in their operands."""
-LOG_POLYNOMIAL = (TorchOuterSumParameter, TorchReduceLSEParameter, TorchReduceSumParameter, TorchSumParameter)
-"""Operators on logarithms whose exponential is a polynomial in the exponentials of their operands."""
-SMALLEST_CLAMP = 1e-6
-"""Weights may be clamped from below at so small a number: their rows still sum to one."""
-
-
-class Domain(Enum):
-    """What the entries of a value are factors of terms as: themselves, or their exponentials."""
-
-    LINEAR = "linear"
-    LOG = "log"
+MAX_LOWER_BOUND = 1e-6
+"""The lower bound of a weight, such as that of a clamp, may be so small a number: rows still sum to one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,7 +148,7 @@ class _Search:
                     link, leaf = found
                     leaves[domain, link][fold] = leaf
                     continue
-                inner, leaf = _domain_below(value, domain), next(leaf for leaf in below if leaf in self.learned)
+                inner, leaf = operand_domain(value, domain), next(leaf for leaf in below if leaf in self.learned)
                 if inner is None:
                     reason = f"it passes through {_name(value)} to the {name} of a {_name(layer)}"
                     raise self._error(leaf, reason)
@@ -217,19 +167,17 @@ class _Search:
         if isinstance(value, TorchLeafParameter):
             return IdentityLink() if domain is Domain.LINEAR else ExpLink(), value.leaves[fold]
         assert isinstance(value, TorchParameterOp)
-        link, leaf = link_of(value), _leaf_of(parameter, node, fold)
-        is_logarithm = isinstance(value, TorchLogSoftmaxParameter)
-        if link is None or leaf is None or is_logarithm is not (domain is Domain.LOG):
-            return None
-        return link, leaf
+        link, leaf = link_of(value, domain), _leaf_of(parameter, node, fold)
+        return None if link is None or leaf is None else (link, leaf)
 
     def _check_weights(self, link: Link, learned: Sequence[TensorParameter], layer: TorchLayer, name: str) -> None:
         if isinstance(link, SigmoidLink):
             raise self._error(
                 learned[0], f"the {name} of a {_name(layer)} is its sigmoid, whose rows do not sum to one"
             )
-        if isinstance(link, ClampLink) and (link.low > SMALLEST_CLAMP or link.high < 1):
-            raise self._error(learned[0], f"the {name} of a {_name(layer)} is clamped to {link.low} .. {link.high}")
+        low, high = link.bounds
+        if low > MAX_LOWER_BOUND or high < 1:
+            raise self._error(learned[0], f"the {name} of a {_name(layer)} is only from {low} to {high}")
         self._use_all(learned, [link] * len(learned), "factors")
 
     # ---- parameters of input distributions
@@ -246,7 +194,7 @@ class _Search:
                 continue
             link = link_of(value) if isinstance(value, TorchParameterOp) and leaf_link is None else None
             leaf = _leaf_of(parameter, node, fold)
-            if link is None or isinstance(link, SoftmaxLink) or leaf is None:
+            if link is None or link.normalized_axis is not None or leaf is None:
                 odd = next(iter(self._leaves_below(parameter, node, fold)))
                 raise self._error(odd, f"it passes through {_name(value)} to the {name} of a {_name(layer)}")
             leaves.append(leaf)
@@ -303,16 +251,6 @@ class _Search:
             f"the parameter {self.circuit.leaf_names[leaf]} {leaf.shape} has no closed M-step: {reason}; "
             "learn it by gradient descent (--method gradient), or make it with Parameterization('softmax')"
         )
-
-
-def _domain_below(value: TorchParameterNode, domain: Domain) -> Domain | None:
-    """The domain of the operands of an operator whose result has this domain; None if it has none."""
-    if isinstance(value, TorchLogParameter) and domain is Domain.LOG:
-        return Domain.LINEAR
-    if isinstance(value, TorchExpParameter) and domain is Domain.LINEAR:
-        return Domain.LOG
-    kept = POLYNOMIAL if domain is Domain.LINEAR else LOG_POLYNOMIAL
-    return domain if isinstance(value, kept) else None
 
 
 def _results_of_folds(parameter: TorchParameter) -> list[tuple[int, int]]:

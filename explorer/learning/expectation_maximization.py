@@ -18,11 +18,11 @@ from explorer.backend import TorchCircuit, TorchInputLayer
 from explorer.backend.queries.stages import stages_of
 from explorer.backend.queries.structure import require_tractable
 from explorer.errors import CircuitError, LearningError
-from explorer.learning.closed_forms import Binomials, Domain, Normals, Site, find_closed_forms
+from explorer.learning.closed_forms import Binomials, Normals, Site, find_closed_forms
 from explorer.learning.counts import KINDS, ExpectedCounts
 from explorer.learning.evaluation import require_distribution
-from explorer.learning.links import SoftmaxLink
 from explorer.learning.maximization import MaximizationOptions, WeightStep, find_steps
+from explorer.learning.operators import Domain
 from explorer.symbolic import TensorParameter
 
 MAX_BYTES = 2**28
@@ -175,7 +175,7 @@ class ExpectationMaximization:
     def _normalize(self) -> None:
         """Divide each row of weights by its sum."""
         for step in self._weights:
-            if isinstance(step.link, SoftmaxLink):
+            if step.link.normalized_axis is not None:
                 continue
             value = step.value
             totals = value.sum(step.axis, keepdim=True)

@@ -11,18 +11,6 @@ from math import inf
 import torch
 from torch import Tensor
 
-from explorer.backend.parameters import (
-    TorchClampParameter,
-    TorchExpParameter,
-    TorchLogSoftmaxParameter,
-    TorchParameterOp,
-    TorchScaledSigmoidParameter,
-    TorchSigmoidParameter,
-    TorchSoftmaxParameter,
-    TorchSoftplusParameter,
-    TorchSquareParameter,
-)
-
 TINY = 1e-30
 """The smallest probability of which a leaf stores the logarithm: it is a number in single precision."""
 MARGIN = 1e-6
@@ -39,6 +27,11 @@ class Link(ABC):
     def bounds(self) -> tuple[float, float]:
         """The smallest and the largest value that the link can have, apart from rounding."""
         return (0.0, inf)
+
+    @property
+    def normalized_axis(self) -> int | None:
+        """The axis, not counting the folds, along which the values of each leaf sum to one; None without one."""
+        return None
 
     @abstractmethod
     def value(self, leaf: Tensor) -> Tensor:
@@ -80,6 +73,10 @@ class SoftmaxLink(Link):
     @property
     def bounds(self) -> tuple[float, float]:
         return (0.0, 1.0)
+
+    @property
+    def normalized_axis(self) -> int:
+        return self.axis
 
     def value(self, leaf: Tensor) -> Tensor:
         return torch.softmax(leaf, dim=self.axis + 1)
@@ -145,24 +142,3 @@ class ClampLink(Link):
 
     def inverse(self, value: Tensor) -> Tensor:
         return value.clamp(self.low, self.high)
-
-
-def link_of(op: TorchParameterOp) -> Link | None:
-    """The link that an operator on one leaf is; for a log-softmax, the link of its exponential. None if it is none."""
-    match op:
-        case TorchSoftmaxParameter() | TorchLogSoftmaxParameter():
-            return SoftmaxLink(op.axis)
-        case TorchExpParameter():
-            return ExpLink()
-        case TorchSoftplusParameter():
-            return SoftplusLink()
-        case TorchSquareParameter():
-            return SquareLink()
-        case TorchSigmoidParameter():
-            return SigmoidLink()
-        case TorchScaledSigmoidParameter():
-            return SigmoidLink(op.vmin, op.vmax)
-        case TorchClampParameter():
-            return ClampLink(-inf if op.vmin is None else op.vmin, inf if op.vmax is None else op.vmax)
-        case _:
-            return None

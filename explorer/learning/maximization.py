@@ -16,7 +16,7 @@ from explorer.backend import TorchCircuit
 from explorer.errors import LearningError, ValueRangeError
 from explorer.learning.closed_forms import ClosedForms, Normals, Single
 from explorer.learning.counts import ExpectedCounts
-from explorer.learning.links import MARGIN, Link, SoftmaxLink
+from explorer.learning.links import MARGIN, Link
 from explorer.symbolic import TensorParameter
 
 NEGLIGIBLE = 1e-12
@@ -207,7 +207,7 @@ class _Steps:
     def of(self, forms: ClosedForms) -> Iterator[MaximizationStep]:
         for link, at in self.by_link(forms.links):
             last = self.circuit.tensors[at.tensor].dim() - 1
-            yield WeightStep(link, at, link.axis + 1 if isinstance(link, SoftmaxLink) else last)
+            yield WeightStep(link, at, last if link.normalized_axis is None else link.normalized_axis + 1)
         for link, at in self.by_link(_links_of(b.probability for b in forms.binomials)):
             yield BinomialStep(link, at)
         yield from self.normals(forms.normals)

@@ -222,7 +222,7 @@ REFUSED = {
         mixture(CategoricalInput(3), SigmoidParameter((named((1, 2)),))),
         "is its sigmoid, whose rows",
     ),
-    "clamp": (mixture(CategoricalInput(3), ClampParameter((named((1, 2)),), vmin=0.1)), r"is clamped to 0\.1 \.\. inf"),
+    "clamp": (mixture(CategoricalInput(3), ClampParameter((named((1, 2)),), vmin=0.1)), r"is only from 0\.1 to inf"),
     "logarithm of a stddev": (
         mixture(GaussianInput(stddev=lambda shape: LogParameter((SoftplusParameter((named(shape),)),)))),
         "it passes through LogParameter to the stddev of a GaussianLayer",
