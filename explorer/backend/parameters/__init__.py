@@ -9,7 +9,7 @@ from explorer.backend.parameters.nodes import (
     TorchPointerParameter as TorchPointerParameter,
     TorchTensorParameter as TorchTensorParameter,
 )
-from explorer.backend.parameters.ops import *  # noqa: F403
+from explorer.backend.parameters.operators import *  # noqa: F403
 from explorer.backend.parameters.parameter import (
     TorchParameter as TorchParameter,
     apply_op as apply_op,

@@ -1,0 +1,132 @@
+"""Operators that multiply or add up entries across axes. MatMul and Einsum are created by optimization rules only."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+import torch
+from torch import Tensor
+
+from explorer.backend.numeric import common_type
+from explorer.backend.parameters.nodes import TorchParameterOp
+from explorer.symbolic import parameter_operators as symbolic
+
+__all__ = [
+    "TorchEinsumParameter",
+    "TorchKroneckerParameter",
+    "TorchMatMulParameter",
+    "TorchOuterProductParameter",
+    "TorchOuterSumParameter",
+    "TorchReduceLSEParameter",
+    "TorchReduceProductParameter",
+    "TorchReduceSumParameter",
+]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchKroneckerParameter(TorchParameterOp):
+    """The Kronecker product in every fold; the first operand varies slower along every axis."""
+
+    compiles = symbolic.KroneckerParameter
+
+    def rows_sum_to_one(self, inputs: Sequence[bool]) -> bool:
+        return all(inputs)
+
+    def forward(self, *operands: Tensor) -> Tensor:
+        left, right = operands
+        for axis in range(left.dim() - 1):
+            left = left.unsqueeze(2 * axis + 2)
+            right = right.unsqueeze(2 * axis + 1)
+        return (left * right).reshape(-1, *self.shape)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchOuterProductParameter(TorchParameterOp):
+    """All products of entries along an axis; the first operand varies slower."""
+
+    compiles = symbolic.OuterProductParameter
+    axis: int
+
+    def forward(self, *operands: Tensor) -> Tensor:
+        left, right = operands
+        return (left.unsqueeze(self.axis + 2) * right.unsqueeze(self.axis + 1)).reshape(-1, *self.shape)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchOuterSumParameter(TorchParameterOp):
+    """All sums of entries along an axis; the first operand varies slower."""
+
+    compiles = symbolic.OuterSumParameter
+    axis: int
+
+    def forward(self, *operands: Tensor) -> Tensor:
+        left, right = operands
+        return (left.unsqueeze(self.axis + 2) + right.unsqueeze(self.axis + 1)).reshape(-1, *self.shape)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchReduceSumParameter(TorchParameterOp):
+    """The sum along an axis."""
+
+    compiles = symbolic.ReduceSumParameter
+    axis: int
+
+    def forward(self, *operands: Tensor) -> Tensor:
+        return torch.sum(operands[0], dim=self.axis + 1)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchReduceProductParameter(TorchParameterOp):
+    """The product along an axis."""
+
+    compiles = symbolic.ReduceProductParameter
+    axis: int
+
+    def forward(self, *operands: Tensor) -> Tensor:
+        return torch.prod(operands[0], dim=self.axis + 1)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchReduceLSEParameter(TorchParameterOp):
+    """log sum exp along an axis."""
+
+    compiles = symbolic.ReduceLSEParameter
+    axis: int
+
+    def forward(self, *operands: Tensor) -> Tensor:
+        return torch.logsumexp(operands[0], dim=self.axis + 1)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchMatMulParameter(TorchParameterOp):
+    """The matrix product (F, A, B) (F, B, C) -> (F, A, C)."""
+
+    def _contraction_flops(self) -> int:
+        return 2 * prod(self.in_shapes[0]) * self.in_shapes[1][-1]
+
+    def rows_sum_to_one(self, inputs: Sequence[bool]) -> bool:
+        return all(inputs)
+
+    def forward(self, *operands: Tensor) -> Tensor:
+        return torch.matmul(*common_type(operands))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchEinsumParameter(TorchParameterOp):
+    """A sum of products; `axes` labels the axes of each operand with numbers, and `result` those of the result."""
+
+    axes: tuple[tuple[int, ...], ...]
+    result: tuple[int, ...]
+
+    def _contraction_flops(self) -> int:
+        sizes = {
+            a: n
+            for names, shape in zip(self.axes, self.in_shapes, strict=True)
+            for a, n in zip(names, shape, strict=True)
+        }
+        return 2 * prod(sizes.values())
+
+    def forward(self, *operands: Tensor) -> Tensor:
+        letters = "abcdeghijklmnopqrstuvwxyz"
+        terms = ",".join("f" + "".join(letters[a] for a in names) for names in self.axes)
+        return torch.einsum(f"{terms}->f{''.join(letters[a] for a in self.result)}", *common_type(operands))

@@ -1,0 +1,155 @@
+"""Operators on the entries at one place of their operands, or along one axis: activations, sums and products."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from explorer.backend.numeric import log
+from explorer.backend.parameters.nodes import TorchParameterOp
+from explorer.symbolic import parameter_operators as symbolic
+
+__all__ = [
+    "TorchClampParameter",
+    "TorchConjugateParameter",
+    "TorchExpParameter",
+    "TorchHadamardParameter",
+    "TorchLogParameter",
+    "TorchLogSoftmaxParameter",
+    "TorchScaledSigmoidParameter",
+    "TorchSigmoidParameter",
+    "TorchSoftmaxParameter",
+    "TorchSoftplusParameter",
+    "TorchSquareParameter",
+    "TorchSumParameter",
+]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchSoftmaxParameter(TorchParameterOp):
+    """exp(x) / sum exp(x) along an axis."""
+
+    compiles = symbolic.SoftmaxParameter
+    axis: int
+
+    def rows_sum_to_one(self, inputs: Sequence[bool]) -> bool:
+        return self.axis == len(self.shape) - 1
+
+    def forward(self, *operands: Tensor) -> Tensor:
+        return torch.softmax(operands[0], dim=self.axis + 1)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchLogSoftmaxParameter(TorchParameterOp):
+    """x - log sum exp(x) along an axis."""
+
+    compiles = symbolic.LogSoftmaxParameter
+    axis: int
+
+    def forward(self, *operands: Tensor) -> Tensor:
+        return torch.log_softmax(operands[0], dim=self.axis + 1)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchSigmoidParameter(TorchParameterOp):
+    """1 / (1 + exp(-x))."""
+
+    compiles = symbolic.SigmoidParameter
+
+    def forward(self, *operands: Tensor) -> Tensor:
+        return torch.sigmoid(operands[0])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchScaledSigmoidParameter(TorchParameterOp):
+    """sigmoid(x) * (vmax - vmin) + vmin."""
+
+    compiles = symbolic.ScaledSigmoidParameter
+    vmin: float
+    vmax: float
+
+    def forward(self, *operands: Tensor) -> Tensor:
+        return torch.sigmoid(operands[0]) * (self.vmax - self.vmin) + self.vmin
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchClampParameter(TorchParameterOp):
+    """min(max(x, vmin), vmax)."""
+
+    compiles = symbolic.ClampParameter
+    vmin: float | None
+    vmax: float | None
+
+    def forward(self, *operands: Tensor) -> Tensor:
+        return torch.clamp(operands[0], min=self.vmin, max=self.vmax)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchSoftplusParameter(TorchParameterOp):
+    """log(1 + exp(x))."""
+
+    compiles = symbolic.SoftplusParameter
+
+    def forward(self, *operands: Tensor) -> Tensor:
+        return torch.nn.functional.softplus(operands[0])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchExpParameter(TorchParameterOp):
+    """exp(x)."""
+
+    compiles = symbolic.ExpParameter
+
+    def forward(self, *operands: Tensor) -> Tensor:
+        return torch.exp(operands[0])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchLogParameter(TorchParameterOp):
+    """log(x)."""
+
+    compiles = symbolic.LogParameter
+
+    def forward(self, *operands: Tensor) -> Tensor:
+        return log(operands[0])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchSquareParameter(TorchParameterOp):
+    """x * x."""
+
+    compiles = symbolic.SquareParameter
+
+    def forward(self, *operands: Tensor) -> Tensor:
+        return torch.square(operands[0])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchConjugateParameter(TorchParameterOp):
+    """The complex conjugate."""
+
+    compiles = symbolic.ConjugateParameter
+
+    def forward(self, *operands: Tensor) -> Tensor:
+        return torch.conj(operands[0])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchSumParameter(TorchParameterOp):
+    """x + y."""
+
+    compiles = symbolic.SumParameter
+
+    def forward(self, *operands: Tensor) -> Tensor:
+        return operands[0] + operands[1]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchHadamardParameter(TorchParameterOp):
+    """x * y, elementwise."""
+
+    compiles = symbolic.HadamardParameter
+
+    def forward(self, *operands: Tensor) -> Tensor:
+        return operands[0] * operands[1]
