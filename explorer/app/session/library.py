@@ -3,15 +3,19 @@
 Names are looked up in the listing: a name that comes from a browser is never used as a path.
 """
 
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from io import BytesIO
 from math import prod
 from pathlib import Path
 from typing import Any
 
-from explorer.app.circuits import CHECKPOINT, circuit_or_trace, is_checkpoint, is_logic_file, trained_circuit
+from explorer.app.circuits import CHECKPOINT, circuit_or_trace, is_checkpoint, is_logic_file
+from explorer.app.training.checkpoint import Checkpoint
 from explorer.errors import FileFormatError, ValueRangeError, unknown_name
 from explorer.files import json_of_bytes
+from explorer.learning.tables import Column
 from explorer.symbolic import Circuit, circuit_from_json
 from explorer.templates import gallery
 from explorer.templates.logic import LOGIC_SUFFIXES, build_circuit, logic_of_bytes
@@ -44,6 +48,7 @@ class Library:
     files: tuple[Path, ...] = ()
     built: Mapping[str, Item] = field(default_factory=dict[str, Item])
     uploads: dict[str, Item] = field(default_factory=dict[str, Item])
+    _columns: dict[str, tuple[Column, ...]] = field(default_factory=dict[str, tuple[Column, ...]])
 
     def names(self) -> tuple[str, ...]:
         """All names that can be opened, in the order in which they are offered."""
@@ -69,7 +74,9 @@ class Library:
         if path is None:
             raise unknown_name("circuit or trace", name, self.names())
         if is_checkpoint(path):
-            return trained_circuit(path)
+            checkpoint = Checkpoint.load(path)
+            self._columns[name] = checkpoint.columns
+            return checkpoint.trained_circuit()
         try:
             raw = path.read_bytes()
         except OSError as error:
@@ -86,10 +93,16 @@ class Library:
                 f"{name} has {len(raw) / 2**20:.0f} MB; at most {MAX_UPLOAD_BYTES // 2**20} MB can be uploaded: "
                 "start the explorer with the file's name instead"
             )
-        item = item_of_bytes(raw, name)
+        checkpoint = checkpoint_of_bytes(raw, name) if is_checkpoint(name) else None
+        item = item_of_bytes(raw, name) if checkpoint is None else checkpoint.trained_circuit()
         free = name if name not in (*gallery.names(), *self.built, *self._paths()) else name + UPLOAD
         self.uploads[free] = item
+        self._columns[free] = () if checkpoint is None else checkpoint.columns
         return free
+
+    def columns(self, name: str) -> tuple[Column, ...]:
+        """The columns of the table that the circuit of a name was trained on, once it was opened; otherwise none."""
+        return self._columns.get(name, ())
 
     def is_trace(self, name: str) -> bool:
         """Whether the entry of a name is a trace. Raises: as `open`."""
@@ -121,6 +134,30 @@ def item_of_bytes(raw: bytes, where: str) -> Item:
     else:
         _check_circuit_size(item.circuit_json, where)
     return item
+
+
+def checkpoint_of_bytes(raw: bytes, where: str) -> Checkpoint:
+    """Read an uploaded checkpoint: of a circuit of the gallery, or with its circuit inside. No other file is read.
+
+    Raises: FileFormatError; ValueRangeError for a checkpoint that is too large.
+    """
+    try:
+        with zipfile.ZipFile(BytesIO(raw)) as archive:
+            unpacked = sum(entry.file_size for entry in archive.infolist())
+    except zipfile.BadZipFile as error:
+        raise FileFormatError(f"{where} is not a checkpoint, or it is truncated") from error
+    if unpacked > MAX_UNPACKED_BYTES:
+        raise ValueRangeError(
+            f"{where} unpacks to {unpacked / 2**20:.0f} MB; at most {MAX_UNPACKED_BYTES // 2**20} MB are read"
+        )
+    checkpoint = Checkpoint.load(BytesIO(raw), where)
+    if checkpoint.symbolic is None and checkpoint.circuit not in gallery.names():
+        raise FileFormatError(
+            f"{where} has the values of {checkpoint.circuit}, but not the circuit itself, and uploads read no other "
+            f"file; open it with: circuit-explorer serve {where}"
+        )
+    _check_size(checkpoint.load_circuit(), where)
+    return checkpoint
 
 
 def _check_circuit_size(data: Mapping[str, Any] | None, where: str) -> None:

@@ -14,6 +14,7 @@ from explorer.app.session.view_state import ViewState, readable_state, trace_of
 from explorer.compiler import TorchCompiler, options_of, record, rerun
 from explorer.errors import CircuitError
 from explorer.files import json_of_bytes
+from explorer.learning.tables import Column
 from explorer.optimize import preset_rules
 from explorer.options import CompilerOptions
 from explorer.symbolic import Circuit, circuit_from_json
@@ -30,13 +31,17 @@ RECORDED = ".trace.json"
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """An opened trace with the index that its views share; `error` says why its compilation stopped, if it did."""
+    """An opened trace with the index that its views share; `error` says why its compilation stopped, if it did.
+
+    `columns` are those of the table that its circuit was trained on: column i is variable i; otherwise none.
+    """
 
     name: str
     trace: Trace
     options: CompilerOptions
     error: str = ""
     tensor: TensorOptions = field(default_factory=TensorOptions)
+    columns: tuple[Column, ...] = ()
     index: TraceIndex = field(init=False)
 
     def __post_init__(self) -> None:
@@ -84,6 +89,9 @@ def open_state(library: Library, state: ViewState, listener: Listener | None = N
     for form, replacement in forms_of(state):
         trace = apply_form(opened.trace, form, replacement, listeners)
         opened = Opened(opened.name, trace, opened.options)
+    columns = library.columns(state.circuit)
+    if columns:
+        opened = replace(opened, columns=columns)
     if len(opened.trace.steps[0].snapshot.graph) >= LARGE:
         settle_heap()
     if state.circuit in gallery.names() and not opened.error:

@@ -1,15 +1,17 @@
 """Asks the circuit of a step: a query with its evidence, the answer as data, and the same as Python code."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from math import exp, inf, isfinite
+from dataclasses import dataclass, field, replace
+from math import exp, inf, log
 
 import torch
 from torch import Tensor
 
+from explorer.app.session.variables import MAX_SHOWN, Evidence, Expected, Variables, expected_table, rows_table
 from explorer.backend import TorchCircuit
 from explorer.backend.queries import (
     conditional,
+    entropy,
     log_likelihood,
     marginal,
     moments,
@@ -24,58 +26,34 @@ from explorer.trace import Trace
 from explorer.views import plural
 from widgets.schema import TableView
 
-UNKNOWN = "?"
-"""The entry of a variable that is not observed."""
-MAX_SHOWN = 24
-"""Maximum number of variables that a table of rows has as columns."""
-MEANS = "The expected value of each variable, given what is observed."
+MIN_VARIANCE = 1e-9
+"""Variances below this share of E[X^2] are rounding: they are differences of two numbers that are almost equal."""
 MAX_SAMPLES = 64
 MAX_EXPONENT = 700
 """Exponentials of more are beyond the range of a float."""
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
-    """A row (D,), and which of its entries are observed; the values of others are ignored."""
-
-    x: tuple[float, ...]
-    observed: tuple[bool, ...]
-
-    @staticmethod
-    def nothing(count: int) -> "Evidence":
-        """No variable is observed."""
-        return Evidence((0.0,) * count, (False,) * count)
-
-    @staticmethod
-    def parse(text: str, count: int) -> "Evidence":
-        """Read `1, ?, 0`: a number for each observed variable, and ? for the others. Raises: FormError."""
-        entries = [entry.strip() for entry in text.replace(";", ",").split(",")]
-        if len(entries) != count:
-            raise FormError(f"expected {count} entries, a number or {UNKNOWN} for each variable; got {len(entries)}")
-        values = [0.0 if entry in ("", UNKNOWN) else _number(entry, at) for at, entry in enumerate(entries)]
-        return Evidence(tuple(values), tuple(entry not in ("", UNKNOWN) for entry in entries))
-
-    def __str__(self) -> str:
-        pairs = zip(self.x, self.observed, strict=True)
-        return ", ".join(f"{value:g}" if known else UNKNOWN for value, known in pairs)
-
-
-@dataclass(frozen=True, slots=True)
 class Query:
-    """What is asked: one of `KINDS`; `given` are the variables that a conditional is given, of those observed."""
+    """What is asked: one of `KINDS`; `given` are the variables that a conditional is given, of those observed.
+
+    `root` is the (output, class) asked about, of a circuit with several; numbers are those of all outputs.
+    """
 
     kind: str
     evidence: Evidence
     given: tuple[int, ...] = ()
     num_samples: int = 8
     seed: int = 0
+    root: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The answer to a query: a table, rows (D,) with their names, what they are, and the (output, class) asked about.
 
-    `root` is None where all outputs are, or there is one only.
+    `root` is None where all outputs are, or there is one only. `expected` describes each variable, where there are few.
+    `log_scale` is what the logarithms were diminished by: densities are those of cells, not of codes.
     """
 
     query: Query
@@ -83,6 +61,8 @@ class Answer:
     rows: tuple[tuple[str, tuple[float, ...]], ...] = ()
     note: str = ""
     root: tuple[int, int] | None = None
+    expected: TableView | None = None
+    log_scale: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,6 +75,7 @@ class _Asked:
     observed: Tensor
     is_density: bool
     root: tuple[int, int] | None
+    variables: Variables
 
     @property
     def generator(self) -> torch.Generator:
@@ -120,20 +101,25 @@ class QueryKind:
     has_evidence: bool = True
     has_given: bool = False
     is_sampled: bool = False
+    has_root: bool = False
 
 
-def ask(circuit: TorchCircuit, query: Query) -> Answer:
+def ask(circuit: TorchCircuit, query: Query, variables: Variables | None = None) -> Answer:
     """Ask a circuit. Raises: FormError, and what the query raises, as StructureError, ShapeError, ValueRangeError."""
     kind, count = KINDS[query.kind], circuit.num_variables
+    variables = variables or Variables(count)
     if len(query.evidence.x) != count:
         raise FormError(f"expected a row of {count} variables; got {len(query.evidence.x)}")
     if kind.has_given:
-        _check_given(query, count)
+        _check_given(query, variables.names)
     _, real = variable_kinds(circuit)
     dtype = torch.get_default_dtype() if real else torch.float64  # not an integer type, in which 1.5 were 1
     x = torch.tensor([query.evidence.x], dtype=dtype)
-    root = None if circuit.output_shape == (1, 1) else (0, 0)
-    asked = _Asked(circuit, query, x, torch.tensor([query.evidence.observed]), bool(real), root)
+    root = None if circuit.output_shape == (1, 1) else query.root
+    if root is not None and any(at >= size for at, size in zip(root, circuit.output_shape, strict=True)):
+        outputs, classes = circuit.output_shape
+        raise FormError(f"expected one of {outputs} outputs and {classes} classes, from 0 on; got {root}")
+    asked = _Asked(circuit, query, x, torch.tensor([query.evidence.observed]), bool(real), root, variables)
     with torch.no_grad():
         return kind.ask(asked)
 
@@ -144,29 +130,20 @@ def is_untrained(trace: Trace) -> bool:
     return any(leaf.learnable and not isinstance(leaf.initializer, ConstantInitializer) for leaf in leaves)
 
 
-def parse_variables(text: str, count: int) -> tuple[int, ...]:
-    """Read `0, 2, 5-9`: the numbers of variables. Raises: FormError."""
-    found: list[int] = []
-    for entry in filter(None, (part.strip() for part in text.split(","))):
-        first, _, last = entry.partition("-")
-        if not first.strip().isdigit() or not (last or first).strip().isdigit():
-            raise FormError(f"expected numbers of variables, such as 0, 2, 5-9; got {entry!r}")
-        found += range(int(first), int(last or first) + 1)
-        if found and found[-1] >= count:
-            raise FormError(f"the variables are 0 to {count - 1}; got {found[-1]}")
-    return tuple(dict.fromkeys(found))
-
-
-def code_of(answer: Answer, step: int, is_discrete: bool) -> str:
+def code_of(answer: Answer, step: int, is_discrete: bool, variables: Variables | None = None) -> str:
     """Return code that asks the same as was answered, of the step of a `trace`."""
     query = answer.query
     kind = KINDS[query.kind]
+    named = variables if variables is not None and variables.columns else None
     lines = ["import torch", f"from explorer.backend.queries import {_function(kind)}", ""]
     lines.append(f"circuit = trace.circuit_at({step})")
     if kind.has_evidence:
         known = {at: value for at, value in enumerate(query.evidence.x) if query.evidence.observed[at]}
         shown = ", ".join(f"{at}: {int(value) if is_discrete else value}" for at, value in known.items())
         dtype = ", dtype=torch.long" if is_discrete else ""
+        if named is not None and known:
+            said = ", ".join(f"{named.names[at]} = {named.text(at, value)}" for at, value in known.items())
+            lines.append(f"# as codes: {said}")
         lines += [
             f"known = {{{shown}}}",
             f"x = torch.zeros(1, circuit.num_variables{dtype})",
@@ -181,27 +158,19 @@ def code_of(answer: Answer, step: int, is_discrete: bool) -> str:
     if kind.is_sampled:
         lines.append(f"generator = torch.Generator().manual_seed({query.seed})")
     root = "" if answer.root is None else f", root={answer.root}"
+    if answer.log_scale:
+        lines.append(f"# in the units of the table, {-answer.log_scale:.6g} is added to the logarithm")
     return "\n".join([*lines, kind.code.format(count=query.num_samples, root=root)])
 
 
 def _function(kind: QueryKind) -> str:
-    return kind.code.partition("(")[0]
+    return kind.code.partition("(")[0].removeprefix("[")
 
 
-def _number(entry: str, variable: int) -> float:
-    try:
-        value = float(entry)
-    except ValueError:
-        value = float("nan")
-    if not isfinite(value):
-        raise FormError(f"expected a number or {UNKNOWN} for variable {variable}; got {entry!r}")
-    return value
-
-
-def _check_given(query: Query, count: int) -> None:
+def _check_given(query: Query, names: Sequence[str]) -> None:
     unknown = [at for at in query.given if not query.evidence.observed[at]]
     if unknown:
-        raise FormError(f"variable {unknown[0]} is given, so it needs a value; it is not observed")
+        raise FormError(f"variable {names[unknown[0]]} is given, so it needs a value; it is not observed")
     if len(query.given) == sum(query.evidence.observed):
         raise FormError("a conditional needs observed variables that are not given: those that are asked about")
 
@@ -214,38 +183,90 @@ def _ask_likelihood(asked: _Asked) -> Answer:
     if missing:
         count = f"{plural(missing, 'variable')} {'is' if missing == 1 else 'are'} not observed"
         raise FormError(f"{count}: a log-likelihood is of a whole row; ask for the marginal")
-    return _number_answer(asked, "log p(x)", log_likelihood(asked.circuit, asked.x))
+    return _number_answer(asked, "log p(x)", log_likelihood(asked.circuit, asked.x), asked.query.evidence.observed)
 
 
 def _ask_marginal(asked: _Asked) -> Answer:
-    found = _number_answer(asked, "log p(observed)", marginal(asked.circuit, asked.x, asked.observed))
-    if all(asked.query.evidence.observed):
+    observed = asked.query.evidence.observed
+    found = _number_answer(asked, "log p(observed)", marginal(asked.circuit, asked.x, asked.observed), observed)
+    if all(observed):
         return found
+    expected = _expected(asked)
+    rows = (("expected values", tuple(0.0 if m != m else m for m in expected.mean)),)  # NaN: the output reads it not
+    return replace(found, rows=rows, expected=_table_of(asked, expected), note=f"What to expect {_given(asked)}.")
+
+
+def _ask_moments(asked: _Asked) -> Answer:
+    expected = _expected(asked)
+    names, values = ("mean", "standard deviation"), (expected.mean, expected.deviation)
+    rows = tuple((name, tuple(0.0 if m != m else m for m in row)) for name, row in zip(names, values, strict=True))
+    note = f"What to expect {_given(asked)}, and how much it varies."
+    table: TableView = {"columns": [], "rows": []}
+    return Answer(asked.query, table, rows, note, asked.root, _table_of(asked, expected))
+
+
+def _given(asked: _Asked) -> str:
+    known = sum(asked.query.evidence.observed)
+    return f"given {plural(known, 'observed variable')}" if known else "of each variable"
+
+
+def _expected(asked: _Asked) -> Expected:
+    """Mean and standard deviation of each variable, and the probabilities of the categories of columns."""
     output, number = asked.root or (0, 0)
-    mean = moments(asked.circuit, 1, asked.x, asked.observed)[0, output, number]
-    row = tuple(torch.where(mean.isnan(), 0.0, mean).double().tolist())  # NaN: the output does not read the variable
-    return Answer(found.query, found.table, (("expected values", row),), MEANS)
+    first, second = (moments(asked.circuit, order, asked.x, asked.observed)[0, output, number] for order in (1, 2))
+    variance, least = second - first.square(), MIN_VARIANCE * second
+    is_bound = variance < least
+    deviation = torch.where(is_bound, least, variance).sqrt()
+    mean, spread = (tuple(part.double().tolist()) for part in (first, deviation))
+    return Expected(mean, spread, tuple(is_bound.tolist()), _shares(asked))
+
+
+def _shares(asked: _Asked) -> dict[int, tuple[float, ...]]:
+    """The probability of each category of the columns that are not observed, given those that are."""
+    found: dict[int, tuple[float, ...]] = {}
+    known = asked.query.evidence.observed
+    for v in range(min(asked.variables.count, MAX_SHOWN)):
+        labels = asked.variables.labels(v)
+        if not labels or known[v]:
+            continue
+        x, observed = asked.x.repeat(len(labels), 1), asked.observed.repeat(len(labels), 1)
+        x[:, v], observed[:, v] = torch.arange(len(labels)).to(x.dtype), True
+        output, number = asked.root or (0, 0)
+        logs = marginal(asked.circuit, x, observed)[:, output, number]
+        given = marginal(asked.circuit, asked.x, asked.observed)[:, output, number]
+        found[v] = tuple((logs - given).exp().real.double().tolist())
+    return found
+
+
+def _table_of(asked: _Asked, expected: Expected) -> TableView | None:
+    """What to expect of each variable; None where there are too many, as the pixels of an image."""
+    if asked.variables.count > MAX_SHOWN:
+        return None
+    return expected_table(expected, asked.variables, asked.query.evidence)
 
 
 def _ask_conditional(asked: _Asked) -> Answer:
     query = asked.observed & ~asked.given
-    return _number_answer(asked, "log p(asked | given)", conditional(asked.circuit, asked.x, query, asked.given))
+    found = conditional(asked.circuit, asked.x, query, asked.given)
+    return _number_answer(asked, "log p(asked | given)", found, query[0].tolist())
 
 
 def _ask_most_probable(asked: _Asked) -> Answer:
     found = most_probable(asked.circuit, asked.x, asked.observed, root=asked.root)
     row = tuple(found.assignment[0].double().tolist())
-    log, bound, is_exact = found.log_probability[0].item(), found.log_bound[0].item(), bool(found.is_exact[0])
-    rows = [["log p(completed)", _nats(log)]]
+    scale = asked.variables.log_scale((True,) * asked.variables.count)
+    reached, bound = found.log_probability[0].item() - scale, found.log_bound[0].item() - scale
+    is_exact = bool(found.is_exact[0])
+    rows = [["log p(completed)", _nats(reached)]]
     if is_exact:
         rows.append(["most probable", "yes: nothing that agrees with the evidence is more probable"])
     else:
         rows.append(["most probable", "not proved: the circuit is not deterministic"])
         rows.append(["no completion has more than", _nats(bound)])
     table: TableView = {"columns": ["value", "result"], "rows": rows}
-    named = (("most probable" if is_exact else "probable", row),)
-    note = "" if is_exact else "What max-product finds; it may not be the maximum."
-    return Answer(asked.query, table, named, note, asked.root)
+    named = (("most probable" if is_exact else "a probable one", row),)
+    note = "The most probable completion." if is_exact else "A probable completion, maybe not the most probable one."
+    return Answer(asked.query, table, named, note, asked.root, log_scale=scale)
 
 
 def _ask_sample(asked: _Asked) -> Answer:
@@ -255,45 +276,63 @@ def _ask_sample(asked: _Asked) -> Answer:
     known = sum(asked.query.evidence.observed)
     note = f"{plural(count, 'sample')} given {plural(known, 'observed variable')}." if known else ""
     note = note or f"{plural(count, 'sample')} of the joint distribution."
-    return Answer(asked.query, rows_table(rows), rows, note, asked.root)
+    return Answer(asked.query, rows_table(rows, asked.variables, asked.query.evidence), rows, note, asked.root)
 
 
 def _ask_partition(asked: _Asked) -> Answer:
     return _number_answer(asked, "log Z", partition_function(asked.circuit).unsqueeze(0))
 
 
-def _number_answer(asked: _Asked, name: str, found: Tensor) -> Answer:
-    """The logarithms (1, outputs, classes) as a table."""
+def _ask_entropy(asked: _Asked) -> Answer:
+    found = entropy(asked.circuit)
+    scale = -asked.variables.log_scale((True,) * asked.variables.count)
+    name = "differential entropy" if asked.is_density else "entropy"
+    rows = [
+        [
+            f"{name}{_where(found.shape, output, number)}",
+            _nats(nats - scale),
+            f"{_number((nats - scale) / log(2))} bits",
+        ]
+        for output, row in enumerate(found.tolist())
+        for number, nats in enumerate(row)
+    ]
+    return Answer(asked.query, {"columns": ["query", "in nats", "in bits"], "rows": rows}, log_scale=scale)
+
+
+def _where(shape: Sequence[int], output: int, number: int) -> str:
+    return "" if tuple(shape) == (1, 1) else f", output {output}, class {number}"
+
+
+def _number_answer(asked: _Asked, name: str, found: Tensor, of: Sequence[bool] = ()) -> Answer:
+    """The logarithms (1, outputs, classes) as a table; they are of some variables."""
     outputs, classes = found.shape[1:]
+    scale = asked.variables.log_scale(of)
     what = "density" if asked.is_density and name != "log Z" else "value"
     rows: list[list[str]] = []
     for output in range(outputs):
         for number in range(classes):
             value = found[0, output, number]
-            where = "" if (outputs, classes) == (1, 1) else f", output {output}, class {number}"
-            log = value.real.item()
+            where = _where((outputs, classes), output, number)
+            size = value.real.item() - scale
             angle = f" + {value.imag.item():.6g}i" if value.is_complex() and value.imag.item() else ""
-            rows.append([f"{name}{where}", f"{_nats(log)}{angle}", "" if angle else _plain(log)])
-    return Answer(asked.query, {"columns": ["query", "logarithm", what], "rows": rows})
+            rows.append([f"{name}{where}", f"{_nats(size)}{angle}", "" if angle else _plain(size)])
+    return Answer(asked.query, {"columns": ["query", "logarithm", what], "rows": rows}, log_scale=scale)
 
 
-def _nats(log: float) -> str:
-    return f"{log:.6g} nats".replace("-", "−")
+def _nats(value: float) -> str:
+    return f"{_number(value)} nats"
 
 
-def _plain(log: float) -> str:
-    """The number itself, as far as a float can hold it."""
-    if log == -inf:
+def _number(value: float) -> str:
+    return f"{value:.6g}".replace("-", "−")
+
+
+def _plain(size: float) -> str:
+    """The number with this logarithm, as far as a float can hold it."""
+    if size == -inf:
         return "0"
-    value = exp(log) if log < MAX_EXPONENT else inf
+    value = exp(size) if size < MAX_EXPONENT else inf
     return f"{value:.4g}".replace("-", "−") if 0 < value < inf else "out of the range of a float"
-
-
-def rows_table(rows: Sequence[tuple[str, Sequence[float]]]) -> TableView:
-    """Rows (D,) as a table, a column for each of the first variables."""
-    count = min(MAX_SHOWN, len(rows[0][1]) if rows else 0)
-    columns = ["row", *(f"x{variable}" for variable in range(count))]
-    return {"columns": columns, "rows": [[name, *(f"{value:.4g}" for value in row[:count])] for name, row in rows]}
 
 
 KINDS: Mapping[str, QueryKind] = {
@@ -312,6 +351,7 @@ KINDS: Mapping[str, QueryKind] = {
             "How probable the observed values are, whatever the others are; and what to expect of these.",
             _ask_marginal,
             "marginal(circuit, x, observed)",
+            has_root=True,
         ),
         QueryKind(
             "conditional",
@@ -327,6 +367,7 @@ KINDS: Mapping[str, QueryKind] = {
             "The completion of what is observed that max-product finds.",
             _ask_most_probable,
             "most_probable(circuit, x, observed{root})",
+            has_root=True,
         ),
         QueryKind(
             "sample",
@@ -335,6 +376,23 @@ KINDS: Mapping[str, QueryKind] = {
             _ask_sample,
             "sample(circuit, {count}, x, observed, generator=generator{root})",
             is_sampled=True,
+            has_root=True,
+        ),
+        QueryKind(
+            "moments",
+            "Mean and deviation",
+            "What to expect of each variable, given what is observed, and how much it varies.",
+            _ask_moments,
+            "[moments(circuit, order, x, observed) for order in (1, 2)]",
+            has_root=True,
+        ),
+        QueryKind(
+            "entropy",
+            "Entropy",
+            "How uncertain a row is: tractable with few possible rows, and for deterministic circuits.",
+            _ask_entropy,
+            "entropy(circuit)",
+            has_evidence=False,
         ),
         QueryKind(
             "partition-function",

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from io import BytesIO
 from pathlib import Path
 from typing import Any, cast
 
@@ -104,13 +105,14 @@ class Checkpoint:
         replace_file(path, lambda file: torch.save(content, file))
 
     @staticmethod
-    def load(path: "str | Path") -> "Checkpoint":
-        """Read a checkpoint file; nothing in it is executed.
+    def load(file: "str | Path | BytesIO", path: "str | Path" = "") -> "Checkpoint":
+        """Read a checkpoint file; nothing in it is executed. `path` is what errors call a file that is in memory.
 
         Raises: FileFormatError for a foreign, truncated or newer file.
         """
+        path = path if isinstance(file, BytesIO) else file
         try:
-            content = torch.load(path, map_location="cpu", weights_only=True)
+            content = torch.load(file, map_location="cpu", weights_only=True)
         except FileNotFoundError as error:
             raise FileFormatError(f"there is no checkpoint {path}") from error
         except OSError as error:

@@ -62,19 +62,31 @@ def test_painted_pixels_are_kept_and_the_rest_is_sampled() -> None:
 def test_a_row_is_asked_about_and_what_is_wrong_with_it_is_said_in_the_answer() -> None:
     reader = Reader("conflict")
     tool = reader.tool
-    assert (tool.pad.visible, tool.row.visible, tool.row.value) == (False, True, "?, ?, ?, ?")
-    tool.kind.value, tool.row.value = "marginal", "1, ?, 0, ?"
+    assert (tool.pad.visible, [field.label for field in tool.row.fields]) == (False, ["x0", "x1", "x2", "x3"])
+    tool.kind.value, tool.row.fields[0].value = "marginal", "1"
     tool._start()
     reader.wait()
     assert "log p(observed)" in str(tool.answer.object)
-    tool.row.value = "1, ?, many, ?"
+    assert "1 (observed)" in str(tool.answer.object)
+    tool.row.fields[2].value = "many"
     tool._start()
     assert "variable 2; got &#x27;many&#x27;" in str(tool.answer.object)
-    tool.row.value = "1, ?, 5, ?"
+    tool.row.fields[2].value = "5"
     tool._start()
     reader.wait()
     assert 'class="bad"' in str(tool.answer.object)
     assert not tool.copy.visible
+
+
+def test_one_of_several_outputs_is_asked_about() -> None:
+    tool = (reader := Reader("near-misses")).tool
+    assert (tool.output.visible, tool.class_.visible) == (True, True)
+    tool.output.value = tool.output.end
+    tool._start()
+    reader.wait()
+    assert f"root=({tool.output.end}, 0)" in str(tool.code.object)
+    tool.kind.value = "log-likelihood"
+    assert not tool.output.visible
 
 
 def test_another_step_answers_again() -> None:

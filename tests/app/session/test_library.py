@@ -2,7 +2,9 @@
 
 import gzip
 import json
+import zipfile
 from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +21,9 @@ from explorer.app.training.checkpoint import Checkpoint
 from explorer.bench import save_runs
 from explorer.compiler import TorchCompiler
 from explorer.errors import CircuitError, FileFormatError, UnknownNameError, ValueRangeError
+from explorer.learning.tables import GaussianColumn
 from explorer.symbolic import Circuit
-from explorer.templates import gallery, load_named
+from explorer.templates import fully_factorized, gallery, load_named
 from explorer.trace import Trace
 from tests.fuzzing import seeded
 
@@ -266,3 +269,23 @@ def test_a_checkpoint_opens_as_its_circuit_with_the_learned_values(tmp_path: Pat
     (tmp_path / "damaged.pt").write_bytes(b"{}")
     with pytest.raises(FileFormatError, match="not a circuit-explorer checkpoint"):
         found_in.open("damaged.pt")
+
+
+def test_an_uploaded_checkpoint_opens_with_its_columns_and_reads_no_other_file(tmp_path: Path) -> None:
+    column = GaussianColumn("height", 170.0, 10.0)
+    symbolic = fully_factorized(1, [column.input_spec()])
+    state, library = TorchCompiler().compile(symbolic).leaf_state(), Library()
+    path = tmp_path / "people.pt"
+    Checkpoint("hclt", {}, "people.csv", state, symbolic=symbolic.to_json(), columns=(column,)).save(path)
+    name = library.upload("people.pt", path.read_bytes())
+    assert open_state(library, ViewState(circuit=name)).columns == (column,)
+    Checkpoint(str(tmp_path / "own.py:build"), {}, "people.csv", state).save(path)
+    with pytest.raises(FileFormatError, match="uploads read no other file"):
+        library.upload("people.pt", path.read_bytes())
+    with pytest.raises(FileFormatError, match="not a checkpoint"):
+        library.upload("people.pt", b"no archive")
+    packed = BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("data", bytes(65 * 2**20))
+    with pytest.raises(ValueRangeError, match="unpacks to 65 MB"):
+        library.upload("people.pt", packed.getvalue())

@@ -6,10 +6,13 @@ import pytest
 import torch
 
 import explorer
-from explorer.app.session.querying import KINDS, Evidence, Query, ask, code_of, parse_variables
+from explorer.app.session.querying import KINDS, Query, ask, code_of
+from explorer.app.session.variables import Evidence, Variables
 from explorer.backend import queries
+from explorer.compiler import TorchCompiler
 from explorer.errors import CircuitError, FormError
-from explorer.templates import load_named
+from explorer.learning.tables import CategoricalColumn, GaussianColumn
+from explorer.templates import hidden_tree, load_named
 
 ROW = Evidence.parse("1, 0, 1, ?", 4)
 STEP = 6
@@ -44,6 +47,10 @@ def test_the_code_that_is_shown_asks_the_same(trace, circuit, name):
     elif name == "most-probable":
         assert answer.rows[0][1] == tuple(found.assignment[0].double().tolist())
         assert logarithm(answer) == pytest.approx(found.log_probability.item(), rel=1e-5)
+    elif name == "moments":
+        first, second = (moment[0, 0, 0].tolist() for moment in found)
+        assert answer.rows[0][1] == pytest.approx(first)
+        assert answer.rows[1][1][3] == pytest.approx(math.sqrt(second[3] - first[3] ** 2))
     else:
         assert logarithm(answer) == pytest.approx(found.item(), rel=1e-5, abs=1e-5)
 
@@ -88,6 +95,40 @@ def test_the_expected_value_of_a_coin_is_its_conditional_probability(circuit):
     assert mean == pytest.approx((1, 0, 1, exact), abs=1e-6)
 
 
+def test_entropy_is_answered_or_why_it_is_not(circuit):
+    rows = [[float(bit) for bit in f"{number:04b}"] for number in range(16)]
+    logs = queries.log_likelihood(circuit, torch.tensor(rows).long())
+    entropy = logarithm(ask(circuit, Query("entropy", Evidence.nothing(4))))
+    assert entropy == pytest.approx(-(logs.exp() * logs).sum().item(), abs=1e-4)
+    large = explorer.record(load_named("digits")).circuit_at(0)
+    with pytest.raises(CircuitError, match="not deterministic"):
+        ask(large, Query("entropy", Evidence.nothing(64)))
+
+
+def test_a_table_is_asked_about_in_its_own_names_and_units():
+    columns = (GaussianColumn("height", 170.0, 10.0), CategoricalColumn("team", ("blue", "red")))
+    table = Variables(2, columns)
+    specs = [column.input_spec() for column in columns]
+    circuit = TorchCompiler(seed=3).compile(hidden_tree((-1, 0), specs, num_latent_states=2))
+    known = table.read(["180", "?"])
+    assert (known.x, table.chosen("team"), table.text_of(known)) == ((1.0, 0.0), (1,), "180, ?")
+    answer = ask(circuit, Query("marginal", known), table)
+    density = queries.marginal(circuit, torch.tensor([known.x]), torch.tensor(known.observed)).item()
+    assert logarithm(answer) == pytest.approx(density - math.log(10), abs=1e-4)  # 10 units of the table are one code
+    blue, red = (ask(circuit, Query("marginal", table.read(["180", team])), table) for team in ("blue", "red"))
+    shares = {team: math.exp(logarithm(one) - logarithm(answer)) for team, one in (("blue", blue), ("red", red))}
+    shown = ", ".join(f"{team} {share:.3g}" for team, share in sorted(shares.items(), key=lambda pair: -pair[1]))
+    assert answer.expected is not None
+    assert answer.expected["rows"] == [["height", "180 (observed)", ""], ["team", shown, ""]]
+    drawn = ask(circuit, Query("sample", known, num_samples=2), table).table
+    assert drawn["columns"] == ["row", "height (observed)", "team"]
+    assert {row[1] for row in drawn["rows"]} == {"180"}
+    assert {row[2] for row in drawn["rows"]} <= {"blue", "red"}
+    for wrong in (["many", "?"], ["?", "green"]):
+        with pytest.raises(CircuitError, match="column"):
+            table.read(wrong)
+
+
 def tensors(evidence):
     return torch.tensor([evidence.x]).long(), torch.tensor(evidence.observed)
 
@@ -96,7 +137,7 @@ def tensors(evidence):
     ("query", "why"),
     [
         (Query("log-likelihood", ROW), "1 variable is not observed"),
-        (Query("conditional", ROW, (3,)), "variable 3 is given, so it needs a value"),
+        (Query("conditional", ROW, (3,)), "variable x3 is given, so it needs a value"),
         (Query("conditional", ROW, (0, 1, 2)), "a conditional needs observed variables that are not given"),
         (Query("marginal", Evidence.parse("7, ?, ?, ?", 4)), "an integer from 0 to 1; found 7"),
         (Query("sample", Evidence.parse("0.5, ?, ?, ?", 4)), "an integer from 0 to 1; found 0.5"),
@@ -111,10 +152,10 @@ def test_misuse_is_a_typed_error_that_says_what_to_do(circuit, query, why):
 def test_a_row_and_variables_are_read_and_written():
     assert str(ROW) == "1, 0, 1, ?"
     assert ROW.observed == (True, True, True, False)
-    assert parse_variables("0, 2, 5-7, 5", 9) == (0, 2, 5, 6, 7)
+    assert Variables(9).chosen("0, 2, 5-7, 5") == (0, 2, 5, 6, 7)
     for text, why in (("1, 2", "expected 3 entries"), ("1, x, ?", "variable 1; got 'x'"), ("1, nan, ?", "variable 1")):
         with pytest.raises(FormError, match=why):
             Evidence.parse(text, 3)
     for text in ("a", "1-x", "3-9"):
         with pytest.raises(FormError):
-            parse_variables(text, 9)
+            Variables(9).chosen(text)

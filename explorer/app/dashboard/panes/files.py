@@ -25,7 +25,7 @@ class FilesTool(Tool):
 
     name = "files"
     title = "Files"
-    help = "Open a circuit or trace file; export the image, page, trace or code."
+    help = "Open a circuit, a trace or a checkpoint of training; export the image, page, trace or code."
 
     def __init__(self, workspace: Workspace) -> None:
         self.upload = Upload(workspace.guard(self._on_upload), workspace.show_error)

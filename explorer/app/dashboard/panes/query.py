@@ -9,6 +9,7 @@ import panel_material_ui as pmui
 from panel.viewable import Viewable
 
 from explorer.app.dashboard.panes.layout import button, column, columns, line, number, number_input
+from explorer.app.dashboard.panes.row_form import RowForm
 from explorer.app.dashboard.panes.tables import code_html, html_pane, lines_html, table_html
 from explorer.app.dashboard.panes.tool import OPENED, Tool
 from explorer.app.dashboard.panes.values import run_inputs
@@ -18,16 +19,16 @@ from explorer.app.session.querying import (
     KINDS,
     MAX_SAMPLES,
     Answer,
-    Evidence,
     Query,
     ask,
     code_of,
     is_untrained,
-    parse_variables,
-    rows_table,
 )
 from explorer.app.session.running import LOADED, range_of
 from explorer.app.session.session import require_live
+from explorer.app.session.variables import MAX_SHOWN, Evidence, Variables, rows_table
+from explorer.backend import TorchCircuit
+from explorer.bench.inputs import variable_kinds
 from explorer.errors import CircuitError
 from explorer.views import query_view
 from widgets.dashboard import QueryPane
@@ -39,7 +40,7 @@ UNTRAINED = (
 )
 VALUES = "values"
 """The part of the close-up that colours cells."""
-REPAINTED = ("marginal", "most-probable", "sample")
+REPAINTED = ("marginal", "moments", "most-probable", "sample")
 """The queries that are asked again after each stroke, as they complete what was painted."""
 
 
@@ -54,10 +55,10 @@ class QueryTool(Tool):
 
     def __init__(self, workspace: Workspace) -> None:
         self.kind = pmui.Select(label="Query", options=TITLES, value="sample", size="small", width=190)
-        self.row = pmui.TextInput(
-            label="Row: a number or ? for each variable", size="small", sizing_mode="stretch_width"
-        )
+        self.row = RowForm(workspace.guard(lambda: self._start()))
         self.given = pmui.TextInput(label="Given variables", placeholder="0, 2, 5-9", size="small", width=170)
+        self.output = number_input("Output", 0, 0, 0, 90)
+        self.class_ = number_input("Class", 0, 0, 0, 90)
         self.count = number_input("Samples", 8, 1, MAX_SAMPLES, 90)
         self.seed = number_input("Seed", 0, 0, None, 90)
         self.meaning = html_pane()
@@ -67,6 +68,7 @@ class QueryTool(Tool):
         self.copy = button(workspace, "Copy as Python", self._copy, "outlined", visible=False)
         self.colour = button(workspace, "Colour the plates", self._colour, "outlined", visible=False)
         self.evidence = Evidence((), ())
+        self.variables = Variables(0)
         self._number = 0
         self._answer: Answer | None = None
         self._opened: Any = lambda: None
@@ -76,8 +78,9 @@ class QueryTool(Tool):
 
     def build(self) -> Viewable:
         press = button(self.workspace, "Ask", self._start)
-        form = line(self.kind, self.given, self.count, self.seed, press, self.copy, self.colour)
-        return column(form, self.meaning, self.row, self.pad, columns(self.answer, self.code))
+        fields = (self.kind, self.given, self.output, self.class_, self.count, self.seed)
+        form = line(*fields, press, self.copy, self.colour)
+        return column(form, self.meaning, self.row.view, self.pad, columns(self.answer, self.code))
 
     def on_change(self, names: frozenset[str]) -> None:
         session = self.workspace.session
@@ -99,18 +102,25 @@ class QueryTool(Tool):
         if not opened.is_live:
             self.evidence = Evidence((), ())
             self.answer.object = lines_html([LOADED])
-            self.row.visible = self.pad.visible = False
+            self.row.view.visible = self.pad.visible = False
             return
-        self.evidence = Evidence.nothing(opened.trace.circuit_at(-1).num_variables)
+        circuit = opened.trace.circuit_at(-1)
+        self.variables = _variables_of(circuit, opened)
+        self.evidence = Evidence.nothing(circuit.num_variables)
+        for field, size in zip((self.output, self.class_), circuit.output_shape, strict=True):
+            field.end, field.value = size - 1, 0
+        self.given.placeholder = ", ".join(self.variables.names[:2]) if opened.columns else "0, 2, 5-9"
         self._show_pad()
-        self.row.visible = not self.pad.visible
-        self.row.value = str(self.evidence)
+        self.row.view.visible = not self.pad.visible
+        self.row.fill(self.variables)
 
     def _on_kind(self) -> None:
         kind = KINDS[self.kind.value]
         opened = self.workspace.session.opened
         untrained = [UNTRAINED] if is_untrained(opened.trace) else []
-        self.meaning.object = lines_html([kind.meaning, *untrained])
+        self.meaning.object = lines_html([" ".join([kind.meaning, *untrained])])
+        self.output.visible = kind.has_root and bool(self.output.end)
+        self.class_.visible = kind.has_root and bool(self.class_.end)
         self.given.visible = kind.has_given
         self.count.visible = self.seed.visible = kind.is_sampled
 
@@ -126,11 +136,11 @@ class QueryTool(Tool):
 
     def _query(self) -> Query:
         """What the form asks. Raises: FormError."""
-        count = len(self.evidence.x)
-        if self.row.visible:
-            self.evidence = Evidence.parse(self.row.value, count)
-        given = parse_variables(self.given.value, count) if self.given.visible else ()
-        return Query(self.kind.value, self.evidence, given, number(self.count, 8), number(self.seed, 0))
+        if self.row.view.visible:
+            self.evidence = self.row.read()
+        given = self.variables.chosen(self.given.value) if self.given.visible else ()
+        root = number(self.output, 0), number(self.class_, 0)
+        return Query(self.kind.value, self.evidence, given, number(self.count, 8), number(self.seed, 0), root)
 
     # ------------------------------------------------------------------ asking
 
@@ -154,8 +164,8 @@ class QueryTool(Tool):
             else:
                 self.workspace.show_error(error)
 
-        circuit = opened.trace.circuit_at(step)
-        self.workspace.inputs_background.start("Asking", lambda job: ask(circuit, query), show, fail)
+        circuit, variables = opened.trace.circuit_at(step), self.variables
+        self.workspace.inputs_background.start("Asking", lambda job: ask(circuit, query, variables), show, fail)
 
     def _show(self, answer: Answer, step: int) -> None:
         """Show an answer; rows as images if the variables are pixels."""
@@ -163,17 +173,29 @@ class QueryTool(Tool):
         circuit = self.workspace.session.opened.trace.circuit_at(step)
         _, is_discrete = range_of(circuit)
         self._show_pad(answer)
-        table = table_html(answer.table)
-        if answer.rows and not self.pad.visible and answer.query.kind != "sample":
-            table += table_html(rows_table(answer.rows))
-        hides = self.pad.visible and answer.query.kind == "sample"
-        words = ("" if hides else table) + ("" if self.pad.visible else lines_html([answer.note]))
+        words = self._words(answer)
         self.answer.object, self.answer.visible = words, bool(words)
-        self.code.object = f"<h3>The same in Python</h3>{code_html(code_of(answer, step, is_discrete))}"
+        code = code_of(answer, step, is_discrete, self.variables)
+        self.code.object = f"<h3>The same in Python</h3>{code_html(code)}"
         self.copy.visible = True
         self.colour.visible = bool(answer.rows)
         if answer.rows:
             self.colour.label = f"Colour the plates by {answer.rows[0][0]}"
+
+    def _words(self, answer: Answer) -> str:
+        """The answer in words and tables; what the pad shows as images is not repeated."""
+        is_sample = answer.query.kind == "sample"
+        parts = [table_html(answer.table)] if answer.table["rows"] and not (is_sample and self.pad.visible) else []
+        if self.pad.visible:
+            return "".join(parts)
+        parts.append(lines_html([answer.note]))
+        if answer.expected is not None:
+            parts.append(table_html(answer.expected))
+        elif answer.rows and not is_sample:
+            parts.append(table_html(rows_table(answer.rows, self.variables, answer.query.evidence)))
+        if answer.rows and self.variables.count > MAX_SHOWN:
+            parts.append(lines_html([f"These are the first {MAX_SHOWN} of {self.variables.count:,} variables."]))
+        return "".join(parts)
 
     def _show_error(self, error: CircuitError) -> None:
         """Say why there is no answer, where the answer would be."""
@@ -220,4 +242,13 @@ class QueryTool(Tool):
             return
         step = self.workspace.session.step
         _, is_discrete = range_of(self.workspace.session.opened.trace.circuit_at(step))
-        self.workspace.copy(f"{self.workspace.python()}\n{code_of(self._answer, step, is_discrete)}\n")
+        self.workspace.copy(f"{self.workspace.python()}\n{code_of(self._answer, step, is_discrete, self.variables)}\n")
+
+
+def _variables_of(circuit: TorchCircuit, opened: Opened) -> Variables:
+    """The variables of an opened circuit, with the columns that it was trained on."""
+    try:
+        sizes, _ = variable_kinds(circuit)
+    except CircuitError:  # an input layer of the user's own
+        sizes = {}
+    return Variables(circuit.num_variables, opened.columns, sizes)

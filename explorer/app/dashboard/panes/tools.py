@@ -88,13 +88,15 @@ class Drawer:
         if tool is None:
             return
         opened = self.workspace.session.opened
-        if self._shown != (tool.name, opened.tensor.level):
-            self._shown = tool.name, opened.tensor.level
-            has_circuit = opened.trace.level.has_circuit
-            words = html_pane(f"<p>{escape((not has_circuit and tool.help_without_circuit) or tool.help)}</p>")
-            self.body[:] = [words, tool.view, *([html_pane(self._missing)] if self._missing else [])]
-            names = EVENTS | {OPENED}
-        self.workspace.guard(tool.on_change)(names)
+        if self._shown == (tool.name, opened.tensor.level):
+            self.workspace.guard(tool.on_change)(names)
+            return
+        self._shown = tool.name, opened.tensor.level
+        # filled before it is shown: a column that changes while the browser builds it would stay as it was
+        self.workspace.guard(tool.on_change)(EVENTS | {OPENED})
+        has_circuit = opened.trace.level.has_circuit
+        words = html_pane(f"<p>{escape((not has_circuit and tool.help_without_circuit) or tool.help)}</p>")
+        self.body[:] = [words, tool.view, *([html_pane(self._missing)] if self._missing else [])]
 
     def _supported(self) -> dict[str, str]:
         """The titles and names of the tools that support the open trace."""

@@ -5,8 +5,13 @@ from typing import Any
 
 import panel_material_ui as pmui
 
+from explorer.app.circuits import CHECKPOINT
 from explorer.app.session.library import MAX_UPLOAD_BYTES
 from explorer.errors import CircuitError
+from explorer.templates.logic import LOGIC_SUFFIXES
+
+ACCEPTED = (".json", ".gz", CHECKPOINT, *LOGIC_SUFFIXES)
+"""How the names of files end that the browser offers."""
 
 
 class Upload(pmui.FileInput):
@@ -15,8 +20,8 @@ class Upload(pmui.FileInput):
     def __init__(self, on_file: Callable[[str, bytes], None], on_refuse: Callable[[CircuitError], None]) -> None:
         self._on_file, self._on_refuse = on_file, on_refuse
         super().__init__(
-            label="Open a circuit or trace (.json, .json.gz)",
-            accept=".json,.gz",
+            label=f"Open a circuit, trace or checkpoint ({', '.join(ACCEPTED)})",
+            accept=",".join(ACCEPTED),
             max_file_size=MAX_UPLOAD_BYTES,
             size="small",
             variant="outlined",

@@ -1,0 +1,48 @@
+"""The form of a row: a field for each variable, or one line of text where there are many."""
+
+from collections.abc import Callable
+
+import panel_material_ui as pmui
+
+from explorer.app.dashboard.panes.layout import column, line
+from explorer.app.session.variables import MAX_SHOWN, UNKNOWN, Evidence, Variables
+
+FREE = "not observed"
+"""The choice of a categorical variable that is not observed."""
+WIDTH = 150
+
+
+class RowForm:
+    """What is observed of a row, by name of the variable; an empty field is not observed."""
+
+    def __init__(self, on_enter: Callable[[], object]) -> None:
+        self._on_enter = on_enter
+        self._variables = Variables(0)
+        self.fields: list[pmui.TextInput | pmui.Select] = []
+        self.text = pmui.TextInput(
+            label=f"Row: a value or {UNKNOWN} for each variable", size="small", sizing_mode="stretch_width"
+        )
+        self.view = column()
+
+    def fill(self, variables: Variables) -> None:
+        """Ask for values of these variables, of which none is observed."""
+        self._variables = variables
+        self.fields = [self._field(v) for v in range(variables.count)] if variables.count <= MAX_SHOWN else []
+        self.text.value = str(Evidence.nothing(variables.count))
+        self.view[:] = [line(*self.fields) if self.fields else self.text]
+
+    def read(self) -> Evidence:
+        """What is observed. Raises: FormError, and the errors of `Variables.read`."""
+        if not self.fields:
+            return self._variables.parse(str(self.text.value))
+        return self._variables.read([str(field.value or "") for field in self.fields])
+
+    def _field(self, variable: int) -> pmui.TextInput | pmui.Select:
+        name, labels = self._variables.names[variable], self._variables.labels(variable)
+        sizes = {"size": "small", "width": WIDTH, "label": name}
+        if labels:
+            return pmui.Select(options={FREE: "", **{label: label for label in labels}}, value="", **sizes)
+        hint = self._variables.hint(variable)
+        field = pmui.TextInput(placeholder=f"{hint}, or empty" if hint else "empty: not observed", **sizes)
+        field.param.watch(lambda _: self._on_enter(), "enter_pressed")
+        return field

@@ -1,0 +1,196 @@
+"""The variables of a query: names, how a form writes their values, and what of a row is observed.
+
+The columns of a table that a circuit was trained on name its variables and have their units; the circuit itself reads
+their codes. Without columns, variables are x0, x1 ... and their values are numbers.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from explorer.errors import FormError
+from explorer.learning.tables import BinomialColumn, CategoricalColumn, Column, GaussianColumn
+from widgets.schema import TableView
+
+UNKNOWN = "?"
+"""The entry of a variable that is not observed."""
+MAX_SHOWN = 24
+"""Maximum number of variables that a table of rows has as columns."""
+MAX_LABELS = 4
+"""Maximum number of categories whose probabilities are written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A row (D,) of codes, and which of its entries are observed; the values of others are ignored."""
+
+    x: tuple[float, ...]
+    observed: tuple[bool, ...]
+
+    @staticmethod
+    def nothing(count: int) -> "Evidence":
+        """No variable is observed."""
+        return Evidence((0.0,) * count, (False,) * count)
+
+    @staticmethod
+    def parse(text: str, count: int) -> "Evidence":
+        """Read `1, ?, 0`: a number for each observed variable, and ? for the others. Raises: FormError."""
+        return Variables(count).parse(text)
+
+    def __str__(self) -> str:
+        return Variables(len(self.x)).text_of(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Variables:
+    """The variables of a circuit; `columns` are those of the table that it was trained on, one for each, or none.
+
+    `sizes` is the number of values of variables that are discrete, as far as it is known.
+    """
+
+    count: int
+    columns: tuple[Column, ...] = ()
+    sizes: Mapping[int, int] = field(default_factory=dict[int, int])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The name of each variable."""
+        return tuple(column.name for column in self.columns) or tuple(f"x{v}" for v in range(self.count))
+
+    def labels(self, variable: int) -> tuple[str, ...]:
+        """The categories of a variable; none if its values are numbers."""
+        column = self.columns[variable] if self.columns else None
+        return column.labels if isinstance(column, CategoricalColumn) else ()
+
+    def hint(self, variable: int) -> str:
+        """What may be written for a variable, as far as it is known."""
+        if self.columns:
+            column = self.columns[variable]
+            return f"{column.low} to {column.high}" if isinstance(column, BinomialColumn) else ""
+        return f"0 to {self.sizes[variable] - 1}" if variable in self.sizes else ""
+
+    def log_scale(self, chosen: Sequence[bool]) -> float:
+        """What the log-density of some cells is smaller than that of their codes by."""
+        return math.fsum(column.log_scale for column, known in zip(self.columns, chosen, strict=False) if known)
+
+    def parse(self, text: str) -> Evidence:
+        """Read `1, ?, 0`: a value for each observed variable, and ? for the others. Raises: FormError, as `read`."""
+        entries = text.replace(";", ",").split(",")
+        if len(entries) != self.count:
+            raise FormError(
+                f"expected {self.count} entries, a number or {UNKNOWN} for each variable; got {len(entries)}"
+            )
+        return self.read(entries)
+
+    def read(self, entries: Sequence[str]) -> Evidence:
+        """Read an entry for each variable; an empty one or ? is not observed.
+
+        Raises: FormError for a number that is none; DataTypeError, ValueRangeError for a cell that its column lacks.
+        """
+        known = [entry.strip() not in ("", UNKNOWN) for entry in entries]
+        values = [self._code(v, entry.strip()) if known[v] else 0.0 for v, entry in enumerate(entries)]
+        return Evidence(tuple(values), tuple(known))
+
+    def text(self, variable: int, code: float) -> str:
+        """A value of a variable, to four digits; an integer as it is."""
+        if self.columns:
+            cell = self.columns[variable].decode(np.array([code]))[0]
+            return f"{cell:.4g}" if isinstance(cell, float) else str(cell)
+        return f"{code:.4g}"
+
+    def text_of(self, evidence: Evidence) -> str:
+        """The row that `parse` reads."""
+        pairs = zip(evidence.x, evidence.observed, strict=True)
+        return ", ".join(self._exact(v, code) if known else UNKNOWN for v, (code, known) in enumerate(pairs))
+
+    def chosen(self, text: str) -> tuple[int, ...]:
+        """Read names of variables, or, without columns, their numbers: `0, 2, 5-9`. Raises: FormError."""
+        found: list[int] = []
+        for entry in filter(None, (part.strip() for part in text.split(","))):
+            if entry in self.names:
+                found.append(self.names.index(entry))
+            elif self.columns:
+                raise FormError(f"expected names of columns ({', '.join(self.names[:MAX_SHOWN])}); got {entry!r}")
+            else:
+                found += self._numbers(entry)
+        return tuple(dict.fromkeys(found))
+
+    def _numbers(self, entry: str) -> range:
+        first, _, last = entry.partition("-")
+        if not first.strip().isdecimal() or not (last or first).strip().isdecimal():
+            raise FormError(f"expected numbers of variables, such as 0, 2, 5-9; got {entry!r}")
+        found = range(int(first), int(last or first) + 1)
+        if found and found[-1] >= self.count:
+            raise FormError(f"the variables are 0 to {self.count - 1}; got {found[-1]}")
+        return found
+
+    def _code(self, variable: int, entry: str) -> float:
+        if self.columns:
+            return float(self.columns[variable].encode(np.array([entry], dtype=object), "the form")[0])
+        try:
+            value = float(entry)
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value):
+            raise FormError(f"expected a number or {UNKNOWN} for variable {variable}; got {entry!r}")
+        return value
+
+    def _exact(self, variable: int, code: float) -> str:
+        return self.text(variable, code) if self.columns else f"{code:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """Mean and standard deviation (D,) of the codes of variables, of which some are observed; NaN if unread.
+
+    Where `is_bound`, the deviation is at most this: it is too small to tell from rounding. `shares` are the
+    probabilities of the categories of those variables that have some and are not observed.
+    """
+
+    mean: tuple[float, ...]
+    deviation: tuple[float, ...]
+    is_bound: tuple[bool, ...]
+    shares: Mapping[int, tuple[float, ...]]
+
+
+def rows_table(
+    rows: Sequence[tuple[str, Sequence[float]]], variables: Variables | None = None, evidence: Evidence | None = None
+) -> TableView:
+    """Rows (D,) of codes as a table, a column for each of the first variables; observed ones are marked."""
+    count = min(MAX_SHOWN, len(rows[0][1]) if rows else 0)
+    variables = variables or Variables(count)
+    seen = evidence.observed if evidence is not None else (False,) * count
+    names = [f"{name} (observed)" if known else name for name, known in zip(variables.names, seen, strict=False)]
+    cells = [[name, *(variables.text(v, code) for v, code in enumerate(row[:count]))] for name, row in rows]
+    return {"columns": ["row", *names[:count]], "rows": cells}
+
+
+def expected_table(expected: Expected, variables: Variables, evidence: Evidence) -> TableView:
+    """A row for each of the first variables: what was observed, or what to expect."""
+    rows: list[list[str]] = []
+    for v, name in enumerate(variables.names[:MAX_SHOWN]):
+        mean, deviation = expected.mean[v], expected.deviation[v]
+        if evidence.observed[v]:
+            rows.append([name, f"{variables.text(v, evidence.x[v])} (observed)", ""])
+        elif math.isnan(mean):
+            rows.append([name, "not read by this output", ""])
+        elif v in expected.shares:
+            rows.append([name, _shares_text(variables.labels(v), expected.shares[v]), ""])
+        else:
+            column = variables.columns[v] if variables.columns else None
+            scale = column.scale if isinstance(column, GaussianColumn) else 1.0
+            shift = column.mean if isinstance(column, GaussianColumn) else 0.0
+            shift = column.low if isinstance(column, BinomialColumn) else shift
+            most = "at most " if expected.is_bound[v] and deviation else ""
+            rows.append([name, f"{shift + scale * mean:.4g}", f"{most}{scale * deviation:.4g}"])
+    return {"columns": ["variable", "mean, or probabilities", "standard deviation"], "rows": rows}
+
+
+def _shares_text(labels: Sequence[str], shares: Sequence[float]) -> str:
+    """The most probable categories with their probabilities, and how probable the others are together."""
+    order = sorted(range(len(labels)), key=lambda at: -shares[at])
+    found = [f"{labels[at]} {shares[at]:.3g}" for at in order[:MAX_LABELS]]
+    rest = order[MAX_LABELS:]
+    return ", ".join([*found, *([f"{len(rest)} others {math.fsum(shares[at] for at in rest):.3g}"] if rest else [])])
