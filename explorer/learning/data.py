@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 
 import numpy as np
@@ -9,6 +10,7 @@ import torch
 from torch import Tensor
 
 from explorer.errors import CircuitError, ShapeError
+from explorer.learning.digests import digest_of
 
 HELD_OUT_EVERY = 5
 """Every fifth image is held out: those at positions 4, 9, 14, ..."""
@@ -26,6 +28,11 @@ class DataSet:
     def num_variables(self) -> int:
         """D, the number of columns or pixels."""
         return self.training.shape[1]
+
+    @cached_property
+    def digest(self) -> str:
+        """The same for all data with these rows."""
+        return digest_of((self.training, self.held_out))
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from explorer.backend import TorchCircuit
 from explorer.backend.layers.inputs import TorchContinuousLayer
-from explorer.errors import CircuitError, ShapeError
+from explorer.errors import CircuitError, ValueRangeError
 from explorer.learning.data import DataSet
 from explorer.learning.evaluation import bits_per_dimension, check_data, require_distribution
 from explorer.learning.methods import make_method
@@ -54,6 +54,7 @@ def train(
     workers: Workers = ALONE,
     fast: bool = False,
     before: Sequence[Epoch] = (),
+    best: Mapping[str, Tensor] | None = None,
     state: TrainingState | None = None,
     save_every: int = 0,
     on_batch: Callable[[int, int], None] = lambda done, total: None,
@@ -66,8 +67,9 @@ def train(
     `on_epoch` each finished epoch.
 
     The order of the rows depends on `options.seed` only. Ctrl-C ends training: the circuit then has the values of the
-    last finished epoch. `before` are earlier epochs, whose numbering is continued, and `state` is where they ended:
-    training continues as if it had not been interrupted, beginning with the rest of an unfinished epoch.
+    last finished epoch. `before` are earlier epochs on this data, whose numbering is continued, and `best` the values
+    of the best one of them, None if it was the last one. `state` is where they ended, with these values: training
+    continues as if it had not been interrupted, beginning with the rest of an unfinished epoch.
     `on_state` receives the finished epochs and the state after each epoch and, if `save_every` is not 0, also every
     `save_every` steps; the circuit then has the values of that step. The circuit must be smooth and decomposable
     (`Circuit.require`), and on the device of the workers. With `fast`, its calls are those of `circuit.fast()`.
@@ -77,9 +79,9 @@ def train(
 
     Raises: CircuitError if the likelihood is not finite, or the circuit does not compute the log-likelihood of one
     normalized distribution, or if the workers differ; LearningError if a parameter cannot be learned by this method;
-    ShapeError if the data has a different number of variables, or the state is of data with a different number of rows.
+    ShapeError if the data has a different number of variables; ValueRangeError if the state is of other rows.
     """
-    run = _Run(circuit, data, options, workers, fast, before)
+    run = _Run(circuit, data, options, workers, fast, before, best)
     if state is not None:
         run.resume(state)
     run.require_equal_workers(save_every)
@@ -119,6 +121,11 @@ def is_density(circuit: TorchCircuit) -> bool:
     return any(isinstance(layer, TorchContinuousLayer) for layer in circuit.layers)
 
 
+def is_of(state: TrainingState, data: DataSet) -> bool:
+    """Whether a state was reached on these rows, as far as it is known: older files only have their number."""
+    return state.num_rows == len(data.training) and state.rows_digest in ("", data.digest)
+
+
 class _Run:
     """A training under way: the finished epochs, and how far the present one has got.
 
@@ -134,6 +141,7 @@ class _Run:
         workers: Workers,
         fast: bool,
         before: Sequence[Epoch],
+        best: Mapping[str, Tensor] | None,
     ) -> None:
         check_data(circuit, data.training, data.name)
         if not any(p.requires_grad for p in circuit.parameters()):
@@ -150,14 +158,14 @@ class _Run:
         self._start_of_epoch = self._generator.get_state()
         self.finished = list(before)
         self.values: Mapping[str, Tensor] = circuit.leaf_state()
-        self.best: Mapping[str, Tensor] | None = None
+        self.best = best
 
     def resume(self, state: TrainingState) -> None:
-        """Continue where this state was reached. Raises: ShapeError for data with a different number of rows."""
-        if state.num_rows != len(self.training):
-            raise ShapeError(
-                f"the state of training is of data with {state.num_rows} rows; "
-                f"{self._data.name} has {len(self.training)}"
+        """Continue where this state was reached. Raises: ValueRangeError if it is of other rows."""
+        if not is_of(state, self._data):
+            raise ValueRangeError(
+                f"the state of training is of {state.num_rows} rows that are not the {len(self.training)} of "
+                f"{self._data.name}; continue on the rows it is of, or without it"
             )
         self._generator.set_state(state.order)
         self._method.load(state.steps, state.moments)
@@ -207,7 +215,9 @@ class _Run:
     def _state(self, order: Tensor, best: Mapping[str, Tensor] | None) -> TrainingState:
         steps, averages = self._method.state()
         options = asdict(self._options)
-        return TrainingState(options, len(self.training), order, self.rows_done, self._nats, steps, averages, best)
+        return TrainingState(
+            options, len(self.training), order, self.rows_done, self._nats, steps, averages, best, self._data.digest
+        )
 
     def _best_values(self) -> Mapping[str, Tensor] | None:
         """The values of the best finished epoch; None if there is none."""

@@ -26,7 +26,8 @@ class TrainingState:
     generator at the start of the unfinished epoch, which draws the order of its rows; `rows_done` of them are done, and
     their negative log-likelihoods have the sum `nats`. `moments` are Adam's after `steps` steps, or the averages of
     expected counts: by name, by leaf. `best` are the values of the epoch that was the best one for held-out rows, None
-    if it was the last one or there is none.
+    if it was the last one or there is none. `rows_digest` is that of the training and the held-out rows, empty in older
+    files.
     """
 
     options: Mapping[str, Any]
@@ -37,6 +38,7 @@ class TrainingState:
     steps: int
     moments: Mapping[str, Mapping[str, Tensor]]
     best: Mapping[str, Tensor] | None = None
+    rows_digest: str = ""
 
     @property
     def method(self) -> str:

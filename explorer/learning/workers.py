@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from hashlib import sha256
 from importlib import import_module
 from inspect import signature
 from typing import Any
@@ -13,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from explorer.errors import CircuitError
+from explorer.learning.digests import digest_of
 
 _SYNC_BUFFERS = next(
     name
@@ -84,7 +84,7 @@ class Workers:
         if not self.distributed:
             return
         digests: list[Any] = [None] * self.size
-        dist.all_gather_object(digests, {name: _digest(value) for name, value in parts.items()})
+        dist.all_gather_object(digests, {name: digest_of(value) for name, value in parts.items()})
         for rank, digest in enumerate(digests):
             for name in parts:
                 if digest[name] != digests[0][name]:
@@ -96,28 +96,3 @@ class Workers:
 
 ALONE = Workers()
 """One process that does everything."""
-
-
-def _digest(value: object) -> str:
-    found = sha256()
-    _add(found, value)
-    return found.hexdigest()
-
-
-def _add(found: Any, value: object) -> None:
-    """Add a value to a hash, unambiguously: each part with its type and its length."""
-    if isinstance(value, Tensor):
-        found.update(f"tensor {value.dtype} {tuple(value.shape)};".encode())
-        found.update(value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes())
-    elif isinstance(value, Mapping):
-        found.update(f"mapping {len(value)};".encode())
-        for key, item in value.items():
-            _add(found, key)
-            _add(found, item)
-    elif isinstance(value, list | tuple):
-        found.update(f"sequence {len(value)};".encode())
-        for item in value:
-            _add(found, item)
-    else:
-        text = repr(value)
-        found.update(f"{type(value).__name__} {len(text)};{text}".encode())

@@ -1,6 +1,7 @@
 """`train` and `evaluate` on a table of the user: from a CSV file to a checkpoint that knows its columns."""
 
 import csv
+import math
 import re
 from itertools import pairwise
 
@@ -10,6 +11,8 @@ from typer.testing import CliRunner
 
 from explorer.app.cli import app
 from explorer.app.training.checkpoint import Checkpoint
+from explorer.app.training.job import load_data_of
+from explorer.learning.evaluation import mean_log_likelihood
 from explorer.learning.tables import BinomialColumn, CategoricalColumn, GaussianColumn
 
 
@@ -91,6 +94,46 @@ def test_a_table_is_continued_and_other_rows_are_evaluated(people, tmp_path):
     other.write_text("size,colour,children\n160,,1\n")
     assert "--missing ignore" in run("evaluate", path, "--data", other, code=2).stderr
     assert "1 rows of " in run("evaluate", path, "--data", other, "--missing", "ignore").output
+
+
+def coins(path, share):
+    """Two binary columns, of which the share of rows has equal values."""
+    random = np.random.default_rng(1)
+    left = random.integers(0, 2, 100)
+    right = np.where(random.random(100) < share, left, 1 - left)
+    path.write_text("\n".join(["left,right", *(f"{a},{b}" for a, b in zip(left, right, strict=True))]))
+    return path
+
+
+@pytest.mark.parametrize("same_name", [False, True])
+def test_on_other_rows_a_run_starts_from_the_values_and_counts_its_own_epochs(tmp_path, same_name):
+    path, first = tmp_path / "coins.pt", coins(tmp_path / "coins.csv", 1.0)
+    options = ("--method", "em", "--epochs", 4, "--out", path)
+    run("train", "--data", first, "--units", 2, *options)
+    alike = min(epoch.held_out_bits for epoch in Checkpoint.load(path).history)
+    other = coins(first if same_name else tmp_path / "other.csv", 0.3)
+    notes = " ".join(run("train", "--resume", path, "--data", other, *options).stderr.split())
+    assert f"trained on {'other rows of ' if same_name else ''}{first}: only its values are used" in notes
+    found = Checkpoint.load(path)
+    assert [epoch.number for epoch in found.history] == [1, 2, 3, 4]
+    best = min(epoch.held_out_bits for epoch in found.history)
+    assert best > alike, "epochs on the first rows would win"
+    rows = load_data_of(found).held_out
+    assert -mean_log_likelihood(found.restore(), rows) / 2 / math.log(2) == pytest.approx(best)
+
+
+def test_with_another_method_the_best_epoch_keeps_its_values(tmp_path):
+    path = tmp_path / "coins.pt"
+    first = ("--data", coins(tmp_path / "coins.csv", 1.0), "--units", 2)
+    run("train", *first, "--method", "em", "--epochs", 3, "--out", path)
+    run("train", "--resume", path, "--method", "gradient", "--epochs", 1, "--learning-rate", 9)
+    run("train", "--resume", path, "--method", "em", "--epochs", 1, "--pseudo-count", 9999)
+    found = Checkpoint.load(path)
+    best = min(found.history, key=lambda epoch: epoch.held_out_bits)
+    assert [epoch.number for epoch in found.history] == [1, 2, 3, 4, 5]
+    assert best.number <= 3
+    reached = -mean_log_likelihood(found.restore(), load_data_of(found).held_out) / 2 / math.log(2)
+    assert reached == pytest.approx(best.held_out_bits)
 
 
 def test_what_a_command_reads_is_never_overwritten(people, tmp_path):

@@ -146,33 +146,42 @@ def train(
             "patience": patience,
             "seed": seed,
         }
-        start = find_start(earlier, job.data, given)
+        start = find_start(earlier, job.name, job.data, given)
         if start.note:
-            say_note(f"{resume} was {start.note}: only its values are used")
+            say_note(f"{resume} was {start.note}")
         if isinstance(job.data, TableData):
             results().print(columns_table(job.data))
         options = {"preset": preset, "optimize": optimize, "fold": fold, "seed": start.settings.seed}
-        compiled = _compile(job, options, earlier, workers.device)
+        compiled = _compile(job, options, start.values, workers.device)
         if fast and start.settings.method == "gradient":
             _make_fast(compiled)
         advice.last_epoch = len(start.before) + epochs
         run = _Run(job, job.checkpoint(options), compiled, target, workers)
         result = train_with_progress(
-            compiled, job.data, start.settings, workers, fast, start.before, start.state, save_every, run.save
+            compiled,
+            job.data,
+            start.settings,
+            workers,
+            fast,
+            start.before,
+            start.best,
+            start.state,
+            save_every,
+            run.save,
         )
         run.report(result)
 
 
 def _compile(
-    job: "Job", options: "Mapping[str, Any]", earlier: "Checkpoint | None", device: "torch.device"
+    job: "Job", options: "Mapping[str, Any]", values: "Mapping[str, Tensor] | None", device: "torch.device"
 ) -> "TorchCircuit":
-    """The compiled circuit of a job, with the values of an earlier checkpoint. Raises: StructureError, ShapeError."""
+    """The compiled circuit of a job, with these values of the leaves if given. Raises: StructureError, ShapeError."""
     from explorer.compiler import TorchCompiler
 
     job.symbolic.require(smooth=True, decomposable=True)
     compiled = TorchCompiler(**options).compile(job.symbolic).to(device)
-    if earlier is not None:
-        compiled.load_leaf_state(earlier.leaf_state)
+    if values is not None:
+        compiled.load_leaf_state(values)
     return compiled
 
 

@@ -1,7 +1,7 @@
 """What a training prints: its progress, and tables of the columns and of the epochs."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,8 @@ from rich.table import Table
 from explorer.app.commands.console import notes, progress
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from explorer.backend import TorchCircuit
     from explorer.learning.data import DataSet
     from explorer.learning.loop import Epoch, TrainingResult
@@ -40,6 +42,7 @@ def train_with_progress(
     workers: "Workers | None" = None,
     fast: bool = False,
     before: "Sequence[Epoch]" = (),
+    best: "Mapping[str, Tensor] | None" = None,
     state: "TrainingState | None" = None,
     save_every: int = 0,
     on_state: "Callable[[tuple[Epoch, ...], TrainingState], None]" = lambda epochs, state: None,
@@ -68,6 +71,7 @@ def train_with_progress(
             workers=workers or ALONE,
             fast=fast,
             before=before,
+            best=best,
             state=state,
             save_every=save_every,
             on_batch=lambda done, total: bar.advance(task),
