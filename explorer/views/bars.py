@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from widgets.schema import VERSION, BarsView, BarView
+from widgets.schema import VERSION, BarsView, BarView, TableView
 
 
 def bar(label: str, value: float | None, series: str) -> BarView:
@@ -32,3 +32,11 @@ def bars_view(
         "note": note,
         "table": {"columns": list(columns), "rows": list(rows)},
     }
+
+
+def add_column(table: TableView, name: str, cells: Sequence[str]) -> None:
+    """Add a column to a table, unless all of its cells are empty."""
+    if any(cells):
+        table["columns"].append(name)
+        for row, cell in zip(table["rows"], cells, strict=True):
+            row.append(cell)

@@ -7,7 +7,8 @@ from itertools import takewhile
 from explorer.timings import DEVICES, FORWARD, LAYERS, READ, SWEEP, Limits, Run, Timing, state_step
 from explorer.views.boxes import number_bytes
 from explorer.views.index import TraceIndex
-from explorer.views.timings import check_fits, device_text
+from explorer.views.timing_words import device_text
+from explorer.views.timings import check_fits
 from explorer.views.words import bytes_text, time_text
 
 GATHER_ADVICE = (

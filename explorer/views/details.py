@@ -18,7 +18,7 @@ from explorer.views.lanes import where_text
 from explorer.views.layer_spans import layer_section
 from explorer.views.names import names_of
 from explorer.views.states import State
-from explorer.views.timings import roof_share_text
+from explorer.views.timing_words import roof_share_text
 from explorer.views.words import bytes_text, list_text, plural, time_text
 from widgets.schema import DetailsView, SectionView
 from widgets.theme import KINDS

@@ -12,7 +12,7 @@ from explorer.views.lanes import LANES, LayerTimes, in_order
 from explorer.views.messages import rules_text
 from explorer.views.plates.drawing import small_plates
 from explorer.views.sentences import calls_of, sentence_of
-from explorer.views.timings import speed_up
+from explorer.views.speed_ups import speed_up
 from explorer.views.words import bytes_text, time_text
 from widgets.schema import FrameView
 

@@ -11,7 +11,8 @@ from explorer.views.index import TraceIndex
 from explorer.views.lanes import LayerTimes, main_lane
 from explorer.views.layer_spans import layer_words
 from explorer.views.plates.cells import plates_of
-from explorer.views.timings import UNMEASURED, check_fits, device_text, roof_share_text, share_text
+from explorer.views.timing_words import UNMEASURED, device_text, roof_share_text, share_text
+from explorer.views.timings import check_fits
 from explorer.views.words import number_text, plural, time_text
 from widgets.schema import TableView
 

@@ -8,7 +8,7 @@ from explorer.views.index import TraceIndex
 from explorer.views.lanes import LANES, LayerTimes, in_order, main_lane
 from explorer.views.layer_timings import layer_times_at
 from explorer.views.plates.cells import Plate
-from explorer.views.timings import roof_share_text
+from explorer.views.timing_words import roof_share_text
 from explorer.views.words import list_text, plural, time_text
 from widgets.schema import HalfBarView, LegendItem, NodeView
 

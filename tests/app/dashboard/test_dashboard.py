@@ -18,8 +18,9 @@ import pytest
 from panel.util.parameters import edit_readonly
 
 import explorer
-from explorer.app.dashboard import page as dashboard
-from explorer.app.dashboard.page import Dashboard, make_page
+from explorer.app.dashboard import dashboard
+from explorer.app.dashboard.dashboard import Dashboard
+from explorer.app.dashboard.page import make_page
 from explorer.app.dashboard.panes.tables import table_html
 from explorer.app.dashboard.panes.tools import TOOLS
 from explorer.app.dashboard.workspace import Workspace

@@ -8,8 +8,8 @@ from queue import Queue
 import pytest
 
 import explorer
-from explorer.app.dashboard import page as dashboard
-from explorer.app.dashboard.page import Dashboard
+from explorer.app.dashboard import dashboard
+from explorer.app.dashboard.dashboard import Dashboard
 from explorer.app.session.library import Library
 from explorer.app.session.opening import read_link
 from explorer.app.session.view_state import ViewState, view_state_of_query

@@ -1,0 +1,272 @@
+"""The panes of one reader: they follow the session, and the session follows them."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import panel as pn
+import panel_material_ui as pmui
+
+from explorer.app.dashboard.address import Address
+from explorer.app.dashboard.background import Job
+from explorer.app.dashboard.graph_options import graph_options
+from explorer.app.dashboard.measuring import TIMING
+from explorer.app.dashboard.panes.compare import ComparedNames
+from explorer.app.dashboard.panes.costs import CostStrip
+from explorer.app.dashboard.panes.header import CIRCUIT_WIDTH, Header
+from explorer.app.dashboard.panes.messages import Messages
+from explorer.app.dashboard.panes.operators import OperatorsTool
+from explorer.app.dashboard.panes.tools import HEIGHT, Drawer
+from explorer.app.dashboard.panes.values import check_values, run_inputs
+from explorer.app.dashboard.scheduling import call_later, deliver
+from explorer.app.dashboard.workspace import Workspace
+from explorer.app.session.heap import release_heap_soon
+from explorer.app.session.library import Library
+from explorer.app.session.linking import GraphLink
+from explorer.app.session.opening import Opened, open_state
+from explorer.app.session.sending_ahead import SendingAhead
+from explorer.app.session.session import Session
+from explorer.app.session.view_state import MAX_ROUNDS, ViewState
+from explorer.views import RUN_MORE, counterparts
+from widgets.dashboard import UNBOUNDED, BrowserHost, GraphPane, StepsPane
+
+HEADER_WIDTH, SIDEBAR_WIDTH = 1100, 1500
+"""Minimum widths of a window with room for all options in its header, and for the steps next to the graph."""
+
+
+class Dashboard:
+    """The panes of one reader. `opened` is the opened trace of the view state, if there is one already."""
+
+    def __init__(self, library: Library, state: ViewState, problem: str = "", opened: Opened | None = None) -> None:
+        document = pn.state.curdoc
+        self.is_loaded = self._following = False
+        self._derived: set[str] = set()
+        self.messages = Messages(cancel=lambda: self.workspace.cancel())
+        session = Session(opened or open_state(library, state), state)
+        self._deliver = partial(deliver, document)
+        self.workspace = Workspace(session, library, self._deliver, self._show_job)
+        self.workspace.show_message, self.workspace.clear_message = self.messages.show, self.messages.clear
+        self.workspace.show_progress = self.messages.show_job
+        self.browser = BrowserHost()
+        self.workspace.copy = self.browser.put_on_clipboard
+        self.graph = GraphPane(options={**graph_options(""), "main": True})
+        self.graphs = pn.Row(self.graph, sizing_mode="stretch_width", margin=0, styles=UNBOUNDED)
+        self.steps = StepsPane(options={"height": "calc(100vh - 84px)"})
+        self.compared = ComparedNames(self.workspace)
+        self.costs = CostStrip(self.workspace)
+        self.header = Header(self.workspace)
+        self.drawer = Drawer(self.workspace, self._make_room)
+        self.workspace.open_tool = self.drawer.open
+        requests = {
+            "why-not": partial(self.drawer.open, "why-not"),
+            "timing": self.workspace.measuring.start_everything,
+            "cancel": self.workspace.cancel,
+            RUN_MORE: self._run_more,
+            "values": lambda: run_inputs(self.workspace, self.link.painted),
+        }
+        self.link = GraphLink(session, self.graph, requests, self.workspace.guard)
+        self.ahead = SendingAhead(session, self.graph.send_ahead, partial(call_later, document))
+        self.graph.param.watch(lambda _: self.ahead.start(), "ready")
+        self.other_link: GraphLink | None = None
+        self._unlisten: Callable[[], None] = lambda: None
+        self.steps.param.watch(self.workspace.guard(lambda event: session.go(event.new)), "step")
+        self.graph.param.watch(lambda event: self._filter_steps(event.new), "view")
+        self.theme = pmui.Button(
+            label="Theme", size="small", variant="outlined", on_click=lambda _: self.browser.flip_theme()
+        )
+        self.more = pmui.Toggle(label="Options", size="small", variant="outlined")
+        self.options = pn.FlexBox(visible=False, sizing_mode="stretch_width", margin=(4, 8))
+        self.more.param.watch(lambda event: self.options.param.update(visible=event.new), "value")
+        self.browser.param.watch(lambda event: self._on_copy(event.new), "copied")
+        self.address = Address(self.workspace, self.browser, self._deliver, self._show_states)
+        session.listen(self._on_change)
+        self._on_change(frozenset(("trace", "step", "other")))
+        if problem:
+            self.messages.show(problem, "error", "")
+
+    def on_load(self) -> None:
+        """Start slow work after the page has loaded: changes made while it loads may not reach the browser."""
+        if self.is_loaded:
+            return
+        self.is_loaded = True
+        check_values(self.workspace, ask_first=True)
+        if self.workspace.session.state.other is not None:
+            self.workspace.open_other(self.workspace.session.state.other)
+
+    def fill(self, page: pmui.Page) -> None:
+        """Place the panes in a page."""
+        main = pn.Column(
+            self.messages.view,
+            self.options,
+            self.compared.view,
+            self.graphs,
+            self.costs.view,
+            self.drawer.buttons,
+            self.drawer.body,
+            self.browser,
+            sizing_mode="stretch_width",
+            margin=0,
+            styles=UNBOUNDED,
+        )
+        page.param.update(header=[*self.header.items, self.theme], sidebar=[self.steps], main=[main])
+        self.browser.param.watch(lambda event: self._arrange(page, event.old, event.new), "width")
+
+    def _arrange(self, page: pmui.Page, old: int, new: int) -> None:
+        """In a narrow window, move the options from the header to a row that a button opens, and close the steps."""
+        circuit, *others = self.header.items
+        self.header.circuit.width = min(CIRCUIT_WIDTH, max(110, new - 210))
+        if (new < HEADER_WIDTH) != (0 < old < HEADER_WIDTH):
+            is_narrow = new < HEADER_WIDTH
+            page.header = [circuit, self.more] if is_narrow else [*self.header.items, self.theme]
+            self.options[:] = [*others, self.theme] if is_narrow else []
+            self.more.value = False
+        if (new < SIDEBAR_WIDTH) != (0 < old < SIDEBAR_WIDTH):
+            page.sidebar_open = new >= SIDEBAR_WIDTH
+
+    def close(self) -> None:
+        """Cancel the work of a closed page, and free its traces."""
+        self.workspace.cancel()
+        self.workspace.quiet_background.cancel()
+        self.workspace.drawing_background.cancel()
+        self.ahead.close()
+        for session in (self.workspace.session, self.workspace.other):
+            if session is not None:
+                session.close()
+        release_heap_soon()
+
+    # ------------------------------------------------------------------ session -> panes
+
+    def _on_change(self, names: frozenset[str]) -> None:
+        session = self.workspace.session
+        if names & {"trace", "step"}:
+            self.messages.clear_note()
+        if names & {"trace", "checks", "hidden"}:
+            self.steps.show_steps(session.steps(), session.step)
+        elif "step" in names:
+            self.steps.step = session.step
+        self.costs.on_change(names)
+        self.header.on_change(names)
+        if names & {"trace"}:
+            self.workspace.other = None  # whoever opens a trace opens the one to compare with, too
+            if self.is_loaded:
+                check_values(self.workspace, ask_first=True)
+        if names & {"other", "trace"}:
+            self._show_other()
+        if self.workspace.other is not None:
+            if "step" in names:
+                self._step_together(session, self.workspace.other)
+            if names & {"step", "selection"}:
+                self._follow(session, self.workspace.other)
+        self.drawer.on_change(names)
+        if names & {"trace"}:
+            self._show_operators()
+        if names & {"trace", "step", "selection", "look", "other", "closer"}:
+            self.address.write()
+
+    def _show_operators(self) -> None:
+        """Open the tool of operators with a circuit that they made, once for each such circuit."""
+        session = self.workspace.session
+        name = session.opened.name
+        is_new = name not in self._derived and OperatorsTool.supports(session.opened)
+        if is_new and not self.drawer.open_name and not session.look.slides:
+            self._derived.add(name)
+            self.drawer.open(OperatorsTool.name)
+
+    def _show_other(self) -> None:
+        """Show the second graph next to the first, or remove it."""
+        self._unlisten()
+        self._unlisten = lambda: None
+        if self.other_link is not None:
+            self.other_link.close()
+            self.other_link = None
+        other = self.workspace.other
+        if other is None:
+            self.graphs[:] = [self.graph]
+        else:
+            pane = GraphPane()
+            self.other_link = GraphLink(other, pane, {}, self.workspace.guard)
+            self.graphs[:] = [self.graph, pane]
+            self._step_together(self.workspace.session, other)
+            self._unlisten = other.listen(partial(self._on_other_change, other))
+        self.compared.show()
+        self._make_room(bool(self.drawer.open_name))
+
+    def _on_other_change(self, other: Session, names: frozenset[str]) -> None:
+        """Apply the reader's actions in the right graph to the left one and to the link."""
+        session = self.workspace.session
+        session.state = replace(session.state, other=replace(other.state, other=None))
+        if "step" in names:
+            self._step_together(other, session)
+        if names & {"step", "selection"}:
+            self._follow(other, session)
+        self.address.write()
+
+    def _step_together(self, leader: Session, follower: Session) -> None:
+        """Go to the step of the same path, if the other trace has one."""
+        path = leader.index.step(leader.step).path
+        if any(step.path == path for step in follower.opened.trace.steps):
+            follower.go(path)
+
+    def _follow(self, leader: Session, follower: Session) -> None:
+        """Select the counterparts of the other trace's selection."""
+        if self._following:
+            return
+        self._following = True
+        nodes = leader.selected_nodes
+        try:
+            found = counterparts(leader.index, leader.step, nodes, follower.index, follower.step)
+            follower.select_nodes(found.ids)
+        finally:
+            self._following = False
+
+    def _show_states(self, state: ViewState, other: ViewState | None) -> None:
+        """Show a view state of the open trace, and one of the second trace."""
+        self.messages.clear()
+        self._following = True
+        try:
+            self.workspace.session.show(state)
+            if other is not None and self.workspace.other is not None:
+                self.workspace.other.show(other)
+        finally:
+            self._following = False
+
+    def _show_job(self, job: Job | None) -> None:
+        has_time_line = self.workspace.session.opened.trace.level.has_circuit
+        inline = job if job is not None and job.title == TIMING and has_time_line else None
+        self.graph.progress = {} if inline is None else {"text": inline.words, "share": inline.fraction}
+        self.messages.show_job(None if inline is not None else job)
+        if job is None:  # it may have been cancelled: controls and address show the open trace, not the chosen one
+            self.header.on_change(frozenset({"trace"}))
+            if self.workspace.other is None and self.workspace.session.state.other is not None:
+                self.workspace.show_other(None)
+            self.address.write()
+
+    # ------------------------------------------------------------------ actions of the reader
+
+    def _run_more(self) -> None:
+        opened = self.workspace.session.opened
+        rounds = min(2 * opened.options.max_rounds + 1, MAX_ROUNDS)
+        self.workspace.recompile(replace(opened.options, max_rounds=rounds))
+
+    def _make_room(self, is_open: bool) -> None:
+        for pane in (part for part in self.graphs if isinstance(part, GraphPane)):
+            drawer = HEIGHT if is_open else ""
+            options = graph_options(drawer, narrow=self.workspace.other is not None)
+            pane.options = {
+                **options,
+                "main": pane is self.graph,
+                "tool": is_open,
+                "split": is_open and pane is self.graph,
+            }
+
+    def _filter_steps(self, view: dict[str, Any]) -> None:
+        """Let the tree of steps show the steps between which the arrow keys move."""
+        any_step = bool(view.get("any_step"))
+        if any_step != self.steps.options.get("any_step", False):
+            self.steps.options = {**self.steps.options, "any_step": any_step}
+
+    def _on_copy(self, answer: dict[str, Any]) -> None:
+        ok = bool(answer.get("ok"))
+        text = "Copied." if ok else "The browser did not allow copying; select the text and copy it yourself."
+        self.messages.show(text, "info" if ok else "error", "")
