@@ -1,5 +1,7 @@
 """The circuit that a query is about: a gallery circuit, a file or a checkpoint, with names for its variables."""
 
+import csv
+import io
 import math
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -78,6 +80,16 @@ class Subject:
         """What the log-density (B,) of the cells of rows is smaller than that of their codes by."""
         scales = torch.tensor([column.log_scale for column in self.columns] or [0.0] * len(self.names))
         return (observed * scales.double()).sum(1)
+
+    def table_text(self, rows: Tensor, more: Mapping[str, Sequence[object]] | None = None) -> str:
+        """Rows (B, D) as CSV, with the names of the variables; `more` are further columns by name."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        added = more or {}
+        writer.writerow([*self.names, *added])
+        for position, cells in enumerate(self.decode(rows)):
+            writer.writerow([*cells, *(column[position] for column in added.values())])
+        return text.getvalue()
 
     def _encode(self, cells: Sequence[np.ndarray], where: str) -> tuple[Tensor, Tensor]:
         if self.columns:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from explorer.backend import TorchCircuit
-from explorer.errors import ShapeError, UnknownNameError
+from explorer.learning.leaf_values import place_values
 
 KINDS = ("weights", "successes", "trials", "rows", "sums", "squares")
 
@@ -63,18 +63,8 @@ def load_counts(
 
     Raises: UnknownNameError, ShapeError if the counts are of a different circuit.
     """
-    if set(by_leaf) != set(into.values):
-        raise UnknownNameError(f"expected the counts {', '.join(into.values)}, found {', '.join(sorted(by_leaf))}")
     loaded = into.times(0.0)
-    slots = circuit.leaf_slots
-    for kind, values in by_leaf.items():
-        for leaf, value in values.items():
-            if leaf not in slots:
-                raise UnknownNameError(f"the expected counts are of a different circuit: it has no leaf {leaf}")
-            tensor, row = slots[leaf]
-            wanted = circuit.tensors[tensor].shape[1:]
-            if value.shape != wanted:
-                raise ShapeError(f"leaf {leaf} has shape {tuple(wanted)}; its {kind} have {tuple(value.shape)}")
-            if tensor in loaded[kind]:
-                loaded[kind][tensor][row] = value.to(loaded[kind][tensor])
+    for kind, tensor, row, value in place_values(circuit, "expected counts", by_leaf, into.values):
+        if tensor in loaded[kind]:
+            loaded[kind][tensor][row] = value.to(loaded[kind][tensor])
     return loaded

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from explorer.backend import TorchCircuit
-from explorer.errors import ShapeError, UnknownNameError
+from explorer.learning.leaf_values import place_values
 
 MOMENTS = ("exp_avg", "exp_avg_sq")
 """The names of Adam's first and second moments in the state of `torch.optim.Adam`."""
@@ -66,22 +66,12 @@ def load_moments(
 
     Raises: UnknownNameError, ShapeError if the moments are of a different circuit.
     """
-    slots = circuit.leaf_slots
-    if set(moments) != set(MOMENTS):
-        raise UnknownNameError(f"expected the moments {', '.join(MOMENTS)} of Adam, found {', '.join(sorted(moments))}")
-    for name, by_leaf in moments.items():
-        for leaf, value in by_leaf.items():
-            if leaf not in slots:
-                raise UnknownNameError(f"the moments of Adam are of a different circuit: it has no leaf {leaf}")
-            tensor, row = slots[leaf]
-            parameter = circuit.tensors[tensor]
-            if value.shape != parameter.shape[1:]:
-                expected = tuple(parameter.shape[1:])
-                raise ShapeError(f"leaf {leaf} has shape {expected}; its {name} has {tuple(value.shape)}")
-            if not parameter.requires_grad:
-                continue
-            state = optimizer.state[parameter]
-            if not state:
-                state["step"] = torch.tensor(float(steps))
-                state.update({each: torch.zeros_like(parameter) for each in MOMENTS})
-            state[name][row] = value.to(parameter)
+    for name, tensor, row, value in place_values(circuit, "moments of Adam", moments, MOMENTS):
+        parameter = circuit.tensors[tensor]
+        if not parameter.requires_grad:
+            continue
+        state = optimizer.state[parameter]
+        if not state:
+            state["step"] = torch.tensor(float(steps))
+            state.update({each: torch.zeros_like(parameter) for each in MOMENTS})
+        state[name][row] = value.to(parameter)

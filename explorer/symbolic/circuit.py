@@ -19,6 +19,7 @@ from explorer.graph import Graph, nested_of, parameters_of
 from explorer.symbolic import structure
 from explorer.symbolic.derivation import Derivation, LeafLabel
 from explorer.symbolic.layers import InnerLayer, InputLayer, Layer
+from explorer.symbolic.names import unused_name
 from explorer.symbolic.parameters import ParameterNode, TensorParameter
 from explorer.symbolic.scope import Scope, union
 from explorer.symbolic.structure import Finding
@@ -121,11 +122,8 @@ class Circuit:
             if leaf.name is not None:
                 names[leaf] = leaf.name
                 continue
-            name, count = path, 2
-            while name in taken:
-                name, count = f"{path}/{count}", count + 1
-            taken.add(name)
-            names[leaf] = name
+            names[leaf] = unused_name(path, taken)
+            taken.add(names[leaf])
         return names
 
     @cached_property

@@ -26,7 +26,7 @@ def explore(
         bool | None,
         typer.Option(
             "--dashboard/--no-dashboard",
-            help="open the dashboard at the end, until Ctrl-C [if this is a terminal]",
+            help="open the dashboard at the end, until Ctrl-C (default: if this is a terminal)",
             show_default=False,
         ),
     ] = None,

@@ -34,8 +34,10 @@ ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if h
 
 
 def lab(
-    folder: Annotated[Path | None, typer.Argument(exists=True, file_okay=False, help="[the notebooks]")] = None,
-    port: Annotated[int | None, typer.Option(min=1, max=65535, help="listen here [a free port]")] = None,
+    folder: Annotated[
+        Path | None, typer.Argument(exists=True, file_okay=False, help="the folder to open (default: the notebooks)")
+    ] = None,
+    port: Annotated[int | None, typer.Option(min=1, max=65535, help="listen here (default: a free port)")] = None,
     show: Annotated[bool, typer.Option("--show/--no-show", help="open the browser")] = True,
 ) -> None:
     """Open a folder of notebooks in JupyterLab; it listens on 127.0.0.1 only. Ctrl-C ends it."""

@@ -1,7 +1,5 @@
 """`circuit-explorer query`: what a circuit says about some of its variables, given others."""
 
-import csv
-import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from explorer.app.commands.console import print_text
+from explorer.app.commands.evidence import Root, Semiring, Source, check_evidence, read_evidence
 from explorer.errors import FormError, ShapeError, check_name
 from explorer.options import MAX_SEED
 
@@ -23,7 +22,7 @@ def query(
     question: Annotated[
         str, typer.Argument(metavar="QUESTION", help="log-likelihood, marginal, conditional, most-probable, partition")
     ],
-    source: Annotated[str, typer.Argument(metavar="NAME|FILE", help="a circuit, a circuit file or a checkpoint")],
+    source: Source,
     observe: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="an observed value; may be repeated")
     ] = None,
@@ -39,15 +38,12 @@ def query(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="seed of the initial values")] = 0,
-    semiring: Annotated[str, typer.Option(help="of a circuit that is not a checkpoint")] = "lse-sum",
-    root: Annotated[
-        str | None, typer.Option(metavar="OUTPUT,CLASS", help="which output, if there are several", show_default=False)
-    ] = None,
+    semiring: Semiring = "lse-sum",
+    root: Root = None,
 ) -> None:
     """Ask a circuit: a probability (in nats, natural logarithms), or the most probable values of its variables."""
     check_name("question", question, QUESTIONS)
-    if rows is not None and observe:
-        raise FormError("the observed values are those of --rows or those of --observe; leave out one of them")
+    check_evidence(rows, observe)
     if ask and question != "conditional":
         raise FormError("--ask belongs to the question conditional")
     import torch
@@ -55,7 +51,7 @@ def query(
     from explorer.app.querying import assignments, load_subject, root_of
 
     subject = load_subject(source, seed=seed, semiring=semiring)
-    x, observed = subject.read_rows(rows) if rows is not None else subject.encode(assignments(observe or []))
+    x, observed = read_evidence(subject, rows, observe)
     with torch.no_grad():
         asked = Asked(subject, x, observed, assignments(ask or []), root_of(root))
         print_text(QUESTIONS[question](asked).rstrip("\n"))
@@ -142,14 +138,12 @@ def _most_probable(asked: Asked) -> str:
         asked.subject.circuit, asked.x, asked.observed, root=asked.root, is_deterministic=known
     )
     scale = asked.subject.log_scale(asked.observed.new_ones(asked.observed.shape))
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*asked.subject.names, "log p", "upper bound", "most probable"])
-    logs = [(value - scale).tolist() for value in (found.log_probability, found.log_bound)]
-    verdicts = ["yes" if exact else "at least this" for exact in found.is_exact.tolist()]
-    for cells, value, bound, verdict in zip(asked.subject.decode(found.assignment), *logs, verdicts, strict=True):
-        writer.writerow([*cells, f"{value:.6f}", f"{bound:.6f}", verdict])
-    return text.getvalue()
+    columns = {
+        "log p": [f"{value:.6f}" for value in (found.log_probability - scale).tolist()],
+        "upper bound": [f"{value:.6f}" for value in (found.log_bound - scale).tolist()],
+        "most probable": ["yes" if exact else "at least this" for exact in found.is_exact.tolist()],
+    }
+    return asked.subject.table_text(found.assignment, columns)
 
 
 def _partition(asked: Asked) -> str:

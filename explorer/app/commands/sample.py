@@ -1,7 +1,5 @@
 """`circuit-explorer sample`: draws from a circuit, also given some of its variables."""
 
-import csv
-import io
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from explorer.app.commands.console import check_writable, print_text, say_note
-from explorer.errors import FormError, ShapeError, check_name
+from explorer.app.commands.evidence import Root, Semiring, Source, check_evidence, read_evidence
+from explorer.errors import ShapeError, check_name
 from explorer.options import MAX_SEED
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def sample(
-    source: Annotated[str, typer.Argument(metavar="NAME|FILE", help="a circuit, a circuit file or a checkpoint")],
+    source: Source,
     count: Annotated[int, typer.Option("-n", "--count", min=0, help="number of samples")] = 10,
     observe: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="sample given this value; may be repeated")
@@ -30,54 +29,44 @@ def sample(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="FILE.csv|.npy|.png", help="write them here [print them as CSV]"),
+        typer.Option("--out", "-o", metavar="FILE.csv|.npy|.png", help="write them here (default: print them as CSV)"),
     ] = None,
     shape: Annotated[
-        str | None, typer.Option(metavar="HxW|CxHxW", help="the shape of the images [square]", show_default=False)
+        str | None,
+        typer.Option(metavar="HxW|CxHxW", help="the shape of the images (default: square)", show_default=False),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="seed of the samples, and of initial values")] = 0,
-    semiring: Annotated[str, typer.Option(help="of a circuit that is not a checkpoint")] = "lse-sum",
-    root: Annotated[
-        str | None, typer.Option(metavar="OUTPUT,CLASS", help="which output, if there are several", show_default=False)
-    ] = None,
+    semiring: Semiring = "lse-sum",
+    root: Root = None,
 ) -> None:
     """Draw samples from a circuit, jointly or given some variables, and print or write them."""
-    if rows is not None and observe:
-        raise FormError("the observed values are those of --rows or those of --observe; leave out one of them")
+    check_evidence(rows, observe)
     if out is not None:
         check_name("kind of file for samples", out.suffix.lower(), WRITERS)
         check_writable(out, source, rows)
     import torch
 
-    from explorer.app.querying import assignments, load_subject, root_of
+    from explorer.app.querying import load_subject, root_of
     from explorer.backend import queries
 
     subject = load_subject(source, seed=seed, semiring=semiring, shape=shape)
     generator = torch.Generator().manual_seed(seed)
     chosen = root_of(root)
     if rows is not None or observe:
-        x, mask = subject.read_rows(rows) if rows is not None else subject.encode(assignments(observe or []))
+        x, mask = read_evidence(subject, rows, observe)
         drawn = queries.sample(subject.circuit, count, x, mask, generator=generator, root=chosen)
         found = drawn.transpose(0, 1).flatten(0, 1)  # all samples of the first row, then those of the next
     else:
         found = queries.sample(subject.circuit, count, generator=generator, root=chosen)
     if out is None:
-        print_text(_csv(subject, found).rstrip("\n"))
+        print_text(subject.table_text(found).rstrip("\n"))
         return
     WRITERS[out.suffix.lower()](out, subject, found)
     say_note(f"wrote {len(found):,} samples of {subject.circuit.num_variables:,} variables to {out}")
 
 
-def _csv(subject: "Subject", rows: "Tensor") -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(subject.names)
-    writer.writerows(subject.decode(rows))
-    return text.getvalue()
-
-
 def _write_csv(path: Path, subject: "Subject", rows: "Tensor") -> None:
-    path.write_text(_csv(subject, rows), encoding="utf-8")
+    path.write_text(subject.table_text(rows), encoding="utf-8")
 
 
 def _write_npy(path: Path, subject: "Subject", rows: "Tensor") -> None:

@@ -25,6 +25,7 @@ from explorer.symbolic.initializers import (
     UniformInitializer,
 )
 from explorer.symbolic.layers import InputLayer, Layer
+from explorer.symbolic.names import unused_name
 from explorer.symbolic.parameters import DataType, ParameterNode, TensorParameter
 
 T = TypeVar("T")
@@ -157,11 +158,7 @@ class _Reader:
         return convert(theirs, tuple(leaf.shape))
 
     def _free_name(self, path: str) -> str:
-        taken = {leaf.name for leaf in self.leaves.values()}
-        name, count = path, 2
-        while name in taken:
-            name, count = f"{path}/{count}", count + 1
-        return name
+        return unused_name(path, {leaf.name for leaf in self.leaves.values()})
 
 
 def _constant(theirs: Any, shape: tuple[int, ...]) -> Initializer:

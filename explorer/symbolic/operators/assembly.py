@@ -1,13 +1,14 @@
 """Build a derived circuit: its layers with their origins, and the names of leaves of the operands."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from explorer.errors import DataTypeError, StructureError, located
+from explorer.errors import DataTypeError, ScopeError, StructureError, located
 from explorer.graph import Graph
 from explorer.symbolic.circuit import Circuit
 from explorer.symbolic.derivation import Argument, Derivation, LeafLabel
 from explorer.symbolic.layers import InnerLayer, InputLayer, Layer
+from explorer.symbolic.names import unused_name
 from explorer.symbolic.parameters import TensorParameter
 
 Origin = tuple[int, int]
@@ -52,9 +53,7 @@ def carry_labels(operands: Iterable[Circuit]) -> dict[TensorParameter, LeafLabel
         for leaf, wanted in operand.leaf_names.items():
             if leaf in labels:
                 continue
-            name, count = wanted, 2
-            while name in taken:
-                name, count = f"{wanted}/{count}", count + 1
+            name = unused_name(wanted, taken)
             taken.add(name)
             labels[leaf] = LeafLabel(name, operand.seed_names[leaf])
     return labels
@@ -63,13 +62,24 @@ def carry_labels(operands: Iterable[Circuit]) -> dict[TensorParameter, LeafLabel
 def replace_inputs(
     circuit: Circuit,
     operator: str,
-    replace: Callable[[int, InputLayer], Layer],
+    variables: Collection[int],
+    replace: Callable[[InputLayer], Layer],
     arguments: Mapping[str, Argument] | None = None,
 ) -> Circuit:
-    """The circuit with other input layers: same ids, edges, names and outputs."""
+    """The circuit with other layers for the input layers that read `variables`: same ids, edges, names and outputs.
+
+    Raises: ScopeError for an input layer that reads only some of them, besides other variables.
+    """
 
     def of(node: int, layer: Layer) -> Layer:
-        return replace(node, layer) if isinstance(layer, InputLayer) else layer
+        inside = [v for v in layer.scope if v in variables] if isinstance(layer, InputLayer) else []
+        if not isinstance(layer, InputLayer) or not inside:
+            return layer
+        if len(inside) < len(layer.scope):
+            raise ScopeError(
+                f"it reads variables {layer.scope}; {operator} takes all of them or none, not {tuple(inside)}"
+            )
+        return replace(layer)
 
     return replace_layers(circuit, operator, of, arguments)
 

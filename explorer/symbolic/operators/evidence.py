@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import cast
 
-from explorer.errors import DataTypeError, ScopeError
+from explorer.errors import DataTypeError
 from explorer.symbolic.checks import is_integer
 from explorer.symbolic.circuit import Circuit
 from explorer.symbolic.initializers import ConstantInitializer
@@ -27,12 +27,7 @@ def evidence(circuit: Circuit, observations: Mapping[int, float]) -> Circuit:
     wanted = check_variables("evidence", circuit, observations)
     leaves: dict[tuple[tuple[int, ...], bool], TensorParameter] = {}
 
-    def replace(node: int, layer: InputLayer) -> Layer:
-        inside = [v for v in layer.scope if v in wanted]
-        if not inside:
-            return layer
-        if len(inside) < len(layer.scope):
-            raise ScopeError(f"it reads variables {layer.scope}; observe all of them or none, not {tuple(inside)}")
+    def replace(layer: InputLayer) -> Layer:
         values = [given[v] for v in layer.scope]
         is_discrete = layer.num_values is not None and all(float(value).is_integer() for value in values)
         key = (layer.scope, is_discrete)
@@ -43,7 +38,7 @@ def evidence(circuit: Circuit, observations: Mapping[int, float]) -> Circuit:
         return EvidenceLayer(num_output_units=layer.num_output_units, layer=layer, observation=leaves[key])
 
     arguments = {"variables": wanted, "values": tuple(given[v] for v in wanted)}
-    return replace_inputs(circuit, "evidence", replace, arguments)
+    return replace_inputs(circuit, "evidence", wanted, replace, arguments)
 
 
 def _number(variable: int, value: object) -> int | float:
