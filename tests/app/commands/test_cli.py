@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import typer
 from typer.testing import CliRunner
 
 import benchmarks
@@ -288,11 +289,16 @@ def test_explore_compiles_trains_and_suggests_next_commands(tmp_path):
         assert run(*command).output
 
 
-@pytest.mark.parametrize(
-    "command", [(), ("trace",), ("show",), ("train",), ("bench",), ("bench", "suite"), ("explore",)]
-)
-def test_help_of_every_command(command):
-    assert "Usage" in run(*command, "--help").output
+COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_help_of_every_command_is_shown_as_it_is_written(name, monkeypatch):
+    monkeypatch.setenv("TERMINAL_WIDTH", "300")  # so that no text is broken into lines
+    output = run(*filter(None, [name]), "--help").output
+    assert "Usage" in output
+    for parameter in COMMANDS[name].params if name else ():
+        assert (getattr(parameter, "help", None) or "") in " ".join(output.split())
 
 
 def test_bench_prints_ratios_or_what_to_install(tmp_path, monkeypatch):
