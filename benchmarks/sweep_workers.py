@@ -134,17 +134,19 @@ def _row(client: "Client", topic: str, configuration: Configuration, number: int
     """The row of a finished configuration; None if its result was lost with its worker, so that it is done again."""
     if future.cancelled():
         return SweepRow(configuration, error=SCHEDULER_LOST)
+    worker, run, text = "", None, ""
     try:
-        events: Any = client.get_events(topic)
-        starts = sum(number == started for _, (started, _) in events)
         error = future.exception(timeout=RESULT_SECONDS)
-        if error is not None:
+        if error is None:
+            worker, run = future.result(timeout=RESULT_SECONDS)
+        else:
             text = str(error) if isinstance(error, CircuitError) else f"{type(error).__name__}: {error}"
-            return SweepRow(configuration, error=text, starts=starts)
-        worker, run = future.result(timeout=RESULT_SECONDS)
+        # last: a result that is lost while it is fetched is measured again before it comes
+        events: Any = client.get_events(topic)
     except OSError:
         return None
-    return SweepRow(configuration, run, worker=worker, starts=starts)
+    starts = sum(number == started for _, (started, _) in events)
+    return SweepRow(configuration, run, text, worker, starts)
 
 
 def _has_workers(client: "Client") -> bool:
