@@ -21,7 +21,10 @@ NEXT_TO_BOUND = 1e-15
 
 @dataclass(frozen=True, slots=True)
 class Link(ABC):
-    """A function of a leaf with an inverse. Equal links have equal fields."""
+    """A function of a leaf with an inverse. Equal links have equal fields.
+
+    Shapes: leaf (F, *shape), with the shape of the leaf -> value (F, *shape).
+    """
 
     @property
     def bounds(self) -> tuple[float, float]:

@@ -14,6 +14,8 @@ from explorer.symbolic.derivation_text import (
     derivation_text as derivation_text,
     formula_of as formula_of,
 )
+from explorer.symbolic.determinism import reads_of_units as reads_of_units, zeros_of_input as zeros_of_input
+from explorer.symbolic.exclusion import UnitKind as UnitKind
 from explorer.symbolic.files import (
     CIRCUIT_FORMAT as CIRCUIT_FORMAT,
     circuit_from_json as circuit_from_json,
@@ -40,3 +42,4 @@ from explorer.symbolic.scope import (
 )
 from explorer.symbolic.structure import Finding as Finding
 from explorer.symbolic.values import with_values as with_values
+from explorer.symbolic.zeros import zeros_of_node as zeros_of_node

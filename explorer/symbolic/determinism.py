@@ -47,7 +47,9 @@ def deterministic(graph: Graph[Layer], scopes: Mapping[int, Scope]) -> Finding:
             continue
         reads = reads_of_units(layer)
         if reads is None:
-            return Finding(False, f"layer %{node} ({type(layer).__name__}): no rule says what its units read")
+            name = type(layer).__name__
+            reason = f"no rule says what its units read; add one with @reads_of_units.register for {name}"
+            return Finding(False, f"layer %{node} ({name}): {reason}")
         for number, unit in enumerate(units.add(node, reads)):
             if unit.kind is UnitKind.SUM and (overlap := exclusion.overlap(unit.below, units.name)):
                 return Finding(False, f"sum layer %{node}, unit {number}: the terms {overlap}")

@@ -32,8 +32,10 @@ from explorer.symbolic import (
     SumParameter,
     TensorParameter,
     TriangleParameter,
+    UnitKind,
     constant,
     exclusion,
+    reads_of_units,
 )
 from explorer.symbolic.zeros import known_zeros
 from tests.fuzzing import seeded
@@ -149,13 +151,21 @@ def test_rearranged_units_exclude_each_other_as_those_that_they_are(axes: tuple[
     assert bool(circuit.is_deterministic) is is_deterministic
 
 
-def test_a_layer_without_a_rule_is_the_reason():
+def test_a_layer_without_a_rule_is_the_reason_until_it_has_one():
     class BareLayer(InnerLayer):
         pass
 
     b = CircuitBuilder()
     odd = b.add(BareLayer(num_input_units=1, num_output_units=1, arity=1), [b.add(literal(0, 0, 1))])
-    assert b.build(odd).is_deterministic.reason == snapshot("layer %1 (BareLayer): no rule says what its units read")
+    assert b.build(odd).is_deterministic.reason == snapshot(
+        "layer %1 (BareLayer): no rule says what its units read; add one with @reads_of_units.register for BareLayer"
+    )
+
+    @reads_of_units.register
+    def reads(layer: BareLayer) -> tuple[UnitKind, list[list[tuple[int, int]]]]:
+        return UnitKind.SUM, [[(0, 0)]]
+
+    assert b.build(odd).is_deterministic
 
 
 def test_a_search_that_takes_too_long_is_the_reason(monkeypatch):

@@ -10,6 +10,7 @@ from explorer.symbolic.operators.differentiate import (
     differentiate_rules as differentiate_rules,
 )
 from explorer.symbolic.operators.evidence import evidence as evidence
+from explorer.symbolic.operators.expansion import expand_rules as expand_rules
 from explorer.symbolic.operators.input_products import multiply_rules as multiply_rules
 from explorer.symbolic.operators.integrate import integrate as integrate, integrate_rules as integrate_rules
 from explorer.symbolic.operators.multiply import multiply as multiply

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from explorer.errors import StructureError
 from explorer.graph import nested_of, parameters_of
 from explorer.symbolic import layers as symbolic
 from explorer.symbolic.circuit import Circuit
@@ -39,9 +38,7 @@ def conjugate(circuit: Circuit) -> Circuit:
             if rule is not None:
                 return rule(layer)
         if type(layer) not in _BUILT_IN and any(map(is_complex, parameters_of(layer).values())):
-            raise StructureError(
-                f"no rule for {type(layer).__name__}; register one with @conjugate_rules.rule({type(layer).__name__})"
-            )
+            raise conjugate_rules.missing(type(layer).__name__, layer)
         values = {name: conjugated(parameter) for name, parameter in parameters_of(layer).items()}
         values |= {name: of(node, nested) for name, nested in nested_of(layer).items()}
         changed = {name: value for name, value in values.items() if value is not getattr(layer, name)}

@@ -6,6 +6,7 @@ from dataclasses import replace
 from explorer.symbolic.circuit import Circuit
 from explorer.symbolic.derivation import Derivation
 from explorer.symbolic.operators.assembly import Origin, check_operands, require_decomposable
+from explorer.symbolic.operators.expansion import expand
 from explorer.symbolic.operators.pairs import PairProducts
 
 
@@ -21,14 +22,17 @@ def multiply(*circuits: Circuit) -> Circuit:
     unless the sums are shattered; use double precision, or `fast()`, where weights below 1e-19 matter.
 
     Raises: StructureError unless all are smooth and decomposable, if two products split the variables that they share
-    differently, or if a pair of layers has no product; the message names the layers.
+    differently, or if a pair of layers has no product; the message names the layers. ShapeError
+    if a rule of `expand_rules` returns a layer of other units.
     Source: Vergari et al. 2021, A Compositional Atlas of Tractable Circuit Operations, sec. 3.2.
     """
     operands = check_operands("multiply", circuits, 2)
     require_decomposable("multiply", operands)
-    product = operands[0]
+    known = {id(circuit): expand(circuit) for circuit in operands}  # a circuit that is given twice stays one
+    expanded = [known[id(circuit)] for circuit in operands]
+    product = expanded[0]
     origins: dict[int, tuple[Origin, ...]] = {node: ((0, node),) for node in product.graph.nodes}
-    for position, factor in enumerate(operands[1:], start=1):
+    for position, factor in enumerate(expanded[1:], start=1):
         pairs = PairProducts(product, factor)
         outputs = [pairs.output(left, right) for left in product.outputs for right in factor.outputs]
         product, before = pairs.assembly.build("multiply", outputs), origins

@@ -115,7 +115,8 @@ class PairProducts:
         if set(scope).isdisjoint(other):
             return self._plan_independent(pair)
         if isinstance(left, InputLayer) and isinstance(right, InputLayer):
-            raise self._missing(pair, left, right)
+            with located("multiply"):
+                raise self._missing(pair, left, right)
         if isinstance(left, RearrangeLayer) or isinstance(right, RearrangeLayer):
             return self._plan_rearranged(pair)
         if isinstance(left, SumLayer) and isinstance(right, SumLayer):
@@ -125,7 +126,11 @@ class PairProducts:
                 return self._plan_sum(pair, one, two, flip=flip)
         for layer in (left, right):
             if not isinstance(layer, ProductLayer | SumLayer | InputLayer):
-                raise StructureError(f"multiply: no rule for {self._name(pair)}: {type(layer).__name__} is not known")
+                name = type(layer).__name__
+                raise StructureError(
+                    f"multiply: no rule for {self._name(pair)}; express {name} by a built-in layer with "
+                    f"@expand_rules.rule({name})"
+                )
         return self._plan_products(pair)
 
     def _has_rule(self, left: InputLayer, right: InputLayer, scope: Scope, other: Scope) -> bool:
@@ -167,7 +172,7 @@ class PairProducts:
     def _missing(self, pair: Both, left: InputLayer, right: InputLayer) -> CircuitError:
         if left.scope != right.scope:
             return StructureError(
-                f"multiply: {self._name(pair)} share some of their variables {left.scope} and {right.scope}, not all"
+                f"{self._name(pair)} share some of their variables {left.scope} and {right.scope}, not all"
             )
         return multiply_rules.missing(self._name(pair), left, right)
 

@@ -1,4 +1,4 @@
-"""The registries of rules of operators: what an operator makes of an input layer, or of a pair of them.
+"""The registries of rules of operators: what an operator makes of a layer, or of a pair of layers.
 
 A rule is chosen by exact type. A layer from outside of the package adds its rule with the same decorator.
 """
@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from explorer.errors import DuplicateNameError, StructureError
-from explorer.symbolic.layers import InputLayer
+from explorer.symbolic.layers import Layer
 
-LayerRule = Callable[..., InputLayer]
+LayerRule = Callable[..., Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,9 +22,9 @@ class RuleTable:
     """
 
     operator: str
-    rules: dict[tuple[type[InputLayer], ...], LayerRule] = field(default_factory=dict[Any, LayerRule])
+    rules: dict[tuple[type[Layer], ...], LayerRule] = field(default_factory=dict[Any, LayerRule])
 
-    def rule(self, *kinds: type[InputLayer]) -> Callable[[LayerRule], LayerRule]:
+    def rule(self, *kinds: type[Layer]) -> Callable[[LayerRule], LayerRule]:
         """Decorator: register the rule for layers of these types. Raises: DuplicateNameError."""
         if kinds in self.rules:
             raise DuplicateNameError(f"{self.operator} has a rule for {_names(kinds)} already")
@@ -35,16 +35,14 @@ class RuleTable:
 
         return register
 
-    def find(self, *layers: InputLayer) -> LayerRule | None:
+    def find(self, *layers: Layer) -> LayerRule | None:
         """The rule for layers of these types, in this order; None if there is none."""
         return self.rules.get(tuple(type(layer) for layer in layers))
 
-    def missing(self, what: str, *layers: InputLayer) -> StructureError:
+    def missing(self, what: str, *layers: Layer) -> StructureError:
         """Make the error for layers without a rule; `what` describes them."""
         kinds = tuple(type(layer) for layer in layers)
-        return StructureError(
-            f"{self.operator}: no rule for {what}; register one with @{self.operator}_rules.rule({_names(kinds)})"
-        )
+        return StructureError(f"no rule for {what}; register one with @{self.operator}_rules.rule({_names(kinds)})")
 
 
 def _names(kinds: tuple[type, ...]) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from explorer.compiler import TorchCompiler
 from explorer.errors import (
@@ -27,6 +28,7 @@ from explorer.symbolic import (
     InnerLayer,
     InputLayer,
     PolynomialLayer,
+    SumLayer,
     constant,
 )
 from explorer.symbolic.operators import (
@@ -34,6 +36,7 @@ from explorer.symbolic.operators import (
     conjugate,
     differentiate,
     evidence,
+    expand_rules,
     integrate,
     integrate_rules,
     multiply,
@@ -284,6 +287,44 @@ def test_the_inputs_of_a_custom_layer_that_adds_must_depend_on_the_same_variable
     assert integrate(below(b, FirstInputLayer, discrete(b, 0), discrete(b, 0))).scope == ()
     with pytest.raises(StructureError, match="not smooth"):
         integrate(below(b, FirstInputLayer, discrete(b, 0), discrete(b, 1)))
+
+
+CHOOSE_FIRST = constant([[1.0, 0, 0, 0], [0, 1, 0, 0]])
+
+
+def firsts(b: CircuitBuilder, *, custom: bool) -> Circuit:
+    """A sum of the units of the first of two inputs, chosen by a layer from outside or by a built-in one."""
+    tables = (constant([[0.1, 0.2], [0.3, 0.4]]), constant([[0.5, 0.6], [0.7, 0.8]]))
+    inputs = tuple(b.add(EmbeddingLayer(scope=(0,), num_output_units=2, num_states=2, weight=t)) for t in tables)
+    if custom:
+        return below(b, FirstInputLayer, *inputs)
+    return b.build(b.sum(b.sum(*inputs, num_units=2, weight=CHOOSE_FIRST), num_units=1))
+
+
+def test_an_inner_layer_from_outside_is_multiplied_once_it_is_expressed_by_a_built_in_one(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    custom, built_in = (firsts(CircuitBuilder(), custom=custom) for custom in (True, False))
+    with pytest.raises(StructureError, match=r"express FirstInputLayer by a built-in layer with @expand_rules\.rule"):
+        multiply(custom, custom)
+
+    def too_wide(layer: FirstInputLayer) -> InnerLayer:
+        return SumLayer(num_input_units=2, num_output_units=3, arity=2, weight=constant(np.ones((3, 4))))
+
+    def as_sum(layer: FirstInputLayer) -> InnerLayer:
+        return SumLayer(num_input_units=2, num_output_units=2, arity=2, weight=CHOOSE_FIRST)
+
+    monkeypatch.setitem(expand_rules.rules, (FirstInputLayer,), too_wide)
+    with pytest.raises(ShapeError, match=r"expand: layer 2 \(FirstInputLayer\): .*\(2, 2, 2\); found SumLayer with"):
+        multiply(custom, built_in)
+    monkeypatch.setitem(expand_rules.rules, (FirstInputLayer,), as_sum)
+    rows = torch.tensor([[0], [1]])
+    expected = TorchCompiler(seed=3).compile(multiply(built_in, built_in))(rows)
+    for pair in ((custom, custom), (custom, built_in)):
+        squared = multiply(*pair)
+        assert squared.derivation is not None
+        assert squared.derivation.operands == pair
+    torch.testing.assert_close(TorchCompiler(seed=3).compile(multiply(custom, custom))(rows), expected)
 
 
 def test_the_gallery_can_be_squared_or_the_reason_is_given():
