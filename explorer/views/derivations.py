@@ -14,7 +14,7 @@ MAX_DRAWN_LAYERS = 4_000
 """Larger derivations are not drawn, but counted."""
 GAP = 4.0
 """The gap between two cells, in pixels."""
-EDGE, FOOT = 16.0, 44.0
+EDGE, FOOT = 40.0, 44.0
 """The room on the right of the last plate; that below the lowest one, where its number of units is."""
 
 
@@ -78,12 +78,15 @@ def _view(circuits: list[DrawnCircuitView], origins: list[list[int]], note: str)
 
 def _drawn(circuit: Circuit, whole: Circuit, index: TraceIndex) -> DrawnCircuitView:
     stage = stage_of(index, 0)
+    plate_of = {layer: at for at, one in enumerate(stage.placed) for layer in one.plate.layers.tolist()}
+    lines = {(plate_of[read], plate_of[node]): None for node, reads in circuit.graph.inputs.items() for read in reads}
     return {
         "label": formula_of(circuit, whole),
         "text": f"{plural(len(circuit.graph), 'layer')} of {_units_text(circuit, tuple(circuit.graph.nodes))} units",
         "width": max(one.left + one.shape.width for one in stage.placed) + EDGE,
         "height": max(one.top + one.shape.height for one in stage.placed) + FOOT,
         "plates": [_plate(circuit, placed) for placed in stage.placed],
+        "lines": [list(pair) for pair in lines],
     }
 
 

@@ -80,6 +80,8 @@ def test_operands_are_drawn_next_to_the_result_with_where_each_layer_comes_from(
         for plate in drawn["plates"]:
             assert len(plate["places"]) == 4 * len(plate["cells"])
             assert plate["at"][0] + plate["at"][2] <= drawn["width"]
+        titles = [plate["title"] for plate in drawn["plates"]]
+        assert ["Sum", "Hadamard"] in [[titles[one] for one in line] for line in drawn["lines"]]
     assert [1, 3, 0, 5] in view["origins"]
     assert all((made, of) == (1, 0) for made, _, of, _ in view["origins"])
 

@@ -3,6 +3,7 @@ import { test } from "node:test";
 
 import view from "../../widgets/js/derivation.js";
 import { readDerivation, relativesOf } from "../../widgets/js/derivation/reading.js";
+import { placeWords } from "../../widgets/js/derivation/words.js";
 import { newDocument, newModel } from "./dom.mjs";
 
 const circuit = (label, cells) => ({
@@ -20,6 +21,7 @@ const circuit = (label, cells) => ({
       places: cells.flatMap((_, at) => [10 + 30 * at, 20, 28, 28]),
     },
   ],
+  lines: [],
 });
 /** A product of A with itself, and the integral of it: layer 0 comes from 1, and layer 1 from 0. */
 const derivation = (more = {}) => ({
@@ -95,4 +97,26 @@ test("layers that the host chose are lit, and a note is shown in place of what i
   assert.match(el.textContent, /Too many\./);
   await model.put({ derivation: "{" });
   assert.match(el.textContent, /Cannot draw this derivation/);
+});
+
+test("titles and numbers are written where there is room, and numbers come first", () => {
+  const plate = (title, at) => ({ title, kind: "sum", units: "16", at, cells: [], places: [] });
+  const drawn = (gap) => ({
+    ...circuit("A", []),
+    width: 400,
+    plates: [plate("Categorical", [40, 40, 20, 20]), plate("Hadamard", [60 + gap, 40, 20, 20])],
+  });
+  const words = (gap) => placeWords(drawn(gap), 12, 12).map((one) => one.words);
+  assert.deepEqual(words(100), ["16", "16", "Categorical", "Hadamard"]);
+  assert.deepEqual(words(30), ["16", "16", "Categorical"]);
+});
+
+test("a line leads from each plate to those that read it", () => {
+  const [below, above] = [circuit("A", [0]).plates[0], { ...circuit("A", [1]).plates[0], at: [150, 60, 28, 28] }];
+  const drawn = { ...circuit("A", [0, 1]), plates: [below, above], lines: [[0, 1]] };
+  const { el } = open(derivation({ circuits: [drawn], origins: [] }));
+  assert.deepEqual(
+    el.of("ced-link").map((line) => line.getAttribute("d")),
+    ["M100 35C125 35 125 74 150 74"],
+  );
 });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import view from "../../widgets/js/query.js";
-import { countWords, forget, paint, valueAt } from "../../widgets/js/query/evidence.js";
+import { countWords, erase, paint, valueAt } from "../../widgets/js/query/evidence.js";
 import { readQuery } from "../../widgets/js/query/reading.js";
 import { newDocument, newModel } from "./dom.mjs";
 
@@ -30,20 +30,20 @@ function open(asked) {
   return { el, model, close, pad, press, evidence: () => model.get("evidence") };
 }
 
-test("all channels of a pixel are observed together, and forgotten together", () => {
+test("all channels of a pixel are observed together, and erased together", () => {
   const shape = [2, 1, 2];
   const evidence = { x: [0, 0, 0, 0], observed: [false, false, false, false] };
   paint(evidence, shape, 1, 0, 3);
   assert.deepEqual(evidence, { x: [0, 3, 0, 3], observed: [false, true, false, true] });
   assert.equal(valueAt(evidence, shape, 1, 0), 3);
   assert.equal(valueAt(evidence, shape, 0, 0), null);
-  assert.equal(countWords(evidence, shape), "1 of 2 pixels observed");
+  assert.equal(countWords(evidence, shape), "1 of 2 pixels observed; the hatched ones are not");
   paint(evidence, shape, 2, 0, 3);
   assert.deepEqual(evidence.x, [0, 3, 0, 3], "outside of the image");
-  assert.deepEqual(forget(evidence, shape, { left: 0.5 }).observed, [false, false, false, false]);
+  assert.deepEqual(erase(evidence, shape, { left: 0.5 }).observed, [false, false, false, false]);
 });
 
-test("the keyboard paints and forgets pixels, and Python receives what is observed", () => {
+test("the keyboard paints and erases pixels, and Python receives what is observed", () => {
   const { press, evidence, el, close } = open(query());
   press("ArrowLeft");
   press(" ");
@@ -71,15 +71,15 @@ test("a drag paints every pixel on its way, with the value of the brush", () => 
   assert.deepEqual(evidence().observed, [1, 1, 1, 0, 0, 0]);
 });
 
-test("an example is observed as a whole, halves are forgotten, and answers have their names", () => {
+test("an example is observed as a whole, halves are erased, and answers have their names", () => {
   const answers = [{ label: "sample 0", x: [4, 4, 4, 4, 4, 4] }];
   const { el, evidence } = open(query({ answers, note: "1 sample." }));
   assert.match(el.of("ceg-answers")[0].textContent, /1 sample\..*sample 0/s);
   el.of("ceg-example")[0].dispatch("click");
   assert.deepEqual(evidence().observed, [1, 1, 1, 1, 1, 1]);
-  el.button("Forget lower half").dispatch("click");
+  el.button("Erase lower half").dispatch("click");
   assert.deepEqual(evidence().observed, [1, 1, 1, 0, 0, 0]);
-  el.button("Clear").dispatch("click");
+  el.button("Erase all").dispatch("click");
   assert.deepEqual(evidence().observed, [0, 0, 0, 0, 0, 0]);
 });
 

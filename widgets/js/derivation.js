@@ -6,10 +6,11 @@
  */
 
 import { keyOf, readDerivation, relativesOf } from "./derivation/reading.js";
+import { placeWords } from "./derivation/words.js";
 import { makeRoving } from "./parts/roving.js";
 import { errorText } from "./shared/contract.js";
 import { maker } from "./shared/elements.js";
-import { FONT, prepareMeasuring, textWidth } from "./shared/measuring.js";
+import { FONT, prepareMeasuring } from "./shared/measuring.js";
 import { asDict } from "./shared/reading.js";
 import { applyPalette, paletteFor, watchTheme } from "./shared/theme.js";
 import { onChangesTogether } from "./shared/traits.js";
@@ -20,10 +21,10 @@ import { onChangesTogether } from "./shared/traits.js";
  * @typedef {{key: string, circuit: number, layer: number, title: string}} Cell
  */
 
-/** A drawing is at most this wide and high, in pixels; a small one is not enlarged. */
-const [WIDE, HIGH] = [400, 190];
-/** Titles and numbers have this size on the screen; the room between two plates that a title or a number may use. */
-const [FONT_SIZE, GAP, NUMBER_GAP] = [12, 40, 80];
+/** A drawing is at most this wide, two of them or more, and this high, in pixels; a small one is not enlarged. */
+const [WIDE, NARROW, HIGH] = [590, 400, 220];
+/** Titles and numbers have this size on the screen. */
+const FONT_SIZE = 12;
 /** Beyond it, layers are counted. */
 const MAX_NAMED = 6;
 const HINT =
@@ -38,7 +39,9 @@ const STYLE = `
 .ced-name{margin-bottom:2px;overflow-wrap:anywhere}
 .ced-name span{color:var(--ced-muted)}
 .ced-root svg{display:block;max-width:100%;overflow:visible}
-.ced-root svg text{font-weight:600;fill:var(--ced-fg);text-anchor:middle}
+.ced-link{fill:none;stroke:var(--ced-control)}
+.ced-lit .ced-link{opacity:.35}
+.ced-root svg text{font-weight:600;fill:var(--ced-fg);text-anchor:middle;paint-order:stroke;stroke:var(--ced-ground);stroke-width:.3em}
 .ced-cell{cursor:pointer;stroke:var(--ced-ground);stroke-width:1}
 .ced-lit .ced-cell:not(.ced-on){opacity:.22}
 .ced-cell.ced-on{stroke:var(--ced-fg);stroke-width:2.5}
@@ -47,6 +50,14 @@ const STYLE = `
 .ced-root p{margin:2px 0 6px;min-height:1.4em}
 @media (forced-colors:active){.ced-root svg{forced-color-adjust:none}}
 `;
+
+/** The line from a plate to the one that reads it. @param {number[]} from @param {number[]} to left, top, width, height */
+function linkPath([left, top, width, height], [toLeft, toTop, , toHeight]) {
+  const [start, end] = [left + width, toLeft];
+  const [y, toY] = [top + height / 2, toTop + toHeight / 2];
+  const bend = Math.max(20, (end - start) / 2);
+  return `M${start} ${y}C${start + bend} ${y} ${end - bend} ${toY} ${end} ${toY}`;
+}
 
 /**
  * Draws the circuits into `el`; returns a function that removes them.
@@ -84,17 +95,19 @@ function render({ model, el }) {
   });
 
   /** @param {Drawn} drawn @param {number} at @param {Record<string, string>} roles */
-  function figure({ label, text, width, height, plates }, at, roles) {
-    const scale = Math.min(1, WIDE / width, HIGH / height);
+  function figure(drawn, at, roles) {
+    const { label, text, width, height, plates, lines } = drawn;
+    const widest = (derivation?.circuits.length ?? 0) > 2 ? NARROW : WIDE;
+    const scale = Math.min(1, widest / width, HIGH / height);
     const line = FONT_SIZE / scale;
-    /** @param {string} words @param {number} gap @param {number[]} box of the plate @param {number} y */
-    const written = (words, gap, [left, , wide], y) =>
-      textWidth(words, FONT_SIZE, true) <= (wide + gap) * scale &&
-      s("text", { x: left + wide / 2, y, "font-size": line.toFixed(1), text: words, "aria-hidden": "true" });
-    const shapes = plates.flatMap(({ title, kind, units, at: box, cells: layers, places }) => [
-      written(title, GAP, box, box[1] - line / 2),
-      written(units, NUMBER_GAP, box, box[1] + box[3] + 1.1 * line),
-      ...layers.map((layer, position) => {
+    const words = placeWords(drawn, line, FONT_SIZE).map(({ words: text, x, y }) =>
+      s("text", { x, y, "font-size": line.toFixed(1), text, "aria-hidden": "true" }),
+    );
+    const links = lines.map(([from, to]) =>
+      s("path", { class: "ced-link", d: linkPath(plates[from].at, plates[to].at), "stroke-width": 1.2 / scale }),
+    );
+    const shapes = plates.flatMap(({ title, kind, units, cells: layers, places }) =>
+      layers.map((layer, position) => {
         const [x, y, w, hi] = places.slice(4 * position, 4 * position + 4);
         const item = { key: keyOf(at, layer), circuit: at, layer, title };
         const element = s("rect", {
@@ -113,13 +126,13 @@ function render({ model, el }) {
         cells.push({ item, element });
         return element;
       }),
-    ]);
+    );
     const size = { width: Math.round(width * scale), height: Math.round(height * scale) };
     return h(
       "div",
       { class: "ced-circuit", role: "group", "aria-label": `${label}, ${text}` },
       h("div", { class: "ced-name", "aria-hidden": "true" }, h("b", { text: label }), h("span", { text: ` ${text}` })),
-      s("svg", { viewBox: `0 0 ${width} ${height}`, ...size, role: "presentation" }, shapes),
+      s("svg", { viewBox: `0 0 ${width} ${height}`, ...size, role: "presentation" }, links, words, shapes),
     );
   }
 

@@ -6,7 +6,7 @@
  */
 
 import { drawAnswer } from "./query/drawing.js";
-import { countWords, forget } from "./query/evidence.js";
+import { countWords, erase } from "./query/evidence.js";
 import { makePad } from "./query/pad.js";
 import { readQuery } from "./query/reading.js";
 import { errorText } from "./shared/contract.js";
@@ -32,7 +32,7 @@ const STYLE = `
 .ceg-root canvas{image-rendering:pixelated;display:block;border:1px solid var(--ceg-control)}
 .ceg-pad{cursor:crosshair;touch-action:none}
 .ceg-own{display:flex;flex-wrap:wrap;gap:8px 14px}
-.ceg-tools{display:flex;flex-direction:column;gap:6px;max-width:230px}
+.ceg-tools{display:flex;flex-direction:column;gap:6px;max-width:290px}
 .ceg-tools>div{display:flex;flex-wrap:wrap;gap:6px;align-items:center}
 .ceg-root button{font:inherit;font-weight:500;color:inherit;min-height:28px;padding:0 10px;border:1px solid var(--ceg-control);border-radius:6px;background:var(--ceg-bg);cursor:pointer}
 .ceg-root button:hover{background:var(--ceg-soft)}
@@ -66,9 +66,14 @@ function render({ model, el }) {
   const value = h("input", { type: "range", min: "0", "aria-label": "Value to paint", oninput: () => drawTools() });
   const shown = h("output", { class: "ceg-muted" });
   const brush = h("button", { type: "button", text: "Paint", onclick: () => choose(false) });
-  const eraser = h("button", { type: "button", text: "Forget", onclick: () => choose(true) });
-  const button = (/** @type {string} */ words, /** @type {() => void} */ press) =>
-    h("button", { type: "button", text: words, onclick: press });
+  const eraser = h("button", { type: "button", text: "Erase", onclick: () => choose(true) });
+  const eraseButton = (/** @type {string} */ text, /** @type {{top?: number, left?: number}} */ from) =>
+    h("button", {
+      type: "button",
+      text,
+      "aria-label": `Erase ${text.toLowerCase()}`,
+      onclick: () => change((known, shape) => erase(known, shape, from)),
+    });
   const examples = h("div", { role: "group", "aria-label": "Take an image" });
   const tools = h(
     "div",
@@ -79,9 +84,10 @@ function render({ model, el }) {
     h(
       "div",
       {},
-      button("Forget lower half", () => change((known, shape) => forget(known, shape, { top: 0.5 }))),
-      button("Forget right half", () => change((known, shape) => forget(known, shape, { left: 0.5 }))),
-      button("Clear", () => change((known, shape) => forget(known, shape, {}))),
+      h("span", { text: "Erase", "aria-hidden": "true" }),
+      eraseButton("Lower half", { top: 0.5 }),
+      eraseButton("Right half", { left: 0.5 }),
+      eraseButton("All", {}),
     ),
     status,
   );
@@ -142,7 +148,7 @@ function render({ model, el }) {
         canvas,
       );
     });
-    examples.replaceChildren(...buttons);
+    examples.replaceChildren(h("span", { text: "Or take", "aria-hidden": "true" }), ...buttons);
   }
 
   /** @param {Query} known */

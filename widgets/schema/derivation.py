@@ -29,6 +29,8 @@ class DrawnCircuitView(TypedDict):
     width: float
     height: float
     plates: list[DrawnPlateView]
+    lines: list[list[int]]
+    """Position of a plate, and that of a plate that reads it."""
 
 
 class DerivationView(TypedDict):

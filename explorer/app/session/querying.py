@@ -1,4 +1,4 @@
-"""Asks the circuit of a step: a query with its evidence, the answer as data, and the same as Python code."""
+"""Asks the circuit of a step: a query with its evidence, and the answer as data."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -130,43 +130,6 @@ def is_untrained(trace: Trace) -> bool:
     return any(leaf.learnable and not isinstance(leaf.initializer, ConstantInitializer) for leaf in leaves)
 
 
-def code_of(answer: Answer, step: int, is_discrete: bool, variables: Variables | None = None) -> str:
-    """Return code that asks the same as was answered, of the step of a `trace`."""
-    query = answer.query
-    kind = KINDS[query.kind]
-    named = variables if variables is not None and variables.columns else None
-    lines = ["import torch", f"from explorer.backend.queries import {_function(kind)}", ""]
-    lines.append(f"circuit = trace.circuit_at({step})")
-    if kind.has_evidence:
-        known = {at: value for at, value in enumerate(query.evidence.x) if query.evidence.observed[at]}
-        shown = ", ".join(f"{at}: {int(value) if is_discrete else value}" for at, value in known.items())
-        dtype = ", dtype=torch.long" if is_discrete else ""
-        if named is not None and known:
-            said = ", ".join(f"{named.names[at]} = {named.text(at, value)}" for at, value in known.items())
-            lines.append(f"# as codes: {said}")
-        lines += [
-            f"known = {{{shown}}}",
-            f"x = torch.zeros(1, circuit.num_variables{dtype})",
-            "observed = torch.zeros(circuit.num_variables, dtype=torch.bool)",
-        ]
-        if known:
-            lines.append("x[0, list(known)] = torch.tensor(list(known.values()), dtype=x.dtype)")
-            lines.append("observed[list(known)] = True")
-    if kind.has_given:
-        lines.append("given = torch.zeros(circuit.num_variables, dtype=torch.bool)")
-        lines.append(f"given[{list(query.given)}] = True")
-    if kind.is_sampled:
-        lines.append(f"generator = torch.Generator().manual_seed({query.seed})")
-    root = "" if answer.root is None else f", root={answer.root}"
-    if answer.log_scale:
-        lines.append(f"# in the units of the table, {-answer.log_scale:.6g} is added to the logarithm")
-    return "\n".join([*lines, kind.code.format(count=query.num_samples, root=root)])
-
-
-def _function(kind: QueryKind) -> str:
-    return kind.code.partition("(")[0].removeprefix("[")
-
-
 def _check_given(query: Query, names: Sequence[str]) -> None:
     unknown = [at for at in query.given if not query.evidence.observed[at]]
     if unknown:
@@ -188,7 +151,8 @@ def _ask_likelihood(asked: _Asked) -> Answer:
 
 def _ask_marginal(asked: _Asked) -> Answer:
     observed = asked.query.evidence.observed
-    found = _number_answer(asked, "log p(observed)", marginal(asked.circuit, asked.x, asked.observed), observed)
+    event = asked.variables.event(asked.query.evidence, observed) or "observed"
+    found = _number_answer(asked, f"log p({event})", marginal(asked.circuit, asked.x, asked.observed), observed)
     if all(observed):
         return found
     expected = _expected(asked)
@@ -248,7 +212,10 @@ def _table_of(asked: _Asked, expected: Expected) -> TableView | None:
 def _ask_conditional(asked: _Asked) -> Answer:
     query = asked.observed & ~asked.given
     found = conditional(asked.circuit, asked.x, query, asked.given)
-    return _number_answer(asked, "log p(asked | given)", found, query[0].tolist())
+    masks = query[0].tolist(), asked.given.tolist()
+    events = [asked.variables.event(asked.query.evidence, mask) for mask in masks]
+    name = " | ".join(events) if all(events) else "asked | given"
+    return _number_answer(asked, f"log p({name})", found, query[0].tolist())
 
 
 def _ask_most_probable(asked: _Asked) -> Answer:
@@ -264,7 +231,7 @@ def _ask_most_probable(asked: _Asked) -> Answer:
         rows.append(["most probable", "not proved: the circuit is not deterministic"])
         rows.append(["no completion has more than", _nats(bound)])
     table: TableView = {"columns": ["value", "result"], "rows": rows}
-    named = (("most probable" if is_exact else "a probable one", row),)
+    named = (("most probable" if is_exact else "probable completion", row),)
     note = "The most probable completion." if is_exact else "A probable completion, maybe not the most probable one."
     return Answer(asked.query, table, named, note, asked.root, log_scale=scale)
 
@@ -364,7 +331,7 @@ KINDS: Mapping[str, QueryKind] = {
         QueryKind(
             "most-probable",
             "Most probable",
-            "The completion of what is observed that max-product finds.",
+            "The values of the rest that max-product finds most probable, given what is observed.",
             _ask_most_probable,
             "most_probable(circuit, x, observed{root})",
             has_root=True,

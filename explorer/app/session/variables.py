@@ -19,7 +19,9 @@ UNKNOWN = "?"
 MAX_SHOWN = 24
 """Maximum number of variables that a table of rows has as columns."""
 MAX_LABELS = 4
-"""Maximum number of categories whose probabilities are written."""
+"""Maximum number of categories whose probabilities are written, and of values of an event."""
+MAX_EVENT = 60
+"""Maximum length of an event that is written, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,12 @@ class Variables:
             cell = self.columns[variable].decode(np.array([code]))[0]
             return f"{cell:.4g}" if isinstance(cell, float) else str(cell)
         return f"{code:.4g}"
+
+    def event(self, evidence: Evidence, chosen: Sequence[bool]) -> str:
+        """Some observed values by name, `height = 180, team = blue`; empty if they are too many to write."""
+        found = [v for v in range(self.count) if chosen[v]]
+        shown = ", ".join(f"{self.names[v]} = {self.text(v, evidence.x[v])}" for v in found[:MAX_LABELS])
+        return shown if len(found) <= MAX_LABELS and len(shown) <= MAX_EVENT else ""
 
     def text_of(self, evidence: Evidence) -> str:
         """The row that `parse` reads."""
@@ -191,6 +199,7 @@ def expected_table(expected: Expected, variables: Variables, evidence: Evidence)
 def _shares_text(labels: Sequence[str], shares: Sequence[float]) -> str:
     """The most probable categories with their probabilities, and how probable the others are together."""
     order = sorted(range(len(labels)), key=lambda at: -shares[at])
-    found = [f"{labels[at]} {shares[at]:.3g}" for at in order[:MAX_LABELS]]
-    rest = order[MAX_LABELS:]
+    named = len(labels) if len(labels) <= MAX_LABELS + 1 else MAX_LABELS  # one other takes no less room than its name
+    found = [f"{labels[at]} {shares[at]:.3g}" for at in order[:named]]
+    rest = order[named:]
     return ", ".join([*found, *([f"{len(rest)} others {math.fsum(shares[at] for at in rest):.3g}"] if rest else [])])

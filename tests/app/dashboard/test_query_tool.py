@@ -42,7 +42,7 @@ class Reader:
 def test_painted_pixels_are_kept_and_the_rest_is_sampled() -> None:
     reader = Reader("digits")
     assert reader.shown["answers"] == []
-    assert "not trained" in str(reader.tool.meaning.object)
+    assert "not trained" in str(reader.tool.warning.object)
     reader.tool.count.value = 2
     reader.tool.pad.evidence = {"x": [16.0] + [0.0] * 63, "observed": [1] + [0] * 63, "n": 1}
     reader.wait()
@@ -66,7 +66,7 @@ def test_a_row_is_asked_about_and_what_is_wrong_with_it_is_said_in_the_answer() 
     tool.kind.value, tool.row.fields[0].value = "marginal", "1"
     tool._start()
     reader.wait()
-    assert "log p(observed)" in str(tool.answer.object)
+    assert "log p(x0 = 1)" in str(tool.answer.object)
     assert "1 (observed)" in str(tool.answer.object)
     tool.row.fields[2].value = "many"
     tool._start()
@@ -76,6 +76,8 @@ def test_a_row_is_asked_about_and_what_is_wrong_with_it_is_said_in_the_answer() 
     reader.wait()
     assert 'class="bad"' in str(tool.answer.object)
     assert not tool.copy.visible
+    tool.kind.value = "entropy"
+    assert not tool.row.view.visible, "an entropy is of no row"
 
 
 def test_one_of_several_outputs_is_asked_about() -> None:

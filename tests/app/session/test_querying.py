@@ -6,7 +6,8 @@ import pytest
 import torch
 
 import explorer
-from explorer.app.session.querying import KINDS, Query, ask, code_of
+from explorer.app.session.query_code import code_of
+from explorer.app.session.querying import KINDS, Query, ask
 from explorer.app.session.variables import Evidence, Variables
 from explorer.backend import queries
 from explorer.compiler import TorchCompiler
@@ -120,6 +121,8 @@ def test_a_table_is_asked_about_in_its_own_names_and_units():
     shown = ", ".join(f"{team} {share:.3g}" for team, share in sorted(shares.items(), key=lambda pair: -pair[1]))
     assert answer.expected is not None
     assert answer.expected["rows"] == [["height", "180 (observed)", ""], ["team", shown, ""]]
+    given = ask(circuit, Query("conditional", table.read(["180", "red"]), (1,)), table)
+    assert given.table["rows"][0][0] == "log p(height = 180 | team = red)"
     drawn = ask(circuit, Query("sample", known, num_samples=2), table).table
     assert drawn["columns"] == ["row", "height (observed)", "team"]
     assert {row[1] for row in drawn["rows"]} == {"180"}

@@ -5,7 +5,7 @@ import { checkVersion, parseJson } from "../shared/contract.js";
 
 /**
  * @typedef {{title: string, kind: string, units: string, at: number[], cells: number[], places: number[]}} Plate
- * @typedef {{label: string, text: string, width: number, height: number, plates: Plate[]}} Drawn
+ * @typedef {{label: string, text: string, width: number, height: number, plates: Plate[], lines: number[][]}} Drawn
  * @typedef {{circuits: Drawn[], origins: number[][], chosen: number[][], note: string}} Derivation
  */
 
@@ -29,6 +29,7 @@ const readCircuit = (raw) => ({
   width: number(raw.width),
   height: number(raw.height),
   plates: list(raw.plates).map((plate) => readPlate(record(plate))),
+  lines: list(raw.lines).map(numbers),
 });
 
 /** @param {any} json @returns {Derivation | null} null if there is none */

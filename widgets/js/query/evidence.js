@@ -26,11 +26,11 @@ export function paint({ x, observed }, shape, column, row, value) {
 }
 
 /**
- * The same without the pixels of an area, given as shares of the height and the width from which on they are forgotten.
+ * The same without the pixels of an area, given as shares of the height and the width from which on they are erased.
  * @param {Evidence} evidence @param {number[]} shape @param {{top?: number, left?: number}} from
  * @returns {Evidence}
  */
-export function forget(evidence, shape, { top = 0, left = 0 }) {
+export function erase(evidence, shape, { top = 0, left = 0 }) {
   const [, height, width] = shape;
   const kept = { x: [...evidence.x], observed: [...evidence.observed] };
   for (let row = Math.floor(height * top); row < height; row += 1)
@@ -45,11 +45,13 @@ export function valueAt({ x, observed }, shape, column, row) {
   return found.reduce((sum, at) => sum + (x[at] || 0), 0) / found.length;
 }
 
-/** How many pixels are observed, in words. @param {Evidence} evidence @param {number[]} shape */
+/** How many pixels are observed, in words, or how to observe some. @param {Evidence} evidence @param {number[]} shape */
 export function countWords(evidence, shape) {
   const [, height, width] = shape;
   let count = 0;
   for (let row = 0; row < height; row += 1)
     for (let column = 0; column < width; column += 1) if (valueAt(evidence, shape, column, row) !== null) count += 1;
-  return `${count} of ${height * width} pixels observed`;
+  if (!count) return "No pixel is observed: drag on the square to paint some.";
+  const all = count === height * width;
+  return `${count} of ${height * width} pixels observed${all ? "" : "; the hatched ones are not"}`;
 }

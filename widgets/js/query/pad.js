@@ -9,11 +9,11 @@ import { isInside, paint, valueAt } from "./evidence.js";
 const SIDE = 224;
 /** @type {Record<string, number[]>} */
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-const LABEL = "Observed pixels: drag to paint; or arrow keys, space to paint, Delete to forget";
+const LABEL = "Observed pixels: drag to paint; or arrow keys, space to paint, Delete to erase";
 
 /**
  * @param {import("../shared/elements.js").Make} make
- * @param {{ink(): number | null, done(): void, say(words: string): void}} page `ink`: the value to paint, null forgets pixels;
+ * @param {{ink(): number | null, done(): void, say(words: string): void}} page `ink`: the value to paint, null erases pixels;
  *   `done` is called after each stroke
  */
 export function makePad({ h }, { ink, done, say }) {
@@ -90,8 +90,8 @@ export function makePad({ h }, { ink, done, say }) {
   /** @param {any} event */
   function press(event) {
     const by = ARROWS[event.key];
-    const forgets = event.key === "Delete" || event.key === "Backspace";
-    if (!by && !forgets && event.key !== " ") return;
+    const erases = event.key === "Delete" || event.key === "Backspace";
+    if (!by && !erases && event.key !== " ") return;
     event.preventDefault();
     event.stopPropagation();
     focused = true;
@@ -99,7 +99,7 @@ export function makePad({ h }, { ink, done, say }) {
       const to = [cursor[0] + by[0], cursor[1] + by[1]];
       if (isInside(shape, to[0], to[1])) cursor = to;
     } else {
-      paint(evidence, shape, cursor[0], cursor[1], forgets ? null : ink());
+      paint(evidence, shape, cursor[0], cursor[1], erases ? null : ink());
       done();
     }
     const value = valueAt(evidence, shape, cursor[0], cursor[1]);

@@ -22,7 +22,7 @@ class OperatorsTool(Tool):
 
     name = "operators"
     title = "Operators"
-    help = "What the circuit was made of before it was compiled: a product of which circuits, an integral of which."
+    help = "The circuits that operators combined into this one, before it was compiled, and what they made of them."
     supported_levels = ("compiled",)
     elsewhere = "operators combine circuits before they are compiled"
 
@@ -51,7 +51,7 @@ class OperatorsTool(Tool):
     def _fill(self, opened: Opened) -> None:
         """Compile the circuits in the background, and draw them."""
         self.view_of_circuit = None
-        self.drawing.visible = False
+        self.drawing.visible, self.words.visible = False, True
         if not self.supports(opened):
             self.words.object = ""
             return
@@ -76,6 +76,7 @@ class OperatorsTool(Tool):
         nodes = session.selected_nodes
         symbolic = dict.fromkeys(origin for node in nodes for origin in session.opened.trace.lineage(node).symbolic)
         self.drawing.visible = True
+        self.words.visible = not view["circuits"]  # the drawing says the same
         self.drawing.show_derivation({**view, "chosen": [[result, node] for node in symbolic]})
 
 

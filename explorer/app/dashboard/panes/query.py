@@ -15,13 +15,13 @@ from explorer.app.dashboard.panes.tool import OPENED, Tool
 from explorer.app.dashboard.panes.values import run_inputs
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.opening import Opened
+from explorer.app.session.query_code import code_of
 from explorer.app.session.querying import (
     KINDS,
     MAX_SAMPLES,
     Answer,
     Query,
     ask,
-    code_of,
     is_untrained,
 )
 from explorer.app.session.running import LOADED, range_of
@@ -38,6 +38,7 @@ UNTRAINED = (
     "This circuit is not trained: its values are random. Train it (circuit-explorer train), and open its checkpoint "
     "(circuit-explorer serve runs/NAME.pt)."
 )
+OUTLINED = " The outline surrounds the observed pixels."
 VALUES = "values"
 """The part of the close-up that colours cells."""
 REPAINTED = ("marginal", "moments", "most-probable", "sample")
@@ -61,7 +62,8 @@ class QueryTool(Tool):
         self.class_ = number_input("Class", 0, 0, 0, 90)
         self.count = number_input("Samples", 8, 1, MAX_SAMPLES, 90)
         self.seed = number_input("Seed", 0, 0, None, 90)
-        self.meaning = html_pane()
+        self.meaning, self.warning = html_pane(), html_pane()
+        self.meaning.styles = {"flex": "1 1 260px", "min-width": "0"}
         self.pad = QueryPane(visible=False, margin=(4, 8))
         self.answer = html_pane()
         self.code = html_pane()
@@ -79,8 +81,8 @@ class QueryTool(Tool):
     def build(self) -> Viewable:
         press = button(self.workspace, "Ask", self._start)
         fields = (self.kind, self.given, self.output, self.class_, self.count, self.seed)
-        form = line(*fields, press, self.copy, self.colour)
-        return column(form, self.meaning, self.row.view, self.pad, columns(self.answer, self.code))
+        form = line(*fields, press, self.copy, self.colour, self.meaning)
+        return column(form, self.warning, self.row.view, self.pad, columns(self.answer, self.code))
 
     def on_change(self, names: frozenset[str]) -> None:
         session = self.workspace.session
@@ -111,18 +113,19 @@ class QueryTool(Tool):
             field.end, field.value = size - 1, 0
         self.given.placeholder = ", ".join(self.variables.names[:2]) if opened.columns else "0, 2, 5-9"
         self._show_pad()
-        self.row.view.visible = not self.pad.visible
         self.row.fill(self.variables)
 
     def _on_kind(self) -> None:
         kind = KINDS[self.kind.value]
         opened = self.workspace.session.opened
-        untrained = [UNTRAINED] if is_untrained(opened.trace) else []
-        self.meaning.object = lines_html([" ".join([kind.meaning, *untrained])])
+        self.meaning.object = lines_html([kind.meaning])
+        self.warning.visible = is_untrained(opened.trace)
+        self.warning.object = lines_html([UNTRAINED]) if self.warning.visible else ""
         self.output.visible = kind.has_root and bool(self.output.end)
         self.class_.visible = kind.has_root and bool(self.class_.end)
         self.given.visible = kind.has_given
         self.count.visible = self.seed.visible = kind.is_sampled
+        self.row.view.visible = opened.is_live and kind.has_evidence and not self.pad.visible
 
     def _on_paint(self, painted: Any) -> None:
         """Take what was painted, and ask again what completes it."""
@@ -218,7 +221,7 @@ class QueryTool(Tool):
             step=1.0 if is_discrete else most / 100,
             number=self._number,
             answers=() if answer is None else answer.rows,
-            note="" if answer is None else answer.note,
+            note="" if answer is None else answer.note + (OUTLINED if any(asked.observed) and answer.rows else ""),
         )
         self.pad.visible = found is not None
         self.pad.show_query(found)
