@@ -22,6 +22,7 @@ from explorer.learning.tables import (
     encode_rows,
     infer_columns,
     load_table,
+    notes_on,
     read_table,
 )
 from explorer.learning.tables.reading import table_of_frame
@@ -232,3 +233,18 @@ def test_other_rows_must_fit_the_columns(tmp_path):
 def test_columns_of_a_foreign_file_are_refused(data, message):
     with pytest.raises(FileFormatError, match=message):
         columns_from_json(data, "here")
+
+
+def test_columns_that_identify_rows_or_have_dates_are_noted_with_what_to_do(tmp_path):
+    text = "number,day,name,coat,size\n"
+    text += "\n".join(f"{100 + n},2024-01-{n % 12 + 1:02},cat {n},{n % 3},{n * n}" for n in range(40))
+    table(tmp_path, text)
+    data = load_table(tmp_path / "table.csv")
+    number, day, name = notes_on(data)
+    assert "'number' counts the rows" in number
+    assert "--column number=ignore" in number
+    assert "'day' has dates, such as 2024-01-01, which became 12 categories" in day
+    assert "'name' became 40 categories for 40 rows" in name
+    assert notes_on(data, known=("number", "day", "name")) == ()
+    table(tmp_path, "number,name\n" + "\n".join(f"{2 * n},cat {n % 15}" for n in range(40)))
+    assert notes_on(load_table(tmp_path / "table.csv")) == ()

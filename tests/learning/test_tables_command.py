@@ -194,3 +194,11 @@ def test_invalid_requests_are_refused(people, tmp_path, arguments, message):
     given = [argument.replace("{people}", str(people)) for argument in arguments]
     assert re.search(message, run("train", *given, "--out", tmp_path / "never.pt", code=2).stderr)
     assert not (tmp_path / "never.pt").exists()
+
+
+def test_what_was_inferred_of_a_column_of_names_is_a_note_unless_it_was_asked_for(tmp_path):
+    path = tmp_path / "cats.csv"
+    path.write_text("name,coat\n" + "\n".join(f"cat {n},{n % 2}" for n in range(20)), encoding="utf-8")
+    train = ("train", "--data", path, "--units", 1, "--epochs", 1, "--method", "em", "--out", tmp_path / "cats.pt")
+    assert "Note: column 'name' became 20 categories for 20 rows" in run(*train).stderr
+    assert "Note" not in run(*train, "--column", "name=categorical").stderr

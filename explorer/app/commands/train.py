@@ -127,7 +127,7 @@ def train(
         from explorer.app.training.job import Request, find_job
         from explorer.app.training.start import find_start
         from explorer.learning.curves import curve_files
-        from explorer.learning.tables import TableData
+        from explorer.learning.tables import TableData, notes_on
 
         torch.set_num_threads(threads)
         request = Request(circuit, data, structure, units, _kinds(column or ()), missing, resume)
@@ -151,6 +151,8 @@ def train(
             say_note(f"{resume} was {start.note}")
         if isinstance(job.data, TableData):
             results().print(columns_table(job.data))
+            for note in notes_on(job.data, request.kinds or ()) if earlier is None else ():
+                say_note(note)
         options = {"preset": preset, "optimize": optimize, "fold": fold, "seed": start.settings.seed}
         compiled = _compile(job, options, start.values, workers.device)
         if fast and start.settings.method == "gradient":

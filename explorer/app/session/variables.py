@@ -200,6 +200,6 @@ def _shares_text(labels: Sequence[str], shares: Sequence[float]) -> str:
     """The most probable categories with their probabilities, and how probable the others are together."""
     order = sorted(range(len(labels)), key=lambda at: -shares[at])
     named = len(labels) if len(labels) <= MAX_LABELS + 1 else MAX_LABELS  # one other takes no less room than its name
-    found = [f"{labels[at]} {shares[at]:.3g}" for at in order[:named]]
+    found = [f"{labels[at]}: {shares[at]:.3g}" for at in order[:named]]
     rest = order[named:]
-    return ", ".join([*found, *([f"{len(rest)} others {math.fsum(shares[at] for at in rest):.3g}"] if rest else [])])
+    return ", ".join([*found, *([f"{len(rest)} others: {math.fsum(shares[at] for at in rest):.3g}"] if rest else [])])

@@ -9,5 +9,6 @@ from explorer.learning.tables.columns import (
     columns_from_json as columns_from_json,
 )
 from explorer.learning.tables.inference import infer_columns as infer_columns
+from explorer.learning.tables.notes import notes_on as notes_on
 from explorer.learning.tables.reading import READERS as READERS, RawTable as RawTable, read_table as read_table
 from explorer.learning.tables.table import TableData as TableData, encode_rows as encode_rows, load_table as load_table

@@ -118,7 +118,7 @@ def test_a_table_is_asked_about_in_its_own_names_and_units():
     assert logarithm(answer) == pytest.approx(density - math.log(10), abs=1e-4)  # 10 units of the table are one code
     blue, red = (ask(circuit, Query("marginal", table.read(["180", team])), table) for team in ("blue", "red"))
     shares = {team: math.exp(logarithm(one) - logarithm(answer)) for team, one in (("blue", blue), ("red", red))}
-    shown = ", ".join(f"{team} {share:.3g}" for team, share in sorted(shares.items(), key=lambda pair: -pair[1]))
+    shown = ", ".join(f"{team}: {share:.3g}" for team, share in sorted(shares.items(), key=lambda pair: -pair[1]))
     assert answer.expected is not None
     assert answer.expected["rows"] == [["height", "180 (observed)", ""], ["team", shown, ""]]
     given = ask(circuit, Query("conditional", table.read(["180", "red"]), (1,)), table)
