@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from explorer.symbolic.circuit import Circuit
 from explorer.symbolic.layers import HadamardLayer, KroneckerLayer
+from explorer.symbolic.operators.units import PairUnits
 from explorer.symbolic.scope import Scope
 
 ProductLayer = HadamardLayer | KroneckerLayer
@@ -70,3 +71,20 @@ def match_factors(left: Factors, right: Factors) -> list[Role] | None:
 def split_text(scopes: Sequence[Scope]) -> str:
     """A split of variables for an error: `(0, 1) | (2,)`."""
     return " | ".join(map(str, scopes))
+
+
+def kronecker_units(groups: Sequence[Role], units: Sequence[PairUnits]) -> PairUnits:
+    """The units of a Kronecker product of products of these units, in the order of its inputs."""
+    left_sizes = {i: one.left for (i, _), one in zip(groups, units, strict=True) if i is not None}
+    right_sizes = {j: one.right for (_, j), one in zip(groups, units, strict=True) if j is not None}
+    left = [(i, k) for i in sorted(left_sizes) for k in range(len(left_sizes[i]))]
+    right = [(j, k) for j in sorted(right_sizes) for k in range(len(right_sizes[j]))]
+    order: list[int] = []
+    for (i, j), one in zip(groups, units, strict=True):
+        assert i is not None
+        assert j is not None
+        split = len(one.left)
+        order += [
+            left.index((i, axis)) if axis < split else len(left) + right.index((j, axis - split)) for axis in one.order
+        ]
+    return PairUnits(tuple(left_sizes[i][k] for i, k in left), tuple(right_sizes[j][k] for j, k in right), tuple(order))

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from math import prod
 from typing import NamedTuple
 
 from explorer.errors import CircuitError, StructureError, located
@@ -21,11 +20,13 @@ from explorer.symbolic.operators.factors import (
     ProductLayer,
     Role,
     factors_of,
+    kronecker_units,
     match_factors,
     split_text,
     whole,
 )
 from explorer.symbolic.operators.input_products import multiply_rules
+from explorer.symbolic.operators.rearranging import natural_order, rearranged_pairs, spread
 from explorer.symbolic.operators.squares import half_of, halved_layers
 from explorer.symbolic.operators.units import PairUnits
 from explorer.symbolic.operators.weights import mixes_unit_by_unit, product_weight, repeated_weight
@@ -187,24 +188,16 @@ class PairProducts:
         """A rearrangement of one side of the pairs; that of the left side first."""
         left, right = self._layers(pair)
         if isinstance(left, RearrangeLayer):
-            need, width = Pair(self.left.graph.inputs[pair.left][0], pair.right), right.num_output_units
-            sizes, axes = (*left.sizes, width), (*left.axes, len(left.input_sizes))
+            need = Pair(self.left.graph.inputs[pair.left][0], pair.right)
+            layer = rearranged_pairs(left, right.num_output_units, flip=False)
         else:
             assert isinstance(right, RearrangeLayer)
-            need, width = Pair(pair.left, self.right.graph.inputs[pair.right][0]), left.num_output_units
-            sizes, axes = (width, *right.sizes), (0, *(axis + 1 if axis >= 0 else -1 for axis in right.axes))
-
-        def make(made: Sequence[Made]) -> Made:
-            inner = self._naturally(need, made[0]).node
-            layer = RearrangeLayer(
-                num_input_units=self.assembly.nodes[inner].num_output_units,
-                num_output_units=prod(sizes),
-                sizes=sizes,
-                axes=axes,
-            )
-            return self._add(pair, layer, [inner], self._natural(pair))
-
-        return Step((need,), make)
+            need = Pair(pair.left, self.right.graph.inputs[pair.right][0])
+            layer = rearranged_pairs(right, left.num_output_units, flip=True)
+        return Step(
+            (need,),
+            lambda made: self._add(pair, layer, [self._naturally(need, made[0]).node], self._natural(pair)),
+        )
 
     # ------------------------------------------------------------------ squares with half the units
 
@@ -304,7 +297,7 @@ class PairProducts:
             (width,) = widths
             if left.is_kronecker and right.is_kronecker:
                 layer = KroneckerLayer(num_input_units=width, num_output_units=width ** len(nodes), arity=len(nodes))
-                return self._add(pair, layer, nodes, _kronecker_units(groups, made))
+                return self._add(pair, layer, nodes, kronecker_units(groups, [one.units for one in made]))
             if not left.is_kronecker and not right.is_kronecker and all(one.units == made[0].units for one in made):
                 layer = HadamardLayer(num_input_units=width, num_output_units=width, arity=len(nodes))
                 return self._add(pair, layer, nodes, made[0].units)
@@ -325,43 +318,14 @@ class PairProducts:
 
     def _spread(self, pair: Pair | Both, made: Made, units: PairUnits, role: Role) -> int:
         """The layer that repeats a factor along the axes of the product that it does not have."""
-        place = {axis: k for k, axis in enumerate(made.units.order)}
-        sides = (
-            (units.left, made.units.left, 0, role[0]),
-            (units.right, made.units.right, len(made.units.left), role[1]),
-        )
-        sizes: list[int] = []
-        axes: list[int] = []
-        for wanted, own, first, covered in sides:
-            for axis, size in enumerate(wanted):
-                sizes += own if axis == covered else (size,)
-                axes += [place[first + k] for k in range(len(own))] if axis == covered else [-1]
-        if axes == list(range(len(axes))):
-            return made.node
-        layer = RearrangeLayer(
-            num_input_units=self.assembly.nodes[made.node].num_output_units,
-            num_output_units=units.num_left * units.num_right,
-            sizes=tuple(sizes),
-            axes=tuple(axes),
-        )
-        return self.assembly.add(layer, [made.node], self._origins(pair))
+        layer = spread(made.units, role, units)
+        return made.node if layer is None else self.assembly.add(layer, [made.node], self._origins(pair))
 
     # ------------------------------------------------------------------ helpers
 
     def _in_natural_order(self, made: Made, origins: Sequence[Origin]) -> int:
-        if made.units.is_natural:
-            return made.node
-        units = made.units
-        place = {axis: k for k, axis in enumerate(units.order)}
-        axes = range(len(units.order))
-        width = self.assembly.nodes[made.node].num_output_units
-        layer = RearrangeLayer(
-            num_input_units=width,
-            num_output_units=width,
-            sizes=units.sizes,
-            axes=tuple(place[axis] for axis in axes),
-        )
-        return self.assembly.add(layer, [made.node], origins)
+        layer = natural_order(made.units)
+        return made.node if layer is None else self.assembly.add(layer, [made.node], origins)
 
     def _naturally(self, pair: Pair | Both, made: Made) -> Made:
         return Made(self._in_natural_order(made, self._origins(pair)), self._natural(pair))
@@ -385,21 +349,3 @@ class PairProducts:
 
     def _layers(self, pair: Both) -> tuple[Layer, Layer]:
         return self.left.graph.nodes[pair.left], self.right.graph.nodes[pair.right]
-
-
-def _kronecker_units(groups: Sequence[Role], made: Sequence[Made]) -> PairUnits:
-    """The units of a Kronecker product of products, in the order of its inputs."""
-    left_sizes = {i: one.units.left for (i, _), one in zip(groups, made, strict=True) if i is not None}
-    right_sizes = {j: one.units.right for (_, j), one in zip(groups, made, strict=True) if j is not None}
-    left = [(i, k) for i in sorted(left_sizes) for k in range(len(left_sizes[i]))]
-    right = [(j, k) for j in sorted(right_sizes) for k in range(len(right_sizes[j]))]
-    order: list[int] = []
-    for (i, j), one in zip(groups, made, strict=True):
-        assert i is not None
-        assert j is not None
-        split = len(one.units.left)
-        order += [
-            left.index((i, axis)) if axis < split else len(left) + right.index((j, axis - split))
-            for axis in one.units.order
-        ]
-    return PairUnits(tuple(left_sizes[i][k] for i, k in left), tuple(right_sizes[j][k] for j, k in right), tuple(order))
