@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from explorer.app.commands.console import check_writable, notes, results
-from explorer.app.commands.trace import LEVELS_TEXT, recorder_of
-from explorer.options import CompilerOptions
+from explorer.app.commands.trace import OfLevel, Source, trace_of
 
 if TYPE_CHECKING:
     from explorer.trace import Trace
@@ -16,10 +15,6 @@ if TYPE_CHECKING:
 PICTURES = (".svg", ".png")
 """The formats of pictures, by the ending of the file's name."""
 ENGINES = ("own", "dot")
-Source = Annotated[
-    str, typer.Argument(metavar="NAME|FILE", help="a trace file, a circuit to compile, or FILE.py:FUNCTION")
-]
-OfLevel = Annotated[str, typer.Option("--level", help=f"the level at which a circuit is recorded: {LEVELS_TEXT}")]
 
 
 def html(
@@ -33,7 +28,7 @@ def html(
     from widgets import page_html
 
     check_writable(out, source)
-    trace = _trace(source, level)
+    trace = trace_of(source, level)
     with notes().status("Drawing every step"):
         text = page_html(page_recording(TraceIndex(trace), Path(source).name))
         out.write_text(text, encoding="utf-8")
@@ -62,7 +57,7 @@ def svg(
     if ending not in PICTURES:
         raise FileFormatError(f"cannot write {out}: a picture is one of {', '.join(PICTURES)}, by the name of the file")
     check_writable(out, source)
-    trace = _trace(source, level)
+    trace = trace_of(source, level)
     index = trace.step(int(step) if step.lstrip("-").isdigit() else step).index
     if engine == "dot":
         out.write_bytes(_drawn_by_dot(trace, index, ending[1:]))
@@ -92,15 +87,3 @@ def _drawn_by_dot(trace: "Trace", step: int, file_format: str) -> bytes:
             "the engine 'dot' needs Graphviz, which is not installed; install it (apt install graphviz, "
             "brew install graphviz or conda install graphviz), or use --engine own"
         ) from error
-
-
-def _trace(source: str, level: str) -> "Trace":
-    """Load the trace of a file, or record a circuit at a level."""
-    from explorer.app.circuits import load_circuit_or_trace
-    from explorer.trace import Trace
-
-    found = load_circuit_or_trace(source)
-    if isinstance(found, Trace):
-        return found
-    with notes().status(f"Compiling {Path(source).name}"):
-        return recorder_of(level, source)(found, CompilerOptions())

@@ -1,13 +1,13 @@
-"""`circuit-explorer show`: prints a trace file and answers questions about it."""
+"""`circuit-explorer show`: prints a trace and answers questions about it."""
 
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
 from explorer.app.commands.console import print_text, results
+from explorer.app.commands.trace import OfLevel, Source, trace_of
 
 if TYPE_CHECKING:
     from explorer.trace import Rewritten, Step, Trace
@@ -22,7 +22,7 @@ MAX_PER_RULE = 10
 
 
 def show(
-    file: Annotated[Path, typer.Argument(help="a trace file, written by: circuit-explorer trace NAME -o FILE")],
+    source: Source,
     step: Annotated[
         str | None, typer.Option(metavar="N|PATH", help="one step: by number (-1 is the last) or by path")
     ] = None,
@@ -55,11 +55,10 @@ def show(
     everything: Annotated[
         bool, typer.Option("--all", help="with --step: every rewrite, not only the first ten of each rule")
     ] = False,
+    level: OfLevel = "compiled",
 ) -> None:
     """Print what each step did and what it bought, or the answers to the given questions."""
-    from explorer.trace import Trace
-
-    trace = Trace.load(file)
+    trace = trace_of(source, level)
     at = _step(step)
     limit = None if everything else MAX_PER_RULE
     questions: list[tuple[bool, Callable[[], Iterable[object]]]] = [

@@ -21,6 +21,10 @@ LEVELS_TEXT = (
     "of fast()"
 )
 CIRCUIT_TEXT = "a circuit of the gallery, a circuit file, or FILE.py:FUNCTION, whose code is run"
+Source = Annotated[
+    str, typer.Argument(metavar="NAME|FILE", help="a trace file, a circuit to compile, or FILE.py:FUNCTION")
+]
+OfLevel = Annotated[str, typer.Option("--level", help=f"the level at which a circuit is recorded: {LEVELS_TEXT}")]
 TRACE_ENDINGS = (".trace.json", ".trace.json.gz")
 
 
@@ -70,6 +74,18 @@ def save(recorded: "Trace", out: Path, times: bool = True) -> None:
     out.parent.mkdir(parents=True, exist_ok=True)
     with notes().status(f"Writing {escape(str(out))}"):
         recorded.save(out, times=times)
+
+
+def trace_of(source: str, level: str) -> "Trace":
+    """Return the trace of a file, or record a circuit at a level. Raises: the errors of `load_circuit_or_trace`."""
+    from explorer.app.circuits import load_circuit_or_trace
+    from explorer.trace import Trace
+
+    found = load_circuit_or_trace(source)
+    if isinstance(found, Trace):
+        return found
+    with notes().status(f"Compiling {escape(Path(source).name)}"):
+        return recorder_of(level, source)(found, CompilerOptions())
 
 
 Recorder = Callable[["Circuit", CompilerOptions], "Trace"]

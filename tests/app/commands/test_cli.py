@@ -166,8 +166,8 @@ def test_a_circuit_file_is_traced_like_a_name(tmp_path):
         (("trace", "digits", "--semiring", "max"), "no semiring named 'max'"),
         (("trace", "digits", "--max-rounds", "-1"), "max_rounds: expected at least 0, got -1"),
         (("trace", str(ROOT / "pyproject.toml")), "or it is truncated"),
-        (("show", str(ROOT / "pyproject.toml")), "is not a circuit-explorer trace file"),
-        (("show", "no-such.trace.json"), "cannot read no-such.trace.json"),
+        (("show", str(ROOT / "pyproject.toml")), "is not a circuit or trace file, or it is truncated"),
+        (("show", "no-such.trace.json"), "no circuit 'no-such.trace.json': it is not a file"),
         (("train", "blackboard"), "the circuit reads 5 variables"),
         (("train", "digits", "--data", "mnist"), "no data set named 'mnist'"),
         (("train", "digits", "--resume", str(ROOT / "pyproject.toml")), "is not a circuit-explorer checkpoint"),
@@ -423,6 +423,22 @@ def test_an_error_of_the_real_command_has_no_traceback():
     )
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr.startswith("Error: no circuit 'nothing'")
+
+
+def test_show_compiles_what_is_not_a_trace_and_asks_it_the_same_questions(tmp_path):
+    trace, circuit, function = tmp_path / "a.trace.json", tmp_path / "a.circuit.json", tmp_path / "a.py"
+    run("trace", "conflict", "-o", str(trace))
+    circuit.write_text(json.dumps(gallery.load_named("conflict").to_json()), encoding="utf-8")
+    function.write_text(
+        "from explorer.templates import load_named\n\ndef build():\n    return load_named('conflict')\n",
+        encoding="utf-8",
+    )
+    said = run("show", str(trace)).stdout
+    assert "calls" in said
+    for source in ("conflict", str(circuit), f"{function}:build"):
+        assert run("show", source).stdout == said
+    assert "lost to" in run("show", "conflict", "--conflicts").output
+    assert "alloc" in run("show", "conflict", "--level", "program", "--graph").output
 
 
 def test_show_of_a_module_that_calls_nothing(tmp_path):
