@@ -60,6 +60,15 @@ def test_named_paths_exist(file: str) -> None:
     assert [path for path in paths if "NN" not in path and not (ROOT / path).exists()] == []
 
 
+@pytest.mark.parametrize("file", sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("explorer/**/README.md")))
+def test_files_named_in_the_readme_of_a_folder_exist(file: str) -> None:
+    folder, text = (ROOT / file).parent, (ROOT / file).read_text(encoding="utf-8")
+    names = {*re.findall(r"`([\w./-]+\.(?:py|h|cpp|json))`", text), *re.findall(r"\]\(([\w./-]+)\)", text)}
+    roots = (folder, ROOT, ROOT / "explorer")
+    missing = [name for name in names if not any((root / name).exists() for root in roots)]
+    assert [name for name in sorted(missing) if not any(folder.rglob(name.removeprefix("../")))] == []
+
+
 def _example(word: str) -> int:
     (number,) = [number for number, code in enumerate(EXAMPLES) if word in code]
     return number
