@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import explorer
+from explorer.symbolic.operators import multiply
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 SHEET = (NOTEBOOKS / "worksheet.md").read_text(encoding="utf-8")
@@ -80,3 +81,17 @@ def test_5_a_circuit_with_this_index_table() -> None:
     trace = folded(builder.build(*sums, *(products[at] for at in (0, 2, 3))))
     (group,) = [one for one in trace.fold_groups() if len(one.members) == 2]
     assert [[piece for _, piece in row] for row in group.index] == [[1], [4]]
+
+
+def test_6_the_units_weights_and_leaves_of_a_square() -> None:
+    circuit = made()["circuit"]
+    square = multiply(circuit, circuit)
+    weights = {path: " x ".join(map(str, parameter.shape)) for path, parameter in square.parameters()}
+    number = {name: at for at, name in square.names.items()}
+    for name, kind in (("x0", "logits"), ("a", ""), ("s", "weight"), ("r", "weight")):
+        at = number[name]
+        weight = weights[f"{at}.{kind}"] if kind else "none"
+        assert f"| `{name}` | 4 | {square.graph.nodes[at].num_output_units} | {weight} |" in ANSWERS
+    assert f"**{len(circuit.leaf_names)}** leaves" in ANSWERS
+    assert f"**{len(set(square.leaf_names) - set(circuit.leaf_names))}** more" in ANSWERS
+    assert f"**{explorer.record(square).stats(-1)['layers']}** layers are left" in ANSWERS

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 import typer
+from typer import rich_utils
 from typer.testing import CliRunner
 
 import benchmarks
@@ -294,7 +295,7 @@ COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 
 @pytest.mark.parametrize("name", ["", *COMMANDS])
 def test_help_of_every_command_is_shown_as_it_is_written(name, monkeypatch):
-    monkeypatch.setenv("TERMINAL_WIDTH", "300")  # so that no text is broken into lines
+    monkeypatch.setattr(rich_utils, "MAX_WIDTH", 300)  # so that no text is broken into lines
     output = run(*filter(None, [name]), "--help").output
     assert "Usage" in output
     for parameter in COMMANDS[name].params if name else ():
