@@ -101,6 +101,7 @@ SIGNATURES = {
         (c_void_p, c_void_p, c_void_p, c_int64, c_int64, c_int64, c_void_p, c_double, c_void_p, c_void_p),
         None,
     ),
+    "softmax_back": ((c_void_p, c_int64, c_int64, c_int64, c_void_p), None),
     "multiply_and_add": ((c_int64, c_void_p), c_int64),
     "read_floats": ((c_void_p, c_int64, c_void_p), None),
 }

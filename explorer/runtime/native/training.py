@@ -234,7 +234,7 @@ class TrainingProgram:
             for one, added in zip(total, other, strict=True):
                 one += added
         for number in self._softmaxes:
-            _pass_softmax(total[number], tensors[number])
+            self._pass_softmax(total[number], tensors[number], step.threads)
         found = [*total[:-1], *self._split(total[-1], tensors), logarithms]
         if scale != 1:
             for one in found:
@@ -289,6 +289,17 @@ class TrainingProgram:
         constants = step.memory[: 4 * self.plan.gaussian_floats].view(torch.float32)
         for start, packed in zip(self.plan.gaussians.values(), tensors[len(self.plan.reads) : -1], strict=True):
             constants[start : start + packed.numel()] = packed.reshape(-1)
+
+    def _pass_softmax(self, gradient: Tensor, values: Tensor, threads: int) -> None:
+        """Replace the gradient (F, K, I) of a softmax by that of its operand, in the same memory."""
+        rows, count = gradient.shape[:-1].numel(), gradient.shape[-1]
+        share = -(-rows // threads)
+
+        def run(start: int) -> None:
+            stop = min(start + share, rows)
+            self.library.softmax_back(values.data_ptr(), start, stop, count, gradient.data_ptr())
+
+        run_in_threads(run, range(0, rows, share), threads)
 
     def _empty_gradient(self, number: int, tensor: Tensor) -> Tensor:
         return torch.zeros_like(tensor) if number in self.plan.partial else torch.empty_like(tensor)
@@ -365,21 +376,6 @@ class _Evaluation(torch.autograd.Function):
             None,
             *(one if needed else None for one, needed in zip(found, ctx.needs_input_grad[2:], strict=True)),
         )
-
-
-PIECE = 2**17
-"""So many numbers of a gradient, and as many of its softmax, fit into the cache of a core."""
-
-
-def _pass_softmax(gradient: Tensor, values: Tensor) -> None:
-    """Replace the gradient (F, K, I) of a softmax by that of its operand, in the same memory.
-
-    The formula: g <- p * (g - sum g p) for each row p of the values.
-    """
-    rows, probabilities = gradient.flatten(0, 1), values.flatten(0, 1)
-    size = max(1, PIECE // rows.shape[1])
-    for one, p in zip(rows.split(size), probabilities.split(size), strict=True):
-        one.sub_(torch.linalg.vecdot(one, p).unsqueeze(1)).mul_(p)
 
 
 def _scale(gradient: Tensor) -> float:

@@ -329,8 +329,8 @@ struct Backward : TrainingTile {
         store(totals + n, load(totals + n) + of);
       }
     }
-    if (fresh) memset(to, 0, table.units * table.states * sizeof(float));
-    if (table.content == NORMALIZED) subtract_probabilities(table, totals, to);
+    if (table.content == NORMALIZED) subtract_probabilities(table, totals, to, fresh);
+    else if (fresh) memset(to, 0, table.units * table.states * sizeof(float));
     for (int32_t i = 0; i < count; i++) {
       float* into = to + state[seen[i]] * table.state_stride;
       for (int64_t k = 0; k < table.units; k++) into[k * table.unit_stride] += products[i * width + k];
@@ -338,17 +338,20 @@ struct Backward : TrainingTile {
   }
 
   // Through a log-softmax over the states: the gradient of x[k][v] is that of its logarithm, less p[k][v] times the sum
-  // of those of all states.
-  void subtract_probabilities(const Table& table, const float* totals, float* to) const {
+  // of those of all states. `first` writes it over what is there.
+  void subtract_probabilities(const Table& table, const float* totals, float* to, bool first) const {
     for (int64_t k = 0; k < table.units; k++) {
       const float* from = training->sources[table.source] + table.offset + k * table.unit_stride;
       const float* normalizer = circuit.constants + table.normalizers + k;
       const float high = normalizer[0], low = normalizer[table.width], total = totals[k];
       float* into = to + k * table.unit_stride;
       int64_t v = 0;
-      for (; v + LANES <= table.states; v += LANES)
-        store(into + v, load(into + v) - exponential((load(from + v) - high) - low) * total);
-      for (; v < table.states; v++) into[v] -= exponential_of((double)from[v] - high - low) * total;
+      for (; v + LANES <= table.states; v += LANES) {
+        const Vector taken = exponential((load(from + v) - high) - low) * total;
+        store(into + v, (first ? Vector{} : load(into + v)) - taken);
+      }
+      for (; v < table.states; v++)
+        into[v] = (first ? 0 : into[v]) - exponential_of((double)from[v] - high - low) * total;
     }
   }
 
@@ -372,7 +375,7 @@ struct Backward : TrainingTile {
     }
     float* to = training->gradients[table.source] + table.offset;
     transpose(products, width, table.states, table.units, to, table.states);
-    if (table.content == NORMALIZED) subtract_probabilities(table, totals, to);
+    if (table.content == NORMALIZED) subtract_probabilities(table, totals, to, false);
   }
 
   void back(const Unit& unit) {
