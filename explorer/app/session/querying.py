@@ -1,6 +1,6 @@
 """Asks the circuit of a step: a query with its evidence, and the answer as data."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from math import exp, inf, log
 
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from explorer.app.session.variables import MAX_SHOWN, Evidence, Expected, Variables, expected_table, rows_table
-from explorer.backend import TorchCircuit
+from explorer.backend import TorchCircuit, TorchInputLayer
 from explorer.backend.queries import (
     conditional,
     entropy,
@@ -20,7 +20,8 @@ from explorer.backend.queries import (
     sample,
 )
 from explorer.bench.inputs import variable_kinds
-from explorer.errors import FormError
+from explorer.errors import CircuitError, FormError
+from explorer.learning.tables import Column
 from explorer.symbolic import Circuit, ConstantInitializer
 from explorer.trace import Trace
 from explorer.views import plural
@@ -107,13 +108,15 @@ class QueryKind:
 def ask(circuit: TorchCircuit, query: Query, variables: Variables | None = None) -> Answer:
     """Ask a circuit. Raises: FormError, and what the query raises, as StructureError, ShapeError, ValueRangeError."""
     kind, count = KINDS[query.kind], circuit.num_variables
-    variables = variables or Variables(count)
+    variables = variables or describe_variables(circuit)
     if len(query.evidence.x) != count:
         raise FormError(f"expected a row of {count} variables; got {len(query.evidence.x)}")
+    query = replace(query, evidence=query.evidence.without(variables.unread))
     if kind.has_given:
         _check_given(query, variables.names)
-    _, real = variable_kinds(circuit)
-    dtype = torch.get_default_dtype() if real else torch.float64  # not an integer type, in which 1.5 were 1
+    _, real = _kinds(circuit)
+    # not an integer type, in which 1.5 were 1
+    dtype = torch.get_default_dtype() if real is None or real else torch.float64
     x = torch.tensor([query.evidence.x], dtype=dtype)
     root = None if circuit.output_shape == (1, 1) else query.root
     if root is not None and any(at >= size for at, size in zip(root, circuit.output_shape, strict=True)):
@@ -122,6 +125,22 @@ def ask(circuit: TorchCircuit, query: Query, variables: Variables | None = None)
     asked = _Asked(circuit, query, x, torch.tensor([query.evidence.observed]), bool(real), root, variables)
     with torch.no_grad():
         return kind.ask(asked)
+
+
+def describe_variables(circuit: TorchCircuit, columns: tuple[Column, ...] = ()) -> Variables:
+    """The variables of a circuit, with the columns of the table that it was trained on."""
+    inputs = (layer for layer in circuit.layers if isinstance(layer, TorchInputLayer))
+    read = {variable for layer in inputs for scope in layer.scope_idx for variable in scope}
+    unread = frozenset(range(circuit.num_variables)) - read
+    return Variables(circuit.num_variables, columns, _kinds(circuit)[0], unread)
+
+
+def _kinds(circuit: TorchCircuit) -> tuple[Mapping[int, int], Set[int] | None]:
+    """As `variable_kinds`; nothing and None for a circuit with input layers whose values are unknown."""
+    try:
+        return variable_kinds(circuit)
+    except CircuitError:
+        return {}, None
 
 
 def is_untrained(trace: Trace) -> bool:
@@ -142,7 +161,8 @@ def _check_given(query: Query, names: Sequence[str]) -> None:
 
 
 def _ask_likelihood(asked: _Asked) -> Answer:
-    missing = sum(not known for known in asked.query.evidence.observed)
+    unread, observed = asked.variables.unread, asked.query.evidence.observed
+    missing = sum(not known and variable not in unread for variable, known in enumerate(observed))
     if missing:
         count = f"{plural(missing, 'variable')} {'is' if missing == 1 else 'are'} not observed"
         raise FormError(f"{count}: a log-likelihood is of a whole row; ask for the marginal")
@@ -155,7 +175,10 @@ def _ask_marginal(asked: _Asked) -> Answer:
     found = _number_answer(asked, f"log p({event})", marginal(asked.circuit, asked.x, asked.observed), observed)
     if all(observed):
         return found
-    expected = _expected(asked)
+    try:
+        expected = _expected(asked)
+    except CircuitError as error:
+        return replace(found, note=f"No expected values: {error}.")
     rows = (("expected values", tuple(0.0 if m != m else m for m in expected.mean)),)  # NaN: the output reads it not
     return replace(found, rows=rows, expected=_table_of(asked, expected), note=f"What to expect {_given(asked)}.")
 

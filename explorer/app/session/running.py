@@ -49,7 +49,7 @@ def run_values(index: TraceIndex, painted: Sequence[float] = (), *, paints: bool
     except CircuitError as error:  # an input layer of the user's own
         return no_values(f"There are no values: {error}")
     if len(painted):
-        inputs.append(Input("yours", _check(painted, last.num_variables, most if discrete else None)))
+        inputs.append(Input("yours", _check(painted, last)))
     rows = np.stack([one.x for one in inputs])
     x = torch.from_numpy(rows.astype(np.int64)) if discrete else torch.from_numpy(rows).to(torch.get_default_dtype())
     found: list[StepRun] = []
@@ -87,11 +87,14 @@ def _inputs(index: TraceIndex, circuit: TorchCircuit, most: float) -> list[Input
     return [Input(f"row {number}", row) for number, row in enumerate(rows)]
 
 
-def _check(painted: Sequence[float], count: int, most: float | None) -> np.ndarray:
-    values = np.array(painted, np.float64)
+def _check(painted: Sequence[float], circuit: TorchCircuit) -> np.ndarray:
+    """A row (D,) in which each discrete variable has the nearest of its values. Raises: ShapeError."""
+    values, count = np.array(painted, np.float64), circuit.num_variables
     if values.shape != (count,) or not np.isfinite(values).all():
         raise ShapeError(f"expected {count} finite numbers, one for each variable; got {values.size}")
-    return values if most is None else values.round().clip(0, most)
+    for variable, states in variable_kinds(circuit)[0].items():
+        values[variable] = values[variable].round().clip(0, states - 1)
+    return values
 
 
 def _steps(index: TraceIndex) -> list[Step]:

@@ -5,7 +5,7 @@ their codes. Without columns, variables are x0, x1 ... and their values are numb
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,6 +16,8 @@ from widgets.schema import TableView
 
 UNKNOWN = "?"
 """The entry of a variable that is not observed."""
+UNREAD = "not read"
+"""The entry of a variable that no layer reads."""
 MAX_SHOWN = 24
 """Maximum number of variables that a table of rows has as columns."""
 MAX_LABELS = 4
@@ -36,6 +38,10 @@ class Evidence:
         """No variable is observed."""
         return Evidence((0.0,) * count, (False,) * count)
 
+    def without(self, variables: Set[int]) -> "Evidence":
+        """The same, with these variables not observed."""
+        return Evidence(self.x, tuple(known and v not in variables for v, known in enumerate(self.observed)))
+
     @staticmethod
     def parse(text: str, count: int) -> "Evidence":
         """Read `1, ?, 0`: a number for each observed variable, and ? for the others. Raises: FormError."""
@@ -49,12 +55,14 @@ class Evidence:
 class Variables:
     """The variables of a circuit; `columns` are those of the table that it was trained on, one for each, or none.
 
-    `sizes` is the number of values of variables that are discrete, as far as it is known.
+    `sizes` is the number of values of variables that are discrete, as far as it is known; no layer reads those that are
+    `unread`.
     """
 
     count: int
     columns: tuple[Column, ...] = ()
     sizes: Mapping[int, int] = field(default_factory=dict[int, int])
+    unread: Set[int] = frozenset()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -97,6 +105,8 @@ class Variables:
 
     def text(self, variable: int, code: float) -> str:
         """A value of a variable, to four digits; an integer as it is."""
+        if variable in self.unread:
+            return UNREAD
         if self.columns:
             cell = self.columns[variable].decode(np.array([code]))[0]
             return f"{cell:.4g}" if isinstance(cell, float) else str(cell)

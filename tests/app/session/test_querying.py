@@ -1,6 +1,7 @@
 """Queries of the form: they are those of the circuit, the code shown asks the same, and misuse is said in words."""
 
 import math
+from dataclasses import dataclass
 
 import pytest
 import torch
@@ -9,10 +10,11 @@ import explorer
 from explorer.app.session.query_code import code_of
 from explorer.app.session.querying import KINDS, Query, ask
 from explorer.app.session.variables import Evidence, Variables
-from explorer.backend import queries
+from explorer.backend import TorchInputLayer, queries
 from explorer.compiler import TorchCompiler
 from explorer.errors import CircuitError, FormError
 from explorer.learning.tables import CategoricalColumn, GaussianColumn
+from explorer.symbolic import CircuitBuilder, InputLayer
 from explorer.templates import hidden_tree, load_named
 
 ROW = Evidence.parse("1, 0, 1, ?", 4)
@@ -162,3 +164,53 @@ def test_a_row_and_variables_are_read_and_written():
     for text in ("a", "1-x", "3-9"):
         with pytest.raises(FormError):
             Variables(9).chosen(text)
+
+
+def test_a_variable_that_no_layer_reads_is_not_asked_about():
+    circuit = explorer.record(load_named("evidence")).circuit_at(-1)
+    row = Evidence.parse("1, 0, 1, 1", 4)
+    given = ask(circuit, Query("marginal", row))
+    assert given.table["rows"][0][0] == "log p(x0 = 1, x2 = 1, x3 = 1)"
+    assert logarithm(given) == logarithm(ask(circuit, Query("log-likelihood", Evidence.parse("1, ?, 1, 1", 4))))
+    assert ask(circuit, Query("sample", row)).table["rows"][0][1:] == ["1", "not read", "1", "1"]
+    with pytest.raises(FormError, match="x1 is given"):
+        ask(circuit, Query("conditional", row, (1,)))
+
+
+def test_evidence_of_probability_zero_has_that_probability_and_no_expected_values():
+    circuit = explorer.record(load_named("logic")).circuit_at(-1)
+    count = circuit.num_variables
+    answer = ask(circuit, Query("marginal", Evidence.parse("1, 1" + ", ?" * (count - 2), count)))
+    assert answer.table["rows"][0][1:] == ["−inf nats", "0"]
+    assert "probability zero" in answer.note
+    assert (answer.rows, answer.expected) == ((), None)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OwnInput(InputLayer):
+    """y = 2^-v for v = 0, 1, 2 ..."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TorchOwnInput(TorchInputLayer):
+    """The same; nothing says which values v has."""
+
+    compiles = OwnInput
+
+    @property
+    def flops(self) -> int:
+        return 1
+
+    def forward(self, semiring, x, parameters):
+        return semiring.from_log(-x * math.log(2)).expand(-1, -1, self.num_output_units)
+
+    def integral(self, semiring, parameters):
+        return semiring.from_linear(torch.full((self.num_folds, 1, self.num_output_units), 2.0))
+
+
+def test_a_layer_whose_values_are_unknown_answers_what_it_can():
+    builder = CircuitBuilder()
+    circuit = TorchCompiler().compile(builder.build(builder.add(OwnInput(scope=(0,), num_output_units=1))))
+    answer = ask(circuit, Query("log-likelihood", Evidence.parse("3", 1)))
+    assert logarithm(answer) == pytest.approx(-4 * math.log(2), abs=1e-5)
+    assert "No expected values: " in ask(circuit, Query("marginal", Evidence.parse("?", 1))).note

@@ -9,7 +9,7 @@ import explorer
 from explorer.app.session.running import LOADED, NO_LAYERS, run_values, values_for_page
 from explorer.backend import TorchCircuit
 from explorer.errors import ShapeError
-from explorer.templates import gallery
+from explorer.templates import CategoricalInput, GaussianInput, fully_factorized, gallery
 from explorer.trace import Trace
 from explorer.views import TraceIndex, details, picture
 
@@ -57,6 +57,12 @@ def test_a_painted_input_is_run_beside_the_others(digits: TraceIndex) -> None:
         run_values(digits, [1.0])
     with pytest.raises(ShapeError):
         run_values(digits, [float("nan")] * 64)
+
+
+def test_each_discrete_variable_of_a_row_gets_the_nearest_of_its_own_values() -> None:
+    specs = [CategoricalInput(2), CategoricalInput(5), GaussianInput()]
+    index = TraceIndex(explorer.record(fully_factorized(3, specs)))
+    assert run_values(index, [1.2, 3.7, -0.25])["runs"][-1]["x"] == [1.0, 4.0, -0.25]
 
 
 @pytest.mark.parametrize("semiring", ["sum-product", "complex-lse-sum"])

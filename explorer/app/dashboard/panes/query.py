@@ -22,13 +22,13 @@ from explorer.app.session.querying import (
     Answer,
     Query,
     ask,
+    describe_variables,
     is_untrained,
 )
 from explorer.app.session.running import LOADED, range_of
 from explorer.app.session.session import require_live
 from explorer.app.session.variables import MAX_SHOWN, Evidence, Variables, rows_table
 from explorer.backend import TorchCircuit
-from explorer.bench.inputs import variable_kinds
 from explorer.errors import CircuitError
 from explorer.views import query_view
 from widgets.dashboard import QueryPane
@@ -71,6 +71,7 @@ class QueryTool(Tool):
         self.colour = button(workspace, "Colour the plates", self._colour, "outlined", visible=False)
         self.evidence = Evidence((), ())
         self.variables = Variables(0)
+        self._most, self._is_discrete = 1.0, False
         self._number = 0
         self._answer: Answer | None = None
         self._opened: Any = lambda: None
@@ -107,7 +108,8 @@ class QueryTool(Tool):
             self.row.view.visible = self.pad.visible = False
             return
         circuit = opened.trace.circuit_at(-1)
-        self.variables = _variables_of(circuit, opened)
+        self.variables = describe_variables(circuit, opened.columns)
+        self._most, self._is_discrete = _range(circuit)
         self.evidence = Evidence.nothing(circuit.num_variables)
         for field, size in zip((self.output, self.class_), circuit.output_shape, strict=True):
             field.end, field.value = size - 1, 0
@@ -173,12 +175,10 @@ class QueryTool(Tool):
     def _show(self, answer: Answer, step: int) -> None:
         """Show an answer; rows as images if the variables are pixels."""
         self._answer = answer
-        circuit = self.workspace.session.opened.trace.circuit_at(step)
-        _, is_discrete = range_of(circuit)
         self._show_pad(answer)
         words = self._words(answer)
         self.answer.object, self.answer.visible = words, bool(words)
-        code = code_of(answer, step, is_discrete, self.variables)
+        code = code_of(answer, step, self._is_discrete, self.variables)
         self.code.object = f"<h3>The same in Python</h3>{code_html(code)}"
         self.copy.visible = True
         self.colour.visible = bool(answer.rows)
@@ -211,14 +211,13 @@ class QueryTool(Tool):
     def _show_pad(self, answer: Answer | None = None) -> None:
         """Draw the pad with what is observed, and the rows of an answer as images."""
         session = self.workspace.session
-        most, is_discrete = range_of(session.opened.trace.circuit_at(-1))
         asked = self.evidence if answer is None else answer.query.evidence
         found = query_view(
             session.index,
             asked.x,
             asked.observed,
-            most=most,
-            step=1.0 if is_discrete else most / 100,
+            most=self._most,
+            step=1.0 if self._is_discrete else self._most / 100,
             number=self._number,
             answers=() if answer is None else answer.rows,
             note="" if answer is None else answer.note + (OUTLINED if any(asked.observed) and answer.rows else ""),
@@ -244,14 +243,13 @@ class QueryTool(Tool):
         if self._answer is None:
             return
         step = self.workspace.session.step
-        _, is_discrete = range_of(self.workspace.session.opened.trace.circuit_at(step))
-        self.workspace.copy(f"{self.workspace.python()}\n{code_of(self._answer, step, is_discrete, self.variables)}\n")
+        code = code_of(self._answer, step, self._is_discrete, self.variables)
+        self.workspace.copy(f"{self.workspace.python()}\n{code}\n")
 
 
-def _variables_of(circuit: TorchCircuit, opened: Opened) -> Variables:
-    """The variables of an opened circuit, with the columns that it was trained on."""
+def _range(circuit: TorchCircuit) -> tuple[float, bool]:
+    """As `range_of`; real numbers up to 1 for a circuit with input layers whose values are unknown."""
     try:
-        sizes, _ = variable_kinds(circuit)
-    except CircuitError:  # an input layer of the user's own
-        sizes = {}
-    return Variables(circuit.num_variables, opened.columns, sizes)
+        return range_of(circuit)
+    except CircuitError:
+        return 1.0, False

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import panel_material_ui as pmui
 
 from explorer.app.dashboard.panes.layout import column, line
-from explorer.app.session.variables import MAX_SHOWN, UNKNOWN, Evidence, Variables
+from explorer.app.session.variables import MAX_SHOWN, UNKNOWN, UNREAD, Evidence, Variables
 
 FREE = "not observed"
 """The choice of a categorical variable that is not observed."""
@@ -40,6 +40,8 @@ class RowForm:
     def _field(self, variable: int) -> pmui.TextInput | pmui.Select:
         name, labels = self._variables.names[variable], self._variables.labels(variable)
         sizes = {"size": "small", "width": WIDTH, "label": name}
+        if variable in self._variables.unread:
+            return pmui.TextInput(placeholder=UNREAD, disabled=True, **sizes)
         if labels:
             return pmui.Select(options={FREE: "", **{label: label for label in labels}}, value="", **sizes)
         hint = self._variables.hint(variable)
