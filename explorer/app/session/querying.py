@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from math import exp, inf, log
+from math import exp, inf, isnan, log
 
 import torch
 from torch import Tensor
 
-from explorer.app.session.variables import MAX_SHOWN, Evidence, Expected, Variables, expected_table, rows_table
+from explorer.app.session.variables import Evidence, Expected, Variables, expected_table, rows_table
 from explorer.backend import TorchCircuit, TorchInputLayer
 from explorer.backend.queries import (
     conditional,
@@ -53,7 +53,7 @@ class Query:
 class Answer:
     """The answer to a query: a table, rows (D,) with their names, what they are, and the (output, class) asked about.
 
-    `root` is None where all outputs are, or there is one only. `expected` describes each variable, where there are few.
+    `root` is None where all outputs are, or there is one only. `expected` describes each of the first variables.
     `log_scale` is what the logarithms were diminished by: densities are those of cells, not of codes.
     """
 
@@ -179,17 +179,24 @@ def _ask_marginal(asked: _Asked) -> Answer:
         expected = _expected(asked)
     except CircuitError as error:
         return replace(found, note=f"No expected values: {error}.")
-    rows = (("expected values", tuple(0.0 if m != m else m for m in expected.mean)),)  # NaN: the output reads it not
-    return replace(found, rows=rows, expected=_table_of(asked, expected), note=f"What to expect {_given(asked)}.")
+    rows = (("expected values", expected.row),)
+    return replace(
+        found,
+        rows=rows,
+        expected=expected_table(expected, asked.variables, asked.query.evidence),
+        note=f"What to expect {_given(asked)}.",
+    )
 
 
 def _ask_moments(asked: _Asked) -> Answer:
     expected = _expected(asked)
-    names, values = ("mean", "standard deviation"), (expected.mean, expected.deviation)
-    rows = tuple((name, tuple(0.0 if m != m else m for m in row)) for name, row in zip(names, values, strict=True))
+    spread = tuple(0.0 if isnan(deviation) else deviation for deviation in expected.deviation)
+    rows = (("mean", expected.row), ("standard deviation", spread))
     note = f"What to expect {_given(asked)}, and how much it varies."
     table: TableView = {"columns": [], "rows": []}
-    return Answer(asked.query, table, rows, note, asked.root, _table_of(asked, expected))
+    return Answer(
+        asked.query, table, rows, note, asked.root, expected_table(expected, asked.variables, asked.query.evidence)
+    )
 
 
 def _given(asked: _Asked) -> str:
@@ -212,7 +219,7 @@ def _shares(asked: _Asked) -> dict[int, tuple[float, ...]]:
     """The probability of each category of the columns that are not observed, given those that are."""
     found: dict[int, tuple[float, ...]] = {}
     known = asked.query.evidence.observed
-    for v in range(min(asked.variables.count, MAX_SHOWN)):
+    for v in range(asked.variables.count):
         labels = asked.variables.labels(v)
         if not labels or known[v]:
             continue
@@ -223,13 +230,6 @@ def _shares(asked: _Asked) -> dict[int, tuple[float, ...]]:
         given = marginal(asked.circuit, asked.x, asked.observed)[:, output, number]
         found[v] = tuple((logs - given).exp().real.double().tolist())
     return found
-
-
-def _table_of(asked: _Asked, expected: Expected) -> TableView | None:
-    """What to expect of each variable; None where there are too many, as the pixels of an image."""
-    if asked.variables.count > MAX_SHOWN:
-        return None
-    return expected_table(expected, asked.variables, asked.query.evidence)
 
 
 def _ask_conditional(asked: _Asked) -> Answer:

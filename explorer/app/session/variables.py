@@ -172,6 +172,12 @@ class Expected:
     is_bound: tuple[bool, ...]
     shares: Mapping[int, tuple[float, ...]]
 
+    @property
+    def row(self) -> tuple[float, ...]:
+        """The mean of each variable, of one with categories the most probable of them; 0 for those that are unread."""
+        best = {v: float(max(range(len(one)), key=one.__getitem__)) for v, one in self.shares.items()}
+        return tuple(best.get(v, 0.0 if math.isnan(mean) else mean) for v, mean in enumerate(self.mean))
+
 
 def rows_table(
     rows: Sequence[tuple[str, Sequence[float]]], variables: Variables | None = None, evidence: Evidence | None = None

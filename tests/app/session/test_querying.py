@@ -15,7 +15,7 @@ from explorer.compiler import TorchCompiler
 from explorer.errors import CircuitError, FormError
 from explorer.learning.tables import CategoricalColumn, GaussianColumn
 from explorer.symbolic import CircuitBuilder, InputLayer
-from explorer.templates import hidden_tree, load_named
+from explorer.templates import fully_factorized, hidden_tree, load_named
 
 ROW = Evidence.parse("1, 0, 1, ?", 4)
 STEP = 6
@@ -125,6 +125,8 @@ def test_a_table_is_asked_about_in_its_own_names_and_units():
     assert answer.expected["rows"] == [["height", "180 (observed)", ""], ["team", shown, ""]]
     given = ask(circuit, Query("conditional", table.read(["180", "red"]), (1,)), table)
     assert given.table["rows"][0][0] == "log p(height = 180 | team = red)"
+    likely = max(("blue", "red"), key=shares.__getitem__)
+    assert answer.rows[0][1] == (1.0, float(columns[1].labels.index(likely)))
     drawn = ask(circuit, Query("sample", known, num_samples=2), table).table
     assert drawn["columns"] == ["row", "height (observed)", "team"]
     assert {row[1] for row in drawn["rows"]} == {"180"}
@@ -132,6 +134,15 @@ def test_a_table_is_asked_about_in_its_own_names_and_units():
     for wrong in (["many", "?"], ["?", "green"]):
         with pytest.raises(CircuitError, match="column"):
             table.read(wrong)
+
+
+def test_moments_of_a_wide_table_are_in_its_units():
+    columns = tuple(GaussianColumn(f"c{at}", 170.0, 10.0) for at in range(30))
+    circuit = TorchCompiler(seed=3).compile(fully_factorized(30, [column.input_spec() for column in columns]))
+    answer = ask(circuit, Query("moments", Evidence.nothing(30)), Variables(30, columns))
+    means, deviations = (dict(answer.rows)[name] for name in ("mean", "standard deviation"))
+    assert answer.expected is not None
+    assert answer.expected["rows"][7] == ["c7", f"{170 + 10 * means[7]:.4g}", f"{10 * deviations[7]:.4g}"]
 
 
 def tensors(evidence):
