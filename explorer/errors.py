@@ -140,8 +140,15 @@ def look_up(kind: str, name: str, known: Mapping[str, Value]) -> Value:
 
 def check_name(kind: str, name: object, known: Collection[str]) -> None:
     """Raises: UnknownNameError, which lists the known names, if the name of this kind is not among them."""
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         raise unknown_name(kind, name, list(known))
+
+
+def check_type(what: str, value: object, kind: type, advice: str = "") -> None:
+    """Raises: DataTypeError unless this is of a type; `what` names it, and `advice` says what to do."""
+    if not isinstance(value, kind):
+        do = f"; {advice}" if advice else ""
+        raise DataTypeError(f"{what} must be of type {kind.__name__}; found {type(value).__name__}{do}")
 
 
 def unknown_name(kind: str, name: object, known: "list[str] | tuple[str, ...]") -> UnknownNameError:

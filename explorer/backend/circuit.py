@@ -13,7 +13,7 @@ from explorer.backend.parameters import TorchLeafParameter, TorchParameterOp
 from explorer.backend.plan import CircuitPlan, PlannedLayer, PlannedParameter, parameter_nodes, plan_circuit
 from explorer.backend.semiring import Semiring
 from explorer.backend.storage import ParameterStore, foldwise_initializer_, leaf_seed
-from explorer.errors import DataTypeError, ShapeError, UnknownNameError
+from explorer.errors import DataTypeError, ShapeError, UnknownNameError, check_type
 from explorer.graph import Graph
 from explorer.symbolic import TensorParameter
 
@@ -93,8 +93,9 @@ class TorchCircuit(EvaluatedCircuit):
 
         Raises: UnknownNameError if a leaf is missing or unknown; ShapeError; DataTypeError. Nothing is changed then.
         """
+        check_type("a state", state, Mapping, "pass the leaf_state() of a circuit")
         present_values = {self._leaf_names[leaf]: value for leaf, value in self.leaf_values().items()}
-        odd = sorted(set(present_values) ^ set(state))
+        odd = sorted(set(present_values) ^ set(state), key=str)
         if odd:
             missing, unknown = [n for n in odd if n in present_values], [n for n in odd if n in state]
             raise UnknownNameError(

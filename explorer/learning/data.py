@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from explorer.errors import CircuitError, ShapeError
+from explorer.errors import CircuitError, ShapeError, check_type
 from explorer.learning.digests import digest_of
 
 HELD_OUT_EVERY = 5
@@ -18,11 +18,20 @@ HELD_OUT_EVERY = 5
 
 @dataclass(frozen=True, eq=False)
 class DataSet:
-    """Rows (N, D) for training and held-out ones."""
+    """Rows (N, D) for training and held-out ones. Raises: DataTypeError, ShapeError."""
 
     name: str
     training: Tensor
     held_out: Tensor
+
+    def __post_init__(self) -> None:
+        for name in ("training", "held_out"):
+            rows = getattr(self, name)
+            check_type(f"the {name} rows of {self.name}", rows, Tensor)
+            if rows.dim() != 2 or rows.shape[1] != self.training.shape[1]:
+                raise ShapeError(
+                    f"the {name} rows of {self.name} must have the shape (N, D), with one D; found {tuple(rows.shape)}"
+                )
 
     @property
     def num_variables(self) -> int:

@@ -5,8 +5,8 @@ import math
 import torch
 from torch import Tensor
 
-from explorer.backend import TorchCircuit
-from explorer.errors import CircuitError, ShapeError
+from explorer.backend import FrozenCircuit, TorchCircuit
+from explorer.errors import CircuitError, ShapeError, check_type
 from explorer.learning.workers import ALONE, Workers
 
 EVALUATION_BATCH = 1024
@@ -39,6 +39,13 @@ def has_missing(rows: Tensor) -> bool:
 def bits_per_dimension(circuit: TorchCircuit, images: Tensor, workers: Workers = ALONE) -> float:
     """Mean of -log2 p(x) / D over images (N, D). Raises: as `mean_log_likelihood`."""
     return -mean_log_likelihood(circuit, images, workers) / images.shape[1] / math.log(2)
+
+
+def check_circuit(circuit: object) -> None:
+    """Raises: DataTypeError unless this is a compiled circuit whose parameters can be learned."""
+    is_frozen = isinstance(circuit, FrozenCircuit)
+    advice = "learn the circuit that was frozen" if is_frozen else "compile it with TorchCompiler"
+    check_type("a circuit that is learned", circuit, TorchCircuit, advice)
 
 
 def check_data(circuit: TorchCircuit, rows: Tensor, name: str) -> None:

@@ -20,7 +20,7 @@ from explorer.backend.queries.structure import require_tractable
 from explorer.errors import CircuitError, LearningError
 from explorer.learning.closed_forms import Binomials, Normals, Site, find_closed_forms
 from explorer.learning.counts import KINDS, ExpectedCounts
-from explorer.learning.evaluation import require_distribution
+from explorer.learning.evaluation import check_circuit, require_distribution
 from explorer.learning.maximization import MaximizationOptions, WeightStep, find_steps
 from explorer.learning.operators import Domain
 from explorer.symbolic import TensorParameter
@@ -45,10 +45,11 @@ class ExpectationMaximization:
     rows of weights that sum to one an M-step finds. At construction, rows of weights without a normalizing
     parameterization are divided by their sums.
     Raises: LearningError, which names a parameter without a closed M-step, or whose values cannot be normalized;
-    StructureError; CircuitError if the circuit is not one normalized distribution.
+    StructureError; CircuitError if the circuit is not one normalized distribution; DataTypeError if it is not compiled.
     """
 
     def __init__(self, circuit: TorchCircuit, options: MaximizationOptions | None = None) -> None:
+        check_circuit(circuit)
         if circuit.semiring.name != "lse-sum":
             raise LearningError(
                 f"a likelihood is computed as a logarithm; compile with semiring lse-sum, not {circuit.semiring.name}"

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from explorer.backend import TorchCircuit
 from explorer.backend.layers.inputs import TorchContinuousLayer
-from explorer.errors import CircuitError, ValueRangeError
+from explorer.errors import CircuitError, ValueRangeError, check_type
 from explorer.learning.data import DataSet
-from explorer.learning.evaluation import bits_per_dimension, check_data, require_distribution
+from explorer.learning.evaluation import bits_per_dimension, check_circuit, check_data, require_distribution
 from explorer.learning.methods import make_method
 from explorer.learning.options import TrainingOptions
 from explorer.learning.state import TrainingState
@@ -79,8 +79,12 @@ def train(
 
     Raises: CircuitError if the likelihood is not finite, or the circuit does not compute the log-likelihood of one
     normalized distribution, or if the workers differ; LearningError if a parameter cannot be learned by this method;
-    ShapeError if the data has a different number of variables; ValueRangeError if the state is of other rows.
+    ShapeError if the data has a different number of variables; ValueRangeError if the state is of other rows;
+    DataTypeError if the circuit is not compiled, or the data or the options are something else.
     """
+    check_circuit(circuit)
+    check_type("the data", data, DataSet, "make one of training and held-out rows (N, D)")
+    check_type("the options", options, TrainingOptions)
     run = _Run(circuit, data, options, workers, fast, before, best)
     if state is not None:
         run.resume(state)

@@ -18,6 +18,7 @@ from explorer.learning.closed_forms import ClosedForms, Normals, Single
 from explorer.learning.counts import ExpectedCounts
 from explorer.learning.links import MARGIN, Link
 from explorer.symbolic import TensorParameter
+from explorer.symbolic.checks import check_fields
 
 NEGLIGIBLE = 1e-12
 """What was expected less often than this keeps its values."""
@@ -27,13 +28,14 @@ NEGLIGIBLE = 1e-12
 class MaximizationOptions:
     """`pseudo_count` is added to each row of weights in equal shares, and to the trials of each binomial distribution.
 
-    The M-step makes no standard deviation smaller than `stddev_floor`. Raises: ValueRangeError.
+    The M-step makes no standard deviation smaller than `stddev_floor`. Raises: DataTypeError, ValueRangeError.
     """
 
     pseudo_count: float = 0.0
     stddev_floor: float = 1e-3
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if not (isfinite(self.pseudo_count) and self.pseudo_count >= 0):
             raise ValueRangeError(f"pseudo_count must be at least 0 and finite; found {self.pseudo_count}")
         if not (isfinite(self.stddev_floor) and self.stddev_floor > 0):

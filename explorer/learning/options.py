@@ -5,6 +5,7 @@ from math import isfinite
 
 from explorer.errors import ValueRangeError, check_name
 from explorer.options import MAX_SEED
+from explorer.symbolic.checks import check_fields
 
 METHODS = ("gradient", "em")
 BATCH_SIZE = 64
@@ -19,7 +20,7 @@ class TrainingOptions:
     Adam, 0.05 by default, or the share of each batch in the running averages of mini-batch
     expectation-maximization, which decreases by default. `patience`: stop after so many epochs without a better
     likelihood of held-out rows. `pseudo_count` and `stddev_floor`: see `MaximizationOptions`.
-    Raises: ValueRangeError for numbers out of range; UnknownNameError for an unknown method.
+    Raises: DataTypeError; ValueRangeError for numbers out of range; UnknownNameError for an unknown method.
     """
 
     epochs: int = 30
@@ -32,6 +33,7 @@ class TrainingOptions:
     patience: int | None = None
 
     def __post_init__(self) -> None:
+        check_fields(self)
         check_name("method", self.method, METHODS)
         for name in ("epochs", "batch_size", "patience"):
             value = getattr(self, name)

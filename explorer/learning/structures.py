@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.errors import LearningError, check_name
+from explorer.errors import LearningError, check_name, check_type
 from explorer.learning.data import DataSet, ImageData
 from explorer.learning.tables import TableData
 from explorer.symbolic import Circuit
@@ -43,6 +43,7 @@ def build_structure(name: str, data: DataSet, num_units: int) -> Circuit:
     Raises: UnknownNameError for an unknown structure; LearningError for one of images if the data has none.
     """
     check_name("structure", name, STRUCTURES)
+    check_type("the data", data, DataSet, "read it with load_source")
     specs = input_specs(data)
     if name == "fully-factorized":
         return fully_factorized(len(specs), specs)

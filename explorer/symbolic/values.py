@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from numpy.typing import ArrayLike
 
-from explorer.errors import UnknownNameError
+from explorer.errors import UnknownNameError, check_type
 from explorer.graph import nested_of, parameters_of
 from explorer.symbolic.circuit import Circuit
 from explorer.symbolic.initializers import ConstantInitializer
@@ -20,8 +20,9 @@ def with_values(circuit: Circuit, values: Mapping[str, ArrayLike]) -> Circuit:
     Raises: UnknownNameError if a leaf has no value, or a value no leaf; ShapeError, DataTypeError for one that does not
     fit its leaf.
     """
+    check_type("the values by leaf", values, Mapping)
     names = circuit.leaf_names
-    odd = sorted(set(names.values()) ^ set(values))
+    odd = sorted(set(names.values()) ^ set(values), key=str)
     if odd:
         raise UnknownNameError(f"expected a value for each leaf of the circuit; missing or unknown: {odd[:5]}")
     leaves = {leaf: replace(leaf, initializer=ConstantInitializer(values[name])) for leaf, name in names.items()}

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from explorer.errors import ShapeError
+from explorer.errors import ShapeError, check_type
 from explorer.symbolic import Circuit, CircuitBuilder, Parameterization
 from explorer.templates.blocks import dense_sum
 from explorer.templates.inputs import InputSpec, ParameterFactory
@@ -23,7 +23,7 @@ def hidden_tree(
     transitions from the state of the parent of c to that of c; A_root (1, K) is the initial distribution. `parents` has
     the parent of each variable, -1 at the root (`chow_liu_parents` learns it). `inputs` is one input spec for all
     variables or one per variable. Structured decomposable.
-    Raises: ShapeError unless there is one root, and one spec per variable; ValueRangeError; CycleError.
+    Raises: ShapeError unless there is one root, and one spec per variable; DataTypeError; ValueRangeError; CycleError.
     Source: Liu and Van den Broeck 2021, Tractable Regularization of Probabilistic Circuits, sec. 4 (HCLT).
 
     >>> from explorer.templates import CategoricalInput
@@ -36,8 +36,11 @@ def hidden_tree(
         raise ShapeError(f"a hidden tree has one root, with the parent -1; found {len(roots)}")
     check_at_least_one(num_latent_states=num_latent_states)
     specs = [inputs] * len(parents) if isinstance(inputs, InputSpec) else inputs
+    check_type("inputs", specs, Sequence, "pass an InputSpec, or one for each variable")
     if len(specs) != len(parents):
         raise ShapeError(f"expected one input spec for each of {len(parents)} variables; found {len(specs)}")
+    for variable, spec in enumerate(specs):
+        check_type(f"the input spec of variable {variable}", spec, InputSpec, "for example CategoricalInput(2)")
     weights = weight_param or Parameterization("softmax")
     builder = CircuitBuilder()
     messages: dict[int, int] = {}

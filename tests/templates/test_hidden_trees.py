@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from explorer.errors import CycleError, ShapeError, ValueRangeError
+from explorer.errors import CycleError, DataTypeError, ShapeError, ValueRangeError
 from explorer.symbolic import ConstantInitializer, TensorParameter
 from explorer.templates import CategoricalInput, GaussianInput, chow_liu_parents, gallery, hidden_tree, load_named
 from explorer.templates.gallery.learned import DIGITS_TREE
@@ -69,3 +69,9 @@ def test_a_hidden_tree_refuses_what_is_no_tree():
         hidden_tree((-1, 0), [CategoricalInput(2)], num_latent_states=2)
     with pytest.raises(ValueRangeError):
         hidden_tree((-1, 0), CategoricalInput(2), num_latent_states=0)
+    with pytest.raises(DataTypeError, match="num_latent_states must be an integer; found '2'"):
+        hidden_tree((-1, 0), CategoricalInput(2), num_latent_states="2")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(DataTypeError, match=r"the parent of variable 1 must be a variable, or -1; found 0\.5"):
+        hidden_tree((-1, 0.5), CategoricalInput(2), num_latent_states=2)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(DataTypeError, match="the input spec of variable 0 must be of type InputSpec; found int"):
+        hidden_tree((-1, 0), (2, 2), num_latent_states=2)  # pyright: ignore[reportArgumentType]

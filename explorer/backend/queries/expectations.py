@@ -21,7 +21,7 @@ from explorer.backend.queries.upward import (
     evaluate_in,
     observed_leaf,
 )
-from explorer.errors import DataTypeError, ScopeError, ValueRangeError
+from explorer.errors import DataTypeError, ScopeError, ValueRangeError, check_type
 
 TOLERANCE = 1e-6
 """Maximum imaginary part, relative to the value, that counts as rounding."""
@@ -44,6 +44,7 @@ def expectation(
     probability zero.
     """
     stages = stages_of(circuit)
+    check_type("the functions by variable", functions, Mapping, "for example {0: power(2)}")
     rows, mask = check_evidence(circuit, x, observed)
     scopes = require_tractable(stages)
     for position, fold in stages.outputs:

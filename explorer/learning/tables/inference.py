@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from explorer.errors import DataTypeError, ShapeError, ValueRangeError, unknown_name
+from explorer.errors import DataTypeError, ShapeError, ValueRangeError, check_type, unknown_name
 from explorer.learning.tables.columns import (
     MISSING,
     BinomialColumn,
@@ -39,6 +39,7 @@ def infer_columns(table: RawTable, kinds: Mapping[str, str] | None = None) -> tu
     Raises: UnknownNameError for a column or a kind; DataTypeError for text among numbers; ValueRangeError for too many
     categories, numbers with a comma, or values that do not fit an overridden kind; ShapeError if no column is left.
     """
+    check_type("the table", table, RawTable, "read it with read_table")
     kinds = kinds or {}
     for name, kind in kinds.items():
         if name not in table.names:

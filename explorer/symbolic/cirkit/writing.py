@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from explorer.errors import ConversionError, MissingPackageError, ShapeError, check_name
+from explorer.errors import ConversionError, MissingPackageError, ShapeError, check_name, check_type
 from explorer.graph import config_of, nested_of, parameters_of
 from explorer.symbolic.circuit import Circuit
 from explorer.symbolic.cirkit.classes import INITIALIZERS_MODULE, LAYERS, LAYERS_MODULE, OPERATORS, PARAMETERS_MODULE
@@ -41,6 +41,8 @@ def to_cirkit(circuit: Circuit, *, values: Mapping[str, ArrayLike] | None = None
     Raises: MissingPackageError without libcirkit; ConversionError, which names the type and where it is, for a part
     that cirkit does not have; UnknownNameError and ShapeError for values that do not fit.
     """
+    advice = "convert the symbolic circuit, with the leaf_state() of the compiled one as values="
+    check_type("what is converted", circuit, Circuit, advice)
     if find_spec("cirkit") is None:
         raise MissingPackageError("cirkit is not installed: pip install 'circuit-explorer[cirkit]'")
     names = circuit.leaf_names

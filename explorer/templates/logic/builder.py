@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from explorer.errors import GraphError
-from explorer.templates.logic.circuit import LogicCircuit, LogicKind, LogicNode
+from explorer.errors import GraphError, check_type
+from explorer.templates.logic.circuit import READ_IT, LogicCircuit, LogicKind, LogicNode
 
 _TRUE, _FALSE = LogicNode(LogicKind.TRUE), LogicNode(LogicKind.FALSE)
 
@@ -63,6 +63,7 @@ class LogicBuilder:
 
     def copy(self, circuit: LogicCircuit) -> list[int]:
         """Add all nodes of a circuit, simplified; the result has the new number of each node."""
+        check_type("the circuit", circuit, LogicCircuit, READ_IT)
         new: list[int] = []
         for node in circuit.nodes:
             if node.kind is LogicKind.AND:

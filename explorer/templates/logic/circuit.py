@@ -35,6 +35,10 @@ class LogicNode(NamedTuple):
     literal: int = 0
 
 
+READ_IT = "read a file with read_logic, or build one with LogicBuilder"
+"""What to do about an argument that is not a `LogicCircuit`."""
+
+
 @dataclass(frozen=True)
 class LogicCircuit:
     """A Boolean formula in negation normal form, as a graph: each node reads nodes before it, and the last is the root.

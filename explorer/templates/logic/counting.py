@@ -5,8 +5,9 @@ from fractions import Fraction
 from math import isfinite
 from typing import TypeVar
 
-from explorer.errors import ScopeError, StructureError, ValueRangeError
-from explorer.templates.logic.circuit import LogicCircuit, LogicKind, scope_variables
+from explorer.errors import DataTypeError, ScopeError, StructureError, ValueRangeError, check_type
+from explorer.symbolic.checks import is_integer
+from explorer.templates.logic.circuit import READ_IT, LogicCircuit, LogicKind, scope_variables
 
 Number = TypeVar("Number", int, float, Fraction)
 
@@ -104,7 +105,13 @@ def _weighted(circuit: LogicCircuit, weights: Mapping[int, Number]) -> Number | 
 
 def check_weights(circuit: LogicCircuit, weights: Mapping[int, int | float | Fraction]) -> None:
     """Raises: ScopeError for an unknown literal; ValueRangeError for a weight that is not finite."""
+    check_type("the circuit", circuit, LogicCircuit, READ_IT)
+    check_type("the weights of literals", weights, Mapping)
     for literal, weight in weights.items():
+        if not is_integer(literal) or isinstance(weight, str):
+            raise DataTypeError(
+                f"weights are numbers by literal, such as {{3: 0.2, -3: 0.8}}; found {literal!r}: {weight!r}"
+            )
         if not 1 <= abs(literal) <= circuit.num_variables:
             raise ScopeError(f"the weight of literal {literal}: variables are 1 to {circuit.num_variables}")
         if isinstance(weight, float) and not isfinite(weight):
@@ -113,6 +120,7 @@ def check_weights(circuit: LogicCircuit, weights: Mapping[int, int | float | Fra
 
 def check_countable(circuit: LogicCircuit, assume_deterministic: bool, verb: str) -> None:
     """Raises: StructureError unless the circuit is decomposable and deterministic; `verb` is what one wants to do."""
+    check_type("the circuit", circuit, LogicCircuit, READ_IT)
     if not circuit.is_decomposable:
         raise StructureError(f"the circuit is not decomposable: {circuit.is_decomposable.reason}")
     if not assume_deterministic and not circuit.is_deterministic:

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from explorer.errors import CycleError, ValueRangeError, check_name
+from explorer.errors import CycleError, DataTypeError, ValueRangeError, check_name
+from explorer.symbolic.checks import is_integer
 from explorer.templates.regions.mutual_information import (
     Matrix,
     categorical_mutual_information,
@@ -80,7 +81,7 @@ def tree_regions(parents: Sequence[int]) -> RegionGraph:
     """The region graph of a tree of variables given by parents (-1 at a root).
 
     A variable with children is a region of its whole subtree, split into itself and the regions of its children.
-    Raises: ValueRangeError for a parent that does not exist; CycleError.
+    Raises: DataTypeError; ValueRangeError for a parent that does not exist; CycleError.
 
     >>> print(tree_regions([-1, 0, 0]))
     r0 = {0}
@@ -101,13 +102,17 @@ def tree_regions(parents: Sequence[int]) -> RegionGraph:
 def tree_order(parents: Sequence[int]) -> tuple[Sequence[int], Sequence[Sequence[int]]]:
     """The variables of a tree in an order from the roots, and the children of each; `parents` are -1 at a root.
 
-    Raises: ValueRangeError for a parent that does not exist; CycleError.
+    Raises: DataTypeError; ValueRangeError for a parent that does not exist; CycleError.
 
     >>> tree_order([2, -1, 1])
     ([1, 2, 0], [[], [2], [0]])
     """
+    if not isinstance(parents, Sequence | np.ndarray):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise DataTypeError(f"the parents of a tree must be a list with one per variable; found {parents!r}")
     children: list[list[int]] = [[] for _ in parents]
     for variable, parent in enumerate(parents):
+        if not is_integer(parent):
+            raise DataTypeError(f"the parent of variable {variable} must be a variable, or -1; found {parent!r}")
         if not -1 <= parent < len(parents):
             raise ValueRangeError(f"the parent of variable {variable} must be -1 to {len(parents) - 1}; found {parent}")
         if parent >= 0:

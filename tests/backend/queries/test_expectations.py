@@ -130,6 +130,14 @@ def test_a_divergence_from_a_circuit_with_less_support_is_infinite_or_refused(mo
 
 def test_misuse_of_expectations_is_a_typed_error():
     circuit = compile_circuit(gallery.load_named("conflict"))
+    with pytest.raises(DataTypeError, match=r"must be of type Mapping; found list; for example \{0: power\(2\)\}"):
+        queries.expectation(circuit, [queries.power(1)])  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueRangeError, match="at least 0; found -1"):
+        queries.power(-1)
+    with pytest.raises(DataTypeError, match=r"an integer; found 0\.5"):
+        queries.power(0.5)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(DataTypeError, match="real numbers; found 'ab'"):
+        Polynomial("ab")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ScopeError, match=r"variables \[9\]"):
         queries.expectation(circuit, {9: Polynomial((0.0, 1.0))})
     with pytest.raises(ShapeError, match="elementwise"):

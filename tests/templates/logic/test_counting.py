@@ -2,16 +2,26 @@
 
 from fractions import Fraction
 from math import prod
+from typing import Any
 
 import numpy as np
 import pytest
 
-from explorer.errors import CycleError, GraphError, ScopeError, ShapeError, StructureError, ValueRangeError
+from explorer.errors import (
+    CycleError,
+    DataTypeError,
+    GraphError,
+    ScopeError,
+    ShapeError,
+    StructureError,
+    ValueRangeError,
+)
 from explorer.templates.logic import (
     LogicBuilder,
     LogicCircuit,
     LogicKind,
     LogicNode,
+    build_circuit,
     count_models,
     prune,
     read_logic,
@@ -108,6 +118,16 @@ def test_weights_must_be_finite_and_of_existing_literals():
         weighted_count(circuit, {2: 1.0})
     with pytest.raises(ValueRangeError, match="must be finite; found nan"):
         weighted_count(circuit, {1: float("nan")})
+
+
+def test_what_is_no_logic_circuit_is_a_typed_error():
+    path: Any = "formula.sdd"
+    for action in (count_models, smooth, prune, build_circuit):
+        with pytest.raises(DataTypeError, match="must be of type LogicCircuit; found str; read a file with read_logic"):
+            action(path)
+    circuit = LogicBuilder()
+    with pytest.raises(DataTypeError, match=r"weights are numbers by literal, .* found 'formula.sdd': 1"):
+        weighted_count(circuit.build(circuit.literal(1), num_variables=1), {path: 1})
 
 
 def test_a_deep_formula_needs_no_recursion():
