@@ -31,10 +31,13 @@ def line_elements(
 ) -> list[str]:
     """Return the lines from each cell to those that read it; if they are too many, from plate to plate."""
     count = sum(len(edge.get("pairs", ())) // 2 for edge in edges)
-    return [_line(edge, rects, cells, each=count <= MAX_LINES) for edge in edges]
+    few = sum(edge["count"] for edge in edges) <= READ["few"]
+    return [_line(edge, rects, cells, each=count <= MAX_LINES, few=few) for edge in edges]
 
 
-def _line(edge: EdgeView, rects: Mapping[str, Rect], cells: Mapping[str, Sequence[Rect]], *, each: bool) -> str:
+def _line(
+    edge: EdgeView, rects: Mapping[str, Rect], cells: Mapping[str, Sequence[Rect]], *, each: bool, few: bool
+) -> str:
     sources, targets, pairs = cells[edge["source"]], cells[edge["target"]], edge.get("pairs", [])
     width = min(READ["most"], READ["many"] + READ["more"] * log2(max(1, edge["count"])))
     if "points" in edge:
@@ -46,7 +49,7 @@ def _line(edge: EdgeView, rects: Mapping[str, Rect], cells: Mapping[str, Sequenc
     else:
         d = curve(rects[edge["source"]], rects[edge["target"]], READ["bend"])
     role = "edge" if not edge["read"] else "copyLine" if edge["copied_bytes"] else "viewLine"
-    drawn = path(d, stroke=role, width=width, opacity=PLATES["reads"][role])
+    drawn = path(d, stroke=role, width=width, opacity=PLATES["reads"]["few" if few else role])
     return f"<g><title>{escape(edge['label'])}</title>{drawn}</g>" if edge["label"] else drawn
 
 

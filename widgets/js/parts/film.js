@@ -62,8 +62,9 @@ export function makeFilm({ make, guard }, { state }, { goTo }) {
     );
   }
 
-  /** @param {string} name @param {number} share */
-  const bar = (name, share) => h("i", { class: name, style: `width:${(100 * Math.min(1, share)).toFixed(1)}%` });
+  /** A bar of the scale of all frames, which differ in width. @param {string} name @param {number} share */
+  const bar = (name, share) =>
+    h("i", { class: name, style: `width:calc(${Math.min(1, share).toFixed(3)} * var(--ce-longest))` });
 
   return {
     element,
@@ -90,7 +91,7 @@ export function makeFilm({ make, guard }, { state }, { goTo }) {
 const countOf = (frame) => frame?.memory?.[1] ?? frame?.calls ?? 0;
 
 export const STYLE = `
-.ce-film{flex:none;padding:6px 10px 4px;border-bottom:1px solid var(--ce-line);background:var(--ce-panel)}
+.ce-film{--ce-longest:74px;flex:none;padding:6px 10px 4px;border-bottom:1px solid var(--ce-line);background:var(--ce-panel)}
 .ce-frames{display:flex;gap:6px;overflow-x:auto;padding:3px;scrollbar-width:thin}
 .ce-root button.ce-frame{flex:0 0 auto;display:grid;grid-template-columns:auto minmax(0,auto);align-items:center;justify-items:start;gap:0 8px;height:auto;min-width:92px;max-width:240px;padding:4px 8px 5px;text-align:left;line-height:1.25;border-color:var(--ce-line)}
 .ce-root button.ce-frame[aria-current]{border-color:var(--ce-accent);box-shadow:0 0 0 1.5px var(--ce-accent);background:var(--ce-soft)}
@@ -103,6 +104,6 @@ export const STYLE = `
 .ce-frame.ce-wrong b::after{content:" ✕";color:var(--ce-error)}
 .ce-sentence{margin:4px 3px 2px;font-size:14px;min-height:1.4em}
 .ce-compact .ce-frame svg{display:none}
-.ce-compact .ce-film{padding:3px 8px 2px}
+.ce-compact .ce-film{--ce-longest:56px;padding:3px 8px 2px}
 .ce-compact button.ce-frame{min-width:74px}
 `;

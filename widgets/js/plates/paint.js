@@ -167,6 +167,7 @@ export function paintLines({ pen, picture, palette, k, lit }, findAreas) {
   let areas = null;
   const { edges } = picture;
   const many = countLines(picture) > READ.each;
+  const few = edges.reduce((sum, { count }) => sum + count, 0) <= READ.few;
   for (const edge of edges) {
     const { source, target, pairs } = edge;
     const around = edge.bends.length > 1;
@@ -189,7 +190,7 @@ export function paintLines({ pen, picture, palette, k, lit }, findAreas) {
     }
     const role = edge.read ? (edge.copied ? "copyLine" : "viewLine") : "edge";
     pen.strokeStyle = palette.roles[role];
-    pen.globalAlpha = lit ? 1 : READS[role];
+    pen.globalAlpha = lit ? 1 : READS[few ? "few" : role];
     pen.stroke();
   }
   pen.globalAlpha = 1;
