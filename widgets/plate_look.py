@@ -67,8 +67,8 @@ class MarkLook(TypedDict):
 class ReadLook(TypedDict):
     """The width of a line between cells, and its bend; a line for n reads is as wide as many + more log2(n).
 
-    Beyond `each` reads in a picture, a line connects plates, not their cells, except at the cell at the pointer. Lines of
-    at most `few` reads do not cover each other, and are less transparent.
+    Beyond `each` reads in a picture, a line connects plates, not their cells, except at the cell at the pointer.
+    At most `few` reads do not cover each other: their lines are less transparent.
     """
 
     width: float
