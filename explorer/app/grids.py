@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 GAP = 1
 """Pixels between two pictures."""
 MIN_SIDE = 64
-"""Small pictures are enlarged to at least so many pixels, by repeating theirs."""
+"""Minimum width and height of a picture in pixels; the pixels of a smaller one are repeated."""
 
 
 def grid_png(images: NDArray[np.float64]) -> bytes:

@@ -124,7 +124,7 @@ def assignments(given: Sequence[str]) -> dict[str, str]:
     for text in given:
         name, equals, value = text.partition("=")
         if not equals or not name.strip() or name.strip() in found:
-            reason = "is given twice" if equals and name.strip() in found else "has not the form NAME=VALUE"
+            reason = "is given twice" if equals and name.strip() in found else "does not have the form NAME=VALUE"
             raise FormError(f"the value {text!r} {reason}, for example x0=1")
         found[name.strip()] = value.strip()
     return found
@@ -146,7 +146,7 @@ def _image_shape(circuit: TorchCircuit, shape: str | None) -> tuple[int, int, in
         return (1, side, side) if side * side == count and side > 1 else None
     parts = shape.lower().split("x")
     if len(parts) not in (2, 3) or not all(part.isdecimal() for part in parts):
-        raise FormError(f"the shape {shape!r} has not the form HEIGHTxWIDTH or CHANNELSxHEIGHTxWIDTH")
+        raise FormError(f"the shape {shape!r} does not have the form HEIGHTxWIDTH or CHANNELSxHEIGHTxWIDTH")
     sizes = [int(part) for part in parts]
     channels, height, width = sizes if len(sizes) == 3 else [1, *sizes]
     if channels * height * width != count:
@@ -174,5 +174,5 @@ def root_of(text: str | None) -> tuple[int, int] | None:
         return None
     parts = text.split(",")
     if len(parts) != 2 or not all(part.strip().isdecimal() for part in parts):
-        raise FormError(f"the root {text!r} has not the form OUTPUT,CLASS, for example 0,2")
+        raise FormError(f"the root {text!r} does not have the form OUTPUT,CLASS, for example 0,2")
     return (int(parts[0]), int(parts[1]))

@@ -13,7 +13,7 @@ from explorer.learning.structures import build_structure
 
 
 def independent_pixels_bits(data: ImageData) -> float:
-    """Bits per dimension of the held-out images under independent pixels, the baseline of every circuit.
+    """Return the bits per dimension of the held-out images under independent pixels, the baseline of every circuit.
 
     Each pixel has the frequencies of its grey levels in the training images, with one image added per level.
     """
@@ -24,7 +24,7 @@ def independent_pixels_bits(data: ImageData) -> float:
 
 
 def independent_bits(data: DataSet) -> float:
-    """Bits per dimension of the held-out rows under independent columns, each with its most likely distribution.
+    """Return the bits per dimension of the held-out rows under independent columns, each as likely as possible.
 
     Frequencies are smoothed with one row. For real columns it is a negative log-density and may be below zero.
     """

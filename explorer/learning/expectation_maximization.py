@@ -26,7 +26,7 @@ from explorer.learning.operators import Domain
 from explorer.symbolic import TensorParameter
 
 MAX_BYTES = 2**28
-"""The activations of one backward pass need at most so many bytes, or are those of a single row."""
+"""Maximum bytes of the activations of one backward pass, unless those of a single row need more."""
 
 
 @dataclass(frozen=True, eq=False)

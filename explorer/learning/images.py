@@ -15,7 +15,7 @@ MAX_LEVELS = 65536
 
 
 def load_folder(folder: "str | Path") -> ImageData:
-    """The images in a folder and the folders in it, in the order of their paths, with 256 levels; every fifth held out.
+    """Read the images in a folder and its folders, in the order of their paths, with 256 levels; every fifth held out.
 
     Grey images have one channel; if the first one is coloured, all have three. They must have one size.
     Raises: MissingPackageError with the command that installs Pillow; ShapeError, FileFormatError, which name the file.
@@ -50,7 +50,7 @@ def load_folder(folder: "str | Path") -> ImageData:
 
 
 def load_stack(file: "str | Path") -> ImageData:
-    """The images in a .npy file, integers (N, H, W) or (N, C, H, W); the levels are 0 to the largest value.
+    """Read the images in a .npy file, integers (N, H, W) or (N, C, H, W); the levels are 0 to the largest value.
 
     Raises: FileFormatError; ShapeError, DataTypeError, ValueRangeError for other arrays.
     """

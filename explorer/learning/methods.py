@@ -39,7 +39,7 @@ class Method(ABC):
 
     @abstractmethod
     def load(self, steps: int, averages: Mapping[str, Mapping[str, Tensor]]) -> None:
-        """Continue after so many steps. Raises: UnknownNameError, ShapeError for a state of a different circuit."""
+        """Continue after these steps. Raises: UnknownNameError, ShapeError for a state of a different circuit."""
 
 
 class GradientDescent(Method):

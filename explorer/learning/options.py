@@ -18,7 +18,7 @@ class TrainingOptions:
 
     `batch_size` is 64 by default for gradients, and all rows for expectation-maximization. `learning_rate` is that of
     Adam, 0.05 by default, or the share of each batch in the running averages of mini-batch
-    expectation-maximization, which decreases by default. `patience`: stop after so many epochs without a better
+    expectation-maximization, which decreases by default. `patience`: stop after this many epochs without a better
     likelihood of held-out rows. `pseudo_count` and `stddev_floor`: see `MaximizationOptions`.
     Raises: DataTypeError; ValueRangeError for numbers out of range; UnknownNameError for an unknown method.
     """
@@ -54,7 +54,7 @@ class TrainingOptions:
         return LEARNING_RATE if self.learning_rate is None else self.learning_rate
 
     def rows_per_step(self, num_rows: int) -> int:
-        """The number of rows of a batch, of so many in all."""
+        """The number of rows of a batch, given the number of all rows."""
         if self.batch_size is not None:
             return min(self.batch_size, num_rows)
         return min(BATCH_SIZE, num_rows) if self.method == "gradient" else num_rows

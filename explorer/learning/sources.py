@@ -16,7 +16,7 @@ def load_source(
     columns: Sequence[Column] | None = None,
     missing: str = "error",
 ) -> DataSet:
-    """The data set of this name, or the table or the images in this file or folder; nothing is downloaded.
+    """Load the data set of this name, or the table or the images in this file or folder; nothing is downloaded.
 
     `kinds` overrides the inferred kinds of columns of a table, by name; `columns` are known columns, which are not
     inferred; `missing` is that of `encode_rows`.

@@ -33,10 +33,10 @@ STRUCTURES = tuple(dict.fromkeys((*LEARNED, *TABLE_STRUCTURES, "fully-factorized
 
 
 def build_structure(name: str, data: DataSet, num_units: int) -> Circuit:
-    """A circuit over the variables of the data, with so many units per region.
+    """Build a circuit over the variables of the data, with `num_units` units per region.
 
     - hclt: the hidden Chow-Liu tree of the training rows (`hidden_tree`);
-    - chow-liu: sums over the regions of their Chow-Liu tree, without hidden variables beside the columns;
+    - chow-liu: sums over the regions of their Chow-Liu tree, without latent variables;
     - random-binary-tree, linear-tree: of the columns; fully-factorized: independent columns;
     - quad-tree-2, quad-tree-4, quad-graph, poon-domingos: of the pixels of images.
 

@@ -1,4 +1,4 @@
-"""The hidden Chow-Liu tree: a latent variable beside each variable, in a tree of latent variables."""
+"""The hidden Chow-Liu tree: a latent variable for each variable, in a tree of latent variables."""
 
 from collections.abc import Sequence
 

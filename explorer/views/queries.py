@@ -22,7 +22,7 @@ def query_view(
     answers: Rows = (),
     note: str = "",
 ) -> QueryView | None:
-    """Return the pad with the observed entries of x (D,), and rows (D,) as images; None if variables are no pixels.
+    """Return the pad with the observed entries of x (D,), and rows (D,) as images; None unless variables are pixels.
 
     `most` is the largest value of a pixel, `step` the smallest difference of two; `number` that of the evidence that
     the rows answer.

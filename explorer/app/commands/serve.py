@@ -25,7 +25,7 @@ def serve(
         str | None,
         typer.Argument(
             metavar="[NAME|FILE]",
-            help="a circuit of the gallery, a circuit or trace file, or FILE.py:FUNCTION: what this function of yours "
+            help="a circuit of the gallery, a circuit or trace file, or FILE.py:FUNCTION: what your function "
             "returns, also a circuit of cirkit (this runs the code in the file)",
         ),
     ] = None,

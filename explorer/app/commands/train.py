@@ -69,7 +69,7 @@ def train(
     epochs: Annotated[int, typer.Option(help="passes over the training rows; with --resume, this many more")] = 30,
     patience: Annotated[
         int | None,
-        typer.Option(min=1, metavar="EPOCHS", help="stop after so many epochs without a better held-out likelihood"),
+        typer.Option(min=1, metavar="EPOCHS", help="stop after this many epochs without a better held-out likelihood"),
     ] = None,
     out: Annotated[
         Path | None,
@@ -117,7 +117,7 @@ def train(
         bool, typer.Option("--distributed", help="share each batch among the processes that torchrun started")
     ] = False,
 ) -> None:
-    """Train a circuit by maximum likelihood, on digits or on a table of yours; Ctrl-C keeps the finished epochs."""
+    """Train a circuit by maximum likelihood, on digits or on your own table; Ctrl-C keeps the finished epochs."""
     target = out or resume or RUNS / f"{Path(circuit or data or 'digits').name.partition('.')[0]}.pt"
     advice = _Advice(target, resume)
     with joined_workers(distributed, device, f"train {circuit or '--data FILE'}", advice) as workers:

@@ -34,10 +34,10 @@ def expectation(
     x: Tensor | None = None,
     observed: Tensor | None = None,
 ) -> Tensor:
-    """E[prod_v f_v(X_v)], or given the observed entries of each row, for functions f_v of single variables v.
+    """Return E[prod_v f_v(X_v)], or given the observed entries of each row, for functions f_v of single variables v.
 
     A function maps the values of its variable elementwise; of a Gaussian variable it is a `Polynomial`, whose
-    expectation has a closed form. `expectation(c, {0: f})` is E[f(X_0)]; an indicator function gives a probability.
+    expectation has a closed form. `expectation(c, {0: f})` is E[f(X_0)], a probability if f is an indicator.
     Shapes: without evidence (outputs, classes); x (B, D), observed bool (B, D) or (D,) -> (B, outputs, classes).
     Raises: ScopeError for a variable that an output does not depend on; DataTypeError for a layer or function without
     a known expectation; StructureError; ValueRangeError if the circuit is not a density, or for evidence of
@@ -61,7 +61,7 @@ def expectation(
 def moments(
     circuit: EvaluatedCircuit, order: int = 1, x: Tensor | None = None, observed: Tensor | None = None
 ) -> Tensor:
-    """E[X_v^order] of each variable v, or given the observed entries of each row: raw moments, the mean for order 1.
+    """Return E[X_v^order] of each variable v, or given the observed entries of each row: raw moments, by default means.
 
     NaN for variables that an output does not depend on. The variance is moments(c, 2) - moments(c, 1)^2.
     Shapes: without evidence (outputs, classes, D); x (B, D), observed bool (B, D) or (D,) -> (B, outputs, classes, D).

@@ -24,12 +24,12 @@ from explorer.backend.queries.upward import (
 from explorer.errors import ScopeError, StructureError, ValueRangeError
 
 MAX_ASSIGNMENTS = 2**16
-"""Up to so many assignments are enumerated, whatever the structure."""
+"""Maximum number of assignments that are enumerated, for any structure."""
 
 
 @torch.no_grad()
 def entropy(circuit: EvaluatedCircuit) -> Tensor:
-    """-E[log p(X)] in nats, of each output: (outputs, classes); a differential entropy if a variable is real.
+    """Return -E[log p(X)] in nats, of each output: (outputs, classes); a differential entropy if a variable is real.
 
     Tractable if there are few assignments, which are enumerated, or if the circuit is deterministic: then the logarithm
     of a unit is that of its only term. See Vergari et al. 2021, A Compositional Atlas of Tractable Circuit Operations.
@@ -40,7 +40,7 @@ def entropy(circuit: EvaluatedCircuit) -> Tensor:
 
 @torch.no_grad()
 def divergence(p: EvaluatedCircuit, q: EvaluatedCircuit) -> Tensor:
-    """KL(p || q) = E_p[log p(X) - log q(X)] in nats, of each output: (outputs, classes); infinite where q is 0.
+    """Return KL(p || q) = E_p[log p(X) - log q(X)] in nats, of each output: (outputs, classes); infinite where q is 0.
 
     Tractable if there are few assignments, or if both circuits are deterministic and have the same layers, as two
     settings of the parameters of one circuit do.
@@ -171,6 +171,6 @@ def _require_equal_structure(p: Stages, q: Stages) -> None:
 
     if p.circuit.semiring != q.circuit.semiring or form(p) != form(q):
         raise StructureError(
-            "a divergence of circuits with so many assignments is tractable only if they have the same layers: compile "
-            "one symbolic circuit twice, in the same mode"
+            f"a divergence of circuits with more than {MAX_ASSIGNMENTS:,} assignments is tractable only if they have "
+            "the same layers: compile one symbolic circuit twice, in the same mode"
         )

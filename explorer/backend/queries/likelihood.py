@@ -14,7 +14,7 @@ from explorer.errors import ValueRangeError
 
 
 def log_likelihood(circuit: EvaluatedCircuit, x: Tensor) -> Tensor:
-    """Log p(x) in nats, in double precision: the value of the circuit, divided by its partition function.
+    """Return log p(x) in nats, in double precision: the value of the circuit, divided by its partition function.
 
     Gradients reach the parameters of a `TorchCircuit`. Shapes: x (B, D) -> (B, outputs, classes).
     Raises: StructureError unless the circuit is smooth and decomposable; ValueRangeError where it is negative or
@@ -27,7 +27,7 @@ def log_likelihood(circuit: EvaluatedCircuit, x: Tensor) -> Tensor:
 
 
 def marginal(circuit: EvaluatedCircuit, x: Tensor, observed: Tensor) -> Tensor:
-    """Log p(observed variables of x) in nats, where the other variables are summed or integrated out.
+    """Return log p(observed variables of x) in nats, where the other variables are summed or integrated out.
 
     Entries of x that are not observed are ignored. Gradients reach the parameters of a `TorchCircuit`.
     Shapes: x (B, D), observed bool (B, D) or (D,) -> (B, outputs, classes).
@@ -40,7 +40,7 @@ def marginal(circuit: EvaluatedCircuit, x: Tensor, observed: Tensor) -> Tensor:
 
 
 def conditional(circuit: EvaluatedCircuit, x: Tensor, query: Tensor, evidence: Tensor) -> Tensor:
-    """Log p(query variables | evidence variables) in nats, where all other variables are summed or integrated out.
+    """Return log p(query variables | evidence variables) in nats; all other variables are summed or integrated out.
 
     Shapes: x (B, D), query and evidence bool (B, D) or (D,) -> (B, outputs, classes).
     Raises: as `marginal`; ValueRangeError if the evidence of a row has probability zero.
@@ -55,7 +55,7 @@ def conditional(circuit: EvaluatedCircuit, x: Tensor, query: Tensor, evidence: T
 
 
 def partition_function(circuit: EvaluatedCircuit) -> Tensor:
-    """Log Z in nats: the logarithm of the sum or integral of each output over all values of the variables.
+    """Return log Z in nats: the logarithm of the sum or integral of each output over all values of the variables.
 
     Real; complex for a circuit of the semiring complex-lse-sum, whose Z may be negative. Shape: (outputs, classes).
     Raises: StructureError; DataTypeError for an input layer without an integral; ValueRangeError for a negative Z in

@@ -52,7 +52,9 @@ def check_root(root: tuple[int, int] | None, shape: tuple[int, int]) -> tuple[in
         raise DataTypeError(f"root must be a pair of integers (output, class); found {pair!r}")
     output, number = root
     if not (0 <= output < outputs and 0 <= number < classes):
-        raise ValueRangeError(f"root must be at most ({outputs - 1}, {classes - 1}), from (0, 0); found {root}")
+        raise ValueRangeError(
+            f"root is (output, class), counted from 0, and at most ({outputs - 1}, {classes - 1}); found {root}"
+        )
     return (output, number)
 
 

@@ -1,7 +1,7 @@
 """Expectations of all variables at once, by the posterior probabilities of the units of input layers.
 
 The derivative of the logarithm of an output by that of a unit is the probability that the unit is reached: one backward
-pass gives them all. See Darwiche 2003, A Differential Approach to Inference in Bayesian Networks.
+pass computes them all. See Darwiche 2003, A Differential Approach to Inference in Bayesian Networks.
 """
 
 import torch

@@ -28,8 +28,8 @@ def sample(
     """Draw from the distribution of a circuit, or given the observed entries of each row from the conditional one.
 
     An upward pass sums the unobserved variables out; a top-down pass then draws a term of each unit that it reaches. A
-    `generator` state gives the same samples again. `root` is the (output, class) that is sampled; it may be left out if
-    there is only one. Unobserved columns that this output does not depend on are 0.
+    `generator` state returns the same samples again. `root` is the (output, class) that is sampled; it may be left out
+    if there is only one. Unobserved columns that this output does not depend on are 0.
 
     Shapes: without evidence (N, D); with x (B, D), observed bool (B, D) or (D,): (N, B, D), where N is `num_samples`.
     Integers if all variables are discrete, otherwise double precision.

@@ -1,4 +1,4 @@
-"""One evaluation of all stages, in which a function gives the value of each input layer."""
+"""One evaluation of all stages, in which a function returns the value of each input layer."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -89,7 +89,7 @@ def columns_of(layer: TorchInputLayer, device: torch.device) -> Tensor:
 
 
 def log_outputs(stages: Stages, leaf_of: Callable[[StageValues], LeafValue]) -> Tensor:
-    """The logarithms (B, outputs, classes) of the outputs, given a function that gives input layers their values.
+    """The logarithms (B, outputs, classes) of the outputs, given a function that returns the values of input layers.
 
     They are real if all activations are non-negative, and complex otherwise.
     """

@@ -197,7 +197,7 @@ def number_label(text: str) -> str:
 
 
 def number_of(text: str) -> float | None:
-    """The number that a text is; None if it is none, or has leading zeros, which codes such as 00501 have."""
+    """Return the number that a string is; None if it is not one, or has leading zeros, as codes such as 00501 have."""
     if "_" in text or LEADING_ZERO.match(text):
         return None
     try:

@@ -22,17 +22,17 @@ from explorer.learning.tables.columns import (
 from explorer.learning.tables.reading import RawTable
 
 MAX_INTEGER_CATEGORIES = 20
-"""A column of integers with more distinct values than this is no longer one of categories."""
+"""Maximum number of distinct values of a column of integers that is categorical."""
 MAX_BINOMIAL_RANGE = 1000
-"""A column of integers with a wider range than this is one of real numbers."""
+"""Maximum range of a column of integers that is binomial; a wider one is Gaussian."""
 MAX_CATEGORIES = 1000
 IDENTIFIERS = 100
-"""A text column with more distinct texts than this, most of which occur once, is one of identifiers."""
+"""A column of strings with more distinct values than this, most of which occur once, is one of identifiers."""
 WITH_COMMA = re.compile(r"[+-]?\d+(,\d+)+")
 
 
 def infer_columns(table: RawTable, kinds: Mapping[str, str] | None = None) -> tuple[Column, ...]:
-    """The columns of a table; `kinds` overrides the inferred kind by name: categorical, binomial, gaussian or ignore.
+    """Infer the columns of a table; `kinds` overrides the kind by name: categorical, binomial, gaussian or ignore.
 
     Text is categorical. So are integers with at most 20 distinct values; other integers are binomial within their
     range, or Gaussian if it is wider than 1000. All other numbers are Gaussian. A column with one value is categorical.
@@ -121,6 +121,6 @@ def _categorical(table: RawTable, name: str, cells: Cells) -> CategoricalColumn:
 
 
 def _order(label: str) -> tuple[bool, float, str]:
-    """Numbers first, ascending, then texts."""
+    """Numbers first, ascending, then other labels."""
     number = number_of(label)
     return (number is None, number if number is not None and not math.isnan(number) else 0.0, label)

@@ -14,7 +14,7 @@ from explorer.learning.tables.columns import Cells, number_of
 
 DELIMITERS = ",;\t|"
 MISSING_TEXTS = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
-"""The texts, in lower case, of cells without a value."""
+"""What cells without a value contain, in lower case."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,11 +44,11 @@ class RawTable:
 def read_table(path: "str | Path") -> RawTable:
     """Read a table from a file, by its extension: .csv, .tsv, .npy, .parquet.
 
-    The first line of a CSV file has the names of the columns, unless a cell of it is a number and none of its texts
-    stands out from the cells below; columns without names are x0, x1 ... Columns are separated by comma, semicolon, tab
-    or bar, whichever the first line has most of.
+    The first line of a CSV file has the names of the columns, unless a cell of it is a number and none of its strings
+    differs in kind from the cells below; columns without names are x0, x1 ... Columns are separated by comma,
+    semicolon, tab or bar, whichever the first line has most of.
     Raises: UnknownNameError for a different extension; FileFormatError, ShapeError, DuplicateNameError for a file that
-    is no table; MissingPackageError with the command that installs what is needed for Parquet.
+    is not a table; MissingPackageError with the command that installs what is needed for Parquet.
     """
     file = Path(path)
     check_name("kind of table file", file.suffix.lower(), READERS)
@@ -95,7 +95,7 @@ def _read_csv(file: Path) -> RawTable:
 
 
 def _is_header(head: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Whether a first line has names: only texts, or a text above numbers, or above texts that repeat without it."""
+    """Whether a first line has names: only strings, or one above numbers, or above strings that repeat without it."""
     texts = [position for position, cell in enumerate(head) if number_of(cell) is None]
     if len(texts) == len(head):
         return True

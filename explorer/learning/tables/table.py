@@ -49,7 +49,7 @@ def load_table(
 
 
 def encode_rows(table: RawTable, columns: Sequence[Column], missing: str = "error") -> Tensor:
-    """The codes (N, D) of the columns with these names, in this order; with `missing` ignore, missing cells are NaN.
+    """Encode the columns with these names, in this order, as (N, D); with `missing` ignore, missing cells are NaN.
 
     Raises: ShapeError for a missing column; ValueRangeError for a missing cell with `missing` error, an unknown
     category or a number out of range; DataTypeError for text in a number column; UnknownNameError.

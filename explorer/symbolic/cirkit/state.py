@@ -63,7 +63,7 @@ def compiled_values(compiled: Any, context: Any) -> CompiledValues:
             _check_parameters(compiled, values)
             return values
     if context is not None:
-        raise ConversionError("the given context has not compiled this circuit; pass the one that did")
+        raise ConversionError("this circuit was not compiled by the given context; pass the one that compiled it")
     raise ConversionError(
         f"no context of cirkit knows this {type(compiled).__name__}: it has no record of the symbolic circuit, and the "
         "PipelineContext that compiled it no longer exists, or it is a copy. Keep the context and pass it as context=, "

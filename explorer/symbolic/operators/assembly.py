@@ -77,7 +77,7 @@ def replace_inputs(
             return layer
         if len(inside) < len(layer.scope):
             raise ScopeError(
-                f"it reads variables {layer.scope}; {operator} takes all of them or none, not {tuple(inside)}"
+                f"it reads variables {layer.scope}; {operator} accepts all of them or none, not {tuple(inside)}"
             )
         return replace(layer)
 

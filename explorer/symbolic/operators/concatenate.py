@@ -5,7 +5,7 @@ from explorer.symbolic.operators.assembly import Assembly, check_operands
 
 
 def concatenate(*circuits: Circuit) -> Circuit:
-    """One circuit with the outputs of all circuits, in order; it shares their leaves.
+    """Make one circuit with the outputs of all circuits, in order; it shares their leaves.
 
     A circuit that is given twice is there once, with its outputs listed twice.
     Raises: StructureError without a circuit; ShapeError if the outputs differ in units.

@@ -20,7 +20,7 @@ A built-in layer is a function of its parameters with real coefficients, so conj
 
 
 def conjugate(circuit: Circuit) -> Circuit:
-    """The circuit whose values are the complex conjugates of those of `circuit`; its layers have the same ids.
+    """Return the circuit with the complex conjugates of the values of `circuit`; its layers have the same ids.
 
     Parameters without complex leaves stay as they are. Raises: StructureError for a layer without a rule.
     """

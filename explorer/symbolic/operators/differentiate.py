@@ -22,7 +22,7 @@ differentiate_rules = RuleTable("differentiate")
 
 
 def differentiate(circuit: Circuit, variables: Iterable[int] | None = None, *, order: int = 1) -> Circuit:
-    """The partial derivatives of a circuit: for each of its outputs, one output per variable, in ascending order.
+    """Return the partial derivatives of a circuit: for each of its outputs, one per variable, in ascending order.
 
     The derivative of a product is that of the one factor that depends on the variable, times the others; that of a sum
     is the sum of derivatives. `order` repeats the derivative with respect to the same variable. Layers that no
@@ -30,7 +30,7 @@ def differentiate(circuit: Circuit, variables: Iterable[int] | None = None, *, o
 
     Raises: StructureError unless the circuit is smooth and decomposable and its inner layers are linear in each input
     (`InnerLayer.multiplies`), and if an input layer has no derivative: all but `PolynomialLayer`; ScopeError for a
-    variable that an output does not depend on; ValueRangeError for order < 1; DataTypeError for one that is no integer.
+    variable that an output does not depend on; ValueRangeError for order < 1; DataTypeError if it is not an integer.
     """
     (circuit,) = check_operands("differentiate", (circuit,), 1)
     if not is_integer(order):
@@ -45,7 +45,7 @@ def differentiate(circuit: Circuit, variables: Iterable[int] | None = None, *, o
         if missing:
             raise ScopeError(f"differentiate: {describe(circuit, output)} is an output without variables {missing}")
     if not wanted:
-        raise ScopeError("differentiate: there is no variable to differentiate with respect to")
+        raise ScopeError("differentiate: expected at least one variable; the circuit has none, or none was given")
     derivatives = _Derivatives(circuit, int(order))
     outputs = [derivatives.of(output, v) for output in circuit.outputs for v in wanted]
     return derivatives.assembly.build("differentiate", outputs, {"variables": wanted, "order": int(order)})

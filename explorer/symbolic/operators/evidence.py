@@ -14,11 +14,11 @@ from explorer.symbolic.parameters import DataType, TensorParameter
 
 
 def evidence(circuit: Circuit, observations: Mapping[int, float]) -> Circuit:
-    """The circuit with some variables fixed at these values, by variable; it does not depend on them any more.
+    """Fix some variables of a circuit at these values, by variable; the result does not depend on them any more.
 
     Its layers have the ids of `circuit`. Layers that read the same variable share one fixed leaf with its value.
     Raises: ScopeError for a variable that the circuit does not have, or if only some variables of an input layer are
-    observed; ValueRangeError for a value that the variable cannot have; DataTypeError for a value that is no number.
+    observed; ValueRangeError for a value that the variable cannot have; DataTypeError for a value that is not a number.
     """
     (circuit,) = check_operands("evidence", (circuit,), 1)
     if not isinstance(observations, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -27,7 +27,7 @@ integrate_rules = RuleTable("integrate")
 
 
 def integrate(circuit: Circuit, variables: Iterable[int] | None = None) -> Circuit:
-    """The circuit summed or integrated over all values of some variables, by default of all.
+    """Sum or integrate a circuit over all values of some variables, by default of all.
 
     Its layers have the ids of `circuit`; an input layer of such a variable is a constant. The other variables remain.
     Raises: StructureError unless the circuit is smooth and decomposable and its inner layers are linear in each input

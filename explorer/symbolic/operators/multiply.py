@@ -11,7 +11,7 @@ from explorer.symbolic.operators.pairs import PairProducts
 
 
 def multiply(*circuits: Circuit) -> Circuit:
-    """The product of two or more circuits, itself smooth and decomposable.
+    """Return the product of two or more circuits, itself smooth and decomposable.
 
     Outputs and units are all combinations, the first circuit varying slowest: with (outputs, units) of (m, K) and
     (n, L), the product has (m*n, K*L). Variables are shared by index; parts of the circuits that depend on disjoint

@@ -1,7 +1,7 @@
 """The squares of layers, where symmetry pays: units (i, j) and (j, i) of a square are equal, and one of them is enough.
 
 A layer of K units then has K(K+1)/2 instead of K^2. The price is that the weight of a sum is no longer a Kronecker
-product, which can be shattered; so it pays for few units only.
+product, which can be shattered, so it pays for few units only.
 """
 
 from dataclasses import replace

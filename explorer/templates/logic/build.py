@@ -29,7 +29,7 @@ def build_circuit(
     sum_param: ParameterFactory | None = None,
     assume_deterministic: bool = False,
 ) -> Circuit:
-    """The circuit over all variables, smooth, with one layer of one unit per node; variable v of the file is v-1.
+    """Build the circuit over all variables, smooth, with one layer of one unit per node; variable v of the file is v-1.
 
     A literal is an embedding layer that is zero at the other value. By default literals and sums have weight 1, so that
     the value is 1 at models and 0 elsewhere, and the sum over all assignments is the model count.

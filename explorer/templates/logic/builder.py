@@ -99,7 +99,7 @@ class LogicBuilder:
 
 
 def prune(circuit: LogicCircuit) -> LogicCircuit:
-    """The same formula without constants, repeated nodes, nodes of one input, and nodes that the root does not need.
+    """Remove constants, repeated nodes, nodes of one input, and nodes that the root does not need.
 
     A circuit that is deterministic or decomposable remains so. A formula that is constant becomes one node.
     """

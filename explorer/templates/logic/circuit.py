@@ -71,7 +71,7 @@ class LogicCircuit:
 
     @property
     def root(self) -> LogicNode:
-        """The node that stands for the formula."""
+        """The node of the whole formula."""
         return self.nodes[-1]
 
     @property

@@ -13,7 +13,7 @@ Number = TypeVar("Number", int, float, Fraction)
 
 
 def count_models(circuit: LogicCircuit, *, assume_deterministic: bool = False) -> int:
-    """The number of assignments of all variables that make the formula true; exact, however large.
+    """Count the assignments of all variables that make the formula true; exact, however large.
 
     The circuit must be decomposable and deterministic. Where determinism holds but cannot be shown, for instance in a
     very large file of a trusted compiler, `assume_deterministic` skips that check.
@@ -44,7 +44,7 @@ def count_models(circuit: LogicCircuit, *, assume_deterministic: bool = False) -
 def weighted_count(
     circuit: LogicCircuit, weights: Mapping[int, Number], *, assume_deterministic: bool = False
 ) -> Number | int:
-    """The sum over all models of the product of the weights of their literals (v if true, -v if false).
+    """Sum over all models the product of the weights of their literals (v if true, -v if false).
 
     A literal without a weight has weight 1. The result is exact for integers and fractions; floats are rounded, and a
     result that is too large for them is refused. The circuit must be decomposable and deterministic, as for
@@ -119,7 +119,7 @@ def check_weights(circuit: LogicCircuit, weights: Mapping[int, int | float | Fra
 
 
 def check_countable(circuit: LogicCircuit, assume_deterministic: bool, verb: str) -> None:
-    """Raises: StructureError unless the circuit is decomposable and deterministic; `verb` is what one wants to do."""
+    """Raises: StructureError unless the circuit is decomposable and deterministic; `verb` says what for."""
     check_type("the circuit", circuit, LogicCircuit, READ_IT)
     if not circuit.is_decomposable:
         raise StructureError(f"the circuit is not decomposable: {circuit.is_decomposable.reason}")

@@ -5,7 +5,7 @@ from explorer.templates.logic.circuit import LogicCircuit, LogicKind
 
 
 def smooth(circuit: LogicCircuit) -> LogicCircuit:
-    """The same formula, pruned and smooth, whose root mentions all variables.
+    """Return the same formula, pruned and smooth, whose root mentions all variables.
 
     A variable v that an input of a disjunction does not mention is added to it as (v or not v). The conjunctions of
     such pairs are shared: those of 2, 4, 8 ... neighbouring variables are nodes of their own.

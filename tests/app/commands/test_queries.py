@@ -120,13 +120,19 @@ def test_questions_about_a_gallery_circuit_have_the_answers_of_the_queries():
     ("arguments", "message"),
     [
         (("query", "marginal", "blackboard", "--observe", "x9=1"), "no variable named 'x9'"),
-        (("query", "marginal", "blackboard", "--observe", "x0"), "not the form NAME=VALUE"),
+        (("query", "marginal", "blackboard", "--observe", "x0"), "does not have the form NAME=VALUE"),
         (("query", "marginal", "blackboard", "--observe", "x0=1", "--observe", "x0=0"), "given twice"),
         (("query", "marginal", "blackboard", "--observe", "x0=red"), "is not a number"),
         (("query", "marginal", "blackboard", "--observe", "x0=2"), "must be an integer from 0 to 1"),
         (("query", "marginal", "blackboard", "--observe", "x0=0.5"), "must be an integer from 0 to 1; found 0.5"),
-        (("query", "marginal", "blackboard", "--root", "1,0"), "root must be at most (0, 0)"),
-        (("query", "partition", "blackboard", "--root", "0,3"), "root must be at most (0, 0)"),
+        (
+            ("query", "marginal", "blackboard", "--root", "1,0"),
+            "root is (output, class), counted from 0, and at most (0, 0)",
+        ),
+        (
+            ("query", "partition", "blackboard", "--root", "0,3"),
+            "root is (output, class), counted from 0, and at most (0, 0)",
+        ),
         (("query", "conditional", "blackboard", "--observe", "x0=1"), "--ask x1=0"),
         (("query", "conditional", "blackboard", "--observe", "x0=1", "--ask", "x0=0"), "observed and asked"),
         (("query", "marginal", "blackboard", "--ask", "x0=0"), "belongs to the question conditional"),
@@ -135,7 +141,7 @@ def test_questions_about_a_gallery_circuit_have_the_answers_of_the_queries():
         (("sample", "blackboard", "-o", "samples.txt"), "no kind of file for samples named '.txt'"),
         (("sample", "digits", "--shape", "7x7"), "49 pixels; the circuit reads 64"),
         (("sample", "near-misses"), "say which one by root"),
-        (("sample", "near-misses", "--root", "zero"), "not the form OUTPUT,CLASS"),
+        (("sample", "near-misses", "--root", "zero"), "does not have the form OUTPUT,CLASS"),
     ],
 )
 def test_misuse_is_one_line_and_exit_code_2(arguments: tuple[str, ...], message: str):

@@ -120,6 +120,6 @@ def test_sampling_is_refused_where_it_is_not_defined():
         queries.sample(plain, 3, observed=torch.ones(4, dtype=torch.bool))
     with pytest.raises(ValueRangeError, match="num_samples"):
         queries.sample(plain, -1)
-    with pytest.raises(ValueRangeError, match="root must be at most"):
+    with pytest.raises(ValueRangeError, match="counted from 0, and at most"):
         queries.sample(plain, 1, root=(0, 7))
     assert queries.sample(plain, 0).shape == (0, 4)

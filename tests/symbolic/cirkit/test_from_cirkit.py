@@ -279,7 +279,7 @@ def test_the_context_is_found_while_it_is_in_use_and_missed_by_name_afterwards()
 def test_a_context_that_compiled_something_else_is_refused():
     peer, _kept = compile_peer(chain())
     _, other = compile_peer(chain())
-    with pytest.raises(ConversionError, match="the given context has not compiled this circuit"):
+    with pytest.raises(ConversionError, match="this circuit was not compiled by the given context"):
         from_cirkit(peer, context=other)
     with pytest.raises(DataTypeError, match=r"context must be a PipelineContext of cirkit; found builtins\.str"):
         from_cirkit(peer, context="mine")

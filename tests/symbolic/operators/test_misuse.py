@@ -194,7 +194,7 @@ CASES: dict[str, tuple[Callable[[], Any], type[CircuitError], str]] = {
         "order must be an integer",
     ),
     "a derivative by an unknown variable": (lambda: differentiate(REAL, [5]), ScopeError, r"variables \[5\]"),
-    "a derivative by no variable": (lambda: differentiate(REAL, []), ScopeError, "no variable"),
+    "a derivative by no variable": (lambda: differentiate(REAL, []), ScopeError, "expected at least one variable"),
 }
 
 
