@@ -110,6 +110,7 @@ class QueryPane(AnyWidgetComponent):
 
     query = param.String("")
     evidence = param.Dict({}, doc="What the user painted: x, observed, n.")
+    chosen = param.Integer(0, doc="The position of the answer that the user clicked.")
     options = param.Dict({})
 
     def __init__(self, **params: Any) -> None:

@@ -21,11 +21,12 @@ def query_view(
     number: int = 0,
     answers: Rows = (),
     note: str = "",
+    chosen: int = 0,
 ) -> QueryView | None:
     """Return the pad with the observed entries of x (D,), and rows (D,) as images; None unless variables are pixels.
 
     `most` is the largest value of a pixel, `step` the smallest difference of two; `number` that of the evidence that
-    the rows answer.
+    the rows answer, `chosen` the position of the chosen row.
     """
     grid = grid_of(index)
     if grid is None or grid.height < 2:
@@ -42,6 +43,7 @@ def query_view(
         "n": number,
         "answers": _images(answers),
         "note": note,
+        "chosen": chosen,
     }
 
 

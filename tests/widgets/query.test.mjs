@@ -17,6 +17,7 @@ const query = (more = {}) => ({
   n: 0,
   answers: [],
   note: "",
+  chosen: 0,
   ...more,
 });
 
@@ -37,7 +38,7 @@ test("all channels of a pixel are observed together, and erased together", () =>
   assert.deepEqual(evidence, { x: [0, 3, 0, 3], observed: [false, true, false, true] });
   assert.equal(valueAt(evidence, shape, 1, 0), 3);
   assert.equal(valueAt(evidence, shape, 0, 0), null);
-  assert.equal(countWords(evidence, shape), "1 of 2 pixels observed; the hatched ones are not");
+  assert.equal(countWords(evidence, shape), "1 of 2 pixels observed, the rest hatched");
   paint(evidence, shape, 2, 0, 3);
   assert.deepEqual(evidence.x, [0, 3, 0, 3], "outside of the image");
   assert.deepEqual(erase(evidence, shape, { left: 0.5 }).observed, [false, false, false, false]);
@@ -81,6 +82,17 @@ test("an example is observed as a whole, halves are erased, and answers have the
   assert.deepEqual(evidence().observed, [1, 1, 1, 0, 0, 0]);
   el.button("Erase all").dispatch("click");
   assert.deepEqual(evidence().observed, [0, 0, 0, 0, 0, 0]);
+});
+
+test("the chosen answer is marked, and a click chooses another one", () => {
+  const answers = [0, 1].map((at) => ({ label: `sample ${at}`, x: [4, 4, 4, 4, 4, 4] }));
+  const { el, model } = open(query({ answers, chosen: 1 }));
+  assert.deepEqual(
+    el.of("ceg-answer").map((one) => one.getAttribute("aria-pressed")),
+    ["false", "true"],
+  );
+  el.of("ceg-answer")[0].dispatch("click");
+  assert.equal(model.get("chosen"), 0);
 });
 
 test("an answer to an earlier stroke does not undo a later one", async () => {

@@ -2,7 +2,7 @@
  * The observed pixels of an image, painted on a pad, and the images that a circuit answered.
  *
  * Reads the traits `query` (JSON of `QueryView` in `widgets/schema/`) and `options` ({theme}); writes `evidence` after each
- * stroke: {x, observed, n}, the value of each variable, and whether it is observed.
+ * stroke: {x, observed, n}, the value of each variable, and whether it is observed; and `chosen`, the image that was clicked.
  */
 
 import { drawAnswer } from "./query/drawing.js";
@@ -22,8 +22,12 @@ import { onChangesTogether, saveTraits } from "./shared/traits.js";
  */
 
 const THUMBNAIL = 40;
-/** The longest side of the image of an answer, if there are few of them, or many. */
-const [LARGE, SMALL, MANY] = [128, 80, 6];
+/** The longest side of the image of an answer; of more images than a number, a smaller one. */
+const SIDES = [
+  { side: 144, most: 4 },
+  { side: 120, most: 16 },
+  { side: 80, most: Infinity },
+];
 
 const STYLE = `
 .ceg-root{box-sizing:border-box;width:100%;font:13px/1.4 ${FONT};color:var(--ceg-fg);background:var(--ceg-bg);border:1px solid var(--ceg-line);border-radius:8px;padding:10px 12px;text-align:left;display:flex;flex-wrap:wrap;gap:10px 28px;align-items:flex-start}
@@ -32,10 +36,11 @@ const STYLE = `
 .ceg-root canvas{image-rendering:pixelated;display:block;border:1px solid var(--ceg-control)}
 .ceg-pad{cursor:crosshair;touch-action:none}
 .ceg-own{display:flex;flex-wrap:wrap;gap:8px 14px}
-.ceg-tools{display:flex;flex-direction:column;gap:6px;max-width:290px}
+.ceg-tools{display:flex;flex-direction:column;gap:6px;max-width:310px}
 .ceg-tools>div{display:flex;flex-wrap:wrap;gap:6px;align-items:center}
 .ceg-root button{font:inherit;font-weight:500;color:inherit;min-height:28px;padding:0 10px;border:1px solid var(--ceg-control);border-radius:6px;background:var(--ceg-bg);cursor:pointer}
-.ceg-root button:hover{background:var(--ceg-soft)}
+.ceg-tools label{display:flex;gap:8px;align-items:center}
+.ceg-root button:hover{border-color:var(--ceg-accent)}
 .ceg-root button[aria-pressed=true]{background:var(--ceg-soft);border-color:var(--ceg-accent);box-shadow:inset 0 -2px 0 var(--ceg-accent)}
 .ceg-root button.ceg-example{padding:2px}
 .ceg-root button.ceg-example canvas{border:0}
@@ -43,8 +48,12 @@ const STYLE = `
 .ceg-root :focus-visible{outline:2px solid var(--ceg-accent);outline-offset:2px}
 .ceg-answers{flex:1 1 320px;display:flex;flex-wrap:wrap;gap:8px 14px}
 .ceg-answers p{flex:1 0 100%}
-.ceg-root p,.ceg-root figure{margin:0}
-.ceg-root figcaption,.ceg-muted{color:var(--ceg-muted);font-size:12px}
+.ceg-root button.ceg-answer{display:block;padding:3px 3px 1px;text-align:center;font-weight:400}
+.ceg-root button.ceg-answer:not([aria-pressed=true]){border-color:transparent}
+.ceg-root button.ceg-answer:hover{border-color:var(--ceg-accent)}
+.ceg-root button.ceg-answer canvas{margin-bottom:4px}
+.ceg-root p{margin:0}
+.ceg-answer,.ceg-muted{color:var(--ceg-muted);font-size:12px}
 @media (forced-colors:active){.ceg-root canvas{forced-color-adjust:none}}
 `;
 
@@ -60,6 +69,8 @@ function render({ model, el }) {
   let query = null;
   let erases = false;
   let sent = 0;
+  /** The answers that are drawn: what they show, and their buttons. @type {{key: string, buttons: any[]}} */
+  let drawn = { key: "", buttons: [] };
 
   const status = h("p", { class: "ceg-muted", role: "status" });
   const pad = makePad(make, { ink: () => (erases ? null : Number(value.value)), done: save, say });
@@ -79,7 +90,7 @@ function render({ model, el }) {
     "div",
     { class: "ceg-tools" },
     h("div", { role: "group", "aria-label": "Brush" }, brush, eraser),
-    h("label", {}, h("span", { text: "Value " }), value, shown),
+    h("label", {}, h("span", { text: "Value" }), value, shown),
     examples,
     h(
       "div",
@@ -131,7 +142,7 @@ function render({ model, el }) {
   function drawTools() {
     brush.setAttribute("aria-pressed", String(!erases));
     eraser.setAttribute("aria-pressed", String(erases));
-    shown.textContent = ` ${value.value} of ${query?.most ?? 0}`;
+    shown.textContent = `${value.value} of ${query?.most ?? 0}`;
   }
 
   /** @param {Query} known */
@@ -151,17 +162,30 @@ function render({ model, el }) {
     examples.replaceChildren(h("span", { text: "Or take", "aria-hidden": "true" }), ...buttons);
   }
 
-  /** @param {Query} known */
-  function drawAnswers({ answers: images, note, shape, most, x, observed }) {
+  /** Draw the answers again only if they differ, so that none of them loses the focus. @param {Query} known */
+  function drawAnswers({ answers: images, note, chosen, shape, most, x, observed }) {
     const { roles } = palette();
-    const side = images.length > MANY ? SMALL : LARGE;
+    const key = JSON.stringify([images, note, shape, observed, roles.accent]);
+    if (key === drawn.key) {
+      drawn.buttons.forEach((button, at) => button.setAttribute("aria-pressed", String(at === chosen)));
+      return;
+    }
+    const { side } = SIDES.find(({ most: count }) => images.length <= count) ?? SIDES[0];
     const evidence = observed.some(Boolean) ? { x, observed } : null;
-    const figures = images.map((image) => {
-      const canvas = h("canvas", { role: "img", "aria-label": image.label });
+    const buttons = images.map((image, at) => {
+      const canvas = h("canvas", { "aria-hidden": "true" });
       drawAnswer(canvas, image.x, evidence, shape, most, side, roles);
-      return h("figure", {}, canvas, h("figcaption", { text: image.label }));
+      const pick = () => saveTraits(model, { chosen: at });
+      const attributes = { "aria-pressed": String(at === chosen), title: `Choose ${image.label}`, onclick: pick };
+      return h(
+        "button",
+        { type: "button", class: "ceg-answer", ...attributes },
+        canvas,
+        h("span", { text: image.label }),
+      );
     });
-    answers.replaceChildren(...(note ? [h("p", { text: note })] : []), ...figures);
+    drawn = { key, buttons };
+    answers.replaceChildren(...(note ? [h("p", { text: note })] : []), ...buttons);
   }
 
   function draw() {
@@ -172,6 +196,7 @@ function render({ model, el }) {
     } catch (error) {
       query = null;
       own.hidden = true;
+      drawn = { key: "", buttons: [] };
       answers.replaceChildren(h("p", { role: "alert", text: `Cannot draw this query. ${errorText(error)}` }));
       return;
     }

@@ -32,3 +32,5 @@ class QueryView(TypedDict):
     """Rows that the circuit answered."""
     note: str
     """What the answers are, in a sentence."""
+    chosen: int
+    """The position of the answer that is chosen."""

@@ -201,7 +201,8 @@ def _ask_moments(asked: _Asked) -> Answer:
 
 def _given(asked: _Asked) -> str:
     known = sum(asked.query.evidence.observed)
-    return f"given {plural(known, 'observed variable')}" if known else "of each variable"
+    noun = asked.variables.noun
+    return f"given {plural(known, f'observed {noun}')}" if known else f"of each {noun}"
 
 
 def _expected(asked: _Asked) -> Expected:
@@ -264,7 +265,7 @@ def _ask_sample(asked: _Asked) -> Answer:
     drawn = sample(asked.circuit, count, asked.x, asked.observed, generator=asked.generator, root=asked.root)
     rows = tuple((f"sample {number}", tuple(row.double().tolist())) for number, row in enumerate(drawn[:, 0]))
     known = sum(asked.query.evidence.observed)
-    note = f"{plural(count, 'sample')} given {plural(known, 'observed variable')}." if known else ""
+    note = f"{plural(count, 'sample')} given {plural(known, f'observed {asked.variables.noun}')}." if known else ""
     note = note or f"{plural(count, 'sample')} of the joint distribution."
     return Answer(asked.query, rows_table(rows, asked.variables, asked.query.evidence), rows, note, asked.root)
 
@@ -362,7 +363,7 @@ KINDS: Mapping[str, QueryKind] = {
         QueryKind(
             "sample",
             "Sample",
-            "Random rows, given what is observed.",
+            "Random samples, given what is observed.",
             _ask_sample,
             "sample(circuit, {count}, x, observed, generator=generator{root})",
             is_sampled=True,

@@ -56,13 +56,14 @@ class Variables:
     """The variables of a circuit; `columns` are those of the table that it was trained on, one for each, or none.
 
     `sizes` is the number of values of variables that are discrete, as far as it is known; no layer reads those that are
-    `unread`.
+    `unread`. `noun` is what a variable is called: a variable or a pixel.
     """
 
     count: int
     columns: tuple[Column, ...] = ()
     sizes: Mapping[int, int] = field(default_factory=dict[int, int])
     unread: Set[int] = frozenset()
+    noun: str = "variable"
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -51,11 +51,15 @@ def test_painted_pixels_are_kept_and_the_rest_is_sampled() -> None:
     assert [one["x"][0] for one in reader.shown["answers"]] == [16, 16]
     assert "known = {0: 16}" in str(reader.tool.code.object)
     session = reader.workspace.session
+    assert reader.shown["chosen"] == 0
+    reader.tool.pad.chosen = 1
+    assert reader.shown["chosen"] == 1
+    assert reader.tool.colour.label == "Colour the plates by sample 1"
     reader.tool._colour()
     reader.wait()
     values = session.values
     assert values is not None
-    assert values["runs"][values.get("picked", 0)]["x"] == [float(value) for value in reader.shown["answers"][0]["x"]]
+    assert values["runs"][values.get("picked", 0)]["x"] == [float(value) for value in reader.shown["answers"][1]["x"]]
     assert (session.state.closer.closeup, len(session.selection)) == ("values", 1)
 
 

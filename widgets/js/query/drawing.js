@@ -4,6 +4,16 @@ import { isInside, valueAt } from "./evidence.js";
 
 /** @typedef {import("./evidence.js").Evidence} Evidence */
 
+/** The hatch and the lines between pixels: pixels are shades of grey in both themes, so these are the same in both. */
+const [HATCH, GRID] = ["#5b636d", "rgb(125 133 143 / 45%)"];
+/** The smallest pixel that is large enough for lines between them. */
+const MIN_GRID = 6;
+/** The outline of observed pixels: a line on a wider one, so that it is seen on light and on dark pixels. */
+const OUTLINE = [
+  { role: "bg", width: 5 },
+  { role: "accent", width: 2.5 },
+];
+
 /** The size of a pixel of an image of this shape. @param {number[]} shape @param {number} side the longest side in pixels */
 export const scaleOf = ([, height, width], side) => Math.max(1, Math.floor(side / Math.max(width, height)));
 
@@ -30,9 +40,9 @@ export function drawEvidence(canvas, evidence, shape, most, side, roles, cursor)
   const { pen, scale } = penOf(canvas, shape, side);
   if (!pen) return;
   const [, height, width] = shape;
-  pen.fillStyle = roles.ground;
+  pen.fillStyle = roles.view;
   pen.fillRect(0, 0, canvas.width, canvas.height);
-  pen.strokeStyle = roles.control;
+  pen.strokeStyle = HATCH;
   pen.lineWidth = 1;
   for (let row = 0; row < height; row += 1) {
     for (let column = 0; column < width; column += 1) {
@@ -49,10 +59,28 @@ export function drawEvidence(canvas, evidence, shape, most, side, roles, cursor)
       pen.fillRect(left, top, scale, scale);
     }
   }
+  drawGrid(pen, shape, scale);
   if (!cursor) return;
   pen.strokeStyle = roles.accent;
   pen.lineWidth = 3;
   pen.strokeRect(cursor[0] * scale + 1.5, cursor[1] * scale + 1.5, scale - 3, scale - 3);
+}
+
+/** Draw a line between two pixels, if there is room. @param {any} pen @param {number[]} shape @param {number} scale */
+function drawGrid(pen, [, height, width], scale) {
+  if (scale < MIN_GRID) return;
+  pen.strokeStyle = GRID;
+  pen.lineWidth = 1;
+  pen.beginPath();
+  for (let column = 1; column < width; column += 1) {
+    pen.moveTo(column * scale + 0.5, 0);
+    pen.lineTo(column * scale + 0.5, height * scale);
+  }
+  for (let row = 1; row < height; row += 1) {
+    pen.moveTo(0, row * scale + 0.5);
+    pen.lineTo(width * scale, row * scale + 0.5);
+  }
+  pen.stroke();
 }
 
 /**
@@ -72,8 +100,6 @@ export function drawAnswer(canvas, x, evidence, shape, most, side, roles) {
     }
   }
   if (!evidence) return;
-  pen.strokeStyle = roles.accent;
-  pen.lineWidth = 2;
   pen.beginPath();
   /** @param {number} column @param {number} row */
   const isSeen = (column, row) => isInside(shape, column, row) && valueAt(evidence, shape, column, row) !== null;
@@ -90,5 +116,9 @@ export function drawAnswer(canvas, x, evidence, shape, most, side, roles) {
       }
     }
   }
-  pen.stroke();
+  for (const { role, width } of OUTLINE) {
+    pen.strokeStyle = roles[role];
+    pen.lineWidth = width;
+    pen.stroke();
+  }
 }

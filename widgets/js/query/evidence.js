@@ -51,7 +51,7 @@ export function countWords(evidence, shape) {
   let count = 0;
   for (let row = 0; row < height; row += 1)
     for (let column = 0; column < width; column += 1) if (valueAt(evidence, shape, column, row) !== null) count += 1;
-  if (!count) return "No pixel is observed: drag on the square to paint some.";
+  if (!count) return "Drag on the square to observe pixels.";
   const all = count === height * width;
-  return `${count} of ${height * width} pixels observed${all ? "" : "; the hatched ones are not"}`;
+  return `${count} of ${height * width} pixels observed${all ? "" : ", the rest hatched"}`;
 }

@@ -6,7 +6,7 @@ import { checkVersion, parseJson } from "../shared/contract.js";
 /**
  * @typedef {{label: string, x: number[]}} Image
  * @typedef {{shape: number[], most: number, step: number, examples: Image[], x: number[], observed: boolean[],
- *   n: number, answers: Image[], note: string}} Query
+ *   n: number, answers: Image[], note: string, chosen: number}} Query
  */
 
 /** @param {any} value */
@@ -32,5 +32,6 @@ export function readQuery(json) {
     n: number(raw.n),
     answers: list(raw.answers).map(readImage),
     note: text(raw.note),
+    chosen: number(raw.chosen),
   };
 }

@@ -38,7 +38,10 @@ UNTRAINED = (
     "This circuit is not trained: its values are random. Train it (circuit-explorer train), and open its checkpoint "
     "(circuit-explorer serve runs/NAME.pt)."
 )
-OUTLINED = " The outline surrounds the observed pixels."
+OUTLINED = "The outline surrounds the observed pixels."
+CHOICE = "Click one to choose it."
+SAMPLES = 6
+"""The number of samples at first: their images have room in one row."""
 VALUES = "values"
 """The part of the close-up that colours cells."""
 REPAINTED = ("marginal", "moments", "most-probable", "sample")
@@ -60,7 +63,7 @@ class QueryTool(Tool):
         self.given = pmui.TextInput(label="Given variables", placeholder="0, 2, 5-9", size="small", width=170)
         self.output = number_input("Output", 0, 0, 0, 90)
         self.class_ = number_input("Class", 0, 0, 0, 90)
-        self.count = number_input("Samples", 8, 1, MAX_SAMPLES, 90)
+        self.count = number_input("Samples", SAMPLES, 1, MAX_SAMPLES, 90)
         self.seed = number_input("Seed", 0, 0, None, 90)
         self.meaning, self.warning = html_pane(), html_pane()
         self.meaning.styles = {"flex": "1 1 260px", "min-width": "0"}
@@ -77,6 +80,7 @@ class QueryTool(Tool):
         self._opened: Any = lambda: None
         self.kind.param.watch(workspace.guard(lambda _: self._on_kind()), "value")
         self.pad.param.watch(workspace.guard(lambda event: self._on_paint(event.new)), "evidence")
+        self.pad.param.watch(workspace.guard(lambda _: self._show_pad(self._answer)), "chosen")
         super().__init__(workspace)
 
     def build(self) -> Viewable:
@@ -115,6 +119,8 @@ class QueryTool(Tool):
             field.end, field.value = size - 1, 0
         self.given.placeholder = ", ".join(self.variables.names[:2]) if opened.columns else "0, 2, 5-9"
         self._show_pad()
+        if self.pad.visible:
+            self.variables = replace(self.variables, noun="pixel")
         self.row.fill(self.variables)
 
     def _on_kind(self) -> None:
@@ -145,7 +151,7 @@ class QueryTool(Tool):
             self.evidence = self.row.read()
         given = self.variables.chosen(self.given.value) if self.given.visible else ()
         root = number(self.output, 0), number(self.class_, 0)
-        return Query(self.kind.value, self.evidence, given, number(self.count, 8), number(self.seed, 0), root)
+        return Query(self.kind.value, self.evidence, given, number(self.count, SAMPLES), number(self.seed, 0), root)
 
     # ------------------------------------------------------------------ asking
 
@@ -175,6 +181,7 @@ class QueryTool(Tool):
     def _show(self, answer: Answer, step: int) -> None:
         """Show an answer; rows as images if the variables are pixels."""
         self._answer = answer
+        self.pad.chosen = 0
         self._show_pad(answer)
         words = self._words(answer)
         self.answer.object, self.answer.visible = words, bool(words)
@@ -182,8 +189,6 @@ class QueryTool(Tool):
         self.code.object = f"<h3>The same in Python</h3>{code_html(code)}"
         self.copy.visible = True
         self.colour.visible = bool(answer.rows)
-        if answer.rows:
-            self.colour.label = f"Colour the plates by {answer.rows[0][0]}"
 
     def _words(self, answer: Answer) -> str:
         """The answer in words and tables; what the pad shows as images is not repeated."""
@@ -220,13 +225,16 @@ class QueryTool(Tool):
             step=1.0 if self._is_discrete else self._most / 100,
             number=self._number,
             answers=() if answer is None else answer.rows,
-            note="" if answer is None else answer.note + (OUTLINED if any(asked.observed) and answer.rows else ""),
+            note="" if answer is None else _note_of(answer),
+            chosen=self.pad.chosen,
         )
         self.pad.visible = found is not None
         self.pad.show_query(found)
+        if answer is not None and answer.rows:
+            self.colour.label = f"Colour the plates by {self._chosen(answer)[0]}"
 
     def _colour(self) -> None:
-        """Colour each cell by its value for the first row of the answer: the close-up of a plate has the scale."""
+        """Colour each cell by its value for the chosen row of the answer: the close-up of a plate has the scale."""
         session = self.workspace.session
         if self._answer is None or not self._answer.rows:
             return
@@ -236,7 +244,11 @@ class QueryTool(Tool):
                 session.select([list(session.boxes)[-1]])
             session.look_closer(replace(session.state.closer, closeup=VALUES))
 
-        run_inputs(self.workspace, self._answer.rows[0][1], picked=show)
+        run_inputs(self.workspace, self._chosen(self._answer)[1], picked=show)
+
+    def _chosen(self, answer: Answer) -> tuple[str, tuple[float, ...]]:
+        """The row of an answer whose image was clicked; the first one where there are no images."""
+        return answer.rows[self.pad.chosen if self.pad.chosen < len(answer.rows) else 0]
 
     def _copy(self) -> None:
         """Put code that opens the trace and asks the same on the clipboard."""
@@ -245,6 +257,16 @@ class QueryTool(Tool):
         step = self.workspace.session.step
         code = code_of(self._answer, step, self._is_discrete, self.variables)
         self.workspace.copy(f"{self.workspace.python()}\n{code}\n")
+
+
+def _note_of(answer: Answer) -> str:
+    """What the images of an answer are, and what can be done with them."""
+    parts = [
+        (answer.note, True),
+        (OUTLINED, bool(answer.rows) and any(answer.query.evidence.observed)),
+        (CHOICE, len(answer.rows) > 1),
+    ]
+    return " ".join(words for words, is_said in parts if is_said and words)
 
 
 def _range(circuit: TorchCircuit) -> tuple[float, bool]:
