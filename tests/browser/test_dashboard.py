@@ -302,13 +302,13 @@ def test_pixels_painted_by_mouse_and_keyboard_are_completed(dashboard: Open) -> 
     page.page.mouse.down()
     page.page.mouse.move(box["x"] + box["width"] - 5, box["y"] + 5, steps=2)
     page.page.mouse.up()
-    answers = page.page.locator(".ceg-answers figure")
-    answers.nth(7).wait_for(timeout=WAIT_MS)
+    answers = page.page.locator(".ceg-answer")
+    answers.nth(5).wait_for(timeout=WAIT_MS)
     assert page.page.get_by_text("8 of 64 pixels observed").count() == 1
-    assert page.page.get_by_text("8 samples given 8 observed variables.").count() == 1
+    assert page.page.get_by_text("6 samples given 8 observed pixels.").count() == 1
     pad.focus()
     page.page.keyboard.press("Space")
-    page.page.get_by_text("8 samples given 9 observed variables.").wait_for(timeout=WAIT_MS)
+    page.page.get_by_text("6 samples given 9 observed pixels.").wait_for(timeout=WAIT_MS)
     page.page.keyboard.press("Delete")
-    page.page.get_by_text("8 samples given 8 observed variables.").wait_for(timeout=WAIT_MS)
+    page.page.get_by_text("6 samples given 8 observed pixels.").wait_for(timeout=WAIT_MS)
     assert page.trait("evidence", "QueryPane")["observed"] == [1] * 8 + [0] * 56
