@@ -105,8 +105,6 @@ def _expected(
         if not bool((imaginary.abs() <= TOLERANCE * size.clamp(min=1.0)).all()):  # also for NaN
             raise ValueRangeError("the expectation is complex or not a number: a function or the circuit is not real")
         found.append(real)
-    if not found:
-        return torch.zeros((0, *stages.circuit.output_shape), dtype=torch.float64, device=rows.device)
     return torch.cat(found)
 
 

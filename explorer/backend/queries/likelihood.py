@@ -84,7 +84,5 @@ def _log_masses(stages: Stages, rows: Tensor, observed: Tensor) -> Tensor:
         return observed_leaf(values, rows[part], observed[part])
 
     found = [log_outputs(stages, partial(leaf_of, part)) for part in chunks(len(rows), stages.activation_bytes)]
-    if not found:
-        return torch.zeros((0, *stages.circuit.output_shape), dtype=torch.float64, device=rows.device)
     is_complex = any(part.is_complex() for part in found)
     return torch.cat([part.to(torch.complex128) if is_complex else part for part in found])

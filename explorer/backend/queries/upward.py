@@ -105,9 +105,9 @@ def evaluate_in(stages: Stages, semiring: Semiring, leaf_of: Callable[[StageValu
 
 
 def chunks(num_rows: int, bytes_per_row: int) -> Iterator[slice]:
-    """Slices of rows that need at most `MAX_BYTES` each."""
+    """Slices of rows that need at most `MAX_BYTES` each; an empty one if there are no rows."""
     size = max(1, MAX_BYTES // max(1, bytes_per_row))
-    for start in range(0, num_rows, size):
+    for start in range(0, max(1, num_rows), size):
         yield slice(start, min(start + size, num_rows))
 
 

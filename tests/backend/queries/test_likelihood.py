@@ -192,6 +192,20 @@ def test_autocast_does_not_change_the_precision_of_an_answer():
         assert torch.equal(queries.log_likelihood(circuit, x), wanted)
 
 
+def test_every_query_of_no_rows_has_no_answers():
+    circuit = compile_circuit(gallery.load_named("blackboard"))
+    x, mask = torch.zeros(0, circuit.num_variables), torch.zeros(circuit.num_variables, dtype=torch.bool)
+    shape = (0, *circuit.output_shape)
+    assert queries.log_likelihood(circuit, x).shape == shape
+    assert queries.conditional(circuit, x, ~mask, mask).shape == shape
+    assert queries.expectation(circuit, {0: torch.square}, x, mask).shape == shape
+    assert queries.moments(circuit, 1, x, mask).shape == (*shape, circuit.num_variables)
+    assert queries.sample(circuit, 3, x, mask, root=(0, 0)).shape == (3, *x.shape)
+    found = queries.most_probable(circuit, x, mask, root=(0, 0))
+    assert found.assignment.shape == x.shape
+    assert found.log_probability.shape == found.log_bound.shape == found.is_exact.shape == (0,)
+
+
 def test_a_circuit_that_is_not_smooth_is_refused():
     b = CircuitBuilder()
     one, two = b.add(coins(0.5, 0.5)), b.add(coins(0.5, 0.5, scope=(1,)))
