@@ -61,7 +61,7 @@ PROGRAM_CIRCUITS = ("digits", "hmm", "kronecker", "mnist")
 @bench.command("compile")
 def bench_compile(
     cases: Annotated[
-        list[str] | None, typer.Argument(metavar="[CASES]...", help="mnist and poon-domingos by default")
+        list[str] | None, typer.Argument(metavar="CASES", help="mnist and poon-domingos by default")
     ] = None,
     repeats: Annotated[int, typer.Option(help="timed runs per side")] = 5,
     growth: Annotated[
@@ -102,7 +102,7 @@ def bench_compile(
 @bench.command("views")
 def bench_views(
     circuits: Annotated[
-        list[str] | None, typer.Argument(metavar="[CIRCUITS]...", help="digits, mnist and poon-domingos by default")
+        list[str] | None, typer.Argument(metavar="CIRCUITS", help="digits, mnist and poon-domingos by default")
     ] = None,
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="also in a browser, if Playwright and Chromium are installed")
@@ -164,7 +164,7 @@ def _measure_circuit(name: str, parts: Set[str], pages: dict[str, tuple[str, int
 
 @bench.command("reads")
 def bench_reads(
-    circuits: Annotated[list[str] | None, typer.Argument(metavar="[CIRCUITS]...", help="all of the gallery")] = None,
+    circuits: Annotated[list[str] | None, typer.Argument(metavar="CIRCUITS", help="all of the gallery")] = None,
     json: JsonOption = None,
 ) -> None:
     """Count the reads that copy, and their bytes, with slices in the order of appearance and with ordered slices."""
@@ -184,7 +184,7 @@ def bench_reads(
 @bench.command("program")
 def bench_program(
     circuits: Annotated[
-        list[str] | None, typer.Argument(metavar="[CIRCUITS]...", help="digits, hmm, kronecker and mnist by default")
+        list[str] | None, typer.Argument(metavar="CIRCUITS", help="digits, hmm, kronecker and mnist by default")
     ] = None,
     growth: Annotated[
         bool, typer.Option("--growth/--no-growth", help="also time lowering and memory passes for 1k to 30k layers")
@@ -222,7 +222,7 @@ def bench_program(
 @bench.command("tensor")
 def bench_tensor(
     circuits: Annotated[
-        list[str] | None, typer.Argument(metavar="[CIRCUITS]...", help="all circuits of the gallery by default")
+        list[str] | None, typer.Argument(metavar="CIRCUITS", help="all circuits of the gallery by default")
     ] = None,
     threads: Annotated[int, typer.Option(min=1, help="torch threads; a single one is measured in CPU time")] = 1,
     growth: Annotated[

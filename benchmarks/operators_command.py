@@ -24,7 +24,7 @@ from explorer.errors import check_name
 
 def bench_operators(
     layers: Annotated[
-        list[str] | None, typer.Argument(metavar="[LAYERS]...", help=f"{', '.join(SQUARED_UNITS)} [all]")
+        list[str] | None, typer.Argument(metavar="LAYERS", help=f"{', '.join(SQUARED_UNITS)} (default: all)")
     ] = None,
     repeats: Annotated[int, typer.Option(min=1, help="timed calls per side, interleaved")] = 30,
     json: JsonOption = None,

@@ -18,7 +18,7 @@ FALLBACK_REPEATS = 9
 
 def bench_suite(
     cases: Annotated[
-        list[str] | None, typer.Argument(metavar="[CASES]...", help="S1, S2, M1, M2 and L1 to L7 by default")
+        list[str] | None, typer.Argument(metavar="CASES", help="S1, S2, M1, M2 and L1 to L7 by default")
     ] = None,
     threads: Annotated[
         list[int] | None, typer.Option(min=1, metavar="N", help="torch threads; repeat it for several [default: 1, 2]")
@@ -101,7 +101,7 @@ def bench_scaling(
 
 def bench_roofline(
     cases: Annotated[
-        list[str] | None, typer.Argument(metavar="[CASES]...", help="S1, S2, M1, M2 and L1 to L7 by default")
+        list[str] | None, typer.Argument(metavar="CASES", help="S1, S2, M1, M2 and L1 to L7 by default")
     ] = None,
     threads: Annotated[int, typer.Option(min=1, help="torch threads; a single one is measured in CPU time")] = 1,
     repeats: Annotated[int, typer.Option(min=1, help="timed runs")] = 21,

@@ -24,21 +24,24 @@ from explorer.timings import CPU, FORWARD, LAYERS_AS_THEY_ARE
 
 
 def bench_sweep(
-    circuits: Annotated[list[str], typer.Argument(metavar="CIRCUITS...", help="of the gallery, or circuit files")],
+    circuits: Annotated[list[str], typer.Argument(metavar="CIRCUITS", help="of the gallery, or circuit files")],
     preset: Annotated[list[str] | None, typer.Option(help="default or handbook; repeat it for both")] = None,
     mode: Annotated[
-        list[str] | None, typer.Option(help=f"{', '.join(NAMES_OF_MODES)}; may be repeated [the last one]")
+        list[str] | None, typer.Option(help=f"{', '.join(NAMES_OF_MODES)}; may be repeated (default: the last one)")
     ] = None,
-    batch: Annotated[list[int] | None, typer.Option(min=1, help="rows of the input; may be repeated [256]")] = None,
+    batch: Annotated[
+        list[int] | None, typer.Option(min=1, help="rows of the input; may be repeated (default: 256)")
+    ] = None,
     kind: Annotated[list[str] | None, typer.Option(help="forward or training; repeat it for both")] = None,
     backend: Annotated[
-        list[str] | None, typer.Option(help=f"layers, auto, {', '.join(BACKENDS)}; may be repeated [layers]")
+        list[str] | None, typer.Option(help=f"layers, auto, {', '.join(BACKENDS)}; may be repeated (default: layers)")
     ] = None,
     device: Annotated[str, typer.Option(metavar="cpu|cuda", help="where to run")] = CPU,
     seconds: Annotated[float, typer.Option(help="maximum time of each; it ends earlier once precise")] = 10.0,
     threads: Annotated[int, typer.Option(min=1, help="torch threads; a single one is measured in CPU time")] = 1,
     scheduler: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="a Dask scheduler (tcp://10.0.0.1:8786) [local workers]")
+        str | None,
+        typer.Option(metavar="ADDRESS", help="a Dask scheduler such as tcp://10.0.0.1:8786 (default: local workers)"),
     ] = None,
     workers: Annotated[
         int, typer.Option(min=1, help="local workers, which run side by side and disturb each other a little")

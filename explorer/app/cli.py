@@ -44,6 +44,8 @@ class Commands(TyperGroup):
             except CircuitError as error:
                 say_error(str(error))
                 raise typer.Exit(FAILED) from error
+            except BrokenPipeError:
+                raise  # what reads the output has seen enough of it, such as `head`: click ends the command quietly
             except OSError as error:
                 say_error(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
                 raise typer.Exit(FAILED) from error

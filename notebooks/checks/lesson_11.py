@@ -163,7 +163,7 @@ def _values(circuit: Circuit, *rows: Tensor) -> Tensor:
 
 
 def _signed(bits: int, units: int = 3) -> Circuit:
-    """A chain over so many bits with weights of both signs, whose values neither vanish nor overflow."""
+    """A chain over `bits` bits with weights of both signs, whose values neither vanish nor overflow."""
     generator = torch.Generator().manual_seed(bits)
 
     def leaf(*shape: int) -> TensorParameter:

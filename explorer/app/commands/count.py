@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 
 def count(
-    file: Annotated[Path, typer.Argument(help="an SDD file, or an NNF file of c2d or d4")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="an SDD file, or an NNF file of c2d or d4")],
     vtree: Annotated[Path | None, typer.Option(help="the vtree of an SDD file")] = None,
     variables: Annotated[
-        int | None, typer.Option(min=0, help="the number of variables, if the file does not say it")
+        int | None, typer.Option(min=0, help="the number of variables, if the file does not contain it")
     ] = None,
     weight: Annotated[
         list[str] | None,
         typer.Option(metavar="LITERAL=NUMBER", help="the weight of a literal, such as 3=0.2 or -3=4/5 (repeatable)"),
     ] = None,
     assume_deterministic: Annotated[
-        bool, typer.Option("--assume-deterministic", help="count although determinism cannot be shown")
+        bool, typer.Option("--assume-deterministic", help="count even if determinism cannot be shown")
     ] = False,
 ) -> None:
     """Count the models of a logic circuit exactly; with weights, sum their weights (a literal without one has 1)."""

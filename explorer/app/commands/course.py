@@ -15,7 +15,7 @@ WHERE = "clone the repository and run this command in its folder notebooks"
 
 def course(
     lessons: Annotated[
-        list[str] | None, typer.Argument(metavar="[LESSON]...", help="by number or name (default: all lessons)")
+        list[str] | None, typer.Argument(metavar="LESSON", help="by number or name (default: all lessons)")
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="write the pages here")] = OUTPUT,
 ) -> None:

@@ -19,7 +19,7 @@ def evaluate(
     missing: Annotated[
         str | None, typer.Option(help="missing values: error or ignore (default: as in training)", show_default=False)
     ] = None,
-    threads: Annotated[int, typer.Option(min=1, help="torch threads")] = 1,
+    threads: Annotated[int, typer.Option(min=1, help="number of torch threads")] = 1,
     device: Annotated[str, typer.Option(metavar="cpu|cuda", help="where to run")] = "cpu",
     distributed: Annotated[
         bool, typer.Option("--distributed", help="share the rows among the processes that torchrun started")

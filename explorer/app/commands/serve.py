@@ -24,14 +24,17 @@ def serve(
     source: Annotated[
         str | None,
         typer.Argument(
-            metavar="[NAME|FILE]",
+            metavar="NAME|FILE",
             help="a circuit of the gallery, a circuit or trace file, or FILE.py:FUNCTION: what your function "
             "returns, also a circuit of cirkit (this runs the code in the file)",
         ),
     ] = None,
-    level: Annotated[str, typer.Option(help=f"the level at which it opens: {LEVELS_TEXT}")] = "compiled",
+    level: Annotated[str, typer.Option(help=f"the level at which the circuit is opened: {LEVELS_TEXT}")] = "compiled",
     port: Annotated[
-        int | None, typer.Option(min=1, max=65535, help=f"where to listen [{PORT}, or a free one]", show_default=False)
+        int | None,
+        typer.Option(
+            min=1, max=65535, help=f"the port to listen on (default: {PORT}, or a free one)", show_default=False
+        ),
     ] = None,
     show: Annotated[bool, typer.Option("--show/--no-show", help="open a browser")] = True,
     address: Annotated[str, typer.Option(help="the address to listen on: 127.0.0.1 is this machine only")] = LOCAL,

@@ -32,7 +32,7 @@ def train(
     circuit: Annotated[
         str | None,
         typer.Argument(
-            metavar="[NAME|FILE]", help="a circuit of the gallery, or a circuit file (default: one built for the data)"
+            metavar="NAME|FILE", help="a circuit of the gallery, or a circuit file (default: one built for the data)"
         ),
     ] = None,
     data: Annotated[
@@ -107,10 +107,12 @@ def train(
             show_default=False,
         ),
     ] = None,
-    threads: Annotated[int, typer.Option(min=1, help="torch threads; more do not help small circuits")] = 1,
+    threads: Annotated[
+        int, typer.Option(min=1, help="number of torch threads; more than one does not help small circuits")
+    ] = 1,
     fast: Annotated[
         bool,
-        typer.Option("--fast", help="take the steps on the fastest backend of this machine, as circuit.fast() does"),
+        typer.Option("--fast", help="run the steps on the fastest backend of this machine, as circuit.fast() does"),
     ] = False,
     device: Annotated[str, typer.Option(metavar="cpu|cuda", help="where to run")] = "cpu",
     distributed: Annotated[

@@ -1,5 +1,6 @@
 """The command line: its commands, and errors as one line with exit code 2 and without a traceback."""
 
+import errno
 import json
 import os
 import re
@@ -300,6 +301,14 @@ def test_help_of_every_command_is_shown_as_it_is_written(name, monkeypatch):
     assert "Usage" in output
     for parameter in COMMANDS[name].params if name else ():
         assert (getattr(parameter, "help", None) or "") in " ".join(output.split())
+
+
+def test_a_command_ends_quietly_when_nobody_reads_its_output_any_more(monkeypatch):
+    def broken(*_):
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    monkeypatch.setattr("explorer.app.commands.query.print_text", broken)
+    assert run("query", "partition", "blackboard", code=1).output == ""
 
 
 def test_bench_prints_ratios_or_what_to_install(tmp_path, monkeypatch):
