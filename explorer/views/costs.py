@@ -87,8 +87,9 @@ def cost_strip(
     if check is None:
         rows.append(["difference of the outputs", "not checked"])
     else:
-        rows.append(["max |difference| from the original", f"{check.from_original:.3g}"])
-        rows.append(["from the step before", f"{check.difference} ({'ok' if check.ok else 'DIFFERS'})"])
+        verdict = "ok" if check.ok else "DIFFERS"
+        words = f"{check.from_original:.3g} from the original, {check.difference} from the step before ({verdict})"
+        rows.append(["difference", words])
     return {"heading": "Cost", "rows": rows, "lines": []}
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from explorer.symbolic import Circuit, circuits_behind, formula_of
 from explorer.trace import Lineage, ids_text
 from explorer.views.index import TraceIndex
+from explorer.views.operator_words import num_parameters, operator_words
 from explorer.views.plates.drawing import stage_of
 from explorer.views.plates.layout import Placed
 from explorer.views.words import list_text, plural
@@ -82,7 +83,9 @@ def _drawn(circuit: Circuit, whole: Circuit, index: TraceIndex) -> DrawnCircuitV
     lines = {(plate_of[read], plate_of[node]): None for node, reads in circuit.graph.inputs.items() for read in reads}
     return {
         "label": formula_of(circuit, whole),
-        "text": f"{plural(len(circuit.graph), 'layer')} of {_units_text(circuit, tuple(circuit.graph.nodes))} units",
+        "text": f"{plural(len(circuit.graph), 'layer')} of {_units_text(circuit, tuple(circuit.graph.nodes))} units, "
+        f"{plural(num_parameters(circuit), 'parameter')}",
+        "made": operator_words(circuit),
         "width": max(one.left + one.shape.width for one in stage.placed) + EDGE,
         "height": max(one.top + one.shape.height for one in stage.placed) + FOOT,
         "plates": [_plate(circuit, placed) for placed in stage.placed],
@@ -100,6 +103,8 @@ def _units_text(circuit: Circuit, layers: Iterable[int]) -> str:
 def _plate(circuit: Circuit, placed: Placed) -> DrawnPlateView:
     shape, (across, down) = placed.shape, placed.shape.unit
     gap = min(GAP, across / 4, down / 4)
+    layers = placed.plate.layers.tolist()
+    alike = len({circuit.graph.nodes[layer].num_output_units for layer in layers}) == 1
     places = [
         [placed.left + x * across + gap / 2, placed.top + y * down + gap / 2, w * across - gap, h * down - gap]
         for x, y, w, h in shape.places
@@ -107,8 +112,8 @@ def _plate(circuit: Circuit, placed: Placed) -> DrawnPlateView:
     return {
         "title": placed.plate.record.title,
         "kind": placed.plate.record.kind,
-        "units": _units_text(circuit, placed.plate.layers.tolist()),
+        "units": _units_text(circuit, layers) + (" each" if alike and len(layers) > 1 else ""),
         "at": [placed.left, placed.top, shape.width, shape.height],
-        "cells": placed.plate.layers.tolist(),
+        "cells": layers,
         "places": [round(value, 1) for place in places for value in place],
     }

@@ -5,9 +5,10 @@ from inline_snapshot import snapshot
 
 import explorer
 from explorer.symbolic import Circuit
-from explorer.symbolic.operators import integrate, multiply
+from explorer.symbolic.operators import concatenate, conjugate, evidence, integrate, multiply
 from explorer.templates import load_named
 from explorer.views import TraceIndex, derivation_view, derivations, details, sentence_of
+from explorer.views.operator_words import operator_words
 from tests.views.showing import section
 
 
@@ -72,9 +73,12 @@ def test_operands_are_drawn_next_to_the_result_with_where_each_layer_comes_from(
     view = derivation_view(square, lambda one: TraceIndex(explorer.record(one, optimize=False, fold=False)))
     assert view is not None
     assert [(one["label"], one["text"]) for one in view["circuits"]] == [
-        ("A", "12 layers of 1 to 4 units"),
-        ("multiply(A, A)", "12 layers of 1 to 10 units"),
+        ("A", "12 layers of 1 to 4 units, 100 parameters"),
+        ("multiply(A, A)", "12 layers of 1 to 10 units, 100 parameters"),
     ]
+    pairs = "each pair in one order: 4 × 5 / 2 = 10 in the widest layer."
+    words = f"Each unit is a product of two units, {pairs} It has no new parameters."
+    assert [one["made"] for one in view["circuits"]] == ["", words]
     for drawn in view["circuits"]:
         assert sorted(cell for plate in drawn["plates"] for cell in plate["cells"]) == list(range(12))
         for plate in drawn["plates"]:
@@ -97,3 +101,13 @@ def test_a_circuit_that_was_built_has_no_operands_to_draw_and_a_large_one_says_s
 
 def no_index(circuit: Circuit) -> TraceIndex:
     raise AssertionError(circuit)
+
+
+def test_each_operator_says_what_it_did() -> None:
+    coins, other = load_named("conflict"), load_named("conflict")
+    assert "4 × 4 = 16 in the widest layer" in operator_words(multiply(coins, other))
+    assert operator_words(integrate(coins, (0,))).startswith("1 input layer becomes constant")
+    assert operator_words(evidence(coins, {0: 1, 2: 0})).startswith("2 input layers become constant")
+    assert operator_words(concatenate(coins, coins)).startswith("It has the outputs of all operands: 2.")
+    assert operator_words(conjugate(coins)).endswith("It has no new parameters.")
+    assert operator_words(coins) == ""

@@ -9,6 +9,7 @@ import { newDocument, newModel } from "./dom.mjs";
 const circuit = (label, cells) => ({
   label,
   text: `${cells.length} layers`,
+  made: label === "A" ? "" : "It has no new parameters.",
   width: 200,
   height: 100,
   plates: [
@@ -62,6 +63,7 @@ test("relatives are what a layer was made of and what was made of it, through al
 
 test("a click lights up a layer with its relatives in all circuits, and says which; another click ends it", () => {
   const { el, cells, lit, close } = open(derivation());
+  assert.equal(el.of("ced-arrow").length, 2, "before each circuit that an operator made");
   assert.match(el.textContent, /Click a layer/);
   cells()[5].dispatch("click");
   assert.deepEqual(lit(), [

@@ -22,7 +22,7 @@ import { onChangesTogether } from "./shared/traits.js";
  */
 
 /** A drawing is at most this wide, two of them or more, and this high, in pixels; a small one is not enlarged. */
-const [WIDE, NARROW, HIGH] = [590, 400, 220];
+const [WIDE, NARROW, HIGH] = [560, 400, 200];
 /** Titles and numbers have this size on the screen. */
 const FONT_SIZE = 12;
 /** Beyond it, layers are counted. */
@@ -38,6 +38,8 @@ const STYLE = `
 .ced-circuit{padding:6px 8px;border:1px solid var(--ced-line);border-radius:6px;background:var(--ced-ground);max-width:100%}
 .ced-name{margin-bottom:2px;overflow-wrap:anywhere}
 .ced-name span{color:var(--ced-muted)}
+.ced-made{width:0;min-width:100%}
+.ced-arrow{align-self:center;font-size:26px;color:var(--ced-muted)}
 .ced-root svg{display:block;max-width:100%;overflow:visible}
 .ced-link{fill:none;stroke:var(--ced-control)}
 .ced-lit .ced-link{opacity:.35}
@@ -96,7 +98,7 @@ function render({ model, el }) {
 
   /** @param {Drawn} drawn @param {number} at @param {Record<string, string>} roles */
   function figure(drawn, at, roles) {
-    const { label, text, width, height, plates, lines } = drawn;
+    const { label, text, made, width, height, plates, lines } = drawn;
     const widest = (derivation?.circuits.length ?? 0) > 2 ? NARROW : WIDE;
     const scale = Math.min(1, widest / width, HIGH / height);
     const line = FONT_SIZE / scale;
@@ -128,12 +130,14 @@ function render({ model, el }) {
       }),
     );
     const size = { width: Math.round(width * scale), height: Math.round(height * scale) };
-    return h(
+    const card = h(
       "div",
-      { class: "ced-circuit", role: "group", "aria-label": `${label}, ${text}` },
+      { class: "ced-circuit", role: "group", "aria-label": `${label}, ${text}. ${made}` },
       h("div", { class: "ced-name", "aria-hidden": "true" }, h("b", { text: label }), h("span", { text: ` ${text}` })),
+      made ? h("div", { class: "ced-made", "aria-hidden": "true", text: made }) : null,
       s("svg", { viewBox: `0 0 ${width} ${height}`, ...size, role: "presentation" }, links, words, shapes),
     );
+    return made ? [h("span", { class: "ced-arrow", "aria-hidden": "true", text: "→" }), card] : [card];
   }
 
   /** Light up some layers with all that they were made of, and all that were made of them. @param {string[]} keys */
@@ -173,7 +177,7 @@ function render({ model, el }) {
       return;
     }
     root.hidden = !derivation;
-    circuits.replaceChildren(...(derivation?.circuits ?? []).map((one, at) => figure(one, at, palette.roles)));
+    circuits.replaceChildren(...(derivation?.circuits ?? []).flatMap((one, at) => figure(one, at, palette.roles)));
     roving.renew();
     light((derivation?.chosen ?? []).map(([circuit, layer]) => keyOf(circuit, layer)));
   }

@@ -10,7 +10,7 @@ class DrawnPlateView(TypedDict):
     kind: str
     """`input`, `sum`, `product` or `fused`."""
     units: str
-    """How many output units each layer has: `16`, or `1 to 16`."""
+    """How many output units each layer has: `16`, `16 each` of several, or `1 to 16`."""
     at: list[float]
     """Left, top, width and height in pixels."""
     cells: list[int]
@@ -26,6 +26,8 @@ class DrawnCircuitView(TypedDict):
     """Its letter, or the operators that made it: `multiply(A, A)`."""
     text: str
     """How large it is."""
+    made: str
+    """What the operator that made it did; empty if it was built."""
     width: float
     height: float
     plates: list[DrawnPlateView]

@@ -89,10 +89,9 @@ class Workspace:
         return note + python_of(
             self.library.file_name(opened.name),
             opened.options,
-            step=self.session.step,
             applied=forms_of(state),
             is_trace=self.library.is_trace(opened.name),
-            **more,
+            **{"step": self.session.step, **more},
         )
 
     # ------------------------------------------------------------------ opening

@@ -32,9 +32,12 @@ def code_of(answer: Answer, step: int, is_discrete: bool, variables: Variables |
     if kind.is_sampled:
         lines.append(f"generator = torch.Generator().manual_seed({query.seed})")
     root = "" if answer.root is None else f", root={answer.root}"
+    asked = kind.code.format(count=query.num_samples, root=root)
     if answer.log_scale:
-        lines.append(f"# in the units of the table, {-answer.log_scale:.6g} is added to the logarithm")
-    return "\n".join([*lines, kind.code.format(count=query.num_samples, root=root)])
+        lines.append("# the logarithm is of codes; minus this, it is of the values in the units of the table")
+        lines.append(f"log_scale = {answer.log_scale!r}")
+    printed = kind.printed.format(scale=" - log_scale" if answer.log_scale else "")
+    return "\n".join([*lines, f"found = {asked}", f"print({printed})"])
 
 
 def _function(kind: QueryKind) -> str:

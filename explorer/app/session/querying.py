@@ -92,13 +92,17 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True)
 class QueryKind:
-    """A kind of query: its title, what it says in a sentence, and how it is asked."""
+    """A kind of query: its title, what it says in a sentence, how it is asked, and the code that asks it.
+
+    `printed` is what is printed of `found`, the result of that code.
+    """
 
     name: str
     title: str
     meaning: str
     ask: Callable[[_Asked], Answer] = field(compare=False)
     code: str
+    printed: str = "found{scale}"
     has_evidence: bool = True
     has_given: bool = False
     is_sampled: bool = False
@@ -202,7 +206,8 @@ def _ask_moments(asked: _Asked) -> Answer:
 def _given(asked: _Asked) -> str:
     known = sum(asked.query.evidence.observed)
     noun = asked.variables.noun
-    return f"given {plural(known, f'observed {noun}')}" if known else f"of each {noun}"
+    event = asked.variables.event(asked.query.evidence, asked.query.evidence.observed)
+    return f"given {event or plural(known, f'observed {noun}')}" if known else f"of each {noun}"
 
 
 def _expected(asked: _Asked) -> Expected:
@@ -358,6 +363,7 @@ KINDS: Mapping[str, QueryKind] = {
             "The values of the rest that max-product finds most probable, given what is observed.",
             _ask_most_probable,
             "most_probable(circuit, x, observed{root})",
+            "found.assignment, found.log_probability{scale}",
             has_root=True,
         ),
         QueryKind(

@@ -16,6 +16,8 @@ from widgets.schema import TableView
 
 UNKNOWN = "?"
 """The entry of a variable that is not observed."""
+NONE = "–"
+"""The cell of a variable without a deviation."""
 UNREAD = "not read"
 """The entry of a variable that no layer reads."""
 MAX_SHOWN = 24
@@ -198,11 +200,11 @@ def expected_table(expected: Expected, variables: Variables, evidence: Evidence)
     for v, name in enumerate(variables.names[:MAX_SHOWN]):
         mean, deviation = expected.mean[v], expected.deviation[v]
         if evidence.observed[v]:
-            rows.append([name, f"{variables.text(v, evidence.x[v])} (observed)", ""])
+            rows.append([name, f"{variables.text(v, evidence.x[v])} (observed)", NONE])
         elif math.isnan(mean):
-            rows.append([name, "not read by this output", ""])
+            rows.append([name, "not read by this output", NONE])
         elif v in expected.shares:
-            rows.append([name, _shares_text(variables.labels(v), expected.shares[v]), ""])
+            rows.append([name, _shares_text(variables.labels(v), expected.shares[v]), NONE])
         else:
             column = variables.columns[v] if variables.columns else None
             scale = column.scale if isinstance(column, GaussianColumn) else 1.0
@@ -210,13 +212,13 @@ def expected_table(expected: Expected, variables: Variables, evidence: Evidence)
             shift = column.low if isinstance(column, BinomialColumn) else shift
             most = "at most " if expected.is_bound[v] and deviation else ""
             rows.append([name, f"{shift + scale * mean:.4g}", f"{most}{scale * deviation:.4g}"])
-    return {"columns": ["variable", "mean, or probabilities", "standard deviation"], "rows": rows}
+    return {"columns": ["variable", "mean, or probabilities", "standard\N{NO-BREAK SPACE}deviation"], "rows": rows}
 
 
 def _shares_text(labels: Sequence[str], shares: Sequence[float]) -> str:
     """The most probable categories with their probabilities, and how probable the others are together."""
     order = sorted(range(len(labels)), key=lambda at: -shares[at])
     named = len(labels) if len(labels) <= MAX_LABELS + 1 else MAX_LABELS  # one other takes no less room than its name
-    found = [f"{labels[at]}: {shares[at]:.3g}" for at in order[:named]]
+    found = [f"{labels[at]}: {shares[at]:.3f}" for at in order[:named]]
     rest = order[named:]
-    return ", ".join([*found, *([f"{len(rest)} others: {math.fsum(shares[at] for at in rest):.3g}"] if rest else [])])
+    return ", ".join([*found, *([f"others: {math.fsum(shares[at] for at in rest):.3f}"] if rest else [])])

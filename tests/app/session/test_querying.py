@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 import torch
@@ -41,10 +42,9 @@ def test_the_code_that_is_shown_asks_the_same(trace, circuit, name):
     evidence = Evidence.parse("1, 0, 1, 1", 4) if name == "log-likelihood" else ROW
     query = Query(name, evidence, (0,) if KINDS[name].has_given else (), num_samples=3, seed=5)
     answer = ask(circuit, query)
-    *lines, last = code_of(answer, STEP, is_discrete=True).splitlines()
-    names = {"trace": trace}
-    exec("\n".join(lines), names)  # the code of this project
-    found = eval(last, names)
+    names: dict[str, Any] = {"trace": trace}
+    exec(code_of(answer, STEP, is_discrete=True), names)  # the code of this project
+    found = names["found"]
     if name == "sample":
         assert [row for _, row in answer.rows] == [tuple(row.tolist()) for row in found[:, 0].double()]
     elif name == "most-probable":
@@ -64,10 +64,9 @@ def test_the_code_says_which_output_was_asked_about(name):
     circuit = trace.circuit_at(-1)
     assert len(circuit.graph.outputs) > 1
     answer = ask(circuit, Query(name, Evidence.nothing(circuit.num_variables), num_samples=2))
-    *lines, last = code_of(answer, -1, is_discrete=True).splitlines()
-    names = {"trace": trace}
-    exec("\n".join(lines), names)  # the code of this project
-    found = eval(last, names)
+    names: dict[str, Any] = {"trace": trace}
+    exec(code_of(answer, -1, is_discrete=True), names)  # the code of this project
+    found = names["found"]
     rows = found[:, 0] if name == "sample" else found.assignment
     assert [row for _, row in answer.rows] == [tuple(row) for row in rows.double().tolist()]
 
@@ -108,21 +107,26 @@ def test_entropy_is_answered_or_why_it_is_not(circuit):
         ask(large, Query("entropy", Evidence.nothing(64)))
 
 
-def test_a_table_is_asked_about_in_its_own_names_and_units():
+def test_a_table_is_asked_about_in_its_own_names_and_units(capsys):
     columns = (GaussianColumn("height", 170.0, 10.0), CategoricalColumn("team", ("blue", "red")))
     table = Variables(2, columns)
     specs = [column.input_spec() for column in columns]
-    circuit = TorchCompiler(seed=3).compile(hidden_tree((-1, 0), specs, num_latent_states=2))
+    trace = explorer.record(hidden_tree((-1, 0), specs, num_latent_states=2), seed=3)
+    circuit = trace.circuit_at(-1)
     known = table.read(["180", "?"])
     assert (known.x, table.chosen("team"), table.text_of(known)) == ((1.0, 0.0), (1,), "180, ?")
     answer = ask(circuit, Query("marginal", known), table)
     density = queries.marginal(circuit, torch.tensor([known.x]), torch.tensor(known.observed)).item()
     assert logarithm(answer) == pytest.approx(density - math.log(10), abs=1e-4)  # 10 units of the table are one code
+    exec(code_of(answer, -1, is_discrete=False, variables=table), {"trace": trace})
+    assert float(capsys.readouterr().out.partition("[[[")[2].partition("]")[0]) == pytest.approx(
+        logarithm(answer), abs=1e-4
+    )
     blue, red = (ask(circuit, Query("marginal", table.read(["180", team])), table) for team in ("blue", "red"))
     shares = {team: math.exp(logarithm(one) - logarithm(answer)) for team, one in (("blue", blue), ("red", red))}
-    shown = ", ".join(f"{team}: {share:.3g}" for team, share in sorted(shares.items(), key=lambda pair: -pair[1]))
+    shown = ", ".join(f"{team}: {share:.3f}" for team, share in sorted(shares.items(), key=lambda pair: -pair[1]))
     assert answer.expected is not None
-    assert answer.expected["rows"] == [["height", "180 (observed)", ""], ["team", shown, ""]]
+    assert answer.expected["rows"] == [["height", "180 (observed)", "–"], ["team", shown, "–"]]
     given = ask(circuit, Query("conditional", table.read(["180", "red"]), (1,)), table)
     assert given.table["rows"][0][0] == "log p(height = 180 | team = red)"
     likely = max(("blue", "red"), key=shares.__getitem__)

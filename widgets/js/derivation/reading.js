@@ -5,7 +5,7 @@ import { checkVersion, parseJson } from "../shared/contract.js";
 
 /**
  * @typedef {{title: string, kind: string, units: string, at: number[], cells: number[], places: number[]}} Plate
- * @typedef {{label: string, text: string, width: number, height: number, plates: Plate[], lines: number[][]}} Drawn
+ * @typedef {{label: string, text: string, made: string, width: number, height: number, plates: Plate[], lines: number[][]}} Drawn
  * @typedef {{circuits: Drawn[], origins: number[][], chosen: number[][], note: string}} Derivation
  */
 
@@ -26,6 +26,7 @@ const readPlate = (raw) => ({
 const readCircuit = (raw) => ({
   label: text(raw.label),
   text: text(raw.text),
+  made: text(raw.made),
   width: number(raw.width),
   height: number(raw.height),
   plates: list(raw.plates).map((plate) => readPlate(record(plate))),

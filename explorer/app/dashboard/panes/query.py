@@ -186,7 +186,7 @@ class QueryTool(Tool):
         words = self._words(answer)
         self.answer.object, self.answer.visible = words, bool(words)
         code = code_of(answer, step, self._is_discrete, self.variables)
-        self.code.object = f"<h3>The same in Python</h3>{code_html(code)}"
+        self.code.object = f"<h3>The same in Python</h3>{code_html(self._with_trace(code))}"
         self.copy.visible = True
         self.colour.visible = bool(answer.rows)
 
@@ -256,7 +256,11 @@ class QueryTool(Tool):
             return
         step = self.workspace.session.step
         code = code_of(self._answer, step, self._is_discrete, self.variables)
-        self.workspace.copy(f"{self.workspace.python()}\n{code}\n")
+        self.workspace.copy(self._with_trace(code))
+
+    def _with_trace(self, code: str) -> str:
+        """Code that follows the code that records the open trace."""
+        return f"{self.workspace.python(step=None)}\n{code}\n"
 
 
 def _note_of(answer: Answer) -> str:

@@ -1,0 +1,77 @@
+"""What an operator did to the circuits that it was applied to, in two sentences."""
+
+from collections.abc import Callable, Mapping
+from math import prod
+
+from explorer.symbolic import Circuit, Derivation, TensorParameter
+from explorer.views.words import plural
+
+
+def operator_words(circuit: Circuit) -> str:
+    """Say what the operator that made a circuit did to layers, and whether it added parameters; empty if it was built.
+
+    An operator from outside has no words for its layers.
+    """
+    made = circuit.derivation
+    if made is None:
+        return ""
+    describe = _WORDS.get(made.operator)
+    told = [] if describe is None else [describe(circuit, made)]
+    known = {leaf for operand in made.operands for leaf in _learnable(operand)}
+    added = num_parameters(circuit, known)
+    return " ".join([*told, f"New parameters: {added:,}." if added else "It has no new parameters."])
+
+
+def num_parameters(circuit: Circuit, but: "set[TensorParameter] | frozenset[TensorParameter]" = frozenset()) -> int:
+    """How many learnable numbers a circuit has, without those of some leaves."""
+    return sum(prod(leaf.shape) for leaf in _learnable(circuit) if leaf not in but)
+
+
+def _learnable(circuit: Circuit) -> list[TensorParameter]:
+    return [leaf for leaf in circuit.leaf_names if leaf.learnable]
+
+
+def _product(circuit: Circuit, made: Derivation) -> str:
+    """The units of the widest layer, as pairs of those of the layers that it was made of."""
+    widest = max(made.origins, key=lambda node: circuit.graph.nodes[node].num_output_units)
+    found = circuit.graph.nodes[widest].num_output_units
+    factors = [made.operands[at].graph.nodes[node].num_output_units for at, node in made.origins[widest]]
+    times = " × ".join(f"{one:,}" for one in factors)
+    if prod(factors) == found and len(factors) > 1:
+        return f"Each unit is a product of units, one of each operand: {times} = {found:,} in the widest layer."
+    if len(factors) == 2 and factors[0] == factors[1] and 2 * found == factors[0] * (factors[0] + 1):
+        pairs = f"{factors[0]:,} × {factors[0] + 1:,} / 2 = {found:,}"
+        return f"Each unit is a product of two units, each pair in one order: {pairs} in the widest layer."
+    return f"Each unit is a product of units, one of each operand: {found:,} in the widest layer."
+
+
+def _inputs_become(what: str) -> Callable[[Circuit, Derivation], str]:
+    def describe(circuit: Circuit, made: Derivation) -> str:
+        (operand,) = made.operands
+        changed = sum(circuit.graph.nodes[node] is not layer for node, layer in operand.graph.nodes.items())
+        return f"{plural(changed, 'input layer')} {'becomes' if changed == 1 else 'become'} {what}; the others stay."
+
+    return describe
+
+
+def _derivatives(circuit: Circuit, made: Derivation) -> str:
+    count = plural(len(circuit.outputs), "output")
+    return f"It has {count}: the derivative of each output by each variable. Layers that no derivative changes stay."
+
+
+def _conjugates(circuit: Circuit, made: Derivation) -> str:
+    return "Complex parameters are replaced by their conjugates."
+
+
+def _outputs(circuit: Circuit, made: Derivation) -> str:
+    return f"It has the outputs of all operands: {len(circuit.outputs):,}."
+
+
+_WORDS: Mapping[str, Callable[[Circuit, Derivation], str]] = {
+    "multiply": _product,
+    "integrate": _inputs_become("constant, its sum or integral over its variables"),
+    "evidence": _inputs_become("constant, its value at what was observed"),
+    "differentiate": _derivatives,
+    "conjugate": _conjugates,
+    "concatenate": _outputs,
+}
