@@ -22,7 +22,7 @@ import { onChangesTogether } from "./shared/traits.js";
  */
 
 /** A drawing is at most this wide, two of them or more, and this high, in pixels; a small one is not enlarged. */
-const [WIDE, NARROW, HIGH] = [560, 400, 200];
+const [WIDE, NARROW, HIGH] = [560, 400, 185];
 /** Titles and numbers have this size on the screen. */
 const FONT_SIZE = 12;
 /** Beyond it, layers are counted. */
