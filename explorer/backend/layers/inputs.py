@@ -187,7 +187,11 @@ class TorchBinomialLayer(TorchDiscreteLayer):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchContinuousLayer(TorchInputLayer, ABC):
-    """An input layer whose variable is a real number."""
+    """An input layer whose variable is a real number.
+
+    `forward` receives x as it was passed to the circuit: integers, or real numbers of any precision. Convert it to that
+    of the parameters, as in `x.to(parameters["mean"].dtype)`, so that the activation has it too.
+    """
 
     def check_input(self, x: Tensor) -> None:
         if x.is_complex():

@@ -78,7 +78,7 @@ class TorchExponentialLayer(TorchContinuousLayer):
 
     def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
         rate = parameters["rate"].unsqueeze(1)
-        return semiring.from_log(torch.log(rate) - rate * x)
+        return semiring.from_log(torch.log(rate) - rate * x.to(rate.dtype))
 
     def integral(self, semiring: Semiring, parameters: Mapping[str, Tensor]) -> Tensor:
         return semiring.from_log(torch.zeros_like(parameters["rate"]).unsqueeze(1))
@@ -200,6 +200,8 @@ def test_a_custom_discrete_layer_needs_only_its_values(mode: Mode):
 def test_a_custom_real_layer_is_refused_for_what_it_does_not_define():
     b = CircuitBuilder()
     circuit = compile_circuit(b.build(b.add(ExponentialLayer(scope=(0,), num_output_units=1, rate=leaf([2.0])))))
+    for x in (torch.tensor([[2]]), torch.tensor([[2.0]]), torch.tensor([[2.0]], dtype=torch.float64)):
+        assert circuit.float()(x).item() == pytest.approx(np.log(2.0) - 4.0, rel=1e-6)
     samples = queries.sample(circuit, 1000, generator=torch.Generator().manual_seed(0))
     assert kstest(samples[:, 0].numpy(), expon(scale=0.5).cdf).pvalue > 1e-5
     for call, method in (
