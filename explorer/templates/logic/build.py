@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 import numpy as np
 
-from explorer.errors import ShapeError
+from explorer.errors import ShapeError, ValueRangeError
 from explorer.symbolic import (
     Circuit,
     CircuitBuilder,
@@ -52,13 +53,24 @@ def build_circuit(
     """
     if weights and literal_param is not None:
         raise ShapeError("the literals have either fixed weights or learned ones (literal_param); omit one")
-    check_weights(circuit, weights or {})
+    fixed = _as_floats(check_weights(circuit, {} if weights is None else weights))
     check_countable(circuit, assume_deterministic or sum_param is not None, "build it")
     formula = smooth(circuit)
     is_false = formula.root.kind is LogicKind.FALSE and formula.num_variables > 0
     if is_false:
         formula = smooth(LogicCircuit((LogicNode(LogicKind.TRUE),), circuit.num_variables))
-    return _Assembly(formula, weights or {}, literal_param, sum_param).build(times_zero=is_false)
+    return _Assembly(formula, fixed, literal_param, sum_param).build(times_zero=is_false)
+
+
+def _as_floats(weights: Mapping[int, float | Fraction]) -> dict[int, float]:
+    """The same weights as floats. Raises: ValueRangeError for one that is too large."""
+    found: dict[int, float] = {}
+    for literal, weight in weights.items():
+        try:
+            found[literal] = float(weight)
+        except OverflowError as error:
+            raise ValueRangeError(f"the weight of literal {literal} is too large for a float") from error
+    return found
 
 
 @dataclass
@@ -93,7 +105,7 @@ class _Assembly:
     def _literal(self, node: LogicNode) -> EmbeddingLayer:
         variable, positive = abs(node.literal), node.literal > 0
         if self.literal_param is None:
-            weight = float(self.weights.get(node.literal, 1.0))
+            weight = self.weights.get(node.literal, 1.0)
             table = constant(np.array([[0.0, weight] if positive else [weight, 0.0]]))
         else:
             if variable not in self.tables:

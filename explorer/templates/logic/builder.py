@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from explorer.errors import GraphError, check_type
+from explorer.symbolic.checks import is_integer
 from explorer.templates.logic.circuit import READ_IT, LogicCircuit, LogicKind, LogicNode
 
 _TRUE, _FALSE = LogicNode(LogicKind.TRUE), LogicNode(LogicKind.FALSE)
@@ -94,8 +95,8 @@ class LogicBuilder:
         return number
 
     def _check(self, node: int) -> None:
-        if not 0 <= node < len(self._nodes):
-            raise GraphError(f"unknown node {node}; add it first")
+        if not is_integer(node) or not 0 <= node < len(self._nodes):
+            raise GraphError(f"unknown node {node!r}; add it first")
 
 
 def prune(circuit: LogicCircuit) -> LogicCircuit:

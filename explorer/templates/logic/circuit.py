@@ -9,8 +9,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.errors import CycleError, GraphError, ScopeError, ShapeError, StructureError, ValueRangeError
+from explorer.errors import (
+    CycleError,
+    DataTypeError,
+    GraphError,
+    ScopeError,
+    ShapeError,
+    StructureError,
+    ValueRangeError,
+)
 from explorer.symbolic import Finding
+from explorer.symbolic.checks import is_integer
 from explorer.symbolic.exclusion import Exclusion, Unit, Units
 
 MAX_VARIABLES = 1_000_000
@@ -46,7 +55,8 @@ class LogicCircuit:
     Variables are 1 .. num_variables, as in the files; variable v is column v-1 of assignments and of the built circuit.
     The formula need not mention all variables. Read one with `read_logic`, or build one with `LogicBuilder`.
     Raises: StructureError without nodes; GraphError, CycleError for an input that does not come before; ScopeError for
-    a literal out of range; ShapeError for a leaf with inputs; ValueRangeError for too many variables.
+    a literal out of range; ShapeError for a leaf with inputs; ValueRangeError for too many variables; DataTypeError for
+    numbers that are not integers.
 
     >>> a, b = LogicNode(LogicKind.LITERAL, (), 1), LogicNode(LogicKind.LITERAL, (), -2)
     >>> LogicCircuit((a, b, LogicNode(LogicKind.AND, (0, 1))), num_variables=2)
@@ -59,6 +69,8 @@ class LogicCircuit:
     def __post_init__(self) -> None:
         if not self.nodes:
             raise StructureError("a logic circuit needs at least one node; found none")
+        object.__setattr__(self, "num_variables", _integer("num_variables", self.num_variables))
+        object.__setattr__(self, "nodes", tuple(map(_with_integers, self.nodes)))
         if not 0 <= self.num_variables <= MAX_VARIABLES:
             raise ValueRangeError(f"num_variables must be from 0 to {MAX_VARIABLES:,}; found {self.num_variables:,}")
         for number, node in enumerate(self.nodes):
@@ -132,9 +144,12 @@ class LogicCircuit:
     def evaluate(self, assignments: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Whether each assignment is a model of the formula. Shapes: (B, D) -> (B,), D = num_variables.
 
-        Raises: ShapeError for a different number of columns.
+        Raises: ShapeError for a different number of columns; ValueRangeError for a number that is neither 0 nor 1.
         """
-        given = np.asarray(assignments, dtype=bool)
+        numbers = np.asarray(assignments)
+        given = numbers.astype(bool)
+        if not (given == numbers).all():
+            raise ValueRangeError("assignments must be true or false, 1 or 0; found a different number")
         if given.ndim != 2 or given.shape[1] != self.num_variables:
             raise ShapeError(f"assignments must have shape (B, {self.num_variables}); found {given.shape}")
         users = [0] * len(self.nodes)
@@ -166,6 +181,20 @@ def scope_variables(scope: int) -> list[int]:
         found.append(lowest.bit_length())
         scope ^= lowest
     return found
+
+
+def _integer(name: str, value: int) -> int:
+    """A Python integer, since shifts of NumPy's overflow. Raises: DataTypeError."""
+    if not is_integer(value):
+        raise DataTypeError(f"{name} must be an integer; found {value!r}")
+    return int(value)
+
+
+def _with_integers(node: LogicNode) -> LogicNode:
+    if type(node.literal) is int and all(type(source) is int for source in node.inputs):
+        return node
+    inputs = tuple(_integer("an input of a node", source) for source in node.inputs)
+    return LogicNode(node.kind, inputs, _integer("a literal", node.literal))
 
 
 def _check_inputs(nodes: Sequence[LogicNode], number: int, node: LogicNode) -> None:

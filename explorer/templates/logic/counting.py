@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from fractions import Fraction
 from math import isfinite
-from typing import TypeVar
+from numbers import Integral, Rational, Real
+from typing import Any, TypeVar
 
 from explorer.errors import DataTypeError, ScopeError, StructureError, ValueRangeError, check_type
 from explorer.symbolic.checks import is_integer
@@ -59,7 +60,7 @@ def weighted_count(
     >>> weighted_count(b.build(b.literal(1), num_variables=2), {1: coin, -1: 1 - coin, 2: coin, -2: 1 - coin})
     Fraction(1, 3)
     """
-    check_weights(circuit, weights)
+    weights = check_weights(circuit, weights)
     check_countable(circuit, assume_deterministic, "count")
     advice = "the weighted count is too large for a float; use weights that are fractions"
     try:
@@ -103,19 +104,39 @@ def _weighted(circuit: LogicCircuit, weights: Mapping[int, Number]) -> Number | 
     return values[-1] * fill(((1 << circuit.num_variables) - 1) & ~scopes[-1])
 
 
-def check_weights(circuit: LogicCircuit, weights: Mapping[int, int | float | Fraction]) -> None:
-    """Raises: ScopeError for an unknown literal; ValueRangeError for a weight that is not finite."""
+def check_weights(circuit: LogicCircuit, weights: Mapping[int, Number]) -> dict[int, Number]:
+    """The weights as Python numbers, since those of NumPy overflow.
+
+    Raises: DataTypeError; ScopeError for an unknown literal; ValueRangeError for a weight that is not finite.
+    """
     check_type("the circuit", circuit, LogicCircuit, READ_IT)
     check_type("the weights of literals", weights, Mapping)
+    found: dict[int, Any] = {}
     for literal, weight in weights.items():
-        if not is_integer(literal) or isinstance(weight, str):
+        number = _python_number(weight)
+        if not is_integer(literal) or number is None:
             raise DataTypeError(
                 f"weights are numbers by literal, such as {{3: 0.2, -3: 0.8}}; found {literal!r}: {weight!r}"
             )
         if not 1 <= abs(literal) <= circuit.num_variables:
             raise ScopeError(f"the weight of literal {literal}: variables are 1 to {circuit.num_variables}")
-        if isinstance(weight, float) and not isfinite(weight):
+        if isinstance(number, float) and not isfinite(number):
             raise ValueRangeError(f"the weight of literal {literal} must be finite; found {weight}")
+        found[int(literal)] = number
+    return found
+
+
+def _python_number(weight: object) -> int | Fraction | float | None:
+    """The same number as an integer, a fraction or a float of Python; None if it is not a real number."""
+    match weight:
+        case Integral():
+            return int(weight)
+        case Rational():
+            return Fraction(weight)
+        case Real():
+            return float(weight)
+        case _:
+            return None
 
 
 def check_countable(circuit: LogicCircuit, assume_deterministic: bool, verb: str) -> None:

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -120,6 +120,36 @@ def test_weights_must_be_finite_and_of_existing_literals():
         weighted_count(circuit, {1: float("nan")})
 
 
+def test_numbers_of_numpy_do_not_overflow():
+    numbers: Any = np.arange(1, 71)
+    large: Any = np.int64(2**40)
+    half: Any = np.float16(300)
+    b = LogicBuilder()
+    circuit = b.build(b.conjunction([b.literal(v) for v in numbers[60:]]), num_variables=large >> 33)
+    assert count_models(circuit) == 2**118
+    assert weighted_count(circuit, dict.fromkeys(numbers[60:], large)) == 2**400 * 2**118
+    assert weighted_count(circuit, {61: half, 62: half}) == 90_000 * 2.0**118
+    assert count_models(LogicCircuit((LogicNode(LogicKind.LITERAL, (), numbers[69]),), 70)) == 2**69
+
+
+@pytest.mark.parametrize("weight", [None, 1j, np.ones(2), "1"])
+def test_weights_that_are_not_real_numbers_are_refused(weight: Any):
+    b = LogicBuilder()
+    circuit = b.build(b.literal(1), num_variables=1)
+    for action in (weighted_count, lambda c, w: build_circuit(c, weights=w)):
+        with pytest.raises(DataTypeError, match="weights are numbers by literal"):
+            action(circuit, {1: weight})
+
+
+def test_an_assignment_is_of_zeros_and_ones():
+    b = LogicBuilder()
+    circuit = b.build(b.literal(1), num_variables=1)
+    assert circuit.evaluate(np.array([[0.0], [1.0]])).tolist() == [False, True]
+    for number in (-1, 2, np.nan):
+        with pytest.raises(ValueRangeError, match="true or false, 1 or 0"):
+            circuit.evaluate(np.array([[number]]))
+
+
 def test_what_is_no_logic_circuit_is_a_typed_error():
     path: Any = "formula.sdd"
     for action in (count_models, smooth, prune, build_circuit):
@@ -178,6 +208,9 @@ def test_a_malformed_circuit_is_refused():
     literal = LogicNode(LogicKind.LITERAL, (), 1)
     with pytest.raises(StructureError, match="at least one node"):
         LogicCircuit((), 1)
+    for number in (1.5, "1", True):
+        with pytest.raises(DataTypeError, match="a literal must be an integer"):
+            LogicCircuit((LogicNode(LogicKind.LITERAL, (), cast("int", number)),), 2)
     with pytest.raises(CycleError, match="node 1 reads node 1, which does not come before it"):
         LogicCircuit((literal, LogicNode(LogicKind.AND, (1,))), 1)
     with pytest.raises(GraphError, match="reads node 7, which does not exist"):
