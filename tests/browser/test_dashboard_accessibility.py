@@ -122,7 +122,7 @@ def test_at_200_percent_on_a_projector_and_on_a_phone_the_graph_keeps_a_usable_h
     page.page.get_by_role("list", name="Legend").wait_for()
     legend.click()
     page.tool("Files")  # the page scrolls to it
-    page.see("Open a circuit or trace file")
+    page.see("Open a circuit, a trace or a checkpoint")
     page.tool("Files")
     assert settled(lambda: serious_violations(page.page), page.page) == []
 
