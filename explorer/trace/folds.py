@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 from typing import Any
 
 from explorer.errors import UnknownNameError
@@ -60,9 +61,9 @@ class Folds:
     def _group_of(self, node: int) -> FoldGroup:
         if not self.slices:
             raise UnknownNameError(f"nothing was folded in this trace, so layer {node} was not either: {self.no_folds}")
-        if node not in self.slices:
+        if not isinstance(node, Integral) or node not in self.slices:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UnknownNameError(
-                f"layer {node} was not there when folding began; ids are those of the graph before folding"
+                f"layer {node!r} was not there when folding began; ids are those of the graph before folding"
             )
         folded = self.slices[node][0]
         return next(group for group in self.groups if group.node == folded)

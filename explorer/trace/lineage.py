@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 
 from explorer.errors import UnknownNameError
 from explorer.trace.answers import Lineage, Origin, Slot
@@ -48,8 +49,8 @@ class Lineages:
 
     def lifetime(self, node: int) -> tuple[int, int]:
         """The first and last step at whose end a node exists. Raises: UnknownNameError."""
-        if node not in self._lifetimes:
-            raise UnknownNameError(f"there was never a node {node} in this trace")
+        if not isinstance(node, Integral) or node not in self._lifetimes:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UnknownNameError(f"there was never a node {node!r} in this trace; a node is named by its id")
         return self._lifetimes[node]
 
     def symbolic_of(self, node: int) -> tuple[int, ...]:

@@ -75,6 +75,8 @@ def test_a_node_of_a_different_type_is_named_only_if_every_near_miss_was_kept(bl
 
 
 def test_a_node_that_did_not_exist_is_a_typed_error(blackboard):
+    with pytest.raises(UnknownNameError, match=r"never a node \[3\] in this trace; a node is named by its id"):
+        blackboard.why_not("SumCollapse", [3], step=FUSE)  # pyright: ignore[reportArgumentType]
     with pytest.raises(UnknownNameError, match="never a node 999"):
         blackboard.why_not("SumCollapse", 999, step=FUSE)
     gone = blackboard.step(FUSE).rewrites[0].removed[0]
