@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from explorer.app.dashboard.serving import free_port
 
 FOLDER = Path(__file__).parents[1] / "widgets" / "pictures"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-PLAIN, WIDE = (1280, 800), (1920, 1080)
+PLAIN, TALL, WIDE = (1280, 800), (1440, 1000), (1920, 1080)
 
 # name: query, colours, size, buttons to press
 PICTURES = {
@@ -23,6 +24,8 @@ PICTURES = {
     "hmm": ("circuit=hmm&step=3", "light", WIDE, ()),
     "folds": ("circuit=mnist&step=9", "light", WIDE, ("Folds",)),
     "pattern": ("circuit=digits&step=3", "light", WIDE, ("Pattern",)),
+    "query": ("circuit=digits.pt", "light", TALL, ("Query", "Observe all of 7", "Erase lower half")),
+    "operators": ("circuit=squared", "light", TALL, ()),
     "gallery": ("", "light", PLAIN, ()),
     "slide": ("circuit=digits&slides=fold", "dark", PLAIN, ()),
 }
@@ -36,7 +39,10 @@ def main() -> None:
     asked = parser.parse_args()
     asked.folder.mkdir(parents=True, exist_ok=True)
     port = free_port()
-    server = subprocess.Popen([sys.executable, "-m", "explorer.app", "serve", "--no-show", f"--port={port}"])
+    explorer = [sys.executable, "-m", "explorer.app"]
+    trained = Path(tempfile.mkdtemp()) / "digits.pt"
+    subprocess.run([*explorer, "train", "digits", "--epochs=10", f"--out={trained}"], check=True)
+    server = subprocess.Popen([*explorer, "serve", "--no-show", f"--port={port}", f"--folder={trained.parent}"])
     path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
     try:
         with sync_playwright() as playwright:
@@ -55,6 +61,7 @@ def main() -> None:
             browser.close()
     finally:
         server.terminate()
+        shutil.rmtree(trained.parent)
 
 
 def _open(page: Page, address: str) -> None:

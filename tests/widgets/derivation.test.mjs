@@ -67,9 +67,9 @@ test("a click lights up a layer with its relatives in all circuits, and says whi
   assert.match(el.textContent, /Click a layer/);
   cells()[5].dispatch("click");
   assert.deepEqual(lit(), [
-    "Sum 0 of A, 4 units",
-    "Sum 1 of multiply(A, A), 4 units",
-    "Sum 1 of integrate(multiply(A, A)), 4 units",
+    "Sum 0 of A, units: 4",
+    "Sum 1 of multiply(A, A), units: 4",
+    "Sum 1 of integrate(multiply(A, A)), units: 4",
   ]);
   assert.match(el.textContent, /Sum 0 of A → Sum 1 of multiply\(A, A\) → Sum 1 of integrate/);
   cells()[5].dispatch("click");
@@ -83,15 +83,15 @@ test("the arrow keys move from layer to layer", () => {
     key: "ArrowDown",
     preventDefault() {},
   });
-  assert.deepEqual(lit()[0], "Sum 1 of A, 4 units");
+  assert.deepEqual(lit()[0], "Sum 1 of A, units: 4");
 });
 
 test("layers that the host chose are lit, and a note is shown in place of what is not drawn", async () => {
   const { el, model, lit } = open(derivation({ chosen: [[2, 0]] }));
   assert.deepEqual(lit(), [
-    "Sum 1 of A, 4 units",
-    "Sum 0 of multiply(A, A), 4 units",
-    "Sum 0 of integrate(multiply(A, A)), 4 units",
+    "Sum 1 of A, units: 4",
+    "Sum 0 of multiply(A, A), units: 4",
+    "Sum 0 of integrate(multiply(A, A)), units: 4",
   ]);
   await model.put({
     derivation: JSON.stringify(derivation({ circuits: [], origins: [], note: "Too many." })),

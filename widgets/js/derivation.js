@@ -35,11 +35,12 @@ const STYLE = `
 .ced-root *{box-sizing:border-box}
 .ced-root [hidden]{display:none!important}
 .ced-circuits{display:flex;flex-wrap:wrap;gap:8px 20px;align-items:flex-start}
-.ced-circuit{padding:6px 8px;border:1px solid var(--ced-line);border-radius:6px;background:var(--ced-ground);max-width:100%}
+.ced-circuit{padding:6px 12px;border:1px solid var(--ced-line);border-radius:6px;background:var(--ced-ground);max-width:100%}
 .ced-name{margin-bottom:2px;overflow-wrap:anywhere}
 .ced-name span{color:var(--ced-muted)}
-.ced-made{width:0;min-width:100%}
-.ced-arrow{align-self:center;font-size:26px;color:var(--ced-muted)}
+.ced-name,.ced-made{width:0;min-width:100%}
+.ced-step{display:flex;gap:12px;align-items:center;max-width:100%}
+.ced-arrow{font-size:26px;color:var(--ced-muted)}
 .ced-root svg{display:block;max-width:100%;overflow:visible}
 .ced-link{fill:none;stroke:var(--ced-control)}
 .ced-lit .ced-link{opacity:.35}
@@ -115,7 +116,7 @@ function render({ model, el }) {
         const element = s("rect", {
           class: "ced-cell",
           role: "option",
-          "aria-label": `${title} ${layer} of ${label}, ${units} units`,
+          "aria-label": `${title} ${layer} of ${label}, units: ${units}`,
           "aria-selected": "false",
           x,
           y,
@@ -137,7 +138,8 @@ function render({ model, el }) {
       made ? h("div", { class: "ced-made", "aria-hidden": "true", text: made }) : null,
       s("svg", { viewBox: `0 0 ${width} ${height}`, ...size, role: "presentation" }, links, words, shapes),
     );
-    return made ? [h("span", { class: "ced-arrow", "aria-hidden": "true", text: "→" }), card] : [card];
+    if (!made) return card;
+    return h("div", { class: "ced-step" }, h("span", { class: "ced-arrow", "aria-hidden": "true", text: "→" }), card);
   }
 
   /** Light up some layers with all that they were made of, and all that were made of them. @param {string[]} keys */
@@ -177,7 +179,7 @@ function render({ model, el }) {
       return;
     }
     root.hidden = !derivation;
-    circuits.replaceChildren(...(derivation?.circuits ?? []).flatMap((one, at) => figure(one, at, palette.roles)));
+    circuits.replaceChildren(...(derivation?.circuits ?? []).map((one, at) => figure(one, at, palette.roles)));
     roving.renew();
     light((derivation?.chosen ?? []).map(([circuit, layer]) => keyOf(circuit, layer)));
   }

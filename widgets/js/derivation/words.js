@@ -7,8 +7,8 @@ import { textWidth } from "../shared/measuring.js";
  * @typedef {{words: string, x: number, y: number}} Written the middle of the baseline
  */
 
-/** The room around a word, in heights of a line. */
-const ROOM = 0.15;
+/** The room around a word, and how far it may stand out of the drawing on the left and right, in heights of a line. */
+const [ROOM, OUT] = [0.15, 1];
 
 /** @param {number[]} one @param {number[]} other left, top, right and bottom */
 const touch = (one, other) => one[0] < other[2] && other[0] < one[2] && one[1] < other[3] && other[1] < one[3];
@@ -27,7 +27,7 @@ export function placeWords({ plates, width, height }, line, size) {
     const x = left + wide / 2;
     const half = (textWidth(words, size, true) / size / 2 + ROOM) * line;
     const box = [x - half, y - 0.9 * line, x + half, y + ROOM * line];
-    const isInside = box[0] >= 0 && box[1] >= 0 && box[2] <= width && box[3] <= height;
+    const isInside = box[0] >= -OUT * line && box[1] >= 0 && box[2] <= width + OUT * line && box[3] <= height;
     if (!isInside || taken.some((other) => touch(box, other))) return [];
     taken.push(box);
     return [{ words, x, y }];
