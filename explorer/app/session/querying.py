@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from math import exp, inf, isnan, log
+from math import isnan, log
 
 import torch
 from torch import Tensor
 
+from explorer.app.session.query_words import decimal, exponential, in_nats, place_of
 from explorer.app.session.variables import Evidence, Expected, Variables, expected_table, rows_table
 from explorer.backend import TorchCircuit, TorchInputLayer
 from explorer.backend.queries import (
@@ -30,8 +31,6 @@ from widgets.schema import TableView
 MIN_VARIANCE = 1e-9
 """Variances below this share of E[X^2] are rounding: they are differences of two numbers that are almost equal."""
 MAX_SAMPLES = 64
-MAX_EXPONENT = 700
-"""Exponentials of more are beyond the range of a float."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,12 +252,12 @@ def _ask_most_probable(asked: _Asked) -> Answer:
     scale = asked.variables.log_scale((True,) * asked.variables.count)
     reached, bound = found.log_probability[0].item() - scale, found.log_bound[0].item() - scale
     is_exact = bool(found.is_exact[0])
-    rows = [["log p(completed)", _nats(reached)]]
+    rows = [["log p(completed)", in_nats(reached)]]
     if is_exact:
         rows.append(["most probable", "yes: nothing that agrees with the evidence is more probable"])
     else:
         rows.append(["most probable", "not proved: the circuit is not deterministic"])
-        rows.append(["no completion has more than", _nats(bound)])
+        rows.append(["no completion has more than", in_nats(bound)])
     table: TableView = {"columns": ["value", "result"], "rows": rows}
     named = (("most probable" if is_exact else "probable completion", row),)
     note = "The most probable completion." if is_exact else "A probable completion, maybe not the most probable one."
@@ -285,18 +284,14 @@ def _ask_entropy(asked: _Asked) -> Answer:
     name = "differential entropy" if asked.is_density else "entropy"
     rows = [
         [
-            f"{name}{_where(found.shape, output, number)}",
-            _nats(nats - scale),
-            f"{_number((nats - scale) / log(2))} bits",
+            f"{name}{place_of(found.shape, output, number)}",
+            in_nats(nats - scale),
+            f"{decimal((nats - scale) / log(2))} bits",
         ]
         for output, row in enumerate(found.tolist())
         for number, nats in enumerate(row)
     ]
     return Answer(asked.query, {"columns": ["query", "in nats", "in bits"], "rows": rows}, log_scale=scale)
-
-
-def _where(shape: Sequence[int], output: int, number: int) -> str:
-    return "" if tuple(shape) == (1, 1) else f", output {output}, class {number}"
 
 
 def _number_answer(asked: _Asked, name: str, found: Tensor, of: Sequence[bool] = ()) -> Answer:
@@ -308,27 +303,11 @@ def _number_answer(asked: _Asked, name: str, found: Tensor, of: Sequence[bool] =
     for output in range(outputs):
         for number in range(classes):
             value = found[0, output, number]
-            where = _where((outputs, classes), output, number)
+            where = place_of((outputs, classes), output, number)
             size = value.real.item() - scale
             angle = f" + {value.imag.item():.6g}i" if value.is_complex() and value.imag.item() else ""
-            rows.append([f"{name}{where}", f"{_nats(size)}{angle}", "" if angle else _plain(size)])
+            rows.append([f"{name}{where}", f"{in_nats(size)}{angle}", "" if angle else exponential(size)])
     return Answer(asked.query, {"columns": ["query", "logarithm", what], "rows": rows}, log_scale=scale)
-
-
-def _nats(value: float) -> str:
-    return f"{_number(value)} nats"
-
-
-def _number(value: float) -> str:
-    return f"{value:.6g}".replace("-", "−")
-
-
-def _plain(size: float) -> str:
-    """The number with this logarithm, as far as a float can hold it."""
-    if size == -inf:
-        return "0"
-    value = exp(size) if size < MAX_EXPONENT else inf
-    return f"{value:.4g}".replace("-", "−") if 0 < value < inf else "out of the range of a float"
 
 
 KINDS: Mapping[str, QueryKind] = {
