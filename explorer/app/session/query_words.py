@@ -17,6 +17,14 @@ def in_nats(value: float) -> str:
     return f"{decimal(value)} nats"
 
 
+def scale_words(log_scale: float) -> str:
+    """How the outputs of a circuit, which reads codes, differ from logarithms in the units of a table; empty if not."""
+    if not log_scale:
+        return ""
+    side = "more" if log_scale > 0 else "less"
+    return f"In the units of the table. The circuit reads codes, so its outputs are {in_nats(abs(log_scale))} {side}."
+
+
 def decimal(value: float) -> str:
     """A number of six digits."""
     return f"{value:.6g}".replace("-", "−")

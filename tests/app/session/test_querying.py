@@ -9,6 +9,7 @@ import torch
 
 import explorer
 from explorer.app.session.query_code import code_of
+from explorer.app.session.query_words import scale_words
 from explorer.app.session.querying import KINDS, Query, ask
 from explorer.app.session.variables import Evidence, Variables
 from explorer.backend import TorchInputLayer, queries
@@ -122,6 +123,7 @@ def test_a_table_is_asked_about_in_its_own_names_and_units(capsys):
     assert float(capsys.readouterr().out.partition("[[[")[2].partition("]")[0]) == pytest.approx(
         logarithm(answer), abs=1e-4
     )
+    assert scale_words(answer.log_scale).endswith("its outputs are 2.30259 nats more.")
     blue, red = (ask(circuit, Query("marginal", table.read(["180", team])), table) for team in ("blue", "red"))
     shares = {team: math.exp(logarithm(one) - logarithm(answer)) for team, one in (("blue", blue), ("red", red))}
     shown = ", ".join(f"{team}: {share:.3f}" for team, share in sorted(shares.items(), key=lambda pair: -pair[1]))

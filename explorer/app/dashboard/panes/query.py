@@ -16,6 +16,7 @@ from explorer.app.dashboard.panes.values import run_inputs
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.opening import Opened
 from explorer.app.session.query_code import code_of
+from explorer.app.session.query_words import scale_words
 from explorer.app.session.querying import (
     KINDS,
     MAX_SAMPLES,
@@ -196,7 +197,8 @@ class QueryTool(Tool):
         parts = [table_html(answer.table)] if answer.table["rows"] and not (is_sample and self.pad.visible) else []
         if self.pad.visible:
             return "".join(parts)
-        parts.append(lines_html([answer.note]))
+        scale = "" if answer.query.kind == "entropy" else scale_words(answer.log_scale)
+        parts.append(lines_html([words for words in (scale, answer.note) if words]))
         if answer.expected is not None:
             parts.append(table_html(answer.expected))
         elif answer.rows and not is_sample:
