@@ -7,19 +7,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from explorer.app.cli import app
 from explorer.app.training.checkpoint import Checkpoint
 from explorer.app.training.job import load_data_of
 from explorer.learning.evaluation import mean_log_likelihood
 from explorer.learning.tables import BinomialColumn, CategoricalColumn, GaussianColumn
-
-
-def run(*arguments, code=0):
-    result = CliRunner().invoke(app, list(map(str, arguments)))
-    assert result.exit_code == code, result.output
-    return result
+from tests.app.commands.running import run
 
 
 @pytest.fixture(scope="module")

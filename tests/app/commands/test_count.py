@@ -6,7 +6,7 @@ from explorer.app.circuits import load_circuit
 from explorer.app.session.library import Library
 from explorer.symbolic import Circuit
 from explorer.templates.gallery.logic import SEATING
-from tests.app.commands.test_cli import run
+from tests.app.commands.running import run
 
 XOR = "sdd 5\nL 0 0 1\nL 1 2 -2\nL 2 0 -1\nL 3 2 2\nD 4 1 2 0 1 2 3\n"
 VTREE = "vtree 5\nL 0 1\nL 2 2\nI 1 0 2\nL 3 3\nI 4 1 3\n"

@@ -6,9 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from typer.testing import CliRunner
 
-from explorer.app.cli import app
 from explorer.app.training.checkpoint import Checkpoint
 from explorer.backend import queries
 from explorer.compiler import TorchCompiler
@@ -22,12 +20,11 @@ from explorer.symbolic import (
     TensorParameter,
 )
 from explorer.templates import gallery
+from tests.app.commands.running import run as run_command
 
 
 def run(*arguments: str, code: int = 0) -> str:
-    result = CliRunner().invoke(app, list(arguments))
-    assert result.exit_code == code, result.output
-    return result.output
+    return run_command(*arguments, code=code).output
 
 
 def leaf(*values: object) -> TensorParameter:

@@ -1,20 +1,17 @@
 """`circuit-explorer time` prints tables, bottlenecks and conditions, writes a readable file, and reports errors."""
 
 import pytest
-from typer.testing import CliRunner
 
 import explorer
 from explorer import bench
-from explorer.app.cli import app
 from explorer.templates import gallery
+from tests.app.commands.running import run as run_command
 
 QUICK = ("--batch", "4", "--seconds", "0.2", "--device", "both")
 
 
 def run(*arguments: str, code: int = 0):
-    result = CliRunner().invoke(app, ["time", *arguments])
-    assert result.exit_code == code, result.output
-    return result.output
+    return run_command("time", *arguments, code=code).output
 
 
 def test_every_part_is_printed_and_written(tmp_path):
