@@ -17,11 +17,11 @@ from explorer.backend import (
     TorchGaussianLayer,
     TorchLayer,
 )
-from explorer.backend.parameters import TorchLeafParameter, TorchParameter, TorchParameterOp
+from explorer.backend.parameters import TorchLeafParameter, TorchParameter, TorchParameterNode, TorchParameterOp
 from explorer.errors import LearningError
 from explorer.learning.links import ExpLink, IdentityLink, Link, SigmoidLink
-from explorer.learning.operators import Domain, link_of, operand_domain
-from explorer.learning.roles import Role, roles_of
+from explorer.learning.operators import Domain, is_declared, link_of, operand_domain
+from explorer.learning.roles import Role, has_roles, roles_of
 from explorer.symbolic import TensorParameter
 
 MAX_LOWER_BOUND = 1e-6
@@ -115,7 +115,7 @@ class _Search:
                 elif role is Role.LOG_WEIGHTS:
                     sites += self._sites(node, layer, name, parameter, Domain.LOG)
                 elif role is None:
-                    raise self._error(next(iter(self._below(parameter))), f"it is the {name} of a {_name(layer)}")
+                    raise self._error(next(iter(self._below(parameter))), _without_role(layer, name))
                 else:
                     singles[role] = self._single(
                         layer, name, parameter, SigmoidLink() if role is Role.LOG_ODDS else None
@@ -150,11 +150,10 @@ class _Search:
                     continue
                 inner, leaf = operand_domain(value, domain), next(leaf for leaf in below if leaf in self.learned)
                 if inner is None:
-                    reason = f"it passes through {_name(value)} to the {name} of a {_name(layer)}"
-                    raise self._error(leaf, reason)
+                    raise self._error(leaf, _passes_through(value, name, layer))
                 for source, slice_idx in _operands(parameter, at, fold):
                     if wanted[source].setdefault(slice_idx, inner) is not inner:
-                        raise self._error(leaf, f"the {name} of a {_name(layer)} reads it and its logarithm")
+                        raise self._error(leaf, f"the {name} of {_a(layer)} reads it and its logarithm")
             for (domain, link), by_fold in leaves.items():
                 self._check_weights(link, list(by_fold.values()), layer, name)
                 yield Site(node, name, at, domain, link, by_fold)
@@ -172,12 +171,10 @@ class _Search:
 
     def _check_weights(self, link: Link, learned: Sequence[TensorParameter], layer: TorchLayer, name: str) -> None:
         if isinstance(link, SigmoidLink):
-            raise self._error(
-                learned[0], f"the {name} of a {_name(layer)} is its sigmoid, whose rows do not sum to one"
-            )
+            raise self._error(learned[0], f"the {name} of {_a(layer)} is its sigmoid, whose rows do not sum to one")
         low, high = link.bounds
         if low > MAX_LOWER_BOUND or high < 1:
-            raise self._error(learned[0], f"the {name} of a {_name(layer)} is only from {low} to {high}")
+            raise self._error(learned[0], f"the {name} of {_a(layer)} is only from {low} to {high}")
         self._use_all(learned, [link] * len(learned), "factors")
 
     # ---- parameters of input distributions
@@ -196,7 +193,7 @@ class _Search:
             leaf = _leaf_of(parameter, node, fold)
             if link is None or link.normalized_axis is not None or leaf is None:
                 odd = next(iter(self._leaves_below(parameter, node, fold)))
-                raise self._error(odd, f"it passes through {_name(value)} to the {name} of a {_name(layer)}")
+                raise self._error(odd, _passes_through(value, name, layer))
             leaves.append(leaf)
             links.append(link)
         return Single(tuple(leaves), tuple(links))
@@ -277,3 +274,21 @@ def _leaf_of(parameter: TorchParameter, node: int, fold: int) -> TensorParameter
 
 def _name(value: object) -> str:
     return type(value).__name__.removeprefix("Torch")
+
+
+def _a(value: object) -> str:
+    """The name of its class with the indefinite article."""
+    name = _name(value)
+    return f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"
+
+
+def _without_role(layer: TorchLayer, name: str) -> str:
+    """The reason that a parameter of a layer has no role."""
+    reason = f"it is the {name} of {_a(layer)}"
+    return reason if has_roles(layer) else f"{reason}, whose roles are not declared (declare_roles)"
+
+
+def _passes_through(value: TorchParameterNode, name: str, layer: TorchLayer) -> str:
+    """The reason that an operator is between a leaf and a parameter of a layer."""
+    reason = f"it passes through {_name(value)} to the {name} of {_a(layer)}"
+    return reason if is_declared(value) else f"{reason}, and {_name(value)} is not declared (declare_operator)"

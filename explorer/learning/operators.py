@@ -82,6 +82,11 @@ def declare_operator(
     OPERATORS[operator] = OperatorRole(operands or {}, link, link_domain)
 
 
+def is_declared(value: TorchParameterNode) -> bool:
+    """Whether the operator is declared."""
+    return type(value) in OPERATORS
+
+
 def link_of(value: TorchParameterNode, domain: Domain = Domain.LINEAR) -> Link | None:
     """The link to its leaf that an operator is, or for LOG, that its exponential is; None if it is none."""
     role = OPERATORS.get(type(value))  # pyright: ignore[reportArgumentType] (a leaf is not among them)

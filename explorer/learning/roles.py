@@ -55,6 +55,11 @@ declare_roles(TorchBinomialLayer, probs=Role.PROBABILITY, logits=Role.LOG_ODDS)
 declare_roles(TorchGaussianLayer, mean=Role.MEAN, stddev=Role.STDDEV)
 
 
+def has_roles(layer: TorchLayer) -> bool:
+    """Whether the roles of the parameters of a layer, or of the layers inside it, are declared."""
+    return bool(nested_of(layer)) or any(kind in ROLES for kind in type(layer).__mro__)
+
+
 def roles_of(layer: TorchLayer) -> Iterator[tuple[str, TorchParameter, Role | None]]:
     """The parameters of a layer and of the layers inside it: path (`below.weight`), graph, and role, if it has one.
 

@@ -103,7 +103,10 @@ def test_a_custom_operator_takes_part_once_it_is_declared(monkeypatch: pytest.Mo
     expected = learned_weight(SoftmaxParameter((leaf(0.25, -0.5),)), fold=fold)
     known = dict(OPERATORS)
     monkeypatch.setattr("explorer.learning.operators.OPERATORS", known)
-    with pytest.raises(LearningError, match=r"odd .* passes through FlipParameter to the weight of a SumLayer"):
+    with pytest.raises(
+        LearningError,
+        match=r"odd .* passes through FlipParameter to the weight of a SumLayer, and FlipParameter is not declared",
+    ):
         learned_weight(custom, fold=fold)
     declare_operator(TorchFlipParameter, operands={Domain.LINEAR: Domain.LINEAR})
     with pytest.raises(LearningError, match=r"odd .* passes through HalfSoftmaxParameter"):
