@@ -25,7 +25,7 @@ def derivation_text(circuit: Circuit) -> str:
     parts += [f"{_formula(one, letters)} {len(one.graph):,}" for one in _made(circuit) if one is not circuit]
     first, *others = parts
     name, _, count = first.rpartition(" ")
-    listed = ", ".join([f"{name} has {count} layers", *others])
+    listed = ", ".join([f"{name} has {count} layer{'s' * (count != 1)}", *others])
     return f"The circuit is {_formula(circuit, letters)}: {listed}, and the result {len(circuit.graph):,}."
 
 

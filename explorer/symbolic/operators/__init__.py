@@ -3,6 +3,7 @@
 Each returns a `Circuit` that shares the leaves of its operands under the same names, and has a `derivation`.
 """
 
+from explorer.symbolic.operators.assembly import Assembly as Assembly, replace_inputs as replace_inputs
 from explorer.symbolic.operators.concatenate import concatenate as concatenate
 from explorer.symbolic.operators.conjugate import conjugate as conjugate, conjugate_rules as conjugate_rules
 from explorer.symbolic.operators.differentiate import (

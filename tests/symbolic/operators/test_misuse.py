@@ -1,7 +1,7 @@
 """What an operator cannot do is a typed error that names the layers."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,9 @@ from explorer.symbolic import (
     InputLayer,
     PolynomialLayer,
     SumLayer,
+    circuit_from_json,
     constant,
+    derivation_text,
 )
 from explorer.symbolic.operators import (
     concatenate,
@@ -41,6 +43,7 @@ from explorer.symbolic.operators import (
     integrate_rules,
     multiply,
     multiply_rules,
+    replace_inputs,
 )
 from explorer.templates import gallery, image_data
 
@@ -266,6 +269,27 @@ class FirstInputLayer(InnerLayer):
     """The units of the first input: a weighted sum of single units."""
 
     multiplies = False
+
+
+def test_an_operator_from_outside_is_a_function_that_builds_its_result():
+    def raised(circuit: Circuit, by: float) -> Circuit:
+        """The circuit with higher thresholds."""
+
+        def replace_layer(layer: InputLayer) -> InputLayer:
+            assert isinstance(layer, StepLayer)
+            return replace(layer, threshold=layer.threshold + by)
+
+        return replace_inputs(circuit, "raised", circuit.scope, replace_layer, {"by": by})
+
+    b = CircuitBuilder()
+    circuit = b.build(b.add(StepLayer(scope=(0,), num_output_units=1, threshold=0.5)))
+    for found in (raised(circuit, 0.25), circuit_from_json(raised(circuit, 0.25).to_json())):
+        (layer,) = found.layers
+        assert isinstance(layer, StepLayer)
+        assert layer.threshold == 0.75
+        assert found.derivation is not None
+        assert (found.derivation.operator, found.derivation.arguments) == ("raised", {"by": 0.25})
+        assert derivation_text(found) == "The circuit is raised(A, by=0.25): A has 1 layer, and the result 1."
 
 
 def below(b: CircuitBuilder, layer: type[InnerLayer], *inputs: int) -> Circuit:
