@@ -122,7 +122,10 @@ def _check_parameters(compiled: Any, values: CompiledValues) -> None:
     modules = set(compiled.modules())
     for name, parameter in compiled.named_parameters():
         if id(parameter) not in known:
-            raise ConversionError(f"the parameter {name} was put into this circuit after cirkit had compiled it")
+            raise ConversionError(
+                f"the compiler of this circuit does not know its parameter {name}: it was put into the circuit after "
+                "cirkit had compiled it, or cirkit's optimization made it; compile the circuit with optimize=False"
+            )
     for tensor in tensors:
         if tensor not in modules:
             raise ConversionError(
