@@ -17,7 +17,7 @@ from torch import Tensor
 from explorer.backend import TorchCircuit, TorchInputLayer
 from explorer.backend.queries.stages import stages_of
 from explorer.backend.queries.structure import require_tractable
-from explorer.errors import CircuitError, LearningError
+from explorer.errors import CircuitError, LearningError, check_type
 from explorer.learning.closed_forms import Binomials, Normals, Site, find_closed_forms
 from explorer.learning.counts import KINDS, ExpectedCounts
 from explorer.learning.evaluation import check_circuit, require_distribution
@@ -55,7 +55,8 @@ class ExpectationMaximization:
                 f"a likelihood is computed as a logarithm; compile with semiring lse-sum, not {circuit.semiring.name}"
             )
         self.circuit = circuit
-        self.options = options or MaximizationOptions()
+        self.options = MaximizationOptions() if options is None else options
+        check_type("options", self.options, MaximizationOptions)
         forms = find_closed_forms(circuit)
         if not forms.learned:
             raise LearningError("the circuit has no learnable parameter")
@@ -79,10 +80,12 @@ class ExpectationMaximization:
         """The expected counts of rows x (B, D), and the sum of their log-likelihoods in nats.
 
         A value that is NaN is missing: it is summed or integrated out.
-        Raises: LearningError if the likelihood of a row is zero or not a number.
+        Raises: LearningError if the likelihood of a row is zero or not a number; ShapeError, DataTypeError for other
+        rows than those of the circuit.
         """
+        rows = self.circuit.check_rows(x)
         counts, total = self.zeros(), 0.0
-        for piece in x.split(self._rows_per_pass) if len(x) else ():
+        for piece in rows.split(self._rows_per_pass) if len(rows) else ():
             total += self._add_counts(piece, counts)
         return counts, total
 
@@ -150,8 +153,9 @@ class ExpectationMaximization:
     def maximize(self, counts: ExpectedCounts) -> None:
         """Set the leaves to the values that are the most likely ones for these counts.
 
-        Raises: LearningError for negative counts, which negative weights lead to, or infinite ones.
+        Raises: LearningError for negative counts, which negative weights lead to, or infinite ones; DataTypeError.
         """
+        check_type("counts", counts, ExpectedCounts, "those that expect() returns")
         for _, _, value in counts:
             if not bool(torch.isfinite(value).all()):
                 raise LearningError(

@@ -2,13 +2,14 @@
 
 import math
 from itertools import pairwise
+from typing import Any
 
 import pytest
 import torch
 from hypothesis import given, strategies as st
 
 from explorer.compiler import TorchCompiler
-from explorer.errors import CircuitError, LearningError, StructureError, ValueRangeError
+from explorer.errors import CircuitError, DataTypeError, LearningError, ShapeError, StructureError, ValueRangeError
 from explorer.learning import ExpectationMaximization, MaximizationOptions
 from explorer.symbolic import (
     CircuitBuilder,
@@ -333,3 +334,16 @@ def test_other_circuits_and_options_are_refused():
     for options in ({"pseudo_count": -1.0}, {"pseudo_count": float("nan")}, {"stddev_floor": 0.0}):
         with pytest.raises(ValueRangeError):
             MaximizationOptions(**options)
+
+
+def test_other_rows_counts_and_options_are_typed_errors():
+    circuit = TorchCompiler().compile(fully_factorized(2, num_categories=3))
+    em = ExpectationMaximization(circuit)
+    wrong: Any = 3
+    for rows, error in ((wrong, DataTypeError), (torch.zeros(0, 5), ShapeError)):
+        with pytest.raises(error):
+            em.expect(rows)
+    with pytest.raises(DataTypeError, match="those that expect\\(\\) returns"):
+        em.maximize(wrong)
+    with pytest.raises(DataTypeError, match="must be of type MaximizationOptions; found int"):
+        ExpectationMaximization(circuit, wrong)

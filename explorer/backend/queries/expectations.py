@@ -22,6 +22,7 @@ from explorer.backend.queries.upward import (
     observed_leaf,
 )
 from explorer.errors import DataTypeError, ScopeError, ValueRangeError, check_type
+from explorer.symbolic.checks import is_integer
 
 TOLERANCE = 1e-6
 """Maximum imaginary part, relative to the value, that counts as rounding."""
@@ -67,8 +68,9 @@ def moments(
     Shapes: without evidence (outputs, classes, D); x (B, D), observed bool (B, D) or (D,) -> (B, outputs, classes, D).
     Raises: as `expectation`; ValueRangeError for a negative order.
     """
-    if isinstance(order, bool) or not isinstance(order, int) or order < 0:
+    if not is_integer(order) or order < 0:
         raise ValueRangeError(f"the order of a moment must be a non-negative int; found {order!r}")
+    order = int(order)
     stages = stages_of(circuit)
     rows, mask = check_evidence(circuit, x, observed)
     scopes = require_tractable(stages)

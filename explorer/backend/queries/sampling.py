@@ -13,6 +13,7 @@ from explorer.backend.queries.masks import check_generator, check_possible
 from explorer.backend.queries.stages import Stage, StageValues
 from explorer.backend.queries.upward import LSE, chunks, density, evaluate_stages, observed_leaf, outputs_of
 from explorer.errors import ValueRangeError
+from explorer.symbolic.checks import is_integer
 
 
 @torch.no_grad()
@@ -36,8 +37,9 @@ def sample(
     Raises: StructureError unless the circuit is smooth and decomposable; ValueRangeError for negative weights, and for
     evidence of probability zero; DataTypeError for a layer that cannot be sampled; ShapeError.
     """
-    if isinstance(num_samples, bool) or not isinstance(num_samples, int) or num_samples < 0:
+    if not is_integer(num_samples) or num_samples < 0:
         raise ValueRangeError(f"num_samples must be a non-negative int; found {num_samples!r}")
+    num_samples = int(num_samples)
     generator = check_generator(generator)
     task = task_of(circuit, x, observed, root)
     values = task.values(LSE)

@@ -72,6 +72,8 @@ def test_one_state_of_a_generator_draws_the_same_samples():
     one, other = (queries.sample(circuit, 50, generator=seeded(7)) for _ in range(2))
     assert torch.equal(one, other)
     assert not torch.equal(one, queries.sample(circuit, 50, generator=seeded(8)))
+    fifty: Any = np.int64(50)
+    assert torch.equal(one, queries.sample(circuit, fifty, generator=seeded(7)))
 
 
 def test_many_rows_are_sampled_in_chunks_of_bounded_memory(monkeypatch: pytest.MonkeyPatch):
