@@ -25,7 +25,8 @@ def derivation_text(circuit: Circuit) -> str:
     parts += [f"{_formula(one, letters)} {len(one.graph):,}" for one in _made(circuit) if one is not circuit]
     first, *others = parts
     name, _, count = first.rpartition(" ")
-    listed = ", ".join([f"{name} has {count} layer{'s' * (count != 1)}", *others])
+    noun = "layer" if count == "1" else "layers"
+    listed = ", ".join([f"{name} has {count} {noun}", *others])
     return f"The circuit is {_formula(circuit, letters)}: {listed}, and the result {len(circuit.graph):,}."
 
 
