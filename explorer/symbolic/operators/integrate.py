@@ -30,6 +30,7 @@ def integrate(circuit: Circuit, variables: Iterable[int] | None = None) -> Circu
     """Sum or integrate a circuit over all values of some variables, by default of all.
 
     Its layers have the ids of `circuit`; an input layer of such a variable is a constant. The other variables remain.
+    An output that does not depend on such a variable stays as it is: it is not multiplied by the number of values.
     Raises: StructureError unless the circuit is smooth and decomposable and its inner layers are linear in each input
     (`InnerLayer.multiplies`), or if an input layer has no integral; ScopeError for a variable that the circuit does not
     have.

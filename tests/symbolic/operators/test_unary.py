@@ -24,7 +24,7 @@ from explorer.symbolic import (
     constant,
 )
 from explorer.symbolic.operators import concatenate, conjugate, differentiate, evidence, integrate, multiply
-from explorer.templates import gallery
+from explorer.templates import fully_factorized, gallery
 from explorer.trace import Trace
 from tests.fuzzing import examples
 from tests.levels.modes import MODES, Mode, compile_circuit, output
@@ -49,6 +49,14 @@ def test_an_integral_is_the_sum_over_all_values_of_its_variables(circuits: tuple
         wanted = every[alike].sum(axis=0)
         index = int(np.flatnonzero((x == row).all(axis=1))[0])
         np.testing.assert_allclose(found[index], wanted, atol=1e-9 * max(1.0, np.abs(every[alike]).max() * alike.sum()))
+
+
+def test_an_output_without_the_variable_keeps_its_value():
+    one, both = (fully_factorized(count, num_categories=3) for count in (1, 2))
+    integral = compile_circuit(integrate(concatenate(one, both), [1]))
+    x = np.array([[0], [2]])
+    alone = output(compile_circuit(one), x)
+    np.testing.assert_allclose(output(integral, x)[:, 0], alone[:, 0], rtol=1e-12)
 
 
 @pytest.mark.parametrize("power", [1, 2, 3])
