@@ -19,7 +19,7 @@ from explorer.backend import TorchCircuit, TorchDiscreteLayer, TorchInputLayer
 from explorer.compiler import TorchCompiler
 from explorer.errors import DataTypeError, FormError, ShapeError, ValueRangeError, check_name
 from explorer.learning.data import DATA_SETS
-from explorer.learning.tables import Column, RawTable, read_table
+from explorer.learning.tables import Column, RawTable, log_scales, read_table
 from explorer.symbolic import Circuit
 
 Cell = str | float | int | None
@@ -78,8 +78,7 @@ class Subject:
 
     def log_scale(self, observed: Tensor) -> Tensor:
         """What the log-density (B,) of the cells of rows is smaller than that of their codes by."""
-        scales = torch.tensor([column.log_scale for column in self.columns] or [0.0] * len(self.names))
-        return (observed * scales.double()).sum(1)
+        return log_scales(self.columns, observed) if self.columns else observed.new_zeros(len(observed)).double()
 
     def table_text(self, rows: Tensor, more: Mapping[str, Sequence[object]] | None = None) -> str:
         """Rows (B, D) as CSV, with the names of the variables; `more` are further columns by name."""

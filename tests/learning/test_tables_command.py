@@ -166,6 +166,32 @@ def test_the_density_of_a_table_is_in_its_own_units(tmp_path):
     assert float(found.split("mean log-likelihood ")[1].split(" nats")[0]) == pytest.approx(expected, abs=1e-3)
 
 
+def test_a_missing_cell_has_no_density_that_its_column_could_scale(tmp_path):
+    """Two independent normal columns, of which one is empty in every second row: each counts where it has a value."""
+    random, path, trained = np.random.default_rng(0), tmp_path / "half.csv", tmp_path / "half.pt"
+    a, b = random.normal(500, 900, 60), random.normal(7, 0.01, 60)
+    a[::2] = np.nan
+    path.write_text("\n".join(["a,b", *(f"{'' if np.isnan(x) else x},{y}" for x, y in zip(a, b, strict=True))]))
+    options = ("--structure", "fully-factorized", "--missing", "ignore", "--method", "em", "--epochs", 1)
+    run("train", "--data", path, *options, "--out", trained)
+    held_out = np.arange(60) % 5 == 4
+    expected = 0.0
+    for cells in (a, b):
+        known = cells[~held_out & ~np.isnan(cells)]
+        shown = cells[held_out & ~np.isnan(cells)]
+        z = (shown - known.mean()) / known.std()
+        expected += (-(z**2) / 2 - np.log(known.std()) - np.log(2 * np.pi) / 2).sum() / held_out.sum()
+    found = run("evaluate", trained).output
+    assert float(found.split("mean log-likelihood ")[1].split(" nats")[0]) == pytest.approx(expected, abs=1e-3)
+    rows = tmp_path / "rows.csv"
+    rows.write_text("a,b\n,7\n500,7\n")
+    evaluated = run("evaluate", trained, "--data", rows).output
+    asked = re.findall(r"log p = (\S+)", run("query", "marginal", trained, "--rows", rows).output)
+    assert float(evaluated.split("mean log-likelihood ")[1].split(" nats")[0]) == pytest.approx(
+        np.mean([float(one) for one in asked]), abs=1e-4
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

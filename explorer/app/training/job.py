@@ -14,7 +14,7 @@ from explorer.errors import LearningError
 from explorer.learning.data import DATA_SETS, DataSet, ImageData
 from explorer.learning.sources import load_source
 from explorer.learning.structures import build_structure
-from explorer.learning.tables import READERS, TableData, encode_rows, read_table
+from explorer.learning.tables import READERS, TableData, encode_rows, log_scales, read_table
 from explorer.symbolic import Circuit
 
 DEFAULT_CIRCUIT_DATA = "digits"
@@ -116,7 +116,7 @@ def load_data_of(checkpoint: Checkpoint, data: str | None = None, missing: str |
 
 @dataclass(frozen=True, eq=False)
 class Evaluated:
-    """Rows (N, D) to evaluate, what they are (`held-out rows of table.csv`), and the log-scale of their columns."""
+    """Rows (N, D) to evaluate, what they are (`held-out rows of table.csv`), and the mean log-scale of their cells."""
 
     data: str
     rows: Tensor
@@ -129,15 +129,19 @@ def rows_to_evaluate(checkpoint: Checkpoint, data: str | None, missing: str | No
 
     Raises: the errors of `load_source`, `encode_rows`.
     """
-    scale = sum(column.log_scale for column in checkpoint.columns)
     if data is None or data == checkpoint.data:
         found = load_data_of(checkpoint, None, missing)
         kind = "images" if isinstance(found, ImageData) else "rows"
-        return Evaluated(found.name, found.held_out, f"held-out {kind}", scale)
+        return _evaluated(checkpoint, found.name, found.held_out, f"held-out {kind}")
     if checkpoint.columns:
         rows = encode_rows(read_table(data), checkpoint.columns, missing or checkpoint.missing)
-        return Evaluated(data, rows, "rows", scale)
+        return _evaluated(checkpoint, data, rows, "rows")
     images = load_source(data)
     if data in DATA_SETS:
-        return Evaluated(data, images.held_out, "held-out images", scale)
-    return Evaluated(data, torch.cat([images.training, images.held_out]), "images", scale)
+        return _evaluated(checkpoint, data, images.held_out, "held-out images")
+    return _evaluated(checkpoint, data, torch.cat([images.training, images.held_out]), "images")
+
+
+def _evaluated(checkpoint: Checkpoint, data: str, rows: Tensor, what: str) -> Evaluated:
+    scale = float(log_scales(checkpoint.columns, ~torch.isnan(rows)).mean()) if checkpoint.columns else 0.0
+    return Evaluated(data, rows, what, scale)

@@ -11,4 +11,9 @@ from explorer.learning.tables.columns import (
 from explorer.learning.tables.inference import infer_columns as infer_columns
 from explorer.learning.tables.notes import notes_on as notes_on
 from explorer.learning.tables.reading import READERS as READERS, RawTable as RawTable, read_table as read_table
-from explorer.learning.tables.table import TableData as TableData, encode_rows as encode_rows, load_table as load_table
+from explorer.learning.tables.table import (
+    TableData as TableData,
+    encode_rows as encode_rows,
+    load_table as load_table,
+    log_scales as log_scales,
+)

@@ -24,11 +24,6 @@ class TableData(DataSet):
 
     columns: tuple[Column, ...]
 
-    @property
-    def log_scale(self) -> float:
-        """What the log-density of a row of cells is smaller than that of its codes by."""
-        return sum(column.log_scale for column in self.columns)
-
 
 def load_table(
     path: "str | Path",
@@ -70,3 +65,12 @@ def encode_rows(table: RawTable, columns: Sequence[Column], missing: str = "erro
     rows = torch.from_numpy(codes)
     has_reals = any(not column.input_spec().is_discrete for column in columns)
     return rows if has_reals or gone.any() else rows.long()
+
+
+def log_scales(columns: Sequence[Column], density: Tensor) -> Tensor:
+    """What the log-density (N,) of cells is smaller than that of their codes by, as doubles.
+
+    `density` (N, D) says of which cells it is the density: where a cell is missing, its column has no part in it.
+    """
+    scales = torch.tensor([column.log_scale for column in columns], dtype=torch.float64, device=density.device)
+    return (density * scales).sum(1)
