@@ -4,8 +4,10 @@ import csv
 import io
 import math
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import compress
 from pathlib import Path
 
 import numpy as np
@@ -45,6 +47,18 @@ class Subject:
         """The names of the variables."""
         return tuple(c.name for c in self.columns) or tuple(f"x{v}" for v in range(self.circuit.num_variables))
 
+    @cached_property
+    def read(self) -> Tensor:
+        """Which variables (D,) an output of the circuit depends on; the values of all others mean nothing."""
+        scope = set(self.symbolic.scope)
+        return torch.tensor([v in scope for v in range(len(self.names))], dtype=torch.bool)
+
+    def check_read(self, names: Iterable[str]) -> None:
+        """Raises: UnknownNameError for a name of no variable that the circuit depends on."""
+        known = [name for name, is_read in zip(self.names, self.read.tolist(), strict=True) if is_read]
+        for name in names:
+            check_name("variable of the circuit", name, known)
+
     def encode(self, values: Mapping[str, str]) -> tuple[Tensor, Tensor]:
         """One row (1, D) with these values by name of the variable, and which entries (1, D) they are.
 
@@ -81,13 +95,14 @@ class Subject:
         return log_scales(self.columns, observed) if self.columns else observed.new_zeros(len(observed)).double()
 
     def table_text(self, rows: Tensor, more: Mapping[str, Sequence[object]] | None = None) -> str:
-        """Rows (B, D) as CSV, with the names of the variables; `more` are further columns by name."""
+        """Rows (B, D) as CSV, with the names of the variables that are read; `more` are further columns by name."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         added = more or {}
-        writer.writerow([*self.names, *added])
+        read = self.read.tolist()
+        writer.writerow([*compress(self.names, read), *added])
         for position, cells in enumerate(self.decode(rows)):
-            writer.writerow([*cells, *(column[position] for column in added.values())])
+            writer.writerow([*compress(cells, read), *(column[position] for column in added.values())])
         return text.getvalue()
 
     def _encode(self, cells: Sequence[np.ndarray], where: str) -> tuple[Tensor, Tensor]:

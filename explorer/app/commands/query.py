@@ -51,7 +51,9 @@ def query(
     from explorer.app.querying import assignments, load_subject, root_of
 
     subject = load_subject(source, seed=seed, semiring=semiring)
+    subject.check_read([*assignments(observe or []), *assignments(ask or [])])
     x, observed = read_evidence(subject, rows, observe)
+    observed &= subject.read  # columns of a table that the circuit does not depend on
     with torch.no_grad():
         asked = Asked(subject, x, observed, assignments(ask or []), root_of(root))
         print_text(QUESTIONS[question](asked).rstrip("\n"))
@@ -96,8 +98,9 @@ def _number(value: object) -> str:
 def _log_likelihood(asked: Asked) -> str:
     from explorer.backend import queries
 
-    if not bool(asked.observed.all()):
-        row, column = (int(i) for i in (~asked.observed).nonzero()[0])
+    missing = asked.subject.read & ~asked.observed
+    if bool(missing.any()):
+        row, column = (int(i) for i in missing.nonzero()[0])
         raise ShapeError(
             f"row {row + 1} has no value of {asked.subject.names[column]}; a log-likelihood needs all of them: "
             "ask for the marginal"

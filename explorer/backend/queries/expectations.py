@@ -12,7 +12,7 @@ from explorer.backend.layers import LeafFunction, TorchInputLayer, apply, power
 from explorer.backend.queries.masks import check_evidence, check_possible
 from explorer.backend.queries.posteriors import posterior_expectations
 from explorer.backend.queries.stages import Stage, Stages, StageValues, stages_of
-from explorer.backend.queries.structure import Scopes, require_tractable, variables
+from explorer.backend.queries.structure import Scopes, require_dependence, require_tractable, variables
 from explorer.backend.queries.upward import (
     COMPLEX,
     LeafValue,
@@ -21,7 +21,7 @@ from explorer.backend.queries.upward import (
     evaluate_in,
     observed_leaf,
 )
-from explorer.errors import DataTypeError, ScopeError, ValueRangeError, check_type
+from explorer.errors import DataTypeError, ValueRangeError, check_type
 from explorer.symbolic.checks import is_integer
 
 TOLERANCE = 1e-6
@@ -48,10 +48,7 @@ def expectation(
     check_type("the functions by variable", functions, Mapping, "for example {0: power(2)}")
     rows, mask = check_evidence(circuit, x, observed)
     scopes = require_tractable(stages)
-    for position, fold in stages.outputs:
-        unknown = [v for v in functions if v not in variables(scopes[position][fold])]
-        if unknown:
-            raise ScopeError(f"an output does not depend on the variables {unknown}, whose functions were given")
+    require_dependence(stages, scopes, functions, "whose functions were given")
     applied = torch.zeros_like(mask)
     applied[:, list(functions)] = True
     found = _expected(stages, functions, rows, mask, applied)

@@ -8,9 +8,9 @@ from torch import Tensor
 from explorer.backend.evaluation import EvaluatedCircuit
 from explorer.backend.queries.masks import check_evidence, check_mask, check_possible
 from explorer.backend.queries.stages import Stages, StageValues, stages_of
-from explorer.backend.queries.structure import require_tractable
+from explorer.backend.queries.structure import read_variables, require_dependence, require_tractable
 from explorer.backend.queries.upward import LeafValue, chunks, density, log_outputs, observed_leaf
-from explorer.errors import ValueRangeError
+from explorer.errors import ScopeError, ValueRangeError
 
 
 def log_likelihood(circuit: EvaluatedCircuit, x: Tensor) -> Tensor:
@@ -29,26 +29,36 @@ def log_likelihood(circuit: EvaluatedCircuit, x: Tensor) -> Tensor:
 def marginal(circuit: EvaluatedCircuit, x: Tensor, observed: Tensor) -> Tensor:
     """Return log p(observed variables of x) in nats, where the other variables are summed or integrated out.
 
-    Entries of x that are not observed are ignored. Gradients reach the parameters of a `TorchCircuit`.
+    Entries of x that are not observed are ignored. Gradients reach the parameters of a `TorchCircuit`. Variables that
+    no output depends on have no distribution, so none of them may be observed, except in a row of which all entries
+    are: there they are ignored, as by `log_likelihood`. An output that depends on some of the observed variables has
+    the marginal of those.
     Shapes: x (B, D), observed bool (B, D) or (D,) -> (B, outputs, classes).
-    Raises: as `log_likelihood`; DataTypeError for an input layer without an integral.
+    Raises: as `log_likelihood`; ScopeError; DataTypeError for an input layer without an integral.
     """
     stages = stages_of(circuit)
     rows, mask = check_evidence(circuit, x, observed)
-    require_tractable(stages)
+    scopes = require_tractable(stages)
+    unread = mask[~mask.all(1)].any(0)
+    unread[read_variables(stages, scopes)] = False
+    if bool(unread.any()):
+        raise ScopeError(f"no output depends on the variables {unread.nonzero().flatten().tolist()}, observed in x")
     return density(_log_masses(stages, rows, mask)) - log_partition_of(stages)
 
 
 def conditional(circuit: EvaluatedCircuit, x: Tensor, query: Tensor, evidence: Tensor) -> Tensor:
     """Return log p(query variables | evidence variables) in nats; all other variables are summed or integrated out.
 
+    Evidence of variables that an output does not depend on is ignored: they do not change its distribution.
     Shapes: x (B, D), query and evidence bool (B, D) or (D,) -> (B, outputs, classes).
-    Raises: as `marginal`; ValueRangeError if the evidence of a row has probability zero.
+    Raises: as `log_likelihood`; ScopeError for a query variable that an output does not depend on; ValueRangeError if
+    the evidence of a row has probability zero.
     """
     stages = stages_of(circuit)
     rows, given = check_evidence(circuit, x, evidence)
     asked = check_mask("query", query, rows)
-    require_tractable(stages)
+    scopes = require_tractable(stages)
+    require_dependence(stages, scopes, asked.any(0).nonzero().flatten().tolist(), "which are asked about")
     log_evidence = density(_log_masses(stages, rows, given))
     check_possible(log_evidence)
     return density(_log_masses(stages, rows, given | asked)) - log_evidence

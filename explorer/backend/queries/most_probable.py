@@ -62,7 +62,8 @@ def most_probable(
     (a deterministic circuit); otherwise finding one is NP-hard, and the result has an upper bound: the circuit with
     input layers at their largest values. Determinism is shown from zeros of the parameters, or `is_deterministic` says
     what is known of the circuit (`Circuit.is_deterministic`). `root` is the (output, class) that is asked; it may be
-    left out if there is only one.
+    left out if there is only one. Columns that it does not depend on mean nothing: they are kept where observed, and 0
+    elsewhere.
 
     Shapes: x (B, D), observed bool (B, D) or (D,) -> rows (B, D); without x, one row.
     Raises: as `sample`; StructureError if a circuit that is said to be deterministic is not.

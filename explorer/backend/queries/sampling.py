@@ -30,7 +30,8 @@ def sample(
 
     An upward pass sums the unobserved variables out; a top-down pass then draws a term of each unit that it reaches. A
     `generator` state returns the same samples again. `root` is the (output, class) that is sampled; it may be left out
-    if there is only one. Unobserved columns that this output does not depend on are 0.
+    if there is only one. Columns that this output does not depend on have no distribution: they are kept where
+    observed, and 0 elsewhere.
 
     Shapes: without evidence (N, D); with x (B, D), observed bool (B, D) or (D,): (N, B, D), where N is `num_samples`.
     Integers if all variables are discrete, otherwise double precision.

@@ -1,10 +1,10 @@
 """The scopes of the folds of a compiled circuit, and whether queries that sum variables out are defined."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from explorer.backend.layers import TorchInnerLayer, TorchInputLayer
 from explorer.backend.queries.stages import Stage, Stages
-from explorer.errors import DataTypeError, StructureError
+from explorer.errors import DataTypeError, ScopeError, StructureError
 
 Scopes = Sequence[Sequence[int]]
 """For each stage and fold the set of its variables: bit v of the number is that of variable v."""
@@ -41,6 +41,22 @@ def require_tractable(stages: Stages) -> Scopes:
             for fold in sorted(used[position]) if stage.sources.shape[1] > 1 else ():
                 _check(stage, fold, multiplies, scopes, scopes[position][fold])
     return scopes
+
+
+def require_dependence(stages: Stages, scopes: Scopes, asked: Collection[int], what: str) -> None:
+    """Raises: ScopeError if an output does not depend on some of the variables that are asked about."""
+    for position, fold in stages.outputs:
+        unknown = sorted(v for v in asked if not scopes[position][fold] >> v & 1)
+        if unknown:
+            raise ScopeError(f"an output does not depend on the variables {unknown}, {what}")
+
+
+def read_variables(stages: Stages, scopes: Scopes) -> list[int]:
+    """The variables that an output depends on, ascending."""
+    scope = 0
+    for position, fold in stages.outputs:
+        scope |= scopes[position][fold]
+    return variables(scope)
 
 
 def multiplies_inputs(layer: TorchInnerLayer) -> bool:

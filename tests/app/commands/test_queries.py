@@ -19,6 +19,7 @@ from explorer.symbolic import (
     GaussianLayer,
     TensorParameter,
 )
+from explorer.symbolic.operators import evidence
 from explorer.templates import gallery
 from tests.app.commands.running import run as run_command
 
@@ -116,7 +117,7 @@ def test_questions_about_a_gallery_circuit_have_the_answers_of_the_queries():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("query", "marginal", "blackboard", "--observe", "x9=1"), "no variable named 'x9'"),
+        (("query", "marginal", "blackboard", "--observe", "x9=1"), "no variable of the circuit named 'x9'"),
         (("query", "marginal", "blackboard", "--observe", "x0"), "does not have the form NAME=VALUE"),
         (("query", "marginal", "blackboard", "--observe", "x0=1", "--observe", "x0=0"), "given twice"),
         (("query", "marginal", "blackboard", "--observe", "x0=red"), "is not a number"),
@@ -143,6 +144,26 @@ def test_questions_about_a_gallery_circuit_have_the_answers_of_the_queries():
 )
 def test_misuse_is_one_line_and_exit_code_2(arguments: tuple[str, ...], message: str):
     assert message in run(*arguments, code=2)
+
+
+def test_variables_that_the_circuit_does_not_read_are_neither_named_nor_printed(tmp_path: Path):
+    file = str(tmp_path / "evidence.json")
+    evidence(gallery.load_named("blackboard"), {1: 0}).save(file)
+    for arguments in (
+        ("query", "conditional", file, "--ask", "x1=1"),
+        ("query", "marginal", file, "--observe", "x1=7"),
+        ("sample", file, "--observe", "x1=0"),
+    ):
+        message = run(*arguments, code=2)
+        assert "no variable of the circuit named 'x1'" in message
+        assert "x0, x2, x3, x4" in message
+    assert run("sample", file, "-n", "1").startswith("x0,x2,x3,x4\n")
+    assert run("query", "most-probable", file).startswith("x0,x2,x3,x4,log p")
+    given = [f"--observe=x{v}=1" for v in (0, 2, 3, 4)]
+    assert run("query", "log-likelihood", file, *given) == run("query", "marginal", file, *given)
+    table = tmp_path / "rows.csv"
+    table.write_text("x0,x1,x2,x3,x4\n1,0,1,1,1\n")
+    assert run("query", "marginal", file, "--rows", str(table)) == run("query", "marginal", file, *given)
 
 
 def test_no_file_that_a_command_reads_is_overwritten(tmp_path: Path):

@@ -12,7 +12,7 @@ from scipy.integrate import quad
 
 import explorer
 from explorer.backend import queries
-from explorer.errors import CircuitError, DataTypeError, ShapeError, StructureError, ValueRangeError
+from explorer.errors import CircuitError, DataTypeError, ScopeError, ShapeError, StructureError, ValueRangeError
 from explorer.symbolic import (
     CategoricalLayer,
     Circuit,
@@ -23,6 +23,7 @@ from explorer.symbolic import (
     PolynomialLayer,
     TensorParameter,
 )
+from explorer.symbolic.operators import evidence
 from explorer.templates import gallery
 from tests.backend.queries.brute import Table, chi_square_p, table_of
 from tests.fuzzing import examples
@@ -40,9 +41,11 @@ def leaf(*values: Any) -> TensorParameter:
 
 
 def rows_and_masks(table: Table, seed: int, count: int = 4) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows (B, D); variables (B, D) that all outputs depend on, to ask about; and some that any output depends on."""
     random = np.random.default_rng(seed)
     rows = table.assignments[random.integers(0, len(table.assignments), count)]
-    return rows, random.random(rows.shape) < 0.5, random.random(rows.shape) < 0.5
+    reads = np.array([[v in scope for v in range(rows.shape[1])] for scope in table.scopes])
+    return rows, reads.all(0) & (random.random(rows.shape) < 0.5), reads.any(0) & (random.random(rows.shape) < 0.5)
 
 
 def masses(table: Table, rows: np.ndarray, masks: np.ndarray) -> np.ndarray:
@@ -91,6 +94,20 @@ def test_negative_weights_have_the_right_logarithm_or_a_typed_error(circuit: Cir
         assert (z <= 1e-9 * np.abs(table.values).sum()).any() or (masses(table, rows, masks) <= 1e-9).any()
     else:
         np.testing.assert_allclose(found.detach(), np.log(masses(table, rows, masks) / z), rtol=1e-6, atol=1e-6)
+
+
+def test_variables_that_the_circuit_does_not_read_are_not_asked_about():
+    circuit = compile_circuit(evidence(gallery.load_named("blackboard"), {1: 0}))
+    x = torch.tensor([[1, 1, 0, 0, 0]])
+    masks = torch.eye(5, dtype=torch.bool)
+    with pytest.raises(ScopeError, match=r"does not depend on the variables \[1\], which are asked"):
+        queries.conditional(circuit, x, masks[1], masks[0])
+    with pytest.raises(ScopeError, match=r"no output depends on the variables \[1\]"):
+        queries.marginal(circuit, x, masks[0] | masks[1])
+    whole = queries.marginal(circuit, x, masks.any(0))
+    torch.testing.assert_close(whole, queries.log_likelihood(circuit, x))
+    given_ = queries.conditional(circuit, x, masks[0], masks[1] | masks[2])  # evidence without influence
+    torch.testing.assert_close(given_, queries.conditional(circuit, x, masks[0], masks[2]))
 
 
 def test_every_step_of_a_trace_answers_alike():
