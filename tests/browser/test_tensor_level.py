@@ -160,6 +160,6 @@ def test_kernel_calls_are_stepped_through_to_their_slots_and_say_what_each_pass_
     page.choose("Pattern", "split-products")
     assert page.page.get_by_role("button", name="Folds", exact=True).count() == 0
     page.tool("Pipeline")
-    listed = page.page.get_by_label("Passes, in order").inner_text().splitlines()
-    assert len(listed) == 7
-    assert page.page.get_by_label("Compile for").count() == 0, "kernel calls have no mode"
+    listed = page.page.get_by_label("Passes, in order")
+    page.wait(lambda: len(listed.inner_text().splitlines()) == 7, "the passes of kernel calls")
+    page.wait(lambda: page.page.get_by_label("Compile for").count() == 0, "kernel calls have no mode")

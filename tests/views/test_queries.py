@@ -7,9 +7,8 @@ from tests.views.showing import index_of
 def test_the_pad_of_an_image_and_the_images_of_an_answer():
     x, observed = [0.0] * 64, [False] * 64
     x[9], observed[9] = 16.0, True
-    view = query_view(
-        index_of("digits"), x, observed, most=16, number=3, answers=[("sample 0", [1 / 3] * 64)], note="A sample."
-    )
+    answers = [("sample 0", [0.0] * 64), ("sample 1", [1 / 3] * 64)]
+    view = query_view(index_of("digits"), x, observed, most=16, number=3, answers=answers, chosen=1, note="Samples.")
     assert view is not None
     assert [one["label"] for one in view["examples"]] == ["0", "1", "3", "7"]
     assert {**view, "examples": []} == {
@@ -21,8 +20,9 @@ def test_the_pad_of_an_image_and_the_images_of_an_answer():
         "x": [0.0] * 9 + [16.0] + [0.0] * 54,
         "observed": [0] * 9 + [1] + [0] * 54,
         "n": 3,
-        "answers": [{"label": "sample 0", "x": [0.3333] * 64}],
-        "note": "A sample.",
+        "answers": [{"label": "sample 0", "x": [0.0] * 64}, {"label": "sample 1", "x": [0.3333] * 64}],
+        "chosen": 1,
+        "note": "Samples.",
     }
 
 
