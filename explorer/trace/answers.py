@@ -342,7 +342,8 @@ class StepCheck(_Printable):
     relative to the largest output for a rule that is exact in real arithmetic, any difference for a lossy one.
     `from_original` is the largest difference from the outputs before the first step.
     `other_bits` counts the numbers that are not the same, bit by bit: 0 and -0 differ, NaN is the same as NaN. Exact
-    rules allow none.
+    rules allow none. `undefined` counts those that are NaN before and after, which says nothing about the step: it is
+    set, and the differences are NaN, if no other number differs.
     """
 
     step: int
@@ -352,10 +353,16 @@ class StepCheck(_Printable):
     tolerance: float
     other_bits: int = 0
     from_original: float = 0.0
+    undefined: int = 0
+
+    @property
+    def has_no_value(self) -> bool:
+        """Whether the outputs cannot be compared: some are NaN before and after, and no other one differs."""
+        return self.undefined > 0
 
     @property
     def ok(self) -> bool:
-        """Whether the difference is allowed; a change from or to NaN never is."""
+        """Whether the difference is known and allowed; a change from or to NaN never is."""
         return self.max_difference <= self.tolerance and not (self.exactness == "exact" and self.other_bits)
 
     @property
@@ -365,5 +372,7 @@ class StepCheck(_Printable):
         return f"{self.max_difference:.3g}" + (f", but other bits in {self.other_bits:,}" if hidden else "")
 
     def __str__(self) -> str:
+        if self.has_no_value:
+            return f"step {self.step} {self.path}: no value ({self.undefined:,} outputs are NaN before and after)"
         sign = "DIFFERS" if not self.ok else "equal" if self.max_difference == 0 else "ok"
         return f"step {self.step} {self.path}: {self.difference} ({self.exactness}: {sign})"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from math import inf, log, pi
+from math import inf, log, nan, pi
 from typing import Any
 
 from explorer.errors import ShapeError
@@ -63,7 +63,7 @@ def check_steps(
         weakest = max(done, key=EXACTNESS_ORDER.index, default="exact")
         checked = _check(step, weakest, values, values if before is None else before, semiring)
         total = checked.max_difference if before is original else _largest(values, original, semiring)[0]
-        found.append(replace(checked, from_original=total))
+        found.append(replace(checked, from_original=nan if checked.has_no_value else total))
     return Answers(found)
 
 
@@ -72,7 +72,18 @@ def _check(step: Step, exactness: str, values: tuple[Any, ...], before: tuple[An
     difference, rounding = _largest(values, before, semiring)
     tolerance = {"exact": 0.0, "real": rounding, "lossy": inf}[exactness]
     other_bits = sum(_other_bits(value, wanted) for value, wanted in zip(values, before, strict=True))
-    return StepCheck(step.index, step.path, difference, exactness, tolerance, other_bits)
+    checked = StepCheck(step.index, step.path, difference, exactness, tolerance, other_bits)
+    undefined = sum(_undefined(value, wanted) for value, wanted in zip(values, before, strict=True))
+    if undefined and checked.ok:
+        return replace(checked, max_difference=nan, undefined=undefined)
+    return checked
+
+
+def _undefined(value: Any, wanted: Any) -> int:
+    """Count the numbers that are NaN in both tensors."""
+    if not value.is_floating_point() and not value.is_complex():
+        return 0
+    return int(((value != value) & (wanted != wanted)).sum())
 
 
 def _largest(values: tuple[Any, ...], wanted: tuple[Any, ...], semiring: str) -> tuple[float, float]:

@@ -86,6 +86,8 @@ def cost_strip(
         rows.append([LANES[lane], f"{text}, {certified}" if certified else text])
     if check is None:
         rows.append(["difference of the outputs", "not checked"])
+    elif check.has_no_value:
+        rows.append(["difference", f"no value: {check.undefined:,} outputs are NaN before and after the step"])
     else:
         verdict = "ok" if check.ok else "DIFFERS"
         words = f"{check.from_original:.3g} from the original, {check.difference} from the step before ({verdict})"

@@ -46,7 +46,7 @@ def steps(
                 "groups": _names(step)[:-1],
                 "summary": outcome_text(step, before),
                 "changed": step.changed or step.index == 0,
-                "ok": None if check is None else check.ok,
+                "ok": None if check is None or check.has_no_value else check.ok,
                 "error": step.error or "",
                 "layers": step.snapshot.stats[level.count_stat] if level.uncalled else layers,
                 **counted,

@@ -1,6 +1,7 @@
 """The answers of a trace: lineage, why not, near misses, conflicts, folds."""
 
 from dataclasses import replace
+from math import isnan
 from typing import Any
 
 import pytest
@@ -370,7 +371,6 @@ def test_each_step_is_checked_against_the_previous_one_by_its_own_exactness():
     [
         (torch.tensor([0.0, 1.0]), torch.tensor([-0.0, 1.0]), False),
         (torch.tensor([torch.nan]), torch.tensor([7.0]), False),
-        (torch.tensor([torch.nan, -torch.inf]), torch.tensor([-torch.nan, -torch.inf]), True),
         (torch.tensor([1.0]), torch.tensor([1.0], dtype=torch.float64), False),
         (torch.tensor([1, 2]), torch.tensor([1, 2]), True),
         (torch.tensor([1, 2]), torch.tensor([1, 3]), False),
@@ -382,6 +382,18 @@ def test_an_exact_step_preserves_every_bit(before, after, same):
     row = check_values([before, after], ["exact"])[-1]
     assert row.ok is same
     assert ("DIFFERS" in str(row)) is not same
+
+
+def test_outputs_that_are_nan_before_and_after_are_no_value_and_not_the_same():
+    nans = torch.tensor([torch.nan, -torch.inf])
+    row = check_values([nans, nans.clone()], ["exact"])[-1]
+    assert (row.ok, row.undefined, row.has_no_value) == (False, 1, True)
+    assert isnan(row.max_difference)
+    assert isnan(row.from_original)
+    assert str(row).endswith("no value (1 outputs are NaN before and after)")
+    changed = check_values([nans, torch.tensor([torch.nan, 1.0])], ["exact"])[-1]
+    assert not changed.has_no_value
+    assert "DIFFERS" in str(changed)
 
 
 def test_a_frequent_reason_does_not_displace_the_others(monkeypatch):
