@@ -73,7 +73,7 @@ def _with_one_palette(images: list[Image.Image]) -> list[Image.Image]:
     sheet = Image.new("RGB", (width, height * len(images)))
     for row, image in enumerate(images):
         sheet.paste(image.resize((width, height), Image.Resampling.NEAREST), (0, row * height))
-    palette = sheet.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    palette = sheet.quantize(COLOURS, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
     return [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
 
 
