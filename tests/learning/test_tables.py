@@ -166,6 +166,34 @@ def test_other_files_are_refused(tmp_path):
         read_table(tmp_path / "a.xlsx")
 
 
+IDS = [4006381333930 + n for n in range(6)] + [1234567890123456789 + n for n in range(6)]
+
+
+def test_integers_of_many_digits_stay_apart(tmp_path):
+    column = column_of(tmp_path, IDS * 2)
+    assert column == CategoricalColumn("x", tuple(map(str, IDS)))
+    again = column.decode(column.encode(np.array(["+4006381333935", "1234567890123456789"], dtype=object), ""))
+    assert again == ["4006381333935", "1234567890123456789"]
+    assert column_of(tmp_path, [10**12 + n for n in range(30)]) == BinomialColumn("x", 10**12, 10**12 + 29)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+def test_large_integers_of_an_array_and_of_a_data_frame_stay_apart(tmp_path, dtype):
+    pandas = pytest.importorskip("pandas")
+    array = np.array(IDS * 2, dtype=dtype)
+    np.save(tmp_path / "ids.npy", array[:, None])
+    nullable = {np.int64: "Int64", np.uint64: "UInt64"}[dtype]
+    frames = [pandas.Series(array), pandas.Series([*IDS, None], dtype=nullable)]
+    tables = [table_of_frame(pandas.DataFrame({"x0": series}), "frame") for series in frames]
+    for found in (read_table(tmp_path / "ids.npy"), *tables):
+        assert infer_columns(found) == (CategoricalColumn("x0", tuple(map(str, IDS))),)
+
+
+def test_an_integer_that_is_not_exact_is_not_a_number(tmp_path):
+    with pytest.raises(ValueRangeError, match=r"'x' has the integer 9007199254740993 in row 2.*--column x=categorical"):
+        column_of(tmp_path, [1, 2**53 + 1], x="gaussian")
+
+
 def frame():
     pandas = pytest.importorskip("pandas")
     series = {

@@ -20,6 +20,8 @@ from explorer.templates import BinomialInput, CategoricalInput, GaussianInput, I
 Cells = NDArray[Any]
 """The cells of a column: doubles, in which NaN is missing, or objects, each a stripped text or None."""
 Codes = NDArray[np.float64]
+EXACT_INTEGERS = 2**53
+"""A double holds every integer up to this."""
 
 MIN_STDDEV, MAX_STDDEV = 0.02, 2.0
 """Bounds of the standard deviations of units, where that of the column is 1: below, a unit could fit a single row."""
@@ -109,7 +111,7 @@ class BinomialColumn(Column):
             row = int(np.flatnonzero(odd)[0])
             raise ValueRangeError(
                 f"{where}: column {self.name!r} must be an integer from {self.low} to {self.high}; "
-                f"found {numbers[row]:g} in row {row + 1}"
+                f"found {float_label(numbers[row])} in row {row + 1}"
             )
         return numbers - self.low
 
@@ -157,6 +159,9 @@ class GaussianColumn(Column):
 
 KINDS: Mapping[str, type[Column]] = {one.kind: one for one in (CategoricalColumn, BinomialColumn, GaussianColumn)}
 """The columns by kind."""
+INTEGER = re.compile(r"[+-]?[0-9]+")
+MAX_DIGITS = 1e22
+"""Integers that a double holds are labels with all digits below this; 1e22 is the last power of ten that it holds."""
 LEADING_ZERO = re.compile(r"[+-]?0\d")
 MISSING = ""
 """The label of a missing cell."""
@@ -183,17 +188,28 @@ def _column(data: object, where: str) -> Column:
 
 
 def labels_of(cells: Cells) -> NDArray[np.str_]:
-    """The label of each cell: its text, or the shortest one of its number; `MISSING` for a missing one."""
+    """The label of each cell: its text, or that of its number; `MISSING` for a missing one."""
     if cells.dtype == object:
         return np.array([MISSING if cell is None else number_label(cell) for cell in cells], dtype=np.str_)
     values, inverse = np.unique(cells, return_inverse=True)
-    return np.array([MISSING if math.isnan(v) else f"{v:.12g}" for v in values], dtype=np.str_)[inverse]
+    return np.array([MISSING if math.isnan(v) else float_label(v) for v in values], dtype=np.str_)[inverse]
 
 
 def number_label(text: str) -> str:
-    """A text, or the shortest one of the number that it is: 3 for 3.0."""
+    """A text, or the label of the number that it is: 3 for 3.0. Integers keep all their digits.
+
+    >>> number_label("3.0"), number_label("1234567890123456789"), number_label("007")
+    ('3', '1234567890123456789', '007')
+    """
     number = number_of(text)
-    return text if number is None or math.isnan(number) else f"{number:.12g}"
+    if number is None or math.isnan(number):
+        return text
+    return float_label(number) if not INTEGER.fullmatch(text) or number == 0 else text.removeprefix("+")
+
+
+def float_label(number: float) -> str:
+    """The label of a number: all digits of an integer, otherwise 15 digits, so that 0.1 + 0.2 is 0.3."""
+    return str(int(number)) if number.is_integer() and abs(number) < MAX_DIGITS else f"{number:.15g}"
 
 
 def number_of(text: str) -> float | None:
@@ -207,7 +223,10 @@ def number_of(text: str) -> float | None:
 
 
 def numbers_of(cells: Cells, name: str, where: str) -> Codes:
-    """The number of each cell. Raises: DataTypeError, ValueRangeError for text or an infinite number."""
+    """The number of each cell.
+
+    Raises: DataTypeError for text; ValueRangeError for an infinite number, or an integer that a double does not hold.
+    """
     if cells.dtype == object:
         found = [math.nan if cell is None else number_of(cell) for cell in cells]
         for row, number in enumerate(found):
@@ -217,12 +236,25 @@ def numbers_of(cells: Cells, name: str, where: str) -> Codes:
                     f"declare the column with --column {name}=categorical"
                 )
         numbers = np.array(found, dtype=np.float64)
+        _check_exact(cells, numbers, name, where)
     else:
         numbers = cells.astype(np.float64)
     if np.isinf(numbers).any():
         row = int(np.flatnonzero(np.isinf(numbers))[0])
         raise ValueRangeError(f"{where}: column {name!r} is infinite in row {row + 1}; correct it, or remove the row")
     return numbers
+
+
+def _check_exact(cells: Cells, numbers: Codes, name: str, where: str) -> None:
+    """Raises: ValueRangeError for an integer that would become another one as a double."""
+    for row in np.flatnonzero(np.isfinite(numbers) & (np.abs(numbers) >= EXACT_INTEGERS)).tolist():
+        text = str(cells[row])
+        if INTEGER.fullmatch(text) and int(text) != int(numbers[row]):
+            raise ValueRangeError(
+                f"{where}: column {name!r} has the integer {text} in row {row + 1}, which is not exact as a "
+                f"number (its double is {int(numbers[row])}); declare the column with --column {name}=categorical, or "
+                f"leave it out with --column {name}=ignore"
+            )
 
 
 def check_kind(kind: str) -> None:

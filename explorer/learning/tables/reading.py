@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from explorer.errors import DuplicateNameError, FileFormatError, MissingPackageError, ShapeError, check_name
-from explorer.learning.tables.columns import Cells, number_of
+from explorer.learning.tables.columns import EXACT_INTEGERS, Cells, number_of
 
 DELIMITERS = ",;\t|"
 MISSING_TEXTS = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
@@ -118,7 +118,17 @@ def _read_npy(file: Path) -> RawTable:
     if array.ndim != 2:
         raise ShapeError(f"{file}: a table has two axes, rows and columns; found shape {array.shape}")
     names = tuple(f"x{position}" for position in range(array.shape[1]))
-    return RawTable(str(file), names, tuple(np.ascontiguousarray(column) for column in array.T.astype(np.float64)))
+    return RawTable(str(file), names, tuple(_array_cells(column) for column in array.T))
+
+
+def _array_cells(column: Cells) -> Cells:
+    """The cells of an array: doubles, or the texts of integers where a double does not hold them."""
+    large = column.dtype.kind in "iu" and len(column) and not _is_exact(int(column.min()), int(column.max()))
+    return np.array([str(cell) for cell in column], dtype=object) if large else column.astype(np.float64)
+
+
+def _is_exact(low: int, high: int) -> bool:
+    return max(-low, high) <= EXACT_INTEGERS
 
 
 def load_array(file: Path) -> Cells:
@@ -158,7 +168,9 @@ def table_of_frame(frame: Any, where: str) -> RawTable:
 
 
 def _cells(series: Any) -> Cells:
-    if series.dtype.kind in "biuf":
+    present = series.dropna()
+    large = series.dtype.kind in "iu" and len(present) and not _is_exact(int(present.min()), int(present.max()))
+    if series.dtype.kind in "biuf" and not large:
         return series.to_numpy(dtype=np.float64, na_value=np.nan)
     missing = series.isna().to_numpy()
     texts = ["" if gone else str(cell).strip() for cell, gone in zip(series, missing, strict=True)]
