@@ -83,7 +83,7 @@ def open_dashboard(
     elif source is not None and source not in gallery.names() and Path(source).is_file():
         state, files = ViewState(circuit=Path(source).name), (Path(source),)
     elif source is not None:
-        state = ViewState(circuit=source)
+        state = ViewState.of_circuit(source)
     if state is not None:
         state = replace(state, tensor=replace(state.tensor, level=level))
         Library(folder, files, built).open(state.circuit)  # report an unknown name here, not in the browser

@@ -11,7 +11,6 @@ from rich.table import Table
 from explorer.app.commands.console import check_writable, notes, print_text, results, say_note
 from explorer.app.commands.trace import LEVELS_TEXT, recorder_of
 from explorer.errors import ValueRangeError, check_name
-from explorer.options import CompilerOptions
 
 if TYPE_CHECKING:
     from explorer.bench import Progress, Run
@@ -182,10 +181,11 @@ def _trace(source: str, level: str, batch: int) -> "Trace":
     """Compile a circuit; a trace from a file is compiled again, because a file contains no tensors."""
     from explorer.app.circuits import load_circuit_or_trace
     from explorer.compiler import rerun
+    from explorer.templates import gallery
     from explorer.trace import Trace
 
     with notes().status("Compiling"):
         found = load_circuit_or_trace(source)
         if isinstance(found, Trace):
             return rerun(found)
-        return recorder_of(level, source, rows=batch)(found, CompilerOptions())
+        return recorder_of(level, source, rows=batch)(found, gallery.default_options(source))

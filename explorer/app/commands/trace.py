@@ -79,13 +79,14 @@ def save(recorded: "Trace", out: Path, times: bool = True) -> None:
 def trace_of(source: str, level: str) -> "Trace":
     """Return the trace of a file, or record a circuit at a level. Raises: the errors of `load_circuit_or_trace`."""
     from explorer.app.circuits import load_circuit_or_trace
+    from explorer.templates import gallery
     from explorer.trace import Trace
 
     found = load_circuit_or_trace(source)
     if isinstance(found, Trace):
         return found
     with notes().status(f"Compiling {escape(Path(source).name)}"):
-        return recorder_of(level, source)(found, CompilerOptions())
+        return recorder_of(level, source)(found, gallery.default_options(source))
 
 
 Recorder = Callable[["Circuit", CompilerOptions], "Trace"]

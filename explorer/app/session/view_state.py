@@ -6,12 +6,13 @@ compared with: `circuit=digits&step=3&vs.disable=SumCollapse`.
 
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
-from typing import Any, get_args
+from typing import Any, Self, get_args
 from urllib.parse import parse_qsl, urlencode
 
 from explorer.app.session.options import LEVEL_NAMES, OPERATORS, TensorOptions
 from explorer.errors import CircuitError, ValueRangeError, check_name
 from explorer.options import CompilerOptions
+from explorer.templates import gallery
 from explorer.views import ALL_MODES, COLOURS, GROUPINGS, SLIDES, SlidesName
 from widgets.schema import ColourBy, GroupBy, Mode
 from widgets.theme import CLOSEUPS
@@ -59,7 +60,8 @@ class ViewState:
     """Everything that a link reopens. `circuit` is a name in the library; `other` is the trace it is compared with.
 
     A trace file is shown as it was recorded, whatever the options, unless it is compiled `again`. `form` contains
-    pattern forms as JSON, applied one after the other, each with its `replacement`. `tensor` selects the level.
+    pattern forms as JSON, applied one after the other, each with its `replacement`. `tensor` selects the level. A link
+    contains the semiring unless it is that with which the circuit opens.
     """
 
     circuit: str = "digits"
@@ -74,6 +76,11 @@ class ViewState:
     closer: CloserLook = field(default_factory=CloserLook)
     other: "ViewState | None" = None
 
+    @classmethod
+    def of_circuit(cls, name: str) -> Self:
+        """A circuit as it opens: with the semiring that it needs."""
+        return cls(circuit=name, options=gallery.default_options(name))
+
     def query(self) -> str:
         """The query of a link, without the question mark. A large selection is cut to the boxes selected last."""
         return urlencode(self._pairs())
@@ -81,9 +88,13 @@ class ViewState:
     def _pairs(self) -> list[tuple[str, str]]:
         pairs: list[tuple[str, str]] = []
         changed = self.options.non_defaults()
+        default = gallery.default_options(self.circuit).semiring
         for part in (self, self.options, self.tensor, self.look, self.closer):
             for f in fields(part):
                 value = getattr(part, f.name)
+                if f.name == "semiring":
+                    pairs += [(f.name, value)] if value != default else []
+                    continue
                 if f.name in ("options", "tensor", "look", "closer", "other") or (
                     value == f.default and f.name != "circuit"
                 ):
@@ -178,6 +189,7 @@ def _parse(pairs: Sequence[tuple[str, str]]) -> ViewState:
         check_name(kind, name, known)
     closer = _build(CloserLook, values)
     check_closer(closer)
+    values.setdefault("semiring", [gallery.default_options(values.get("circuit", [""])[-1]).semiring])
     options = _build(CompilerOptions, values)
     state = replace(_build(ViewState, values), options=options, tensor=tensor, look=look, closer=closer)
     if len(state.form) != len(state.replacement):

@@ -13,6 +13,7 @@ from explorer.templates.gallery.registry import GALLERY, CircuitMaker, Gallery
 add = GALLERY.add
 names = GALLERY.names
 describe = GALLERY.describe
+default_options = GALLERY.default_options
 load_named = GALLERY.load_named
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "CircuitMaker",
     "Gallery",
     "add",
+    "default_options",
     "describe",
     "digits",
     "learned",

@@ -34,9 +34,9 @@ def squared() -> Circuit:
     return multiply(circuit, circuit)
 
 
-@GALLERY.add("sos")
+@GALLERY.add("sos", semiring="complex-lse-sum")
 def sum_of_squares() -> Circuit:
-    """A sum of three squares with weights of any sign, so use semiring="complex-lse-sum": its value is never negative.
+    """A sum of three squares with weights of any sign, in the semiring complex-lse-sum: its value is never negative.
 
     Three circuits share their inputs; a fourth variable says which of them is meant. The square of all, summed over
     this variable, is the sum of their squares. See Loconte et al. 2025, Sum of Squares Circuits.

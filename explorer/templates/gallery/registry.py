@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from explorer.errors import CircuitError, DuplicateNameError, look_up
+from explorer.options import CompilerOptions
 from explorer.symbolic import Circuit
 
 CircuitMaker = Callable[[], Circuit]
@@ -25,9 +26,12 @@ class Gallery:
     """
 
     _makers: dict[str, CircuitMaker] = field(default_factory=dict[str, CircuitMaker])
+    _semirings: dict[str, str] = field(default_factory=dict[str, str])
 
-    def add(self, name: str) -> Callable[[CircuitMaker], CircuitMaker]:
+    def add(self, name: str, *, semiring: str | None = None) -> Callable[[CircuitMaker], CircuitMaker]:
         """A decorator that adds a function without arguments under this name.
+
+        `semiring` is the one that its circuit needs, if it is not the default one of the compiler.
 
         Raises: DuplicateNameError if the name is used already; CircuitError if the function has no docstring.
         """
@@ -38,6 +42,8 @@ class Gallery:
             if not (make.__doc__ or "").strip():
                 raise CircuitError(f"the gallery circuit {name!r} needs a docstring, which describes it")
             self._makers[name] = make
+            if semiring is not None:
+                self._semirings[name] = semiring
             return make
 
         return register
@@ -49,6 +55,10 @@ class Gallery:
     def describe(self, name: str) -> str:
         """The description of the circuit, in one line. Raises: UnknownNameError."""
         return (self._maker(name).__doc__ or "").strip().splitlines()[0]
+
+    def default_options(self, name: str) -> CompilerOptions:
+        """The options to compile a circuit with unless others are chosen; the defaults for names of other circuits."""
+        return CompilerOptions(semiring=self._semirings[name]) if name in self._semirings else CompilerOptions()
 
     def load_named(self, name: str) -> Circuit:
         """A new circuit of this name. Raises: UnknownNameError."""

@@ -222,3 +222,14 @@ def test_a_link_can_request_only_a_bounded_amount_of_work() -> None:
 def test_a_link_names_the_last_selected_boxes_of_a_large_selection() -> None:
     boxes = tuple(f"g{i}" for i in range(MAX_SELECTED + 7))
     assert view_state_of_query(ViewState(selection=boxes).query()).selection == boxes[7:]
+
+
+def test_a_link_has_the_semiring_unless_the_circuit_opens_with_it():
+    state = ViewState.of_circuit("sos")
+    assert state.options.semiring == "complex-lse-sum"
+    assert state.query() == "circuit=sos"
+    assert view_state_of_query("circuit=sos") == state
+    other = view_state_of_query("circuit=sos&semiring=lse-sum")
+    assert other.options.semiring == "lse-sum"
+    assert view_state_of_query(other.query()) == other
+    assert ViewState.of_circuit("digits") == ViewState()

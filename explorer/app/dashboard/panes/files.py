@@ -55,7 +55,7 @@ class FilesTool(Tool):
         self.workspace.background.start(
             f"Reading {name}",
             lambda job: library.upload(name, raw),
-            lambda known: self.workspace.open(ViewState(circuit=known)),
+            lambda known: self.workspace.open(ViewState.of_circuit(known)),
             self.workspace.show_error,
         )
 

@@ -66,7 +66,7 @@ class Header:
         if self._filling:
             return
         if control is self.circuit:
-            self.workspace.open(ViewState(circuit=self.circuit.value))
+            self.workspace.open(ViewState.of_circuit(self.circuit.value))
             return
         if control is self.level:
             state = self.workspace.session.state
