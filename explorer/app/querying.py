@@ -19,9 +19,9 @@ from explorer.app.training.checkpoint import Checkpoint
 from explorer.app.training.job import load_data_of
 from explorer.backend import TorchCircuit, TorchDiscreteLayer, TorchInputLayer
 from explorer.compiler import TorchCompiler
-from explorer.errors import DataTypeError, FormError, ShapeError, ValueRangeError, check_name
+from explorer.errors import DataTypeError, FormError, ShapeError, ValueRangeError, check_name, unknown_name
 from explorer.learning.data import DATA_SETS
-from explorer.learning.tables import Column, RawTable, log_scales, read_table
+from explorer.learning.tables import CategoricalColumn, Column, RawTable, log_scales, read_table
 from explorer.symbolic import Circuit
 
 Cell = str | float | int | None
@@ -62,13 +62,47 @@ class Subject:
     def encode(self, values: Mapping[str, str]) -> tuple[Tensor, Tensor]:
         """One row (1, D) with these values by name of the variable, and which entries (1, D) they are.
 
-        Raises: UnknownNameError for an unknown variable; DataTypeError, ValueRangeError for an invalid value.
+        Raises: UnknownNameError for an unknown variable or category; FormError for a different invalid value.
         """
-        cells: list[Cell] = [None] * len(self.names)
+        rows = torch.zeros((1, len(self.names)), dtype=torch.float64)
+        known = torch.zeros(rows.shape, dtype=torch.bool)
         for name, value in values.items():
             check_name("variable", name, self.names)
-            cells[self.names.index(name)] = value
-        return self._encode([np.array([cell], dtype=object) for cell in cells], "--observe")
+            at = self.names.index(name)
+            rows[0, at], known[0, at] = self._code(at, value), True
+        return rows, known
+
+    def _code(self, at: int, value: str) -> float:
+        """The code of a value of a variable. Raises: UnknownNameError, FormError."""
+        name, column = self.names[at], self.columns[at] if self.columns else None
+        cells = np.array([value], dtype=object)
+        try:
+            code = float((column.encode(cells, "") if column else _numbers(cells, name, ""))[0])
+        except (DataTypeError, ValueRangeError):
+            code = math.nan
+        if not math.isnan(code):
+            return code
+        if isinstance(column, CategoricalColumn):
+            raise unknown_name(f"category of {name}", value, column.labels)
+        raise FormError(f"{name} has no value {value!r}; it is {column.describe() if column else 'a number'}")
+
+    def assignments(self, given: Sequence[str]) -> dict[str, str]:
+        """The values by name of arguments NAME=VALUE; where a name has `=` itself, the longest known name counts.
+
+        Raises: FormError for a different form, or a name twice.
+        """
+        found: dict[str, str] = {}
+        for text in given:
+            places = [place for place, letter in enumerate(text) if letter == "="]
+            known = [place for place in places if text[:place].strip() in self.names]
+            place = max(known) if known else min(places, default=0)
+            name, value = text[:place].strip(), text[place + 1 :].strip()
+            if not name:
+                raise FormError(f"the value {text!r} does not have the form NAME=VALUE, for example {self.names[0]}=1")
+            if name in found:
+                raise FormError(f"{name} is given twice, as {found[name]!r} and as {value!r}; leave out one of them")
+            found[name] = value
+        return found
 
     def read_rows(self, path: Path) -> tuple[Tensor, Tensor]:
         """The rows (B, D) of a table, and which entries (B, D) have a value; the others are missing.
@@ -130,18 +164,6 @@ def load_subject(source: str, *, seed: int = 0, semiring: str = "lse-sum", shape
     symbolic = load_circuit(source)
     circuit = TorchCompiler(semiring=semiring, seed=seed).compile(symbolic)
     return Subject(source, symbolic, circuit, (), _image_shape(circuit, shape))
-
-
-def assignments(given: Sequence[str]) -> dict[str, str]:
-    """The values by name of arguments NAME=VALUE. Raises: FormError for a different form, or a name twice."""
-    found: dict[str, str] = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not equals or not name.strip() or name.strip() in found:
-            reason = "is given twice" if equals and name.strip() in found else "does not have the form NAME=VALUE"
-            raise FormError(f"the value {text!r} {reason}, for example x0=1")
-        found[name.strip()] = value.strip()
-    return found
 
 
 def num_grey_levels(circuit: TorchCircuit) -> int:

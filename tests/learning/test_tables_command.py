@@ -115,6 +115,16 @@ def test_on_other_rows_a_run_starts_from_the_values_and_counts_its_own_epochs(tm
     assert -mean_log_likelihood(found.restore(), rows) / 2 / math.log(2) == pytest.approx(best)
 
 
+def test_it_is_noted_that_the_held_out_rows_of_a_changed_file_may_have_been_trained_on(tmp_path):
+    path, table = tmp_path / "coins.pt", coins(tmp_path / "coins.csv", 1.0)
+    run("train", "--data", table, "--units", 1, "--method", "em", "--epochs", 1, "--out", path)
+    assert "Note" not in run("evaluate", path).stderr
+    lines = table.read_text().splitlines()
+    table.write_text("\n".join([lines[0], *lines[2:]]))
+    assert "other rows than in training" in " ".join(run("evaluate", path).stderr.split())
+    assert "Note" not in run("evaluate", path, "--data", coins(tmp_path / "other.csv", 1.0)).stderr
+
+
 def test_with_another_method_the_best_epoch_keeps_its_values(tmp_path):
     path = tmp_path / "coins.pt"
     first = ("--data", coins(tmp_path / "coins.csv", 1.0), "--units", 2)

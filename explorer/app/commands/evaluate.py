@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from explorer.app.commands.console import print_text
+from explorer.app.commands.console import print_text, say_note
 from explorer.app.commands.workers import joined_workers
 
 
@@ -37,6 +37,8 @@ def evaluate(
         torch.set_num_threads(threads)
         loaded = Checkpoint.load(checkpoint)
         source = rows_to_evaluate(loaded, data, missing)
+        if source.note:
+            say_note(source.note)
         workers.require_equal({"the checkpoint": loaded.best_state, "the data": source.rows})
         circuit = loaded.restore().to(workers.device)
         check_data(circuit, source.rows, source.data)

@@ -32,6 +32,4 @@ def read_evidence(subject: "Subject", rows: Path | None, observe: Sequence[str] 
 
     Raises: the errors of `Subject.read_rows` and `Subject.encode`; FormError.
     """
-    from explorer.app.querying import assignments
-
-    return subject.read_rows(rows) if rows is not None else subject.encode(assignments(observe or ()))
+    return subject.read_rows(rows) if rows is not None else subject.encode(subject.assignments(observe or ()))

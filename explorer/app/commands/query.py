@@ -48,14 +48,15 @@ def query(
         raise FormError("--ask belongs to the question conditional")
     import torch
 
-    from explorer.app.querying import assignments, load_subject, root_of
+    from explorer.app.querying import load_subject, root_of
 
     subject = load_subject(source, seed=seed, semiring=semiring)
-    subject.check_read([*assignments(observe or []), *assignments(ask or [])])
+    asked_values = subject.assignments(ask or [])
+    subject.check_read([*subject.assignments(observe or []), *asked_values])
     x, observed = read_evidence(subject, rows, observe)
     observed &= subject.read  # columns of a table that the circuit does not depend on
     with torch.no_grad():
-        asked = Asked(subject, x, observed, assignments(ask or []), root_of(root))
+        asked = Asked(subject, x, observed, asked_values, root_of(root))
         print_text(QUESTIONS[question](asked).rstrip("\n"))
 
 

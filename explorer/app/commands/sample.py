@@ -46,13 +46,13 @@ def sample(
         check_writable(out, source, rows)
     import torch
 
-    from explorer.app.querying import assignments, load_subject, root_of
+    from explorer.app.querying import load_subject, root_of
     from explorer.backend import queries
 
     subject = load_subject(source, seed=seed, semiring=semiring, shape=shape)
     generator = torch.Generator().manual_seed(seed)
     chosen = root_of(root)
-    subject.check_read(assignments(observe or []))
+    subject.check_read(subject.assignments(observe or []))
     if rows is not None or observe:
         x, mask = read_evidence(subject, rows, observe)
         drawn = queries.sample(subject.circuit, count, x, mask, generator=generator, root=chosen)

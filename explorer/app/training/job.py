@@ -1,7 +1,7 @@
 """What `train` is asked for: a circuit, by name or built for the data, and the data."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from explorer.app.circuits import load_circuit
 from explorer.app.training.checkpoint import Checkpoint
 from explorer.errors import LearningError
 from explorer.learning.data import DATA_SETS, DataSet, ImageData
+from explorer.learning.loop import is_of
 from explorer.learning.sources import load_source
 from explorer.learning.structures import build_structure
 from explorer.learning.tables import READERS, TableData, encode_rows, log_scales, read_table
@@ -116,12 +117,16 @@ def load_data_of(checkpoint: Checkpoint, data: str | None = None, missing: str |
 
 @dataclass(frozen=True, eq=False)
 class Evaluated:
-    """Rows (N, D) to evaluate, what they are (`held-out rows of table.csv`), and the mean log-scale of their cells."""
+    """Rows (N, D) to evaluate, what they are (`held-out rows of table.csv`), and the mean log-scale of their cells.
+
+    `note` says what may be unexpected about them; empty otherwise.
+    """
 
     data: str
     rows: Tensor
     what: str
     log_scale: float
+    note: str = ""
 
 
 def rows_to_evaluate(checkpoint: Checkpoint, data: str | None, missing: str | None) -> Evaluated:
@@ -132,7 +137,14 @@ def rows_to_evaluate(checkpoint: Checkpoint, data: str | None, missing: str | No
     if data is None or data == checkpoint.data:
         found = load_data_of(checkpoint, None, missing)
         kind = "images" if isinstance(found, ImageData) else "rows"
-        return _evaluated(checkpoint, found.name, found.held_out, f"held-out {kind}")
+        evaluated = _evaluated(checkpoint, found.name, found.held_out, f"held-out {kind}")
+        if checkpoint.training is None or is_of(checkpoint.training, found):
+            return evaluated
+        note = (
+            f"{found.name} has other rows than in training, so some of these held-out ones may have been trained on; "
+            "restore the file, or write rows that were not trained on to another one and name it with --data"
+        )
+        return replace(evaluated, note=note)
     if checkpoint.columns:
         rows = encode_rows(read_table(data), checkpoint.columns, missing or checkpoint.missing)
         return _evaluated(checkpoint, data, rows, "rows")

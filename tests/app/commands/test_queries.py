@@ -92,6 +92,34 @@ def test_rows_of_a_table_are_asked_with_empty_cells_summed_out(tmp_path: Path, c
     assert "needs all of them" in run("query", "log-likelihood", checkpoint, "--rows", str(table), code=2)
 
 
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("warmth=nan", "warmth has no value 'nan'; it is real: mean 20"),
+        ("warmth=inf", "warmth has no value 'inf'"),
+        ("warmth=abc", "warmth has no value 'abc'; it is real"),
+        ("sky=snow", "no category of sky named 'snow'; known are: clear, rain"),
+        ("sky=", "no category of sky named ''"),
+    ],
+)
+def test_what_is_no_value_of_a_variable_is_not_taken_for_a_missing_one(checkpoint: str, value: str, message: str):
+    assert message in run("query", "marginal", checkpoint, "--observe", value, code=2)
+    assert message in run("sample", checkpoint, "--observe", value, code=2)
+
+
+def test_a_name_with_an_equals_sign_is_observed(tmp_path: Path):
+    symbolic, path = weather(), tmp_path / "money.pt"
+    state = TorchCompiler().compile(symbolic).leaf_state()
+    columns = (CategoricalColumn("sky", ("clear", "rain")), GaussianColumn("amount=€", 20.0, 10.0))
+    Checkpoint("hclt", {}, "m.csv", state, symbolic=symbolic.to_json(), columns=columns).save(path)
+    rows = tmp_path / "rows.csv"
+    rows.write_text("sky,amount=€\nrain,10\n", encoding="utf-8")
+    found = run("query", "marginal", str(path), "--observe", "amount=€=10", "--observe", "sky=rain")
+    assert found == run("query", "marginal", str(path), "--rows", str(rows))
+    message = run("query", "marginal", str(path), "--observe", "amount=€=10", "--observe", "amount=€=1", code=2)
+    assert "amount=€ is given twice, as '10' and as '1'" in message
+
+
 def test_the_empty_cells_of_a_table_are_completed(tmp_path: Path, checkpoint: str):
     table = tmp_path / "rows.csv"
     table.write_text("warmth,sky\n,rain\n10,\n")
@@ -120,7 +148,7 @@ def test_questions_about_a_gallery_circuit_have_the_answers_of_the_queries():
         (("query", "marginal", "blackboard", "--observe", "x9=1"), "no variable of the circuit named 'x9'"),
         (("query", "marginal", "blackboard", "--observe", "x0"), "does not have the form NAME=VALUE"),
         (("query", "marginal", "blackboard", "--observe", "x0=1", "--observe", "x0=0"), "given twice"),
-        (("query", "marginal", "blackboard", "--observe", "x0=red"), "is not a number"),
+        (("query", "marginal", "blackboard", "--observe", "x0=red"), "x0 has no value 'red'; it is a number"),
         (("query", "marginal", "blackboard", "--observe", "x0=2"), "must be an integer from 0 to 1"),
         (("query", "marginal", "blackboard", "--observe", "x0=0.5"), "must be an integer from 0 to 1; found 0.5"),
         (
