@@ -17,7 +17,7 @@ from torch import Tensor
 from explorer.backend import TorchCircuit, TorchInputLayer
 from explorer.backend.queries.stages import stages_of
 from explorer.backend.queries.structure import require_tractable
-from explorer.errors import CircuitError, LearningError, check_type
+from explorer.errors import CircuitError, LearningError, ShapeError, check_type
 from explorer.learning.closed_forms import Binomials, Normals, Site, find_closed_forms
 from explorer.learning.counts import KINDS, ExpectedCounts
 from explorer.learning.evaluation import check_circuit, require_distribution
@@ -153,9 +153,10 @@ class ExpectationMaximization:
     def maximize(self, counts: ExpectedCounts) -> None:
         """Set the leaves to the values that are the most likely ones for these counts.
 
-        Raises: LearningError for negative counts, which negative weights lead to, or infinite ones; DataTypeError.
+        Raises: LearningError for negative counts, which negative weights lead to, or infinite ones; DataTypeError;
+        ShapeError for counts of another circuit.
         """
-        check_type("counts", counts, ExpectedCounts, "those that expect() returns")
+        self._check_counts(counts)
         for _, _, value in counts:
             if not bool(torch.isfinite(value).all()):
                 raise LearningError(
@@ -166,11 +167,24 @@ class ExpectationMaximization:
 
     @torch.no_grad()
     def consistent_counts(self, counts: ExpectedCounts) -> ExpectedCounts:
-        """Counts with the totals of these, of which the present values are the maximum."""
+        """Counts with the totals of these, of which the present values are the maximum. Raises: as `maximize`."""
+        self._check_counts(counts)
         new = counts.times(0.0)
         for step in self._steps:
             step.make_consistent(counts, new)
         return new
+
+    def _check_counts(self, counts: ExpectedCounts) -> None:
+        """Raises: DataTypeError; ShapeError unless they have the form of the counts of this circuit."""
+        check_type("counts", counts, ExpectedCounts, "those that expect() returns")
+        found, wanted = ({(kind, t): tuple(v.shape) for kind, t, v in one} for one in (counts, self.zeros()))
+        for at in (*wanted, *found):
+            if found.get(at) != wanted.get(at):
+                kind, tensor = at
+                raise ShapeError(
+                    f"the {kind} of tensor {tensor} have shape {found.get(at)} where the circuit has {wanted.get(at)}: "
+                    "these are counts of another circuit; use those that expect() returns"
+                )
 
     @property
     def _weights(self) -> list[WeightStep]:

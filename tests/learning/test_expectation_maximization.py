@@ -347,3 +347,7 @@ def test_other_rows_counts_and_options_are_typed_errors():
         em.maximize(wrong)
     with pytest.raises(DataTypeError, match="must be of type MaximizationOptions; found int"):
         ExpectationMaximization(circuit, wrong)
+    others = (fully_factorized(2, num_categories=4), fully_factorized(3, GaussianInput()))
+    for other in map(TorchCompiler().compile, others):
+        with pytest.raises(ShapeError, match="counts of another circuit"):
+            em.maximize(ExpectationMaximization(other).zeros())

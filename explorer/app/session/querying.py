@@ -67,13 +67,13 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Asked:
-    """A query with its tensors: x and observed (1, D)."""
+    """A query with its tensors: x and observed (1, D); `real` are the variables with densities, None if unknown."""
 
     circuit: TorchCircuit
     query: Query
     x: Tensor
     observed: Tensor
-    is_density: bool
+    real: Set[int] | None
     root: tuple[int, int] | None
     variables: Variables
 
@@ -125,7 +125,7 @@ def ask(circuit: TorchCircuit, query: Query, variables: Variables | None = None)
     if root is not None and any(at >= size for at, size in zip(root, circuit.output_shape, strict=True)):
         outputs, classes = circuit.output_shape
         raise FormError(f"expected one of {outputs} outputs and {classes} classes, from 0 on; got {root}")
-    asked = _Asked(circuit, query, x, torch.tensor([query.evidence.observed]), bool(real), root, variables)
+    asked = _Asked(circuit, query, x, torch.tensor([query.evidence.observed]), real, root, variables)
     with torch.no_grad():
         return kind.ask(asked)
 
@@ -281,7 +281,7 @@ def _ask_partition(asked: _Asked) -> Answer:
 def _ask_entropy(asked: _Asked) -> Answer:
     found = entropy(asked.circuit)
     scale = -asked.variables.log_scale((True,) * asked.variables.count)
-    name = "differential entropy" if asked.is_density else "entropy"
+    name = "differential entropy" if asked.real else "entropy"
     rows = [
         [
             f"{name}{place_of(found.shape, output, number)}",
@@ -298,7 +298,10 @@ def _number_answer(asked: _Asked, name: str, found: Tensor, of: Sequence[bool] =
     """The logarithms (1, outputs, classes) as a table; they are of some variables."""
     outputs, classes = found.shape[1:]
     scale = asked.variables.log_scale(of)
-    what = "density" if asked.is_density and name != "log Z" else "value"
+    what = "value"
+    if asked.real is not None and name != "log Z":
+        is_density = any(known and v in asked.real for v, known in enumerate(of))
+        what = "density" if is_density else "probability"
     rows: list[list[str]] = []
     for output in range(outputs):
         for number in range(classes):

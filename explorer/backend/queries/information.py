@@ -1,6 +1,6 @@
 """Entropy of a circuit, and divergence of two: by enumeration of few assignments, or along deterministic units."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 
 import torch
@@ -25,6 +25,8 @@ from explorer.errors import ScopeError, StructureError, ValueRangeError
 
 MAX_ASSIGNMENTS = 2**16
 """Maximum number of assignments that are enumerated, for any structure."""
+MAX_NAMED = 8
+"""Maximum number of variables that an error names."""
 
 
 @torch.no_grad()
@@ -44,7 +46,8 @@ def divergence(p: EvaluatedCircuit, q: EvaluatedCircuit) -> Tensor:
 
     Tractable if there are few assignments, or if both circuits are deterministic and have the same layers, as two
     settings of the parameters of one circuit do.
-    Raises: ScopeError if they have different variables; StructureError if it is not tractable; as `log_likelihood`.
+    Raises: ScopeError if they have different variables, or variables with other values; StructureError if it is not
+    tractable; as `log_likelihood`.
     """
     return (_cross_entropy(p, q) - _cross_entropy(p, p)).clamp(min=0.0)  # rounding can make it negative
 
@@ -56,24 +59,39 @@ def _cross_entropy(p: EvaluatedCircuit, q: EvaluatedCircuit) -> Tensor:
     own, other = ([s[position][fold] for position, fold in t.outputs] for s, t in zip(scopes, pair, strict=True))
     if own != other or pair[0].circuit.output_shape != pair[1].circuit.output_shape:
         raise ScopeError("the divergence is that of circuits with the same number of outputs, classes and variables")
-    sizes = _num_values(pair)
+    sizes, others = map(_num_values, pair)
+    _require_equal_values(sizes, others)
     counts = [_count(sizes, variables(scope)) for scope in own]
     if all(count is not None and count <= MAX_ASSIGNMENTS for count in counts):
         return torch.stack([_enumerated(p, q, output, sizes, variables(scope)) for output, scope in enumerate(own)])
     return _along_terms(*pair)
 
 
-def _num_values(pair: Sequence[Stages]) -> dict[int, int | None]:
+def _num_values(stages: Stages) -> dict[int, int | None]:
     """The number of values of each variable; None if it is real, or if its layers differ."""
     found: dict[int, int | None] = {}
-    for stages in pair:
-        for stage in stages.stages:
-            layer = stage.layer
-            for scope in layer.scope_idx if isinstance(layer, TorchInputLayer) else ():
-                count = layer.num_values if isinstance(layer, TorchDiscreteLayer) else None
-                for v in scope:
-                    found[v] = count if found.get(v, count) == count else None
+    for stage in stages.stages:
+        layer = stage.layer
+        for scope in layer.scope_idx if isinstance(layer, TorchInputLayer) else ():
+            count = layer.num_values if isinstance(layer, TorchDiscreteLayer) else None
+            for v in scope:
+                found[v] = count if found.get(v, count) == count else None
     return found
+
+
+def _require_equal_values(sizes: Mapping[int, int | None], others: Mapping[int, int | None]) -> None:
+    """Raises: ScopeError, which names the variables that have other values in the second circuit."""
+    words = [f"x{v} ({_values(sizes[v])} and {_values(others[v])})" for v in sorted(sizes) if sizes[v] != others.get(v)]
+    if words:
+        more = f" and {len(words) - MAX_NAMED} more" if len(words) > MAX_NAMED else ""
+        raise ScopeError(
+            "the divergence is that of circuits whose variables have the same values; those of "
+            f"{', '.join(words[:MAX_NAMED])}{more} differ"
+        )
+
+
+def _values(count: int | None) -> str:
+    return "real numbers" if count is None else f"{count} values"
 
 
 def _count(sizes: dict[int, int | None], scope: Sequence[int]) -> int | None:

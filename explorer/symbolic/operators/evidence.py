@@ -1,9 +1,10 @@
 """`evidence`: fix variables of a circuit at observed values."""
 
 from collections.abc import Mapping
+from math import isnan
 from typing import cast
 
-from explorer.errors import DataTypeError
+from explorer.errors import DataTypeError, ValueRangeError
 from explorer.symbolic.checks import is_integer
 from explorer.symbolic.circuit import Circuit
 from explorer.symbolic.initializers import ConstantInitializer
@@ -45,9 +46,12 @@ def _number(variable: int, value: object) -> int | float:
     if is_integer(value):
         return int(cast("int", value))
     try:
-        return float(cast("float", value)) if not isinstance(value, str | bool) else _refuse(variable, value)
+        number = float(cast("float", value)) if not isinstance(value, str | bool) else _refuse(variable, value)
     except (TypeError, ValueError):
         return _refuse(variable, value)
+    if isnan(number):
+        raise ValueRangeError(f"evidence: the value of variable {variable} is NaN; leave out what is not observed")
+    return number
 
 
 def _refuse(variable: int, value: object) -> float:

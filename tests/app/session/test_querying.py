@@ -108,6 +108,16 @@ def test_entropy_is_answered_or_why_it_is_not(circuit):
         ask(large, Query("entropy", Evidence.nothing(64)))
 
 
+def test_only_answers_about_real_variables_are_densities():
+    specs = [GaussianColumn("height", 170.0, 10.0).input_spec(), CategoricalColumn("team", ("a", "b")).input_spec()]
+    mixed = explorer.record(hidden_tree((-1, 0), specs, num_latent_states=2), seed=3).circuit_at(-1)
+    headings = {
+        observed: ask(mixed, Query("marginal", Evidence((0.0, 1.0), observed))).table["columns"][2]
+        for observed in ((True, False), (False, True), (True, True))
+    }
+    assert headings == {(True, False): "density", (False, True): "probability", (True, True): "density"}
+
+
 def test_a_table_is_asked_about_in_its_own_names_and_units(capsys):
     columns = (GaussianColumn("height", 170.0, 10.0), CategoricalColumn("team", ("blue", "red")))
     table = Variables(2, columns)

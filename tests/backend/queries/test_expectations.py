@@ -11,9 +11,10 @@ from scipy.stats import norm
 
 from explorer.backend import Polynomial, queries
 from explorer.backend.queries import information
+from explorer.compiler import TorchCompiler
 from explorer.errors import DataTypeError, ScopeError, ShapeError, StructureError, ValueRangeError
 from explorer.symbolic import Circuit, CircuitBuilder, GaussianLayer
-from explorer.templates import gallery
+from explorer.templates import fully_factorized, gallery
 from tests.backend.queries.brute import table_of
 from tests.backend.queries.deciding import decision_circuit, leaf
 from tests.backend.queries.test_likelihood import DISCRETE, SEEDS, SEMIRINGS
@@ -113,6 +114,18 @@ def test_queries_answer_under_inference_mode_too():
         found = queries.moments(circuit), queries.log_likelihood(circuit, torch.zeros((1, 4), dtype=torch.long))
     for one, other in zip(found, wanted, strict=True):
         torch.testing.assert_close(one, other.detach())
+
+
+def test_a_divergence_names_variables_with_other_numbers_of_values():
+    one, other = (TorchCompiler().compile(fully_factorized(2, num_categories=count)) for count in (2, 3))
+    with pytest.raises(ScopeError, match=r"x0 \(2 values and 3 values\), x1 \(2 values and 3 values\) differ"):
+        queries.divergence(one, other)
+
+
+def test_functions_without_their_variables_are_refused():
+    circuit = TorchCompiler().compile(fully_factorized(2, num_categories=2))
+    with pytest.raises(DataTypeError, match=r"must be of type Mapping; found list; for example \{0: power\(2\)\}"):
+        queries.expectation(circuit, [Polynomial((0.0, 1.0))])  # type: ignore[arg-type]
 
 
 def test_a_divergence_from_a_circuit_with_less_support_is_infinite_or_refused(monkeypatch: pytest.MonkeyPatch):

@@ -175,7 +175,7 @@ CASES: dict[str, tuple[Callable[[], Any], type[CircuitError], str]] = {
         DataTypeError,
         "variable 1 must be a number",
     ),
-    "evidence that is NaN": (lambda: evidence(REAL, {0: float("nan")}), ValueRangeError, "NaN"),
+    "evidence that is NaN": (lambda: evidence(REAL, {0: float("nan")}), ValueRangeError, "value of variable 0 is NaN"),
     "infinite evidence": (lambda: evidence(REAL, {0: float("inf")}), ValueRangeError, "finite"),
     "evidence that is no mapping": (lambda: UNTYPED["evidence"](COIN, [0, 1]), DataTypeError, "expected a mapping"),
     "outputs of different widths": (
