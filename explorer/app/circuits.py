@@ -45,6 +45,10 @@ def load_circuit_or_trace(name_or_file: str) -> Circuit | Trace:
         return gallery.load_named(name_or_file)
     if Path(name_or_file).is_file() and is_checkpoint(name_or_file):
         return trained_circuit(name_or_file)
+    if Path(name_or_file).is_file() and Path(name_or_file).suffix == ".py":
+        raise UnknownNameError(
+            f"{name_or_file} is Python code; name a function in it that returns a circuit: {name_or_file}:FUNCTION"
+        )
     if Path(name_or_file).is_file():
         if is_logic_file(name_or_file):
             return build_circuit(read_logic(name_or_file), assume_deterministic=True)  # to look at, whatever it is

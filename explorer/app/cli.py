@@ -27,10 +27,14 @@ from explorer.app.commands import (
     train,
 )
 from explorer.app.commands.console import say_error, say_note
+from explorer.app.commands.failures import in_options, memory_needed
 from explorer.errors import CircuitError
 
 FAILED, INTERRUPTED = 2, 130
 """The usual exit codes of a command that was misused, and of one that was stopped by Ctrl-C."""
+
+SIZES = ("--units", "--batch-size", "--count")
+"""Options that decide how much memory a command needs."""
 
 
 class Commands(TyperGroup):
@@ -42,16 +46,29 @@ class Commands(TyperGroup):
             try:
                 return super().invoke(ctx)
             except CircuitError as error:
-                say_error(str(error))
+                say_error(in_options(str(error)))
                 raise typer.Exit(FAILED) from error
             except BrokenPipeError:
                 raise  # what reads the output has seen enough of it, such as `head`: click ends the command quietly
+            except (MemoryError, RuntimeError) as error:
+                needed = memory_needed(error)
+                if needed is None:
+                    raise
+                say_error(f"not enough memory: {needed}{self._smaller(ctx)}")
+                raise typer.Exit(FAILED) from error
             except OSError as error:
                 say_error(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
                 raise typer.Exit(FAILED) from error
             except KeyboardInterrupt as error:
                 say_note("stopped")
                 raise typer.Exit(INTERRUPTED) from error
+
+    def _smaller(self, ctx: Any) -> str:
+        """Advice to decrease those options of the command that decide how much memory it needs."""
+        chosen = self.get_command(ctx, ctx.invoked_subcommand) if ctx.invoked_subcommand else None
+        known = {option for parameter in (chosen.params if chosen else ()) for option in parameter.opts}
+        found = [option for option in SIZES if option in known]
+        return f"; choose a smaller {' or '.join(found)}" if found else ""
 
 
 app = typer.Typer(

@@ -149,20 +149,23 @@ class Subject:
         return torch.where(observed, rows, 0.0), observed
 
 
-def load_subject(source: str, *, seed: int = 0, semiring: str = "lse-sum", shape: str | None = None) -> Subject:
+def load_subject(source: str, *, seed: int = 0, semiring: str | None = None, shape: str | None = None) -> Subject:
     """The circuit of a gallery name, a circuit file, or a checkpoint of `train`, whose best values it then has.
 
-    `seed` and `semiring` are those of a circuit that is not a checkpoint; `shape` is that of its images, like `28x28`.
+    `seed` and `semiring` (by default lse-sum) are those of a circuit that is not a checkpoint; `shape` is that of its
+    images, like `28x28`.
     Raises: UnknownNameError, FileFormatError, FormError, ShapeError.
     """
     if Path(source).is_file() and zipfile.is_zipfile(source):
+        if semiring is not None:
+            raise FormError(f"{source} is a checkpoint, which has its semiring; leave out --semiring")
         checkpoint = Checkpoint.load(source)
         symbolic, circuit, known = checkpoint.load_circuit(), checkpoint.restore(), checkpoint.shape
         if known is None and not checkpoint.columns and checkpoint.data in DATA_SETS:
             known = getattr(load_data_of(checkpoint, None), "shape", None)
         return Subject(source, symbolic, circuit, checkpoint.columns, _image_shape(circuit, shape) if shape else known)
     symbolic = load_circuit(source)
-    circuit = TorchCompiler(semiring=semiring, seed=seed).compile(symbolic)
+    circuit = TorchCompiler(semiring=semiring or "lse-sum", seed=seed).compile(symbolic)
     return Subject(source, symbolic, circuit, (), _image_shape(circuit, shape))
 
 

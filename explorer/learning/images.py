@@ -26,7 +26,7 @@ def load_folder(folder: "str | Path") -> ImageData:
         raise MissingPackageError(
             f"reading the images in {folder} needs Pillow, which is not installed; install it with: pip install pillow"
         ) from error
-    files = sorted(file for file in Path(folder).rglob("*") if file.suffix.lower() in EXTENSIONS and file.is_file())
+    files = image_files(folder)
     if not files:
         raise FileFormatError(f"{folder} contains no images ({', '.join(sorted(EXTENSIONS))})")
     rows: list[np.ndarray] = []
@@ -47,6 +47,11 @@ def load_folder(folder: "str | Path") -> ImageData:
             )
         rows.append(pixels if mode == "L" else pixels.transpose(2, 0, 1))
     return _image_data(str(folder), np.stack(rows), LEVELS)
+
+
+def image_files(folder: "str | Path") -> list[Path]:
+    """The files of images in a folder and its folders, in the order of their paths."""
+    return sorted(file for file in Path(folder).rglob("*") if file.suffix.lower() in EXTENSIONS and file.is_file())
 
 
 def load_stack(file: "str | Path") -> ImageData:

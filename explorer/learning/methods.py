@@ -116,8 +116,8 @@ def make_method(circuit: TorchCircuit, options: TrainingOptions, workers: Worker
 
     Raises: LearningError if it cannot learn the circuit, or not with `fast`.
     """
-    if fast and has_missing(rows):
-        raise LearningError("a fast backend does not sum out missing values; leave out --fast")
+    if fast:
+        check_fast(rows)
     if options.method == "gradient":
         model = circuit.fast() if fast else circuit.probe().to(workers.device) if has_missing(rows) else circuit
         return GradientDescent(circuit, model, options, workers)
@@ -127,3 +127,9 @@ def make_method(circuit: TorchCircuit, options: TrainingOptions, workers: Worker
             "leave out --fast, or use --method gradient"
         )
     return Maximization(circuit, options, workers, len(rows))
+
+
+def check_fast(rows: Tensor) -> None:
+    """Raises: LearningError if a fast backend cannot take steps on these rows (N, D)."""
+    if has_missing(rows):
+        raise LearningError("a fast backend does not sum out missing values; leave out --fast")

@@ -32,7 +32,10 @@ def load_source(
         raise unknown_name("data set", name_or_path, known)
     if images is None and not path.is_dir() and not is_stack(path):
         return load_table(path, kinds, columns, missing)
-    if kinds or columns:
+    if columns:
+        names = ", ".join(column.name for column in columns[:4]) + (" ..." if len(columns) > 4 else "")
+        raise LearningError(f"{name_or_path} has images; name a table, with the columns {names}")
+    if kinds:
         raise LearningError(f"{name_or_path} has images, not columns; leave out --column, or name a table")
     if images is not None:
         return images()

@@ -125,6 +125,11 @@ def test_a_missing_file_is_named():
         load_circuit("nowhere")
 
 
+def test_a_file_of_code_without_a_function_says_how_to_name_one(mine):
+    with pytest.raises(UnknownNameError, match=rf"name a function in it that returns a circuit: {mine}:FUNCTION"):
+        load_circuit(mine)
+
+
 def test_a_file_named_like_a_package_does_not_replace_it(mine, tmp_path):
     (tmp_path / "explorer.py").write_text("def build():\n    from mine import build\n    return build()\n")
     package = sys.modules["explorer"]

@@ -39,6 +39,13 @@ def folder(tmp_path):
     return tmp_path
 
 
+def test_training_says_which_images_were_found(folder, tmp_path):
+    arguments = ["train", "--data", str(folder), "--units", "1", "--epochs", "1", "--out", str(tmp_path / "f.pt")]
+    found = CliRunner().invoke(app, arguments).stdout
+    facts = "6 images, 1 held out, 3 x 2 pixels, 256 levels; 6 of them are in the folders class0, class1"
+    assert f"{folder}: {facts}\n" in found
+
+
 def test_a_folder_of_images_is_read_in_the_order_of_paths(folder):
     data = load_source(str(folder))
     assert isinstance(data, ImageData)

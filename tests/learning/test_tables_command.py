@@ -215,6 +215,11 @@ def test_a_missing_cell_has_no_density_that_its_column_could_scale(tmp_path):
         (("--data", "{people}", "--structure", "quad-graph"), "the structure quad-graph divides images"),
         (("--data", "{people}", "--structure", "cube"), "no structure named 'cube'; known are: hclt, chow-liu"),
         (("--data", "{people}", "--missing", "drop"), "no way to treat missing values named 'drop'"),
+        (("--data", "{people}", "--pseudo-count", "1"), "--pseudo-count belongs to --method em"),
+        (
+            ("--data", "{people}", "--column", "age=gaussian", "--column", "age=ignore"),
+            "--column gives 'age' two kinds, gaussian and ignore",
+        ),
         (("--data", "{people}", "--method", "em", "--fast"), "leave out --fast, or use --method gradient"),
         (("digits", "--data", "{people}"), "the circuit reads 64 variables, a row of .* has 4"),
     ],
@@ -223,6 +228,27 @@ def test_invalid_requests_are_refused(people, tmp_path, arguments, message):
     given = [argument.replace("{people}", str(people)) for argument in arguments]
     assert re.search(message, run("train", *given, "--out", tmp_path / "never.pt", code=2).stderr)
     assert not (tmp_path / "never.pt").exists()
+
+
+def test_a_table_with_missing_cells_has_no_fast_backend_and_none_is_announced(tmp_path):
+    path = tmp_path / "gaps.csv"
+    path.write_text('a\n1\n2\n""\n' + "1\n2\n" * 4 + "NA\n" * 2, encoding="utf-8")
+    found = run("train", "--data", path, "--missing", "ignore", "--fast", "--out", tmp_path / "g.pt", code=2).stderr
+    assert "leave out --fast" in found
+    assert "the steps run on" not in found
+
+
+def test_a_checkpoint_of_a_table_is_not_continued_with_another_circuit_or_images(people, tmp_path):
+    path = tmp_path / "people.pt"
+    run("train", "--data", people, "--units", 1, "--epochs", 1, "--method", "em", "--out", path)
+    found = run("train", "--data", "digits", "--resume", path, code=2).stderr
+    assert "digits has images; name a table, with the columns colour, children, size, age" in " ".join(found.split())
+    found = run("train", "blackboard", "--resume", path, code=2).stderr
+    assert "the values of the checkpoint are not those of the circuit blackboard" in " ".join(found.split())
+
+
+def test_categories_with_commas_are_quoted():
+    assert CategoricalColumn("x", ("dark, blue", "red", "tan")).describe() == "3 categories: 'dark, blue', red, tan"
 
 
 def test_what_was_inferred_of_a_column_of_names_is_a_note_unless_it_was_asked_for(tmp_path):

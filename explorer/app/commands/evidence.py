@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from explorer.app.querying import Subject
 
 Source = Annotated[str, typer.Argument(metavar="NAME|FILE", help="a circuit, a circuit file or a checkpoint")]
-Semiring = Annotated[str, typer.Option(help="the semiring of a circuit that is not a checkpoint")]
+Semiring = Annotated[
+    str | None,
+    typer.Option(help="the semiring of a circuit that is not a checkpoint (default: lse-sum)", show_default=False),
+]
 Root = Annotated[
     str | None,
     typer.Option(metavar="OUTPUT,CLASS", help="which output and class, if there are several", show_default=False),

@@ -38,7 +38,7 @@ def query(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="seed of the initial values")] = 0,
-    semiring: Semiring = "lse-sum",
+    semiring: Semiring = None,
     root: Root = None,
 ) -> None:
     """Ask a circuit: a probability (in nats, natural logarithms), or the most probable values of its variables."""

@@ -36,7 +36,7 @@ def sample(
         typer.Option(metavar="HxW|CxHxW", help="the shape of the images (default: square)", show_default=False),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="seed of the samples, and of initial values")] = 0,
-    semiring: Semiring = "lse-sum",
+    semiring: Semiring = None,
     root: Root = None,
 ) -> None:
     """Draw samples from a circuit, jointly or given some variables, and print or write them."""

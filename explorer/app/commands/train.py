@@ -8,9 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from explorer.app.commands.console import check_writable, command, print_text, results, say_note
-from explorer.app.commands.training_output import baseline_of, columns_table, epochs_table, train_with_progress
+from explorer.app.commands.training_output import (
+    baseline_of,
+    columns_table,
+    epochs_table,
+    images_line,
+    train_with_progress,
+)
 from explorer.app.commands.workers import joined_workers
-from explorer.errors import CircuitError, FormError
+from explorer.errors import CircuitError, FormError, LearningError, ShapeError, UnknownNameError
 from explorer.options import MAX_SEED
 
 if TYPE_CHECKING:
@@ -129,6 +135,8 @@ def train(
         from explorer.app.training.job import Request, find_job
         from explorer.app.training.start import find_start
         from explorer.learning.curves import curve_files
+        from explorer.learning.data import ImageData
+        from explorer.learning.methods import check_fast
         from explorer.learning.tables import TableData, notes_on
 
         torch.set_num_threads(threads)
@@ -149,15 +157,20 @@ def train(
             "seed": seed,
         }
         start = find_start(earlier, job.name, job.data, given)
+        if pseudo_count is not None and start.settings.method != "em":
+            raise FormError("--pseudo-count belongs to --method em; leave it out, or add --method em")
         if start.note:
             say_note(f"{resume} was {start.note}")
         if isinstance(job.data, TableData):
             results().print(columns_table(job.data))
             for note in notes_on(job.data, request.kinds or ()) if earlier is None else ():
                 say_note(note)
+        if isinstance(job.data, ImageData):
+            print_text(images_line(job.data))
         options = {"preset": preset, "optimize": optimize, "fold": fold, "seed": start.settings.seed}
         compiled = _compile(job, options, start.values, workers.device)
         if fast and start.settings.method == "gradient":
+            check_fast(job.data.training)
             _make_fast(compiled)
         advice.last_epoch = len(start.before) + epochs
         run = _Run(job, job.checkpoint(options), compiled, target, workers)
@@ -179,13 +192,23 @@ def train(
 def _compile(
     job: "Job", options: "Mapping[str, Any]", values: "Mapping[str, Tensor] | None", device: "torch.device"
 ) -> "TorchCircuit":
-    """The compiled circuit of a job, with these values of the leaves if given. Raises: StructureError, ShapeError."""
+    """The compiled circuit of a job, with these values of the leaves if given.
+
+    Raises: StructureError; LearningError if the values are those of a different circuit.
+    """
     from explorer.compiler import TorchCompiler
 
     job.symbolic.require(smooth=True, decomposable=True)
     compiled = TorchCompiler(**options).compile(job.symbolic).to(device)
     if values is not None:
-        compiled.load_leaf_state(values)
+        try:
+            compiled.load_leaf_state(values)
+        except (ShapeError, UnknownNameError) as error:
+            raise LearningError(
+                f"the values of the checkpoint are not those of the circuit {job.name}: it was trained with a "
+                "different one; name only the checkpoint to continue, or leave out --resume to train this circuit from "
+                "the start"
+            ) from error
     return compiled
 
 
@@ -285,5 +308,7 @@ def _kinds(given: Sequence[str]) -> dict[str, str]:
         name, equals, kind = text.rpartition("=")
         if not equals or not name:
             raise FormError(f"--column must be NAME=KIND, such as --column age=gaussian; found {text!r}")
+        if found.get(name, kind) != kind:
+            raise FormError(f"--column gives {name!r} two kinds, {found[name]} and {kind}; leave out one of them")
         found[name] = kind
     return found

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from explorer.backend import TorchCircuit
-    from explorer.learning.data import DataSet
+    from explorer.learning.data import DataSet, ImageData
     from explorer.learning.loop import Epoch, TrainingResult
     from explorer.learning.options import TrainingOptions
     from explorer.learning.state import TrainingState
@@ -33,6 +33,23 @@ def columns_table(data: "TableData") -> Table:
     for column in data.columns:
         table.add_row(escape(column.name), column.kind, escape(column.describe()))
     return table
+
+
+def images_line(data: "ImageData") -> str:
+    """How many images there are, of which size; and from which folders, if some are not in the named one itself."""
+    from explorer.learning.images import image_files
+
+    channels, height, width = data.shape
+    count = len(data.training) + len(data.held_out)
+    size = f"{height} x {width} pixels" + (f" of {channels} channels" if channels > 1 else "")
+    found = f"{data.name}: {count:,} images, {len(data.held_out):,} held out, {size}, {data.num_values:,} levels"
+    folder = Path(data.name)
+    inside = [file.parent for file in image_files(folder) if file.parent != folder] if folder.is_dir() else []
+    if inside:
+        names = sorted({str(parent.relative_to(folder)) for parent in inside})
+        shown = ", ".join(names[:4]) + (" ..." if len(names) > 4 else "")
+        found += f"; {len(inside):,} of them are in the folders {shown}"
+    return found
 
 
 def train_with_progress(

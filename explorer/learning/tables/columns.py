@@ -76,10 +76,9 @@ class CategoricalColumn(Column):
         codes: Codes = known[inverse]
         if (codes < 0).any():
             row = int(np.flatnonzero(codes < 0)[0])
-            shown = ", ".join(self.labels[:8]) + (" ..." if len(self.labels) > 8 else "")
             raise ValueRangeError(
                 f"{where}: column {self.name!r} has the unknown category {str(texts[inverse[row]])!r} in row "
-                f"{row + 1}; the {len(self.labels)} known ones are {shown}"
+                f"{row + 1}; known are: {_listed(self.labels, 8)}"
             )
         return codes
 
@@ -92,7 +91,7 @@ class CategoricalColumn(Column):
     def describe(self) -> str:
         count = len(self.labels)
         what = {1: "constant", 2: "binary"}.get(count, f"{count} categories")
-        return f"{what}: {', '.join(self.labels[:4])}{' ...' if count > 4 else ''}"
+        return f"{what}: {_listed(self.labels, 4)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +164,12 @@ MAX_DIGITS = 1e22
 LEADING_ZERO = re.compile(r"[+-]?0\d")
 MISSING = ""
 """The label of a missing cell."""
+
+
+def _listed(labels: Sequence[str], most: int) -> str:
+    """The first labels; one with a comma is quoted, since it would look like two."""
+    shown = (repr(label) if "," in label else label for label in labels[:most])
+    return ", ".join(shown) + (" ..." if len(labels) > most else "")
 
 
 def columns_from_json(data: object, where: str) -> tuple[Column, ...]:

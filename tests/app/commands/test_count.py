@@ -52,7 +52,9 @@ def test_misuse_is_one_line(xor, options, message):
 
 def test_a_formula_that_is_not_deterministic_needs_an_assumption(tmp_path):
     (tmp_path / "or.nnf").write_text("nnf 3 2 2\nL 1\nL 2\nO 0 2 0 1\n")
-    assert "not known to be deterministic" in run("count", str(tmp_path / "or.nnf"), code=2).stderr
+    message = run("count", str(tmp_path / "or.nnf"), code=2).stderr
+    assert "not known to be deterministic" in message
+    assert "count with --assume-deterministic" in " ".join(message.split())
     run("count", str(tmp_path / "or.nnf"), "--assume-deterministic")
 
 

@@ -1,5 +1,6 @@
 """The commands `sample` and `query`: circuits by name, by file and by checkpoint; values by name of the variable."""
 
+import re
 import struct
 from pathlib import Path
 
@@ -120,6 +121,17 @@ def test_a_name_with_an_equals_sign_is_observed(tmp_path: Path):
     assert "amount=€ is given twice, as '10' and as '1'" in message
 
 
+def test_too_many_samples_for_the_memory_are_one_line():
+    message = run("sample", "blackboard", "-n", "100000000000000", code=2)
+    assert re.search(r"not enough memory: [\d,.]+ [A-Z]iB were asked for at once; choose a smaller --count\n", message)
+
+
+def test_a_checkpoint_has_its_semiring(checkpoint: str):
+    for name in ("max-product", "unknown"):
+        assert "leave out --semiring" in run("query", "marginal", checkpoint, "--semiring", name, code=2)
+        assert "leave out --semiring" in run("sample", checkpoint, "--semiring", name, code=2)
+
+
 def test_the_empty_cells_of_a_table_are_completed(tmp_path: Path, checkpoint: str):
     table = tmp_path / "rows.csv"
     table.write_text("warmth,sky\n,rain\n10,\n")
@@ -166,7 +178,7 @@ def test_questions_about_a_gallery_circuit_have_the_answers_of_the_queries():
         (("query", "partition", "blackboards"), "no circuit 'blackboards'"),
         (("sample", "blackboard", "-o", "samples.txt"), "no kind of file for samples named '.txt'"),
         (("sample", "digits", "--shape", "7x7"), "49 pixels; the circuit reads 64"),
-        (("sample", "near-misses"), "say which one by root"),
+        (("sample", "near-misses"), "say which one by --root OUTPUT,CLASS"),
         (("sample", "near-misses", "--root", "zero"), "does not have the form OUTPUT,CLASS"),
     ],
 )
