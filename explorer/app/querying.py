@@ -14,15 +14,24 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from explorer.app.circuits import load_circuit
+from explorer.app.circuits import is_logic_file, load_circuit
 from explorer.app.training.checkpoint import Checkpoint
 from explorer.app.training.job import load_data_of
 from explorer.backend import TorchCircuit, TorchDiscreteLayer, TorchInputLayer
 from explorer.compiler import TorchCompiler
-from explorer.errors import DataTypeError, FormError, ShapeError, ValueRangeError, check_name, unknown_name
+from explorer.errors import (
+    DataTypeError,
+    FormError,
+    ShapeError,
+    StructureError,
+    ValueRangeError,
+    check_name,
+    unknown_name,
+)
 from explorer.learning.data import DATA_SETS
 from explorer.learning.tables import CategoricalColumn, Column, RawTable, log_scales, read_table
 from explorer.symbolic import Circuit
+from explorer.templates.logic import build_circuit, read_logic
 
 Cell = str | float | int | None
 """A value of a variable as a user reads it."""
@@ -149,12 +158,20 @@ class Subject:
         return torch.where(observed, rows, 0.0), observed
 
 
-def load_subject(source: str, *, seed: int = 0, semiring: str | None = None, shape: str | None = None) -> Subject:
+def load_subject(
+    source: str,
+    *,
+    seed: int = 0,
+    semiring: str | None = None,
+    shape: str | None = None,
+    assume_deterministic: bool = False,
+) -> Subject:
     """The circuit of a gallery name, a circuit file, or a checkpoint of `train`, whose best values it then has.
 
     `seed` and `semiring` (by default lse-sum) are those of a circuit that is not a checkpoint; `shape` is that of its
     images, like `28x28`.
-    Raises: UnknownNameError, FileFormatError, FormError, ShapeError.
+    Raises: UnknownNameError, FileFormatError, FormError, ShapeError; StructureError for a logic circuit that is not
+    known to be deterministic, unless `assume_deterministic`: its numbers would not be those of the formula.
     """
     if Path(source).is_file() and zipfile.is_zipfile(source):
         if semiring is not None:
@@ -164,9 +181,20 @@ def load_subject(source: str, *, seed: int = 0, semiring: str | None = None, sha
         if known is None and not checkpoint.columns and checkpoint.data in DATA_SETS:
             known = getattr(load_data_of(checkpoint, None), "shape", None)
         return Subject(source, symbolic, circuit, checkpoint.columns, _image_shape(circuit, shape) if shape else known)
-    symbolic = load_circuit(source)
+    is_logic = is_logic_file(source) and Path(source).is_file()
+    symbolic = _load_logic(source, assume_deterministic) if is_logic else load_circuit(source)
     circuit = TorchCompiler(semiring=semiring or "lse-sum", seed=seed).compile(symbolic)
     return Subject(source, symbolic, circuit, (), _image_shape(circuit, shape))
+
+
+def _load_logic(source: str, assume_deterministic: bool) -> Circuit:
+    logic = read_logic(source)
+    if not assume_deterministic and not logic.is_deterministic:
+        raise StructureError(
+            "the circuit is not known to be deterministic, so a model may be counted several times: "
+            f"{logic.is_deterministic.reason}; if you know that it is, add --assume-deterministic"
+        )
+    return build_circuit(logic, assume_deterministic=True)
 
 
 def num_grey_levels(circuit: TorchCircuit) -> int:

@@ -149,7 +149,7 @@ def _number(found: Any, what: str) -> "float | Feedback":
     if isinstance(found, Feedback):
         return found
     if isinstance(found, Tensor) and found.numel() == 1:
-        return float(found)
+        return found.detach().item()
     return float(found) if isinstance(found, int | float) else something_else("a number", found)
 
 

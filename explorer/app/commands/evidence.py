@@ -18,6 +18,10 @@ Semiring = Annotated[
     str | None,
     typer.Option(help="the semiring of a circuit that is not a checkpoint (default: lse-sum)", show_default=False),
 ]
+AssumeDeterministic = Annotated[
+    bool,
+    typer.Option("--assume-deterministic", help="answer even if determinism of a logic circuit cannot be shown"),
+]
 Root = Annotated[
     str | None,
     typer.Option(metavar="OUTPUT,CLASS", help="which output and class, if there are several", show_default=False),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from explorer.app.commands.console import print_text
-from explorer.app.commands.evidence import Root, Semiring, Source, check_evidence, read_evidence
+from explorer.app.commands.evidence import AssumeDeterministic, Root, Semiring, Source, check_evidence, read_evidence
 from explorer.errors import FormError, ShapeError, check_name
 from explorer.options import MAX_SEED
 
@@ -40,6 +40,7 @@ def query(
     seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="seed of the initial values")] = 0,
     semiring: Semiring = None,
     root: Root = None,
+    assume_deterministic: AssumeDeterministic = False,
 ) -> None:
     """Ask a circuit: a probability (in nats, natural logarithms), or the most probable values of its variables."""
     check_name("question", question, QUESTIONS)
@@ -50,7 +51,7 @@ def query(
 
     from explorer.app.querying import load_subject, root_of
 
-    subject = load_subject(source, seed=seed, semiring=semiring)
+    subject = load_subject(source, seed=seed, semiring=semiring, assume_deterministic=assume_deterministic)
     asked_values = subject.assignments(ask or [])
     subject.check_read([*subject.assignments(observe or []), *asked_values])
     x, observed = read_evidence(subject, rows, observe)

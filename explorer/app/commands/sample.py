@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from explorer.app.commands.console import check_writable, print_text, say_note
-from explorer.app.commands.evidence import Root, Semiring, Source, check_evidence, read_evidence
+from explorer.app.commands.evidence import AssumeDeterministic, Root, Semiring, Source, check_evidence, read_evidence
 from explorer.errors import ShapeError, check_name
 from explorer.options import MAX_SEED
 
@@ -38,6 +38,7 @@ def sample(
     seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="seed of the samples, and of initial values")] = 0,
     semiring: Semiring = None,
     root: Root = None,
+    assume_deterministic: AssumeDeterministic = False,
 ) -> None:
     """Draw samples from a circuit, jointly or given some variables, and print or write them."""
     check_evidence(rows, observe)
@@ -49,7 +50,7 @@ def sample(
     from explorer.app.querying import load_subject, root_of
     from explorer.backend import queries
 
-    subject = load_subject(source, seed=seed, semiring=semiring, shape=shape)
+    subject = load_subject(source, seed=seed, semiring=semiring, shape=shape, assume_deterministic=assume_deterministic)
     generator = torch.Generator().manual_seed(seed)
     chosen = root_of(root)
     subject.check_read(subject.assignments(observe or []))

@@ -1,5 +1,7 @@
 """`circuit-explorer count`, and logic files where a command takes a circuit."""
 
+import math
+
 import pytest
 
 from explorer.app.circuits import load_circuit
@@ -69,3 +71,15 @@ def test_a_logic_file_is_opened_like_a_circuit(xor):
     assert library.upload("up.nnf", SEATING.read_bytes()) == "up.nnf"
     (xor.parent / "bad.sdd").write_text("sdd 2\n")
     assert "bad.sdd: the header announces 2 nodes" in run("trace", str(xor.parent / "bad.sdd"), code=2).stderr
+
+
+def test_a_logic_circuit_that_is_not_known_to_be_deterministic_answers_no_query(tmp_path):
+    either = tmp_path / "or.nnf"
+    either.write_text("nnf 3 2 2\nL 1\nL 2\nO 0 2 0 1\n")  # x1 or x2: both terms hold at x1 = x2 = 1
+    for arguments in (("query", "partition", str(either)), ("sample", str(either))):
+        result = run(*arguments, code=2)
+        assert "not known to be deterministic" in result.output
+        assert "--assume-deterministic" in result.output
+        assert run(*arguments, "--assume-deterministic").stdout
+    exact = run("query", "partition", str(SEATING)).stdout
+    assert float(exact.partition("=")[2]) == pytest.approx(math.log(24), abs=1e-5)
