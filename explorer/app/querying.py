@@ -93,7 +93,7 @@ class Subject:
             return code
         if isinstance(column, CategoricalColumn):
             raise unknown_name(f"category of {name}", value, column.labels)
-        raise FormError(f"{name} has no value {value!r}; it is {column.describe() if column else 'a number'}")
+        raise FormError(f"{value!r} is no value of {name} ({column.describe() if column else 'a number'})")
 
     def assignments(self, given: Sequence[str]) -> dict[str, str]:
         """The values by name of arguments NAME=VALUE; where a name has `=` itself, the longest known name counts.

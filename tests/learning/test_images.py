@@ -42,7 +42,7 @@ def folder(tmp_path):
 def test_training_says_which_images_were_found(folder, tmp_path):
     arguments = ["train", "--data", str(folder), "--units", "1", "--epochs", "1", "--out", str(tmp_path / "f.pt")]
     found = CliRunner().invoke(app, arguments).stdout
-    facts = "6 images, 1 held out, 3 x 2 pixels, 256 levels; 6 of them are in the folders class0, class1"
+    facts = "6 images, 1 held out, 3 x 2 pixels, 256 levels; in folders of it (class0, class1): 6"
     assert f"{folder}: {facts}\n" in found
 
 

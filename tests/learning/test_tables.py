@@ -229,6 +229,12 @@ def test_a_parquet_file_is_a_table(tmp_path):
     check_frame(read_table(tmp_path / "a.parquet"))
 
 
+def test_large_integers_of_a_parquet_file_stay_apart_beside_missing_ones(tmp_path):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(arrow.table({"x": arrow.array([*IDS, None])}), tmp_path / "ids.parquet")
+    assert infer_columns(read_table(tmp_path / "ids.parquet")) == (CategoricalColumn("x", tuple(map(str, IDS))),)
+
+
 def test_parquet_without_its_packages_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     (tmp_path / "a.parquet").write_bytes(b"PAR1")

@@ -86,7 +86,7 @@ def test_a_table_is_continued_and_other_rows_are_evaluated(people, tmp_path):
     assert "unknown category 'green' in row 1" in run("evaluate", path, "--data", other, code=2).stderr
     other.write_text("size,colour,children\n160,,1\n")
     assert "--missing ignore" in run("evaluate", path, "--data", other, code=2).stderr
-    assert "1 rows of " in run("evaluate", path, "--data", other, "--missing", "ignore").output
+    assert "1 row of " in run("evaluate", path, "--data", other, "--missing", "ignore").output
 
 
 def coins(path, share):

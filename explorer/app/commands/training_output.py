@@ -48,7 +48,7 @@ def images_line(data: "ImageData") -> str:
     if inside:
         names = sorted({str(parent.relative_to(folder)) for parent in inside})
         shown = ", ".join(names[:4]) + (" ..." if len(names) > 4 else "")
-        found += f"; {len(inside):,} of them are in the folders {shown}"
+        found += f"; in folders of it ({shown}): {len(inside):,}"
     return found
 
 

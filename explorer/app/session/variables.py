@@ -149,7 +149,10 @@ class Variables:
 
     def _code(self, variable: int, entry: str) -> float:
         if self.columns:
-            return float(self.columns[variable].encode(np.array([entry], dtype=object), "the form")[0])
+            code = float(self.columns[variable].encode(np.array([entry], dtype=object), "the form")[0])
+            if math.isnan(code):
+                raise FormError(f"expected a value or {UNKNOWN} for {self.names[variable]}; got {entry!r}")
+            return code
         try:
             value = float(entry)
         except ValueError:

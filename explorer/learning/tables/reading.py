@@ -155,7 +155,8 @@ def _read_parquet(file: Path) -> RawTable:
             f"reading {file} needs {error.name}, which is not installed; install it with: pip install pandas pyarrow"
         ) from error
     try:
-        frame = pandas.read_parquet(file)
+        # nullable types: integers would become doubles where one is missing
+        frame = pandas.read_parquet(file, dtype_backend="numpy_nullable")
     except (OSError, ValueError) as error:
         raise FileFormatError(f"cannot read {file}: {error}") from error
     return table_of_frame(frame, str(file))

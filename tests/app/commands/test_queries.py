@@ -96,9 +96,9 @@ def test_rows_of_a_table_are_asked_with_empty_cells_summed_out(tmp_path: Path, c
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("warmth=nan", "warmth has no value 'nan'; it is real: mean 20"),
-        ("warmth=inf", "warmth has no value 'inf'"),
-        ("warmth=abc", "warmth has no value 'abc'; it is real"),
+        ("warmth=nan", "'nan' is no value of warmth (real: mean 20"),
+        ("warmth=inf", "'inf' is no value of warmth"),
+        ("warmth=abc", "'abc' is no value of warmth (real"),
         ("sky=snow", "no category of sky named 'snow'; known are: clear, rain"),
         ("sky=", "no category of sky named ''"),
     ],
@@ -160,7 +160,7 @@ def test_questions_about_a_gallery_circuit_have_the_answers_of_the_queries():
         (("query", "marginal", "blackboard", "--observe", "x9=1"), "no variable of the circuit named 'x9'"),
         (("query", "marginal", "blackboard", "--observe", "x0"), "does not have the form NAME=VALUE"),
         (("query", "marginal", "blackboard", "--observe", "x0=1", "--observe", "x0=0"), "given twice"),
-        (("query", "marginal", "blackboard", "--observe", "x0=red"), "x0 has no value 'red'; it is a number"),
+        (("query", "marginal", "blackboard", "--observe", "x0=red"), "'red' is no value of x0 (a number)"),
         (("query", "marginal", "blackboard", "--observe", "x0=2"), "must be an integer from 0 to 1"),
         (("query", "marginal", "blackboard", "--observe", "x0=0.5"), "must be an integer from 0 to 1; found 0.5"),
         (

@@ -124,6 +124,8 @@ def test_a_table_is_asked_about_in_its_own_names_and_units(capsys):
     specs = [column.input_spec() for column in columns]
     trace = explorer.record(hidden_tree((-1, 0), specs, num_latent_states=2), seed=3)
     circuit = trace.circuit_at(-1)
+    with pytest.raises(FormError, match="expected a value or \\? for height; got 'nan'"):
+        table.read(["nan", "?"])
     known = table.read(["180", "?"])
     assert (known.x, table.chosen("team"), table.text_of(known)) == ((1.0, 0.0), (1,), "180, ?")
     answer = ask(circuit, Query("marginal", known), table)
