@@ -148,8 +148,8 @@ def _number(found: Any, what: str) -> "float | Feedback":
         return not_answered(what)
     if isinstance(found, Feedback):
         return found
-    if isinstance(found, Tensor) and found.numel() == 1:
-        return found.detach().item()
+    if isinstance(found, Tensor) and found.numel() == 1 and not found.is_complex():
+        return float(found.detach())
     return float(found) if isinstance(found, int | float) else something_else("a number", found)
 
 

@@ -20,6 +20,11 @@ def test_the_unfilled_templates_are_not_graded() -> None:
     assert checks.grade_3(lambda coins: None).text.startswith("Not answered yet")
 
 
+def test_a_tensor_with_gradients_is_a_number() -> None:
+    answer = torch.tensor([7.0], requires_grad=True)
+    assert "gives a different number" in checks.grade_2(lambda circuit: answer).text
+
+
 def _square(circuit: Circuit, rows: Tensor) -> Tensor:
     return values(multiply(circuit, circuit), rows)
 
