@@ -148,7 +148,10 @@ def check_type(what: str, value: object, kind: type, advice: str = "") -> None:
     """Raises: DataTypeError unless this is of a type; `what` names it, and `advice` says what to do."""
     if not isinstance(value, kind):
         do = f"; {advice}" if advice else ""
-        raise DataTypeError(f"{what} must be of type {kind.__name__}; found {type(value).__name__}{do}")
+        wanted, found = kind.__name__, type(value).__name__
+        if wanted == found:
+            found += f" of {type(value).__module__}"
+        raise DataTypeError(f"{what} must be of type {wanted}; found {found}{do}")
 
 
 def unknown_name(kind: str, name: object, known: "list[str] | tuple[str, ...]") -> UnknownNameError:

@@ -1,6 +1,8 @@
 """The message about a name that is not known."""
 
-from explorer.errors import MAX_NAMES, unknown_name
+import pytest
+
+from explorer.errors import MAX_NAMES, DataTypeError, check_type, unknown_name
 
 
 def test_few_names_are_all_listed():
@@ -14,3 +16,13 @@ def test_of_many_names_the_closest_matches_are_listed():
     start = f"no pattern named 'merge_clmps'; of {MAX_NAMES + 1} known ones the nearest are: merge_clamps, "
     assert found.startswith(start)
     assert found.count(", ") == 4
+
+
+def test_a_class_of_the_same_name_is_told_apart_by_its_module():
+    class Path:
+        pass
+
+    from pathlib import Path as Wanted
+
+    with pytest.raises(DataTypeError, match=r"must be of type Path; found Path of tests\.test_errors; make one"):
+        check_type("the file", Path(), Wanted, "make one")

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 
 from explorer.compiler import TorchCompiler
-from explorer.errors import ConversionError, ShapeError, UnknownNameError
+from explorer.errors import ConversionError, DataTypeError, ShapeError, UnknownNameError
 from explorer.symbolic import (
     Circuit,
     CircuitBuilder,
@@ -204,3 +204,16 @@ def test_values_that_do_not_fit_are_refused():
         to_cirkit(circuit, values={"w": np.ones((2, 2))})
     with pytest.raises(ShapeError, match=r"value of leaf 0\.weight has shape \(2,\); the leaf has \(2, 2\)"):
         to_cirkit(circuit, values={"0.weight": np.ones(2)})
+
+
+def test_what_is_no_symbolic_circuit_of_this_package_is_refused():
+    circuit = gallery.load_named("blackboard")
+    wrong: Any
+    for wrong, found in (
+        (None, "NoneType"),
+        (torch.nn.Linear(1, 1), "Linear"),
+        (TorchCompiler().compile(circuit), "TorchCircuit; convert the symbolic circuit"),
+        (to_cirkit(circuit), r"Circuit of cirkit\.symbolic\.circuit"),
+    ):
+        with pytest.raises(DataTypeError, match=f"must be of type Circuit; found {found}"):
+            to_cirkit(wrong)
