@@ -100,9 +100,13 @@ class Variables:
     def read(self, entries: Sequence[str]) -> Evidence:
         """Read an entry for each variable; an empty one or ? is not observed.
 
-        Raises: FormError for a number that is none; DataTypeError, ValueRangeError for a cell that its column lacks.
+        Raises: FormError for a number that is none, or a value of a variable that no layer reads; DataTypeError,
+        ValueRangeError for a cell that its column lacks.
         """
         known = [entry.strip() not in ("", UNKNOWN) for entry in entries]
+        unread = [self.names[v] for v in sorted(self.unread) if known[v]]
+        if unread:
+            raise FormError(f"the circuit does not read {', '.join(unread)}; write {UNKNOWN} there")
         values = [self._code(v, entry.strip()) if known[v] else 0.0 for v, entry in enumerate(entries)]
         return Evidence(tuple(values), tuple(known))
 

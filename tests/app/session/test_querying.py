@@ -108,6 +108,13 @@ def test_entropy_is_answered_or_why_it_is_not(circuit):
         ask(large, Query("entropy", Evidence.nothing(64)))
 
 
+def test_a_form_accepts_no_value_of_a_variable_that_is_not_read():
+    variables = Variables(3, unread=frozenset({1}))
+    assert variables.parse("1, ?, 0").observed == (True, False, True)
+    with pytest.raises(FormError, match=r"does not read x1; write \? there"):
+        variables.parse("1, 1, 0")
+
+
 def test_only_answers_about_real_variables_are_densities():
     specs = [GaussianColumn("height", 170.0, 10.0).input_spec(), CategoricalColumn("team", ("a", "b")).input_spec()]
     mixed = explorer.record(hidden_tree((-1, 0), specs, num_latent_states=2), seed=3).circuit_at(-1)
