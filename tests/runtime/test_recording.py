@@ -16,7 +16,14 @@ from explorer.errors import DataTypeError, RuleError, ValueRangeError
 from explorer.runtime.recording.passes import RecordedPass, passes
 from explorer.runtime.recording.snapshot import UnitsSnapshot
 from explorer.runtime.units import Units, UnitsPass, lower_to_units, plan_units
-from explorer.symbolic import Circuit, CircuitBuilder, ConstantInitializer, GaussianLayer, TensorParameter
+from explorer.symbolic import (
+    Circuit,
+    CircuitBuilder,
+    ConstantInitializer,
+    GaussianLayer,
+    Parameterization,
+    TensorParameter,
+)
 from explorer.templates import gallery, load_named
 from explorer.trace import Trace, trace_from_json
 from explorer.trace.writing import trace_to_json
@@ -33,7 +40,7 @@ SMALL = [name for name in gallery.names() if name not in ("mnist", "poon-domingo
 def pairs_of_coins() -> Trace:
     """Two pairs of coins: each coin is read by one sum of its own, and each pair by a product that a sum reads."""
     b = CircuitBuilder()
-    coins = [b.sum(b.add(coin(at)), num_units=2) for at in range(4)]
+    coins = [b.sum(b.add(coin(at, probs=Parameterization()((2, 2)))), num_units=2) for at in range(4)]
     pairs = [b.sum(b.hadamard(*coins[at : at + 2]), num_units=2) for at in (0, 2)]
     circuit = b.build(b.sum(b.hadamard(*pairs), num_units=1))
     return explorer.record(circuit, level="kernels", compiler={"optimize": False}, batch_size=4)
@@ -187,7 +194,7 @@ def test_products_of_densities_are_one_unit_and_long_products_have_parts():
     b = CircuitBuilder()
     zeros, ones = (TensorParameter((2,), initializer=ConstantInitializer(np.full(2, value))) for value in (0, 1))
     densities = [b.add(GaussianLayer(scope=(at,), num_output_units=2, mean=zeros, stddev=ones)) for at in range(3)]
-    coins = [b.sum(b.add(coin(at)), num_units=2) for at in range(3, 8)]
+    coins = [b.sum(b.add(coin(at, probs=Parameterization()((2, 2)))), num_units=2) for at in range(3, 8)]
     circuit = b.build(b.sum(b.hadamard(*densities, *coins), num_units=1))
     trace = explorer.record(circuit, level="kernels", compiler={"optimize": False})
     assert sentences(trace)[3:5] == snapshot(
