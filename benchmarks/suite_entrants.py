@@ -6,6 +6,7 @@ All have equal values. Outputs, and gradients of ours, are compared with double 
 from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from time import sleep
 from typing import Any
 
 import torch
@@ -33,6 +34,10 @@ TOLERANCE = 1e-4
 """Of outputs and gradients, relative: at a log-likelihood of -4400 no absolute bound holds in float32."""
 
 
+SETTLED_S = 0.03
+"""How long threads of OpenMP may spin after the entrant that used them, on the processors of the next one."""
+
+
 CLAMP = -708.0
 """Where a release of the peer clamps logarithms: exp of less is not a normal number in double precision."""
 
@@ -54,14 +59,17 @@ class Entrant:
         """The forward pass without gradients; or forward and backward of the mean, without an optimizer."""
         module, x = self.module, self.x
 
-        def prepare_step() -> None:
-            module.train()
-            module.zero_grad(set_to_none=True)
+        def prepare() -> None:
+            module.train(self.training)
+            if self.training:
+                module.zero_grad(set_to_none=True)
+            if torch.get_num_threads() > 1:
+                sleep(SETTLED_S)
 
         def step(_: object) -> None:
             (-module(x).mean()).backward()
 
-        return Job(step, prepare_step) if self.training else Job(lambda _: self.output(), module.eval)
+        return Job(step if self.training else lambda _: self.output(), prepare)
 
     def run(self) -> None:
         """Run the job once."""
