@@ -77,8 +77,8 @@ class PassesForm:
         add = line(
             self.new, self._button("Add above", lambda: self._add(0)), self._button("Add below", lambda: self._add(1))
         )
-        run = line(self.run, self.mode, self.operators, self.one_by_one, self.download, self.upload)
-        return columns(column(self.list), column(run, entry, add, self.words))
+        self._first_line = line(self.run, self.download, self.upload)
+        return columns(column(self.list), column(self._first_line, entry, add, self.words))
 
     def fill(self) -> None:
         """Show the pipeline that the trace was recorded with."""
@@ -90,8 +90,9 @@ class PassesForm:
         self.operators.value = opened.tensor.operators
         self.one_by_one.value = opened.tensor.one_by_one
         offered = {"mode": self.mode, "operators": self.operators, "one_by_one": self.one_by_one}
-        for name, control in offered.items():
-            control.visible = name in level.options
+        controls = [control for name, control in offered.items() if name in level.options]
+        # not hidden: a control that is hidden while the browser builds the form would stay
+        self._first_line[:] = [self.run, *controls, self.download, self.upload]
         self.run.disabled = not opened.is_live
         self.draft = PipelineDraft.of(pipeline_or_default(opened.tensor)) if opened.is_live else PipelineDraft()
         names = [] if opened.is_live else list(opened.trace.options["pipeline"])
