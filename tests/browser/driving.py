@@ -2,8 +2,9 @@
 
 A host opens the traces of `DRIVEN` and does with each what is named there: an exported page (`test_plates.py`), where
 axe looks, too, the dashboard (`test_dashboard.py`) and a notebook in JupyterLab (`test_jupyterlab.py`). The last two
-differ from the first in what surrounds the picture, so they open only `digits`; under `make fuzz` they open all. The
-page stays open: the theme changes in place, and each text and the cells must have the colours of the theme table.
+differ from the first in what surrounds the picture, so the dashboard opens only `digits`, and the notebook only folds
+it; under `make fuzz` they do all. The page stays open: the theme changes in place, and each text and the cells must
+have the colours of the theme table.
 
 | feature of the picture                                                | looked at in light and in dark              |
 |-----------------------------------------------------------------------|---------------------------------------------|
