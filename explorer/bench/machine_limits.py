@@ -7,7 +7,7 @@ import numpy as np
 
 from explorer.bench.stopwatch import clock_for
 from explorer.runtime.native.library import load_library
-from explorer.runtime.native.memory import run_in_threads
+from explorer.runtime.native.threads import run_in_threads
 
 ROUNDS = 400_000
 """Of 32 or 24 vector operations: some milliseconds."""

@@ -55,7 +55,12 @@ def test_statuses_are_the_same():
 
 @pytest.mark.parametrize(
     ("name", "structure"),
-    [("Circuit", library.NativeCircuit), ("Input", library.NativeInput), ("Training", library.NativeTraining)],
+    [
+        ("Circuit", library.NativeCircuit),
+        ("Input", library.NativeInput),
+        ("Training", library.NativeTraining),
+        ("Numbers", library.NativeNumbers),
+    ],
 )
 def test_structures_have_the_same_fields(name, structure):
     assert list(structure._fields_) == fields(name)

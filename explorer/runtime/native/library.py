@@ -76,6 +76,12 @@ class NativeTraining(ctypes.Structure):
     )
 
 
+class NativeNumbers(ctypes.Structure):
+    """As `struct Numbers` in `kernels/team.h`."""
+
+    _fields_ = (("next", c_int64), ("count", c_int64), ("call", c_void_p))
+
+
 def make_input(x: Tensor, densities: Tensor) -> NativeInput:
     """X (B, D) and the logarithms (B, units) of densities that PyTorch has computed; the result keeps what it needs."""
     x = (x if x.dtype in TYPES else x.float() if x.is_floating_point() else x.long()).contiguous()
@@ -102,6 +108,7 @@ SIGNATURES = {
         None,
     ),
     "softmax_back": ((c_void_p, c_int64, c_int64, c_int64, c_void_p), None),
+    "take_numbers": ((c_void_p,), None),
     "multiply_and_add": ((c_int64, c_void_p), c_int64),
     "read_floats": ((c_void_p, c_int64, c_void_p), None),
 }

@@ -1,10 +1,5 @@
-"""Memory and threads of the native library, kept from call to call."""
+"""Memory of the native library, kept from call to call."""
 
-import os
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
-from typing import TypeVar
 from weakref import finalize
 
 import numpy as np
@@ -14,13 +9,8 @@ from torch import Tensor
 
 Memory = NDArray[np.uint8]
 
-Result = TypeVar("Result")
-
 ALIGNMENT = 64
 """Bytes of a vector, and of a line of the cache."""
-
-THREAD_ROWS = 16
-"""A thread for fewer rows costs more than it saves."""
 
 
 class Workspaces:
@@ -55,19 +45,3 @@ class Workspaces:
     def give_back(self, memory: Memory) -> None:
         """It may be lent again."""
         self._free.append(memory)
-
-
-def num_threads(rows: int) -> int:
-    """As many as torch has, but not for a few rows each."""
-    return max(1, min(torch.get_num_threads(), rows // THREAD_ROWS))
-
-
-def run_in_threads(function: Callable[[int], Result], items: Iterable[int], threads: int) -> list[Result]:
-    """The results for all items, in order."""
-    return list(map(function, items) if threads == 1 else _pool(threads, os.getpid()).map(function, items))
-
-
-@cache
-def _pool(threads: int, process: int) -> ThreadPoolExecutor:
-    """The threads of this process: those of a process do not survive a fork."""
-    return ThreadPoolExecutor(threads, thread_name_prefix=f"circuit-{process}")

@@ -17,7 +17,8 @@ from explorer.runtime.doubles import DoubleCopy
 from explorer.runtime.native.arrays import NativeArrays, make_arrays
 from explorer.runtime.native.build import BuildError
 from explorer.runtime.native.library import BAD_INPUT, TILE_ROWS, load_doubles, load_library, make_input
-from explorer.runtime.native.memory import Workspaces, num_threads, run_in_threads
+from explorer.runtime.native.memory import Workspaces
+from explorer.runtime.native.threads import num_threads, run_in_threads
 from explorer.runtime.snapshots import Snapshot, take_snapshot
 from explorer.runtime.units import Units, lower_to_units, plan_units
 

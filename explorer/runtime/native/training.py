@@ -30,7 +30,8 @@ from explorer.runtime.native.library import (
     load_library,
     make_input,
 )
-from explorer.runtime.native.memory import Workspaces, num_threads, run_in_threads
+from explorer.runtime.native.memory import Workspaces
+from explorer.runtime.native.threads import num_threads, run_in_threads
 from explorer.runtime.native.training_plan import NORMALIZED, SOFTMAX, PlacedRows, Read, plan_training
 from explorer.runtime.units import states_of
 

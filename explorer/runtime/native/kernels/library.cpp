@@ -3,6 +3,7 @@
 #include "evaluation.h"
 #include "limits.h"
 #include "softmax.h"
+#include "team.h"
 
 static void take_training_scratch(TrainingTile& tile, Memory& memory) {
   memory.take(tile.made, tile.training->num_rows);  // first: kept from tile to tile, and the last one may have fewer rows

@@ -1,0 +1,88 @@
+"""The threads that run the kernels: the OpenMP threads of PyTorch, or those of a pool.
+
+Each caller has an OpenMP team of its own, and callers share the pool. So one caller computes with its team, which is
+also what PyTorch's operators in between run on, and several callers at a time with the pool.
+"""
+
+import ctypes
+import os
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from threading import get_ident
+from typing import TypeVar
+
+import torch
+
+from explorer.errors import UserCodeError
+from explorer.runtime.native.library import NativeNumbers, load_library
+from explorer.runtime.native.openmp import StartTeam, find_start_team
+
+Result = TypeVar("Result")
+
+THREAD_ROWS = 16
+"""A thread for fewer rows costs more than it saves."""
+
+PROCESS = os.getpid()
+"""In a process that was forked from this one, OpenMP would wait forever for threads that it does not have."""
+
+CALLERS: deque[int] = deque(maxlen=16)
+"""The threads that made the last calls."""
+
+CALL = ctypes.CFUNCTYPE(None, ctypes.c_int64)
+
+
+def num_threads(rows: int) -> int:
+    """As many as torch has, but not for a few rows each."""
+    return max(1, min(torch.get_num_threads(), rows // THREAD_ROWS))
+
+
+def run_in_threads(function: Callable[[int], Result], items: Iterable[int], threads: int) -> list[Result]:
+    """The results for all items, in order, whichever thread has computed them.
+
+    Raises: what the function raises; UserCodeError if a result is missing, as a signal handler has raised an error.
+    """
+    if threads == 1:
+        return list(map(function, items))
+    start_team = find_start_team() if os.getpid() == PROCESS and _is_only_caller() else None
+    if start_team is None:
+        return list(_pool(threads, os.getpid()).map(function, items))
+    return _run_in_team(start_team, function, tuple(items), threads)
+
+
+def _is_only_caller() -> bool:
+    caller = get_ident()
+    CALLERS.append(caller)
+    return CALLERS.count(caller) == len(CALLERS)
+
+
+def _run_in_team(
+    start_team: StartTeam, function: Callable[[int], Result], items: tuple[int, ...], threads: int
+) -> list[Result]:
+    results: dict[int, Result] = {}
+    errors: list[BaseException] = []
+
+    def run(number: int) -> None:
+        try:
+            if not errors:
+                results[number] = function(items[number])
+        except BaseException as error:  # noqa: BLE001
+            errors.append(error)
+
+    call = CALL(run)
+    numbers = NativeNumbers(0, len(items), ctypes.cast(call, ctypes.c_void_p))
+    take_numbers = ctypes.cast(load_library().take_numbers, ctypes.c_void_p).value
+    team = max(threads, torch.get_num_threads())  # OpenMP ends the threads that a smaller team does not need
+    start_team(take_numbers, ctypes.addressof(numbers), team, 0)
+    if errors:
+        raise errors[0]
+    if len(results) < len(items):
+        raise UserCodeError("a signal handler or tracer raised an error before a kernel began; stderr has it")
+    return [results[number] for number in range(len(items))]
+
+
+@cache
+def _pool(threads: int, process: int) -> ThreadPoolExecutor:
+    """The threads of this process: those of a process do not survive a fork."""
+    return ThreadPoolExecutor(threads, thread_name_prefix=f"circuit-{process}")
