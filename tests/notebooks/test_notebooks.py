@@ -31,13 +31,20 @@ A lesson waits for nothing, so this is close to the time that passes on a clock 
 RUN_ELSEWHERE = {"05": "tests/browser/test_course.py, which builds its page"}
 """Lessons that other tests run from top to bottom, so that `test_it_runs` needs to run them only in `make fuzz`."""
 QUICKLY = """
+import gc
+
+import torch._dynamo
+
 from explorer.app import images
 from explorer.bench import interleave
 images.DENSITY = 1
 interleave.monotonic = lambda clock=interleave.monotonic: 20 * clock()
+gc.set_threshold(20_000, 10, 10)
+gc.freeze()
 """
-"""Lets the time limits of measurements pass twenty times as fast, measured times are those of another clock, and draws
-images for saved notebooks with a quarter of the pixels.
+"""Lets the time limits of measurements pass twenty times as fast, measured times are those of another clock; draws
+images for saved notebooks with a quarter of the pixels; and looks for no cycles among what was imported, as each
+measurement would otherwise do.
 """
 README = (NOTEBOOKS / "README.md").read_text(encoding="utf-8")
 CLAIMED = "## What this lesson claimed"
