@@ -3,9 +3,12 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -14,6 +17,8 @@ from explorer.learning.digests import digest_of
 
 HELD_OUT_EVERY = 5
 """Every fifth image is held out: those at positions 4, 9, 14, ..."""
+DIGITS_FILE = "datasets/data/digits.csv.gz"
+"""Where scikit-learn has the digits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,16 +64,24 @@ def load_digits() -> ImageData:
     Raises: CircuitError with the command that installs scikit-learn, if it is missing.
     Source: Alpaydin and Kaynak 1998, Optical Recognition of Handwritten Digits.
     """
-    try:
-        from sklearn.datasets import load_digits as load
-    except ImportError as error:
+    training, held_out = split(torch.from_numpy(_images_of_digits()))
+    return ImageData("digits", training, held_out, 17, (1, 8, 8))
+
+
+def _images_of_digits() -> npt.NDArray[np.int64]:
+    """The images (1797, 64), read from the file of scikit-learn: importing it would take more than a second."""
+    found = find_spec("sklearn")
+    if found is None or found.origin is None:
         raise CircuitError(
             "the digits come with scikit-learn, which is not installed; "
             "install it with: pip install 'circuit-explorer[digits]'"
-        ) from error
-    images = np.asarray(load(return_X_y=True)[0])
-    training, held_out = split(torch.from_numpy(images.astype(np.int64)))
-    return ImageData("digits", training, held_out, 17, (1, 8, 8))
+        )
+    file = Path(found.origin).parent / DIGITS_FILE
+    if file.is_file():
+        return np.loadtxt(file, delimiter=",", dtype=np.int64)[:, :-1]  # the last column is the digit
+    from sklearn.datasets import load_digits as load  # another version, with the file in another place
+
+    return np.asarray(load(return_X_y=True)[0]).astype(np.int64)
 
 
 DATA_SETS: Mapping[str, Callable[[], ImageData]] = MappingProxyType({"digits": load_digits})

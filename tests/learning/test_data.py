@@ -23,6 +23,17 @@ def test_every_fifth_digit_is_held_out():
     assert torch.equal(data.training[:5], images[[0, 1, 2, 3, 5]])
 
 
+def test_the_digits_are_found_where_the_file_of_scikit_learn_has_another_place(monkeypatch):
+    expected = load_digits().training
+    monkeypatch.setattr("explorer.learning.data.DIGITS_FILE", "elsewhere.csv.gz")
+    assert torch.equal(load_digits().training, expected)
+
+
+def test_loading_the_digits_does_not_import_scikit_learn(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)  # importing it fails
+    assert len(load_digits().training) == 1438
+
+
 def test_split_keeps_every_row_once():
     rows = torch.arange(12).unsqueeze(1)
     training, held_out = split(rows)
@@ -44,6 +55,6 @@ def test_an_unknown_data_set_lists_those_that_are_known():
 
 
 def test_without_scikit_learn_the_error_says_how_to_install_it(monkeypatch):
-    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
+    monkeypatch.setitem(sys.modules, "sklearn", None)
     with pytest.raises(CircuitError, match=r"pip install 'circuit-explorer\[digits\]'"):
         load_digits()

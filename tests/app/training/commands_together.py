@@ -1,6 +1,7 @@
 """Runs commands one after the other in each process that torchrun starts; `{rank}` in an argument is the process.
 
-The first of several commands may fail, which ends its process: it runs in a fork, which does not load PyTorch again.
+The first of several commands may fail, which ends its process: it runs in a fork, which does not load PyTorch again,
+nor what PyTorch itself loads for an optimizer.
 Processes that connect again through the same store may find addresses of the connections before. So each command but
 the last has a store of its own, on one of the given ports; the last one has that of torchrun.
 """
@@ -22,7 +23,8 @@ if __name__ == "__main__":
     for number, (command, port) in enumerate(zip(commands, ports, strict=True)):
         os.environ["MASTER_PORT"] = str(port)
         if number == 0 and len(commands) > 1:
-            import_module("explorer.app.training.checkpoint")
+            for name in ("explorer.app.training.checkpoint", "torch._dynamo", "torch.distributed.fsdp"):
+                import_module(name)
             process = get_context("fork").Process(target=app, args=(command,))
             process.start()
             process.join()
