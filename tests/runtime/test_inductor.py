@@ -18,7 +18,6 @@ from explorer.runtime import Certificate, FastCircuit, backends, choosing, fast
 from explorer.runtime.grouped import inductor
 from explorer.runtime.native.library import load_library
 from explorer.templates import image_data, load_named
-from tests.fuzzing import FUZZ_SEED
 from tests.runtime.circuits import doubled, has_compiler
 from tests.strategies import random_inputs
 
@@ -29,13 +28,13 @@ pytestmark = [
 
 
 @pytest.fixture(autouse=True)
-def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def fresh(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
     torch.compiler.reset()
     # A pool of processes would outlive the test. Headers compiled in advance, programs that try each kind of vector
-    # instructions and the headers of such instructions, used in `make fuzz`, take longer than what the tests compile.
+    # instructions and the headers of such instructions, for the slow cases only, take longer than what tests compile.
     quickly = {"compile_threads": 1, "cpp_cache_precompile_headers": False, "cpp.vec_isa_ok": True}
-    with config.patch(quickly if FUZZ_SEED is not None else {**quickly, "cpp.simdlen": 1}):
+    with config.patch(quickly if request.node.get_closest_marker("fuzz") else {**quickly, "cpp.simdlen": 1}):
         yield
     torch.compiler.reset()
 
