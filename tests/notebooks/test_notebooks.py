@@ -108,6 +108,7 @@ def nbval(folder: Path, *arguments: str) -> str:
     return ended.stdout
 
 
+@pytest.mark.fuzz  # it loads Jupyter in another process
 def test_nbval_finds_the_cells_of_all_notebooks(tmp_path: Path) -> None:
     """`pytest --nbval-lax notebooks` is how a reader checks the lessons; `test_it_runs` runs the cells."""
     found = nbval(tmp_path, "--collect-only", str(NOTEBOOKS))

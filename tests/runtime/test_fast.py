@@ -40,7 +40,14 @@ def assert_computes(circuit: TorchCircuit, x: Tensor) -> FastCircuit:
     return made
 
 
-@pytest.mark.parametrize("name", [name for name in gallery.names() if name not in ("poon-domingos", "sos")])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.fuzz] if name == "mnist" else [])
+        for name in gallery.names()
+        if name not in ("poon-domingos", "sos")
+    ],
+)
 def test_a_circuit_of_the_gallery(name: str):
     circuit = load_named(name)
     x = random_inputs(circuit, 33)

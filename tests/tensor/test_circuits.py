@@ -14,7 +14,7 @@ from explorer.tensor.recording.managed import ManagedPipeline
 from tests.tensor.circuits import compile_circuit, import_circuit, rows
 
 DRAWN_28_BY_28 = ("mnist",)
-SLOW = ("hclt", "mnist", "poon-domingos", "sum-chain", "levels", "conflict", "hmm", "near-misses")
+SLOW = ("hclt", "mnist", "poon-domingos", "sum-chain", "levels", "conflict", "hmm", "near-misses", "squared")
 """Their exports take long, or are of kinds that the others have too; `make fuzz` tests them."""
 
 MAY_DO_NOTHING = {

@@ -264,7 +264,6 @@ def test_observing_the_last_category_as_minus_one_is_refused():
 def test_the_context_is_found_while_it_is_in_use_and_missed_by_name_afterwards():
     peer, context = compile_peer(chain(), fold=True)
     assert len(from_cirkit(peer).leaf_names) > 0
-    gc.collect()
     gc.freeze()  # as large traces do
     try:
         assert len(from_cirkit(peer).leaf_names) > 0
