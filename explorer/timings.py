@@ -216,17 +216,20 @@ class Run:
 def state_step(trace: Trace, step: "int | str") -> int:
     """The step that made the state after `step`: the last one up to it that changed something. Equal states run alike.
 
-    Raises: UnknownNameError.
+    The state after the last operator on circuits is that with which the compilation starts. Raises: UnknownNameError.
     """
-    index = trace.step(step).index
-    return next((known.index for known in reversed(trace.steps[: index + 1]) if known.changed), 0)
+    index, start = trace.step(step).index, trace.start
+    if index + 1 < start:
+        return index
+    return next((known.index for known in reversed(trace.steps[start : index + 1]) if known.changed), start)
 
 
 def default_steps(trace: Trace) -> tuple[int, ...]:
     """The steps that are timed by default: first, each round or pass, each fold level, last; each state once."""
-    last_of_part = {step.at.stages[: trace.level.stage_depth]: step.index for step in trace.steps}
+    compiled = trace.steps[trace.start :]
+    last_of_part = {step.at.stages[: trace.level.stage_depth]: step.index for step in compiled}
     folds = [step.index for step in trace.steps if step.folds]
-    wanted = (0, *last_of_part.values(), *folds, trace.steps[-1].index)
+    wanted = (trace.start, *last_of_part.values(), *folds, trace.steps[-1].index)
     return tuple(sorted({state_step(trace, step) for step in wanted}))
 
 

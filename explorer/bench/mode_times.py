@@ -39,7 +39,7 @@ def _time_modes(begun: MeasurementRun, circuit: Circuit, options: Mapping[str, A
             return (), True
         begun.report_progress(0.0, f"compiling: {mode}")
         traces[mode] = record(circuit, **{**options, "optimize": optimize, "fold": fold})
-    first = traces["as written"].circuit_at(0)
+    first = traces["as written"].circuit_at(traces["as written"].start)
     x = random_inputs(first, begun.settings.batch_size, begun.settings.seed)
     wanted = program(first, (x[:COMPARED_ROWS],), FORWARD, CPU).outputs()
     candidates: list[Candidate] = []

@@ -112,7 +112,7 @@ class Reference:
     def __init__(self, begun: MeasurementRun, trace: Trace, x: Any, rows: int) -> None:
         begun.report_progress(0.0, "preparing the unoptimized circuit")
         self.trace = trace
-        module = trace.circuit_at(0)
+        module = trace.circuit_at(trace.start)
         if trace.level.has_batches:
             data = random_inputs(module, rows, begun.settings.seed) if x is None else x.cpu()
             self.arguments: tuple[Any, ...] = (data,)
@@ -122,7 +122,12 @@ class Reference:
         self.outputs = program(module, self.compared, FORWARD, CPU).outputs()
 
     def candidate(self, step: int) -> Candidate:
-        """Make the candidate of a step."""
+        """Make the candidate of a step. Raises: CircuitError for one before the compilation, which has other values."""
+        if step < self.trace.start:
+            raise CircuitError(
+                f"step {step} ({self.trace.step(step).path}) has other circuits than the one that is compiled; time "
+                f"steps from {self.trace.start} on"
+            )
         stats = self.trace.stats(step)
         # A tensor graph's module contains the constants of the trace, which must not move to a device.
         level = self.trace.level

@@ -1,6 +1,7 @@
 """The compiler: symbolic circuit -> layers -> optimized -> folded -> `TorchCircuit`."""
 
 import gc
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
@@ -21,6 +22,7 @@ from explorer.backend import (
 )
 from explorer.backend.parameters import InitializerFunction, TorchParameter, TorchParameterNode
 from explorer.compiler.fold_states import FoldStates
+from explorer.compiler.operator_snapshot import DerivedCircuits, OperatorSnapshot
 from explorer.compiler.registries import CompileRule
 from explorer.compiler.rules import initializer_rules, layer_rules, parameter_rules
 from explorer.compiler.snapshot import CompiledSnapshot, FoldingSnapshot
@@ -33,17 +35,17 @@ from explorer.options import CompilerOptions
 from explorer.rewrite import OptMatchStrategy
 from explorer.symbolic import (
     Circuit,
-    Derivation,
     Initializer,
     Layer,
+    OperatorSteps,
     ParameterNode,
     TensorParameter,
-    derivation_text,
+    formula_of,
+    operator_steps,
+    operator_words,
 )
 from explorer.trace import (
-    Derived,
     Folded,
-    LayerSource,
     Listener,
     Noted,
     ReadOrdered,
@@ -54,7 +56,6 @@ from explorer.trace import (
     StepFailed,
     StepPath,
     StepStarted,
-    type_title,
 )
 
 
@@ -142,25 +143,49 @@ class TorchCompiler:
 
     def _compile_circuit(self, circuit: Circuit, skips: SkipTracker) -> TorchCircuit:
         """Compile the layers, optimize and fold them, allocate and initialize tensors, and build the module."""
+        operators = operator_steps(circuit)
+        unshown = self._report_operators(circuit, operators) if self.listeners else ""
         nothing: Graph[TorchLayer] = Graph({}, {}, ())  # the state before the first step
-        graph = self._step(StepPath.of("compile"), circuit, nothing, lambda _: self._compile_layers(circuit)) or nothing
-        if self.listeners and circuit.derivation is not None:
-            self._notify(_describe_derivation(circuit.derivation))
-            self._notify(Noted(derivation_text(circuit)))
-        graph, fold_index = self._post_process_circuit(circuit, graph, skips)
+        before = CompiledSnapshot(self, circuit, self._counter, nothing)
+        graph, seconds = self._run(StepPath.of("compile"), partial(self._compile_layers, circuit), before)
+        self._notify(StepEnded(bool(unshown) or not operators.steps, seconds, replace(before, layers=graph)))
+        if unshown:
+            self._notify(Noted(f"The operators that made the circuit are not shown: {unshown}."))
+        graph, fold_index = self._post_process_circuit(circuit, graph, skips, operators.next_id)
         names, seed_names = circuit.leaf_names, circuit.seed_names
         tensors = allocate_parameters(self.store, parameter_nodes(graph), seed_names, self.options.seed)
         return TorchCircuit(graph, fold_index, self.semiring, tensors, self.store, names, seed_names)
+
+    def _report_operators(self, circuit: Circuit, operators: OperatorSteps) -> str:
+        """Report each operator that made the circuit as a step; the layers of the last one are those of the circuit.
+
+        Returns why there are no steps, if a layer of an operand cannot be compiled: the circuit itself may compile.
+        """
+        try:
+            derived = DerivedCircuits.of(self, circuit, operators)
+        except CircuitError as error:
+            return str(error)
+        runs: Counter[str] = Counter()
+        for step in operators.steps:
+            made = step.made
+            name = "operands" if made is None or made.derivation is None else made.derivation.operator
+            runs[name] += 1
+            self._notify(StepStarted(StepPath((Stage(name, run=runs[name]),)), "compiled"))
+            self._notify(derived.applied(step))
+            self._notify(StepEnded(True, 0.0, OperatorSnapshot(derived, step)))
+            if made is not None:
+                self._notify(Noted(f"{formula_of(made, circuit)}: {operator_words(made)}"))
+        return ""
 
     def _compile_layers(self, circuit: Circuit) -> Graph[TorchLayer]:
         compiled_layers_map = {node: self.compile_layer(layer) for node, layer in circuit.graph.nodes.items()}
         return Graph(compiled_layers_map, circuit.graph.inputs, circuit.graph.outputs)
 
     def _post_process_circuit(
-        self, circuit: Circuit, graph: Graph[TorchLayer], skips: SkipTracker
+        self, circuit: Circuit, graph: Graph[TorchLayer], skips: SkipTracker, next_id: int
     ) -> tuple[Graph[TorchLayer], FoldIndexInfo | None]:
-        """Optimize, then fold, as the options say."""
-        fresh = count(graph.next_id)
+        """Optimize, then fold, as the options say; new layers have the ids from `next_id` on."""
+        fresh = count(next_id)
         if self.options.optimize:
             strategy = get_strategy(self.options.strategy)
             options = OptimizeOptions(self.rules, strategy, self.options.max_rounds, self.listeners, skips)
@@ -289,17 +314,6 @@ class TorchCompiler:
     def _describe_rules(self) -> tuple[Any, ...]:
         kinds = (("parameter", self.rules.parameter), ("shatter", self.rules.shatter), ("fuse", self.rules.fuse))
         return tuple(rule.describe(kind) for kind, registry in kinds for rule in registry)
-
-
-def _describe_derivation(derivation: Derivation) -> Derived:
-    """What an operator made a circuit of."""
-    graphs = [operand.graph for operand in derivation.operands]
-    titles = [{node: type_title(type(layer).__name__) for node, layer in graph.nodes.items()} for graph in graphs]
-    sources = {
-        node: tuple(LayerSource(operand, layer, titles[operand][layer]) for operand, layer in found)
-        for node, found in derivation.origins.items()
-    }
-    return Derived(derivation.operator, tuple(len(graph) for graph in graphs), sources)
 
 
 def _apply_rule(rule: CompileRule, compiler: TorchCompiler, symbolic: object) -> Any:

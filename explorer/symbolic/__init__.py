@@ -23,6 +23,12 @@ from explorer.symbolic.files import (
 )
 from explorer.symbolic.initializers import *  # noqa: F403
 from explorer.symbolic.layers import *  # noqa: F403
+from explorer.symbolic.operator_steps import (
+    OperatorStep as OperatorStep,
+    OperatorSteps as OperatorSteps,
+    operator_steps as operator_steps,
+)
+from explorer.symbolic.operator_words import num_parameters as num_parameters, operator_words as operator_words
 from explorer.symbolic.parameter_operators import *  # noqa: F403
 from explorer.symbolic.parameterization import ACTIVATIONS as ACTIVATIONS, Parameterization as Parameterization
 from explorer.symbolic.parameters import (

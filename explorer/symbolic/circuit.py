@@ -127,6 +127,17 @@ class Circuit:
         return names
 
     @cached_property
+    def all_leaf_names(self) -> Mapping[TensorParameter, str]:
+        """The names of its leaves, and of those of the circuits that operators made it of."""
+        from explorer.symbolic.derivation_text import circuits_behind
+
+        found = dict(self.leaf_names)
+        for circuit in circuits_behind(self):
+            for leaf, name in circuit.leaf_names.items():
+                found.setdefault(leaf, name)
+        return found
+
+    @cached_property
     def seed_names(self) -> Mapping[TensorParameter, str]:
         """Every parameter leaf and the name by which its first value is drawn: that of the circuit it comes from."""
         labels = self.labels

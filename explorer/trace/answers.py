@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from explorer.trace.events import LayerSource, MatchFound
+from explorer.trace.events import MatchFound
+from explorer.trace.layers import ids_text
 from explorer.trace.paths import StepPath
 from explorer.trace.refusal import Check, Refusal, RefusalKind
 
@@ -56,14 +57,32 @@ class Origin(_Printable):
 
 
 @dataclass(frozen=True, repr=False)
+class MadeOf(_Printable):
+    """The operator of a step made layers of these layers of its operands: (formula of the operand, ids) of each."""
+
+    step: int
+    operator: str
+    sources: tuple[tuple[str, tuple[int, ...]], ...]
+
+    @property
+    def sources_text(self) -> str:
+        """The layers of each operand: `layers 130, 141 of A and layer 12 of B`."""
+        found = (f"layer{'s' * (len(ids) > 1)} {ids_text(ids)} of {formula}" for formula, ids in self.sources)
+        return " and ".join(found) or "no layer of an operand"
+
+    def __str__(self) -> str:
+        return f"step {self.step} ({self.operator}): made of {self.sources_text}"
+
+
+@dataclass(frozen=True, repr=False)
 class Lineage(_Printable):
     """The origin of a node and what became of it.
 
-    `symbolic` are the nodes of the first step that it was made from, and `origins` is their label: the layers of the
-    symbolic circuit, or imported operators. `first_step` and `last_step` are the steps at whose end it exists. `now`
-    are the nodes at the end that hold its value, each with the slice (None: not folded); `inside` are those that it
-    became part of where no node holds its value any more. Of a circuit that an operator made, `operator` is its name,
-    and `sources` are the layers of its operands that the symbolic layers were made from.
+    `symbolic` are the nodes that it was made from at the start of the compilation, and `origins` is their label: the
+    layers of the symbolic circuit, or imported operators. `first_step` and `last_step` are the steps at whose end it
+    exists. `now` are the nodes at the end that hold its value, each with the slice (None: not folded); `inside` are
+    those that it became part of where no node holds its value any more. `made_of` has, for each operator that made
+    the symbolic layers, the last one first, the layers of its operands.
     """
 
     node: int
@@ -76,8 +95,7 @@ class Lineage(_Printable):
     parameter_changes: tuple[Origin, ...]
     now: tuple[Slot, ...]
     inside: tuple[Slot, ...] = ()
-    operator: str = ""
-    sources: tuple[LayerSource, ...] = ()
+    made_of: tuple[MadeOf, ...] = ()
 
     @property
     def end(self) -> str:
@@ -94,9 +112,7 @@ class Lineage(_Printable):
 
         lines = [f"node {self.node}: exists from step {self.first_step} to step {self.last_step}"]
         lines.append(f"  {self.origins}: {ids(self.symbolic) or 'none'}")
-        if self.sources:
-            more = f" ... ({len(self.sources)} in all)" if len(self.sources) > 8 else ""
-            lines.append(f"  {self.operator} made these from {', '.join(map(str, self.sources[:8]))}{more}")
+        lines += [f"  {one}" for one in self.made_of]
         lines += [f"  made by {origin}" for origin in self.made_by]
         lines += [f"  parameters changed by {origin}" for origin in self.parameter_changes]
         lines += [f"  became {origin}" for origin in self.became]
@@ -343,7 +359,8 @@ class StepCheck(_Printable):
     `from_original` is the largest difference from the outputs before the first step.
     `other_bits` counts the numbers that are not the same, bit by bit: 0 and -0 differ, NaN is the same as NaN. Exact
     rules allow none. `undefined` counts those that are NaN before and after, which says nothing about the step: it is
-    set, and the differences are NaN, if no other number differs.
+    set, and the differences are NaN, if no other number differs. An operator before the compilation has other values
+    than its operands: its result is compared with its values by definition, and `unknown` says why it could not be.
     """
 
     step: int
@@ -354,11 +371,12 @@ class StepCheck(_Printable):
     other_bits: int = 0
     from_original: float = 0.0
     undefined: int = 0
+    unknown: str = ""
 
     @property
     def has_no_value(self) -> bool:
-        """Whether the outputs cannot be compared: some are NaN before and after, and no other one differs."""
-        return self.undefined > 0
+        """Whether nothing was compared: outputs are NaN before and after, or the wanted ones are not known."""
+        return self.undefined > 0 or bool(self.unknown)
 
     @property
     def ok(self) -> bool:
@@ -372,6 +390,8 @@ class StepCheck(_Printable):
         return f"{self.max_difference:.3g}" + (f", but other bits in {self.other_bits:,}" if hidden else "")
 
     def __str__(self) -> str:
+        if self.unknown:
+            return f"step {self.step} {self.path}: not compared ({self.unknown})"
         if self.has_no_value:
             return f"step {self.step} {self.path}: no value ({self.undefined:,} outputs are NaN before and after)"
         sign = "DIFFERS" if not self.ok else "equal" if self.max_difference == 0 else "ok"

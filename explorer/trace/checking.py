@@ -5,11 +5,11 @@ from typing import Any
 
 from explorer.trace.changes import GraphChange, GraphHistory
 from explorer.trace.equivalence import EXACTNESS_ORDER
-from explorer.trace.events import LISTED_KINDS, RuleDescription
+from explorer.trace.events import LISTED_KINDS, PresentCircuit, RuleDescription
 from explorer.trace.passes import PASS_OF_KIND
 from explorer.trace.paths import owner_of_parameter
 from explorer.trace.records import NodeRecord
-from explorer.trace.steps import Step
+from explorer.trace.steps import Step, first_compiled
 
 TENSOR_OPTION_TYPES: Mapping[str, type] = {
     "level": str,
@@ -64,6 +64,7 @@ class ReferenceChecker:
         named += [lost.node for lost in step.lost if not lost.parameter_path]
         named += [node for rewrite in step.rewrites if not rewrite.parameter_path for node in rewrite.removed]
         named += [node for group in step.folds for node in group.members]
+        named += [node for found in _sources(step).values() for node in found]
         named += [owner_of_parameter(path) for path in _parameter_paths(step)]
         self._check_exist(named, f"before {_name(step)}")
         for group in step.folds:
@@ -74,6 +75,7 @@ class ReferenceChecker:
         """Check what a step says about the nodes after it. Raises: ValueError for a node that does not exist."""
         created = [group.node for group in step.folds]
         created += [node for rewrite in step.applied if not rewrite.parameter_path for node in rewrite.added]
+        created += [node for circuit in _circuits(step) for node in circuit.layers]
         self._check_exist(created, f"after {_name(step)}")
         self._created.update(created if step.index else change.added)
         for node in change.added:
@@ -101,6 +103,9 @@ def check_last(steps: Sequence[Step], reads: Mapping[int, Mapping[str, Any]]) ->
     for step in steps[:-1]:
         if step.error is not None:
             raise ValueError(f"{_name(step)} failed, but is not the last step")
+    for step in steps[first_compiled(steps) :]:
+        if step.operator is not None:
+            raise ValueError(f"{_name(step)} is an operator on circuits, but no compilation follows")
     for step in steps:
         if set(step.snapshot.stats) != set(steps[0].snapshot.stats):
             raise ValueError(f"{_name(step)} has other statistics than the first step")
@@ -131,6 +136,14 @@ def _check_read(node: int, index: Sequence[Sequence[Sequence[int]]], final: Mapp
                 raise ValueError(f"node {node} reads slice {number} of node {source}, which has fewer")
             if node in final and source not in final:
                 raise ValueError(f"node {node} reads node {source}, which does not exist in the end")
+
+
+def _circuits(step: Step) -> Sequence[PresentCircuit]:
+    return () if step.operator is None else step.operator.circuits
+
+
+def _sources(step: Step) -> Mapping[int, Sequence[int]]:
+    return {} if step.operator is None else step.operator.sources
 
 
 def _parameter_paths(step: Step) -> Iterator[str]:

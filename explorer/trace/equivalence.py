@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import inf, log, nan, pi
-from typing import Any
+from typing import Any, cast
 
 from explorer.errors import ShapeError
 from explorer.trace.answers import Answers, StepCheck
-from explorer.trace.events import RuleDescription
+from explorer.trace.events import OperatorState, RuleDescription
 from explorer.trace.steps import Step
 
 COMPLEX_LOGARITHMS, LIKELIHOODS = "complex-lse-sum", "sum-product"
@@ -38,7 +38,8 @@ def check_steps(
 
     `semiring` is that of a circuit. The outputs under sum-product may be tiny, so differences are relative to them.
     Complex logarithms are equal if the numbers that they represent are.
-    `source` returns the values before the first step, which may round differently.
+    `source` returns the values before the first step, which may round differently. The result of an operator, before
+    the compilation, is compared with its values by definition, from those of its operands.
     Raises: ShapeError if it `needs_rows` and `x` has none.
     """
     promises = {rule.name: rule.exactness for rule in rules}
@@ -49,6 +50,9 @@ def check_steps(
         if step.error is not None:
             continue
         on_step(step)
+        if step.operator is not None:
+            found.append(_check_operator(step, x, semiring))
+            continue
         before = values
         imported = source is not None and not found
         if values is None or imported or step.changed or step.folds:
@@ -65,6 +69,15 @@ def check_steps(
         total = checked.max_difference if before is original else _largest(values, original, semiring)[0]
         found.append(replace(checked, from_original=nan if checked.has_no_value else total))
     return Answers(found)
+
+
+def _check_operator(step: Step, x: Any, semiring: str) -> StepCheck:
+    """Compare what an operator made with its values by definition."""
+    values = tuple(_principal(value, semiring) for value in step.snapshot.results(x))
+    wanted = cast("OperatorState", step.snapshot).expected(x)
+    if isinstance(wanted, str):
+        return StepCheck(step.index, step.path, nan, "real", nan, from_original=nan, unknown=wanted)
+    return replace(_check(step, "real", values, wanted, semiring), from_original=nan)
 
 
 def _check(step: Step, exactness: str, values: tuple[Any, ...], before: tuple[Any, ...], semiring: str) -> StepCheck:

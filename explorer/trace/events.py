@@ -63,6 +63,14 @@ class Snapshot(Protocol):
         ...
 
 
+class OperatorState(Snapshot, Protocol):
+    """The circuits after an operator, before the compilation; `results` are those of the circuit that it made."""
+
+    def expected(self, x: Any) -> "tuple[Any, ...] | str":
+        """These results by definition of the operator, from those of its operands; or why they are not known."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class RuleDescription:
     """A rule: its pattern, source location and purpose, and whether a guard may decline its matches.
@@ -181,32 +189,35 @@ class ReadOrdered:
 
 
 @dataclass(frozen=True, slots=True)
-class LayerSource:
-    """A layer of an operand of an operator on circuits: the operand's position, the layer's id there, and its title."""
+class PresentCircuit:
+    """A circuit between operators: the formula of what made it, or a letter, and the ids of its layers."""
 
-    operand: int
-    layer: int
-    title: str
+    formula: str
+    layers: tuple[int, ...]
 
     def __str__(self) -> str:
-        return f"{self.title} {self.layer} of operand {self.operand}"
+        return f"{self.formula} has {len(self.layers):,} layer{'' if len(self.layers) == 1 else 's'}"
 
 
 @dataclass(frozen=True, slots=True)
-class Derived:
-    """An operator on circuits made the circuit that is compiled.
+class OperatorApplied:
+    """An operator on circuits was applied, before the circuit that results is compiled.
 
-    `sizes` are the numbers of layers of its operands; `sources` tells of which of these layers each layer was made.
+    `operator` is its name, empty in the step that shows the circuits at the beginning; `circuits` are those after the
+    step, the one that it made last. `sources` are the ids of the layers of operands that each layer was made of.
     """
 
     operator: str
-    sizes: tuple[int, ...]
-    sources: Mapping[int, tuple[LayerSource, ...]]
+    circuits: tuple[PresentCircuit, ...]
+    sources: Mapping[int, tuple[int, ...]]
+
+    @property
+    def result(self) -> PresentCircuit | None:
+        """The circuit that was made; None in the first step."""
+        return self.circuits[-1] if self.operator else None
 
     def __str__(self) -> str:
-        circuits = f"{len(self.sizes)} circuits" if len(self.sizes) > 1 else "a circuit"
-        layers = " and ".join(map(str, self.sizes))
-        return f"{self.operator} {circuits} of {layers} layers: {len(self.sources)} layers"
+        return ", ".join(map(str, self.circuits)) if self.result is None else str(self.result)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +263,7 @@ Event = (
     | Folded
     | ReadOrdered
     | LimitReached
-    | Derived
+    | OperatorApplied
     | Noted
     | StepEnded
     | StepFailed

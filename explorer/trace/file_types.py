@@ -164,8 +164,8 @@ LISTING = _list_of(_row(ID, TEXT))
 SIZES = {"lower_bound_bytes": COUNT, "size_bytes": COUNT}
 MORE = {"reasons": _list_of(_row(ID, ID, TEXT)), "parts": _list_of(_row(COUNT, TEXT))}
 MEMORY = _record({"order": IDS, "buffers": _list_of(BUFFER), **SIZES, "listing": LISTING}, MORE)
-SOURCES = _list_of(_row(ID, _list_of(_row(COUNT, ID, TEXT))))
-DERIVED = _record({"operator": TEXT, "sizes": _list_of(SIZE), "sources": SOURCES})
+PRESENT = _list_of(_row(TEXT, IDS))
+APPLIED = _record({"name": TEXT, "circuits": PRESENT, "sources": _list_of(_row(ID, IDS))})
 STEP = _record(
     {
         "removed": IDS,
@@ -186,9 +186,9 @@ STEP = _record(
         "error": _maybe(TEXT),
     },
     {
-        "derived": DERIVED,
         "memory": MEMORY,
         "notes": TEXTS,
+        "operator": APPLIED,
         "reads": _list_of(_row(_maybe(ID), TEXT, TEXT, COUNT, COUNT, TEXT)),
         "stages": _list_of(_row(TEXT, _maybe(COUNT), SIZE)),
         "part": SIZE,

@@ -3,18 +3,19 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from numbers import Integral
 
 from explorer.errors import UnknownNameError
-from explorer.trace.answers import Lineage, Origin, Slot
-from explorer.trace.steps import Step
+from explorer.trace.answers import Lineage, MadeOf, Origin, Slot
+from explorer.trace.steps import Step, first_compiled
 
 
 @dataclass(frozen=True, eq=False)
 class Lineages:
     """The lineage of every node.
 
-    `slices`: layer that was folded -> (folded node, slice); `origins` is the label of the nodes of the first step.
+    `slices`: layer that was folded -> (folded node, slice); `origins` is the label of the nodes at the start.
     """
 
     steps: Sequence[Step]
@@ -31,8 +32,6 @@ class Lineages:
             if w.parameter_path and w.parameter_path.split(".")[0] == str(node)
         )
         symbolic = self.symbolic_of(node)
-        derived = self.steps[0].derived
-        sources = () if derived is None else [one for layer in symbolic for one in derived.sources.get(layer, ())]
         return Lineage(
             node,
             first,
@@ -40,12 +39,32 @@ class Lineages:
             self.origins,
             symbolic,
             tuple(self._created_by.get(node, ())),
-            tuple(self._consumed_by.get(node, ())),
+            (*self._became_by_operators.get(node, ()), *self._consumed_by.get(node, ())),
             changes,
             *self._ends(node),
-            "" if derived is None else derived.operator,
-            tuple(dict.fromkeys(sources)),
+            self.made_of(symbolic, last),
         )
+
+    def made_of(self, layers: Sequence[int], last: int) -> tuple[MadeOf, ...]:
+        """The operators up to a step that made layers, the last one first, each with the layers of its operands."""
+        found: list[MadeOf] = []
+        wanted = dict.fromkeys(layers)
+        for before, step in reversed([*pairwise(self._of_operators)]):
+            applied = step.operator
+            assert applied is not None
+            assert before.operator is not None
+            made = [node for node in wanted if node in applied.sources] if step.index <= last else []
+            if not made:
+                continue
+            sources = dict.fromkeys(source for node in made for source in applied.sources[node])
+            of_circuits: list[tuple[str, tuple[int, ...]]] = []
+            for circuit in before.operator.circuits:
+                inside = set(circuit.layers)
+                ids = tuple(sorted(source for source in sources if source in inside))
+                of_circuits += [(circuit.formula, ids)] if ids else []
+            found.append(MadeOf(step.index, applied.operator, tuple(of_circuits)))
+            wanted = dict.fromkeys([*(node for node in wanted if node not in applied.sources), *sources])
+        return tuple(found)
 
     def lifetime(self, node: int) -> tuple[int, int]:
         """The first and last step at whose end a node exists. Raises: UnknownNameError."""
@@ -54,13 +73,13 @@ class Lineages:
         return self._lifetimes[node]
 
     def symbolic_of(self, node: int) -> tuple[int, ...]:
-        """The first nodes that a node was made from. Each is visited once, because rules may undo each other."""
+        """The nodes at the start that a node was made from. Each is visited once: rules may undo each other."""
         found: set[int] = set()
         waiting, seen = [node], {node}
         while waiting:
             current = waiting.pop()
             origins = self._created_by.get(current, [])
-            if not origins or current in self.steps[0].snapshot.graph.nodes:
+            if not origins or current in self._at_start:
                 found.add(current)
             before = [one for one in dict.fromkeys(b for origin in origins for b in origin.before) if one not in seen]
             waiting.extend(before)
@@ -84,11 +103,41 @@ class Lineages:
                 (now if has_value else inside)[self.slices[current]] = None
             elif self._lifetimes[current][1] == self.steps[-1].index:
                 (now if has_value else inside)[(current, None)] = None
+            elif self._lifetimes[current][1] < first_compiled(self.steps):
+                origins = self._became_by_operators.get(current, ())
+                waiting.extend((after, False) for origin in origins for after in reversed(origin.after))
             else:
                 for change in reversed(self._consumed_by.get(current, ())):
                     keeps = has_value and current == change.root
                     waiting.extend((after, keeps) for after in reversed(change.after[-1:] or change.became))
         return tuple(now), tuple(slot for slot in inside if slot not in now)
+
+    @cached_property
+    def _of_operators(self) -> Sequence[Step]:
+        """The steps before the compilation."""
+        return self.steps[: first_compiled(self.steps)]
+
+    @cached_property
+    def _at_start(self) -> Mapping[int, object]:
+        """The nodes at the start of the compilation."""
+        return self.steps[first_compiled(self.steps)].snapshot.graph.nodes if self.steps else {}
+
+    @cached_property
+    def _became_by_operators(self) -> Mapping[int, list[Origin]]:
+        """What operators made of each layer of an operand, unless they only changed it."""
+        became: dict[int, list[Origin]] = {}
+        for step in self._of_operators:
+            applied = step.operator
+            after: dict[int, list[int]] = {}
+            for node, sources in applied.sources.items() if applied is not None else ():
+                for source in sources:
+                    after.setdefault(source, []).append(node)
+            for source, nodes in after.items():
+                if nodes != [source]:
+                    how = "" if applied is None or applied.result is None else applied.result.formula
+                    origin = Origin(step.index, step.at, how, (source,), tuple(nodes))
+                    became.setdefault(source, []).append(origin)
+        return became
 
     @cached_property
     def _changes(self) -> tuple[Origin, ...]:
@@ -132,7 +181,13 @@ class Lineages:
     def _lifetimes(self) -> Mapping[int, tuple[int, int]]:
         """Node -> first and last step at whose end it exists."""
         end = self.steps[-1].index if self.steps else 0
-        lives = {node: [0, end] for node in (self.steps[0].snapshot.graph.nodes if self.steps else ())}
+        lives: dict[int, list[int]] = {}
+        for step in self._of_operators:
+            for circuit in step.operator.circuits if step.operator is not None else ():
+                for node in circuit.layers:
+                    lives.setdefault(node, [step.index, end])[1] = step.index
+        for node in self._at_start:
+            lives.setdefault(node, [first_compiled(self.steps), end])[1] = end
         for change in self._changes:
             for node in change.before:
                 lives[node][1] = change.step - 1

@@ -10,12 +10,12 @@ from explorer.options import CompilerOptions
 from explorer.trace.changes import GraphChange, GraphHistory
 from explorer.trace.checking import ReferenceChecker, check_last, check_tensor_options
 from explorer.trace.events import (
-    Derived,
     Folded,
-    LayerSource,
     LimitReached,
     MatchFound,
     MatchLost,
+    OperatorApplied,
+    PresentCircuit,
     ReadOrdered,
     Rewritten,
     RuleDescription,
@@ -125,13 +125,13 @@ def _read_step(
         rules=tried,
         reads=tuple(ReadOrdered(*x) for x in row.get("reads", ())),
         notes=tuple(row.get("notes", ())),
-        derived=_read_derived(row["derived"]) if "derived" in row else None,
+        operator=_read_operator(row["operator"]) if "operator" in row else None,
     )
 
 
-def _read_derived(row: Mapping[str, Any]) -> Derived:
-    sources = {node: tuple(LayerSource(*one) for one in found) for node, found in row["sources"]}
-    return Derived(row["operator"], tuple(row["sizes"]), sources)
+def _read_operator(row: Mapping[str, Any]) -> OperatorApplied:
+    circuits = tuple(PresentCircuit(formula, tuple(layers)) for formula, layers in row["circuits"])
+    return OperatorApplied(row["name"], circuits, {node: tuple(found) for node, found in row["sources"]})
 
 
 def _read_path(row: Mapping[str, Any]) -> StepPath:

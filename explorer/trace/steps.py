@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 from explorer.errors import UnknownNameError, unknown_name
 from explorer.trace.events import (
     AttemptsRefused,
-    Derived,
     Event,
     Folded,
     LimitReached,
     MatchFound,
     MatchLost,
     Noted,
+    OperatorApplied,
     ReadOrdered,
     Rewritten,
     RuleDescription,
@@ -52,8 +52,8 @@ class Step:
 
     `refusals_over` counts, for each pattern, the near misses beyond `MAX_NEAR_MISSES` that were not kept. `error` is
     set on the last step of a compilation that failed; then `snapshot` is the state before it. `rules` are those
-    that were tried; empty: all of the kind that the last part of the path names. `derived` says of the first step of a
-    circuit that an operator made what it was made of.
+    that were tried; empty: all of the kind that the last part of the path names. `operator` is set on the steps before
+    the compilation of a circuit that operators made: the circuits they were applied to, then one step for each.
     """
 
     index: int
@@ -73,7 +73,7 @@ class Step:
     rules: tuple[str, ...] = ()
     reads: tuple[ReadOrdered, ...] = ()
     notes: tuple[str, ...] = ()
-    derived: Derived | None = None
+    operator: OperatorApplied | None = None
 
     @property
     def path(self) -> str:
@@ -100,8 +100,8 @@ class Step:
         """A few words on what the step did."""
         if self.error is not None:
             return f"failed: {self.error}"
-        if self.derived is not None:
-            return str(self.derived)
+        if self.operator is not None:
+            return str(self.operator)
         if self.folds:
             folded = [group for group in self.folds if len(group.members) > 1]
             members = sum(len(group.members) for group in folded)
@@ -113,7 +113,7 @@ class Step:
             return _reads_text(self.reads, self.copies_less)
         if not self.matches:
             misses = len(self.refusals) + sum(self.refusals_over.values())
-            outcome = "changed" if self.changed else "nothing changed"
+            outcome = "changed" if self.changed else "compiled as it is" if self.begins else "nothing changed"
             if self.switched_off:
                 least = "at least " if self.refusals_over else ""
                 outcome, misses = f"{least}{self.switched_off} switched off", misses - self.switched_off
@@ -129,6 +129,11 @@ class Step:
         lost = f"; {len(self.lost)} lost a conflict" if self.lost else ""
         off = f"; {self.switched_off} switched off" if self.switched_off else ""
         return f"{len(self.rewrites)} of {len(self.matches)} matches applied: {done}{lost}{off}"
+
+    @property
+    def begins(self) -> bool:
+        """Whether it is the step that compiles the layers of a circuit, one by one."""
+        return self.at.labels == ("compile",)
 
     @property
     def applied(self) -> tuple[Rewritten, ...]:
@@ -171,6 +176,11 @@ def find_step(steps: Sequence[Step], wanted: "int | str | Step") -> Step:
     raise unknown_name("step", wanted, [step.path for step in steps])
 
 
+def first_compiled(steps: Sequence[Step]) -> int:
+    """The number of the first step after those of operators; 0 if there are no steps."""
+    return next((step.index for step in steps if step.operator is None), 0)
+
+
 class Recorder:
     """A listener that stores all events and computes nothing, so that recording stays cheap."""
 
@@ -209,8 +219,8 @@ class Recorder:
             case LimitReached():
                 if self.steps:
                     self.steps[-1] = replace(self.steps[-1], limits=(*self.steps[-1].limits, event))
-            case Derived():
-                self.steps[-1] = replace(self.steps[-1], derived=event)
+            case OperatorApplied():
+                self._operator = event
             case Noted():
                 self.steps[-1] = replace(self.steps[-1], notes=(*self.steps[-1].notes, event.text))
             case RunStarted():
@@ -257,6 +267,7 @@ class Recorder:
         self._rewrites: list[Rewritten] = []
         self._folds: list[Folded] = []
         self._reads: list[ReadOrdered] = []
+        self._operator: OperatorApplied | None = None
 
     def _end(self, changed: bool, seconds: float, snapshot: Snapshot, error: str | None) -> None:
         refusals = tuple(refusal for kept in self._refusals.values() for refusal in kept)
@@ -278,5 +289,6 @@ class Recorder:
                 error,
                 self._tried,
                 tuple(self._reads),
+                operator=self._operator,
             )
         )

@@ -34,7 +34,7 @@ from explorer.trace.missed_folds import missed_folds
 from explorer.trace.records import NodeRecord, Records
 from explorer.trace.refusal import Check, Refusal
 from explorer.trace.rules import conflicts, find_rule, near_misses, rule_interactions, rule_stats
-from explorer.trace.steps import MatchRefused, Step, find_step
+from explorer.trace.steps import MatchRefused, Step, find_step, first_compiled
 from explorer.trace.text import steps_text
 from explorer.trace.what_if import Found, Searcher as StepSearcher, remember, what_if
 from explorer.trace.why_not import WhyNots
@@ -58,7 +58,7 @@ class Subject(Protocol):
     def names(self) -> Mapping[int, str]: ...
 
     @property
-    def leaf_names(self) -> Mapping[Any, str]: ...
+    def all_leaf_names(self) -> Mapping[Any, str]: ...
 
     def to_json(self) -> dict[str, Any]: ...
 
@@ -108,6 +108,14 @@ class Trace:
         raise CircuitError(f"this trace was loaded from a file and holds no tensors; {self.level.rerun}")
 
     # ------------------------------------------------------------------ steps and states
+
+    @cached_property
+    def start(self) -> int:
+        """The number of the step that begins the compilation: 0 but for a circuit that operators made.
+
+        Operators come before it, each a step: their circuits have other values, the states from `start` on the same.
+        """
+        return first_compiled(self.steps)
 
     def step(self, step: "int | str | Step") -> Step:
         """A step by number (negative from the end) or path. Raises: UnknownNameError."""
@@ -280,8 +288,12 @@ class Trace:
     @cached_property
     def records(self) -> Records:
         """The records of the nodes of all steps."""
-        names: Mapping[Any, str] = self.subject.leaf_names if self.subject is not None else {}
-        return Records(names.__getitem__)
+        return Records(self.leaf_names.__getitem__)
+
+    @cached_property
+    def leaf_names(self) -> Mapping[Any, str]:
+        """The names of the leaves of parameters in all steps; none if the trace was loaded or has no circuit."""
+        return {} if self.subject is None else self.subject.all_leaf_names
 
     @cached_property
     def _search(self) -> StepSearcher | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from explorer.graph import Graph
 from explorer.trace.changes import GraphChange, compare_graphs
-from explorer.trace.events import Derived
+from explorer.trace.events import OperatorApplied
 from explorer.trace.file_format import TRACE_FORMAT, VERSION
 from explorer.trace.records import NodeRecord, ParameterRecord, plain
 from explorer.trace.steps import Step
@@ -141,15 +141,14 @@ def _step_row(step: Step, reads: Mapping[int, Any]) -> dict[str, Any]:
         "error": step.error,
         **_reads_row(step),
         **({"notes": list(step.notes)} if step.notes else {}),
-        **({} if step.derived is None else {"derived": _derived_row(step.derived)}),
+        **({} if step.operator is None else {"operator": _operator_row(step.operator)}),
     }
 
 
-def _derived_row(derived: Derived) -> dict[str, Any]:
-    sources = [
-        [node, [[one.operand, one.layer, one.title] for one in found]] for node, found in derived.sources.items()
-    ]
-    return {"operator": derived.operator, "sizes": list(derived.sizes), "sources": sources}
+def _operator_row(applied: OperatorApplied) -> dict[str, Any]:
+    circuits = [[one.formula, list(one.layers)] for one in applied.circuits]
+    sources = [[node, list(found)] for node, found in applied.sources.items()]
+    return {"name": applied.operator, "circuits": circuits, "sources": sources}
 
 
 def _reads_row(step: Step) -> dict[str, Any]:

@@ -31,7 +31,10 @@ from explorer.views.costs import (
     stat_bars as stat_bars,
     stat_change_bars as stat_change_bars,
 )
-from explorer.views.derivations import derivation_view as derivation_view
+from explorer.views.derivations import (
+    derivation_view as derivation_view,
+    layers_of_circuits as layers_of_circuits,
+)
 from explorer.views.details import (
     closest_pattern as closest_pattern,
     details as details,

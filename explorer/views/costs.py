@@ -86,6 +86,11 @@ def cost_strip(
         rows.append([LANES[lane], f"{text}, {certified}" if certified else text])
     if check is None:
         rows.append(["difference of the outputs", "not checked"])
+    elif check.unknown:
+        rows.append(["values", f"not compared: {check.unknown}"])
+    elif index.step(step).operator is not None:
+        verdict, step_name = "ok" if check.ok else "DIFFERS", index.step(step).pass_name
+        rows.append(["difference", f"{check.difference} from the definition of {step_name} ({verdict})"])
     elif check.has_no_value:
         rows.append(["difference", f"no value: {check.undefined:,} outputs are NaN before and after the step"])
     else:

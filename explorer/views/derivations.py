@@ -2,13 +2,19 @@
 
 from collections.abc import Callable, Iterable
 
-from explorer.symbolic import Circuit, circuits_behind, formula_of
-from explorer.trace import Lineage, ids_text
+from explorer.symbolic import (
+    Circuit,
+    circuits_behind,
+    formula_of,
+    num_parameters,
+    operator_steps,
+    operator_words,
+)
+from explorer.trace import Trace
 from explorer.views.index import TraceIndex
-from explorer.views.operator_words import num_parameters, operator_words
 from explorer.views.plates.drawing import stage_of
 from explorer.views.plates.layout import Placed
-from explorer.views.words import list_text, plural
+from explorer.views.words import plural
 from widgets.schema import VERSION, DerivationView, DrawnCircuitView, DrawnPlateView
 
 MAX_DRAWN_LAYERS = 4_000
@@ -17,37 +23,6 @@ GAP = 4.0
 """The gap between two cells, in pixels."""
 EDGE, FOOT = 40.0, 44.0
 """The room on the right of the last plate; that below the lowest one, where its number of units is."""
-
-
-def operand_rows(index: TraceIndex, lineage: Lineage) -> list[list[str]]:
-    """Return a row for each operator that made the symbolic layers of a node, the last operator first.
-
-    A row has the layers of its operands that they come from. None for a circuit that was built; of a trace from a file
-    only the last operator is known.
-    """
-    whole = index.trace.subject
-    if not isinstance(whole, Circuit):
-        sources = list_text(lineage.sources)
-        return [[f"made by {lineage.operator} from", sources]] if lineage.sources else []
-    rows: list[list[str]] = []
-    waiting: list[tuple[Circuit, tuple[int, ...]]] = [(whole, lineage.symbolic)]
-    for circuit, nodes in waiting:  # grows while it is read
-        made = circuit.derivation
-        if made is None or not nodes:
-            continue
-        found: dict[int, dict[int, None]] = {}
-        for node in nodes:
-            for operand, origin in made.origins.get(node, ()):
-                found.setdefault(operand, {})[origin] = None
-        texts: list[str] = []
-        below: dict[Circuit, dict[int, None]] = {}
-        for operand, origins in sorted(found.items()):
-            one = made.operands[operand]
-            texts.append(f"{ids_text(tuple(origins), '')} of {formula_of(one, whole)}")
-            below.setdefault(one, {}).update(origins)
-        rows.append([f"made by {made.operator} from layers", " and ".join(texts) or "no layer of an operand"])
-        waiting.extend((one, tuple(origins)) for one, origins in below.items())
-    return rows
 
 
 def derivation_view(whole: Circuit, index_of: Callable[[Circuit], TraceIndex]) -> DerivationView | None:
@@ -73,12 +48,24 @@ def derivation_view(whole: Circuit, index_of: Callable[[Circuit], TraceIndex]) -
     return _view([_drawn(circuit, whole, index_of(circuit)) for circuit in circuits], origins, "")
 
 
+def layers_of_circuits(whole: Circuit, trace: Trace, step: int, nodes: Iterable[int]) -> list[list[int]]:
+    """Return the circuit, by its position in `derivation_view`, and the id there of what nodes of a step come from."""
+    operators = operator_steps(whole)
+    position = {circuit: at for at, circuit in enumerate(circuits_behind(whole))}
+    if step >= trace.start:
+        symbolic = dict.fromkeys(origin for node in nodes for origin in trace.lineage(node).symbolic)
+        return [[position[whole], node] for node in symbolic]
+    present = operators.steps[step].circuits
+    places = ((position[one], node - operators.offsets[one], one) for node in nodes for one in present)
+    return [[at, layer] for at, layer, one in places if layer in one.graph.nodes]
+
+
 def _view(circuits: list[DrawnCircuitView], origins: list[list[int]], note: str) -> DerivationView:
     return {"version": VERSION, "circuits": circuits, "origins": origins, "chosen": [], "note": note}
 
 
 def _drawn(circuit: Circuit, whole: Circuit, index: TraceIndex) -> DrawnCircuitView:
-    stage = stage_of(index, 0)
+    stage = stage_of(index, index.trace.start)
     plate_of = {layer: at for at, one in enumerate(stage.placed) for layer in one.plate.layers.tolist()}
     lines = {(plate_of[read], plate_of[node]): None for node, reads in circuit.graph.inputs.items() for read in reads}
     return {

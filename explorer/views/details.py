@@ -12,7 +12,6 @@ from explorer.views.boxes import number_bytes, parameter_count
 from explorer.views.buffers import memory_section
 from explorer.views.changes import match_roles
 from explorer.views.closeup import closeup
-from explorer.views.derivations import operand_rows
 from explorer.views.index import TraceIndex, owner
 from explorer.views.lanes import where_text
 from explorer.views.layer_spans import layer_section
@@ -273,7 +272,7 @@ def _lineage_section(index: TraceIndex, lineage: Lineage, count: int) -> Section
     symbolic = [f"{node} ({names[node]})" if names.get(node) else str(node) for node in lineage.symbolic]
     rows = [
         [index.trace.level.origins, list_text(symbolic)],
-        *operand_rows(index, lineage),
+        *([f"made by {one.operator} of", one.sources_text] for one in lineage.made_of),
         ["exists", f"from step {lineage.first_step} to step {lineage.last_step}"],
         ["at the end", lineage.end],
     ]

@@ -13,6 +13,7 @@ from explorer.trace import (
     MatchFound,
     MissedFold,
     NodeRecord,
+    PresentCircuit,
     RuleDescription,
     Step,
     Trace,
@@ -143,6 +144,11 @@ class TraceIndex:
         holds_all = all(group.node in final.nodes for group in step.folds)
         return fold_state(before, step.folds, final if holds_all else step.snapshot.graph, self.table)
 
+    def circuits_at(self, step: int) -> Sequence[PresentCircuit]:
+        """Return the circuits after an operator, before the compilation; none from its start on."""
+        applied = self.trace.steps[step].operator
+        return () if applied is None else applied.circuits
+
     def before(self, step: int) -> State:
         """Return the state before a step; for the first step its own, since nothing precedes it."""
         return self.state(max(step - 1, 0))
@@ -152,8 +158,7 @@ class TraceIndex:
     def record(self, number: int) -> NodeRecord:
         """Return the record of the node with this number in the table."""
         if number not in self._records:
-            names: Mapping[Any, str] = self.trace.subject.leaf_names if self.trace.subject is not None else {}
-            self._records[number] = record_of(self.table.nodes[number], names.__getitem__)
+            self._records[number] = record_of(self.table.nodes[number], self.trace.leaf_names.__getitem__)
         return self._records[number]
 
     def title(self, number: int) -> str:

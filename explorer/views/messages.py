@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from explorer.trace import Refusal, RefusalKind, Step, tries
+from explorer.trace import OperatorApplied, Refusal, RefusalKind, Step, tries
 from explorer.views.box import Box, ShownMode
 from explorer.views.changes import ADDED, CHANGED, REMOVED, node_changes
 from explorer.views.grouping import MAX_DRAWN_BOXES
@@ -40,7 +40,9 @@ def _outcome(step: Step) -> str:
         return f"{len(step.rewrites)} of {len(step.matches)} {'match' if len(step.matches) == 1 else 'matches'}"
     if step.folds or step.reads:
         return step.summary
-    return "" if step.index == 0 else "changed" if step.changed else "nothing changed"
+    if step.index == 0 or step.operator is not None or step.begins:
+        return ""
+    return "changed" if step.changed else "nothing changed"
 
 
 def caption_of(index: TraceIndex, step: int) -> str:
@@ -52,7 +54,9 @@ def caption_of(index: TraceIndex, step: int) -> str:
     if in_memory is not None:
         return in_memory.text
     change = node_changes(index, step)
-    if step == 0:
+    if entry.operator is not None:
+        return _operator_text(index, entry.operator)
+    if step in (0, index.trace.start):
         memory = entry.snapshot.memory
         count = int((change >= 0).sum()) if memory is None else len(memory.order)
         return f"{index.count_text(count)} {index.trace.level.begins}"
@@ -76,6 +80,17 @@ def caption_of(index: TraceIndex, step: int) -> str:
             parts.append(f"{count:,} {what}" if parts else f"{plural(count, index.noun)} {what}")
     lost = f"; {plural(len(entry.lost), 'match', 'matches')} lost a conflict" if entry.lost else ""
     return (", ".join(parts) or "Nothing changed") + lost
+
+
+def _operator_text(index: TraceIndex, applied: OperatorApplied) -> str:
+    """Describe what an operator made, and how much of its operands it keeps."""
+    if applied.result is None:
+        return f"{index.count_text(sum(len(circuit.layers) for circuit in applied.circuits))}, before any operator"
+    made, used = len(applied.sources), {source for sources in applied.sources.values() for source in sources}
+    kept = len(applied.result.layers) - made
+    if used == set(applied.sources):
+        return f"{plural(made, index.noun)} replaced" + (f", {kept:,} kept" if kept else "")
+    return f"{plural(made, index.noun)} made of {plural(len(used), index.noun)} of the operands"
 
 
 def note_of(boxes: Sequence[Box], mode: ShownMode, noun: str = "layer") -> str:
@@ -123,7 +138,8 @@ def actions_of(
 
 def _found_nothing(step: Step) -> bool:
     """Return whether a pass changed nothing."""
-    return step.index > 0 and step.error is None and not (step.changed or step.matches or step.folds or step.reads)
+    did = step.changed or step.matches or step.folds or step.reads
+    return step.index > 0 and step.error is None and not did and not step.begins
 
 
 def _nothing_text(index: TraceIndex, step: Step) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from explorer.trace import Folded, Rewritten, Step, title_of
+from explorer.trace import Folded, OperatorApplied, Rewritten, Step, title_of
 from explorer.views.index import TraceIndex, cached
 from explorer.views.memory_words import before_memory, memory_change_of, peak_text
 from explorer.views.messages import message_of
@@ -19,7 +19,7 @@ GAINS: Mapping[str, tuple[Callable[[float], str], str]] = {
 }
 """How a sentence says the change of a statistic."""
 MAX_KINDS = 6
-"""How many kinds of layers or operators the sentence of the first step counts."""
+"""How many kinds of layers or operators the sentence at the start counts."""
 
 
 @cached
@@ -38,9 +38,11 @@ def sentence_of(index: TraceIndex, step: int) -> str:
     entry = index.step(step)
     if entry.error is not None:
         return message_of(index, step)
-    if step == 0:
+    if entry.operator is not None:
+        return _operator_text(index, step, entry.operator, entry.notes)
+    if step in (0, index.trace.start):
         noun = index.trace.level.noun
-        calls = calls_of(index, 0)
+        calls = calls_of(index, step)
         if not calls:
             return f"No {noun} {index.trace.level.begins}: nothing is called."
         each = "" if index.trace.level.uncalled else ", each a call" if calls > 1 else ", one call"
@@ -63,6 +65,16 @@ def sentence_of(index: TraceIndex, step: int) -> str:
     return " ".join([f"{done}: {', '.join(filter(None, gains))}.", *limits])
 
 
+def _operator_text(index: TraceIndex, step: int, applied: OperatorApplied, notes: Sequence[str]) -> str:
+    """Say what an operator did to circuits, or which circuits there are before any."""
+    if applied.result is None:
+        return f"Before any operator: {applied}."
+    before, after = calls_of(index, step - 1), calls_of(index, step)
+    old, new = (index.trace.stats(at)["flops"] for at in (step - 1, step))
+    work = "" if old == new else f", {number_text(old)} → {number_text(new)} FLOP"
+    return " ".join([*(notes or [f"{applied.result.formula}."]), f"{plural(before, 'layer')} → {after:,}{work}."])
+
+
 def _gains(index: TraceIndex, step: int) -> Iterator[str]:
     """Say how a step changed the statistics that its level is about: `841 million → 12 million FLOP`."""
     before, after = index.trace.stats(step - 1), index.trace.stats(step)
@@ -73,8 +85,8 @@ def _gains(index: TraceIndex, step: int) -> Iterator[str]:
 
 
 def _kinds(index: TraceIndex) -> str:
-    """Count the titles of the first step, the most frequent first."""
-    graph = index.trace.steps[0].snapshot.graph
+    """Count the titles at the start, the most frequent first."""
+    graph = index.trace.steps[index.trace.start].snapshot.graph
     by_id = {node: graph.nodes[node] for node in sorted(graph.nodes)}
     nodes = graph.from_unordered(by_id, graph.inputs, graph.outputs).nodes.values()
     counts = Counter(title_of(node) for node in nodes if index.is_called(node))

@@ -56,11 +56,22 @@ def steps(
                 "seconds": step.seconds,
             }
         )
+        if check is not None:
+            found[-1]["verdict"] = verdict_of(step, check)
         if step.index in frames:
             found[-1]["frame"] = frames[step.index]
         if step.index in scenes:
             found[-1]["scenes"] = scenes[step.index]
     return found
+
+
+def verdict_of(step: Step, check: StepCheck) -> str:
+    """Say in a few words what the check of a step found."""
+    if check.has_no_value:
+        return "" if check.unknown else "no value"
+    if step.operator is not None:
+        return "✓ values as defined" if check.ok else "✕ values not as defined"
+    return "✓ same values" if check.ok else "✕ values differ"
 
 
 def _names(step: Step) -> list[str]:
@@ -90,6 +101,7 @@ def hide_results(shown: Sequence[StepView], after: int) -> list[StepView]:
         known["summary"], known["error"] = "hidden until the question is answered", ""
         known["layers"], known["folds"] = shown[after]["layers"], shown[after]["folds"]
         known["matches"] = known["near_misses"] = 0
+        known.pop("verdict", None)
         known["seconds"], known["changed"], known["ok"] = 0.0, True, None
         hidden.append(known)
     return [*shown[: after + 1], *hidden]

@@ -12,7 +12,7 @@ from explorer.views.film import has_frame
 from explorer.views.index import TraceIndex
 from explorer.views.predicting.plates import guess_plates
 from explorer.views.scopes import node_scopes
-from explorer.views.sentences import calls_of, titles_of
+from explorer.views.sentences import calls_of, sentence_of, titles_of
 from explorer.views.words import list_text, plural, time_text
 from widgets.schema import Mode, SceneName, SceneView
 
@@ -25,16 +25,18 @@ MAX_RULES = 2
 
 
 def story(index: TraceIndex, times: Measurements | None = None) -> dict[int, list[SceneView]]:
-    """Return the scenes by step: circuit, match, fuse, levels, fold, clock; before match and fold a question.
+    """Return the scenes by step: a scene for each operator, then circuit, match, fuse, levels, fold, clock.
 
-    A scene about which the trace has nothing to tell is left out: `match` and `fuse` if no layers were fused, `levels`
-    and `fold` if none were folded, `clock` if nothing changed, a question whose answer is all plates. `times` are the
-    measured times after steps.
+    Before match and fold there is a question. A scene about which the trace has nothing to tell is left out: operators
+    if the circuit was built, `match` and `fuse` if no layers were fused, `levels` and `fold` if none were folded,
+    `clock` if nothing changed, a question whose answer is all plates. `times` are the measured times after steps.
     """
     if not index.trace.level.has_circuit:
         return {}
     shown = [step for step in index.trace.steps if has_frame(step) and step.error is None]
-    found: dict[int, list[SceneView]] = {0: [_circuit(index)]}
+    start = index.trace.start
+    found: dict[int, list[SceneView]] = {step.index: [_operator(index, step)] for step in index.trace.steps[:start]}
+    found[max(start - 1, 0)] = [*found.get(start - 1, ()), _circuit(index)]
     fusing = _best(index, [step for step in shown if step.rewrites])
     if fusing is not None:
         found.setdefault(fusing.index - 1, []).extend(_guess(index, fusing, "guess-fuse", _match(index, fusing)))
@@ -71,8 +73,15 @@ def _best(index: TraceIndex, steps: list[Step]) -> Step | None:
     return steps[saved.index(max(saved))] if saved and max(saved) > 0 else None
 
 
+def _operator(index: TraceIndex, step: Step) -> SceneView:
+    """Return the scene of an operator on circuits, or of those that the first one is applied to."""
+    title = f"{step.pass_name[:1].upper()}{step.pass_name[1:]}"
+    return {"name": "operator", "title": title, "mode": "after", "sentence": sentence_of(index, step.index)}
+
+
 def _circuit(index: TraceIndex) -> SceneView:
-    layers, scopes = plural(calls_of(index, 0), "layer"), node_scopes(index, index.state(0)).values()
+    start = index.trace.start
+    layers, scopes = plural(calls_of(index, start), "layer"), node_scopes(index, index.state(start)).values()
     variables = plural(max(bits.bit_count() for bits in scopes), "variable")
     return {
         "name": "circuit",
@@ -147,9 +156,9 @@ def _fold(index: TraceIndex, step: Step) -> SceneView:
 
 
 def _clock(index: TraceIndex, last: int, times: Measurements) -> SceneView:
-    first, now = calls_of(index, 0), calls_of(index, last)
+    first, now = calls_of(index, index.trace.start), calls_of(index, last)
     bought = f"{plural(first, 'call')} became {now:,}" if now != first else f"Still {plural(now, 'call')}"
-    before, after = _median(times.get(0, {})), _median(times.get(last, {}))
+    before, after = _median(times.get(index.trace.start, {})), _median(times.get(last, {}))
     if before is not None and after is not None:
         bought += f", {time_text(before)} became {time_text(after)} on the CPU: {before / after:.1f} times as fast"
     return {"name": "clock", "title": "The clock", "mode": "diff", "sentence": f"{bought}."}

@@ -19,6 +19,7 @@ from explorer.timings import (
     Timing,
     state_step,
 )
+from explorer.trace import Trace
 from explorer.views.bars import add_column, bar, bars_view
 from explorer.views.certificates import certified_text
 from explorer.views.costs import NAMES_OF_TIMES, TIMES
@@ -82,10 +83,10 @@ def step_bars(index: TraceIndex, run: Run) -> BarsView:
         for device in devices
     ]
     title, series = f"{NAMES_OF_KINDS[run.kind]} after each step", [NAMES_OF_TIMES[device] for device in devices]
-    return bars_view(title, "ms", series, bars, _note(run), *_step_table(run, steps, index.trace.level.noun), log=True)
+    return bars_view(title, "ms", series, bars, _note(run), *_step_table(index.trace, run, steps), log=True)
 
 
-def _step_table(run: Run, steps: Sequence[int], noun: str) -> tuple[list[str], list[list[str]]]:
+def _step_table(trace: Trace, run: Run, steps: Sequence[int]) -> tuple[list[str], list[list[str]]]:
     """Return columns and rows: times, total gain and memory, the last two for the first device with times."""
     device = next(iter(run.devices), CPU)
     there = [device for device in _requested_devices(run) if device not in run.missing]
@@ -101,9 +102,9 @@ def _step_table(run: Run, steps: Sequence[int], noun: str) -> tuple[list[str], l
         known = [run.of_step(step, one) for one in there]
         label = next((what_text(timing) for timing in run.timings if timing.step == step), "")
         rows.append([label, layers, *(_estimate_text(one, UNMEASURED) for one in known), gained, peak])
-    what = "the first" if first is None else "unoptimized" if first.step == 0 else what_text(first)
+    what = "the first" if first is None else "unoptimized" if first.step == trace.start else what_text(first)
     names = [NAMES_OF_TIMES[one] for one in there]
-    table: TableView = {"columns": ["step", f"{noun}s", *names, f"against {what}", "peak"], "rows": rows}
+    table: TableView = {"columns": ["step", f"{trace.level.noun}s", *names, f"against {what}", "peak"], "rows": rows}
     timed = [run.of_step(step, device) for step in steps]
     add_column(table, "rows", [certified_text(timing) for timing in timed])
     add_column(table, "share of the roof", [roof_text(timing) for timing in timed])

@@ -71,7 +71,10 @@ test("a message, its buttons, an error of the step and a failed check are shown 
     picture: JSON.stringify(
       picture({ message: "No pattern matched.", actions: [{ name: "show-near-misses", label: "Show them" }] }),
     ),
-    steps: JSON.stringify([step(0, { ok: false }), step(1, { ok: true, error: "rule X raised" })]),
+    steps: JSON.stringify([
+      step(0, { ok: false, verdict: "✕ values differ" }),
+      step(1, { ok: true, verdict: "✓ same values", error: "rule X raised" }),
+    ]),
   });
   assert.match(root.of("ce-strip")[0].textContent, /output of this step differs.*\n.*No pattern matched/);
   assert.equal(root.of("ce-ok")[0].textContent, "✕ values differ");

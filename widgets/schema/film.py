@@ -57,7 +57,7 @@ class ThumbnailView(TypedDict):
     plates: list[ThumbnailPlateView]
 
 
-SceneName = Literal["circuit", "guess-fuse", "match", "fuse", "levels", "guess-fold", "fold", "clock"]
+SceneName = Literal["operator", "circuit", "guess-fuse", "match", "fuse", "levels", "guess-fold", "fold", "clock"]
 
 
 class GuessView(TypedDict):
@@ -94,7 +94,9 @@ class StepView(TypedDict):
     summary: str
     changed: bool
     ok: bool | None
-    """Whether the values agree; None if they were not checked."""
+    """Whether the values agree; None if they were not checked, or cannot be compared."""
+    verdict: NotRequired[str]
+    """What was found when they were checked: `✓ same values`; empty where there is nothing to compare."""
     error: str
     layers: int
     """How many layers are called after the step: a folded one is one call."""

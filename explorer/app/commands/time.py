@@ -170,7 +170,7 @@ def _steps(trace: "Trace", given: str | None) -> "list[int | str] | None":
     if given is None:
         return None
     if given == "all":
-        return [step.index for step in trace.steps if step.changed or step.index == 0]
+        return [step.index for step in trace.steps[trace.start :] if step.changed or step.index == trace.start]
     parts = [part.strip() for part in given.split(",") if part.strip()]
     if not parts:
         raise ValueRangeError(f"--steps must be all, or numbers or paths separated by commas; found {given!r}")

@@ -44,9 +44,9 @@ class Card:
 
 def card_of(index: TraceIndex, time: RecordedTime | None = None) -> Card:
     """Return the card of a trace."""
-    last = len(index.trace.steps) - 1
-    calls = (calls_of(index, 0), calls_of(index, last))
-    return Card(calls, thumbnail(index, 0), thumbnail(index, last), time)
+    first, last = index.trace.start, len(index.trace.steps) - 1
+    calls = (calls_of(index, first), calls_of(index, last))
+    return Card(calls, thumbnail(index, first), thumbnail(index, last), time)
 
 
 def load_cards(file: Path = FILE) -> Mapping[str, Card]:

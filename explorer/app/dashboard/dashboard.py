@@ -16,7 +16,6 @@ from explorer.app.dashboard.panes.compare import ComparedNames
 from explorer.app.dashboard.panes.costs import CostStrip
 from explorer.app.dashboard.panes.header import CIRCUIT_WIDTH, Header
 from explorer.app.dashboard.panes.messages import Messages
-from explorer.app.dashboard.panes.operators import OperatorsTool
 from explorer.app.dashboard.panes.tools import HEIGHT, Drawer
 from explorer.app.dashboard.panes.values import check_values, run_inputs
 from explorer.app.dashboard.scheduling import call_later, deliver
@@ -41,7 +40,6 @@ class Dashboard:
     def __init__(self, library: Library, state: ViewState, problem: str = "", opened: Opened | None = None) -> None:
         document = pn.state.curdoc
         self.is_loaded = self._following = False
-        self._derived: set[str] = set()
         self.messages = Messages(cancel=lambda: self.workspace.cancel())
         session = Session(opened or open_state(library, state), state)
         self._deliver = partial(deliver, document)
@@ -159,19 +157,8 @@ class Dashboard:
             if names & {"step", "selection"}:
                 self._follow(session, self.workspace.other)
         self.drawer.on_change(names)
-        if names & {"trace"}:
-            self._show_operators()
         if names & {"trace", "step", "selection", "look", "other", "closer"}:
             self.address.write()
-
-    def _show_operators(self) -> None:
-        """Open the tool of operators with a circuit that they made, once for each such circuit."""
-        session = self.workspace.session
-        name = session.opened.name
-        is_new = name not in self._derived and OperatorsTool.supports(session.opened)
-        if is_new and not self.drawer.open_name and not session.look.slides:
-            self._derived.add(name)
-            self.drawer.open(OperatorsTool.name)
 
     def _show_other(self) -> None:
         """Show the second graph next to the first, or remove it."""

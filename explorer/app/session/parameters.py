@@ -29,9 +29,9 @@ def add_parameters(
         return found
     at, drawn = plate
     number = number if 0 <= number < len(drawn.cells) else 0
-    compiled: TorchCircuit = index.trace.compiled
-    value_of = compiled.leaf_value
-    names = index.trace.subject.leaf_names if index.trace.subject is not None else {}
+    trace = index.trace
+    circuit: TorchCircuit = trace.compiled if at >= trace.start else trace.circuit_at(at)  # operands have other leaves
+    value_of, names = circuit.leaf_value, trace.leaf_names
     graph = index.step(at).snapshot.graph
 
     def values_of(cell: int) -> dict[str, list[NodeValue]]:

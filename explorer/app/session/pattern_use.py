@@ -75,7 +75,7 @@ def apply_form(trace: Trace, form: PatternForm, replacement: str, listeners: Seq
 
 def _compiler(trace: Trace) -> TorchCompiler:
     """Return the compiler that recorded a live trace. Raises: CircuitError."""
-    snapshot = trace.steps[0].snapshot if trace.steps else None
+    snapshot = trace.steps[trace.start].snapshot if trace.steps else None
     if not isinstance(snapshot, CompiledSnapshot) or trace.subject is None:
         raise CircuitError(
             "this trace was loaded from a file, and patterns are tried on live layers; compile it again first: "

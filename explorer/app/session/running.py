@@ -64,7 +64,7 @@ def run_values(index: TraceIndex, painted: Sequence[float] = (), *, paints: bool
 
 def values_for_page(index: TraceIndex) -> ValuesView:
     """Return the values that a page without Python shows, if they are few enough."""
-    layers = len(index.trace.steps[0].snapshot.graph.nodes)
+    layers = len(index.trace.steps[index.trace.start].snapshot.graph.nodes)
     if layers > MAX_PAGE_LAYERS:
         return no_values(f"The values are not in this page: the circuit has more than {MAX_PAGE_LAYERS:,} layers.")
     found = run_values(index)
@@ -98,10 +98,10 @@ def _check(painted: Sequence[float], circuit: TorchCircuit) -> np.ndarray:
 
 
 def _steps(index: TraceIndex) -> list[Step]:
-    """Return the steps to run, ascending."""
+    """Return the steps to run, ascending: those that compute the function of the compiled circuit."""
     chosen: list[Step] = []
     total = 0
-    for step in reversed(index.trace.steps):
+    for step in reversed(index.trace.steps[max(0, index.trace.start - 1) :]):  # the last operator has made it
         if step.error is not None or not has_frame(step):
             continue
         total += len(step.snapshot.graph.nodes)

@@ -11,7 +11,7 @@ from explorer.views.box import box_id
 from explorer.views.index import TraceIndex, cached
 from explorer.views.plates.geometry import Grid, Region, Scope, infer_grid
 from explorer.views.scopes import node_scopes
-from explorer.views.states import IntArray, State
+from explorer.views.states import BoolArray, IntArray, State
 
 UNKNOWN = -1
 """The layer of a slice that was folded before the trace."""
@@ -39,6 +39,8 @@ class Plate:
     """The folded layer; None while its layers are separate."""
     is_called: bool = True
     """Inputs and constants of tensor graphs are not."""
+    circuit: int = 0
+    """Before the compilation, the position of its circuit among those that operators combine."""
 
     @property
     def num_calls(self) -> int:
@@ -68,7 +70,7 @@ class Plate:
 
 @dataclass(frozen=True, eq=False)
 class Plates:
-    """All plates of a step, lowest level first; within a level by their first layer."""
+    """All plates of a step, by circuit, lowest level first; within a level by their first layer."""
 
     plates: tuple[Plate, ...]
     grid: Grid | None
@@ -105,18 +107,25 @@ def plates_of(index: TraceIndex, step: int) -> Plates:
     is_separate = layers.present.copy()
     for plate in plates:
         is_separate[plate.layers] = False
-    nodes = np.flatnonzero(is_separate).astype(np.int32)
-    for group in group_equal(layers.level[nodes], _keys(index, layers, nodes)):
-        members = tuple(nodes[group].tolist())
-        level, number = int(layers.level[members[0]]), int(layers.node[members[0]])
-        if index.record(number).num_folds == 1:
-            plates.append(_plate(index, layers, level, number, members, None))
-            continue
-        for node in members:
-            record = index.record(int(layers.node[node]))
-            plates.append(Plate(level, record, (Cell(UNKNOWN, None),) * record.num_folds, node))
-    plates.sort(key=lambda plate: (plate.level, plate.first_layer, plate.ids))
+    for circuit, nodes in enumerate(_circuits(index, step, is_separate)):
+        for group in group_equal(layers.level[nodes], _keys(index, layers, nodes)):
+            members = tuple(nodes[group].tolist())
+            level, number = int(layers.level[members[0]]), int(layers.node[members[0]])
+            if index.record(number).num_folds == 1:
+                plates.append(_plate(index, layers, level, number, members, None, circuit))
+                continue
+            for node in members:
+                record = index.record(int(layers.node[node]))
+                plates.append(Plate(level, record, (Cell(UNKNOWN, None),) * record.num_folds, node))
+    plates.sort(key=lambda plate: (plate.circuit, plate.level, plate.first_layer, plate.ids))
     return Plates(tuple(plates), grid_of(index), layers)
+
+
+def _circuits(index: TraceIndex, step: int, present: BoolArray) -> Sequence[IntArray]:
+    """Return the layers that are present, those of each circuit before the compilation."""
+    nodes = np.flatnonzero(present).astype(np.int32)
+    circuits = index.circuits_at(step)
+    return [nodes[np.isin(nodes, np.array(one.layers, np.int32))] for one in circuits] or [nodes]
 
 
 def _keys(index: TraceIndex, layers: State, nodes: IntArray) -> IntArray:
@@ -132,13 +141,19 @@ def _keys(index: TraceIndex, layers: State, nodes: IntArray) -> IntArray:
 
 @cached
 def _plate(
-    index: TraceIndex, layers: State, level: int, number: int, members: tuple[int, ...], node: int | None
+    index: TraceIndex,
+    layers: State,
+    level: int,
+    number: int,
+    members: tuple[int, ...],
+    node: int | None,
+    circuit: int = 0,
 ) -> Plate:
     """Return a plate of these layers, the same object at every step: most steps change few of them."""
     cells = cells_of_layers(index, layers)
     record = index.record(number)
     is_called = node is not None or index.is_called(record)
-    return Plate(level, record, tuple(map(cells.__getitem__, members)), node, is_called)
+    return Plate(level, record, tuple(map(cells.__getitem__, members)), node, is_called, circuit)
 
 
 def group_equal(one: IntArray, other: IntArray) -> Sequence[IntArray]:

@@ -13,6 +13,7 @@ from explorer.views.plates.blocked import blocked_text, blocking_layers
 from explorer.views.plates.cells import UNKNOWN, Plate, grid_of, plates_of
 from explorer.views.plates.layout import MARGIN, Placed, Shape, Stage, place_plates, shape_of
 from explorer.views.plates.links import missed_links
+from explorer.views.plates.operators import OPERATOR_LABEL
 from explorer.views.plates.times import plate_times
 from explorer.views.plates.words import (
     MAX_PAIRS,
@@ -38,7 +39,8 @@ TURN = 10.0
 def stage_of(index: TraceIndex, step: int) -> Stage:
     """Return where the plates are after a step."""
     rooms = {(link.first.id, link.second.id): link.room for link in missed_links(index, step)}
-    return place_plates(plates_of(index, step), partial(_shape, index), label_width, rooms)
+    words = {"least": OPERATOR_LABEL} if step < index.trace.start else {}
+    return place_plates(plates_of(index, step), partial(_shape, index), partial(label_width, **words), rooms)
 
 
 @cached
@@ -133,7 +135,10 @@ def _missed_layers(index: TraceIndex, step: int, pattern: str) -> set[int]:
 
 
 def origins_of_cells(index: TraceIndex, step: int) -> list[list[int]]:
-    """Return each layer that the step made, followed by those that it replaces."""
+    """Return each layer that the step made, followed by those that it replaces, or that an operator made it of."""
+    applied = index.step(step).operator
+    if applied is not None:
+        return [[layer, *sources] for layer, sources in sorted(applied.sources.items())]
     return [[layer, *rewrite.removed] for layer, rewrite in sorted(rewrites_by_layer(index, step).items())]
 
 

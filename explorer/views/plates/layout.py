@@ -1,4 +1,7 @@
-"""Where plates and their cells are drawn: levels from left to right, wrapped like lines of text; never scaled down."""
+"""Where plates and their cells are drawn: levels from left to right, wrapped like lines of text; never scaled down.
+
+Circuits that are not combined yet are one below the other.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -83,11 +86,18 @@ Rooms = Mapping[tuple[str, str], float]
 
 def place_plates(plates: Plates, shapes: Shapes, label_width: Labels, rooms: Rooms) -> Stage:
     """Place the plates of a step on the number of lines with which they are largest on the page."""
-    columns = [
-        _column([(plate, shapes(plate)) for plate in of_level], label_width, rooms)
-        for _, of_level in groupby(plates.plates, key=lambda plate: plate.level)
+    circuits = [
+        [
+            _column([(plate, shapes(plate)) for plate in of_level], label_width, rooms)
+            for _, of_level in groupby(of_circuit, key=lambda plate: plate.level)
+        ]
+        for _, of_circuit in groupby(plates.plates, key=lambda plate: plate.circuit)
     ]
-    wrapped = [_lines(columns, number) for number in range(1, min(MAX_LINES, max(len(columns), 1)) + 1)]
+    most = max(map(len, circuits), default=1)
+    wrapped = [
+        [line for columns in circuits for line in _lines(columns, min(number, len(columns)))]
+        for number in range(1, min(MAX_LINES, most) + 1)
+    ]
     lines, stage = max(
         ((lines, _stage(lines, 0.0)) for lines in wrapped),
         key=lambda one: min(PAGE[0] / one[1].width, PAGE[1] / one[1].height),

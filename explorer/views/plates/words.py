@@ -7,6 +7,7 @@ from explorer.views.boxes import results_text
 from explorer.views.changes import CHANGED, node_changes
 from explorer.views.index import TraceIndex, cached
 from explorer.views.plates.cells import UNKNOWN, Plate, Plates, plates_of
+from explorer.views.plates.operators import operator_news
 from explorer.views.sentences import titles_of
 from explorer.views.words import bytes_text, plural
 from widgets.plate_look import PLATES
@@ -25,11 +26,11 @@ MIN_LABEL, MAX_LABEL = 78.0, 130.0
 """Room for `was Hadamard + Sum` with the gap to the next plate; longer labels are cut off."""
 
 
-def label_width(plate: Plate) -> float:
-    """Return how wide the title and the number of calls are, in pixels."""
+def label_width(plate: Plate, least: float = MIN_LABEL) -> float:
+    """Return how wide the title and the number of calls are, in pixels; at least as wide as `least`."""
     results = results_text(plate.record) if "results" in plate.record.config else ""
     characters = max(len(plate.record.title), len(f"{len(plate.cells):,} → 1 call"), len(results))
-    return min(MAX_LABEL, max(MIN_LABEL, width_of("title") * characters))
+    return min(MAX_LABEL, max(least, width_of("title") * characters))
 
 
 def width_of(kind: str) -> float:
@@ -68,6 +69,8 @@ def calls_text(index: TraceIndex, step: int, plate: Plate) -> str:
 def outputs_text(index: TraceIndex, at: int, plate: Plate) -> str:
     """Return how many of its cells are outputs after the step `at`, if there are several in all."""
     outputs = set(plates_of(index, at).layers.outputs)
+    if len(index.circuits_at(at)) > 1:
+        return ""  # outputs of different circuits, which `operator_news` names
     count = len(outputs.intersection(plate.layers.tolist())) if len(outputs) > 1 else 0
     return plural(count, "output") if count else ""
 
@@ -111,9 +114,11 @@ def shape_text(plate: Plate) -> str:
 
 
 def news_text(index: TraceIndex, step: int, plate: Plate) -> str:
-    """Return what a rewriting step did to a plate: `was Hadamard + Sum`; empty if nothing."""
+    """Return what a rewriting step, or an operator, did to a plate: `was Hadamard + Sum`; empty if nothing."""
     if plate.node is not None:
         return ""
+    if index.step(step).operator is not None:
+        return operator_news(index, step, plate)
     made_by = rewrites_by_layer(index, step)
     rewrite = next((made_by[layer] for layer in plate.ids if layer in made_by), None) if made_by else None
     if rewrite is not None:

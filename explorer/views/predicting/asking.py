@@ -35,7 +35,7 @@ def questions(index: TraceIndex, step: "int | str") -> tuple[Question, ...]:
     Raises: UnknownNameError for an unknown step.
     """
     entry = index.step(step)
-    if entry.index == 0 or entry.error is not None:
+    if entry.index <= index.trace.start or entry.error is not None:
         return ()
     first_conflict = islice(winner_questions(index, entry), 1)
     questions = [*fold_questions(index, entry), *first_conflict, *match_questions(index, entry)]

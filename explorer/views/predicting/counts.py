@@ -71,7 +71,7 @@ def stat_question(index: TraceIndex, step: Step | None, stat: str | None) -> Que
 
     Raises: UnknownNameError for an unknown statistic; CircuitError if none is given and none changes.
     """
-    steps = [one for one in index.trace.steps[1:] if one.error is None] if step is None else [step]
+    steps = [one for one in index.trace.steps[index.trace.start + 1 :] if one.error is None] if step is None else [step]
     if stat is None:
         found = next(((one, name) for one in steps for name in _stats(index, one) if _changes(index, one, name)), None)
         if found is None:

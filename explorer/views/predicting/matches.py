@@ -57,7 +57,7 @@ def question_about_match(index: TraceIndex, step: Step | None, node: int | None,
     if pattern is not None and node is not None:
         at = index.trace.why_not(pattern, node, None if step is None else step.index).step
         return _match_question(index, askable(index, at), node, pattern)
-    steps = [one for one in index.trace.steps[1:] if one.error is None] if step is None else [step]
+    steps = [one for one in index.trace.steps[index.trace.start + 1 :] if one.error is None] if step is None else [step]
     questions = (question for one in steps for question in match_questions(index, one))
     found = next((one for one in questions if node in (None, *one.nodes) and pattern in (None, one.pattern)), None)
     if found is None:

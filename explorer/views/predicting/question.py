@@ -53,8 +53,8 @@ class Verdict:
 def askable(index: TraceIndex, step: "int | str") -> Step:
     """Return a step that has questions. Raises: UnknownNameError; CircuitError for the first step or a failed one."""
     entry = index.step(step)
-    if entry.index == 0:
-        raise CircuitError(f"step 0 ({entry.path}) is the start of the trace; ask about a later step")
+    if entry.index <= index.trace.start:
+        raise CircuitError(f"step {entry.index} ({entry.path}) is the start of the trace; ask about a later step")
     if entry.error is not None:
         raise CircuitError(f"step {entry.index} ({entry.path}) failed; ask about another step")
     return entry
@@ -62,7 +62,7 @@ def askable(index: TraceIndex, step: "int | str") -> Step:
 
 def first_that_changes(index: TraceIndex) -> Step:
     """Return the first step that changes the circuit. Raises: CircuitError if there is none."""
-    found = next((one for one in index.trace.steps[1:] if one.changed and one.error is None), None)
+    found = next((one for one in index.trace.steps[index.trace.start + 1 :] if one.changed and one.error is None), None)
     if found is None:
         raise CircuitError("no step of the trace changes anything, so there is nothing to predict")
     return found

@@ -1,4 +1,4 @@
-"""The Operators tool: it opens with a circuit that operators made, and lights up the layers of the selected box."""
+"""The Operators tool: the circuits that operators combined, with the layers of the selected box lit up."""
 
 import json
 from collections.abc import Callable
@@ -42,6 +42,15 @@ def test_the_operands_are_drawn_and_the_selected_layers_lit() -> None:
     tool.on_change(frozenset({"selection"}))
     chosen = json.loads(tool.drawing.derivation)["chosen"]
     assert chosen == [[1, one] for one in session.opened.trace.lineage(nodes[0]).symbolic]
+
+
+def test_before_the_compilation_the_selected_layers_are_those_of_an_operand() -> None:
+    tool = tool_of("squared")
+    session = tool.workspace.session
+    session.go(0)
+    session.select([next(box for box, nodes in session.boxes.items() if 12 in nodes)])
+    tool.on_change(frozenset({"selection"}))
+    assert [0, 0] in json.loads(tool.drawing.derivation)["chosen"]
 
 
 def test_only_circuits_that_operators_made_have_the_tool() -> None:

@@ -292,23 +292,23 @@ def test_a_file_with_a_wrong_derivation_is_refused(change: dict[str, object]):
         circuit_from_json(data)
 
 
-def test_the_first_step_of_a_trace_is_the_operator_with_lineage(tmp_path: Path):
+def test_an_operator_is_a_step_before_the_compilation_with_lineage(tmp_path: Path):
     circuit = gallery.load_named("blackboard")
     square = multiply(circuit, circuit)
     trace = record(square)
-    assert trace.steps[0].summary == "multiply 2 circuits of 13 and 13 layers: 13 layers"
+    assert [step.summary for step in trace.steps[:2]] == ["A has 13 layers", "multiply(A, A) has 13 layers"]
     root = square.layer_id("root")
-    assert "multiply made these from Sum 12 of operand 0, Sum 12 of operand 1" in str(trace.lineage(root))
+    assert "step 1 (multiply): made of layer 25 of A" in str(trace.lineage(root))
     last = max(trace.graph_at(-1).nodes)
-    assert trace.lineage(last).sources
-    assert all(row.ok for row in trace.check(torch.zeros((2, 5), dtype=torch.long)))
+    assert trace.lineage(last).made_of
+    assert all(row.ok for row in trace.check(torch.zeros((2, 5), dtype=torch.long))[1:])
     plain = TorchCompiler().compile(square)
     assert str(plain.graph) == str(trace.compiled.graph)
     trace.save(tmp_path / "trace.json")
     loaded = Trace.load(tmp_path / "trace.json")
     assert str(loaded) == str(trace)
     assert str(loaded.lineage(root)) == str(trace.lineage(root))
-    assert str(rerun(loaded)).count("multiply 2 circuits") == 1
+    assert str(rerun(loaded)).count("multiply(A, A) has 13 layers") == 1
 
 
 def test_a_derivation_names_operator_operands_arguments_and_origins():

@@ -83,14 +83,13 @@ export function factsOfStep(step) {
         ["Calls", grouped(step.layers)],
         ["Layers", grouped(step.folds)],
       ];
-  const same = step.ok === null ? "not checked" : step.ok ? "checked, they agree" : "checked, they DIFFER";
   const rows = [
     ["Path", step.path],
     ...sizes,
     ["Matches", grouped(step.matches)],
     ["Near misses", grouped(step.nearMisses)],
     ["Compiled in", step.seconds ? timeText(step.seconds) : "not recorded"],
-    ["Same values", same],
+    ["Values", step.verdict.replace(/^[✓✕] /, "") || "not checked"],
   ];
   const lines = [step.summary, step.error, "Select a box to see what it is."].filter(Boolean);
   return { id: "", title: step.title, sections: [{ heading: "Step", rows, lines }], closeup: null };

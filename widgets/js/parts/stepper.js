@@ -60,10 +60,10 @@ export function makeStepper({ make, h, button, guard }, store, { goTo, goToEnd, 
     slider.setAttribute("aria-valuetext", words);
     title.textContent = words;
     title.setAttribute("title", [words, current && current.summary].filter(Boolean).join("\n"));
-    verdict.hidden = !current || current.ok === null;
-    if (!current || current.ok === null) return;
-    verdict.setAttribute("class", `ce-ok ${current.ok ? "ce-good" : "ce-bad"}`);
-    verdict.textContent = current.ok ? "✓ same values" : "✕ values differ";
+    verdict.hidden = !current?.verdict;
+    if (!current?.verdict) return;
+    verdict.setAttribute("class", `ce-ok ${current.ok === null ? "" : current.ok ? "ce-good" : "ce-bad"}`.trim());
+    verdict.textContent = current.verdict;
   }
 
   const element = h("div", { class: "ce-bar ce-steps", role: "group", "aria-label": "Steps" }, parts);

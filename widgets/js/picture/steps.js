@@ -17,6 +17,7 @@ export function readSteps(value) {
     summary: text(record(step).summary),
     changed: record(step).changed !== false,
     ok: typeof record(step).ok === "boolean" ? step.ok : null,
+    verdict: text(record(step).verdict),
     error: text(record(step).error),
     layers: number(record(step).layers),
     folds: number(record(step).folds),

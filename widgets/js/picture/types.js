@@ -30,7 +30,7 @@
  *   legend: LegendItem[], signs: Map<number, string>, table: Table, actions: Action[], origins: number[][], matches: Match[], links: Link[],
  *   stops: Hull[], rules: Map<string, Rule>, buffers: import("./buffers.js").Buffers | null,
  *   other: Picture | null}} Picture
- * @typedef {{index: number, path: string, title: string, summary: string, changed: boolean, ok: boolean | null,
+ * @typedef {{index: number, path: string, title: string, summary: string, changed: boolean, ok: boolean | null, verdict: string,
  * error: string, layers: number, counted: string, folds: number, matches: number, nearMisses: number, seconds:
  * number, frame: Frame | null, scenes: Scenario[]}} Step
  * @typedef {{question: string, wanted: string[], apart: Map<string, string>}} Guess  which plates to click, and why not the others

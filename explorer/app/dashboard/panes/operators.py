@@ -12,7 +12,7 @@ from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.opening import Opened, circuit_of
 from explorer.compiler import record
 from explorer.symbolic import Circuit, derivation_text
-from explorer.views import TraceIndex, derivation_view
+from explorer.views import TraceIndex, derivation_view, layers_of_circuits
 from widgets.dashboard import DerivationPane
 from widgets.schema import DerivationView
 
@@ -35,7 +35,7 @@ class OperatorsTool(Tool):
 
     @classmethod
     def supports(cls, opened: Opened) -> bool:
-        return opened.trace.steps[0].derived is not None
+        return opened.trace.start > 0
 
     def build(self) -> Viewable:
         return column(self.words, self.drawing)
@@ -72,12 +72,12 @@ class OperatorsTool(Tool):
         view = self.view_of_circuit
         if view is None:
             return
-        session, result = self.workspace.session, len(view["circuits"]) - 1
-        nodes = session.selected_nodes
-        symbolic = dict.fromkeys(origin for node in nodes for origin in session.opened.trace.lineage(node).symbolic)
+        session = self.workspace.session
+        trace, step, nodes = session.opened.trace, session.step, session.selected_nodes
+        chosen = layers_of_circuits(circuit_of(trace), trace, step, nodes)
         self.drawing.visible = True
         self.words.visible = not view["circuits"]  # the drawing says the same
-        self.drawing.show_derivation({**view, "chosen": [[result, node] for node in symbolic]})
+        self.drawing.show_derivation({**view, "chosen": chosen})
 
 
 def _index_of(circuit: Circuit) -> TraceIndex:

@@ -161,7 +161,7 @@ class QueryTool(Tool):
         require_live(session)
         opened, step = session.opened, session.step
         try:
-            query = self._query()
+            query, circuit = self._query(), opened.trace.circuit_at(step)
         except CircuitError as error:
             self._show_error(error)
             return
@@ -176,7 +176,7 @@ class QueryTool(Tool):
             else:
                 self.workspace.show_error(error)
 
-        circuit, variables = opened.trace.circuit_at(step), self.variables
+        variables = self.variables
         self.workspace.inputs_background.start("Asking", lambda job: ask(circuit, query, variables), show, fail)
 
     def _show(self, answer: Answer, step: int) -> None:

@@ -20,7 +20,7 @@ AT_ONCE = 1_500
 def check_values(workspace: Workspace, ask_first: bool = False) -> None:
     """Check the values of every step in the background; with `ask_first` only if that is quick."""
     opened = workspace.session.opened
-    if not opened.is_live or (ask_first and len(opened.trace.steps[0].snapshot.graph.nodes) > AT_ONCE):
+    if not opened.is_live or (ask_first and len(opened.trace.steps[opened.trace.start].snapshot.graph.nodes) > AT_ONCE):
         return
 
     def show(checks: dict[int, StepCheck]) -> None:
@@ -36,7 +36,7 @@ def _check(opened: Opened, job: Job) -> dict[int, StepCheck]:
 
     steps = len(opened.trace.steps)
     with torch.no_grad():
-        x = random_inputs(opened.trace.circuit_at(0), ROWS) if opened.trace.level.has_batches else None
+        x = random_inputs(opened.trace.circuit_at(opened.trace.start), ROWS) if opened.trace.level.has_batches else None
         return {check.step: check for check in opened.trace.check(x, lambda s: job.report(s.path, s.index / steps))}
 
 

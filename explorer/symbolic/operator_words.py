@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping
 from math import prod
 
-from explorer.symbolic import Circuit, Derivation, TensorParameter
-from explorer.views.words import plural
+from explorer.symbolic.circuit import Circuit
+from explorer.symbolic.derivation import Derivation
+from explorer.symbolic.parameters import TensorParameter
 
 
 def operator_words(circuit: Circuit) -> str:
@@ -49,13 +50,13 @@ def _inputs_become(what: str) -> Callable[[Circuit, Derivation], str]:
     def describe(circuit: Circuit, made: Derivation) -> str:
         (operand,) = made.operands
         changed = sum(circuit.graph.nodes[node] is not layer for node, layer in operand.graph.nodes.items())
-        return f"{plural(changed, 'input layer')} {'becomes' if changed == 1 else 'become'} {what}; the others stay."
+        return f"{_plural(changed, 'input layer')} {'becomes' if changed == 1 else 'become'} {what}; other layers stay."
 
     return describe
 
 
 def _derivatives(circuit: Circuit, made: Derivation) -> str:
-    count = plural(len(circuit.outputs), "output")
+    count = _plural(len(circuit.outputs), "output")
     return f"It has {count}: the derivative of each output by each variable. Layers that no derivative changes stay."
 
 
@@ -69,9 +70,13 @@ def _outputs(circuit: Circuit, made: Derivation) -> str:
 
 _WORDS: Mapping[str, Callable[[Circuit, Derivation], str]] = {
     "multiply": _product,
-    "integrate": _inputs_become("constant, its sum or integral over its variables"),
-    "evidence": _inputs_become("constant, its value at what was observed"),
+    "integrate": _inputs_become("constant, each its sum or integral over its variables"),
+    "evidence": _inputs_become("constant, each its value at what was observed"),
     "differentiate": _derivatives,
     "conjugate": _conjugates,
     "concatenate": _outputs,
 }
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,146 @@
+"""The circuits that are there between two operators, before the circuit that results is compiled."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from explorer.backend import ParameterStore, TorchCircuit, TorchLayer, allocate_parameters, parameter_nodes
+from explorer.compiler.operator_values import expected_values, wide_enough
+from explorer.compiler.stats import StatsCounter
+from explorer.errors import CircuitError
+from explorer.graph import Graph
+from explorer.symbolic import Circuit, Layer, OperatorStep, OperatorSteps, TensorParameter, formula_of
+from explorer.trace import GraphChange, OperatorApplied, PresentCircuit
+
+if TYPE_CHECKING:
+    from explorer.compiler.compiler import TorchCompiler
+
+
+@dataclass(frozen=True, eq=False)
+class DerivedCircuits:
+    """All circuits that operators combined into one, compiled as they are.
+
+    `layers` has, by id in the trace and symbolic layer, the compiled one: a layer that an operator keeps is one layer.
+    """
+
+    compiler: "TorchCompiler"
+    """Compiles the last of them."""
+    whole: Circuit
+    all: OperatorSteps
+    layers: Mapping[tuple[int, Layer], TorchLayer]
+    counter: StatsCounter
+
+    @staticmethod
+    def of(compiler: "TorchCompiler", whole: Circuit, steps: OperatorSteps) -> "DerivedCircuits":
+        """Compile the circuits, with a copy of the compiler. Raises what compiling a layer raises."""
+        copy = compiler.fresh_copy()
+        layers: dict[tuple[int, Layer], TorchLayer] = {}
+        for circuit, offset in steps.offsets.items() if steps.steps else ():
+            for node, layer in circuit.graph.nodes.items():
+                if (node + offset, layer) not in layers:
+                    layers[node + offset, layer] = copy.compile_layer(layer)
+        return DerivedCircuits(compiler, whole, steps, layers, StatsCounter(compiler.semiring.is_complex))
+
+    def graph_of(self, circuits: tuple[Circuit, ...], outputs: bool = True) -> Graph[TorchLayer]:
+        """The layers of some circuits in one graph, with the outputs of all of them."""
+        nodes: dict[int, TorchLayer] = {}
+        inputs: dict[int, tuple[int, ...]] = {}
+        found: list[int] = []
+        for circuit in circuits:
+            offset = self.all.offsets[circuit]
+            for node, layer in circuit.graph.nodes.items():
+                nodes[node + offset] = self.layers[node + offset, layer]
+                inputs[node + offset] = tuple(source + offset for source in circuit.graph.inputs[node])
+            found += [output + offset for output in circuit.outputs]
+        return Graph(nodes, inputs, tuple(found))
+
+    def circuit_of(self, circuits: tuple[Circuit, ...]) -> TorchCircuit:
+        """An executable circuit with the outputs of these, and the present values of the compiled circuit.
+
+        Raises: CircuitError if their outputs differ in units.
+        """
+        units = {one.graph.nodes[one.outputs[0]].num_output_units: formula_of(one, self.whole) for one in circuits}
+        if len(units) > 1:
+            told = " and ".join(f"{formula} has outputs of {count}" for count, formula in units.items())
+            raise CircuitError(f"these circuits cannot be run as one: {told} units; choose a later step")
+        graph, store = self.graph_of(circuits), ParameterStore()
+        names: dict[TensorParameter, str] = {}
+        seed_names: dict[TensorParameter, str] = {}
+        for circuit in circuits:
+            names.update({leaf: self.whole.all_leaf_names[leaf] for leaf in circuit.leaf_names})
+            seed_names.update(circuit.seed_names)
+        compiled = self.compiler.circuits.compiled.get(self.whole)
+        values = compiled.leaf_values() if compiled is not None else {}
+        tensors = allocate_parameters(store, parameter_nodes(graph), seed_names, self.compiler.options.seed, values)
+        return TorchCircuit(graph, None, self.compiler.semiring, tensors, store, names, seed_names)
+
+    def applied(self, step: OperatorStep) -> OperatorApplied:
+        """What an operator made, and of what."""
+        present = tuple(
+            PresentCircuit(formula_of(one, self.whole), tuple(node + self.all.offsets[one] for node in one.graph.nodes))
+            for one in step.circuits
+        )
+        made = step.made
+        if made is None or made.derivation is None:
+            return OperatorApplied("", present, {})
+        offset, operands = self.all.offsets[made], made.derivation.operands
+        sources: dict[int, tuple[int, ...]] = {}
+        for node, found in made.derivation.origins.items():
+            ids = tuple(dict.fromkeys(layer + self.all.offsets[operands[operand]] for operand, layer in found))
+            is_kept = ids == (node + offset,) and operands[0].graph.nodes[node] is made.graph.nodes[node]
+            if not is_kept:
+                sources[node + offset] = ids
+        return OperatorApplied(made.derivation.operator, present, sources)
+
+
+@dataclass(frozen=True, eq=False)
+class OperatorSnapshot:
+    """The circuits after an operator."""
+
+    derived: DerivedCircuits
+    step: OperatorStep
+    change: GraphChange | None = None
+    memory: None = None
+    """Layers have no buffers."""
+
+    @property
+    def graph(self) -> Graph[TorchLayer]:
+        """The layers of all circuits."""
+        return self.derived.graph_of(self.step.circuits)
+
+    @property
+    def stats(self) -> Mapping[str, int]:
+        """Layers, parameters, FLOPs and bytes of all circuits, for one example."""
+        return self.derived.counter.stats(self.graph)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Number of layers and of folds."""
+        return self.stats["layers"], self.stats["folds"]
+
+    @property
+    def reads(self) -> Mapping[int, Mapping[str, Any]]:
+        """Nothing is folded."""
+        return {}
+
+    def circuit(self) -> TorchCircuit:
+        """An executable circuit with the outputs of all circuits. Raises: CircuitError if these differ in units."""
+        return self.derived.circuit_of(self.step.circuits)
+
+    def results(self, x: Any) -> tuple[torch.Tensor, ...]:
+        """The outputs of the circuit that the operator made for rows of data; variables that `x` lacks are 0."""
+        made = self.step.circuits if self.step.made is None else (self.step.made,)
+        return tuple(self.derived.circuit_of((one,))(wide_enough(x, one)).detach() for one in made)
+
+    def expected(self, x: Any) -> tuple[torch.Tensor, ...] | str:
+        """What the outputs are by definition of the operator, from those of its operands; or why that is not known."""
+        made = self.step.made
+        if made is None or made.derivation is None:
+            return "nothing was there before"
+
+        def run(circuit: Circuit, rows: torch.Tensor) -> torch.Tensor:
+            return self.derived.circuit_of((circuit,))(rows)
+
+        return expected_values(made, x, run, self.derived.compiler.semiring)

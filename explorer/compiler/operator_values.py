@@ -1,0 +1,146 @@
+"""The values of a circuit that an operator made, by the definition of the operator, from those of its operands."""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from explorer.backend import Semiring, get_semiring
+from explorer.backend.semiring import convert
+from explorer.symbolic import Circuit, Derivation, InputLayer
+
+Run = Callable[[Circuit, Tensor], Tensor]
+"""Evaluates a circuit on rows (B, D): (B, outputs, units), in the form of the semiring."""
+Values = Callable[[Derivation, Tensor, Run, Semiring], "Tensor | str"]
+MAX_ASSIGNMENTS = 4_096
+"""More values of all variables that are summed out are not tried one by one."""
+
+
+def expected_values(made: Circuit, x: Tensor, run: Run, semiring: Semiring) -> tuple[Tensor, ...] | str:
+    """What the outputs for rows (B, D) are by definition; or why that is not known.
+
+    Variables that `x` lacks are 0.
+    """
+    derivation = made.derivation
+    assert derivation is not None
+    values = _VALUES.get(derivation.operator)
+    if values is None:
+        return f"the values of {derivation.operator} are not defined by those of its operands"
+    with torch.no_grad():
+        found = values(derivation, x, lambda circuit, rows: run(circuit, wide_enough(rows, circuit)), semiring)
+    return found if isinstance(found, str) else (found,)
+
+
+def wide_enough(x: Tensor, circuit: Circuit) -> Tensor:
+    """The columns of rows (B, D) that a circuit may read; those that are missing are 0."""
+    missing = circuit.num_variables - x.shape[1]
+    return x[:, : circuit.num_variables] if missing <= 0 else torch.cat([x, x.new_zeros(len(x), missing)], 1)
+
+
+def _product(derivation: Derivation, x: Tensor, run: Run, semiring: Semiring) -> Tensor:
+    """All pairs of outputs and of units, the first circuit varying slowest."""
+    first, *others = (run(operand, x) for operand in derivation.operands)
+    for other in others:
+        pairs = semiring.multiply(first[:, :, None, :, None], other[:, None, :, None, :])
+        first = pairs.reshape(len(x), first.shape[1] * other.shape[1], first.shape[2] * other.shape[2])
+    return first
+
+
+def _all_outputs(derivation: Derivation, x: Tensor, run: Run, semiring: Semiring) -> Tensor:
+    return torch.cat([run(operand, x) for operand in derivation.operands], 1)
+
+
+def _conjugate(derivation: Derivation, x: Tensor, run: Run, semiring: Semiring) -> Tensor:
+    (operand,) = derivation.operands
+    return run(operand, x).conj()
+
+
+def _at_observations(derivation: Derivation, x: Tensor, run: Run, semiring: Semiring) -> Tensor:
+    (operand,) = derivation.operands
+    return run(operand, _with(x, operand, _numbers(derivation, "variables"), _numbers(derivation, "values")))
+
+
+def _sum_over_values(derivation: Derivation, x: Tensor, run: Run, semiring: Semiring) -> Tensor | str:
+    """The sum over all values of the variables that an output depends on."""
+    (operand,) = derivation.operands
+    wanted = [int(variable) for variable in _numbers(derivation, "variables")]
+    states = _numbers_of_values(operand)
+    continuous = [variable for variable in wanted if variable not in states]
+    if continuous:
+        return f"variable {continuous[0]} is continuous: its integral is not computed by trying all values"
+    sums: list[Tensor] = []
+    for position, output in enumerate(operand.outputs):
+        inside = [variable for variable in wanted if variable in operand.scopes[output]]
+        count = 1
+        for variable in inside:
+            count *= states[variable]
+        if count > MAX_ASSIGNMENTS:
+            return f"{count:,} values would have to be tried; at most {MAX_ASSIGNMENTS:,} are"
+        rows = product(*(range(states[variable]) for variable in inside))
+        terms = torch.stack([run(operand, _with(x, operand, inside, row))[:, position] for row in rows], -1)
+        ones = torch.ones((1, 1, terms.shape[-1]), dtype=terms.real.dtype, device=terms.device)
+        sums.append(semiring.weighted_sum(terms.flatten(0, 1)[None], ones)[0].reshape(terms.shape[:2]))
+    return torch.stack(sums, 1)
+
+
+def _derivatives(derivation: Derivation, x: Tensor, run: Run, semiring: Semiring) -> Tensor:
+    """The derivative of each output by each variable, by automatic differentiation."""
+    (operand,) = derivation.operands
+    (order,) = _numbers(derivation, "order")
+    linear = get_semiring("sum-product")
+    found: list[Tensor] = []
+    with torch.enable_grad():
+        rows = wide_enough(x, operand).to(torch.get_default_dtype()).detach().requires_grad_()
+        values = convert(run(operand, rows), semiring, linear)
+        for output in range(values.shape[1]):
+            for variable in _numbers(derivation, "variables"):
+                units = [_derivative(unit, rows, int(variable), int(order)) for unit in values[:, output].unbind(1)]
+                found.append(torch.stack(units, 1))
+        return convert(torch.stack(found, 1), linear, semiring).detach()
+
+
+def _derivative(values: Tensor, rows: Tensor, variable: int, order: int) -> Tensor:
+    """The derivative (B,) of values (B,) by a variable, `order` times; complex ones by parts."""
+    if values.is_complex():
+        parts = [_derivative(part, rows, variable, order) for part in (values.real, values.imag)]
+        return torch.complex(*parts)
+    for _ in range(order):
+        if not values.requires_grad:
+            return torch.zeros(len(rows), dtype=rows.dtype)
+        (gradient,) = torch.autograd.grad(values.sum(), rows, create_graph=True, allow_unused=True)
+        values = torch.zeros(len(rows), dtype=rows.dtype) if gradient is None else gradient[:, variable]
+    return values
+
+
+def _numbers(derivation: Derivation, name: str) -> Sequence[Any]:
+    """An argument of numbers."""
+    found: Any = derivation.arguments[name]
+    return found if isinstance(found, tuple) else (found,)
+
+
+def _with(x: Tensor, circuit: Circuit, variables: Sequence[Any], values: Sequence[Any]) -> Tensor:
+    """Rows with other values of some variables."""
+    rows = wide_enough(x, circuit).clone()
+    if any(value != int(value) for value in values) and not rows.is_floating_point():
+        rows = rows.to(torch.get_default_dtype())
+    for variable, value in zip(variables, values, strict=True):
+        rows[:, int(variable)] = value
+    return rows
+
+
+def _numbers_of_values(circuit: Circuit) -> Mapping[int, int]:
+    """How many values each discrete variable has."""
+    inputs = [layer for layer in circuit.graph.nodes.values() if isinstance(layer, InputLayer)]
+    return {v: layer.num_values for layer in inputs if layer.num_values is not None for v in layer.scope}
+
+
+_VALUES: Mapping[str, Values] = {
+    "multiply": _product,
+    "concatenate": _all_outputs,
+    "conjugate": _conjugate,
+    "evidence": _at_observations,
+    "integrate": _sum_over_values,
+    "differentiate": _derivatives,
+}

@@ -1,0 +1,155 @@
+"""Operators on circuits are steps before the compilation: their states, values by definition, lineage and files."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings, strategies as st
+
+import explorer
+from explorer.bench import random_inputs
+from explorer.errors import CircuitError
+from explorer.symbolic import Circuit, CircuitBuilder, EmbeddingLayer, PolynomialLayer, TensorParameter, operator_steps
+from explorer.symbolic.operators import concatenate, conjugate, differentiate, evidence, integrate, multiply
+from explorer.templates import load_named
+from explorer.trace import Trace
+
+
+def coins() -> Circuit:
+    return load_named("conflict")
+
+
+OPERATORS: dict[str, Any] = {
+    "multiply": lambda one, other: multiply(one, other),
+    "square": lambda one, other: multiply(one, one),
+    "integrate": lambda one, other: integrate(one, one.scope[:1]),
+    "evidence": lambda one, other: evidence(one, {one.scope[-1]: 1}),
+    "conjugate": lambda one, other: conjugate(one),
+    "concatenate": lambda one, other: concatenate(one, other),
+}
+
+
+SEMIRINGS = ("sum-product", "lse-sum", "complex-lse-sum")
+
+
+@settings(max_examples=40)
+@given(st.lists(st.sampled_from(sorted(OPERATORS)), min_size=1, max_size=3), st.sampled_from(SEMIRINGS))
+def test_each_operator_has_the_values_of_its_definition(names: list[str], semiring: str) -> None:
+    made, other = coins(), coins()
+    for name in names:
+        if len(made.scope) < 2 or max(layer.num_output_units for layer in made.layers) > 10:
+            break
+        made, other = OPERATORS[name](made, other), made
+    trace = explorer.record(made, semiring=semiring)
+    assert [step.operator is not None for step in trace.steps] == [at < trace.start for at in range(len(trace.steps))]
+    checks = trace.check(random_inputs(trace.compiled, 3))
+    assert checks[0].unknown
+    assert all(check.ok for check in checks[1:])
+
+
+def test_a_wrong_product_is_found() -> None:
+    """The result of an operator is compared with its definition, not with itself."""
+    one, other = coins(), load_named("near-misses")
+    wrong = multiply(one, other)
+    object.__setattr__(wrong.derivation, "operands", (one, one))
+    checks = explorer.record(wrong).check(torch.zeros((2, 4), dtype=torch.long))
+    assert not checks[1].ok
+    assert "DIFFERS" in str(checks[1])
+
+
+def test_ids_are_shared_only_by_a_circuit_and_what_replaces_it() -> None:
+    a = coins()
+    square = multiply(a, a)
+    whole = multiply(integrate(square, [0]), square)
+    steps = operator_steps(whole)
+    made = [one.made.derivation for one in steps.steps if one.made is not None]
+    assert [one.operator for one in made if one is not None] == ["multiply", "integrate", "multiply"]
+    assert [len(one.circuits) for one in steps.steps] == [1, 1, 2, 1]
+    ids = [{node + steps.offsets[one] for node in one.graph.nodes} for one in steps.offsets]
+    assert sum(map(len, ids)) == len(set.union(*ids))
+    replaced = operator_steps(integrate(square, [0]))
+    assert replaced.offsets[square] == 0
+    applied = explorer.record(integrate(square, [0])).step(2).operator
+    assert applied is not None
+    assert len(applied.sources) == 1
+
+
+def test_lineage_leads_through_operators_to_their_operands() -> None:
+    a = coins()
+    trace = explorer.record(integrate(multiply(a, a), [0]))
+    applied = trace.step(2).operator
+    assert applied is not None
+    changed = next(iter(applied.sources))
+    found = trace.lineage(changed)
+    assert [(one.operator, [formula for formula, _ in one.sources]) for one in found.made_of] == [
+        ("integrate", ["multiply(A, A)"]),
+        ("multiply", ["A"]),
+    ]
+    (source,) = found.made_of[1].sources[0][1]
+    below = trace.lineage(source)
+    assert (below.first_step, below.last_step, below.symbolic) == (0, 0, (source,))
+    assert f"multiply(A, A): {source} -> {changed}" in str(below)
+    assert below.end.startswith("part of")
+    assert trace.lineage(changed).first_step == 1
+
+
+def test_the_compilation_is_that_without_a_listener() -> None:
+    a = coins()
+    made = integrate(multiply(a, a), [0])
+    trace, plain = explorer.record(made), explorer.TorchCompiler().compile(made)
+    assert str(trace.compiled.graph) == str(plain.graph)
+    x = torch.zeros((1, 4), dtype=torch.long)
+    assert torch.equal(trace.compiled(x), plain(x))
+    assert torch.equal(trace.circuit_at(trace.start - 1)(x), plain(x))
+
+
+def test_a_state_of_several_circuits_runs_with_the_present_parameters() -> None:
+    a, b = coins(), coins()
+    trace = explorer.record(multiply(a, b))
+    with torch.no_grad():
+        for tensor in trace.compiled.tensors:
+            tensor.mul_(0.5)
+    x = torch.zeros((2, 4), dtype=torch.long)
+    operands = trace.circuit_at(0)(x)
+    assert operands.shape == (2, 2, 1)
+    torch.testing.assert_close(operands.sum(1, keepdim=True), trace.compiled(x))
+
+
+def test_circuits_of_different_widths_are_no_circuit_together() -> None:
+    wide, narrow = embedding(3), embedding(2)
+    trace = explorer.record(multiply(wide, narrow), semiring="sum-product")
+    with pytest.raises(CircuitError, match="A has outputs of 3 and B has outputs of 2 units; choose a later step"):
+        trace.circuit_at(0)
+    assert trace.check(torch.ones((2, 1), dtype=torch.long))[1].ok
+
+
+def embedding(units: int) -> Circuit:
+    builder = CircuitBuilder()
+    weight = TensorParameter((units, 2))
+    return builder.build(builder.add(EmbeddingLayer(scope=(0,), num_output_units=units, num_states=2, weight=weight)))
+
+
+def test_a_derivative_is_compared_with_automatic_differentiation_and_an_integral_may_be_too_large() -> None:
+    builder, coeff = CircuitBuilder(), TensorParameter((2, 4))
+    curve = builder.build(builder.add(PolynomialLayer(scope=(0,), num_output_units=2, degree=3, coeff=coeff)))
+    trace = explorer.record(differentiate(curve, order=2), semiring="sum-product")
+    assert trace.check(torch.randn(3, 1))[1].ok
+    many = explorer.record(integrate(load_named("digits")))
+    assert "at most 4,096" in trace_text(many)
+
+
+def trace_text(trace: Trace) -> str:
+    return str(trace.check(torch.zeros((1, 0))))
+
+
+def test_a_saved_trace_has_operators_and_one_that_is_out_of_order_is_refused(tmp_path: Path) -> None:
+    a = coins()
+    trace = explorer.record(multiply(a, a))
+    trace.save(tmp_path / "square.json")
+    loaded = Trace.load(tmp_path / "square.json")
+    assert str(loaded) == str(trace)
+    for node in (0, 12):
+        assert str(loaded.lineage(node)) == str(trace.lineage(node))
+    with pytest.raises(CircuitError, match="holds no tensors"):
+        loaded.check(torch.zeros((1, 4)))
