@@ -82,7 +82,7 @@ class Server:
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A dashboard in a process of its own."""
-    from explorer.app.dashboard.serving import free_port
+    from explorer.app.ports import free_port
 
     port = free_port()
     folder = tmp_path_factory.mktemp("files")

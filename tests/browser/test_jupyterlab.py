@@ -76,7 +76,7 @@ def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     """JupyterLab with a lesson up to its second question, and more pictures; no one's own settings."""
     if importlib.util.find_spec("jupyterlab") is None:
         is_missing("JupyterLab", "pip install 'circuit-explorer[ui]'")
-    from explorer.app.dashboard.serving import free_port
+    from explorer.app.ports import free_port
 
     own = tmp_path_factory.mktemp("jupyter")
     folder = own / "notebooks"

@@ -16,8 +16,8 @@ import typer
 
 from explorer.app.commands.console import print_text, say_note
 from explorer.app.needs import require_ui
+from explorer.app.ports import LOCAL, check_port, free_port
 
-ADDRESS = "127.0.0.1"
 QUIET = (
     "--log-level=WARN",
     "-y",  # Ctrl-C ends it at once
@@ -41,20 +41,18 @@ def lab(
     show: Annotated[bool, typer.Option("--show/--no-show", help="open the browser")] = True,
 ) -> None:
     """Open a folder of notebooks in JupyterLab; it listens on 127.0.0.1 only. Ctrl-C ends it."""
-    from explorer.app.dashboard.serving import check_port, free_port
-
     require_ui("jupyterlab")
     if folder is None:
         folder, found = notebooks_folder()
         if not found:
             say_note(f"the notebooks are not installed with the package; opening {folder} instead")
     if port is None:
-        chosen = free_port(ADDRESS)
+        chosen = free_port(LOCAL)
     else:
-        check_port(ADDRESS, port)
+        check_port(LOCAL, port)
         chosen = port
     token = secrets.token_hex(16)
-    print_text(f"JupyterLab on {folder}: http://{ADDRESS}:{chosen}/lab?token={token}\nCtrl-C ends it.")
+    print_text(f"JupyterLab on {folder}: http://{LOCAL}:{chosen}/lab?token={token}\nCtrl-C ends it.")
     with TemporaryDirectory() as settings:
         own = lab_environment(Path(settings), token)
         code = run_until_told(lab_command(folder, chosen, show), {**os.environ, **own})
@@ -106,7 +104,7 @@ def lab_environment(settings: Path, token: str) -> dict[str, str]:
 
 def lab_command(folder: Path, port: int, show: bool) -> list[str]:
     """The command that starts JupyterLab; its token is passed in the environment."""
-    address = [f"--ServerApp.ip={ADDRESS}", f"--ServerApp.port={port}", "--ServerApp.port_retries=0"]
+    address = [f"--ServerApp.ip={LOCAL}", f"--ServerApp.port={port}", "--ServerApp.port_retries=0"]
     command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder}", *address, *QUIET]
     if os.name == "posix" and os.geteuid() == 0:
         command.append("--allow-root")  # as in a container, where Jupyter would refuse to start

@@ -71,7 +71,8 @@ def open_dashboard(
     check_name("level", level, LEVELS)
     with notes().status("Loading torch and panel"):
         from explorer.app.circuits import load_circuit_or_trace
-        from explorer.app.dashboard.serving import ServeOptions, check_port, free_port, serve as run
+        from explorer.app.dashboard.serving import ServeOptions, serve as run
+        from explorer.app.ports import check_port, free_port
         from explorer.app.session.library import Library
         from explorer.app.session.view_state import ViewState
         from explorer.app.user_functions import is_function

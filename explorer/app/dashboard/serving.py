@@ -6,14 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from explorer.app.ports import LOCAL
 from explorer.app.session.library import MAX_UPLOAD_BYTES, Item, Library
 from explorer.app.session.view_state import ViewState
-from explorer.errors import CircuitError
 
 if TYPE_CHECKING:
     from panel.io.server import Server
-
-LOCAL = "127.0.0.1"
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ class ServeOptions:
 
 
 def serve(options: ServeOptions) -> None:
-    """Serve until stopped. Call `check_port` first."""
+    """Serve until stopped. Call `explorer.app.ports.check_port` first."""
     import panel as pn
     from panel.io.server import get_server
 
@@ -108,28 +106,3 @@ def host_names(address: str) -> tuple[str, ...]:
         return (name, socket.getfqdn(), *socket.gethostbyname_ex(name)[2])
     except OSError:
         return (name,)
-
-
-def check_port(address: str, port: int) -> None:
-    """Raises: CircuitError if the address and port cannot be listened on."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((address, port))
-        except OSError as error:
-            raise CircuitError(
-                f"cannot listen on {address}:{port}: {error.strerror}; choose another port with --port"
-            ) from error
-
-
-def free_port(address: str = LOCAL, wish: int = 0) -> int:
-    """Return a free port: `wish` if it is free, or any."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((address, wish))
-        except OSError:
-            if not wish:
-                raise
-            return free_port(address)
-        return int(probe.getsockname()[1])

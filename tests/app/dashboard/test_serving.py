@@ -11,7 +11,8 @@ import pytest
 
 from explorer.app.dashboard.closed_tabs import EXPECTED_MESSAGE, FILTER, LOGGERS, ignore_closed_tabs
 from explorer.app.dashboard.early_head import END, RELOAD, EarlyHeadHandler
-from explorer.app.dashboard.serving import LOCAL, ServeOptions, add_handlers, check_port, free_port, serve
+from explorer.app.dashboard.serving import ServeOptions, add_handlers, serve
+from explorer.app.ports import LOCAL, check_port, free_port
 from explorer.app.session.library import Library
 from explorer.app.session.view_state import ViewState
 from explorer.errors import CircuitError
