@@ -8,12 +8,12 @@ from explorer.symbolic.cirkit import (
     is_cirkit as is_cirkit,
     to_cirkit as to_cirkit,
 )
-from explorer.symbolic.derivation import Derivation as Derivation, LeafLabel as LeafLabel
-from explorer.symbolic.derivation_text import (
+from explorer.symbolic.derivation import (
+    Derivation as Derivation,
+    LeafLabel as LeafLabel,
     circuits_behind as circuits_behind,
-    derivation_text as derivation_text,
-    formula_of as formula_of,
 )
+from explorer.symbolic.derivation_text import derivation_text as derivation_text, formula_of as formula_of
 from explorer.symbolic.determinism import reads_of_units as reads_of_units, zeros_of_input as zeros_of_input
 from explorer.symbolic.exclusion import UnitKind as UnitKind
 from explorer.symbolic.files import (

@@ -17,7 +17,7 @@ from explorer.errors import (
 from explorer.files import read_json, write_json
 from explorer.graph import Graph, nested_of, parameters_of
 from explorer.symbolic import structure
-from explorer.symbolic.derivation import Derivation, LeafLabel
+from explorer.symbolic.derivation import Derivation, LeafLabel, circuits_behind
 from explorer.symbolic.layers import InnerLayer, InputLayer, Layer
 from explorer.symbolic.names import unused_name
 from explorer.symbolic.parameters import ParameterNode, TensorParameter
@@ -129,8 +129,6 @@ class Circuit:
     @cached_property
     def all_leaf_names(self) -> Mapping[TensorParameter, str]:
         """The names of its leaves, and of those of the circuits that operators made it of."""
-        from explorer.symbolic.derivation_text import circuits_behind
-
         found = dict(self.leaf_names)
         for circuit in circuits_behind(self):
             for leaf, name in circuit.leaf_names.items():

@@ -1,6 +1,6 @@
 """Where a circuit comes from that an operator made of other circuits, and the names that its leaves have there."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -41,3 +41,19 @@ class Derivation:
     def __repr__(self) -> str:
         arguments = "".join(f", {name}={value!r}" for name, value in self.arguments.items())
         return f"{self.operator}({', '.join(map(repr, self.operands))}{arguments})"
+
+
+def circuits_behind(circuit: "Circuit") -> "Iterator[Circuit]":
+    """The circuits that one was made of, each after those that it was made of, and itself last; shared ones once."""
+    done: dict[Circuit, None] = {}
+    waiting = [(circuit, False)]
+    while waiting:
+        one, is_ready = waiting.pop()
+        if one in done:
+            continue
+        if is_ready or one.derivation is None:
+            done[one] = None
+            continue
+        waiting.append((one, True))
+        waiting.extend((operand, False) for operand in reversed(one.derivation.operands))
+    return iter(done)

@@ -1,9 +1,10 @@
 """What operators a circuit was made by, in words: `multiply(A, A)`, where A has 9 layers."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from string import ascii_uppercase
 
 from explorer.symbolic.circuit import Circuit
+from explorer.symbolic.derivation import circuits_behind
 
 MAX_ARGUMENT = 40
 """Longer arguments are cut."""
@@ -39,22 +40,6 @@ def operand_letters(circuit: Circuit) -> Mapping[Circuit, str]:
 def _letter(number: int) -> str:
     count = len(ascii_uppercase)
     return ascii_uppercase[number % count] + (str(number // count) if number >= count else "")
-
-
-def circuits_behind(circuit: Circuit) -> Iterator[Circuit]:
-    """The circuits that one was made of, each after those that it was made of, and itself last; shared ones once."""
-    done: dict[Circuit, None] = {}
-    waiting = [(circuit, False)]
-    while waiting:
-        one, is_ready = waiting.pop()
-        if one in done:
-            continue
-        if is_ready or one.derivation is None:
-            done[one] = None
-            continue
-        waiting.append((one, True))
-        waiting.extend((operand, False) for operand in reversed(one.derivation.operands))
-    return iter(done)
 
 
 def _made(circuit: Circuit) -> list[Circuit]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from explorer.symbolic.circuit import Circuit
-from explorer.symbolic.derivation_text import circuits_behind
+from explorer.symbolic.derivation import circuits_behind
 
 
 @dataclass(frozen=True, eq=False)

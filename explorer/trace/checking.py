@@ -72,10 +72,16 @@ class ReferenceChecker:
                 raise ValueError(f"{_name(step)} folds level {group.level!r}, but there are too few steps before it")
 
     def check_after(self, step: Step, change: GraphChange) -> None:
-        """Check what a step says about the nodes after it. Raises: ValueError for a node that does not exist."""
+        """Check what a step says about the nodes after it.
+
+        Raises: ValueError for a node that does not exist, or an operator without the circuit that it made.
+        """
+        if step.operator is not None and not step.operator.circuits:
+            raise ValueError(f"{_name(step)} is an operator on circuits, but has no circuits")
         created = [group.node for group in step.folds]
         created += [node for rewrite in step.applied if not rewrite.parameter_path for node in rewrite.added]
         created += [node for circuit in _circuits(step) for node in circuit.layers]
+        created += _sources(step)
         self._check_exist(created, f"after {_name(step)}")
         self._created.update(created if step.index else change.added)
         for node in change.added:
@@ -105,7 +111,7 @@ def check_last(steps: Sequence[Step], reads: Mapping[int, Mapping[str, Any]]) ->
             raise ValueError(f"{_name(step)} failed, but is not the last step")
     for step in steps[first_compiled(steps) :]:
         if step.operator is not None:
-            raise ValueError(f"{_name(step)} is an operator on circuits, but no compilation follows")
+            raise ValueError(f"{_name(step)} is an operator on circuits, but does not come before the compilation")
     for step in steps:
         if set(step.snapshot.stats) != set(steps[0].snapshot.stats):
             raise ValueError(f"{_name(step)} has other statistics than the first step")

@@ -1,11 +1,12 @@
 """Operators on circuits are steps before the compilation: their states, values by definition, lineage and files."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import explorer
 from explorer.bench import random_inputs
@@ -14,6 +15,7 @@ from explorer.symbolic import Circuit, CircuitBuilder, EmbeddingLayer, Polynomia
 from explorer.symbolic.operators import concatenate, conjugate, differentiate, evidence, integrate, multiply
 from explorer.templates import load_named
 from explorer.trace import Trace
+from tests.fuzzing import examples
 
 
 def coins() -> Circuit:
@@ -28,12 +30,10 @@ OPERATORS: dict[str, Any] = {
     "conjugate": lambda one, other: conjugate(one),
     "concatenate": lambda one, other: concatenate(one, other),
 }
-
-
 SEMIRINGS = ("sum-product", "lse-sum", "complex-lse-sum")
 
 
-@settings(max_examples=40)
+@examples(60)
 @given(st.lists(st.sampled_from(sorted(OPERATORS)), min_size=1, max_size=3), st.sampled_from(SEMIRINGS))
 def test_each_operator_has_the_values_of_its_definition(names: list[str], semiring: str) -> None:
     made, other = coins(), coins()
@@ -116,7 +116,7 @@ def test_a_state_of_several_circuits_runs_with_the_present_parameters() -> None:
     torch.testing.assert_close(operands.sum(1, keepdim=True), trace.compiled(x))
 
 
-def test_circuits_of_different_widths_are_no_circuit_together() -> None:
+def test_operands_with_outputs_of_different_widths_cannot_be_run_as_one_circuit() -> None:
     wide, narrow = embedding(3), embedding(2)
     trace = explorer.record(multiply(wide, narrow), semiring="sum-product")
     with pytest.raises(CircuitError, match="A has outputs of 3 and B has outputs of 2 units; choose a later step"):
@@ -136,20 +136,43 @@ def test_a_derivative_is_compared_with_automatic_differentiation_and_an_integral
     trace = explorer.record(differentiate(curve, order=2), semiring="sum-product")
     assert trace.check(torch.randn(3, 1))[1].ok
     many = explorer.record(integrate(load_named("digits")))
-    assert "at most 4,096" in trace_text(many)
+    assert "at most 4,096" in str(many.check(torch.zeros((1, 0))))
 
 
-def trace_text(trace: Trace) -> str:
-    return str(trace.check(torch.zeros((1, 0))))
-
-
-def test_a_saved_trace_has_operators_and_one_that_is_out_of_order_is_refused(tmp_path: Path) -> None:
+def saved_square(tmp_path: Path) -> tuple[Trace, Path]:
     a = coins()
-    trace = explorer.record(multiply(a, a))
-    trace.save(tmp_path / "square.json")
-    loaded = Trace.load(tmp_path / "square.json")
+    trace, path = explorer.record(multiply(a, a)), tmp_path / "square.json"
+    trace.save(path)
+    return trace, path
+
+
+def test_a_saved_trace_has_operators(tmp_path: Path) -> None:
+    trace, path = saved_square(tmp_path)
+    loaded = Trace.load(path)
     assert str(loaded) == str(trace)
     for node in (0, 12):
         assert str(loaded.lineage(node)) == str(trace.lineage(node))
     with pytest.raises(CircuitError, match="holds no tensors"):
         loaded.check(torch.zeros((1, 4)))
+
+
+@pytest.mark.parametrize(
+    ("step", "change", "message"),
+    [
+        (-1, {"circuits": [["A", []]], "sources": []}, "does not come before the compilation"),
+        (1, {"circuits": []}, "has no circuits"),
+        (1, {"circuits": [["A", [99]]]}, "node 99 does not exist after"),
+        (1, {"sources": [[99, [12]]]}, "node 99 does not exist after"),
+        (1, {"sources": [[0, [99]]]}, "node 99 does not exist before"),
+    ],
+)
+def test_a_file_with_a_wrong_operator_step_is_refused(
+    step: int, change: dict[str, object], message: str, tmp_path: Path
+) -> None:
+    _, path = saved_square(tmp_path)
+    data = json.loads(path.read_text())
+    row = data["steps"][step]
+    row["operator"] = {**data["steps"][1]["operator"], **change}
+    path.write_text(json.dumps(data))
+    with pytest.raises(CircuitError, match=message):
+        Trace.load(path)
