@@ -116,10 +116,14 @@ class Subject:
     def read_rows(self, path: Path) -> tuple[Tensor, Tensor]:
         """The rows (B, D) of a table, and which entries (B, D) have a value; the others are missing.
 
+        It need not have the columns of variables that the circuit does not read: `sample --out` leaves them out.
         Raises: the errors of `read_table`; ShapeError unless it has a column for each variable.
         """
         table: RawTable = read_table(path)
-        if self.columns:
+        read = [name for name, is_read in zip(self.names, self.read.tolist(), strict=True) if is_read]
+        by_name = bool(self.columns) or (len(read) < len(self.names) and set(table.names) == set(read))
+        if by_name:
+            table = table.with_missing([name for name in self.names if name not in (*table.names, *read)])
             table = table.select(self.names)
         elif len(table.columns) != len(self.names):
             raise ShapeError(f"{path} has {len(table.columns)} columns; the circuit reads {len(self.names)} variables")

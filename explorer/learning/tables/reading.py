@@ -30,6 +30,11 @@ class RawTable:
         """The number of rows."""
         return len(self.columns[0])
 
+    def with_missing(self, names: Sequence[str]) -> "RawTable":
+        """The table with further columns in which all cells are missing."""
+        empty = np.full(self.num_rows, np.nan)
+        return RawTable(self.where, (*self.names, *names), (*self.columns, *(empty for _ in names)))
+
     def select(self, names: Sequence[str]) -> "RawTable":
         """The columns with these names, in this order. Raises: ShapeError if one is missing."""
         missing = [name for name in names if name not in self.names]

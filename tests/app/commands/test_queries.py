@@ -198,6 +198,10 @@ def test_variables_that_the_circuit_does_not_read_are_neither_named_nor_printed(
         assert "no variable of the circuit named 'x1'" in message
         assert "x0, x2, x3, x4" in message
     assert run("sample", file, "-n", "1").startswith("x0,x2,x3,x4\n")
+    drawn = tmp_path / "drawn.csv"
+    run("sample", file, "-n", "3", "-o", str(drawn))
+    answers = run("query", "marginal", file, "--rows", str(drawn))
+    assert len(answers.splitlines()) >= 3
     assert run("query", "most-probable", file).startswith("x0,x2,x3,x4,log p")
     given = [f"--observe=x{v}=1" for v in (0, 2, 3, 4)]
     assert run("query", "log-likelihood", file, *given) == run("query", "marginal", file, *given)
