@@ -76,7 +76,7 @@ def _best(index: TraceIndex, steps: list[Step]) -> Step | None:
 def _operator(index: TraceIndex, step: Step) -> SceneView:
     """Return the scene of an operator on circuits, or of those that the first one is applied to."""
     title = f"{step.pass_name[:1].upper()}{step.pass_name[1:]}"
-    return {"name": "operator", "title": title, "mode": "after", "sentence": sentence_of(index, step.index)}
+    return {"name": "operator", "title": title, "mode": "diff", "sentence": sentence_of(index, step.index)}
 
 
 def _circuit(index: TraceIndex) -> SceneView:
