@@ -6,6 +6,7 @@ from explorer.compiler.compiler import (
     TorchCompiler as TorchCompiler,
     get_strategy as get_strategy,
 )
+from explorer.compiler.operator_values import define_operator as define_operator
 from explorer.compiler.record import (
     compile_with_origins as compile_with_origins,
     options_of as options_of,

@@ -9,13 +9,35 @@ from torch import Tensor
 
 from explorer.backend import Semiring, get_semiring
 from explorer.backend.semiring import convert
+from explorer.errors import DuplicateNameError
 from explorer.symbolic import Circuit, Derivation, InputLayer
 
 Run = Callable[[Circuit, Tensor], Tensor]
 """Evaluates a circuit on rows (B, D): (B, outputs, units), in the form of the semiring."""
-Values = Callable[[Derivation, Tensor, Run, Semiring], "Tensor | str"]
+Definition = Callable[[Derivation, Tensor, Run, Semiring], "Tensor | str"]
+"""Computes the values of a result from those of its operands; see `define_operator`."""
 MAX_ASSIGNMENTS = 4_096
 """More values of all variables that are summed out are not tried one by one."""
+
+
+_DEFINITIONS: dict[str, Definition] = {}
+
+
+def define_operator(operator: str) -> Callable[[Definition], Definition]:
+    """Decorator: register the definition of an operator on circuits, with which `Trace.check` compares its results.
+
+    The function gets the derivation of the result, rows of data (B, D), a function that evaluates an operand on rows,
+    and the semiring. It returns the values of the result (B, outputs, units) in the form of the semiring, or a string
+    that says why they are not known. Raises: DuplicateNameError.
+    """
+
+    def register(definition: Definition) -> Definition:
+        if operator in _DEFINITIONS:
+            raise DuplicateNameError(f"the operator {operator!r} has a definition already")
+        _DEFINITIONS[operator] = definition
+        return definition
+
+    return register
 
 
 def expected_values(made: Circuit, x: Tensor, run: Run, semiring: Semiring) -> tuple[Tensor, ...] | str:
@@ -25,12 +47,24 @@ def expected_values(made: Circuit, x: Tensor, run: Run, semiring: Semiring) -> t
     """
     derivation = made.derivation
     assert derivation is not None
-    values = _VALUES.get(derivation.operator)
-    if values is None:
-        return f"the values of {derivation.operator} are not defined by those of its operands"
+    definition = _DEFINITIONS.get(derivation.operator)
+    if definition is None:
+        return f"{derivation.operator} has no definition; register one with @define_operator({derivation.operator!r})"
+    is_undefined = False
+
+    def run_operand(operand: Circuit, rows: Tensor) -> Tensor:
+        nonlocal is_undefined
+        values = run(operand, wide_enough(rows, operand))
+        is_undefined |= bool(values.isnan().any())
+        return values
+
     with torch.no_grad():
-        found = values(derivation, x, lambda circuit, rows: run(circuit, wide_enough(rows, circuit)), semiring)
-    return found if isinstance(found, str) else (found,)
+        found = definition(derivation, x, run_operand, semiring)
+    if isinstance(found, str):
+        return found
+    if is_undefined and found.isnan().any():
+        return f"an operand has outputs that are NaN in the semiring {semiring.name}"
+    return (found,)
 
 
 def wide_enough(x: Tensor, circuit: Circuit) -> Tensor:
@@ -39,6 +73,7 @@ def wide_enough(x: Tensor, circuit: Circuit) -> Tensor:
     return x[:, : circuit.num_variables] if missing <= 0 else torch.cat([x, x.new_zeros(len(x), missing)], 1)
 
 
+@define_operator("multiply")
 def _product(derivation: Derivation, x: Tensor, run: Run, semiring: Semiring) -> Tensor:
     """All pairs of outputs and of units, the first circuit varying slowest."""
     first, *others = (run(operand, x) for operand in derivation.operands)
@@ -48,20 +83,24 @@ def _product(derivation: Derivation, x: Tensor, run: Run, semiring: Semiring) ->
     return first
 
 
+@define_operator("concatenate")
 def _all_outputs(derivation: Derivation, x: Tensor, run: Run, semiring: Semiring) -> Tensor:
     return torch.cat([run(operand, x) for operand in derivation.operands], 1)
 
 
+@define_operator("conjugate")
 def _conjugate(derivation: Derivation, x: Tensor, run: Run, semiring: Semiring) -> Tensor:
     (operand,) = derivation.operands
     return run(operand, x).conj()
 
 
+@define_operator("evidence")
 def _at_observations(derivation: Derivation, x: Tensor, run: Run, semiring: Semiring) -> Tensor:
     (operand,) = derivation.operands
     return run(operand, _with(x, operand, _numbers(derivation, "variables"), _numbers(derivation, "values")))
 
 
+@define_operator("integrate")
 def _sum_over_values(derivation: Derivation, x: Tensor, run: Run, semiring: Semiring) -> Tensor | str:
     """The sum over all values of the variables that an output depends on."""
     (operand,) = derivation.operands
@@ -85,6 +124,7 @@ def _sum_over_values(derivation: Derivation, x: Tensor, run: Run, semiring: Semi
     return torch.stack(sums, 1)
 
 
+@define_operator("differentiate")
 def _derivatives(derivation: Derivation, x: Tensor, run: Run, semiring: Semiring) -> Tensor:
     """The derivative of each output by each variable, by automatic differentiation."""
     (operand,) = derivation.operands
@@ -134,13 +174,3 @@ def _numbers_of_values(circuit: Circuit) -> Mapping[int, int]:
     """How many values each discrete variable has."""
     inputs = [layer for layer in circuit.graph.nodes.values() if isinstance(layer, InputLayer)]
     return {v: layer.num_values for layer in inputs if layer.num_values is not None for v in layer.scope}
-
-
-_VALUES: Mapping[str, Values] = {
-    "multiply": _product,
-    "concatenate": _all_outputs,
-    "conjugate": _conjugate,
-    "evidence": _at_observations,
-    "integrate": _sum_over_values,
-    "differentiate": _derivatives,
-}

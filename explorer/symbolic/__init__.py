@@ -28,7 +28,11 @@ from explorer.symbolic.operator_steps import (
     OperatorSteps as OperatorSteps,
     operator_steps as operator_steps,
 )
-from explorer.symbolic.operator_words import num_parameters as num_parameters, operator_words as operator_words
+from explorer.symbolic.operator_words import (
+    describe_operator as describe_operator,
+    num_parameters as num_parameters,
+    operator_words as operator_words,
+)
 from explorer.symbolic.parameter_operators import *  # noqa: F403
 from explorer.symbolic.parameterization import ACTIVATIONS as ACTIVATIONS, Parameterization as Parameterization
 from explorer.symbolic.parameters import (

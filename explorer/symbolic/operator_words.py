@@ -1,17 +1,35 @@
 """What an operator did to the circuits that it was applied to, in two sentences."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from math import prod
 
+from explorer.errors import DuplicateNameError
 from explorer.symbolic.circuit import Circuit
 from explorer.symbolic.derivation import Derivation
 from explorer.symbolic.parameters import TensorParameter
+
+Describe = Callable[[Circuit, Derivation], str]
+"""Says what an operator did to layers: (the circuit that it made, its derivation) -> a sentence."""
+
+_WORDS: dict[str, Describe] = {}
+
+
+def describe_operator(operator: str) -> Callable[[Describe], Describe]:
+    """Decorator: register the function that says what an operator did to layers. Raises: DuplicateNameError."""
+
+    def register(describe: Describe) -> Describe:
+        if operator in _WORDS:
+            raise DuplicateNameError(f"the operator {operator!r} has a description already")
+        _WORDS[operator] = describe
+        return describe
+
+    return register
 
 
 def operator_words(circuit: Circuit) -> str:
     """Say what the operator that made a circuit did to layers, and whether it added parameters; empty if it was built.
 
-    An operator from outside has no words for its layers.
+    An operator without `describe_operator` has no words for its layers.
     """
     made = circuit.derivation
     if made is None:
@@ -32,6 +50,7 @@ def _learnable(circuit: Circuit) -> list[TensorParameter]:
     return [leaf for leaf in circuit.leaf_names if leaf.learnable]
 
 
+@describe_operator("multiply")
 def _product(circuit: Circuit, made: Derivation) -> str:
     """The units of the widest layer, as pairs of those of the layers that it was made of."""
     widest = max(made.origins, key=lambda node: circuit.graph.nodes[node].num_output_units)
@@ -46,36 +65,38 @@ def _product(circuit: Circuit, made: Derivation) -> str:
     return f"Each unit is a product of units, one of each operand: {found:,} in the widest layer."
 
 
-def _inputs_become(what: str) -> Callable[[Circuit, Derivation], str]:
-    def describe(circuit: Circuit, made: Derivation) -> str:
-        (operand,) = made.operands
-        changed = sum(circuit.graph.nodes[node] is not layer for node, layer in operand.graph.nodes.items())
-        return f"{_plural(changed, 'input layer')} {'becomes' if changed == 1 else 'become'} {what}; other layers stay."
-
-    return describe
+@describe_operator("integrate")
+def _integrals(circuit: Circuit, made: Derivation) -> str:
+    return _constants_text(circuit, made, "its sum or integral over its variables")
 
 
+@describe_operator("evidence")
+def _observations(circuit: Circuit, made: Derivation) -> str:
+    return _constants_text(circuit, made, "its value at what was observed")
+
+
+def _constants_text(circuit: Circuit, made: Derivation, value: str) -> str:
+    """How many input layers an operator replaced by constants."""
+    (operand,) = made.operands
+    changed = sum(circuit.graph.nodes[node] is not layer for node, layer in operand.graph.nodes.items())
+    become = "becomes" if changed == 1 else "become"
+    return f"{_plural(changed, 'input layer')} {become} constant, each {value}; other layers stay."
+
+
+@describe_operator("differentiate")
 def _derivatives(circuit: Circuit, made: Derivation) -> str:
     count = _plural(len(circuit.outputs), "output")
     return f"It has {count}: the derivative of each output by each variable. Layers that no derivative changes stay."
 
 
+@describe_operator("conjugate")
 def _conjugates(circuit: Circuit, made: Derivation) -> str:
     return "Complex parameters are replaced by their conjugates."
 
 
+@describe_operator("concatenate")
 def _outputs(circuit: Circuit, made: Derivation) -> str:
     return f"It has the outputs of all operands: {len(circuit.outputs):,}."
-
-
-_WORDS: Mapping[str, Callable[[Circuit, Derivation], str]] = {
-    "multiply": _product,
-    "integrate": _inputs_become("constant, each its sum or integral over its variables"),
-    "evidence": _inputs_become("constant, each its value at what was observed"),
-    "differentiate": _derivatives,
-    "conjugate": _conjugates,
-    "concatenate": _outputs,
-}
 
 
 def _plural(count: int, noun: str) -> str:

@@ -1,18 +1,42 @@
 """Operators on circuits are steps before the compilation: their states, values by definition, lineage and files."""
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from hypothesis import given, strategies as st
+from torch import Tensor
 
 import explorer
+from explorer.backend import Semiring
 from explorer.bench import random_inputs
-from explorer.errors import CircuitError
-from explorer.symbolic import Circuit, CircuitBuilder, EmbeddingLayer, PolynomialLayer, TensorParameter, operator_steps
-from explorer.symbolic.operators import concatenate, conjugate, differentiate, evidence, integrate, multiply
+from explorer.compiler import define_operator
+from explorer.errors import CircuitError, DuplicateNameError
+from explorer.symbolic import (
+    Circuit,
+    CircuitBuilder,
+    Derivation,
+    EmbeddingLayer,
+    InputLayer,
+    PolynomialLayer,
+    SquareParameter,
+    TensorParameter,
+    describe_operator,
+    operator_steps,
+)
+from explorer.symbolic.operators import (
+    concatenate,
+    conjugate,
+    differentiate,
+    evidence,
+    integrate,
+    multiply,
+    replace_inputs,
+)
 from explorer.templates import load_named
 from explorer.trace import Trace
 from tests.fuzzing import examples
@@ -137,6 +161,52 @@ def test_a_derivative_is_compared_with_automatic_differentiation_and_an_integral
     assert trace.check(torch.randn(3, 1))[1].ok
     many = explorer.record(integrate(load_named("digits")))
     assert "at most 4,096" in str(many.check(torch.zeros((1, 0))))
+
+
+def test_an_operand_without_logarithms_has_no_values_to_compare_with() -> None:
+    """A square is positive, but its operand is not."""
+    wide = embedding(1)
+    trace = explorer.record(multiply(wide, wide))
+    with torch.no_grad():
+        trace.compiled.tensors[0].copy_(torch.tensor([[[-2.0, 3.0]]]))
+    x = torch.tensor([[0], [1]])
+    assert not trace.compiled(x).isnan().any()
+    assert trace.check(x)[1].unknown == "an operand has outputs that are NaN in the semiring lse-sum"
+
+
+def squares(circuit: Circuit) -> Circuit:
+    """An operator from outside of the package: the squares of the values of an embedding."""
+
+    def replace_layer(layer: InputLayer) -> InputLayer:
+        assert isinstance(layer, EmbeddingLayer)
+        return replace(layer, weight=SquareParameter((layer.weight,)))
+
+    return replace_inputs(circuit, "squares", circuit.scope, replace_layer)
+
+
+def test_an_operator_from_outside_is_described_and_checked_by_its_definition() -> None:
+    made, x = squares(embedding(3)), torch.tensor([[0], [1]])
+    (unknown,) = explorer.record(made).check(x)[1:2]
+    assert "register one with @define_operator('squares')" in unknown.unknown
+
+    @describe_operator("squares")
+    def description(circuit: Circuit, derivation: Derivation) -> str:
+        return "Each value is squared."
+
+    @define_operator("squares")
+    def definition(derivation: Derivation, x: Tensor, run: Callable[[Circuit, Tensor], Tensor], semiring: Semiring):
+        values = run(derivation.operands[0], x)
+        return semiring.multiply(values, values)
+
+    trace = explorer.record(made, semiring="sum-product")
+    assert trace.step("squares").notes == ("squares(A): Each value is squared. It has no new parameters.",)
+    found = trace.check(x)[1]
+    assert found.ok
+    assert not found.unknown
+    with pytest.raises(DuplicateNameError, match="'squares' has a description already"):
+        describe_operator("squares")(description)
+    with pytest.raises(DuplicateNameError, match="'squares' has a definition already"):
+        define_operator("squares")(definition)
 
 
 def saved_square(tmp_path: Path) -> tuple[Trace, Path]:
