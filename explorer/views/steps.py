@@ -70,8 +70,8 @@ def verdict_of(step: Step, check: StepCheck) -> str:
     if check.has_no_value:
         return "" if check.unknown else "no value"
     if step.operator is not None:
-        return "✓ values as defined" if check.ok else "✕ values not as defined"
-    return "✓ same values" if check.ok else "✕ values differ"
+        return "values as defined" if check.ok else "values not as defined"
+    return "same values" if check.ok else "values differ"
 
 
 def _names(step: Step) -> list[str]:

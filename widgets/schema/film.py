@@ -96,7 +96,7 @@ class StepView(TypedDict):
     ok: bool | None
     """Whether the values agree; None if they were not checked, or cannot be compared."""
     verdict: NotRequired[str]
-    """What was found when they were checked: `✓ same values`; empty where there is nothing to compare."""
+    """What was found when they were checked: `same values`; empty where there is nothing to compare."""
     error: str
     layers: int
     """How many layers are called after the step: a folded one is one call."""

@@ -89,7 +89,7 @@ export function factsOfStep(step) {
     ["Matches", grouped(step.matches)],
     ["Near misses", grouped(step.nearMisses)],
     ["Compiled in", step.seconds ? timeText(step.seconds) : "not recorded"],
-    ["Values", step.verdict.replace(/^[✓✕] /, "") || "not checked"],
+    ["Values", step.verdict || "not checked"],
   ];
   const lines = [step.summary, step.error, "Select a box to see what it is."].filter(Boolean);
   return { id: "", title: step.title, sections: [{ heading: "Step", rows, lines }], closeup: null };

@@ -62,8 +62,9 @@ export function makeStepper({ make, h, button, guard }, store, { goTo, goToEnd, 
     title.setAttribute("title", [words, current && current.summary].filter(Boolean).join("\n"));
     verdict.hidden = !current?.verdict;
     if (!current?.verdict) return;
-    verdict.setAttribute("class", `ce-ok ${current.ok === null ? "" : current.ok ? "ce-good" : "ce-bad"}`.trim());
-    verdict.textContent = current.verdict;
+    const [tone, sign] = current.ok === null ? ["", ""] : current.ok ? [" ce-good", "✓ "] : [" ce-bad", "✕ "];
+    verdict.setAttribute("class", `ce-ok${tone}`);
+    verdict.textContent = sign + current.verdict;
   }
 
   const element = h("div", { class: "ce-bar ce-steps", role: "group", "aria-label": "Steps" }, parts);
