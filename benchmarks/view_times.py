@@ -98,7 +98,7 @@ def _measure_grouping(
 
 def layers_of(trace: Trace) -> int:
     """The number of layers before optimization."""
-    return len(trace.step(trace.start).snapshot.graph.nodes)
+    return len(trace.start_graph)
 
 
 def export_of(name: str, trace: Trace) -> str:

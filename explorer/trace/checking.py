@@ -9,7 +9,7 @@ from explorer.trace.events import LISTED_KINDS, PresentCircuit, RuleDescription
 from explorer.trace.passes import PASS_OF_KIND
 from explorer.trace.paths import owner_of_parameter
 from explorer.trace.records import NodeRecord
-from explorer.trace.steps import Step, first_compiled
+from explorer.trace.steps import Step, start_of
 
 TENSOR_OPTION_TYPES: Mapping[str, type] = {
     "level": str,
@@ -109,7 +109,7 @@ def check_last(steps: Sequence[Step], reads: Mapping[int, Mapping[str, Any]]) ->
     for step in steps[:-1]:
         if step.error is not None:
             raise ValueError(f"{_name(step)} failed, but is not the last step")
-    for step in steps[first_compiled(steps) :]:
+    for step in steps[start_of(steps) :]:
         if step.operator is not None:
             raise ValueError(f"{_name(step)} is an operator on circuits, but does not come before the compilation")
     for step in steps:

@@ -8,7 +8,8 @@ from numbers import Integral
 
 from explorer.errors import UnknownNameError
 from explorer.trace.answers import Lineage, MadeOf, Origin, Slot
-from explorer.trace.steps import Step, first_compiled
+from explorer.trace.events import OperatorApplied
+from explorer.trace.steps import Step, start_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,22 +49,16 @@ class Lineages:
     def made_of(self, layers: Sequence[int], last: int) -> tuple[MadeOf, ...]:
         """The operators up to a step that made layers, the last one first, each with the layers of its operands."""
         found: list[MadeOf] = []
-        wanted = dict.fromkeys(layers)
-        for before, step in reversed([*pairwise(self._of_operators)]):
-            applied = step.operator
-            assert applied is not None
-            assert before.operator is not None
-            made = [node for node in wanted if node in applied.sources] if step.index <= last else []
+        wanted = list(layers)
+        up_to = [(step, applied) for step, applied in self._operators if step.index <= last]
+        for (_, before), (step, applied) in reversed([*pairwise(up_to)]):
+            made = [node for node in wanted if node in applied.sources]
             if not made:
                 continue
             sources = dict.fromkeys(source for node in made for source in applied.sources[node])
-            of_circuits: list[tuple[str, tuple[int, ...]]] = []
-            for circuit in before.operator.circuits:
-                inside = set(circuit.layers)
-                ids = tuple(sorted(source for source in sources if source in inside))
-                of_circuits += [(circuit.formula, ids)] if ids else []
-            found.append(MadeOf(step.index, applied.operator, tuple(of_circuits)))
-            wanted = dict.fromkeys([*(node for node in wanted if node not in applied.sources), *sources])
+            by_circuit = ((one.formula, tuple(sorted(sources.keys() & set(one.layers)))) for one in before.circuits)
+            found.append(MadeOf(step.index, applied.operator, tuple((name, ids) for name, ids in by_circuit if ids)))
+            wanted = list(dict.fromkeys([*(node for node in wanted if node not in applied.sources), *sources]))
         return tuple(found)
 
     def lifetime(self, node: int) -> tuple[int, int]:
@@ -103,7 +98,7 @@ class Lineages:
                 (now if has_value else inside)[self.slices[current]] = None
             elif self._lifetimes[current][1] == self.steps[-1].index:
                 (now if has_value else inside)[(current, None)] = None
-            elif self._lifetimes[current][1] < first_compiled(self.steps):
+            elif self._lifetimes[current][1] < start_of(self.steps):
                 origins = self._became_by_operators.get(current, ())
                 waiting.extend((after, False) for origin in origins for after in reversed(origin.after))
             else:
@@ -113,30 +108,29 @@ class Lineages:
         return tuple(now), tuple(slot for slot in inside if slot not in now)
 
     @cached_property
-    def _of_operators(self) -> Sequence[Step]:
-        """The steps before the compilation."""
-        return self.steps[: first_compiled(self.steps)]
+    def _operators(self) -> Sequence[tuple[Step, OperatorApplied]]:
+        """The steps before the compilation: first the circuits that were built, then an operator each."""
+        before = self.steps[: start_of(self.steps)]
+        return [(step, step.operator) for step in before if step.operator is not None]
 
     @cached_property
     def _at_start(self) -> Mapping[int, object]:
         """The nodes at the start of the compilation."""
-        return self.steps[first_compiled(self.steps)].snapshot.graph.nodes if self.steps else {}
+        return self.steps[start_of(self.steps)].snapshot.graph.nodes if self.steps else {}
 
     @cached_property
     def _became_by_operators(self) -> Mapping[int, list[Origin]]:
         """What operators made of each layer of an operand, unless they only changed it."""
         became: dict[int, list[Origin]] = {}
-        for step in self._of_operators:
-            applied = step.operator
+        for step, applied in self._operators:
             after: dict[int, list[int]] = {}
-            for node, sources in applied.sources.items() if applied is not None else ():
+            for node, sources in applied.sources.items():
                 for source in sources:
                     after.setdefault(source, []).append(node)
+            how = "" if applied.result is None else applied.result.formula
             for source, nodes in after.items():
                 if nodes != [source]:
-                    how = "" if applied is None or applied.result is None else applied.result.formula
-                    origin = Origin(step.index, step.at, how, (source,), tuple(nodes))
-                    became.setdefault(source, []).append(origin)
+                    became.setdefault(source, []).append(Origin(step.index, step.at, how, (source,), tuple(nodes)))
         return became
 
     @cached_property
@@ -182,12 +176,12 @@ class Lineages:
         """Node -> first and last step at whose end it exists."""
         end = self.steps[-1].index if self.steps else 0
         lives: dict[int, list[int]] = {}
-        for step in self._of_operators:
-            for circuit in step.operator.circuits if step.operator is not None else ():
+        for step, applied in self._operators:
+            for circuit in applied.circuits:
                 for node in circuit.layers:
                     lives.setdefault(node, [step.index, end])[1] = step.index
         for node in self._at_start:
-            lives.setdefault(node, [first_compiled(self.steps), end])[1] = end
+            lives.setdefault(node, [start_of(self.steps), end])[1] = end
         for change in self._changes:
             for node in change.before:
                 lives[node][1] = change.step - 1

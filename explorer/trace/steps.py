@@ -113,7 +113,7 @@ class Step:
             return _reads_text(self.reads, self.copies_less)
         if not self.matches:
             misses = len(self.refusals) + sum(self.refusals_over.values())
-            outcome = "changed" if self.changed else "compiled as it is" if self.begins else "nothing changed"
+            outcome = "changed" if self.changed else "compiled as it is" if self.compiles_layers else "nothing changed"
             if self.switched_off:
                 least = "at least " if self.refusals_over else ""
                 outcome, misses = f"{least}{self.switched_off} switched off", misses - self.switched_off
@@ -131,8 +131,8 @@ class Step:
         return f"{len(self.rewrites)} of {len(self.matches)} matches applied: {done}{lost}{off}"
 
     @property
-    def begins(self) -> bool:
-        """Whether it is the step that compiles the layers of a circuit, one by one."""
+    def compiles_layers(self) -> bool:
+        """Whether it is the step that compiles the layers of a circuit, one by one, before any optimization."""
         return self.at.labels == ("compile",)
 
     @property
@@ -176,8 +176,8 @@ def find_step(steps: Sequence[Step], wanted: "int | str | Step") -> Step:
     raise unknown_name("step", wanted, [step.path for step in steps])
 
 
-def first_compiled(steps: Sequence[Step]) -> int:
-    """The number of the first step after those of operators; 0 if there are no steps."""
+def start_of(steps: Sequence[Step]) -> int:
+    """The number of the step that begins the compilation: the first after those of operators, 0 without any."""
     return next((step.index for step in steps if step.operator is None), 0)
 
 

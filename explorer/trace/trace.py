@@ -34,7 +34,7 @@ from explorer.trace.missed_folds import missed_folds
 from explorer.trace.records import NodeRecord, Records
 from explorer.trace.refusal import Check, Refusal
 from explorer.trace.rules import conflicts, find_rule, near_misses, rule_interactions, rule_stats
-from explorer.trace.steps import MatchRefused, Step, find_step, first_compiled
+from explorer.trace.steps import MatchRefused, Step, find_step, start_of
 from explorer.trace.text import steps_text
 from explorer.trace.what_if import Found, Searcher as StepSearcher, remember, what_if
 from explorer.trace.why_not import WhyNots
@@ -115,7 +115,12 @@ class Trace:
 
         Operators come before it, each a step: their circuits have other values, the states from `start` on the same.
         """
-        return first_compiled(self.steps)
+        return start_of(self.steps)
+
+    @property
+    def start_graph(self) -> Graph[Any]:
+        """The graph with which the compilation begins: one node for each layer of the circuit, or imported operator."""
+        return self.steps[self.start].snapshot.graph
 
     def step(self, step: "int | str | Step") -> Step:
         """A step by number (negative from the end) or path. Raises: UnknownNameError."""

@@ -87,7 +87,7 @@ class _Origin:
 @cached
 def _origins(index: TraceIndex) -> Sequence[Mapping[int, _Origin]]:
     """Return, for each step, the origins of all nodes up to it."""
-    found = {node: _Origin((node,)) for node in index.trace.steps[index.trace.start].snapshot.graph.nodes}
+    found = {node: _Origin((node,)) for node in index.trace.start_graph.nodes}
     up_to = [found]
     for step in index.trace.steps[index.trace.start + 1 :]:
         if step.applied or step.folds:
@@ -245,9 +245,7 @@ def first_difference_of_traces(index: TraceIndex, other: TraceIndex) -> TraceDif
     """Return the first step in which two traces differ, and how; None if they do not differ."""
     here, there = index.trace.steps, other.trace.steps
     if not same_circuit(index, other):
-        mine, theirs = (
-            plural(len(one.steps[one.start].snapshot.graph), one.level.noun) for one in (index.trace, other.trace)
-        )
+        mine, theirs = (plural(len(one.start_graph), one.level.noun) for one in (index.trace, other.trace))
         return TraceDifference(0, 0, f"The circuits differ: {mine} here, {theirs} there.")
     for one, two in zip(here, there, strict=False):
         if one.at != two.at:

@@ -40,7 +40,7 @@ def _outcome(step: Step) -> str:
         return f"{len(step.rewrites)} of {len(step.matches)} {'match' if len(step.matches) == 1 else 'matches'}"
     if step.folds or step.reads:
         return step.summary
-    if step.index == 0 or step.operator is not None or step.begins:
+    if step.index == 0 or step.operator is not None or step.compiles_layers:
         return ""
     return "changed" if step.changed else "nothing changed"
 
@@ -56,7 +56,7 @@ def caption_of(index: TraceIndex, step: int) -> str:
     change = node_changes(index, step)
     if entry.operator is not None:
         return _operator_text(index, entry.operator)
-    if step in (0, index.trace.start):
+    if step == index.trace.start:
         memory = entry.snapshot.memory
         count = int((change >= 0).sum()) if memory is None else len(memory.order)
         return f"{index.count_text(count)} {index.trace.level.begins}"
@@ -139,7 +139,7 @@ def actions_of(
 def _found_nothing(step: Step) -> bool:
     """Return whether a pass changed nothing."""
     did = step.changed or step.matches or step.folds or step.reads
-    return step.index > 0 and step.error is None and not did and not step.begins
+    return step.index > 0 and step.error is None and not did and not step.compiles_layers
 
 
 def _nothing_text(index: TraceIndex, step: Step) -> str:

@@ -40,7 +40,7 @@ def sentence_of(index: TraceIndex, step: int) -> str:
         return message_of(index, step)
     if entry.operator is not None:
         return _operator_text(index, step, entry.operator, entry.notes)
-    if step in (0, index.trace.start):
+    if step == index.trace.start:
         noun = index.trace.level.noun
         calls = calls_of(index, step)
         if not calls:
@@ -86,7 +86,7 @@ def _gains(index: TraceIndex, step: int) -> Iterator[str]:
 
 def _kinds(index: TraceIndex) -> str:
     """Count the titles at the start, the most frequent first."""
-    graph = index.trace.steps[index.trace.start].snapshot.graph
+    graph = index.trace.start_graph
     by_id = {node: graph.nodes[node] for node in sorted(graph.nodes)}
     nodes = graph.from_unordered(by_id, graph.inputs, graph.outputs).nodes.values()
     counts = Counter(title_of(node) for node in nodes if index.is_called(node))

@@ -92,7 +92,7 @@ def open_state(library: Library, state: ViewState, listener: Listener | None = N
     columns = library.columns(state.circuit)
     if columns:
         opened = replace(opened, columns=columns)
-    if len(opened.trace.steps[opened.trace.start].snapshot.graph) >= LARGE:
+    if len(opened.trace.start_graph) >= LARGE:
         settle_heap()
     if state.circuit in gallery.names() and not opened.error:
         _SHARED[place] = opened

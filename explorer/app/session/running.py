@@ -64,7 +64,7 @@ def run_values(index: TraceIndex, painted: Sequence[float] = (), *, paints: bool
 
 def values_for_page(index: TraceIndex) -> ValuesView:
     """Return the values that a page without Python shows, if they are few enough."""
-    layers = len(index.trace.steps[index.trace.start].snapshot.graph.nodes)
+    layers = len(index.trace.start_graph)
     if layers > MAX_PAGE_LAYERS:
         return no_values(f"The values are not in this page: the circuit has more than {MAX_PAGE_LAYERS:,} layers.")
     found = run_values(index)

@@ -20,7 +20,7 @@ AT_ONCE = 1_500
 def check_values(workspace: Workspace, ask_first: bool = False) -> None:
     """Check the values of every step in the background; with `ask_first` only if that is quick."""
     opened = workspace.session.opened
-    if not opened.is_live or (ask_first and len(opened.trace.steps[opened.trace.start].snapshot.graph.nodes) > AT_ONCE):
+    if not opened.is_live or (ask_first and len(opened.trace.start_graph) > AT_ONCE):
         return
 
     def show(checks: dict[int, StepCheck]) -> None:
