@@ -123,7 +123,7 @@ class Reference:
 
     def candidate(self, step: int) -> Candidate:
         """Make the candidate of a step. Raises: CircuitError for one before the compilation, which has other values."""
-        if step < self.trace.start:
+        if step < self.trace.start - 1:  # the last operator has made the circuit that is compiled
             raise CircuitError(
                 f"step {step} ({self.trace.step(step).path}) has other circuits than the one that is compiled; time "
                 f"steps from {self.trace.start} on"

@@ -78,7 +78,7 @@ class _Levels:
         totals, copied = replace(counts.totals), dict(counts.copied)
         place: dict[int, tuple[int, int]] = {}
         folds: dict[int, int] = {}
-        outputs = base.outputs
+        outputs = tuple(dict.fromkeys(base.outputs))
         level = 0
         while True:
             groups = self.groups[level]

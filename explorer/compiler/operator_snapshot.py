@@ -43,7 +43,7 @@ class DerivedCircuits:
                     layers[node + offset, layer] = copy.compile_layer(layer)
         return DerivedCircuits(compiler, whole, steps, layers, StatsCounter(compiler.semiring.is_complex))
 
-    def graph_of(self, circuits: tuple[Circuit, ...], outputs: bool = True) -> Graph[TorchLayer]:
+    def graph_of(self, circuits: tuple[Circuit, ...]) -> Graph[TorchLayer]:
         """The layers of some circuits in one graph, with the outputs of all of them."""
         nodes: dict[int, TorchLayer] = {}
         inputs: dict[int, tuple[int, ...]] = {}

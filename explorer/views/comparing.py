@@ -40,13 +40,14 @@ def counterparts(index: TraceIndex, step: int, ids: Sequence[int], other: TraceI
     """
     if not ids:
         return Counterparts((), "nothing is selected")
-    if same_circuit(index, other):
+    begun = step >= index.trace.start and other_step >= other.trace.start
+    if same_circuit(index, other) and (begun or _same_operators(index, other)):
         return _by_lineage(index, step, ids, other, other_step)
     return _by_kind(index, step, ids, other, other_step)
 
 
 def same_circuit(index: TraceIndex, other: TraceIndex) -> bool:
-    """Return whether both traces compile the same layers, with any options: then their initial ids correspond."""
+    """Return whether both traces compile the same layers, with any options: then the ids of these correspond."""
     if index is other or (index.trace.subject is not None and index.trace.subject is other.trace.subject):
         return True
     return _same_layers(index, other)
@@ -54,7 +55,7 @@ def same_circuit(index: TraceIndex, other: TraceIndex) -> bool:
 
 @cached
 def _same_layers(index: TraceIndex, other: TraceIndex) -> bool:
-    here, there = index.state(0), other.state(0)
+    here, there = index.state(index.trace.start), other.state(other.trace.start)
     ids, other_ids = np.flatnonzero(here.present), np.flatnonzero(there.present)
     if not np.array_equal(ids, other_ids) or not np.array_equal(here.edges, there.edges):
         return False
@@ -72,6 +73,12 @@ def _same_layers(index: TraceIndex, other: TraceIndex) -> bool:
     return True
 
 
+def _same_operators(index: TraceIndex, other: TraceIndex) -> bool:
+    """Return whether the same operators made both circuits of the same operands: then ids correspond from step 0 on."""
+    here, there = ([step.operator for step in one.trace.steps[: one.trace.start]] for one in (index, other))
+    return here == there
+
+
 # ---------------------------------------------------------------------- by lineage
 
 
@@ -86,10 +93,12 @@ class _Origin:
 
 @cached
 def _origins(index: TraceIndex) -> Sequence[Mapping[int, _Origin]]:
-    """Return, for each step, the origins of all nodes up to it."""
-    found = {node: _Origin((node,)) for node in index.trace.start_graph.nodes}
-    up_to = [found]
-    for step in index.trace.steps[index.trace.start + 1 :]:
+    """Return, for each step, the origins of all nodes up to it; a layer of an operand is its own origin."""
+    start = index.trace.start
+    graphs = [step.snapshot.graph for step in index.trace.steps[: start + 1]]
+    up_to = [{node: _Origin((node,)) for node in graph.nodes} for graph in graphs]
+    found = up_to[-1]
+    for step in index.trace.steps[start + 1 :]:
         if step.applied or step.folds:
             found = dict(found)
         for rewrite in step.applied:
@@ -187,8 +196,9 @@ def _kinds(index: TraceIndex, state: State) -> Mapping[int, _Kind]:
 
 def _variables(index: TraceIndex) -> int:
     """Return the variables of the circuit, as bits."""
-    scopes = node_scopes(index, index.state(0))
-    return max((scopes[output] for output in index.state(0).outputs), default=0)
+    state = index.state(index.trace.start)
+    scopes = node_scopes(index, state)
+    return max((scopes[output] for output in state.outputs), default=0)
 
 
 # ---------------------------------------------------------------------- the table
@@ -246,7 +256,8 @@ def first_difference_of_traces(index: TraceIndex, other: TraceIndex) -> TraceDif
     here, there = index.trace.steps, other.trace.steps
     if not same_circuit(index, other):
         mine, theirs = (plural(len(one.start_graph), one.level.noun) for one in (index.trace, other.trace))
-        return TraceDifference(0, 0, f"The circuits differ: {mine} here, {theirs} there.")
+        told = f"The circuits differ: {mine} here, {theirs} there."
+        return TraceDifference(index.trace.start, other.trace.start, told)
     for one, two in zip(here, there, strict=False):
         if one.at != two.at:
             text = f"Next is {one.at.words} in this trace, {two.at.words} in the other."

@@ -6,6 +6,7 @@ import pytest
 from inline_snapshot import snapshot
 
 import explorer
+from explorer.symbolic.operators import evidence
 from explorer.templates import load_named
 from explorer.trace import Trace
 from explorer.views import TraceIndex, compare_table, counterparts, first_difference_of_traces, same_circuit
@@ -182,3 +183,30 @@ def test_two_circuits_differ_from_the_start():
     found = first_difference_of_traces(index_of("digits"), index_of("hmm"))
     assert found is not None
     assert found.text == "The circuits differ: 170 layers here, 35 layers there."
+
+
+def test_layers_of_a_circuit_that_operators_made_have_counterparts_by_lineage_at_every_step():
+    index, other = index_of("squared"), TraceIndex(explorer.record(load_named("squared"), fold=False))
+    assert index.trace.start == 2
+    for step in (0, 1, 2, len(other.trace.steps) - 1):
+        for node in other.trace.steps[step].snapshot.graph.nodes:
+            assert counterparts(other, step, [node], other, step).ids == (node,)
+            assert node in counterparts(index, step, [node], other, step).ids
+    made = counterparts(other, 5, other.trace.steps[5].rewrites[0].added, index, 2)
+    assert made.ids == tuple(sorted(other.trace.steps[5].rewrites[0].removed))
+    assert made.matched_by.startswith("by lineage")
+
+
+def test_the_compiled_circuits_are_compared_not_their_operands():
+    """Evidence keeps the ids of its operand: the states before are equal, the compiled circuits are not."""
+    circuit = load_named("conflict")
+    one, two, built = (
+        TraceIndex(explorer.record(made))
+        for made in (evidence(circuit, {0: 0}), evidence(circuit, {0: 1, 1: 1}), circuit)
+    )
+    assert not same_circuit(one, two)
+    assert not same_circuit(one, built)
+    difference = first_difference_of_traces(one, two)
+    assert difference is not None
+    assert (difference.step, difference.other_step) == (2, 2)
+    assert counterparts(one, 0, [0], built, 0).matched_by.startswith("the circuits differ; by")
