@@ -244,7 +244,7 @@ def look_at_saved(page: "Page", lab: Lab) -> None:
             page.get_by_text("Shut Down Kernel", exact=True).click()
             page.get_by_text("No Kernel").first.wait_for(timeout=WAIT_MS)
         last.locator("visible=true").wait_for()
-        assert last.evaluate("image => image.complete && image.naturalWidth > 300")
+        page.wait_for_function("image => image.complete && image.naturalWidth > 300", arg=last.element_handle())
         assert "Step 3 of 11" in (last.get_attribute("alt") or "")
         page.wait_for_timeout(2500)  # the widget manager gives up after two seconds
         assert last.is_visible()
