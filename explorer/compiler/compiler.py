@@ -159,8 +159,10 @@ class TorchCompiler:
     def _report_operators(self, circuit: Circuit, operators: OperatorSteps) -> str:
         """Report each operator that made the circuit as a step; the layers of the last one are those of the circuit.
 
-        Returns why there are no steps, if a layer of an operand cannot be compiled: the circuit itself may compile.
+        Returns why there are no steps, if a layer of an operand has no compile rule: the circuit itself may compile.
         """
+        if not operators.steps:
+            return ""
         try:
             derived = DerivedCircuits.of(self, circuit, operators)
         except CircuitError as error:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -20,28 +21,37 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class DerivedCircuits:
-    """All circuits that operators combined into one, compiled as they are.
-
-    `layers` has, by id in the trace and symbolic layer, the compiled one: a layer that an operator keeps is one layer.
-    """
+    """All circuits that operators combined into one; compiled when a state is asked for, not while recording."""
 
     compiler: "TorchCompiler"
     """Compiles the last of them."""
+    copy: "TorchCompiler"
+    """Compiles their layers, so that no leaf is claimed in the other."""
     whole: Circuit
-    all: OperatorSteps
-    layers: Mapping[tuple[int, Layer], TorchLayer]
+    steps: OperatorSteps
     counter: StatsCounter
 
     @staticmethod
     def of(compiler: "TorchCompiler", whole: Circuit, steps: OperatorSteps) -> "DerivedCircuits":
-        """Compile the circuits, with a copy of the compiler. Raises what compiling a layer raises."""
+        """Prepare to compile the circuits. Raises: CircuitError if one has a layer without a compile rule."""
         copy = compiler.fresh_copy()
-        layers: dict[tuple[int, Layer], TorchLayer] = {}
-        for circuit, offset in steps.offsets.items() if steps.steps else ():
+        layers = {type(layer): layer for circuit in steps.offsets for layer in circuit.layers}
+        for layer in layers.values():
+            _ = copy.layer_rules[layer]
+        return DerivedCircuits(compiler, copy, whole, steps, StatsCounter(compiler.semiring.is_complex))
+
+    @cached_property
+    def layers(self) -> Mapping[tuple[int, Layer], TorchLayer]:
+        """By id in the trace and symbolic layer, the compiled one: a layer that an operator keeps is one layer.
+
+        Raises: CircuitError, also RuleError, if a layer cannot be compiled.
+        """
+        found: dict[tuple[int, Layer], TorchLayer] = {}
+        for circuit, offset in self.steps.offsets.items():
             for node, layer in circuit.graph.nodes.items():
-                if (node + offset, layer) not in layers:
-                    layers[node + offset, layer] = copy.compile_layer(layer)
-        return DerivedCircuits(compiler, whole, steps, layers, StatsCounter(compiler.semiring.is_complex))
+                if (node + offset, layer) not in found:
+                    found[node + offset, layer] = self.copy.compile_layer(layer)
+        return found
 
     def graph_of(self, circuits: tuple[Circuit, ...]) -> Graph[TorchLayer]:
         """The layers of some circuits in one graph, with the outputs of all of them."""
@@ -49,7 +59,7 @@ class DerivedCircuits:
         inputs: dict[int, tuple[int, ...]] = {}
         found: list[int] = []
         for circuit in circuits:
-            offset = self.all.offsets[circuit]
+            offset = self.steps.offsets[circuit]
             for node, layer in circuit.graph.nodes.items():
                 nodes[node + offset] = self.layers[node + offset, layer]
                 inputs[node + offset] = tuple(source + offset for source in circuit.graph.inputs[node])
@@ -78,17 +88,18 @@ class DerivedCircuits:
 
     def applied(self, step: OperatorStep) -> OperatorApplied:
         """What an operator made, and of what."""
+        offsets = self.steps.offsets
         present = tuple(
-            PresentCircuit(formula_of(one, self.whole), tuple(node + self.all.offsets[one] for node in one.graph.nodes))
+            PresentCircuit(formula_of(one, self.whole), tuple(node + offsets[one] for node in one.graph.nodes))
             for one in step.circuits
         )
         made = step.made
         if made is None or made.derivation is None:
             return OperatorApplied("", present, {})
-        offset, operands = self.all.offsets[made], made.derivation.operands
+        offset, operands = offsets[made], made.derivation.operands
         sources: dict[int, tuple[int, ...]] = {}
         for node, found in made.derivation.origins.items():
-            ids = tuple(dict.fromkeys(layer + self.all.offsets[operands[operand]] for operand, layer in found))
+            ids = tuple(dict.fromkeys(layer + offsets[operands[operand]] for operand, layer in found))
             is_kept = ids == (node + offset,) and operands[0].graph.nodes[node] is made.graph.nodes[node]
             if not is_kept:
                 sources[node + offset] = ids

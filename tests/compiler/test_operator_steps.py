@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -207,6 +207,21 @@ def test_an_operator_from_outside_is_described_and_checked_by_its_definition() -
         describe_operator("squares")(description)
     with pytest.raises(DuplicateNameError, match="'squares' has a definition already"):
         define_operator("squares")(definition)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class UncompiledLayer(InputLayer):
+    """A layer from outside without a compile rule."""
+
+
+def test_operands_without_a_compile_rule_are_not_shown_and_the_result_compiles() -> None:
+    builder, weight = CircuitBuilder(), TensorParameter((1, 2))
+    circuit = builder.build(builder.add(UncompiledLayer(scope=(0,), num_output_units=1)))
+    as_table = EmbeddingLayer(scope=(0,), num_output_units=1, num_states=2, weight=weight)
+    trace = explorer.record(replace_inputs(circuit, "tabulate", (0,), lambda layer: as_table), semiring="sum-product")
+    assert (trace.start, trace.step(0).path) == (0, "compile")
+    (note,) = trace.step(0).notes
+    assert note.startswith("The operators that made the circuit are not shown: no compile rule for layer Uncompiled")
 
 
 def saved_square(tmp_path: Path) -> tuple[Trace, Path]:
