@@ -9,7 +9,7 @@ from torch import Tensor
 
 from explorer.backend import Semiring, get_semiring
 from explorer.backend.semiring import convert
-from explorer.errors import DuplicateNameError
+from explorer.errors import CircuitError, DuplicateNameError, RuleError
 from explorer.symbolic import Circuit, Derivation, InputLayer
 
 Run = Callable[[Circuit, Tensor], Tensor]
@@ -58,13 +58,26 @@ def expected_values(made: Circuit, x: Tensor, run: Run, semiring: Semiring) -> t
         is_undefined |= bool(values.isnan().any())
         return values
 
-    with torch.no_grad():
-        found = definition(derivation, x, run_operand, semiring)
+    try:
+        found = _defined(definition, derivation, x, run_operand, semiring)
+    except RuleError as error:
+        return str(error)
     if isinstance(found, str):
         return found
     if is_undefined and found.isnan().any():
         return f"an operand has outputs that are NaN in the semiring {semiring.name}"
     return (found,)
+
+
+def _defined(definition: Definition, derivation: Derivation, x: Tensor, run: Run, semiring: Semiring) -> Tensor | str:
+    """Call a definition; an exception becomes a RuleError that names the operator."""
+    try:
+        with torch.no_grad():
+            return definition(derivation, x, run, semiring)
+    except CircuitError:
+        raise
+    except Exception as error:
+        raise RuleError(f"the definition of {derivation.operator} failed: {type(error).__name__}: {error}") from error
 
 
 def wide_enough(x: Tensor, circuit: Circuit) -> Tensor:

@@ -34,7 +34,8 @@ class Circuit:
     that they have in the operands: `labels`.
     A circuit need not be smooth or decomposable; `require` checks that it is.
     Raises: ShapeError if the number of inputs of a layer is not its arity, their units are not its input units, or the
-    outputs differ in units; DataTypeError if a node is not a layer; DuplicateNameError; StructureError without output.
+    outputs differ in units; DataTypeError if a node is not a layer; DuplicateNameError; StructureError without output;
+    CircuitError for a name or a derivation of layers that do not exist.
     """
 
     graph: Graph[Layer]
@@ -56,6 +57,8 @@ class Circuit:
         if len(set(self.names.values())) != len(self.names):
             twice = [name for name in self.names.values() if list(self.names.values()).count(name) > 1]
             raise DuplicateNameError(f"two layers have the name {twice[0]!r}; names must be unique in a circuit")
+        if self.derivation is not None:
+            _check_derivation(self.graph, self.derivation)
         _ = self.leaf_names
 
     @property
@@ -267,3 +270,14 @@ def _check_outputs(circuit: Circuit) -> None:
             f"the outputs of a circuit form one tensor (B, outputs, units) and must have the same number of units; "
             f"found: {found}; add a sum with that many units to those that differ, or build separate circuits"
         )
+
+
+def _check_derivation(graph: Graph[Layer], derivation: Derivation) -> None:
+    """Raises: CircuitError for no name, no operands, or origins that do not exist."""
+    if not (derivation.operator and derivation.operands):
+        raise CircuitError("a derivation needs the name of an operator, and an operand")
+    if list(derivation.origins) != list(graph.nodes):
+        raise CircuitError("the origins of a derivation must name each layer of the circuit once, in order")
+    for operand, layer in (pair for found in derivation.origins.values() for pair in found):
+        if operand not in range(len(derivation.operands)) or layer not in derivation.operands[operand].graph.nodes:
+            raise CircuitError(f"operand {operand} of a derivation has no layer {layer}")

@@ -8,6 +8,8 @@ from explorer.symbolic.derivation import circuits_behind
 
 MAX_ARGUMENT = 40
 """Longer arguments are cut."""
+MAX_OPERAND = 80
+"""Of an operand whose formula is longer, the last operator is named: formulas would double with each square."""
 
 
 def derivation_text(circuit: Circuit) -> str:
@@ -51,10 +53,14 @@ def _formula(circuit: Circuit, letters: Mapping[Circuit, str]) -> str:
     formulas: dict[Circuit, str] = dict(letters)
     for one in _made(circuit):
         assert one.derivation is not None
-        operands = [formulas[operand] for operand in one.derivation.operands]
+        operands = [_short_formula(formulas[operand]) for operand in one.derivation.operands]
         arguments = [f"{name}={_short(value)}" for name, value in one.derivation.arguments.items()]
         formulas[one] = f"{one.derivation.operator}({', '.join([*operands, *arguments])})"
     return formulas[circuit]
+
+
+def _short_formula(formula: str) -> str:
+    return formula if len(formula) <= MAX_OPERAND else f"{formula.partition('(')[0]}(...)"
 
 
 def formula_of(circuit: Circuit, whole: Circuit) -> str:

@@ -115,18 +115,13 @@ def _read_body(data: Mapping[str, Any], table: list[ParameterNode], circuits: Se
         if "name" in row:
             names[node] = str(row["name"])
     graph = Graph(nodes, inputs, tuple(map(_id, data["outputs"])))
-    derivation = _read_derivation(data["derivation"], graph, circuits) if "derivation" in data else None
+    derivation = _read_derivation(data["derivation"], circuits) if "derivation" in data else None
     return Circuit(graph, names, derivation, _read_labels(data.get("labels", []), table))
 
 
-def _read_derivation(row: Mapping[str, Any], graph: Graph[Layer], circuits: Sequence[Circuit]) -> Derivation:
+def _read_derivation(row: Mapping[str, Any], circuits: Sequence[Circuit]) -> Derivation:
     operands = tuple(circuits[_place(place)] for place in row["operands"])
     origins = {_id(node): tuple((_id(a), _id(b)) for a, b in found) for node, found in row["origins"]}
-    if list(origins) != list(graph.nodes):
-        raise ValueError("the origins of a derivation must name each layer of the circuit once, in order")
-    for operand, layer in (pair for found in origins.values() for pair in found):
-        if layer not in operands[_place(operand)].graph.nodes:
-            raise ValueError(f"operand {operand} of a derivation has no layer {layer}")
     arguments = {str(name): _argument(value) for name, value in row["arguments"].items()}
     return Derivation(str(row["operator"]), operands, origins, arguments)
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from math import prod
 
-from explorer.errors import DuplicateNameError
+from explorer.errors import DuplicateNameError, RuleError
 from explorer.symbolic.circuit import Circuit
 from explorer.symbolic.derivation import Derivation
 from explorer.symbolic.parameters import TensorParameter
@@ -35,10 +35,21 @@ def operator_words(circuit: Circuit) -> str:
     if made is None:
         return ""
     describe = _WORDS.get(made.operator)
-    told = [] if describe is None else [describe(circuit, made)]
+    try:
+        told = [] if describe is None else [_describe(describe, circuit, made)]
+    except RuleError as error:
+        told = [f"{error}."]
     known = {leaf for operand in made.operands for leaf in _learnable(operand)}
     added = num_parameters(circuit, known)
     return " ".join([*told, f"New parameters: {added:,}." if added else "It has no new parameters."])
+
+
+def _describe(describe: Describe, circuit: Circuit, made: Derivation) -> str:
+    """Call a description; an exception becomes a RuleError that names the operator."""
+    try:
+        return describe(circuit, made)
+    except Exception as error:
+        raise RuleError(f"The description of {made.operator} failed: {type(error).__name__}: {error}") from error
 
 
 def num_parameters(circuit: Circuit, but: "set[TensorParameter] | frozenset[TensorParameter]" = frozenset()) -> int:
@@ -77,8 +88,8 @@ def _observations(circuit: Circuit, made: Derivation) -> str:
 
 def _constants_text(circuit: Circuit, made: Derivation, value: str) -> str:
     """How many input layers an operator replaced by constants."""
-    (operand,) = made.operands
-    changed = sum(circuit.graph.nodes[node] is not layer for node, layer in operand.graph.nodes.items())
+    kept = {layer for operand in made.operands for layer in operand.graph.nodes.values()}
+    changed = sum(layer not in kept for layer in circuit.graph.nodes.values())
     become = "becomes" if changed == 1 else "become"
     return f"{_plural(changed, 'input layer')} {become} constant, each {value}; other layers stay."
 

@@ -112,6 +112,12 @@ def check_last(steps: Sequence[Step], reads: Mapping[int, Mapping[str, Any]]) ->
     for step in steps[start_of(steps) :]:
         if step.operator is not None:
             raise ValueError(f"{_name(step)} is an operator on circuits, but does not come before the compilation")
+    for step in steps[: start_of(steps)]:
+        if not step.changed:
+            raise ValueError(f"{_name(step)} is an operator on circuits, but changes nothing")
+        layers = [node for circuit in _circuits(step) for node in circuit.layers]
+        if sorted(layers) != sorted(step.snapshot.graph.nodes):
+            raise ValueError(f"the circuits of {_name(step)} do not have each of its nodes once")
     for step in steps:
         if set(step.snapshot.stats) != set(steps[0].snapshot.stats):
             raise ValueError(f"{_name(step)} has other statistics than the first step")

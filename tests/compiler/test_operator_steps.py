@@ -247,6 +247,8 @@ def test_a_saved_trace_has_operators(tmp_path: Path) -> None:
         (-1, {"circuits": [["A", []]], "sources": []}, "does not come before the compilation"),
         (1, {"circuits": []}, "has no circuits"),
         (1, {"circuits": [["A", [99]]]}, "node 99 does not exist after"),
+        (1, {"circuits": [["A", [0]]]}, "do not have each of its nodes once"),
+        (1, {"circuits": [["A", [*range(12), 0]]]}, "do not have each of its nodes once"),
         (1, {"sources": [[99, [12]]]}, "node 99 does not exist after"),
         (1, {"sources": [[0, [99]]]}, "node 99 does not exist before"),
     ],
