@@ -15,6 +15,7 @@ from explorer.errors import CircuitError, FileFormatError
 from explorer.graph import Graph
 from explorer.optimize.presets import preset_rules
 from explorer.symbolic import CategoricalLayer, Circuit, HadamardLayer, Layer, Parameterization
+from explorer.symbolic.operators import concatenate
 from explorer.templates import gallery
 
 NAMES = ["blackboard", "conflict", "near-misses", "kronecker", "hmm"]
@@ -39,6 +40,15 @@ def test_a_loaded_trace_holds_the_same_graphs_matches_and_answers(name, tmp_path
     assert loaded.rule_stats() == trace.rule_stats()
     for node in trace.graph_at(0).nodes:
         assert loaded.lineage(node) == trace.lineage(node)
+
+
+def test_an_output_that_is_named_twice_is_one_output_of_a_folded_graph_also_in_a_file(tmp_path):
+    circuit = gallery.load_named("conflict")
+    trace = explorer.record(concatenate(circuit, circuit), optimize=False)
+    trace.save(tmp_path / "twice.json")
+    loaded = explorer.Trace.load(tmp_path / "twice.json")
+    for step in trace.steps:
+        assert loaded.graph_at(step.index).outputs == trace.graph_at(step.index).outputs
 
 
 def test_saving_a_loaded_trace_reproduces_the_same_bytes(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from inline_snapshot import snapshot
 
 import explorer
-from explorer.errors import DataTypeError, UnknownNameError
+from explorer.errors import CircuitError, DataTypeError, UnknownNameError
 from explorer.templates import gallery
 from explorer.trace import RefusalKind
 from explorer.views import TraceIndex, check, picture, question_about, questions
@@ -270,3 +270,13 @@ def test_answers_may_be_numpy_values_or_choices():
     assert type(question_about(index, "fold-with", node=fourteen).nodes[0]) is int
     match = question_about(index, "matches", node=6, pattern="SumCollapse")
     assert [check(index, match, answer).right for answer in answers] == [True, True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("step", "message"), [(1, "step 1 .multiply. comes before"), (2, "step 2 .compile. is the start")]
+)
+def test_operators_before_the_compilation_have_no_questions(step, message):
+    index = index_of("squared")
+    assert questions(index, step) == ()
+    with pytest.raises(CircuitError, match=message):
+        question_about(index, "layers-left", step=step)

@@ -53,7 +53,9 @@ class Verdict:
 def askable(index: TraceIndex, step: "int | str") -> Step:
     """Return a step that has questions. Raises: UnknownNameError; CircuitError for the first step or a failed one."""
     entry = index.step(step)
-    if entry.index <= index.trace.start:
+    if entry.operator is not None:
+        raise CircuitError(f"step {entry.index} ({entry.path}) comes before the compilation; ask about a later step")
+    if entry.index == index.trace.start:
         raise CircuitError(f"step {entry.index} ({entry.path}) is the start of the trace; ask about a later step")
     if entry.error is not None:
         raise CircuitError(f"step {entry.index} ({entry.path}) failed; ask about another step")
