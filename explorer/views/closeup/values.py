@@ -1,6 +1,6 @@
 """What a circuit computes for some inputs: the output after each step, and the value of each layer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
@@ -69,8 +69,6 @@ def values_view(
     known = np.concatenate(finite) if finite else np.zeros(0)
     low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
     runs = [_run_view(number, one, found, logs, low, high) for number, one in enumerate(inputs)]
-    ran = {run.step for run in found}
-    skipped = [step.index for step in index.trace.steps if has_frame(step) and step.index not in ran]
     return {
         **no_values(""),
         "image": [grid.channels, grid.height, grid.width] if grid is not None and grid.height > 1 else [],
@@ -79,8 +77,22 @@ def values_view(
         "runs": runs,
         "steps": [[str(run.step), index.step(run.step).at.words] for run in found],
         "scale": [f"{low:.3g}", f"{high:.3g}", "log-likelihood per variable (mean of the units)"],
-        "note": f"Not run, because they have too many layers: steps {skipped[0]} to {skipped[-1]}." if skipped else "",
+        "note": _not_run(index, {run.step for run in found}),
     }
+
+
+def _not_run(index: TraceIndex, ran: Container[int]) -> str:
+    """Say which steps have no values, and why; empty if all have some."""
+    skipped = [step.index for step in index.trace.steps if has_frame(step) and step.index not in ran]
+    operands = [step for step in skipped if step < index.trace.start - 1]
+    large = skipped[len(operands) :]
+    told = [f"Not run, because their circuits are combined later: {_span(operands)}."] if operands else []
+    told += [f"Not run, because they have too many layers: {_span(large)}."] if large else []
+    return " ".join(told)
+
+
+def _span(steps: Sequence[int]) -> str:
+    return f"step {steps[0]}" if len(steps) == 1 else f"steps {steps[0]} to {steps[-1]}"
 
 
 def _logs_of_cells(index: TraceIndex, found: Sequence[StepRun]) -> dict[str, tuple[NDArray[np.float64], int]]:

@@ -100,3 +100,10 @@ def test_a_page_holds_the_values_of_small_circuits_only(digits: TraceIndex, monk
 def test_a_page_of_operators_or_instructions_has_no_values_of_layers(level):
     trace = explorer.record(torch.nn.ReLU(), (torch.ones(2, 2),), level=level)
     assert values_for_page(TraceIndex(trace))["missing"] == NO_LAYERS
+
+
+def test_operands_are_not_run_because_they_are_combined_later_not_for_their_size() -> None:
+    index = TraceIndex(explorer.record(gallery.load_named("squared")))
+    found = run_values(index)
+    assert found["note"] == "Not run, because their circuits are combined later: step 0."
+    assert found["steps"][0] == ["1", "multiply"]
