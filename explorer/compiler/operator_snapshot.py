@@ -140,6 +140,13 @@ class OperatorSnapshot:
         """An executable circuit with the outputs of all circuits. Raises: CircuitError if these differ in units."""
         return self.derived.circuit_of(self.step.circuits)
 
+    def circuit_with(self, node: int) -> TorchCircuit:
+        """An executable circuit of the one that has this layer, also if the outputs of the others differ in units."""
+        offsets = self.derived.steps.offsets
+        return self.derived.circuit_of(
+            tuple(one for one in self.step.circuits if node - offsets[one] in one.graph.nodes)[:1]
+        )
+
     def results(self, x: Any) -> tuple[torch.Tensor, ...]:
         """The outputs of the circuit that the operator made for rows of data; variables that `x` lacks are 0."""
         made = self.step.circuits if self.step.made is None else (self.step.made,)

@@ -9,6 +9,7 @@ from torch import Tensor
 from explorer.backend import TorchCircuit, all_parameters
 from explorer.backend.layers import TorchLayer
 from explorer.backend.parameters import TorchLeafParameter, TorchParameter, TorchParameterOp
+from explorer.compiler.operator_snapshot import OperatorSnapshot
 from explorer.symbolic import TensorParameter
 from explorer.views import NodeValue, TraceIndex, find_plate, with_values
 from widgets.schema import DetailsView
@@ -30,9 +31,11 @@ def add_parameters(
     at, drawn = plate
     number = number if 0 <= number < len(drawn.cells) else 0
     trace = index.trace
-    circuit: TorchCircuit = trace.compiled if at >= trace.start else trace.circuit_at(at)  # operands have other leaves
+    snapshot = index.step(at).snapshot
+    is_before = isinstance(snapshot, OperatorSnapshot)  # operands have other leaves
+    circuit: TorchCircuit = snapshot.circuit_with(drawn.cells[number].layer) if is_before else trace.compiled
     value_of, names = circuit.leaf_value, trace.leaf_names
-    graph = index.step(at).snapshot.graph
+    graph = snapshot.graph
 
     def values_of(cell: int) -> dict[str, list[NodeValue]]:
         node, fold = (drawn.node, cell) if drawn.node is not None else (drawn.cells[cell].layer, 0)

@@ -8,6 +8,8 @@ import explorer
 from explorer.app.session.exporting import NOT_IN_PAGE, OTHERS_NOT_IN_PAGE, page_recording
 from explorer.app.session.parameters import add_parameters
 from explorer.backend import all_parameters
+from explorer.symbolic import Circuit, CircuitBuilder, EmbeddingLayer, TensorParameter
+from explorer.symbolic.operators import multiply
 from explorer.templates import gallery
 from explorer.views import TraceIndex, details, picture
 
@@ -59,3 +61,18 @@ def test_a_page_holds_the_first_slices_and_says_what_it_leaves_out(monkeypatch: 
     parameters = [view["parameters"] for view in shown if view is not None]
     assert {view["missing"] for view in parameters} == {"", NOT_IN_PAGE, OTHERS_NOT_IN_PAGE}
     assert not any(view["sheets"] for view in parameters if view["missing"] == NOT_IN_PAGE)
+
+
+def test_operands_of_other_widths_have_parameters() -> None:
+    """The outputs of both together are no tensor, but each box belongs to one circuit."""
+
+    def table(units: int) -> Circuit:
+        builder, weight = CircuitBuilder(), TensorParameter((units, 2))
+        layer = EmbeddingLayer(scope=(0,), num_output_units=units, num_states=2, weight=weight)
+        return builder.build(builder.add(layer))
+
+    index = TraceIndex(explorer.record(multiply(table(3), table(2)), semiring="sum-product"))
+    for node in index.trace.graph_at(0).nodes:
+        found = add_parameters(index, 0, [node], 0, details(index, 0, [node]))
+        assert "closeup" in found
+        assert found["closeup"]["parameters"]["sheets"]
