@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.browser_times import FLAGS, browser_path, missing_browser, moved, press_keys
 from benchmarks.view_times import STEP_MS, Measurement
-from explorer.app.dashboard.serving import LOCAL, free_port
+from explorer.app.ports import LOCAL, free_port
 from explorer.trace import Trace
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
-from explorer.app.dashboard.serving import free_port
+from explorer.app.ports import free_port
 
 FOLDER = Path(__file__).parents[1] / "widgets" / "pictures"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
