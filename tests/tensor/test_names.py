@@ -85,7 +85,7 @@ def test_a_module_with_any_names_can_be_exported_again():
     torch.testing.assert_close(to_module(from_module(module, ()))(), module())
 
 
-# Named one by one: what `dir(builtins)` holds depends on what a process has imported, and each worker must collect the same tests.
+# `dir(builtins)` depends on what a process has imported, and all workers must collect the same tests.
 BUILTINS = ("input", "all", "compile", "exit", "filter", "int", "min", "next", "range", "zip", "Warning", "__import__")
 
 
