@@ -1,6 +1,6 @@
 """The pad of an image circuit: its observed pixels, and the images of an answer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from explorer.views.closeup.glyphs import digits_on
 from explorer.views.index import TraceIndex
@@ -25,11 +25,12 @@ def query_view(
 ) -> QueryView | None:
     """Return the pad with the observed entries of x (D,), and rows (D,) as images; None unless variables are pixels.
 
-    `most` is the largest value of a pixel, `step` the smallest difference of two; `number` that of the evidence that
-    the rows answer, `chosen` the position of the chosen row.
+    D is the number of variables of the circuit after a step: the last pixels, which it may not read, are 0. `most` is
+    the largest value of a pixel, `step` the smallest difference of two; `number` that of the evidence that the rows
+    answer, `chosen` the position of the chosen row.
     """
     grid = grid_of(index)
-    if grid is None or grid.height < 2:
+    if grid is None or grid.height < 2 or len(x) > (size := grid.channels * grid.height * grid.width):
         return None
     digits: Mapping[str, Sequence[float]] = {name: (pixels * most).tolist() for name, pixels in digits_on(grid).items()}
     return {
@@ -37,15 +38,20 @@ def query_view(
         "image": [grid.channels, grid.height, grid.width],
         "most": most,
         "step": step,
-        "examples": _images(list(digits.items())),
-        "x": [float(value) for value in x],
-        "observed": [int(known) for known in observed],
+        "examples": _images(list(digits.items()), size),
+        "x": _padded(map(float, x), size),
+        "observed": [int(known) for known in observed] + [0] * (size - len(observed)),
         "n": number,
-        "answers": _images(answers),
+        "answers": _images(answers, size),
         "note": note,
         "chosen": chosen,
     }
 
 
-def _images(rows: Rows) -> list[ImageView]:
-    return [{"label": label, "x": [float(f"{value:.4g}") for value in row]} for label, row in rows]
+def _images(rows: Rows, size: int) -> list[ImageView]:
+    return [{"label": label, "x": _padded((float(f"{value:.4g}") for value in row), size)} for label, row in rows]
+
+
+def _padded(row: Iterable[float], size: int) -> list[float]:
+    found = list(row)
+    return found + [0.0] * (size - len(found))

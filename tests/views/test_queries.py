@@ -26,5 +26,14 @@ def test_the_pad_of_an_image_and_the_images_of_an_answer():
     }
 
 
+def test_the_last_pixels_may_be_missing_in_the_circuit_of_a_step():
+    row, observed = [2.0] * 60, [True] * 60
+    view = query_view(index_of("digits"), row, observed, most=16, answers=[("sample 0", row)])
+    assert view is not None
+    assert view["x"] == view["answers"][0]["x"] == [2.0] * 60 + [0.0] * 4
+    assert view["observed"] == [1] * 60 + [0] * 4
+    assert query_view(index_of("digits"), [0.0] * 65, [False] * 65, most=16) is None
+
+
 def test_variables_that_are_no_pixels_have_no_pad():
     assert query_view(index_of("hmm"), [0.0] * 12, [False] * 12, most=1) is None

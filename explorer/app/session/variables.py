@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from explorer.errors import FormError
+from explorer.errors import CircuitError, FormError
 from explorer.learning.tables import BinomialColumn, CategoricalColumn, Column, GaussianColumn
 from widgets.schema import TableView
 
@@ -83,6 +83,28 @@ class Variables:
             column = self.columns[variable]
             return f"{column.low} to {column.high}" if isinstance(column, BinomialColumn) else ""
         return f"0 to {self.sizes[variable] - 1}" if variable in self.sizes else ""
+
+    def fits(self, variable: int, entry: str) -> bool:
+        """Whether an entry of another form is one of this variable: of its range, as far as it is known."""
+        if variable in self.unread:
+            return False
+        try:
+            return self._is_in_range(variable, self._code(variable, entry.strip()))
+        except CircuitError:
+            return False
+
+    def keep(self, evidence: Evidence) -> Evidence:
+        """What of a row of other variables is a row of these: those of the same number whose value is in the range."""
+        entries = list(zip(evidence.x, evidence.observed, strict=True))[: self.count]
+        entries += [(0.0, False)] * (self.count - len(entries))
+        known = tuple(
+            seen and v not in self.unread and self._is_in_range(v, code) for v, (code, seen) in enumerate(entries)
+        )
+        return Evidence(tuple(code if seen else 0.0 for (code, _), seen in zip(entries, known, strict=True)), known)
+
+    def keep_chosen(self, text: str) -> str:
+        """What of a choice of other variables, as `chosen` reads it, is one of these."""
+        return ", ".join(entry for entry in (part.strip() for part in text.split(",")) if self._is_choice(entry))
 
     def log_scale(self, chosen: Sequence[bool]) -> float:
         """What the log-density of some cells is smaller than that of their codes by."""
@@ -164,6 +186,16 @@ class Variables:
         if not math.isfinite(value):
             raise FormError(f"expected a number or {UNKNOWN} for variable {variable}; got {entry!r}")
         return value
+
+    def _is_in_range(self, variable: int, code: float) -> bool:
+        size = self.sizes.get(variable)
+        return size is None or (0 <= code < size and code == int(code))
+
+    def _is_choice(self, entry: str) -> bool:
+        try:
+            return bool(self.chosen(entry))
+        except FormError:
+            return False
 
     def _exact(self, variable: int, code: float) -> str:
         return self.text(variable, code) if self.columns else f"{code:g}"

@@ -9,25 +9,36 @@ import pytest
 
 pytest.importorskip("panel_material_ui", reason="needs panel: pip install 'circuit-explorer[ui]'")
 
+import explorer
 from explorer.app.dashboard.panes.query import QueryTool
 from explorer.app.dashboard.panes.tool import OPENED
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.library import Library
-from explorer.app.session.opening import open_state
+from explorer.app.session.opening import Opened, open_state
 from explorer.app.session.session import EVENTS, Session
 from explorer.app.session.view_state import ViewState
+from explorer.options import CompilerOptions
+from explorer.symbolic import Circuit, CircuitBuilder, operators
+from explorer.templates import gallery
+from explorer.templates.inputs import CategoricalInput
+from explorer.trace import Trace
 
 
 class Reader:
     """A workspace whose host thread is this one, with the tool open."""
 
-    def __init__(self, circuit: str) -> None:
+    def __init__(self, circuit: str, trace: Trace | None = None) -> None:
         self.waiting: Queue[Callable[[], None]] = Queue()
         place, library = ViewState(circuit=circuit), Library()
-        session = Session(open_state(library, place, lambda event: None), place)
+        opened = Opened(circuit, trace, CompilerOptions()) if trace else open_state(library, place, lambda event: None)
+        session = Session(opened, place)
         self.workspace = Workspace(session, library, self.waiting.put, lambda job: None)
         self.tool = QueryTool(self.workspace)
         self.tool.on_change(EVENTS | {OPENED})
+
+    def go(self, step: int) -> None:
+        self.workspace.session.go(step)
+        self.tool.on_change(frozenset({"step"}))
 
     def wait(self) -> None:
         """Run what is delivered until no query runs."""
@@ -100,7 +111,92 @@ def test_another_step_answers_again() -> None:
     reader.tool.kind.value = "partition-function"
     reader.tool._start()
     reader.wait()
-    reader.workspace.session.go(6)
-    reader.tool.on_change(frozenset({"step"}))
+    reader.go(6)
     reader.wait()
     assert "circuit_at(6)" in str(reader.tool.code.object)
+
+
+def labels(tool: QueryTool) -> list[str]:
+    return [str(field.label) for field in tool.row.fields if not field.disabled]
+
+
+def test_the_form_has_the_variables_of_the_selected_step() -> None:
+    tool = (reader := Reader("evidence")).tool
+    tool.kind.value = "marginal"
+    reader.go(0)
+    assert labels(tool) == ["x0", "x1", "x2", "x3", "x4"], "the operand, before two coins are seen"
+    tool.row.fields[0].value, tool.row.fields[1].value, tool.row.fields[4].value = "1", "0", "1"
+    tool._start()
+    reader.wait()
+    assert "log p(x0 = 1, x1 = 0, x4 = 1)" in str(tool.answer.object)
+    assert not tool.colour.visible, "the plates have no values of operands"
+    reader.go(1)
+    reader.wait()
+    assert labels(tool) == ["x0", "x2", "x3"]
+    assert [field.value for field in tool.row.fields] == ["1", "", "", ""], "what was typed stays where it still fits"
+    assert "log p(x0 = 1)" in str(tool.answer.object)
+    assert "circuit_at(1)" in str(tool.code.object)
+    reader.go(0)
+    reader.wait()
+    assert "log p(x0 = 1)" in str(tool.answer.object)
+    assert len(tool.row.fields) == 5
+
+
+def pair() -> Circuit:
+    """A mixture of products of two variables."""
+    b = CircuitBuilder()
+    inputs = [b.add(CategoricalInput(2)(v, 2)) for v in range(2)]
+    return b.build(b.sum(b.hadamard(*inputs), num_units=1))
+
+
+def test_operands_are_outputs_that_can_be_chosen() -> None:
+    made = operators.multiply(pair(), pair())
+    tool = (reader := Reader("digits", explorer.record(made))).tool
+    reader.go(2)
+    assert not tool.output.visible
+    reader.go(0)
+    assert (tool.output.visible, tool.output.end) == (True, 1)
+    tool.output.value = 1
+    tool._start()
+    reader.wait()
+    assert "root=(1, 0)" in str(tool.code.object)
+    reader.go(1)
+    reader.wait()
+    assert (tool.output.visible, tool.output.value) == (False, 0)
+    assert "root" not in str(tool.code.object)
+    assert 'class="bad"' not in str(tool.answer.object)
+
+
+def test_an_error_of_another_step_does_not_stay() -> None:
+    tool = (reader := Reader("evidence")).tool
+    tool.kind.value = "marginal"
+    tool.row.fields[0].value = "many"
+    tool._start()
+    assert 'class="bad"' in str(tool.answer.object)
+    reader.go(1)
+    assert str(tool.answer.object) == ""
+    assert tool.row.fields[0].value == ""
+
+
+def test_an_answer_that_comes_after_another_step_was_chosen_is_asked_again() -> None:
+    tool = (reader := Reader("evidence")).tool
+    tool.kind.value = "marginal"
+    reader.go(0)
+    tool._start()
+    reader.go(1)
+    reader.wait()
+    assert "circuit_at(1)" in str(tool.code.object)
+
+
+def test_pixels_that_a_circuit_reads_no_more_are_not_observed() -> None:
+    made = operators.evidence(gallery.load_named("digits"), {62: 3, 63: 5})
+    tool = (reader := Reader("digits", explorer.record(made))).tool
+    tool.count.value = 1
+    reader.go(0)
+    tool.pad.evidence = {"x": [16.0] + [0.0] * 61 + [1.0] * 2, "observed": [1] + [0] * 61 + [1] * 2, "n": 1}
+    reader.wait()
+    reader.go(1)
+    reader.wait()
+    assert reader.shown["observed"] == [1] + [0] * 63
+    assert [len(one["x"]) for one in reader.shown["answers"]] == [64], "the last pixels are drawn"
+    assert "known = {0: 16}" in str(tool.code.object)

@@ -115,6 +115,22 @@ def test_a_form_accepts_no_value_of_a_variable_that_is_not_read():
         variables.parse("1, 1, 0")
 
 
+def test_what_was_entered_for_other_variables_is_kept_where_it_fits():
+    variables = Variables(4, sizes={0: 2, 1: 3, 2: 2}, unread=frozenset({2}))
+    kept = variables.keep(Evidence((1.0, 3.0, 1.0), (True, True, True)))
+    assert kept == Evidence((1.0, 0.0, 0.0, 0.0), (True, False, False, False))
+    assert variables.keep(Evidence((0.0, 1.5, 0.0, 7.5, 1.0), (True,) * 5)).observed == (True, False, False, True)
+    entries = [" 1", "2", "1", "-1.5"], ["2", "0.5", "", "many"]
+    assert [[variables.fits(v, entry) for v, entry in enumerate(row)] for row in entries] == [
+        [True, True, False, True],
+        [False] * 4,
+    ]
+    assert variables.keep_chosen("0, 2-9, x1, 1-2, y") == "0, x1, 1-2"
+    columns = CategoricalColumn("team", ("a", "b")), GaussianColumn("height", 170.0, 10.0)
+    named = Variables(2, columns)
+    assert [named.fits(0, "b"), named.fits(0, "c"), named.fits(1, "180"), named.fits(1, "tall")] == [1, 0, 1, 0]
+
+
 def test_only_answers_about_real_variables_are_densities():
     specs = [GaussianColumn("height", 170.0, 10.0).input_spec(), CategoricalColumn("team", ("a", "b")).input_spec()]
     mixed = explorer.record(hidden_tree((-1, 0), specs, num_latent_states=2), seed=3).circuit_at(-1)

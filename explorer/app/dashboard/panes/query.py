@@ -79,6 +79,7 @@ class QueryTool(Tool):
         self._number = 0
         self._answer: Answer | None = None
         self._opened: Any = lambda: None
+        self._form_step = self._answered_step = -1
         self.kind.param.watch(workspace.guard(lambda _: self._on_kind()), "value")
         self.pad.param.watch(workspace.guard(lambda event: self._on_paint(event.new)), "evidence")
         self.pad.param.watch(workspace.guard(lambda _: self._show_pad(self._answer)), "chosen")
@@ -92,37 +93,62 @@ class QueryTool(Tool):
 
     def on_change(self, names: frozenset[str]) -> None:
         session = self.workspace.session
-        if OPENED in names or self._opened() is not session.opened:
-            if self._opened() is not session.opened:
-                self._fill(session.opened)
+        if self._opened() is not session.opened:
+            self._begin(session.opened)
+        elif names & {"step", OPENED} and session.opened.is_live:
+            had_answer = self._answer is not None
+            if self._form_step != self._step_of_form():
+                self._clear()
+                self._fill()
             self._on_kind()
-        elif "step" in names and self._answer is not None:
-            self._start()
+            if had_answer and self._answered_step != session.step:
+                self._start()
 
     # ------------------------------------------------------------------ the form
 
-    def _fill(self, opened: Opened) -> None:
+    def _begin(self, opened: Opened) -> None:
         """Begin with nothing observed of another trace."""
         self._opened = ref(opened)
-        self._answer = None
-        self.answer.object = self.code.object = ""
-        self.copy.visible = self.colour.visible = False
-        if not opened.is_live:
-            self.evidence = Evidence((), ())
-            self.answer.object = lines_html([LOADED])
-            self.row.view.visible = self.pad.visible = False
-            return
-        circuit = opened.trace.circuit_at(-1)
-        self.variables = describe_variables(circuit, opened.columns)
+        self._clear()
+        self.evidence, self.variables = Evidence((), ()), Variables(0)
+        self.row.fill(self.variables)
+        self.output.value = self.class_.value = 0
+        self.given.value = ""
+        if opened.is_live:
+            self._fill()
+        else:
+            self.answer.object, self.answer.visible = lines_html([LOADED]), True
+            self.pad.visible = False
+        self._on_kind()
+
+    def _step_of_form(self) -> int:
+        """The step whose circuit has the variables and outputs of the selected one: a compilation keeps them."""
+        session = self.workspace.session
+        return session.step if session.step < session.opened.trace.start else -1
+
+    def _fill(self) -> None:
+        """Ask for the variables and outputs of the circuit of the step; what was entered stays where it still fits."""
+        opened, self._form_step = self.workspace.session.opened, self._step_of_form()
+        circuit: TorchCircuit = opened.trace.circuit_at(self._form_step)
+        columns = opened.columns[: circuit.num_variables]
+        self.variables = describe_variables(circuit, columns if len(columns) == circuit.num_variables else ())
         self._most, self._is_discrete = _range(circuit)
-        self.evidence = Evidence.nothing(circuit.num_variables)
+        self.evidence = self.variables.keep(self.evidence)
         for field, size in zip((self.output, self.class_), circuit.output_shape, strict=True):
-            field.end, field.value = size - 1, 0
-        self.given.placeholder = ", ".join(self.variables.names[:2]) if opened.columns else "0, 2, 5-9"
+            field.value = 0 if field.value is None or field.value >= size else field.value
+            field.end = size - 1
+        self.given.placeholder = ", ".join(self.variables.names[:2]) if self.variables.columns else "0, 2, 5-9"
+        self.given.value = self.variables.keep_chosen(str(self.given.value))
         self._show_pad()
         if self.pad.visible:
             self.variables = replace(self.variables, noun="pixel")
-        self.row.fill(self.variables)
+        self.row.follow(self.variables)
+
+    def _clear(self) -> None:
+        """Show no answer."""
+        self._answer = None
+        self.answer.object = self.code.object = ""
+        self.copy.visible = self.colour.visible = False
 
     def _on_kind(self) -> None:
         kind = KINDS[self.kind.value]
@@ -167,8 +193,12 @@ class QueryTool(Tool):
             return
 
         def show(answer: Answer) -> None:
-            if session.opened is opened:
+            if session.opened is not opened:
+                return
+            if session.step == step:
                 self._show(answer, step)
+            elif self._form_step == self._step_of_form():  # of a tool that was closed, it is asked again when opened
+                self._start()
 
         def fail(error: Exception) -> None:
             if isinstance(error, CircuitError):
@@ -181,7 +211,7 @@ class QueryTool(Tool):
 
     def _show(self, answer: Answer, step: int) -> None:
         """Show an answer; rows as images if the variables are pixels."""
-        self._answer = answer
+        self._answer, self._answered_step = answer, step
         self.pad.chosen = 0
         self._show_pad(answer)
         words = self._words(answer)
@@ -189,7 +219,8 @@ class QueryTool(Tool):
         code = code_of(answer, step, self._is_discrete, self.variables)
         self.code.object = f"<h3>The same in Python</h3>{code_html(self._with_trace(code))}"
         self.copy.visible = True
-        self.colour.visible = bool(answer.rows)
+        # the operands of an operator have other values than what it made: they are not those that are coloured
+        self.colour.visible = bool(answer.rows) and step >= self.workspace.session.opened.trace.start - 1
 
     def _words(self, answer: Answer) -> str:
         """The answer in words and tables; what the pad shows as images is not repeated."""

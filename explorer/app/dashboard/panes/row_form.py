@@ -31,11 +31,27 @@ class RowForm:
         self.text.value = str(Evidence.nothing(variables.count))
         self.view[:] = [line(*self.fields) if self.fields else self.text]
 
+    def follow(self, variables: Variables) -> None:
+        """Ask for values of other variables; an entry stays if it is one of the variable of that name."""
+        if variables == self._variables:
+            return
+        typed = dict(zip(self._variables.names, self._entries(), strict=False))
+        self.fill(variables)
+        kept = [typed.get(name, "") for name in variables.names]
+        kept = [entry if variables.fits(v, entry) else "" for v, entry in enumerate(kept)]
+        for field, entry in zip(self.fields, kept, strict=False):
+            field.value = entry
+        self.text.value = ", ".join(entry or UNKNOWN for entry in kept)
+
     def read(self) -> Evidence:
         """What is observed. Raises: FormError, and the errors of `Variables.read`."""
+        return self._variables.read(self._entries()) if self.fields else self._variables.parse(str(self.text.value))
+
+    def _entries(self) -> list[str]:
+        """What was typed for each variable."""
         if not self.fields:
-            return self._variables.parse(str(self.text.value))
-        return self._variables.read([str(field.value or "") for field in self.fields])
+            return [entry.strip() for entry in str(self.text.value).replace(";", ",").split(",")]
+        return [str(field.value or "").strip() for field in self.fields]
 
     def _field(self, variable: int) -> pmui.TextInput | pmui.Select:
         name, labels = self._variables.names[variable], self._variables.labels(variable)
