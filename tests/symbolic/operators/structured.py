@@ -18,12 +18,13 @@ from tests.strategies import Maker
 Tree = int | tuple["Tree", ...]
 """A variable, or a split of variables into two or three parts."""
 MAX_UNITS = 4
+MANY_VARIABLES = 4
 
 
 @st.composite
-def trees(draw: st.DrawFn, max_variables: int = 4) -> Tree:
-    """A random hierarchy of splits of some of the variables 0 to 5."""
-    count = draw(st.sampled_from([2, 3, 1, max_variables]))
+def trees(draw: st.DrawFn) -> Tree:
+    """A random hierarchy of splits of one to six of the variables 0 to 5."""
+    count = draw(st.sampled_from([2, 3, 1, 4, 5, 6]))
     parts: list[Tree] = list(draw(st.lists(st.integers(0, 5), min_size=count, max_size=count, unique=True)))
     while len(parts) > 1:
         size = min(draw(st.sampled_from([2, 2, 3])), len(parts))
@@ -39,15 +40,20 @@ def compatible_circuits(
     positive: bool = True,
     complex_leaves: bool = False,
     continuous: bool = True,
+    polynomial: bool = False,
     complete: bool = False,
 ) -> tuple[Circuit, ...]:
     """Circuits over one hierarchy of splits, each with layers of its own: of any type, width, arity and order.
 
-    Some have constants or evidence as factors, and some leave a variable out, unless they are to be `complete`.
+    Some have constants or evidence as factors, and some leave a variable out, unless they are to be `complete`. With
+    `polynomial`, all variables are real, and all input layers polynomials. Of more than four variables, discrete ones
+    have two states, so that there are at most 81 assignments.
     """
     tree = draw(trees())
-    kinds = {v: draw(st.sampled_from([2, 3, None] if continuous else [2, 3])) for v in variables_of(tree)}
-    polynomials = tuple(v for v, states in kinds.items() if states is None and draw(st.booleans()))
+    variables = variables_of(tree)
+    states = [2] if len(variables) > MANY_VARIABLES else [2, 3]
+    kinds = {v: None if polynomial else draw(st.sampled_from([*states, *[None] * continuous])) for v in variables}
+    polynomials = tuple(v for v, count in kinds.items() if count is None and (polynomial or draw(st.booleans())))
     found: list[Circuit] = []
     for _ in range(count):
         maker = Maker(draw, "positive" if positive else "any", complex_leaves, smooth=True, rearranged=False)
