@@ -22,6 +22,7 @@ from explorer.compiler import TorchCompiler
 from explorer.errors import (
     DataTypeError,
     FormError,
+    ScopeError,
     ShapeError,
     StructureError,
     ValueRangeError,
@@ -33,6 +34,8 @@ from explorer.learning.tables import CategoricalColumn, Column, RawTable, log_sc
 from explorer.symbolic import Circuit
 from explorer.templates.logic import build_circuit, read_logic
 
+MAX_COLUMNS = 6
+"""Maximum number of columns that an error names."""
 Cell = str | float | int | None
 """A value of a variable as a user reads it."""
 
@@ -189,6 +192,35 @@ def load_subject(
     symbolic = _load_logic(source, assume_deterministic) if is_logic else load_circuit(source)
     circuit = TorchCompiler(semiring=semiring or "lse-sum", seed=seed).compile(symbolic)
     return Subject(source, symbolic, circuit, (), _image_shape(circuit, shape))
+
+
+def load_other(
+    source: str, subject: Subject, seed: int = 0, semiring: str | None = None, assume_deterministic: bool = False
+) -> Subject:
+    """The second circuit of a divergence, as `load_subject`; codes of both must mean the same.
+
+    Raises: the errors of `load_subject`; ScopeError for other columns of a table, or other units or categories.
+    """
+    is_checkpoint = Path(source).is_file() and zipfile.is_zipfile(source)
+    other = load_subject(
+        source,
+        seed=seed,
+        semiring=None if is_checkpoint else semiring,
+        assume_deterministic=assume_deterministic,
+    )
+    if other.columns != subject.columns:
+        raise ScopeError(
+            "the divergence is that of circuits with the same columns, in the same order, with the same units and "
+            f"categories; {subject.name} has {_columns_text(subject)}, and {other.name} has {_columns_text(other)}"
+        )
+    return other
+
+
+def _columns_text(subject: Subject) -> str:
+    if not subject.columns:
+        return "variables without columns"
+    shown = ", ".join(f"{column.name} ({column.describe()})" for column in subject.columns[:MAX_COLUMNS])
+    return shown + (" ..." if len(subject.columns) > MAX_COLUMNS else "")
 
 
 def _load_logic(source: str, assume_deterministic: bool) -> Circuit:

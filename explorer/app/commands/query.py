@@ -1,5 +1,7 @@
 """`circuit-explorer query`: what a circuit says about some of its variables, given others."""
 
+import csv
+import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +17,17 @@ from explorer.options import MAX_SEED
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from explorer.app.expected import Spread
     from explorer.app.querying import Subject
 
 
 def query(
     question: Annotated[
-        str, typer.Argument(metavar="QUESTION", help="log-likelihood, marginal, conditional, most-probable, partition")
+        str,
+        typer.Argument(
+            metavar="QUESTION",
+            help="log-likelihood, marginal, conditional, most-probable, moments, entropy, divergence, partition",
+        ),
     ],
     source: Source,
     observe: Annotated[
@@ -37,19 +44,38 @@ def query(
             help="a table (.csv, .npy ...) of observed values instead of --observe; cells may be empty",
         ),
     ] = None,
+    other: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE",
+            help="divergence: the circuit q of KL(p || q); the first one is p",
+            show_default=False,
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="seed of the initial values")] = 0,
     semiring: Semiring = None,
     root: Root = None,
     assume_deterministic: AssumeDeterministic = False,
 ) -> None:
-    """Ask a circuit: a probability (in nats, natural logarithms), or the most probable values of its variables."""
+    """Ask a circuit for a probability, an entropy or a divergence (in nats), or for values of its variables.
+
+    Logarithms are natural. The most probable values, and moments (mean and standard deviation), are printed as CSV.
+    """
     check_name("question", question, QUESTIONS)
     check_evidence(rows, observe)
     if ask and question != "conditional":
         raise FormError("--ask belongs to the question conditional")
+    if (other is not None) != (question == "divergence"):
+        raise FormError(
+            "--other belongs to the question divergence"
+            if other is not None
+            else "say from which circuit the divergence is asked, for example --other runs/digits.pt"
+        )
+    if question in WITHOUT_EVIDENCE and (rows is not None or observe):
+        raise FormError(f"the question {question} is about all rows; leave out --observe and --rows")
     import torch
 
-    from explorer.app.querying import load_subject, root_of
+    from explorer.app.querying import load_other, load_subject, root_of
 
     subject = load_subject(source, seed=seed, semiring=semiring, assume_deterministic=assume_deterministic)
     asked_values = subject.assignments(ask or [])
@@ -57,19 +83,25 @@ def query(
     x, observed = read_evidence(subject, rows, observe)
     observed &= subject.read  # columns of a table that the circuit does not depend on
     with torch.no_grad():
-        asked = Asked(subject, x, observed, asked_values, root_of(root))
+        second = None if other is None else load_other(other, subject, seed, semiring, assume_deterministic)
+        asked = Asked(subject, x, observed, asked_values, root_of(root), rows is not None, second)
         print_text(QUESTIONS[question](asked).rstrip("\n"))
 
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """The rows (B, D) of a question, and which entries are observed; the values whose probability is asked."""
+    """The rows (B, D) of a question, and which entries are observed; the values whose probability is asked.
+
+    `is_table` if the rows are those of a table; `other` is the second circuit of a divergence.
+    """
 
     subject: "Subject"
     x: "Tensor"
     observed: "Tensor"
     ask: Mapping[str, str]
     root: tuple[int, int] | None
+    is_table: bool
+    other: "Subject | None"
 
     def lines(self, values: "Tensor", what: str) -> str:
         """The values (B, outputs, classes) or (outputs, classes) of the root, or of all outputs, one row per line.
@@ -151,6 +183,76 @@ def _most_probable(asked: Asked) -> str:
     return asked.subject.table_text(found.assignment, columns)
 
 
+def _moments(asked: Asked) -> str:
+    """Mean and standard deviation of each variable as CSV; a category is a variable that is 1 or 0."""
+    from explorer.app.expected import spread_of
+    from explorer.backend.queries.masks import check_root
+
+    root = check_root(asked.root, asked.subject.circuit.output_shape)
+    spread = spread_of(asked.subject.circuit, asked.x, asked.observed, root)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*(["row"] if asked.is_table else []), "variable", "mean", "standard deviation"])
+    lines: list[list[tuple[str, str, str]]] = [[] for _ in asked.x]
+    for v, name in enumerate(asked.subject.names):
+        if not bool(spread.mean[:, v].isnan().any()):  # the output reads it
+            for row, found in enumerate(_moments_of(asked, v, name, spread, root)):
+                lines[row] += found
+    for row, cells in enumerate(lines):
+        writer.writerows([*([row + 1] if asked.is_table else []), *line] for line in cells)
+    return text.getvalue()
+
+
+def _moments_of(
+    asked: Asked, v: int, name: str, spread: "Spread", root: tuple[int, int]
+) -> list[list[tuple[str, str, str]]]:
+    """The lines of a variable in each row: one, or that of each category."""
+    from explorer.app.expected import category_probabilities
+    from explorer.learning.tables import CategoricalColumn
+
+    column = asked.subject.columns[v] if asked.subject.columns else None
+    if isinstance(column, CategoricalColumn):
+        circuit, count = asked.subject.circuit, len(column.labels)
+        shares = category_probabilities(circuit, v, count, asked.x, asked.observed, root)
+        deviations = (shares * (1 - shares)).clamp(min=0).sqrt()
+        return [
+            [
+                (f"{name}={label}", f"{mean:.6g}", f"{deviation:.6g}")
+                for label, mean, deviation in zip(column.labels, means, spreads, strict=True)
+            ]
+            for means, spreads in zip(shares.tolist(), deviations.tolist(), strict=True)
+        ]
+    zero, unit = (0.0, 1.0) if column is None else (column.zero, column.unit)
+    found: list[list[tuple[str, str, str]]] = []
+    parts = (spread.mean, spread.deviation, spread.is_bound, asked.observed, asked.x)
+    for mean, deviation, is_bound, known, value in zip(*(part[:, v].tolist() for part in parts), strict=True):
+        most = "at most " if is_bound and deviation else ""
+        shown = "0" if known else f"{most}{unit * deviation:.6g}"
+        found.append([(name, f"{zero + unit * (value if known else mean):.6g}", shown)])
+    return found
+
+
+def _entropy(asked: Asked) -> str:
+    import torch
+
+    from explorer.backend import queries
+    from explorer.backend.layers.inputs import TorchContinuousLayer
+
+    subject = asked.subject
+    scopes = [subject.symbolic.scopes[output] for output in subject.symbolic.outputs]
+    read = torch.tensor([[v in scope for v in range(len(subject.names))] for scope in scopes])
+    found = queries.entropy(subject.circuit) + subject.log_scale(read)[:, None]
+    leaves = [layer for layer in subject.circuit.layers if isinstance(layer, TorchContinuousLayer)]
+    return asked.lines(found, "differential entropy" if leaves else "entropy")
+
+
+def _divergence(asked: Asked) -> str:
+    from explorer.backend import queries
+
+    assert asked.other is not None
+    return asked.lines(queries.divergence(asked.subject.circuit, asked.other.circuit), "KL(p || q)")
+
+
 def _partition(asked: Asked) -> str:
     from explorer.backend import queries
 
@@ -167,5 +269,10 @@ QUESTIONS: Mapping[str, Callable[[Asked], str]] = {
     "marginal": _marginal,
     "conditional": _conditional,
     "most-probable": _most_probable,
+    "moments": _moments,
+    "entropy": _entropy,
+    "divergence": _divergence,
     "partition": _partition,
 }
+WITHOUT_EVIDENCE = ("entropy", "divergence", "partition")
+"""The questions about a circuit as it is."""

@@ -7,6 +7,7 @@ from math import isnan, log
 import torch
 from torch import Tensor
 
+from explorer.app.expected import category_probabilities, spread_of
 from explorer.app.session.query_words import decimal, exponential, in_nats, place_of
 from explorer.app.session.variables import Evidence, Expected, Variables, expected_table, rows_table
 from explorer.backend import TorchCircuit, TorchInputLayer
@@ -15,7 +16,6 @@ from explorer.backend.queries import (
     entropy,
     log_likelihood,
     marginal,
-    moments,
     most_probable,
     partition_function,
     sample,
@@ -28,8 +28,6 @@ from explorer.trace import Trace
 from explorer.views import plural
 from widgets.schema import TableView
 
-MIN_VARIANCE = 1e-9
-"""Variances below this share of E[X^2] are rounding: they are differences of two numbers that are almost equal."""
 MAX_SAMPLES = 64
 
 
@@ -211,29 +209,21 @@ def _given(asked: _Asked) -> str:
 
 def _expected(asked: _Asked) -> Expected:
     """Mean and standard deviation of each variable, and the probabilities of the categories of columns."""
-    output, number = asked.root or (0, 0)
-    first, second = (moments(asked.circuit, order, asked.x, asked.observed)[0, output, number] for order in (1, 2))
-    variance, least = second - first.square(), MIN_VARIANCE * second
-    is_bound = variance < least
-    deviation = torch.where(is_bound, least, variance).sqrt()
-    mean, spread = (tuple(part.double().tolist()) for part in (first, deviation))
-    return Expected(mean, spread, tuple(is_bound.tolist()), _shares(asked))
+    root = asked.root or (0, 0)
+    spread = spread_of(asked.circuit, asked.x, asked.observed, root)
+    mean, deviation = (tuple(part[0].double().tolist()) for part in (spread.mean, spread.deviation))
+    return Expected(mean, deviation, tuple(spread.is_bound[0].tolist()), _shares(asked, root))
 
 
-def _shares(asked: _Asked) -> dict[int, tuple[float, ...]]:
+def _shares(asked: _Asked, root: tuple[int, int]) -> dict[int, tuple[float, ...]]:
     """The probability of each category of the columns that are not observed, given those that are."""
     found: dict[int, tuple[float, ...]] = {}
     known = asked.query.evidence.observed
     for v in range(asked.variables.count):
-        labels = asked.variables.labels(v)
-        if not labels or known[v]:
-            continue
-        x, observed = asked.x.repeat(len(labels), 1), asked.observed.repeat(len(labels), 1)
-        x[:, v], observed[:, v] = torch.arange(len(labels)).to(x.dtype), True
-        output, number = asked.root or (0, 0)
-        logs = marginal(asked.circuit, x, observed)[:, output, number]
-        given = marginal(asked.circuit, asked.x, asked.observed)[:, output, number]
-        found[v] = tuple((logs - given).exp().real.double().tolist())
+        count = len(asked.variables.labels(v))
+        if count and not known[v]:
+            shares = category_probabilities(asked.circuit, v, count, asked.x, asked.observed, root)
+            found[v] = tuple(shares[0].tolist())
     return found
 
 

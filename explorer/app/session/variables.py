@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from explorer.errors import CircuitError, FormError
-from explorer.learning.tables import BinomialColumn, CategoricalColumn, Column, GaussianColumn
+from explorer.learning.tables import BinomialColumn, CategoricalColumn, Column
 from widgets.schema import TableView
 
 UNKNOWN = "?"
@@ -246,11 +246,9 @@ def expected_table(expected: Expected, variables: Variables, evidence: Evidence)
             rows.append([name, _shares_text(variables.labels(v), expected.shares[v]), NONE])
         else:
             column = variables.columns[v] if variables.columns else None
-            scale = column.scale if isinstance(column, GaussianColumn) else 1.0
-            shift = column.mean if isinstance(column, GaussianColumn) else 0.0
-            shift = column.low if isinstance(column, BinomialColumn) else shift
+            zero, unit = (0.0, 1.0) if column is None else (column.zero, column.unit)
             most = "at most " if expected.is_bound[v] and deviation else ""
-            rows.append([name, f"{shift + scale * mean:.4g}", f"{most}{scale * deviation:.4g}"])
+            rows.append([name, f"{zero + unit * mean:.4g}", f"{most}{unit * deviation:.4g}"])
     return {"columns": ["variable", "mean, or probabilities", "standard\N{NO-BREAK SPACE}deviation"], "rows": rows}
 
 

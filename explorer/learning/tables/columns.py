@@ -56,6 +56,16 @@ class Column(ABC):
         """The logarithm of the unit of the codes: a log-density of cells is that of codes minus this."""
         return 0.0
 
+    @property
+    def zero(self) -> float:
+        """The cell of the code 0, of a column of numbers."""
+        return 0.0
+
+    @property
+    def unit(self) -> float:
+        """The difference of two cells whose codes differ by 1, of a column of numbers."""
+        return 1.0
+
     def to_json(self) -> dict[str, Any]:
         """The column as data of JSON types."""
         return {"kind": self.kind, **asdict(self)}
@@ -120,6 +130,10 @@ class BinomialColumn(Column):
     def input_spec(self) -> InputSpec:
         return BinomialInput(max(self.high - self.low, 1))
 
+    @property
+    def zero(self) -> float:
+        return float(self.low)
+
     def describe(self) -> str:
         return f"integer from {self.low} to {self.high}"
 
@@ -154,6 +168,14 @@ class GaussianColumn(Column):
     @property
     def log_scale(self) -> float:
         return math.log(self.scale)
+
+    @property
+    def zero(self) -> float:
+        return self.mean
+
+    @property
+    def unit(self) -> float:
+        return self.scale
 
 
 KINDS: Mapping[str, type[Column]] = {one.kind: one for one in (CategoricalColumn, BinomialColumn, GaussianColumn)}

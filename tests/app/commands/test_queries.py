@@ -1,7 +1,10 @@
 """The commands `sample` and `query`: circuits by name, by file and by checkpoint; values by name of the variable."""
 
+import csv
+import math
 import re
 import struct
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -154,9 +157,105 @@ def test_questions_about_a_gallery_circuit_have_the_answers_of_the_queries():
     assert line.startswith("0,")
 
 
+def test_moments_are_means_and_deviations_in_the_units_of_the_table(tmp_path: Path, checkpoint: str):
+    head, *lines = list(csv.reader(run("query", "moments", checkpoint).splitlines()))
+    assert head == ["variable", "mean", "standard deviation"]
+    assert [line[0] for line in lines] == ["sky=clear", "sky=rain", "warmth"]
+    found = {name: (float(mean), float(deviation)) for name, mean, deviation in lines}
+    assert found["sky=clear"] == pytest.approx((0.55, math.sqrt(0.55 * 0.45)), rel=1e-5)
+    assert found["warmth"] == pytest.approx((20.0, 10.0 * math.sqrt(1.25)), rel=1e-5)
+    table = tmp_path / "rows.csv"
+    table.write_text("warmth,sky\n,rain\n10,\n")
+    head, *lines = list(csv.reader(run("query", "moments", checkpoint, "--rows", str(table)).splitlines()))
+    assert head == ["row", "variable", "mean", "standard deviation"]
+    given = {(row, name): (float(mean), float(deviation)) for row, name, mean, deviation in lines}
+    assert len(given) == 6
+    assert given["1", "sky=rain"] == (1, 0)
+    means = (0.1 * 1.0 - 0.8) / 0.9
+    wanted = (20 + 10 * means, 10 * math.sqrt(1.25 - means**2))
+    assert given["1", "warmth"] == pytest.approx(wanted, rel=1e-5)
+    assert given["2", "warmth"] == (10, 0)
+    rain = np.exp(float(run("query", "conditional", checkpoint, "--ask", "sky=rain", "--observe", "warmth=10")[8:]))
+    assert given["2", "sky=rain"][0] == pytest.approx(rain, abs=1e-5)
+
+
+def test_moments_of_a_gallery_circuit_are_those_of_the_query(tmp_path: Path):
+    circuit = TorchCompiler(seed=0).compile(gallery.load_named("blackboard"))
+    observed = torch.tensor([True, False, False, False, False])
+    first, second = (queries.moments(circuit, order, torch.ones(1, 5), observed)[0, 0, 0] for order in (1, 2))
+    _, *lines = csv.reader(run("query", "moments", "blackboard", "--observe", "x0=1").splitlines())
+    assert lines[0] == ["x0", "1", "0"]
+    assert [line[0] for line in lines] == [f"x{v}" for v in range(5)]
+    assert [float(line[1]) for line in lines] == pytest.approx(first.tolist(), rel=1e-5)
+    deviation = (second - first.square()).sqrt().tolist()
+    assert [float(line[2]) for line in lines[1:]] == pytest.approx(deviation[1:], rel=1e-4)
+    file = str(tmp_path / "evidence.json")
+    evidence(gallery.load_named("blackboard"), {1: 0}).save(file)
+    names = [line.split(",")[0] for line in run("query", "moments", file).splitlines()]
+    assert names == ["variable", "x0", "x2", "x3", "x4"], "x1 is read no more"
+    assert "say which one by --root OUTPUT,CLASS" in run("query", "moments", "near-misses", code=2)
+    assert len(run("query", "moments", "near-misses", "--root", "1,0").splitlines()) > 1
+
+
+def test_the_entropy_is_that_of_the_query_and_a_differential_one_has_the_units_of_the_table(tmp_path: Path):
+    circuit = TorchCompiler(seed=0).compile(gallery.load_named("blackboard"))
+    rows = torch.tensor(list(product((0, 1), repeat=5)))
+    logs = queries.log_likelihood(circuit, rows)
+    assert run("query", "entropy", "blackboard") == f"entropy = {-(logs.exp() * logs).sum().item():.6f}\n"
+    assert "not deterministic" in run("query", "entropy", "digits", code=2)
+    path = one_column(tmp_path / "height.pt", 10.0)
+    wanted = 0.5 * math.log(2 * math.pi * math.e * (0.5 * 10.0) ** 2)
+    assert run("query", "entropy", path) == f"differential entropy = {wanted:.6f}\n"
+
+
+def one_column(path: Path, scale: float, mean: float = 0.0, name: str = "height") -> str:
+    """A checkpoint of a table with one column, which is normal."""
+    b = CircuitBuilder()
+    layer = GaussianLayer(scope=(0,), num_output_units=1, mean=leaf(mean), stddev=leaf(0.5))
+    symbolic = b.build(b.sum(b.add(layer), num_units=1, weight=leaf([1.0])))
+    state = TorchCompiler().compile(symbolic).leaf_state()
+    columns = (GaussianColumn(name, 170.0, scale),)
+    Checkpoint("hclt", {}, "t.csv", state, symbolic=symbolic.to_json(), columns=columns).save(path)
+    return str(path)
+
+
+def test_the_divergence_of_two_circuits_is_that_of_their_rows(tmp_path: Path):
+    files = [str(tmp_path / f"{name}.json") for name in ("p", "q")]
+    biased = []
+    for file, odds in zip(files, (0.2, 0.7), strict=True):
+        b = CircuitBuilder()
+        probs = leaf([odds, 1 - odds], [0.5, 0.5])
+        coin = b.add(CategoricalLayer(scope=(0,), num_output_units=2, num_categories=2, probs=probs))
+        b.build(b.sum(coin, num_units=1, weight=leaf([0.5, 0.5]))).save(file)
+        biased.append(0.5 * (odds + 0.5))
+    p, q = biased
+    wanted = p * math.log(p / q) + (1 - p) * math.log((1 - p) / (1 - q))
+    found = run("query", "divergence", files[0], "--other", files[1])
+    assert found.startswith("KL(p || q) = ")
+    assert float(found.split("=")[1]) == pytest.approx(wanted, abs=2e-6)
+    assert run("query", "divergence", files[0], "--other", files[0]) == "KL(p || q) = 0.000000\n"
+    assert "same number of outputs, classes and variables" in run(
+        "query", "divergence", files[0], "--other", "blackboard", code=2
+    )
+
+
+def test_a_divergence_of_checkpoints_is_that_of_cells_of_the_same_columns(tmp_path: Path):
+    p, q = one_column(tmp_path / "p.pt", 10.0), one_column(tmp_path / "q.pt", 10.0, mean=1.0)
+    found = run("query", "divergence", p, "--other", q)
+    assert float(found.split("=")[1]) == pytest.approx(0.5 * (1.0 / 0.5) ** 2, abs=1e-5)
+    for other in (one_column(tmp_path / "r.pt", 5.0), one_column(tmp_path / "s.pt", 10.0, name="width")):
+        message = run("query", "divergence", p, "--other", other, code=2)
+        assert "circuits with the same columns, in the same order, with the same units" in message
+    assert "has variables without columns" in run("query", "divergence", p, "--other", "blackboard", code=2)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (("query", "divergence", "blackboard"), "--other runs/digits.pt"),
+        (("query", "entropy", "blackboard", "--other", "blackboard"), "--other belongs to the question divergence"),
+        (("query", "entropy", "blackboard", "--observe", "x0=1"), "the question entropy is about all rows"),
+        (("query", "partition", "blackboard", "--observe", "x0=1"), "the question partition is about all rows"),
         (("query", "marginal", "blackboard", "--observe", "x9=1"), "no variable of the circuit named 'x9'"),
         (("query", "marginal", "blackboard", "--observe", "x0"), "does not have the form NAME=VALUE"),
         (("query", "marginal", "blackboard", "--observe", "x0=1", "--observe", "x0=0"), "given twice"),
