@@ -9,7 +9,7 @@ from torch import Tensor
 from explorer.backend.evaluation import EvaluatedCircuit
 from explorer.backend.layers import TorchDiscreteLayer, TorchInnerLayer, TorchInputLayer
 from explorer.backend.queries.determinism import all_units, deterministic
-from explorer.backend.queries.likelihood import log_likelihood
+from explorer.backend.queries.likelihood import log_likelihood, require_finite
 from explorer.backend.queries.masks import check_evidence
 from explorer.backend.queries.stages import Stages, StageValues, prepare, stages_of
 from explorer.backend.queries.structure import require_tractable, variables
@@ -125,6 +125,7 @@ def _along_terms(p: Stages, q: Stages) -> Tensor:
         require_non_negative(stages, values)
         leaf = observed_leaf(values, *check_evidence(stages.circuit, None, None))
         masses.append([density(value) for value in evaluate_stages(stages, values, leaf)])
+        require_finite(torch.stack([masses[-1][position][fold, 0] for position, fold in stages.outputs]))
         verdict = deterministic(stages, values, masses[-1])
         if not verdict:
             raise StructureError(

@@ -82,9 +82,16 @@ def partition_function(circuit: EvaluatedCircuit) -> Tensor:
 def log_partition_of(stages: Stages) -> Tensor:
     """Log Z (outputs, classes). Raises: ValueRangeError unless it is finite."""
     found = density(_log_masses(stages, *check_evidence(stages.circuit, None, None)))[0]
-    if not bool(torch.isfinite(found).all()):
-        raise ValueRangeError(f"the partition function must be positive and finite; its logarithm is {found.tolist()}")
+    require_finite(found)
     return found
+
+
+def require_finite(log_partition: Tensor) -> None:
+    """Raises: ValueRangeError unless log Z (outputs, classes) is finite: otherwise there is no distribution."""
+    if not bool(torch.isfinite(log_partition).all()):
+        raise ValueRangeError(
+            f"the partition function must be positive and finite; its logarithm is {log_partition.tolist()}"
+        )
 
 
 def _log_masses(stages: Stages, rows: Tensor, observed: Tensor) -> Tensor:

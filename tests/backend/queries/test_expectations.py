@@ -13,20 +13,26 @@ from explorer.backend import Polynomial, queries
 from explorer.backend.queries import information
 from explorer.compiler import TorchCompiler
 from explorer.errors import DataTypeError, ScopeError, ShapeError, StructureError, ValueRangeError
-from explorer.symbolic import Circuit, CircuitBuilder, GaussianLayer
+from explorer.symbolic import Circuit, CircuitBuilder, GaussianLayer, with_values
 from explorer.templates import fully_factorized, gallery
 from tests.backend.queries.brute import table_of
 from tests.backend.queries.deciding import decision_circuit, leaf
 from tests.backend.queries.test_likelihood import DISCRETE, SEEDS, SEMIRINGS
 from tests.fuzzing import examples
-from tests.levels.modes import MODE_IDS, MODES, Mode, compile_circuit
+from tests.levels.modes import MODE_IDS, MODES, PRESETS, Mode, compile_circuit
+from tests.oracle import constant_leaf_values
+from tests.symbolic.operators.structured import compatible_circuits
+
+
+def mode_of(seed: int) -> Mode:
+    return {**MODES[seed // 3 % 4], "preset": PRESETS[seed // 12 % 2]}
 
 
 @given(DISCRETE, SEEDS)
 @examples(40)
 def test_expectations_moments_and_entropy_equal_brute_force(circuit: Circuit, seed: int):
     table, random = table_of(circuit), np.random.default_rng(seed)
-    compiled = compile_circuit(circuit, SEMIRINGS[seed % 3], **MODES[seed // 3 % 4])
+    compiled = compile_circuit(circuit, SEMIRINGS[seed % 3], **mode_of(seed))
     form = compiled.freeze() if seed % 2 else compiled
     coefficients = random.normal(size=3)
     function = Polynomial(tuple(coefficients))
@@ -52,8 +58,71 @@ def test_expectations_moments_and_entropy_equal_brute_force(circuit: Circuit, se
                 np.testing.assert_allclose(np.delete(found, unread), np.delete(wanted, unread), rtol=1e-8, atol=1e-8)
 
 
+@given(DISCRETE, SEEDS)
+@examples(40)
+def test_expectations_given_evidence_equal_brute_force(circuit: Circuit, seed: int):
+    table, random = table_of(circuit), np.random.default_rng(seed)
+    compiled = compile_circuit(circuit, SEMIRINGS[seed % 3], **mode_of(seed))
+    form = compiled.freeze() if seed % 2 else compiled
+    common = [v for v in range(circuit.num_variables) if all(v in scope for scope in table.scopes)]
+    known = [Polynomial(tuple(random.normal(size=3))), torch.sin, queries.power(2)]
+    functions = {v: known[random.integers(len(known))] for v in common if random.random() < 0.7}
+    x = table.assignments[random.integers(0, len(table.assignments), 4)]
+    mask = random.random(x.shape) < 0.4
+    hidden = torch.from_numpy(np.where(mask, x, -1))  # what is not observed is ignored
+    found = queries.expectation(form, functions, hidden, torch.from_numpy(mask)).numpy()
+    assert found.shape == (4, *table.values.shape[1:])
+    for output, scope in enumerate(table.scopes):
+        rows, values = table.distinct(output)
+        factors = np.ones(len(rows))
+        for v, function in functions.items():
+            factors = factors * function(torch.from_numpy(rows[:, v]).double()).numpy()
+        for row, observed, one in zip(x, mask, found[:, output], strict=True):
+            seen = [v for v in scope if observed[v]]
+            share = np.where((rows[:, seen] == row[seen]).all(1)[:, None], values, 0.0)
+            wanted = (share * factors[:, None]).sum(0) / share.sum(0)
+            np.testing.assert_allclose(one, wanted, rtol=1e-8, atol=1e-8)  # factors of both signs may cancel
+
+
+@given(DISCRETE, SEEDS)
+@examples(40)
+def test_the_divergence_of_two_settings_of_a_random_circuit_equals_brute_force(circuit: Circuit, seed: int):
+    random = np.random.default_rng(seed)
+    values = {circuit.leaf_names[leaf]: value for leaf, value in constant_leaf_values(circuit).items()}
+    changed = {  # smaller, so that probabilities stay probabilities
+        name: value if value.dtype.kind == "i" else value * random.uniform(0.5, 1.0, value.shape)
+        for name, value in values.items()
+    }
+    other = with_values(circuit, changed)
+    p, q = compile_circuit(circuit, **mode_of(seed)), compile_circuit(other, SEMIRINGS[seed % 3], **mode_of(seed // 5))
+    forms = (p.freeze(), q) if seed % 2 else (p, q)
+    assert_divergence_equals_brute_force(circuit, other, queries.divergence(*forms))
+
+
+@given(compatible_circuits(2, continuous=False, complete=True), SEEDS)
+@examples(30)
+def test_the_divergence_of_two_random_circuits_equals_brute_force(circuits: tuple[Circuit, Circuit], seed: int):
+    one, other = circuits
+    p, q = compile_circuit(one, SEMIRINGS[seed % 3], **mode_of(seed)), compile_circuit(other, **mode_of(seed // 5))
+    if p.output_shape != q.output_shape:
+        with pytest.raises(ScopeError, match="same number of outputs, classes and variables"):
+            queries.divergence(p, q)
+        return
+    assert_divergence_equals_brute_force(one, other, queries.divergence(p, q))
+
+
+def assert_divergence_equals_brute_force(one: Circuit, other: Circuit, found: torch.Tensor) -> None:
+    tables = table_of(one), table_of(other)
+    assert found.shape == tables[0].values.shape[1:]
+    for output in range(len(found)):
+        p, q = (table.distinct(output)[1] / table.distinct(output)[1].sum(0) for table in tables)
+        # The difference of two entropies: it may be near zero.
+        np.testing.assert_allclose(found[output], (p * np.log(p / q)).sum(0), rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
-def test_moments_of_a_normal_mixture_equal_those_of_scipy(mode: Mode):
+def test_moments_of_a_normal_mixture_equal_those_of_scipy(mode: Mode, preset: str):
     b = CircuitBuilder()
     log_partition = leaf([0.3, -0.2])
     normal = b.add(
@@ -61,7 +130,7 @@ def test_moments_of_a_normal_mixture_equal_those_of_scipy(mode: Mode):
             scope=(0,), num_output_units=2, mean=leaf([0.5, -4]), stddev=leaf([1, 0.5]), log_partition=log_partition
         )
     )
-    circuit = compile_circuit(b.build(b.sum(normal, num_units=1, weight=leaf([[0.6, 1.4]]))), **mode)
+    circuit = compile_circuit(b.build(b.sum(normal, num_units=1, weight=leaf([[0.6, 1.4]]))), preset=preset, **mode)
     masses = 0.6 * math.exp(0.3), 1.4 * math.exp(-0.2)
     for order in range(5):
         moments = [norm(mean, deviation).moment(order) for mean, deviation in ((0.5, 1.0), (-4.0, 0.5))]
@@ -71,9 +140,12 @@ def test_moments_of_a_normal_mixture_equal_those_of_scipy(mode: Mode):
         queries.expectation(circuit, {0: torch.sin})
 
 
+@pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
-def test_a_deterministic_circuit_has_exact_answers_without_enumeration(mode: Mode, monkeypatch: pytest.MonkeyPatch):
-    one, other = (compile_circuit(decision_circuit(3, seed), **mode) for seed in (0, 1))
+def test_a_deterministic_circuit_has_exact_answers_without_enumeration(
+    mode: Mode, preset: str, monkeypatch: pytest.MonkeyPatch
+):
+    one, other = (compile_circuit(decision_circuit(3, seed), preset=preset, **mode) for seed in (0, 1))
     table = table_of(decision_circuit(3, 0))
     p, q = (t.values[:, 0, 0] / t.values[:, 0, 0].sum() for t in (table, table_of(decision_circuit(3, 1))))
     np.testing.assert_allclose(queries.divergence(one, other).item(), (p * np.log(p / q)).sum(), rtol=1e-9)
