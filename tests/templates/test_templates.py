@@ -125,6 +125,47 @@ def test_a_custom_block_is_accepted():
 
     circuit = small_image("quad-tree-4", product_only)
     assert not any(isinstance(layer, SumLayer) for layer in circuit.layers)
+    evaluate, x = Evaluator(circuit), all_states(*[2] * 9)
+    expected = np.prod([_leaf_values(circuit, evaluate, x, variable) for variable in range(9)], axis=0)
+    np.testing.assert_allclose(evaluate(x), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("mixing", [True, False])
+def test_a_custom_block_with_sums_and_products_computes_what_it_says(mixing):
+    """Each partition is a Kronecker product below a sum of its own; regions of several partitions are mixtures."""
+    weights = {}
+
+    def kronecker_below_sum(builder, children, sizes):
+        product = builder.kronecker(*children)
+        made = sizes.weights((sizes.num_units, builder.width(product)))
+        node = builder.sum(product, num_units=sizes.num_units, weight=made)
+        weights[node] = made
+        return node
+
+    graph = quad_graph((1, 2, 3))
+    circuit = small_image(graph, kronecker_below_sum, shape=(1, 2, 3), num_classes=2, use_mixing_weights=mixing)
+    evaluate, x = Evaluator(circuit), all_states(*[2] * 6)
+    found = evaluate(x)
+    mixtures = iter([layer for layer in circuit.layers if isinstance(layer, SumLayer) and layer.arity > 1])
+    blocks, units = iter(weights.values()), {}
+    for region in graph.order:
+        parts = []
+        for partition in graph.partitions_of[region]:
+            product = np.ones((len(x), 1))
+            for child in partition.children:
+                product = np.einsum("bi,bj->bij", product, units[child]).reshape(len(x), -1)
+            parts.append(np.einsum("oi,bi->bo", evaluate.value_of(next(blocks)), product))
+        if not parts:
+            (variable,) = graph.regions[region]
+            units[region] = _leaf_values(circuit, evaluate, x, variable)
+        elif len(parts) == 1:
+            (units[region],) = parts
+        else:
+            weight = evaluate.value_of(next(mixtures).weight).reshape(parts[0].shape[1], len(parts), -1)
+            units[region] = np.einsum("ohk,hbk->bo", weight, np.array(parts))
+    assert next(blocks, None) is next(mixtures, None) is None
+    np.testing.assert_allclose(found, units[graph.roots[0]], rtol=1e-12)
+    np.testing.assert_allclose(found.sum(0), 1.0, rtol=1e-12)
 
 
 def test_a_table_has_one_input_spec_for_each_column():
@@ -258,6 +299,14 @@ def test_a_sum_chain_ends_in_one_unit():
 def test_bad_arguments_are_refused(make, error, message):
     with pytest.raises(error, match=message):
         make()
+
+
+def _leaf_values(circuit, evaluate, x, variable):
+    """The values (B, K) of the only input layer of a variable."""
+    (table,) = (
+        layer.probs for layer in circuit.layers if isinstance(layer, CategoricalLayer) and variable in layer.scope
+    )
+    return evaluate.value_of(table)[:, x[:, variable]].T
 
 
 def _tables(layer):

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from scipy.integrate import quad
 
 import explorer
-from explorer.backend import queries
+from explorer.backend import TorchCircuit, TorchInputLayer, queries
 from explorer.errors import CircuitError, DataTypeError, ScopeError, ShapeError, StructureError, ValueRangeError
 from explorer.symbolic import (
     CategoricalLayer,
@@ -20,6 +20,7 @@ from explorer.symbolic import (
     ConstantInitializer,
     EmbeddingLayer,
     GaussianLayer,
+    InputLayer,
     PolynomialLayer,
     TensorParameter,
 )
@@ -79,6 +80,46 @@ def test_every_likelihood_query_equals_brute_force(circuit: Circuit, seed: int):
         both = masses(table, rows, asked | given_)
         assert_near(conditional, np.log(both / masses(table, rows, given_)))
         assert_near(partition.real, np.log(z))
+
+
+def tables_in_one_fold(kind: str, mode: Mode) -> tuple[Circuit, TorchCircuit]:
+    """A mixture of products of three variables, whose input layers fold into one."""
+    random = np.random.default_rng(4)
+    b = CircuitBuilder()
+
+    def table(variable: int) -> InputLayer:
+        values = leaf(*random.uniform(0.1, 1.5, (2, 3)))
+        if kind == "embedding":
+            return EmbeddingLayer(scope=(variable,), num_output_units=2, num_states=3, weight=values)
+        return CategoricalLayer(scope=(variable,), num_output_units=2, num_categories=3, logits=values)
+
+    product = b.hadamard(*(b.add(table(v)) for v in range(3)))
+    circuit = b.build(b.sum(product, num_units=1, weight=leaf([0.4, 1.3])))
+    return circuit, compile_circuit(circuit, **mode)
+
+
+@pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
+@pytest.mark.parametrize("kind", ["logits", "embedding"])
+def test_marginals_of_folded_tables_are_right_for_any_number_of_rows(kind: str, mode: Mode):
+    """One row, as many as there are folds, and others; the tables are not normalized."""
+    circuit, compiled = tables_in_one_fold(kind, mode)
+    num_folds = 3 if mode["fold"] else 1
+    assert {layer.num_folds for layer in compiled.layers if isinstance(layer, TorchInputLayer)} == {num_folds}
+    table = table_of(circuit)
+    masks = np.array(list(np.ndindex(2, 2, 2)), dtype=bool)
+    z = table.values.sum()
+    wanted = np.array([[table.mass(row, mask, 0)[0] / z for mask in masks] for row in table.assignments])
+    for size in (1, 3, 4, len(table.assignments)):
+        for first in range(0, len(table.assignments), size):
+            part = slice(first, first + size)
+            x = torch.from_numpy(table.assignments[part])
+            chosen = (np.arange(len(x)) + first) % len(masks)  # another mask for each row
+            each = queries.marginal(compiled, x, torch.from_numpy(masks[chosen]))
+            assert_near(each[:, 0, 0].detach(), np.log(wanted[part][np.arange(len(x)), chosen]))
+        for number, mask in enumerate(masks):
+            x = torch.from_numpy(table.assignments[:size])
+            shared = queries.marginal(compiled, x, torch.from_numpy(mask))
+            assert_near(shared[:, 0, 0].detach(), np.log(wanted[:size, number]))
 
 
 @given(circuits(discrete=True, smooth=True, positive=False), SEEDS)

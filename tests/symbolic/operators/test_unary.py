@@ -1,5 +1,6 @@
 """Integrals, evidence, conjugates and concatenations have the values that follow from their definitions."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +28,7 @@ from explorer.symbolic.operators import concatenate, conjugate, differentiate, e
 from explorer.templates import fully_factorized, gallery
 from explorer.trace import Trace
 from tests.fuzzing import examples
-from tests.levels.modes import MODES, Mode, compile_circuit, output
+from tests.levels.modes import MODES, PRESETS, Mode, compile_circuit, output
 from tests.symbolic.operators.building import all_assignments, all_pairs, assert_close, evaluate_at, values
 from tests.symbolic.operators.structured import compatible_circuits
 
@@ -127,6 +128,44 @@ def test_a_conjugate_keeps_the_log_partition_of_a_gaussian():
     conjugated = conjugate(circuit)
     assert conjugated.layers == circuit.layers  # nothing in it is complex
     np.testing.assert_allclose(evaluate_at(conjugated, [0.5]), evaluate_at(circuit, [0.5]))
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("mode", MODES)
+def test_a_conjugate_keeps_the_log_partition_below_a_complex_sum_and_a_product(mode: Mode, preset: str):
+    """Its integral, and that of its product with the circuit, are those of quadrature."""
+    b = CircuitBuilder()
+    random = np.random.default_rng(2)
+    normal = GaussianLayer(
+        scope=(0,),
+        num_output_units=2,
+        mean=constant([0.4, -0.6]),
+        stddev=constant([0.8, 1.1]),
+        log_partition=constant([0.75, -1.2]),
+    )
+    table = constant(random.normal(size=(2, 2)) + 1j * random.normal(size=(2, 2)))
+    states = EmbeddingLayer(scope=(1,), num_output_units=2, num_states=2, weight=table)
+    weight = constant(random.normal(size=(1, 4)) + 1j * random.normal(size=(1, 4)))
+    circuit = b.build(b.sum(b.kronecker(b.add(normal), b.add(states)), num_units=1, weight=weight))
+
+    def value(x: float, state: int) -> complex:
+        return complex(values(circuit, np.array([[x, state]])).item())
+
+    def integral(of: Callable[[complex], complex]) -> complex:
+        return sum(quad(lambda x, s=state: of(value(x, s)), -10, 10, complex_func=True)[0] for state in range(2))
+
+    conjugated = conjugate(circuit)
+    x = np.array([[0.3, 0.0], [-1.1, 1.0]])
+    for made, wanted in (
+        (integrate(conjugated), integral(np.conj)),
+        (integrate(multiply(circuit, conjugated)), integral(lambda y: y * np.conj(y))),
+    ):
+        found = output(compile_circuit(made, "sum-product", preset=preset, **mode), None)
+        np.testing.assert_allclose(found, [[wanted]], rtol=1e-7)  # of quadrature
+        logs = output(compile_circuit(made, "complex-lse-sum", preset=preset, **mode), None)
+        np.testing.assert_allclose(np.exp(logs), [[wanted]], rtol=1e-7)
+    found = output(compile_circuit(conjugated, "sum-product", preset=preset, **mode), x)
+    np.testing.assert_allclose(found, np.conj(values(circuit, x)), rtol=1e-12)
 
 
 @pytest.mark.parametrize("mode", MODES)
