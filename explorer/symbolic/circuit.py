@@ -18,6 +18,7 @@ from explorer.files import read_json, write_json
 from explorer.graph import Graph, nested_of, parameters_of
 from explorer.symbolic import structure
 from explorer.symbolic.derivation import Derivation, LeafLabel, circuits_behind
+from explorer.symbolic.derivation_text import formulas_of
 from explorer.symbolic.layers import InnerLayer, InputLayer, Layer
 from explorer.symbolic.names import unused_name
 from explorer.symbolic.parameters import ParameterNode, TensorParameter
@@ -131,12 +132,20 @@ class Circuit:
 
     @cached_property
     def all_leaf_names(self) -> Mapping[TensorParameter, str]:
-        """The names of its leaves, and of those of the circuits that operators made it of."""
+        """The names of its leaves, and of those of the circuits that operators made it of: no two have one name."""
         found = dict(self.leaf_names)
+        taken = set(found.values())
         for circuit in circuits_behind(self):
             for leaf, name in circuit.leaf_names.items():
-                found.setdefault(leaf, name)
+                if leaf not in found:
+                    found[leaf] = unused_name(name, taken)
+                    taken.add(found[leaf])
         return found
+
+    @cached_property
+    def formulas(self) -> "Mapping[Circuit, str]":
+        """The circuits that operators made it of, and itself: a letter, or the operators that made it."""
+        return formulas_of(self)
 
     @cached_property
     def seed_names(self) -> Mapping[TensorParameter, str]:

@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping
 from string import ascii_uppercase
+from typing import TYPE_CHECKING
 
-from explorer.symbolic.circuit import Circuit
 from explorer.symbolic.derivation import circuits_behind
+
+if TYPE_CHECKING:
+    from explorer.symbolic.circuit import Circuit
 
 MAX_ARGUMENT = 40
 """Longer arguments are cut."""
@@ -12,7 +15,7 @@ MAX_OPERAND = 80
 """Of an operand whose formula is longer, the last operator is named: formulas would double with each square."""
 
 
-def derivation_text(circuit: Circuit) -> str:
+def derivation_text(circuit: "Circuit") -> str:
     """Say by which operators a circuit was made, and of what; empty if it was built.
 
     >>> from explorer.templates import load_named
@@ -25,15 +28,16 @@ def derivation_text(circuit: Circuit) -> str:
         return ""
     letters = operand_letters(circuit)
     parts = [f"{letters[one]} {len(one.graph):,}" for one in letters]
-    parts += [f"{_formula(one, letters)} {len(one.graph):,}" for one in _made(circuit) if one is not circuit]
+    made = [one for one in circuit.formulas if one is not circuit and one.derivation is not None]
+    parts += [f"{circuit.formulas[one]} {len(one.graph):,}" for one in made]
     first, *others = parts
     name, _, count = first.rpartition(" ")
     noun = "layer" if count == "1" else "layers"
     listed = ", ".join([f"{name} has {count} {noun}", *others])
-    return f"The circuit is {_formula(circuit, letters)}: {listed}, and the result {len(circuit.graph):,}."
+    return f"The circuit is {circuit.formulas[circuit]}: {listed}, and the result {len(circuit.graph):,}."
 
 
-def operand_letters(circuit: Circuit) -> Mapping[Circuit, str]:
+def operand_letters(circuit: "Circuit") -> "Mapping[Circuit, str]":
     """A letter for each circuit that was built, not made by an operator, in the order in which operators read them."""
     built = dict.fromkeys(one for one in circuits_behind(circuit) if one.derivation is None)
     return {one: _letter(number) for number, one in enumerate(built)}
@@ -44,28 +48,27 @@ def _letter(number: int) -> str:
     return ascii_uppercase[number % count] + (str(number // count) if number >= count else "")
 
 
-def _made(circuit: Circuit) -> list[Circuit]:
-    return [one for one in circuits_behind(circuit) if one.derivation is not None]
+def formulas_of(whole: "Circuit") -> "Mapping[Circuit, str]":
+    """The circuits that `whole` was made of, and itself last: a letter, or `integrate(multiply(A, A), variables=(0,))`.
 
-
-def _formula(circuit: Circuit, letters: Mapping[Circuit, str]) -> str:
-    """The operators with their arguments: `integrate(multiply(A, A), variables=(0, 1))`."""
-    formulas: dict[Circuit, str] = dict(letters)
-    for one in _made(circuit):
-        assert one.derivation is not None
-        operands = [_short_formula(formulas[operand]) for operand in one.derivation.operands]
-        arguments = [f"{name}={_short(value)}" for name, value in one.derivation.arguments.items()]
-        formulas[one] = f"{one.derivation.operator}({', '.join([*operands, *arguments])})"
-    return formulas[circuit]
+    `Circuit.formulas` keeps the result.
+    """
+    formulas: dict[Circuit, str] = dict(operand_letters(whole))
+    for one in circuits_behind(whole):
+        if one.derivation is not None:
+            operands = [_short_formula(formulas[operand]) for operand in one.derivation.operands]
+            arguments = [f"{name}={_short(value)}" for name, value in one.derivation.arguments.items()]
+            formulas[one] = f"{one.derivation.operator}({', '.join([*operands, *arguments])})"
+    return formulas
 
 
 def _short_formula(formula: str) -> str:
     return formula if len(formula) <= MAX_OPERAND else f"{formula.partition('(')[0]}(...)"
 
 
-def formula_of(circuit: Circuit, whole: Circuit) -> str:
+def formula_of(circuit: "Circuit", whole: "Circuit") -> str:
     """The name of a circuit that `whole` was made of: its letter, or the operators that made it."""
-    return _formula(circuit, operand_letters(whole))
+    return whole.formulas[circuit]
 
 
 def _short(value: object) -> str:

@@ -1,5 +1,6 @@
 """A derivation names what exists, and its text stays short."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -7,8 +8,18 @@ import torch
 
 import explorer
 from explorer.errors import CircuitError
-from explorer.symbolic import Derivation, derivation_text, operator_words
-from explorer.symbolic.operators import concatenate, conjugate
+from explorer.symbolic import (
+    Circuit,
+    CircuitBuilder,
+    Derivation,
+    ExpParameter,
+    GaussianLayer,
+    TensorParameter,
+    derivation_text,
+    operator_words,
+)
+from explorer.symbolic.derivation_text import formulas_of
+from explorer.symbolic.operators import concatenate, conjugate, integrate
 from explorer.templates import load_named
 
 
@@ -18,6 +29,36 @@ def test_formulas_of_nested_operators_are_cut_instead_of_doubling() -> None:
         circuit = concatenate(circuit, circuit) if len(circuit.outputs) == 1 else conjugate(circuit)
     assert "conjugate(conjugate(...))" in derivation_text(circuit)
     assert len(derivation_text(circuit)) < 6_000
+
+
+def test_leaves_that_no_operator_kept_have_names_of_their_own() -> None:
+    """Both integrals are 1, whatever the parameters: the leaves are those of the operands only."""
+
+    def normal() -> Circuit:
+        builder, mean, deviation = CircuitBuilder(), TensorParameter((2,)), ExpParameter((TensorParameter((2,)),))
+        return builder.build(builder.add(GaussianLayer(scope=(0,), num_output_units=2, mean=mean, stddev=deviation)))
+
+    whole = concatenate(integrate(normal()), integrate(normal()))
+    names = list(whole.all_leaf_names.values())
+    assert names == ["0.value", "0.value/2", "0.mean", "0.stddev", "0.mean/2", "0.stddev/2"]
+    operands = explorer.record(whole).circuit_at(0)
+    assert len(operands.leaf_state()) == len(list(operands.parameters())) == 4
+
+
+def test_formulas_of_a_chain_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise recording takes time quadratic in the number of operators."""
+    circuit = load_named("conflict")
+    for _ in range(20):
+        circuit = conjugate(circuit)
+    made: list[Circuit] = []
+
+    def count(whole: Circuit) -> Mapping[Circuit, str]:
+        made.append(whole)
+        return formulas_of(whole)
+
+    monkeypatch.setattr("explorer.symbolic.circuit.formulas_of", count)
+    explorer.record(circuit)
+    assert made == [circuit]
 
 
 @pytest.mark.parametrize(
