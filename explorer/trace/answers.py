@@ -356,11 +356,11 @@ class StepCheck(_Printable):
 
     `max_difference` is absolute; `tolerance` is what the rules of this step allow: 0 if all are exact, rounding errors
     relative to the largest output for a rule that is exact in real arithmetic, any difference for a lossy one.
-    `from_original` is the largest difference from the outputs before the first step.
-    `other_bits` counts the numbers that are not the same, bit by bit: 0 and -0 differ, NaN is the same as NaN. Exact
-    rules allow none. `undefined` counts those that are NaN before and after, which says nothing about the step: it is
-    set, and the differences are NaN, if no other number differs. An operator before the compilation has other values
-    than its operands: its result is compared with its values by definition, and `unknown` says why it could not be.
+    `from_original` is the largest difference from the outputs before the first step. `other_bits` counts the numbers
+    that are not the same, bit by bit: 0 and -0 differ, NaN is the same as NaN. Exact rules allow none. `undefined`
+    counts those that are NaN before and after, which says nothing about the step: it is set, and the differences are
+    NaN, if no other number differs. An operator before the compilation has other values than its operands: its result
+    is compared with its values by definition. `unknown` says why it could not be; `other_form` how shapes differ.
     """
 
     step: int
@@ -372,6 +372,7 @@ class StepCheck(_Printable):
     from_original: float = 0.0
     undefined: int = 0
     unknown: str = ""
+    other_form: str = ""
 
     @property
     def has_no_value(self) -> bool:
@@ -386,6 +387,8 @@ class StepCheck(_Printable):
     @property
     def difference(self) -> str:
         """The largest difference as text; if it is 0 and yet not allowed, the count of numbers with different bits."""
+        if self.other_form:
+            return self.other_form
         hidden = self.max_difference == 0 and not self.ok
         return f"{self.max_difference:.3g}" + (f", but other bits in {self.other_bits:,}" if hidden else "")
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 from explorer.errors import ShapeError
 from explorer.trace.answers import Answers, StepCheck
 from explorer.trace.events import OperatorState, RuleDescription
-from explorer.trace.steps import Step
+from explorer.trace.steps import Step, start_of
 
 COMPLEX_LOGARITHMS, LIKELIHOODS = "complex-lse-sum", "sum-product"
 """The semirings whose outputs are complex logarithms, and the numbers themselves."""
@@ -43,7 +43,12 @@ def check_steps(
     Raises: ShapeError if it `needs_rows` and `x` has none.
     """
     promises = {rule.name: rule.exactness for rule in rules}
-    values: tuple[Any, ...] | None = source(x) if source is not None else None
+    start = start_of(steps)
+    values: tuple[Any, ...] | None = None
+    if source is not None:
+        values = source(x)
+    elif start and steps[start].error is None:  # it refuses rows that the compiled circuit cannot read
+        values = _results(steps[start], x, semiring)
     original = values
     found: list[StepCheck] = []
     for step in steps:
@@ -56,8 +61,7 @@ def check_steps(
         before = values
         imported = source is not None and not found
         if values is None or imported or step.changed or step.folds:
-            values = step.snapshot.results(x)
-            values = tuple(_principal(value, semiring) for value in values)
+            values = _results(step, x, semiring)
         original = values if original is None else original
         if needs_rows and not any(value.numel() for value in values):
             raise ShapeError("check needs at least one row; x has none")
@@ -73,11 +77,28 @@ def check_steps(
 
 def _check_operator(step: Step, x: Any, semiring: str) -> StepCheck:
     """Compare what an operator made with its values by definition."""
-    values = tuple(_principal(value, semiring) for value in step.snapshot.results(x))
+    values = _results(step, x, semiring)
     wanted = cast("OperatorState", step.snapshot).expected(x)
+    if not isinstance(wanted, str):
+        strange = [defined for value, defined in zip(values, wanted, strict=True) if type(defined) is not type(value)]
+        wanted = f"its definition returned {strange[0]!r}, which is not a tensor" if strange else wanted
     if isinstance(wanted, str):
         return StepCheck(step.index, step.path, nan, "real", nan, from_original=nan, unknown=wanted)
+    forms = [", ".join(map(_form, some)) for some in (values, wanted)]
+    if forms[0] != forms[1]:
+        other_form = f"the circuit has {forms[0]}, its definition {forms[1]}"
+        return StepCheck(step.index, step.path, inf, "real", 0.0, from_original=nan, other_form=other_form)
     return replace(_check(step, "real", values, wanted, semiring), from_original=nan)
+
+
+def _form(value: Any) -> str:
+    """The kind and shape of a tensor: `real values of shape (2, 1, 3)`."""
+    return f"{'complex' if value.is_complex() else 'real'} values of shape {tuple(value.shape)}"
+
+
+def _results(step: Step, x: Any, semiring: str) -> tuple[Any, ...]:
+    """The outputs after a step."""
+    return tuple(_principal(value, semiring) for value in step.snapshot.results(x))
 
 
 def _check(step: Step, exactness: str, values: tuple[Any, ...], before: tuple[Any, ...], semiring: str) -> StepCheck:

@@ -133,7 +133,11 @@ class Trace:
         return Graph[NodeRecord].from_unordered(nodes, graph.inputs, graph.outputs)
 
     def circuit_at(self, step: "int | str | Step") -> Any:
-        """The executable circuit after a step, with the present values. Raises: CircuitError for a loaded trace."""
+        """The executable circuit after a step, with the present values.
+
+        Before the compilation it has the outputs of all circuits that operators have not combined yet. Raises:
+        CircuitError for a loaded trace, and if the outputs of these circuits differ in units.
+        """
         return self.step(step).snapshot.circuit()
 
     def to_graphviz(self, step: "int | str | Step" = -1) -> "Digraph":
@@ -151,7 +155,8 @@ class Trace:
     def check(self, x: Any = None, on_step: Callable[[Step], None] = lambda step: None) -> Answers[StepCheck]:
         """The difference of the outputs on `x` after each step from those before it, and whether it may be.
 
-        The first step of an imported module is compared with the program that PyTorch exported.
+        The first step of an imported module is compared with the program that PyTorch exported, and the result of an
+        operator on circuits with its definition.
         A trace of a module takes a tuple of arguments, by default what it was exported with; if these have no rows,
         there is no difference. `on_step` is called with each step before it runs, and may end the check by raising.
         Raises: ShapeError if `x` has no rows for a circuit; CircuitError for a loaded trace.
