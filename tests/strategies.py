@@ -49,6 +49,8 @@ from tests.expressions import EXPRESSIONS, Kind, divisors
 T = TypeVar("T")
 MAX_LAYERS = 25
 MAX_WIDTH = 9
+MANY_VARIABLES = 4
+"""Of more variables, discrete ones have two states, so that there are at most 81 assignments."""
 MAX_DEGREE = 8
 """Maximum power of one input in a product, which keeps every value well within the range of float64."""
 
@@ -65,10 +67,10 @@ def circuits(
 ) -> Circuit:
     """Random decomposable circuits of at most 25 layers, with values above 0 if `positive` (as lse-sum needs).
 
-    Discrete and continuous variables, unused variables, sums of arity 1 to 3, mixing and Kronecker-product weights,
-    layers that read one layer twice, chains of sums, rearranged units (unless `rearranged` is False), evidence,
-    constants, dead layers, leaves and expressions shared inside the circuit, ids that are not 0, 1, 2, several outputs
-    of one width, interior ones and one output twice. With `smooth`, the inputs of a sum have one scope;
+    Up to six variables, discrete and continuous ones, unused ones, sums of arity 1 to 3, mixing and Kronecker-product
+    weights, layers that read one layer twice, chains of sums, rearranged units (unless `rearranged` is False),
+    evidence, constants, dead layers, leaves and expressions shared inside the circuit, ids that are not 0, 1, 2,
+    several outputs of one width, interior ones and one output twice. With `smooth`, the inputs of a sum have one scope;
     with `discrete`, no variable is real. With `complex_leaves` (for complex-lse-sum), some leaves are complex.
     """
     kind: Kind = "positive" if positive else "any"
@@ -141,9 +143,10 @@ class Maker:
     def circuit(self) -> Circuit:
         self.random = np.random.default_rng(self.draw(st.integers(0, 2**16)))
         width = self.choose([2, 1, 3, 4])
-        count = self.choose([1, 2, 3, 4, 0])
-        for variable in self.draw(st.lists(st.integers(0, 4), min_size=count, max_size=count, unique=True)):
-            self.variables[variable] = self.choose([2, 3] if self.discrete else [2, 3, None])
+        count = self.choose([1, 2, 3, 4, 0, 3, 4, 5, 6])
+        states: list[int | None] = [2] if count > MANY_VARIABLES else [2, 3]
+        for variable in self.draw(st.lists(st.integers(0, 6), min_size=count, max_size=count, unique=True)):
+            self.variables[variable] = self.choose(states if self.discrete else [*states, None])
         for variable in self.variables:
             self.add_input(variable, width)
         if not self.variables:
@@ -161,6 +164,8 @@ class Maker:
             step = self.choose(steps)
             if len(self.nodes) < MAX_LAYERS - 4:
                 step()
+        if count > MANY_VARIABLES or (count > 1 and self.chance(2)):
+            self.add_product_of_all_variables(width)
         return self.finish()
 
     def finish(self) -> Circuit:
@@ -311,6 +316,18 @@ class Maker:
         if width**arity <= MAX_WIDTH and self.chance(2):
             return self.add(KroneckerLayer(num_input_units=width, num_output_units=width**arity, arity=arity), *inputs)
         return self.add(HadamardLayer(num_input_units=width, num_output_units=width, arity=arity), *inputs)
+
+    def add_product_of_all_variables(self, width: int) -> int:
+        """A Hadamard layer of all variables, below a sum; of layers of most variables first."""
+        chosen: list[int] = []
+        alike = [node for node in self.nodes if self.width(node) == width]
+        for node in sorted(alike, key=lambda n: (len(self.scopes[n]), n), reverse=True):
+            degree = sum(self.degrees[n] for n in [*chosen, node])
+            shared = shared_variables([union(self.scopes[n] for n in chosen), self.scopes[node]])
+            if self.scopes[node] and not shared and degree <= MAX_DEGREE:
+                chosen.append(node)
+        layer = HadamardLayer(num_input_units=width, num_output_units=width, arity=len(chosen))
+        return self.add_sum(self.add(layer, *chosen))
 
     def add_product_and_sum(self) -> int:
         return self.add_sum(self.add_product())
