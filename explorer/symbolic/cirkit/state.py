@@ -19,6 +19,7 @@ COMPILER = "cirkit.backend.compiler.AbstractCompiler"
 CONTEXT = "cirkit.pipeline.PipelineContext"
 FLOAT_BYTES = 4
 EVIDENCE = "cirkit.symbolic.layers.EvidenceLayer"
+MODULE_LIST = "torch.nn.modules.container.ModuleList"
 REFERENCE = "cirkit.symbolic.parameters.ReferenceParameter"
 
 
@@ -123,8 +124,9 @@ def _check_parameters(compiled: Any, values: CompiledValues) -> None:
     for name, parameter in compiled.named_parameters():
         if id(parameter) not in known:
             raise ConversionError(
-                f"the compiler of this circuit does not know its parameter {name}: it was put into the circuit after "
-                "cirkit had compiled it, or cirkit's optimization made it; compile the circuit with optimize=False"
+                f"the compiler of this circuit does not know its parameter {name} ({_owners(compiled, name)}): it was "
+                "put into the circuit after cirkit had compiled it, or cirkit's optimization made it; compile the "
+                "circuit with optimize=False"
             )
     for tensor in tensors:
         if tensor not in modules:
@@ -132,3 +134,10 @@ def _check_parameters(compiled: Any, values: CompiledValues) -> None:
                 f"a parameter of the shape {(tensor.num_folds, *tensor.shape)} was taken out of this circuit after "
                 "cirkit had compiled it"
             )
+
+
+def _owners(compiled: Any, name: str) -> str:
+    """The types of the modules that contain a parameter, from its layer inwards, such as a network of a user."""
+    parts = name.split(".")[:-1]
+    modules = [compiled.get_submodule(".".join(parts[: i + 1])) for i in range(len(parts))]
+    return " > ".join(type(module).__name__ for module in modules if class_name(module) != MODULE_LIST)

@@ -3,7 +3,9 @@
 Import it after `pytest.importorskip("cirkit")`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -26,10 +28,12 @@ from cirkit.symbolic.layers import (
 )
 from cirkit.symbolic.parameters import ConstantParameter, Parameter, TensorParameter
 from cirkit.templates import data_modalities, pgms, region_graph as algorithms, tensor_factorizations, utils
-from cirkit.templates.logic import LogicalCircuit
+from cirkit.templates.logic import SDD, LogicalCircuit
 from cirkit.templates.logic.graph import ConjunctionNode, DisjunctionNode, LiteralNode, NegatedLiteralNode
 from cirkit.utils.scope import Scope
 
+POSITIVE = utils.Parameterization(activation="sigmoid", initialization="normal")
+PLAIN = utils.Parameterization(initialization="normal")
 SOFTMAX = utils.Parameterization(activation="softmax", initialization="normal")
 TABLE = np.random.default_rng(3).integers(3, size=(40, 5))
 OBSERVED: Any = {0: 1, 3: 200}
@@ -48,7 +52,14 @@ def rows_of(circuit: Circuit, batch: int = 3) -> torch.Tensor | None:
     return torch.from_numpy(np.random.default_rng(5).integers(2, size=(batch, width))) if width else None
 
 
-def image(name: str, block: str = "cp", layer: str = "categorical", classes: int = 1, **options: Any) -> Circuit:
+def image(
+    name: str,
+    block: str = "cp",
+    layer: str = "categorical",
+    classes: int = 1,
+    weights: utils.Parameterization = SOFTMAX,
+    **options: Any,
+) -> Circuit:
     return data_modalities.image_data(
         (1, 3, 3),
         name,
@@ -57,7 +68,7 @@ def image(name: str, block: str = "cp", layer: str = "categorical", classes: int
         sum_product_layer=block,
         num_sum_units=2,
         num_classes=classes,
-        sum_weight_param=SOFTMAX,
+        sum_weight_param=weights,
         **options,
     )
 
@@ -105,6 +116,62 @@ def chain() -> Circuit:
     return Circuit([*inputs, *sums, *products], below, sums[2:])
 
 
+REAL_TABLE = np.random.default_rng(5).normal(size=(60, 4)) @ np.random.default_rng(6).normal(size=(4, 4))
+
+
+def learned_table(kinds: Sequence[str]) -> Circuit:
+    """A Chow-Liu tree of real columns, or of columns of different types."""
+    types = {"gaussian": {}, "categorical": {"num_categories": 3}}
+    columns = [REAL_TABLE[:, v] if kind == "gaussian" else TABLE[:, v][:60] for v, kind in enumerate(kinds)]
+    layers = [{"name": kind, "args": types[kind]} for kind in kinds]
+    return data_modalities.tabular_data(
+        "chow-liu-tree",
+        data=torch.from_numpy(np.stack([np.resize(column, 40) for column in columns], axis=1)).float(),
+        input_layers=layers if len(set(kinds)) > 1 else layers[0],
+        num_input_units=2,
+        sum_product_layer="cp",
+        num_sum_units=2,
+    )
+
+
+def regions_by_factories(graph: Any) -> Circuit:
+    """A circuit whose sum and product layers are made by functions.
+
+    Raises: NotImplementedError if the release fails at the first partition, as 0.2.1 and 0.3.1 do.
+    """
+    try:
+        return graph.build_circuit(
+            input_factory=lambda scope, units: CategoricalLayer(scope, units, num_categories=2),
+            sum_factory=lambda num_inputs, num_outputs: SumLayer(
+                num_inputs, num_outputs, weight_factory=utils.parameterization_to_factory(SOFTMAX)
+            ),
+            prod_factory=HadamardLayer,
+            num_input_units=2,
+            num_sum_units=2,
+        )
+    except AssertionError as error:
+        raise NotImplementedError(str(error)) from error
+
+
+SDD_TEXT = """c (x0 and x1) or (not x0 and not x1)
+sdd 5
+L 1 0 1
+L 2 2 2
+L 3 0 -1
+L 4 2 -2
+D 0 1 2 1 2 3 4
+"""
+"""The peer takes node 0 for the root."""
+
+
+def loaded_logic(**factories: Any) -> Circuit:
+    """A formula that is read from a file."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "equal.sdd"
+        path.write_text(SDD_TEXT, encoding="utf-8")
+        return SDD.load(str(path)).build_circuit(**factories)
+
+
 def complex_numbers(shape: tuple[int, ...]) -> Parameter:
     return Parameter.from_input(TensorParameter(*shape, initializer=NormalInitializer(), dtype=DataType.COMPLEX))
 
@@ -150,9 +217,9 @@ def logic() -> Circuit:
     return formula.build_circuit()
 
 
-def signed_image() -> Circuit:
-    """Complex weights and inputs, as in a squared image circuit with negative or complex parameters."""
-    weights = utils.Parameterization(initialization="normal", dtype="complex")
+def signed_image(dtype: str = "complex") -> Circuit:
+    """Weights and inputs of any sign, or complex, as in a squared image circuit."""
+    weights = utils.Parameterization(initialization="normal", dtype=dtype)
     return data_modalities.image_data(
         (1, 2, 2),
         "quad-tree-2",
@@ -197,6 +264,8 @@ TEMPLATES: dict[str, Callable[[], Circuit]] = {
     "embedding": lambda: image("quad-graph", "tucker", layer="embedding"),
     "table": lambda: table("random-binary-tree"),
     "learned table": lambda: table("chow-liu-tree"),
+    "learned table of real columns": lambda: learned_table(["gaussian"] * 4),
+    "learned table of columns of two types": lambda: learned_table(["gaussian", "categorical"] * 2),
     "linear tree": lambda: region(algorithms.LinearTree(4, num_repetitions=2, randomize=True)),
     "fully factorized regions": lambda: region(algorithms.FullyFactorized(4, num_repetitions=2)),
     "random binary tree": lambda: region(algorithms.RandomBinaryTree(6, num_repetitions=2), "tucker"),
@@ -208,6 +277,9 @@ TEMPLATES: dict[str, Callable[[], Circuit]] = {
     "tucker": lambda: tensor_factorizations.tucker((2, 3, 2), 2),
     "tensor train": lambda: tensor_factorizations.tensor_train((2, 3, 2), 2),
     "logic": logic,
+    "logic from a file": loaded_logic,
+    "one region by factories": lambda: regions_by_factories(algorithms.RandomBinaryTree(4, depth=0)),
+    "regions by factories": lambda: regions_by_factories(algorithms.RandomBinaryTree(4, depth=1)),
     "complex image": signed_image,
     "positive image": positive_image,
     "by hand": by_hand,
@@ -247,3 +319,60 @@ OPERATORS: dict[str, Callable[[], Circuit]] = {
     "second derivative": lambda: functional.differentiate(polynomial(), order=2),
 }
 """Results of every operator on circuits."""
+
+
+# ---- circuits of the kinds that the peer's notebooks build
+
+
+def gaussian_mixture() -> Circuit:
+    """Three components of two real variables."""
+    inputs = [GaussianLayer(Scope([v]), 3) for v in range(2)]
+    product, root = HadamardLayer(3, 2), SumLayer(3, 1, weight_factory=utils.parameterization_to_factory(SOFTMAX))
+    return Circuit([*inputs, product, root], {product: inputs, root: [product]}, [root])
+
+
+def regions_with_parameterizations() -> Circuit:
+    """A region graph with an input layer for each variable, and weights by several activations."""
+    positive, softmax = (utils.parameterization_to_factory(one) for one in (POSITIVE, SOFTMAX))
+    layers: list[Callable[[Scope, int], Any]] = [
+        lambda scope, units: CategoricalLayer(scope, units, num_categories=3, probs_factory=softmax),
+        lambda scope, units: BinomialLayer(scope, units, total_count=3),
+        GaussianLayer,
+        lambda scope, units: EmbeddingLayer(scope, units, num_states=2, weight_factory=positive),
+    ]
+    return algorithms.LinearTree(4).build_circuit(
+        input_factory=lambda scope, num_units: layers[next(iter(scope))](scope, num_units),
+        sum_product="cp",
+        sum_weight_factory=positive,
+        nary_sum_weight_factory=softmax,
+        num_input_units=2,
+        num_sum_units=2,
+    )
+
+
+def sum_of_squares() -> Circuit:
+    """Two squares of real circuits with negative weights, each with one output."""
+    squares = [_square(signed_image("real")) for _ in range(2)]
+    return functional.concatenate(squares)
+
+
+NOTEBOOKS: dict[str, Callable[[], Circuit]] = {
+    "images": lambda: image("quad-graph", "cp", layer="categorical"),
+    "compilation options": lambda: image("quad-tree-4", "tucker"),
+    "compression by a CP factorization": lambda: tensor_factorizations.cp((3, 4, 4), 5),
+    "compression by a Tucker factorization": lambda: tensor_factorizations.tucker((3, 4, 2), 2),
+    "generative and discriminative classifiers": lambda: image("quad-tree-2", "cp", classes=4),
+    "Gaussian mixture": gaussian_mixture,
+    "formula": loaded_logic,
+    "models of a formula": lambda: functional.integrate(loaded_logic()),
+    "distribution on the models of a formula": lambda: loaded_logic(
+        weight_factory=utils.parameterization_to_factory(SOFTMAX)
+    ),
+    "region graph and parameterizations": regions_with_parameterizations,
+    "square of a real circuit": lambda: _square(signed_image("real")),
+    "partition function of a square": lambda: functional.integrate(_square(signed_image("real"))),
+    "sum of squares": sum_of_squares,
+    "partition functions of squares": lambda: functional.integrate(sum_of_squares()),
+    "sum of squares, complex": lambda: functional.multiply(circuit := signed_image(), functional.conjugate(circuit)),
+}
+"""Small circuits of each kind. Quadrature circuits (PIC) are compiled ones with other parameters: see their test."""

@@ -36,7 +36,9 @@ from cirkit.utils.scope import Scope  # noqa: E402
 
 from tests.symbolic.cirkit.peer_circuits import (  # noqa: E402
     MODES,
+    NOTEBOOKS,
     OPERATORS,
+    PLAIN,
     TEMPLATES,
     chain,
     compile_peer,
@@ -55,8 +57,8 @@ def double_precision():
 def build(name: str) -> PeerCircuit:
     """A circuit of the peer; skips the test if the installed release has no such template or operator."""
     try:
-        return (TEMPLATES | OPERATORS)[name]()
-    except (AttributeError, OperatorSignatureNotFound) as error:
+        return (TEMPLATES | OPERATORS | NOTEBOOKS)[name]()
+    except (AttributeError, NotImplementedError, OperatorSignatureNotFound) as error:
         pytest.skip(str(error))
 
 
@@ -76,7 +78,7 @@ def assert_same_values(peer: Any, context: Any, semiring: str = "sum-product") -
     return circuit
 
 
-@pytest.mark.parametrize("name", [*TEMPLATES, *OPERATORS])
+@pytest.mark.parametrize("name", [*TEMPLATES, *OPERATORS, *NOTEBOOKS])
 def test_a_compiled_circuit_has_the_same_values(name):
     symbolic = build(name)
     semiring = (
@@ -94,6 +96,26 @@ def test_values_are_found_in_every_mode_and_after_training(name, mode):
         for parameter in peer.parameters():
             parameter.add_(0.1 * torch.rand_like(parameter))
     assert_same_values(peer, context, "lse-sum")
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_circuits_of_the_kinds_in_the_notebooks_are_read_folded_and_optimized_after_training(name):
+    semiring = "complex-lse-sum" if "square" in name else "sum-product"
+    peer, context = compile_peer(build(name), semiring, fold=True, optimize=True)
+    with torch.no_grad():
+        for parameter in peer.parameters():
+            parameter.add_(0.1 * torch.rand_like(parameter))
+    assert_same_values(peer, context, semiring)
+
+
+def test_a_quadrature_circuit_is_refused_by_name():
+    pic = pytest.importorskip("cirkit.backend.torch.parameters.pic")
+    torch.set_default_dtype(torch.float32)  # that of the nodes of its quadrature
+    peer, context = compile_peer(image("quad-tree-2", weights=PLAIN), "lse-sum", fold=True)
+    pic.pc2qpc(peer, integration_method="trapezoidal", net_dim=4)
+    named = r"parameter _nodes\.0\.probs\.net.* \(TorchCategoricalLayer > PICInputNet > .*after cirkit had compiled it"
+    with pytest.raises(ConversionError, match=named):
+        from_cirkit(peer, context=context)
 
 
 def test_values_are_those_of_single_precision_too():
