@@ -284,6 +284,9 @@ def _difference_of_steps(index: TraceIndex, one: Step, other: TraceIndex, two: S
     if (one.error is None) != (two.error is None):
         where, error = ("here", one.error) if one.error is not None else ("there", two.error)
         return f"the compilation failed {where}: {error}"
+    if one.operator != two.operator:
+        made, made_there = str(one.operator), str(two.operator)
+        return f"{made} here, {made_there} there." if made != made_there else f"{made}, made of other layers there."
     applied, applied_there = _rewrites_of(one), _rewrites_of(two)
     only = [fact for fact in applied if fact not in applied_there]
     only_there = [fact for fact in applied_there if fact not in applied]

@@ -6,7 +6,7 @@ import pytest
 from inline_snapshot import snapshot
 
 import explorer
-from explorer.symbolic.operators import evidence
+from explorer.symbolic.operators import conjugate, evidence
 from explorer.templates import load_named
 from explorer.trace import Trace
 from explorer.views import TraceIndex, compare_table, counterparts, first_difference_of_traces, same_circuit
@@ -210,3 +210,22 @@ def test_the_compiled_circuits_are_compared_not_their_operands():
     assert difference is not None
     assert (difference.step, difference.other_step) == (2, 2)
     assert counterparts(one, 0, [0], built, 0).matched_by.startswith("the circuits differ; by")
+
+
+def test_circuits_of_equal_layers_that_different_operators_made_differ_in_these():
+    circuit = load_named("conflict")
+    one, other, built = (
+        TraceIndex(explorer.record(made)) for made in (evidence(circuit, {0: 0}), evidence(circuit, {0: 1}), circuit)
+    )
+    assert same_circuit(one, other)
+    found = first_difference_of_traces(one, other)
+    assert found is not None
+    assert (found.step, found.other_step) == (1, 1)
+    assert found.text == (
+        "In evidence (step 1), evidence(A, variables=(0,), values=(0,)) has 12 layers here, "
+        "evidence(A, variables=(0,), values=(1,)) has 12 layers there."
+    )
+    assert first_difference_of_traces(one, TraceIndex(explorer.record(evidence(circuit, {0: 0})))) is None
+    unlike = first_difference_of_traces(TraceIndex(explorer.record(conjugate(circuit))), built)
+    assert unlike is not None
+    assert unlike.text == "Next is operands in this trace, compile in the other."
