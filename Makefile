@@ -5,19 +5,21 @@
 #   make pytest PYTEST="tests/fold -x"   run some of the tests
 #   make test WORKERS=0                  run the tests in one process instead of one more than there are cores
 #   make fuzz MINUTES=60                 how long to search for failing examples
+#   make peer PEER=0.2.1                 which release of the peer compiler to read circuits of
 
 PYTHON ?= python3
 PYTEST ?=
 # One more process than there are cores: a third of the time of the tests is spent waiting for pages and servers.
 WORKERS ?= $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 MINUTES ?= 10
+PEER ?= 0.2.1
 
 VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help explore test lint format types contracts js pytest fuzz fix bench course pictures clean distclean
+.PHONY: help explore test lint format types contracts js pytest fuzz peer fix bench course pictures clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -47,6 +49,13 @@ pytest: $(VENV)/.ready-test ## the tests and the docstring examples
 
 fuzz: $(VENV)/.ready-fuzz ## Search for failing examples with new seeds, for MINUTES=10; run the slow cases
 	bash scripts/fuzz.sh $(BIN)/python $(MINUTES) $(WORKERS)
+
+peer: $(VENV)/.ready-test build/libcirkit-$(PEER) ## The tests of circuits from cirkit, with its release PEER=0.2.1 instead of the installed one
+	PYTHONPATH=build/libcirkit-$(PEER) $(BIN)/python -m pytest tests/symbolic/cirkit tests/app/test_user_functions.py
+
+# Without its dependencies: it pins versions that need not be those of $(VENV).
+build/libcirkit-%: | $(VENV)/.ready-test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $@ libcirkit==$*
 
 fix: $(VENV)/.ready-test ## Let ruff fix what it can; format; bundle the views
 	$(BIN)/ruff check --fix
