@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import torch
 
 from explorer.app.training.checkpoint import Checkpoint
 from explorer.app.training.job import load_data_of
@@ -62,6 +63,28 @@ def test_a_table_is_trained_and_evaluated(people, tmp_path):
     training = [epoch.training_bits for epoch in checkpoint.history]
     assert all(after <= before + 1e-5 for before, after in pairwise(training))
     assert "20 held-out rows of" in run("evaluate", path).output
+
+
+def test_a_parquet_table_is_trained_as_the_csv_file_with_the_same_rows(people, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    table = tmp_path / "people.parquet"
+    pandas.read_csv(people).to_parquet(table)
+    options = ("--structure", "chow-liu", "--units", 2, "--method", "em", "--epochs", 2)
+    found = run("train", "--data", table, *options, "--out", tmp_path / "parquet.pt").output
+    assert "people.parquet: 100 rows, 20 held out" in found
+    for line in ("colour", "binary: blue, red", "integer from 20 to 87", "real: mean"):
+        assert line in found
+    run("train", "--data", people, *options, "--out", tmp_path / "csv.pt")
+    one, other = Checkpoint.load(tmp_path / "parquet.pt"), Checkpoint.load(tmp_path / "csv.pt")
+    assert one.columns == other.columns
+    assert one.leaf_state.keys() == other.leaf_state.keys()
+    for name, value in one.leaf_state.items():
+        torch.testing.assert_close(value, other.leaf_state[name], rtol=0, atol=0)
+    (other_table := tmp_path / "other.parquet").write_bytes(table.read_bytes())
+    answers = [run("evaluate", tmp_path / "parquet.pt", "--data", data).output for data in (other_table, people)]
+    assert all(answer.startswith("100 rows of") for answer in answers)
+    assert answers[0].split(":")[-1] == answers[1].split(":")[-1]
 
 
 def test_a_table_is_continued_and_other_rows_are_evaluated(people, tmp_path):

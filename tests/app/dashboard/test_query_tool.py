@@ -6,6 +6,7 @@ from queue import Queue
 from typing import Any
 
 import pytest
+import torch
 
 pytest.importorskip("panel_material_ui", reason="needs panel: pip install 'circuit-explorer[ui]'")
 
@@ -17,6 +18,7 @@ from explorer.app.session.library import Library
 from explorer.app.session.opening import Opened, open_state
 from explorer.app.session.session import EVENTS, Session
 from explorer.app.session.view_state import ViewState
+from explorer.backend import queries
 from explorer.options import CompilerOptions
 from explorer.symbolic import Circuit, CircuitBuilder, operators
 from explorer.templates import gallery
@@ -72,6 +74,32 @@ def test_painted_pixels_are_kept_and_the_rest_is_sampled() -> None:
     assert values is not None
     assert values["runs"][values.get("picked", 0)]["x"] == [float(value) for value in reader.shown["answers"][1]["x"]]
     assert (session.state.closer.closeup, len(session.selection)) == ("values", 1)
+
+
+@pytest.mark.parametrize("kind", ["marginal", "most-probable"])
+def test_painted_pixels_are_completed_by_what_to_expect_and_by_the_most_probable_image(kind: str) -> None:
+    reader = Reader("digits")
+    reader.tool.kind.value = kind
+    x, observed = [0.0] * 64, [0] * 64
+    for pixel, value in ((0, 16), (27, 9), (63, 4)):
+        x[pixel], observed[pixel] = float(value), 1
+    reader.tool.pad.evidence = {"x": x, "observed": observed, "n": 1}
+    reader.wait()
+    circuit = reader.workspace.session.opened.trace.circuit_at(reader.workspace.session.step)
+    row, mask = torch.tensor([x]), torch.tensor(observed, dtype=torch.bool)
+    if kind == "marginal":
+        wanted = queries.moments(circuit, 1, row, mask)[0, 0, 0]
+    else:
+        wanted = queries.most_probable(circuit, row, mask).assignment[0].double()
+    (image,) = reader.shown["answers"]
+    assert [image["x"][pixel] for pixel in (0, 27, 63)] == [16, 9, 4]
+    # An image has four digits.
+    torch.testing.assert_close(torch.tensor(image["x"], dtype=torch.float64), wanted.double(), rtol=1e-3, atol=1e-3)
+    assert len({round(value, 1) for value in image["x"]}) > 3, "the other pixels are not all alike"
+    x[27] = 2.0  # another stroke asks again
+    reader.tool.pad.evidence = {"x": x, "observed": observed, "n": 2}
+    reader.wait()
+    assert (reader.shown["n"], reader.shown["answers"][0]["x"][27]) == (2, 2)
 
 
 def test_a_row_is_asked_about_and_what_is_wrong_with_it_is_said_in_the_answer() -> None:
