@@ -79,7 +79,7 @@ from explorer.views.picture import (
     Picture as Picture,
     picture as picture,
 )
-from explorer.views.plates.cells import grid_of as grid_of
+from explorer.views.plates.cells import image_of as image_of
 from explorer.views.plates.what_if import (
     WHAT_IF as WHAT_IF,
     add_what_ifs as add_what_ifs,

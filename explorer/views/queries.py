@@ -1,10 +1,11 @@
 """The pad of an image circuit: its observed pixels, and the images of an answer."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from explorer.views.closeup.glyphs import digits_on
 from explorer.views.index import TraceIndex
-from explorer.views.plates.cells import grid_of
+from explorer.views.plates.cells import image_of
+from explorer.views.plates.geometry import Grid
 from widgets.schema import VERSION, ImageView, QueryView
 
 Rows = Sequence[tuple[str, Sequence[float]]]
@@ -29,29 +30,26 @@ def query_view(
     the largest value of a pixel, `step` the smallest difference of two; `number` that of the evidence that the rows
     answer, `chosen` the position of the chosen row.
     """
-    grid = grid_of(index)
-    if grid is None or grid.height < 2 or len(x) > (size := grid.channels * grid.height * grid.width):
+    image = image_of(index, len(x))
+    if image is None:
         return None
-    digits: Mapping[str, Sequence[float]] = {name: (pixels * most).tolist() for name, pixels in digits_on(grid).items()}
+    digits: Mapping[str, Sequence[float]] = {
+        name: (pixels * most).tolist() for name, pixels in digits_on(image).items()
+    }
     return {
         "version": VERSION,
-        "image": [grid.channels, grid.height, grid.width],
+        "image": image.shape,
         "most": most,
         "step": step,
-        "examples": _images(list(digits.items()), size),
-        "x": _padded(map(float, x), size),
-        "observed": [int(known) for known in observed] + [0] * (size - len(observed)),
+        "examples": _images(list(digits.items()), image),
+        "x": image.fill(map(float, x)),
+        "observed": [int(known) for known in observed] + [0] * (image.size - len(observed)),
         "n": number,
-        "answers": _images(answers, size),
+        "answers": _images(answers, image),
         "note": note,
         "chosen": chosen,
     }
 
 
-def _images(rows: Rows, size: int) -> list[ImageView]:
-    return [{"label": label, "x": _padded((float(f"{value:.4g}") for value in row), size)} for label, row in rows]
-
-
-def _padded(row: Iterable[float], size: int) -> list[float]:
-    found = list(row)
-    return found + [0.0] * (size - len(found))
+def _images(rows: Rows, image: Grid) -> list[ImageView]:
+    return [{"label": label, "x": image.fill(float(f"{value:.4g}") for value in row)} for label, row in rows]

@@ -16,8 +16,8 @@ from explorer.views import (
     TraceIndex,
     digits_on,
     failure_text,
-    grid_of,
     has_frame,
+    image_of,
     no_values,
     values_view,
 )
@@ -36,7 +36,7 @@ NO_LAYERS = "There are no values: they are those of the layers of a circuit."
 def run_values(index: TraceIndex, painted: Sequence[float] = (), *, paints: bool = False) -> ValuesView:
     """Return the values of a few inputs, and of `painted` if it is given, after the steps that are quick to run.
 
-    Raises: ShapeError if `painted` does not have a finite number for each variable.
+    Raises: ShapeError if `painted` does not have a finite number for each variable, or each pixel of an image.
     """
     if not index.trace.is_live:
         return no_values(failure_text(index.trace) or LOADED)
@@ -49,7 +49,9 @@ def run_values(index: TraceIndex, painted: Sequence[float] = (), *, paints: bool
     except CircuitError as error:  # an input layer of the user's own
         return no_values(f"There are no values: {error}")
     if len(painted):
-        inputs.append(Input("yours", _check(painted, last)))
+        image = image_of(index, last.num_variables)
+        is_image = image is not None and len(painted) == image.size
+        inputs.append(Input("yours", _check(painted[: last.num_variables] if is_image else painted, last)))
     rows = np.stack([one.x for one in inputs])
     x = torch.from_numpy(rows.astype(np.int64)) if discrete else torch.from_numpy(rows).to(torch.get_default_dtype())
     found: list[StepRun] = []
@@ -78,11 +80,12 @@ def range_of(circuit: TorchCircuit) -> tuple[float, bool]:
 
 
 def _inputs(index: TraceIndex, circuit: TorchCircuit, most: float) -> list[Input]:
-    """Return digits for an image, and otherwise random rows."""
-    grid = grid_of(index)
-    digits = digits_on(grid) if grid is not None and grid.height > 1 else {}
+    """Return digits for an image, without the last pixels if the circuit does not read them, and otherwise rows."""
+    count = circuit.num_variables
+    image = image_of(index, count)
+    digits = {} if image is None else digits_on(image)
     if digits:
-        return [Input(name, pixels * most) for name, pixels in digits.items()]
+        return [Input(name, pixels[:count] * most) for name, pixels in digits.items()]
     rows = random_inputs(circuit, ROWS).double().numpy()
     return [Input(f"row {number}", row) for number, row in enumerate(rows)]
 

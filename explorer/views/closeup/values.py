@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from explorer.views.film import has_frame
 from explorer.views.index import TraceIndex
-from explorer.views.plates.cells import UNKNOWN, grid_of, plates_of
+from explorer.views.plates.cells import UNKNOWN, image_of, plates_of
 from explorer.views.scopes import node_scopes, slice_scopes
 from explorer.views.words import plural
 from widgets.schema import VERSION, RunView, ValuesView
@@ -61,17 +61,24 @@ def no_values(missing: str, *, can_run: bool = False) -> ValuesView:
 def values_view(
     index: TraceIndex, inputs: Sequence[Input], found: Sequence[StepRun], *, most: float, paints: bool = False
 ) -> ValuesView:
-    """Return the values of some inputs; `most` is the largest value of a variable."""
-    grid = grid_of(index)
+    """Return the values of some inputs; `most` is the largest value of a variable.
+
+    The last pixels of an image, which the circuit may not read, are 0.
+    """
+    image = image_of(index, len(inputs[0].x)) if inputs else None
     logs = _logs_of_cells(index, found)
     shares = {name: log / size for name, (log, size) in logs.items()}
     finite = [share[np.isfinite(share)] for share in shares.values()]
     known = np.concatenate(finite) if finite else np.zeros(0)
     low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
-    runs = [_run_view(number, one, found, logs, low, high) for number, one in enumerate(inputs)]
+    rows = [one.x.tolist() if image is None else image.fill(one.x.tolist()) for one in inputs]
+    runs = [
+        _run_view(number, one.label, x, found, logs, low, high)
+        for number, (one, x) in enumerate(zip(inputs, rows, strict=True))
+    ]
     return {
         **no_values(""),
-        "image": [grid.channels, grid.height, grid.width] if grid is not None and grid.height > 1 else [],
+        "image": [] if image is None else image.shape,
         "most": most,
         "paints": paints,
         "runs": runs,
@@ -116,7 +123,8 @@ def _logs_of_cells(index: TraceIndex, found: Sequence[StepRun]) -> dict[str, tup
 
 def _run_view(
     number: int,
-    one: Input,
+    label: str,
+    x: Sequence[float],
     found: Sequence[StepRun],
     logs: Mapping[str, tuple[NDArray[np.float64], int]],
     low: float,
@@ -129,8 +137,8 @@ def _run_view(
         if isfinite(log[number])
     }
     return {
-        "label": one.label,
-        "x": [float(f"{value:.4g}") for value in one.x.tolist()],
+        "label": label,
+        "x": [float(f"{value:.4g}") for value in x],
         "outputs": {str(run.step): text for run, text in zip(found, outputs, strict=True)},
         "same": _same_text(outputs, number, found),
         "cells": cells,

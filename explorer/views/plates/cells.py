@@ -187,6 +187,15 @@ def grid_of(index: TraceIndex) -> Grid | None:
     return infer_grid(list(distinct), num_variables_of(index))
 
 
+def image_of(index: TraceIndex, count: int) -> Grid | None:
+    """Return the image whose first `count` pixels the circuit of a step reads; None if its variables are no pixels.
+
+    Evidence may leave fewer pixels than the operands read that the grid is inferred from.
+    """
+    grid = grid_of(index)
+    return grid if grid is not None and grid.height > 1 and 0 < count <= grid.size else None
+
+
 @cached
 def num_variables_of(index: TraceIndex) -> int:
     """Return the number of variables of the circuit."""

@@ -4,7 +4,7 @@ A circuit does not say that its variables are pixels, so the grid is inferred: o
 rectangle. Variables are in the order of an image tensor, (channels, height, width) with the width fastest.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import isqrt
@@ -22,6 +22,21 @@ class Grid:
     channels: int
     height: int
     width: int
+
+    @property
+    def size(self) -> int:
+        """The number of variables."""
+        return self.channels * self.height * self.width
+
+    @property
+    def shape(self) -> list[int]:
+        """Channels, height and width."""
+        return [self.channels, self.height, self.width]
+
+    def fill(self, row: Iterable[float]) -> list[float]:
+        """Return a row with 0 for each of the last variables that it lacks."""
+        found = list(row)
+        return found + [0.0] * (self.size - len(found))
 
     def region(self, scope: Scope) -> "Region | None":
         """Return the rectangle of a scope; None if it is not a rectangle, the same one in all its channels.
