@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import prod
 
-from explorer.symbolic.circuit import Circuit
 from explorer.symbolic.layers import HadamardLayer, KroneckerLayer
+from explorer.symbolic.operators.sides import Side
 from explorer.symbolic.operators.units import PairUnits
 from explorer.symbolic.scope import Scope
 
@@ -36,19 +37,19 @@ class Factors:
         return sum(not wanted.isdisjoint(own) for own in self.scopes)
 
 
-def factors_of(circuit: Circuit, node: int) -> Factors:
+def factors_of(side: Side, node: int) -> Factors:
     """The factors of a product; any other layer is its own only factor."""
-    layer, inputs = circuit.graph.nodes[node], circuit.graph.inputs[node]
+    layer, inputs = side.nodes[node], side.inputs[node]
     if not isinstance(layer, ProductLayer):
-        return whole(circuit, node)
+        return whole(side, node)
     is_kronecker = isinstance(layer, KroneckerLayer)
     axes = (layer.num_input_units,) * (layer.arity if is_kronecker else 1)
-    return Factors(inputs, tuple(circuit.scopes[source] for source in inputs), axes, is_kronecker)
+    return Factors(inputs, tuple(side.scopes[source] for source in inputs), axes, is_kronecker)
 
 
-def whole(circuit: Circuit, node: int) -> Factors:
+def whole(side: Side, node: int) -> Factors:
     """A layer as its own only factor."""
-    return Factors((node,), (circuit.scopes[node],), (circuit.graph.nodes[node].num_output_units,), False)
+    return Factors((node,), (side.scopes[node],), (side.nodes[node].num_output_units,), False)
 
 
 def match_factors(left: Factors, right: Factors) -> list[Role] | None:
@@ -66,6 +67,105 @@ def match_factors(left: Factors, right: Factors) -> list[Role] | None:
         groups.append((len(groups), partner))
     taken = {j for _, j in groups}
     return groups + [(None, j) for j in range(len(right.nodes)) if j not in taken]
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A product of a side, and its factors: those of the layer, or others with the same product."""
+
+    side: Side
+    node: int
+    factors: Factors
+
+
+def regroup(left: Product, right: Product) -> tuple[Factors, Factors] | None:
+    """Other factors of two products, which `match_factors` pairs: where one side splits further, its factors are one.
+
+    A factor that overlaps several, one of which overlaps several in turn, is replaced by its own factors if it is a
+    product of the same type. None: a factor can neither be split nor paired; or the factors of a Kronecker product
+    that would become one are not next to each other, or differ in their number of units.
+    """
+    products = left, right
+    while True:
+        parts = _overlaps(*(product.factors for product in products))
+        tangled = [part for part in parts if len(part[0]) > 1 and len(part[1]) > 1]
+        if not tangled:
+            break
+        opened = tuple(
+            _open_nested(product, [at for part in tangled for at in part[number] if _is_opened(products, number, at)])
+            for number, product in enumerate(products)
+        )
+        if opened == products:
+            return None
+        products = opened
+    found = [_group(product, [part[number] for part in parts]) for number, product in enumerate(products)]
+    return None if found[0] is None or found[1] is None else (found[0], found[1])
+
+
+def _overlaps(left: Factors, right: Factors) -> list[tuple[list[int], list[int]]]:
+    """The factors of both sides, by their positions, in sets of those that share variables."""
+    found: list[tuple[list[int], list[int]]] = []
+    for i, scope in enumerate(left.scopes):
+        partners = [j for j, other in enumerate(right.scopes) if not set(scope).isdisjoint(other)]
+        if not partners:
+            continue
+        joined = [part for part in found if not set(part[1]).isdisjoint(partners)]
+        found = [part for part in found if part not in joined]
+        lefts = [*(at for part in joined for at in part[0]), i]
+        found.append((sorted(lefts), sorted({*partners, *(at for part in joined for at in part[1])})))
+    return found
+
+
+def _is_opened(products: Sequence[Product], number: int, at: int) -> bool:
+    """Whether the other product splits a factor of the left (0) or right (1) product.
+
+    Of a Kronecker product all factors are opened, so that they have equally many units.
+    """
+    own, other = products[number].factors, products[1 - number].factors
+    return own.is_kronecker or other.sharing(own.scopes[at]) > 1
+
+
+def _open_nested(product: Product, chosen: Sequence[int]) -> Product:
+    """The product with the factors of some of its factors, if these are products of its type."""
+    side, factors = product.side, product.factors
+    if not isinstance(side.nodes[product.node], ProductLayer) or len(factors.nodes) == 1:
+        return product
+    nodes: list[int] = []
+    axes: list[int] = []
+    for at, node in enumerate(factors.nodes):
+        is_opened = at in chosen and type(side.nodes[node]) is type(side.nodes[product.node])
+        inner = factors_of(side, node) if is_opened else whole(side, node)
+        nodes += inner.nodes
+        axes += inner.axes if factors.is_kronecker else ()
+    if tuple(nodes) == factors.nodes:
+        return product
+    scopes = tuple(side.scopes[node] for node in nodes)
+    return Product(side, product.node, Factors(tuple(nodes), scopes, tuple(axes) or factors.axes, factors.is_kronecker))
+
+
+def _group(product: Product, sets: Sequence[Sequence[int]]) -> Factors | None:
+    """The factors where each set of several is one, at the position of its first; None: they cannot be one."""
+    side, factors = product.side, product.factors
+    first = {members[0]: members for members in sets if len(members) > 1}
+    inside = {at for members in first.values() for at in members}
+    if len(inside) == len(factors.nodes) and len(first) == 1:
+        return None  # it would be the product itself
+    nodes: list[int] = []
+    axes: list[int] = []
+    for at, node in enumerate(factors.nodes):
+        members = first.get(at, [] if at in inside else [at])
+        if not members:
+            continue
+        if len(members) > 1:
+            chosen = [factors.nodes[one] for one in members]
+            widths = {side.nodes[one].num_output_units for one in chosen}
+            if factors.is_kronecker and (len(widths) > 1 or members[-1] - at >= len(members)):
+                return None
+            node = side.group(product.node, chosen, is_kronecker=factors.is_kronecker)
+        nodes.append(node)
+        axes.append(prod(factors.axes[one] for one in members) if factors.is_kronecker else 0)
+    scopes = tuple(side.scopes[node] for node in nodes)
+    return Factors(tuple(nodes), scopes, tuple(axes) if factors.is_kronecker else factors.axes, factors.is_kronecker)
 
 
 def split_text(scopes: Sequence[Scope]) -> str:

@@ -14,19 +14,22 @@ from explorer.symbolic.layers import (
     RearrangeLayer,
     SumLayer,
 )
-from explorer.symbolic.operators.assembly import Assembly, Origin, describe
+from explorer.symbolic.operators.assembly import Assembly, Origin
 from explorer.symbolic.operators.factors import (
     Factors,
+    Product,
     ProductLayer,
     Role,
     factors_of,
     kronecker_units,
     match_factors,
+    regroup,
     split_text,
     whole,
 )
 from explorer.symbolic.operators.input_products import multiply_rules
 from explorer.symbolic.operators.rearranging import natural_order, rearranged_pairs, spread
+from explorer.symbolic.operators.sides import Side
 from explorer.symbolic.operators.squares import half_of, halved_layers
 from explorer.symbolic.operators.units import PairUnits
 from explorer.symbolic.operators.weights import mixes_unit_by_unit, product_weight, repeated_weight
@@ -71,7 +74,8 @@ class PairProducts:
     """The layers of a product of two circuits. Each pair is computed once."""
 
     def __init__(self, left: Circuit, right: Circuit) -> None:
-        self.left, self.right = left, right
+        self.left = Side(left)
+        self.right = self.left if left is right else Side(right)
         self._halved = halved_layers(left) if left is right else frozenset[int]()
         self.assembly = Assembly((left, right))
         self._made: dict[Pair, Made] = {}
@@ -141,21 +145,21 @@ class PairProducts:
         """Whether the other layer is a product, and the sum depends on variables of one factor of it only."""
         one, node = (self.right, pair.right) if flip else (self.left, pair.left)
         two, other = (self.left, pair.left) if flip else (self.right, pair.right)
-        if not isinstance(two.graph.nodes[other], ProductLayer):
+        if not isinstance(two.nodes[other], ProductLayer):
             return False
         shared = set(one.scopes[node])
-        return sum(not shared.isdisjoint(two.scopes[factor]) for factor in two.graph.inputs[other]) == 1
+        return sum(not shared.isdisjoint(two.scopes[factor]) for factor in two.inputs[other]) == 1
 
     # ------------------------------------------------------------------ input layers and copies
 
     def _plan_copy(self, pair: Pair) -> Step:
         side, node = (0, pair.left) if pair.left is not None else (1, pair.right)
         assert node is not None
-        circuit = (self.left, self.right)[side]
-        layer = circuit.graph.nodes[node]
+        one = (self.left, self.right)[side]
+        layer = one.nodes[node]
         width = layer.num_output_units
         units = PairUnits.natural(width, None) if side == 0 else PairUnits.natural(None, width)
-        sources = circuit.graph.inputs[node]
+        sources = one.inputs[node]
         needs = tuple(Pair(source, None) if side == 0 else Pair(None, source) for source in sources)
         return Step(needs, lambda made: self._add(pair, layer, [one.node for one in made], units))
 
@@ -188,11 +192,11 @@ class PairProducts:
         """A rearrangement of one side of the pairs; that of the left side first."""
         left, right = self._layers(pair)
         if isinstance(left, RearrangeLayer):
-            need = Pair(self.left.graph.inputs[pair.left][0], pair.right)
+            need = Pair(self.left.inputs[pair.left][0], pair.right)
             layer = rearranged_pairs(left, right.num_output_units, flip=False)
         else:
             assert isinstance(right, RearrangeLayer)
-            need = Pair(pair.left, self.right.graph.inputs[pair.right][0])
+            need = Pair(pair.left, self.right.inputs[pair.right][0])
             layer = rearranged_pairs(right, left.num_output_units, flip=True)
         return Step(
             (need,),
@@ -202,13 +206,13 @@ class PairProducts:
     # ------------------------------------------------------------------ squares with half the units
 
     def _plan_half(self, pair: Both) -> Step:
-        layer = self.left.graph.nodes[pair.left]
+        layer = self.left.nodes[pair.left]
         if isinstance(layer, SumLayer):
             return self._plan_sums(pair, layer, layer, half=True)
         units = replace(self._natural(pair), is_half=True)
         width = layer.num_output_units
         if isinstance(layer, HadamardLayer):
-            needs = tuple(Pair(source, source, half=True) for source in self.left.graph.inputs[pair.left])
+            needs = tuple(Pair(source, source, half=True) for source in self.left.inputs[pair.left])
             entries = width * (width + 1) // 2
             square = HadamardLayer(num_input_units=entries, num_output_units=entries, arity=layer.arity)
             return Step(needs, lambda made: self._add(pair, square, [one.node for one in made], units))
@@ -224,7 +228,7 @@ class PairProducts:
 
         In the square of a sum, the pairs of inputs (i, j) and (j, i) have the same product, with i and j exchanged.
         """
-        above, below = self.left.graph.inputs[pair.left], self.right.graph.inputs[pair.right]
+        above, below = self.left.inputs[pair.left], self.right.inputs[pair.right]
         is_square = self.left is self.right and pair.left == pair.right
         once = is_square and left.arity > 1 and not mixes_unit_by_unit(left)
         needs = tuple(Pair(i, j) for k, i in enumerate(above) for j in below[k if once else 0 :])
@@ -241,9 +245,9 @@ class PairProducts:
     def _plan_sum(self, pair: Both, one: SumLayer, other: Layer, *, flip: bool) -> Step:
         """(sum_i w_i x_i) y = sum_i w_i (x_i y); with `flip` the sum is the right layer."""
         if flip:
-            needs = tuple(Pair(pair.left, source) for source in self.right.graph.inputs[pair.right])
+            needs = tuple(Pair(pair.left, source) for source in self.right.inputs[pair.right])
         else:
-            needs = tuple(Pair(source, pair.right) for source in self.left.graph.inputs[pair.left])
+            needs = tuple(Pair(source, pair.right) for source in self.left.inputs[pair.left])
 
         def make(made: Sequence[Made]) -> Made:
             made = self._alike(needs, made)
@@ -273,20 +277,38 @@ class PairProducts:
         left, right = factors_of(self.left, pair.left), factors_of(self.right, pair.right)
         in_left = left.sharing(self.right.scopes[pair.right])
         in_right = right.sharing(self.left.scopes[pair.left])
-        if in_left == 1 and in_right > 1:
+        one, other = self._layers(pair)
+        if in_left == 1 and in_right > 1 and isinstance(one, ProductLayer):
             right = whole(self.right, pair.right)
-        elif in_right == 1 and in_left > 1:
+        elif in_right == 1 and in_left > 1 and isinstance(other, ProductLayer):
             left = whole(self.left, pair.left)
         groups = match_factors(left, right)
         if groups is None:
-            raise StructureError(
-                f"multiply: {self._name(pair)} split the variables that they share differently: "
-                f"{split_text(left.scopes)} and {split_text(right.scopes)}; only compatible circuits have a product"
-            )
+            products = Product(self.left, pair.left, left), Product(self.right, pair.right, right)
+            regrouped = regroup(*products)
+            if regrouped is None:
+                raise StructureError(
+                    f"multiply: {self._name(pair)} split the variables that they share differently: "
+                    f"{split_text(left.scopes)} and {split_text(right.scopes)}; only compatible circuits have a product"
+                    f"{self._limit(pair)}"
+                )
+            left, right = regrouped
+            groups = match_factors(left, right)
+            assert groups is not None
         needs = tuple(
             Pair(None if i is None else left.nodes[i], None if j is None else right.nodes[j]) for i, j in groups
         )
         return Step(needs, lambda made: self._make_product(pair, left, right, groups, made))
+
+    def _limit(self, pair: Both) -> str:
+        """What an error adds where products might be compatible that are not multiplied."""
+        is_kronecker = any(isinstance(layer, KroneckerLayer) for layer in self._layers(pair))
+        return (
+            ", and factors of a KroneckerLayer are multiplied as one only if they are next to each other and have "
+            "equally many units"
+            if is_kronecker
+            else ""
+        )
 
     def _make_product(
         self, pair: Both, left: Factors, right: Factors, groups: Sequence[Role], made: Sequence[Made]
@@ -332,8 +354,8 @@ class PairProducts:
 
     def _natural(self, pair: Pair | Both) -> PairUnits:
         widths = [
-            None if node is None else circuit.graph.nodes[node].num_output_units
-            for circuit, node in ((self.left, pair.left), (self.right, pair.right))
+            None if node is None else side.nodes[node].num_output_units
+            for side, node in ((self.left, pair.left), (self.right, pair.right))
         ]
         return PairUnits.natural(*widths)
 
@@ -341,11 +363,12 @@ class PairProducts:
         return Made(self.assembly.add(layer, inputs, self._origins(pair)), units)
 
     def _origins(self, pair: Pair | Both) -> list[Origin]:
-        return [(side, node) for side, node in enumerate(pair[:2]) if node is not None]
+        sides = self.left, self.right
+        return [(at, sides[at].origin(node)) for at, node in enumerate(pair[:2]) if node is not None]
 
     def _name(self, pair: Both) -> str:
         """Both layers in words."""
-        return f"{describe(self.left, pair.left, 0)} and {describe(self.right, pair.right, 1)}"
+        return f"{self.left.describe(pair.left, 0)} and {self.right.describe(pair.right, 1)}"
 
     def _layers(self, pair: Both) -> tuple[Layer, Layer]:
-        return self.left.graph.nodes[pair.left], self.right.graph.nodes[pair.right]
+        return self.left.nodes[pair.left], self.right.nodes[pair.right]

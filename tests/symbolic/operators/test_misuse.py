@@ -68,9 +68,10 @@ def over(*makers: Callable[[CircuitBuilder], int]) -> Circuit:
 
 
 def split(*groups: tuple[int, ...]) -> Circuit:
-    """A product of products of embeddings."""
+    """A product of sums over products of embeddings."""
     b = CircuitBuilder()
-    return b.build(b.hadamard(*(b.hadamard(*(discrete(b, v) for v in group)) for group in groups)))
+    sums = [b.sum(b.hadamard(*(discrete(b, v) for v in group)), num_units=2) for group in groups]
+    return b.build(b.hadamard(*sums))
 
 
 def not_smooth() -> Circuit:
@@ -122,7 +123,7 @@ CASES: dict[str, tuple[Callable[[], Any], type[CircuitError], str]] = {
     "different splits": (
         lambda: multiply(split((0, 1), (2, 3)), split((0, 2), (1, 3))),
         StructureError,
-        r"layer 6 \(HadamardLayer\) of operand 0 and layer 6 \(HadamardLayer\) of operand 1 split the variables that "
+        r"layer 8 \(HadamardLayer\) of operand 0 and layer 8 \(HadamardLayer\) of operand 1 split the variables that "
         r"they share differently: \(0, 1\) \| \(2, 3\) and \(0, 2\) \| \(1, 3\)",
     ),
     "a circuit without a tractable square": (
