@@ -3,6 +3,9 @@
 In a narrow picture new boxes are to the right of their origins, in their topmost row, or to the left if that is nearer
 to the centre of the first picture, so that rows stay rows; in a wide one, without room there, between the rows.
 
+What an operator on circuits makes is drawn as a graph of its own, next to what is there. When the compilation begins,
+it moves to the edge as a whole.
+
 The positions of a step follow from those of the step before, so they do not depend on the order in which a user visits
 the steps: every host shows a step at the same positions.
 """
@@ -55,8 +58,9 @@ def grid_of(index: TraceIndex) -> Grid:
 @cached
 def floor_grid(index: TraceIndex, group_by: GroupBy) -> Grid:
     """Return the sizes and gaps of a grouping: rows are further apart if the first picture is wide."""
-    boxes = boxes_of(index, 0, group_by)
-    ranks = _ranks(index, boxes, box_edges(boxes.after, index.state(0)))
+    start = index.trace.start
+    boxes = boxes_of(index, start, group_by)
+    ranks = _ranks(index, boxes, box_edges(boxes.after, index.state(start)))
     widest = int(np.unique(ranks, return_counts=True)[1].max(initial=0))
     grid = grid_of(index)
     return grid if widest <= NARROW_COLUMNS else replace(grid, row_gap=WIDE_ROW_GAP)
@@ -81,6 +85,10 @@ def places_of(index: TraceIndex, step: int, group_by: GroupBy) -> Places:
             before = _Before(index, at, group_by)
             points = next_places(boxes, before, known, grid)
             came_from = before.came_from(boxes)
+        if at and at == index.trace.start:  # the operands, next to which the circuit was drawn, are gone
+            shift = min((x for x, _ in points.values()), default=0.0) - (MARGIN + grid.width / 2)
+            points, moved = ({name: (x - shift, y) for name, (x, y) in some.items()} for some in (points, known))
+            known.update(moved)
         known.update(points)
         of_node = {node: box.id for box in boxes.boxes if box.after for node in box.ids}
         index.cache[("places", at, group_by)] = Places(points, of_node, came_from)
@@ -90,6 +98,8 @@ def places_of(index: TraceIndex, step: int, group_by: GroupBy) -> Places:
 def origins_of(index: TraceIndex, step: int) -> Mapping[int, tuple[int, ...]]:
     """Return the origins of each node that the step created."""
     entry = index.step(step)
+    if entry.operator is not None:
+        return entry.operator.sources
     found = {node: r.removed for r in entry.rewrites if not r.parameter_path for node in r.added}
     return found | {group.node: group.members for group in entry.folds if group.members != (group.node,)}
 
@@ -114,12 +124,11 @@ def _ranks(index: TraceIndex, boxes: Boxes, edges: IntArray) -> IntArray:
 
     Parameters of a tensor graph are next to the operators that read them; the inputs of a circuit share a row.
     """
-    ranks = _longest_distances(boxes, edges)
+    ranks = _longest_distances(np.array([box.level for box in boxes.boxes], np.int32), edges)
     return ranks if index.trace.level.has_circuit else pull_up(ranks, edges)
 
 
-def _longest_distances(boxes: Boxes, edges: IntArray) -> IntArray:
-    levels = np.array([box.level for box in boxes.boxes], np.int32)
+def _longest_distances(levels: IntArray, edges: IntArray) -> IntArray:
     if not len(edges) or (levels[edges[:, 0]] < levels[edges[:, 1]]).all():
         return levels
     ranks = np.zeros(len(levels), np.int32)
@@ -138,9 +147,11 @@ class _Before:
     def __init__(self, index: TraceIndex, step: int, group_by: GroupBy) -> None:
         self.places: Places = index.cache[("places", step - 1, group_by)]
         self.origins = origins_of(index, step)
-        first: Places = index.cache[("places", 0, group_by)]
+        self.is_operator = index.step(step).operator is not None
+        start = index.trace.start
+        first: Places = index.cache[("places", start if step > start else 0, group_by)]
         self.middle = float(np.mean([x for x, _ in first.points.values()])) if first.points else 0.0
-        """The horizontal centre of the first picture."""
+        """The horizontal centre of the first picture, or of the one with which the compilation begins."""
         self._after = index.state(step)
 
     def came_from(self, boxes: Boxes) -> dict[str, tuple[str, ...]]:
@@ -157,10 +168,13 @@ class _Before:
     def sources(self, boxes: Boxes) -> Mapping[int, list[int]]:
         """The boxes that each box reads after the step, by position."""
         found: dict[int, list[int]] = {}
-        pairs: list[list[int]] = box_edges(boxes.after, self._after).tolist()
-        for source, target in pairs:
+        for source, target in self.edges(boxes):
             found.setdefault(target, []).append(source)
         return found
+
+    def edges(self, boxes: Boxes) -> list[list[int]]:
+        """The boxes after the step that another one reads, and that one, by position."""
+        return box_edges(boxes.after, self._after).tolist()
 
 
 def next_places(boxes: Boxes, before: _Before, known: Mapping[str, Point], grid: Grid) -> dict[str, Point]:
@@ -169,6 +183,7 @@ def next_places(boxes: Boxes, before: _Before, known: Mapping[str, Point], grid:
     A box that survives keeps its position; one that existed in an earlier step returns to its position there. One that
     shares nodes with former boxes takes the position of the one with which it shares most. New boxes are as near to
     their origins as there is room. `known` holds the positions of all former steps.
+    What an operator made is a graph of its own.
     """
     floor = Floor(grid)
     previous = before.places
@@ -190,6 +205,8 @@ def next_places(boxes: Boxes, before: _Before, known: Mapping[str, Point], grid:
         if box.merges is not None:
             points[box.id] = points[boxes.boxes[box.merges].id]
     new = [i for i, box in enumerate(boxes.boxes) if box.merges is None and not box.before]
+    if before.is_operator:
+        return points | _places_of_result(boxes, new, before.edges(boxes), floor, grid)
     made_of = {i: _origin_points(boxes.boxes[i], boxes, points, before.origins) for i in new}
     middle = float(np.mean([x for origins in made_of.values() for x, _ in origins])) if new else 0.0
     side: Where = "right" if middle <= before.middle + grid.column / 4 else "left"
@@ -203,6 +220,18 @@ def next_places(boxes: Boxes, before: _Before, known: Mapping[str, Point], grid:
             points[box.id] = _place_beside(made_of[i], below, side, floor, grid)
         floor.take(points[box.id])
     return points
+
+
+def _places_of_result(
+    boxes: Boxes, new: Sequence[int], edges: Iterable[Sequence[int]], floor: "Floor", grid: Grid
+) -> dict[str, Point]:
+    """Return the positions of what an operator on circuits made: a graph of its own, right of others if need be."""
+    number = {i: at for at, i in enumerate(new)}
+    inside = [(number[one], number[other]) for one, other in edges if one in number and other in number]
+    levels, pairs = np.array([boxes.boxes[i].level for i in new], np.int32), np.array(inside, np.int32).reshape(-1, 2)
+    points: list[Point] = [(x, y) for x, y in layout(_longest_distances(levels, pairs), pairs, grid).tolist()]
+    shift = 0.0 if all(map(floor.is_free, points)) else floor.right + grid.column - min(x for x, _ in points)
+    return {boxes.boxes[i].id: (x + shift, y) for i, (x, y) in zip(new, points, strict=True)}
 
 
 def _former_places(box: Box, previous: Places) -> list[Point]:
@@ -246,7 +275,8 @@ class Floor:
         self._grid = grid
         self._near_x, self._near_y = grid.width + GAP, grid.height + GAP
         self._cells: dict[tuple[int, int], list[Point]] = {}
-        self._right = 0.0
+        self.right = 0.0
+        """The rightmost occupied column."""
         self._offsets: Mapping[Where, list[Point]] = {
             "right": _side_offsets(grid, 1),
             "left": _side_offsets(grid, -1),
@@ -258,7 +288,7 @@ class Floor:
     def take(self, point: Point) -> None:
         """Occupy a position."""
         self._cells.setdefault(self._cell(point), []).append(point)
-        self._right = max(self._right, point[0])
+        self.right = max(self.right, point[0])
 
     def is_free(self, point: Point) -> bool:
         """Return whether a box there overlaps no other and is inside the picture."""
@@ -281,7 +311,7 @@ class Floor:
         """Return the free position nearest to a point, at worst at the right end. `where` defines nearness."""
         x, y = point
         found = self.first_free((x + dx, y + dy) for dx, dy in self._offsets[where])
-        return found or (max(self._right, x) + self._grid.column, max(y, MARGIN + self._grid.height / 2))
+        return found or (max(self.right, x) + self._grid.column, max(y, MARGIN + self._grid.height / 2))
 
     def _cell(self, point: Point) -> tuple[int, int]:
         return int(point[0] // self._near_x), int(point[1] // self._near_y)

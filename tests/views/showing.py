@@ -10,8 +10,8 @@ from explorer.templates import gallery
 from explorer.views import TraceIndex
 
 SMALL = (
-    *("blackboard", "conflict", "near-misses", "levels", "kronecker", "digits"),
-    *(pytest.param(name, marks=pytest.mark.fuzz) for name in ("hmm", "sum-chain")),
+    *("blackboard", "conflict", "near-misses", "levels", "kronecker", "digits", "squared"),
+    *(pytest.param(name, marks=pytest.mark.fuzz) for name in ("hmm", "sum-chain", "evidence")),
 )
 
 
