@@ -15,7 +15,8 @@ def multiply(*circuits: Circuit) -> Circuit:
 
     Outputs and units are all combinations, the first circuit varying slowest: with (outputs, units) of (m, K) and
     (n, L), the product has (m*n, K*L). Variables are shared by index; parts of the circuits that depend on disjoint
-    variables are multiplied as they are. Leaves are shared with the operands, so no parameter is added. The circuits
+    variables are multiplied as they are. Leaves are shared with the operands, so no parameter is added. In the product
+    of a circuit and itself, or its conjugate if its parameters are real, equal products are computed once. The circuits
     are multiplied from left to right: each must be compatible with the product of those before.
 
     The weight of a product of sums is the product of their weights, which is zero in single precision below 1e-38
@@ -28,8 +29,7 @@ def multiply(*circuits: Circuit) -> Circuit:
     """
     operands = check_operands("multiply", circuits, 2)
     require_decomposable("multiply", operands)
-    known = {id(circuit): expand(circuit) for circuit in operands}  # a circuit that is given twice stays one
-    expanded = [known[id(circuit)] for circuit in operands]
+    expanded = _expand_each_once(operands)
     product = expanded[0]
     origins: dict[int, tuple[Origin, ...]] = {node: ((0, node),) for node in product.graph.nodes}
     for position, factor in enumerate(expanded[1:], start=1):
@@ -41,6 +41,31 @@ def multiply(*circuits: Circuit) -> Circuit:
             for node, found in pairs.assembly.origins.items()
         }
     return replace(product, names=_names(operands, origins), derivation=Derivation("multiply", operands, origins))
+
+
+def _expand_each_once(operands: Sequence[Circuit]) -> list[Circuit]:
+    """The circuits without layers from outside; a circuit that is given twice stays one, so that it is squared.
+
+    So does one with the same layers, as the conjugate of a circuit of real parameters has.
+    """
+    found: list[Circuit] = []
+    for position, circuit in enumerate(operands):
+        same = (
+            known for known, other in zip(found, operands[:position], strict=True) if _has_layers_of(circuit, other)
+        )
+        found.append(next(same, None) or expand(circuit))
+    return found
+
+
+def _has_layers_of(circuit: Circuit, other: Circuit) -> bool:
+    """Whether both have the same layers, not only equal ones, with the same inputs and outputs under the same ids."""
+    own, others = circuit.graph, other.graph
+    return circuit is other or (
+        own.nodes.keys() == others.nodes.keys()
+        and own.inputs == others.inputs
+        and circuit.outputs == other.outputs
+        and all(layer is others.nodes[node] for node, layer in own.nodes.items())
+    )
 
 
 def _names(operands: tuple[Circuit, ...], origins: Mapping[int, Sequence[Origin]]) -> dict[int, str]:

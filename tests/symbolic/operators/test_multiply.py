@@ -12,14 +12,16 @@ from explorer.symbolic import (
     CircuitBuilder,
     ConstantInitializer,
     EmbeddingLayer,
+    HadamardLayer,
     MixingWeightParameter,
     Parameterization,
+    ParameterNode,
     SumLayer,
     TensorParameter,
     UniformInitializer,
     constant,
 )
-from explorer.symbolic.operators import integrate, multiply
+from explorer.symbolic.operators import conjugate, integrate, multiply
 from explorer.templates import fully_factorized, gallery, image_data, tensor_train
 from tests.fuzzing import examples
 from tests.levels.modes import MODES, Mode, compile_circuit, layer_types, output
@@ -137,6 +139,61 @@ def test_a_square_has_one_of_each_two_equal_units_where_that_pays():
     assert [layer.num_output_units for layer in multiply(wide, wide).layers] == [
         layer.num_output_units for layer in wide.layers
     ]
+
+
+def signed(*, is_complex: bool) -> Circuit:
+    """A sum of two products of two variables, with values of both signs or complex ones."""
+    random = np.random.default_rng(0)
+
+    def table(*shape: int) -> ParameterNode:
+        imaginary = 1j * random.uniform(-1.0, 1.0, shape) if is_complex else 0.0
+        return constant(random.uniform(-1.0, 1.0, shape) + imaginary)
+
+    b = CircuitBuilder()
+
+    def inner() -> int:
+        leaves = [EmbeddingLayer(scope=(v,), num_output_units=3, num_states=2, weight=table(3, 2)) for v in (0, 1)]
+        sums = [b.sum(b.add(leaf), num_units=3, weight=table(3, 3)) for leaf in leaves]
+        return b.sum(b.hadamard(*sums), num_units=2, weight=table(2, 3))
+
+    return b.build(b.sum(inner(), inner(), num_units=1, weight=table(1, 4)))
+
+
+@pytest.mark.parametrize("is_complex", [False, True])
+def test_a_real_circuit_times_its_conjugate_is_its_square(is_complex: bool):
+    circuit = signed(is_complex=is_complex)
+    conjugated, x = conjugate(circuit), all_assignments(circuit)
+    product, square = multiply(circuit, conjugated), multiply(circuit, circuit)
+    plain = values(circuit, x)
+    assert_close(values(product, x), plain * plain.conj())
+    units = [[layer.num_output_units for layer in one.layers] for one in (product, square)]
+    assert (units[0] == units[1]) is not is_complex
+    assert 6 in units[1], "3 units have 6 different products of two"
+    assert (6 in units[0]) is not is_complex
+    assert product.derivation is not None
+    assert product.derivation.operands == (circuit, conjugated)
+    if not is_complex:
+        for mode in MODES:
+            found = output(compile_circuit(product, "sum-product", **mode), x)
+            np.testing.assert_allclose(found, plain**2, atol=1e-12)  # double precision, values below 10
+    powers = multiply(circuit, conjugated, circuit)
+    assert_close(values(powers, x), plain * plain.conj() * plain)
+
+
+def test_circuits_with_other_values_or_inputs_of_the_same_layers_are_not_squared():
+    leaf = EmbeddingLayer(scope=(0,), num_output_units=2, num_states=2, weight=constant([[0.1, 0.9], [0.4, -0.6]]))
+    other = EmbeddingLayer(scope=(1,), num_output_units=2, num_states=2, weight=constant([[0.3, 0.2], [-0.4, 0.8]]))
+    layers = leaf, other, HadamardLayer(num_input_units=2, num_output_units=2)
+    circuits: list[Circuit] = []
+    for outputs in ((0,), (1,), (2,)):
+        b = CircuitBuilder()
+        one, two = b.add(layers[0]), b.add(layers[1])
+        ids = one, two, b.add(layers[2], (one, two))
+        circuits.append(b.build(*(ids[at] for at in outputs)))
+    x = all_assignments(circuits[2])
+    for one in circuits:
+        for two in circuits:
+            assert_close(values(multiply(one, two), x), all_pairs(values(one, x), values(two, x)))
 
 
 def test_a_layer_of_many_units_is_squared_with_all_of_them_so_that_it_is_shattered():
