@@ -20,7 +20,7 @@ from explorer.app.session.session import EVENTS, Session
 from explorer.app.session.view_state import ViewState
 from explorer.backend import queries
 from explorer.options import CompilerOptions
-from explorer.symbolic import Circuit, CircuitBuilder, operators
+from explorer.symbolic import Circuit, CircuitBuilder, EmbeddingLayer, TensorParameter, operators
 from explorer.templates import gallery
 from explorer.templates.inputs import CategoricalInput
 from explorer.trace import Trace
@@ -175,6 +175,25 @@ def pair() -> Circuit:
     b = CircuitBuilder()
     inputs = [b.add(CategoricalInput(2)(v, 2)) for v in range(2)]
     return b.build(b.sum(b.hadamard(*inputs), num_units=1))
+
+
+def test_operands_with_outputs_of_different_widths_are_not_asked_and_the_tool_says_why() -> None:
+    def table(units: int) -> Circuit:
+        builder, weight = CircuitBuilder(), TensorParameter((units, 2))
+        layer = EmbeddingLayer(scope=(0,), num_output_units=units, num_states=2, weight=weight)
+        return builder.build(builder.add(layer))
+
+    product = operators.multiply(table(3), table(2))
+    reader = Reader("tables", explorer.record(product, semiring="sum-product"))
+    assert "outputs of 3 and B has outputs of 2 units" in str(reader.tool.answer.object)
+    assert reader.tool.meaning.object
+    last = len(reader.workspace.session.opened.trace.steps) - 1
+    reader.go(last)
+    reader.tool.kind.value = "partition"
+    reader.tool._start()
+    reader.wait()
+    assert "outputs of 3" not in str(reader.tool.answer.object)
+    assert reader.tool.class_.end == 5
 
 
 def test_operands_are_outputs_that_can_be_chosen() -> None:

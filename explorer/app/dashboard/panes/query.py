@@ -129,7 +129,11 @@ class QueryTool(Tool):
     def _fill(self) -> None:
         """Ask for the variables and outputs of the circuit of the step; what was entered stays where it still fits."""
         opened, self._form_step = self.workspace.session.opened, self._step_of_form()
-        circuit: TorchCircuit = opened.trace.circuit_at(self._form_step)
+        try:
+            circuit: TorchCircuit = opened.trace.circuit_at(self._form_step)
+        except CircuitError as error:  # operands whose outputs differ in units
+            self._show_error(error)
+            return
         columns = opened.columns[: circuit.num_variables]
         self.variables = describe_variables(circuit, columns if len(columns) == circuit.num_variables else ())
         self._most, self._is_discrete = _range(circuit)
