@@ -17,7 +17,14 @@ from explorer.backend import TorchCircuit
 from explorer.compiler import TorchCompiler
 from explorer.errors import DataTypeError, LoweringError, ShapeError, UnknownNameError, ValueRangeError
 from explorer.runtime import Certificate, FastCircuit, fast
-from explorer.symbolic import CategoricalLayer, Circuit, CircuitBuilder, Parameterization, RearrangeLayer
+from explorer.symbolic import (
+    CategoricalLayer,
+    Circuit,
+    CircuitBuilder,
+    GaussianLayer,
+    Parameterization,
+    RearrangeLayer,
+)
 from explorer.templates import gallery, image_data, load_named
 from tests.fuzzing import examples
 from tests.levels.modes import MODES, Mode, compile_circuit
@@ -159,6 +166,26 @@ def test_types_of_x(digits, dtype):
     made, x = fast(digits, backend="native"), pixels()
     assert torch.equal(made(x.to(dtype)), made(x))
     assert torch.equal(made(x.to(dtype).t().contiguous().t()), made(x))
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.float32, torch.float64])
+@torch.no_grad()
+def test_variables_are_read_from_their_columns_in_any_order_and_number(dtype: torch.dtype):
+    """Squares of 16 rows and variables are copied at a time: none of the numbers below is a multiple of it."""
+    b, probs = CircuitBuilder(), Parameterization("softmax")
+    real, positive = Parameterization("none"), Parameterization("softplus")
+    layers: list[int] = []
+    for at, column in enumerate(int(one) for one in np.random.default_rng(0).permutation(43)):
+        scope, states = (column,), column + 2
+        if at % 3 == 0:
+            density = GaussianLayer(scope=scope, num_output_units=3, mean=real((3,)), stddev=positive((3,)))
+            layers.append(b.add(density))
+        elif at % 3 == 1:
+            table = CategoricalLayer(scope=scope, num_output_units=3, num_categories=states, probs=probs((3, states)))
+            layers.append(b.add(table))
+    circuit = TorchCompiler().compile(b.build(b.sum(b.hadamard(*layers), num_units=2)))
+    x = np.random.default_rng(1).integers(0, np.arange(43) + 2, (37, 43))
+    assert_computes(circuit, torch.from_numpy(x).to(dtype))
 
 
 @torch.no_grad()

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,9 @@ from explorer.runtime.native.library import NativeCircuit
 from explorer.runtime.units import MAX_TABLE_ENTRIES, Kind, Unit, Units, layer_of, num_states
 
 Integers = NDArray[np.int64]
+
+LINE_BYTES = 64
+"""`LINE` in `kernels/ahead.h`."""
 
 KINDS = {
     Kind.GAUSSIAN: 0,
@@ -40,7 +44,42 @@ def make_arrays(circuit: EvaluatedCircuit, constants: Constants) -> NativeArrays
     """The arrays for packed constants."""
     made = ArrayBuilder(circuit, constants.units, constants.offsets, constants.lanes).build()
     made.native.constants, made.native.scales = constants.floats.data_ptr(), constants.doubles.data_ptr()
+    made.native.ahead_lines = max_lines_read(circuit, constants)
     return made
+
+
+def max_lines_read(circuit: EvaluatedCircuit, constants: Constants) -> int:
+    """The lines of the cache with the weights, tables and densities that one unit reads: the maximum over all units."""
+    units, size = constants.units, constants.floats.element_size()
+
+    def padded(width: int) -> int:
+        return -(-width // constants.lanes) * constants.lanes
+
+    def lines(*counts: int) -> int:
+        return sum(count * size // LINE_BYTES + 2 for count in counts)  # the first and the last one may be partial
+
+    def of_table(number: int) -> int:
+        states = num_states(circuit, units, number)
+        return lines(states * padded(units.units[number].width), states, states * 2)  # values, bounds, scales
+
+    def weight_rows(unit: Unit) -> int:
+        widths = [units.units[one].width for one in unit.inputs]
+        match unit.kind:
+            case Kind.SUM:
+                return sum(widths[:: len(widths) // unit.terms])
+            case Kind.MIXING:
+                return unit.terms
+            case Kind.TUCKER:
+                return widths[0] * widths[1]
+            case _:
+                return 0
+
+    def of_unit(unit: Unit) -> int:
+        width = padded(unit.width)
+        found = lines(weight_rows(unit) * width) + sum(of_table(one) for one in unit.inputs if one not in units.slots)
+        return found + (lines(*[3 * width] * len(unit.variables)) if unit.kind is Kind.GAUSSIAN else 0)
+
+    return max((of_unit(unit) for _, unit in units.computed()), default=0)
 
 
 class ArrayBuilder:
@@ -55,6 +94,7 @@ class ArrayBuilder:
         self.operands: list[list[int]] = []
         self.discrete: dict[tuple[int, int], int] = {}
         self.continuous: dict[int, int] = {}
+        self.continuous_operands: set[int] = set()
         self.density_starts: dict[int, int] = {}
         self.density_floats = 0
         self.scratch = self.scratch_fixed = self.widest = lanes
@@ -70,6 +110,7 @@ class ArrayBuilder:
         for number in self.units.outputs:
             self.add_operand(number)
         self._check_unused_variables()
+        self._sort_variables()
         value_floats = self.place_values()
         discrete = np.array(list(self.discrete), dtype=np.int64).reshape(-1, 2)
         arrays = (
@@ -130,6 +171,7 @@ class ArrayBuilder:
                 self.scratch_fixed = max(self.scratch_fixed, self.lanes * self.padded(unit.width))
                 for at, variable in enumerate(unit.variables):
                     column = self.continuous.setdefault(variable, len(self.continuous))
+                    self.continuous_operands.add(len(self.operands))
                     self.operands.append([-1, 0, column, self.density_rows(number, at), 0, 0, 0, 0, 0])
             case Kind.DENSITY:
                 weight = self._density(unit)
@@ -175,6 +217,15 @@ class ArrayBuilder:
                     for variable in scope:
                         self.continuous.setdefault(variable, len(self.continuous))
 
+    def _sort_variables(self) -> None:
+        """Number the variables by their columns in x: neighbours, in one line of the cache, are read at once."""
+        discrete, continuous = _sorted_numbers(self.discrete), _sorted_numbers(self.continuous)
+        for number, fields in enumerate(self.operands):
+            if fields[2] >= 0:
+                fields[2] = (continuous if number in self.continuous_operands else discrete)[fields[2]]
+        self.discrete = {key: at for at, key in enumerate(sorted(self.discrete))}
+        self.continuous = {key: at for at, key in enumerate(sorted(self.continuous))}
+
     def _density(self, unit: Unit) -> int:
         """Where the logarithms of a unit are among those of all layers that PyTorch evaluates."""
         source = unit.sources[0]
@@ -182,3 +233,8 @@ class ArrayBuilder:
             self.density_starts[source.layer] = self.density_floats
             self.density_floats += self.circuit.graph.nodes[source.layer].num_folds * unit.width
         return self.density_starts[source.layer] + source.fold * unit.width
+
+
+def _sorted_numbers(numbers: Mapping[Any, int]) -> dict[int, int]:
+    """The number of each entry in sorted order, by the number that it has now."""
+    return {numbers[key]: at for at, key in enumerate(sorted(numbers))}

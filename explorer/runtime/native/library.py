@@ -42,6 +42,7 @@ class NativeCircuit(ctypes.Structure):
         ("num_discrete", c_int64),
         ("continuous", c_void_p),
         ("num_continuous", c_int64),
+        ("ahead_lines", c_int64),
     )
 
 

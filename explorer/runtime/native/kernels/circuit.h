@@ -45,6 +45,7 @@ struct Circuit {
   int64_t num_discrete;
   const int64_t* continuous;   // columns of x of the continuous variables
   int64_t num_continuous;
+  int64_t ahead_lines;  // lines of constants that a unit reads at most
 };
 
 // A table (units, states) in a tensor, of which training makes rows.

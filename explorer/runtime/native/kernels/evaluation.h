@@ -35,9 +35,13 @@ static void take_scratch(Tile& tile, Memory& memory) {
   memory.take(tile.order, tile.capacity);
   memory.take(tile.zeros, tile.capacity);
   memory.take(tile.numbers, tile.capacity);
+  tile.ahead.limit = circuit.ahead_lines < AHEAD_LINES ? circuit.ahead_lines : AHEAD_LINES;
+  memory.take(tile.ahead.lines, tile.ahead.size());
 }
 
 static void number_rows(Tile& tile) {
+  tile.ahead.begin();
+  tile.ahead.end();
   for (int64_t b = 0; b < tile.capacity; b++) tile.order[b] = b, tile.zeros[b] = 0, tile.numbers[b] = tile.first + b;
 }
 
@@ -73,7 +77,7 @@ int64_t evaluate(const Circuit* circuit, const Input* input, int64_t start, int6
   for (; tile.first < stop; tile.first += capacity) {
     tile.rows = stop - tile.first < capacity ? stop - tile.first : capacity;
     if (!read_variables(tile)) return BAD_INPUT;
-    for (int64_t i = 0; i < circuit->num_units; i++) tile.run(circuit->units[i]);
+    tile.run();
     failed += tile.write(tolerance, result, certified);
   }
   return failed;

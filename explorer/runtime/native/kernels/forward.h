@@ -94,7 +94,6 @@ struct Tile : TileRows {
   }
 
   void product(const Unit& unit) {
-    read_tables(unit);
     const Operand* factors = circuit.operands + unit.operands;
     each_span(unit.out_width, [&](Span span) {
       multiply_rows(factors, unit.factors, span, unit.out_width, nullptr, values_of(unit) + span.start * unit.out_width);
@@ -130,7 +129,7 @@ struct Tile : TileRows {
     product_scales(operands, unit.factors, span, top);
     for (int64_t h = 1; h < unit.terms; h++) {
       product_scales(operands + h * unit.factors, unit.factors, span, term_scales);
-      for (int64_t b = 0; b < span.count; b++) top[b] = term_scales[b] > top[b] ? term_scales[b] : top[b];
+      INDEPENDENT for (int64_t b = 0; b < span.count; b++) top[b] = term_scales[b] > top[b] ? term_scales[b] : top[b];
     }
     const Real most = ldexp(1, (int)unit.factors), underflow = 4 * (Real)unit.in_units * SMALLEST;
     for (int64_t h = 0; h < unit.terms; h++) {
@@ -141,7 +140,7 @@ struct Tile : TileRows {
         quotients(term_scales, top, span.count, term_factors);
       }
       const Real norm = norms[h];
-      for (int64_t b = 0; b < span.count; b++) {
+      INDEPENDENT for (int64_t b = 0; b < span.count; b++) {
         const Real by = unit.terms > 1 ? term_factors[b] : 1.0f;
         const Real error = by == 0 ? (most + term_bounds[b]) * DROPPED : term_bounds[b] * by + most * SMALLEST;
         bound[b] = (h ? bound[b] : 0) + norm * error + underflow;
@@ -151,11 +150,10 @@ struct Tile : TileRows {
   }
 
   void sum(const Unit& unit) {
-    read_tables(unit);
     const bool many = Accumulator::needs_compensation(unit.terms * Accumulator::parts_of(unit.in_units));
     each_span(unit.in_width, [&](Span span) {
       Real* exact = many ? scratch + span.count * unit.in_width : nullptr;
-      Accumulator total{values_of(unit) + span.start * unit.out_width, exact, span.count, unit.out_width};
+      Accumulator total{values_of(unit) + span.start * unit.out_width, exact, span.count, unit.out_width, ahead};
       add_terms(unit, span, [&](int64_t h, const Operand* factors, const Real* by) {
         const bool direct = !by && unit.factors == 1 && factors->slot >= 0;
         if (!direct) multiply_rows(factors, unit.factors, span, unit.in_width, by, scratch);
@@ -168,7 +166,6 @@ struct Tile : TileRows {
   }
 
   void mixing(const Unit& unit) {
-    read_tables(unit);
     const int64_t width = unit.out_width;
     each_span(width, [&](Span span) {
       const int64_t floats = span.count * width;
@@ -198,7 +195,6 @@ struct Tile : TileRows {
   // A sum over the Kronecker product of two operands: sum_i x_0[i] sum_j w[i][j] x_1[j].
   void tucker(const Unit& unit) {
     const Operand* factors = circuit.operands + unit.operands;
-    read_tables(unit);
     const int64_t units = unit.in_units, width = unit.in_width;
     const Real norm = norms[0], underflow = 4 * (Real)(units * units) * SMALLEST;
     each_span(width, [&](Span span) {
@@ -206,7 +202,7 @@ struct Tile : TileRows {
       const Real* left = rows_in_order(factors[0], span, width, scratch);
       const Real* right = rows_in_order(factors[1], span, width, scratch + span.count * width);
       add_products(left, right, width, weights, units, unit.out_width, values_of(unit) + span.start * unit.out_width,
-                   low, span.count);
+                   low, span.count, ahead);
       Real* bound = bounds_of(unit) + span.start;
       product_scales(factors, 2, span, scales_of(unit) + span.start);
       product_bounds(factors, 2, span, bound);
@@ -250,7 +246,7 @@ struct Tile : TileRows {
       const Real* x = from.values + from.index[b] * unit.in_width;
       for (int64_t q = 0; q < Q; q++)
         for (int64_t j = 0; j < J; j++) transposed[q * J + j] = x[j * Q + q];
-      Accumulator{product, nullptr, Q, padded}.add(transposed, J, weights, J);
+      Accumulator{product, nullptr, Q, padded, ahead}.add(transposed, J, weights, J);
       Real* out = values_of(unit) + b * unit.out_width;
       for (int64_t q = 0; q < Q; q++) memcpy(out + q * P, product + q * padded, P * sizeof(Real));
       for (int64_t n = unit.out_units; n < unit.out_width; n++) out[n] = 0;
@@ -282,7 +278,7 @@ struct Tile : TileRows {
       });
       double* scale = scales_of(unit) + start;
       Real* bound = bounds_of(unit) + start;
-      for (int64_t i = 0; i < count; i++) {
+      INDEPENDENT for (int64_t i = 0; i < count; i++) {
         scale[i] += exponents[i] * LN2;
         bound[i] = is_legal[i] ? bound[i] * by[i] + SMALLEST : INFINITY;
       }
@@ -307,10 +303,54 @@ struct Tile : TileRows {
     }
   }
 
-  void run(const Unit& unit) {
-    weights = circuit.constants + unit.weight;
-    norms = circuit.constants + unit.norms;
-    compute(unit);
+  // Computes all units; what the next one reads is fetched meanwhile.
+  void run() {
+    const Unit *unit = circuit.units, *end = unit + circuit.num_units;
+    if (unit < end) list_ahead(*unit);
+    for (; unit < end; unit++) {
+      ahead.finish();
+      if (unit + 1 < end) list_ahead(unit[1]);
+      weights = circuit.constants + unit->weight;
+      norms = circuit.constants + unit->norms;
+      compute(*unit);
+    }
+  }
+
+  // Lists the constants that a unit reads.
+  void list_ahead(const Unit& unit) {
+    const Operand* operands = circuit.operands + unit.operands;
+    const int64_t count = unit.terms * unit.factors, in = unit.in_units, out = unit.out_width;
+    const bool is_sum = unit.kind == SUM || unit.kind == TUCKER;
+    const int64_t num_weights = unit.kind == SUM      ? unit.terms * in * out
+                                : unit.kind == TUCKER ? in * in * out
+                                : unit.kind == MIXING ? unit.terms * out
+                                                      : 0;
+    ahead.begin();
+    if (unit.kind == GAUSSIAN)
+      for (int64_t i = 0; i < count; i++) ahead.add(circuit.constants + operands[i].rows, 3 * out * sizeof(Real));
+    if (is_sum || unit.kind == MIXING || unit.kind == PRODUCT)
+      for (int64_t i = 0; i < count; i++) list_table(operands[i], is_sum ? unit.in_width : out);
+    if (num_weights) ahead.add(circuit.constants + unit.weight, num_weights * sizeof(Real));
+    ahead.end();
+  }
+
+  // Lists what rows read of a table: all of it, in order, if they need most of it.
+  void list_table(const Operand& one, int64_t width) {
+    if (one.slot >= 0 || one.variable < 0) return;
+    const int64_t num_states = circuit.num_values[one.variable];
+    const Real* from = circuit.constants + one.rows;
+    if (num_states <= 2 * rows) {
+      ahead.add(from, num_states * width * sizeof(Real));
+      ahead.add(circuit.scales + one.scales, num_states * sizeof(double));
+      ahead.add(circuit.constants + one.bounds, num_states * sizeof(Real));
+      return;
+    }
+    const int32_t* state = states + one.variable * capacity;
+    for (int64_t b = 0; b < rows; b++) {
+      ahead.add(from + state[b] * width, width * sizeof(Real));
+      ahead.add(circuit.scales + one.scales + state[b], sizeof(double));
+      ahead.add(circuit.constants + one.bounds + state[b], sizeof(Real));
+    }
   }
 
   // Writes the logarithms of the outputs, and which rows are certified; returns how many are not.

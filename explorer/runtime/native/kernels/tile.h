@@ -5,8 +5,7 @@
 
 constexpr int SPAN_ROWS = 48;    // rows that a unit is computed for at a time: they stay in the nearest cache
 constexpr int SPAN_WIDTH = 128;  // unless its inputs are wider: then its weights are read once for all rows
-constexpr int PREFETCH = 8;      // rows of a table are fetched into the cache so many rows ahead
-constexpr int MAX_TABLE_FLOATS = 1 << 15;  // larger tables are not read as a whole
+constexpr int SQUARE = 16;       // rows and variables that are copied at a time
 
 // An operand for all rows of a tile: row b is at `values + index[b] * width`, and its scale at `scales[index[b]]`,
 // as its bound.
@@ -43,6 +42,7 @@ struct TileRows {
   Real* multipliers;    // in training: what the rows of each slot were multiplied by (num_slots, capacity)
   const Real* weights;  // of the present unit: (input units, output units)
   const Real* norms;    // for each term, at least the sum of the weights of an output unit
+  Ahead ahead;          // what the next unit reads
 
   Real* values(int64_t place) const { return slots + place * capacity; }
   Real* values_of(const Unit& unit) const { return values(unit.place); }
@@ -57,26 +57,36 @@ struct TileRows {
   // Copies the variables, one after the other. False if a value is none of its variable.
   template <class T>
   bool read_variables() {
-    bool legal = true;
-    for (int64_t start = 0; start < rows; start += LANES) {  // so that lines of the cache are written at once
-      const int64_t stop = rows - start < LANES ? rows : start + LANES;
-      const T* x = (const T*)input.x + first * input.columns;
-      for (int64_t v = 0; v < circuit.num_discrete; v++)
-        for (int64_t b = start; b < stop; b++) {
-          const T value = x[b * input.columns + circuit.discrete[v]];
-          const bool inside = value >= 0 && value < (T)circuit.num_values[v];
-          const int32_t state = inside ? (int32_t)value : 0;
-          legal &= inside && (T)state == value;
-          states[v * capacity + b] = state;
+    int32_t bad = 0;
+    copy_columns<T>(circuit.discrete, circuit.num_discrete, states, [&](T value, int64_t v) {
+      const bool inside = (value >= 0) & (value < (T)circuit.num_values[v]);
+      const int32_t state = inside ? (int32_t)value : 0;
+      bad |= !inside | ((T)state != value);
+      return state;
+    });
+    copy_columns<T>(circuit.continuous, circuit.num_continuous, points, [&](T value, int64_t) {
+      bad |= (Real)value != (Real)value;
+      return (Real)value;
+    });
+    return !bad;
+  }
+
+  // to (count, capacity) = read(value, v) of columns[v] of x for v < count: a square of rows and variables at a time, so
+  // that lines of the cache are read and written at once.
+  template <class T, class To, class Read>
+  void copy_columns(const int64_t* columns, int64_t count, To* to, Read read) const {
+    for (int64_t start = 0; start < rows; start += SQUARE)
+      for (int64_t v = 0; v < count; v += SQUARE) {
+        const int64_t height = rows - start < SQUARE ? rows - start : SQUARE;
+        const int64_t width = count - v < SQUARE ? count - v : SQUARE;
+        To square[SQUARE][SQUARE];
+        for (int64_t b = 0; b < height; b++) {
+          const T* x = (const T*)input.x + (first + start + b) * input.columns;
+          for (int64_t i = 0; i < width; i++) square[b][i] = read(x[columns[v + i]], v + i);
         }
-      for (int64_t v = 0; v < circuit.num_continuous; v++)
-        for (int64_t b = start; b < stop; b++) {
-          const Real value = (Real)x[b * input.columns + circuit.continuous[v]];
-          legal &= value == value;
-          points[v * capacity + b] = value;
-        }
-    }
-    return legal;
+        for (int64_t i = 0; i < width; i++)
+          for (int64_t b = 0; b < height; b++) to[(v + i) * capacity + start + b] = square[b][i];
+      }
   }
 
   Span all_rows() const { return {0, rows}; }
@@ -91,26 +101,11 @@ struct TileRows {
     }
   }
 
-  // Reads tables of which products need most rows, so that they are in the cache: in order this is faster than row by
-  // row. In training the rows have just been made.
-  void read_tables(const Unit& unit) const {
-    for (int64_t i = 0; !training && i < unit.terms * unit.factors; i++) {
-      const Operand& one = circuit.operands[unit.operands + i];
-      if (one.slot >= 0 || one.variable < 0) continue;
-      const int64_t states = circuit.num_values[one.variable], floats = states * unit.in_width;
-      if (states > 2 * rows || floats > MAX_TABLE_FLOATS) continue;
-      const Real* from = circuit.constants + one.rows;
-      Vector read{};
-      for (int64_t n = 0; n < floats; n += LANES) read += load(from + n);
-      KEEP(read);
-    }
-  }
-
   // Calls `compute(b, at)` for the rows of a span: row b of it is row `at` of an operand.
   template <class Compute>
   static void each_row(const Rows& one, Span span, Compute compute) {
-    if (one.is_table) for (int64_t b = 0; b < span.count; b++) compute(b, (int64_t)one.index[span.start + b]);
-    else for (int64_t b = 0; b < span.count; b++) compute(b, span.start + b);
+    if (one.is_table) INDEPENDENT for (int64_t b = 0; b < span.count; b++) compute(b, (int64_t)one.index[span.start + b]);
+    else INDEPENDENT for (int64_t b = 0; b < span.count; b++) compute(b, span.start + b);
   }
 
   void product_scales(const Operand* factors, int64_t count, Span span, double* to) const {
@@ -151,17 +146,10 @@ struct TileRows {
     const Rows left = rows_of(factors[0]);
     for (int64_t c = 1; c < count || c == 1; c++) {
       const Rows right = count == 1 ? left : rows_of(factors[c]);
-      const bool fetch_left = c == 1 && left.is_table, fetch_right = right.is_table;
       for (int64_t b = 0; b < span.count; b++) {
-        const int64_t row = span.start + b, ahead = row + PREFETCH < rows ? row + PREFETCH : row;
+        const int64_t row = span.start + b;
         const Real* x = c == 1 ? left.values + left.index[row] * width : to + b * width;
         const Real* y = right.values + right.index[row] * width;
-        if (fetch_left)
-          for (int64_t v = 0; v < vectors; v++)
-            __builtin_prefetch(left.values + left.index[ahead] * width + v * LANES);
-        if (fetch_right)
-          for (int64_t v = 0; v < vectors; v++)
-            __builtin_prefetch(right.values + right.index[ahead] * width + v * LANES);
         for (int64_t v = 0; v < vectors; v++) {
           Vector product = load(x + v * LANES);
           if (count > 1) product *= load(y + v * LANES);

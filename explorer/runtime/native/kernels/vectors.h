@@ -22,6 +22,12 @@ constexpr int REGISTERS = 16;
 
 // Before a loop whose arrays should stay in registers.
 #define UNROLL _Pragma("GCC unroll 16")
+// Before a loop whose rounds read nothing that other rounds write.
+#if defined(__clang__)
+#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define INDEPENDENT _Pragma("GCC ivdep")
+#endif
 // Makes the compiler believe that a vector in memory is needed.
 #define KEEP(vector) asm volatile("" : : "m"(vector))
 
