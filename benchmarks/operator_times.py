@@ -17,8 +17,12 @@ from explorer.errors import StructureError
 from explorer.symbolic import Circuit
 from explorer.symbolic.operators import integrate, multiply
 
-SQUARED_UNITS = {"cp": (4, 8, 16, 32), "cp-t": (4, 8, 16, 32), "tucker": (2, 4)}
-"""The numbers of units K of the squared circuits, by their products: a Kronecker product squared has K^4 units."""
+SQUARED_UNITS = {"cp": (4, 8, 16, 32), "cp-t": (4, 8, 16, 32), "tucker": (2, 4, 8)}
+"""The numbers of units K of the squared circuits, by their products.
+
+A Kronecker product squared has K^4 units, which the peer permutes by a matrix of K^8 numbers in each layer: 17 GB of
+them in float32 for K = 16.
+"""
 AGREEMENT = 1e-4
 """Maximum difference of our results from the peer's, relative."""
 

@@ -2,15 +2,22 @@
 
 import pytest
 
-from benchmarks.operator_times import OperatorTime, exceeding, measure_operators, squared_case
+from benchmarks.operator_times import SQUARED_UNITS, OperatorTime, exceeding, measure_operators, squared_case
 from benchmarks.peer import peer_is_installed
 
 
 @pytest.mark.peer
 @pytest.mark.skipif(not peer_is_installed(), reason="libcirkit is not installed")
-@pytest.mark.parametrize("layer", ["cp", "tucker"])
-def test_a_square_has_the_values_of_the_peer_and_no_more_parameters(layer: str):
-    found = measure_operators(squared_case(layer, 2), repeats=1)  # which compares the values
+@pytest.mark.parametrize(
+    ("layer", "units"),
+    [
+        pytest.param(layer, units, marks=[] if units in (2, 16) else [pytest.mark.fuzz])
+        for layer in SQUARED_UNITS
+        for units in SQUARED_UNITS[layer]
+    ],
+)
+def test_a_square_has_the_values_of_the_peer_and_no_more_parameters(layer: str, units: int):
+    found = measure_operators(squared_case(layer, units), repeats=1)  # which compares the values
     assert found.peer_parameters is not None
     assert found.parameters <= found.peer_parameters
     if layer == "tucker":  # the peer stores permutations as dense matrices
