@@ -142,9 +142,10 @@ class EvaluatedCircuit(nn.Module, ABC):
                 values[planned.node] = layer.forward(self.semiring, inputs, prepared)
         return self._outputs(values)[0]
 
-    def fast(self, *, backend: str = "auto") -> nn.Module:
+    def fast(self, *, backend: str = "auto", batch_size: int | None = None) -> nn.Module:
         """This circuit on the fastest backend that can run it here, or on the one named: `explorer.fast`."""
-        return import_module("explorer.runtime").fast(self, backend=backend)  # a package above this one
+        fast = import_module("explorer.runtime").fast  # a package above this one
+        return fast(self, backend=backend, batch_size=batch_size)
 
     @abstractmethod
     def layer_values(self) -> LayerValues:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from explorer.backend import EvaluatedCircuit
-from explorer.errors import DataTypeError
+from explorer.errors import DataTypeError, ValueRangeError
 from explorer.runtime.backends import Backend, Choice, records_gradients
 
 
@@ -52,6 +52,21 @@ class FastCircuit(nn.Module):
         result, again = found
         self.certificate = Certificate(len(x), again)
         return result
+
+    @torch.no_grad()
+    def prepare(self, batch_size: int) -> None:
+        """Do now what the first forward pass of a batch of this size would do besides, on a batch of zeros.
+
+        Raises: DataTypeError if it is not an integer; ValueRangeError if it is below 1.
+        """
+        if isinstance(batch_size, bool) or not isinstance(batch_size, int):
+            raise DataTypeError(f"batch_size must be an integer; found {batch_size!r}")
+        if batch_size < 1:
+            raise ValueRangeError(f"batch_size must be at least 1; found {batch_size}")
+        device = next((one.device for one in (*self.parameters(), *self.buffers())), None)
+        x = torch.zeros((batch_size, self.circuit.num_variables), device=device)
+        if not self.why_not(x):
+            self.backend.evaluate(x)
 
     def why_not(self, x: Tensor) -> str:
         """Why a call with x would run the circuit itself; empty if the backend answers it."""

@@ -344,6 +344,17 @@ def test_it_explains_itself(digits):
         fast(digits, backend="quantum")
 
 
+def test_a_circuit_that_is_prepared_for_a_batch_size_runs_batches_of_any(digits):
+    made = digits.fast(batch_size=16)
+    assert made.certificate is None, "of no call yet"
+    for rows in (1, 16, 40):
+        assert_equal(made(pixels(rows)), doubled(digits)(pixels(rows)))
+    with pytest.raises(ValueRangeError, match="batch_size must be at least 1; found 0"):
+        fast(digits, batch_size=0)
+    with pytest.raises(DataTypeError, match="batch_size must be an integer; found 2.5"):
+        fast(digits, batch_size=2.5)  # pyright: ignore[reportArgumentType]
+
+
 def test_only_a_compiled_circuit_is_made_fast(digits):
     others: list[Any] = [torch.nn.Linear(2, 2), load_named("digits"), fast(digits)]
     for other in others:

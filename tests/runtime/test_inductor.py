@@ -71,7 +71,8 @@ def test_one_compiled_function_serves_all_batches_and_changed_parameters(monkeyp
     compile_groups = inductor._compile
     monkeypatch.setattr(inductor, "_compile", lambda *args: compiled.append(args) or compile_groups(*args))
     circuit = image("cp", "categorical")
-    made = fast(circuit, backend="inductor")
+    made = fast(circuit, backend="inductor", batch_size=64)
+    assert len(compiled) == 1, "before the first call"
     x = rows("categorical", 64)
     assert made.why_not(x) == ""
     with torch._dynamo.config.patch(error_on_recompile=True):
