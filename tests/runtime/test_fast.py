@@ -351,7 +351,7 @@ def test_a_circuit_that_is_prepared_for_a_batch_size_runs_batches_of_any(digits)
         assert_equal(made(pixels(rows)), doubled(digits)(pixels(rows)))
     with pytest.raises(ValueRangeError, match="batch_size must be at least 1; found 0"):
         fast(digits, batch_size=0)
-    with pytest.raises(DataTypeError, match="batch_size must be an integer; found 2.5"):
+    with pytest.raises(DataTypeError, match="batch_size must be an integer; found 2"):
         fast(digits, batch_size=2.5)  # pyright: ignore[reportArgumentType]
 
 
