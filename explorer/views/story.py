@@ -1,4 +1,4 @@
-"""The story of a compilation: at most six scenes of one sentence each, and two questions."""
+"""The story of a compilation: a scene for each operator, then at most six, of one sentence each; and two questions."""
 
 from collections.abc import Mapping
 from typing import Literal, get_args
@@ -28,15 +28,17 @@ def story(index: TraceIndex, times: Measurements | None = None) -> dict[int, lis
     """Return the scenes by step: a scene for each operator, then circuit, match, fuse, levels, fold, clock.
 
     Before match and fold there is a question. A scene about which the trace has nothing to tell is left out: operators
-    if the circuit was built, `match` and `fuse` if no layers were fused, `levels` and `fold` if none were folded,
-    `clock` if nothing changed, a question whose answer is all plates. `times` are the measured times after steps.
+    if the circuit was built, `circuit` if its layers could not be compiled, `match` and `fuse` if none were fused,
+    `levels` and `fold` if none were folded, `clock` if nothing changed, a question whose answer is all plates. `times`
+    are the measured times after steps.
     """
     if not index.trace.level.has_circuit:
         return {}
     shown = [step for step in index.trace.steps if has_frame(step) and step.error is None]
     start = index.trace.start
     found: dict[int, list[SceneView]] = {step.index: [_operator(index, step)] for step in index.trace.steps[:start]}
-    found[max(start - 1, 0)] = [*found.get(start - 1, ()), _circuit(index)]
+    if index.trace.steps[start].error is None:
+        found[max(start - 1, 0)] = [*found.get(start - 1, ()), _circuit(index)]
     fusing = _best(index, [step for step in shown if step.rewrites])
     if fusing is not None:
         found.setdefault(fusing.index - 1, []).extend(_guess(index, fusing, "guess-fuse", _match(index, fusing)))
@@ -56,13 +58,15 @@ def story(index: TraceIndex, times: Measurements | None = None) -> dict[int, lis
 def slide_at(index: TraceIndex, name: SlidesName, step: int) -> tuple[SlidesName, int, Mode]:
     """Return the slide that a link opens, with its step and mode: a scene, or the last frame up to a step.
 
-    The first scene takes the place of one that the trace does not have.
+    Of several scenes with one name, it is that at the step, or else the first. The first scene takes the place of one
+    that the trace does not have.
     """
     scenes: list[tuple[SlidesName, int, Mode]] = [
         (scene["name"], at, scene["mode"]) for at, found in story(index).items() for scene in found
     ]
     if name != "steps" and scenes:
-        return next((scene for scene in scenes if scene[0] == name), scenes[0])
+        named = [scene for scene in scenes if scene[0] == name]
+        return next((scene for scene in named if scene[1] == step), (named or scenes)[0])
     frames = [shown.index for shown in index.trace.steps[: step + 1] if has_frame(shown)]
     return "steps", frames[-1], "diff"
 

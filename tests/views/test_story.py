@@ -1,13 +1,17 @@
 """The story: which scenes a trace has, and what they say."""
 
+from dataclasses import dataclass
 from textwrap import wrap
 
 import pytest
 from inline_snapshot import snapshot
 
 import explorer
+from explorer.errors import CircuitError
+from explorer.symbolic import CircuitBuilder, InputLayer
 from explorer.templates import gallery
 from explorer.timings import Estimate, Timing
+from explorer.trace import Trace
 from explorer.views import TraceIndex, hide_results, picture, steps, story
 from tests.views.showing import index_of
 
@@ -71,6 +75,23 @@ def test_a_chain_and_a_conflict():
 def test_without_fusing_or_folding_their_scenes_are_left_out(options, names):
     index = TraceIndex(explorer.record(gallery.load_named("conflict"), explorer.TorchCompiler(**options)))
     assert [scene["name"] for scenes in story(index).values() for scene in scenes] == names
+
+
+def test_a_compilation_that_failed_at_once_has_no_scenes_but_a_step():
+    """A layer from outside without a compile rule: there is no graph."""
+
+    @dataclass(frozen=True, eq=False, kw_only=True)
+    class UncompiledLayer(InputLayer):
+        pass
+
+    builder = CircuitBuilder()
+    with pytest.raises(CircuitError) as failed:
+        explorer.record(builder.build(builder.add(UncompiledLayer(scope=(0,), num_output_units=1))))
+    assert isinstance(failed.value.trace, Trace)
+    index = TraceIndex(failed.value.trace)
+    assert story(index) == {}
+    (only,) = steps(index)
+    assert only["error"].startswith("compile: no compile rule for layer UncompiledLayer")
 
 
 def test_a_guess_asks_for_plates_of_the_state_before_and_does_not_tell_which():

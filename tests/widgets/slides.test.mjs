@@ -66,6 +66,37 @@ test("the story goes through its scenes, each at its step and in its mode, saved
   close();
 });
 
+test("the story of a circuit that operators made begins with them, and goes on after each", () => {
+  const derived = JSON.stringify([
+    { index: 0, title: "operands", changed: true, frame: frame("operands", 4), scenes: [scene("operator")] },
+    {
+      index: 1,
+      title: "multiply",
+      frame: frame("multiply", 4),
+      scenes: [scene("operator"), scene("circuit", "after")],
+    },
+    { index: 2, title: "compile", changed: false },
+    { index: 3, title: "fold", frame: frame("fold", 1), scenes: [scene("clock")] },
+  ]);
+  const { root, press, position, at, close } = shown({ steps: derived });
+  root.button("Story").dispatch("click");
+  const places = [at(), ...[1, 2, 3, 4].map(() => (press("ArrowRight"), at()))];
+  assert.deepEqual(places, [
+    [0, "operator", "diff"],
+    [1, "operator", "diff"],
+    [1, "circuit", "after"],
+    [3, "clock", "diff"],
+    [3, "clock", "diff"],
+  ]);
+  assert.equal(position(), "4 of 4");
+  const back = [1, 2, 3].map(() => (press("ArrowLeft"), at()[0] + at()[1]));
+  assert.deepEqual(back, ["1circuit", "1operator", "0operator"]);
+  close();
+  const linked = shown({ steps: derived, step: 1, view: { slides: "operator" } });
+  assert.deepEqual([linked.position(), ...linked.at()], ["2 of 4", 1, "operator", "diff"]);
+  linked.close();
+});
+
 test("a link to a scene goes to its step", () => {
   const { head, at, close } = shown({ view: { slides: "clock" } });
   assert.deepEqual([head(), ...at()], ["CLOCKAbout clock.", 3, "clock", "diff"]);

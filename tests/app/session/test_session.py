@@ -150,6 +150,17 @@ def test_a_link_may_name_only_a_slide(
     assert session.picture().view["group_by"] == "plates"
 
 
+@pytest.mark.parametrize("step", [0, 1])
+def test_a_link_to_one_of_several_operators_opens_that_of_its_step(step: int) -> None:
+    opened = open_state(Library(), ViewState(circuit="squared"))
+    session = Session(opened, ViewState(step=step, look=DisplayOptions(slides="operator")))
+    assert (session.look.slides, session.step, session.look.mode) == ("operator", step, "diff")
+    session.go(1)
+    session.change_look(slides="circuit")
+    session.change_look(slides="operator")
+    assert session.step == 1
+
+
 def test_the_first_scene_takes_the_place_of_one_that_the_trace_lacks() -> None:
     opened = open_state(Library(), ViewState(circuit="blackboard", options=CompilerOptions(optimize=False)))
     session = Session(opened, ViewState(look=DisplayOptions(slides="match")))

@@ -38,13 +38,15 @@ const scenesOf = ({ steps }) =>
 /** @param {Readonly<State>} state */
 const slidesOf = (state) => (text(state.view.slides) === STEPS ? framesOf(state) : scenesOf(state));
 
-/** The number of the slide that is shown. @param {Readonly<State>} state @param {Slide[]} slides */
+/**
+ * The number of the slide that is shown: several scenes may have one name, each at its step.
+ * @param {Readonly<State>} state @param {Slide[]} slides
+ */
 function numberOf({ view, step }, slides) {
   if (text(view.slides) === STEPS) return Math.max(0, slides.filter((slide) => slide.step <= step).length - 1);
-  return Math.max(
-    0,
-    slides.findIndex(({ name }) => name === view.slides),
-  );
+  const here = slides.findIndex((slide) => slide.name === view.slides && slide.step === step);
+  const named = slides.findIndex(({ name }) => name === view.slides);
+  return Math.max(0, here < 0 ? named : here);
 }
 
 /**
@@ -110,7 +112,7 @@ export function makeSlides({ h, textButton, guard }, store, { save }, loading, {
     former = { mode: text(state.view.mode, former.mode), group_by: text(state.view.group_by, former.group_by) };
     const view = { ...state.view, slides: kind };
     store.set({ view });
-    show(current());
+    show(kind === STEPS ? current() : scenesOf(state)[0]);
     root.focus();
   }
 
