@@ -25,7 +25,7 @@ PICTURES = {
     "folds": ("circuit=mnist&step=9", "light", WIDE, ("Folds",)),
     "pattern": ("circuit=digits&step=3", "light", WIDE, ("Pattern",)),
     "query": ("circuit=digits.pt", "light", TALL, ("Query", "Observe all of 7", "Erase lower half")),
-    "operators": ("circuit=squared", "light", TALL, ()),
+    "operators": ("circuit=squared&step=1", "light", TALL, ("Operators",)),
     "gallery": ("", "light", PLAIN, ()),
     "slide": ("circuit=digits&slides=fold", "dark", PLAIN, ()),
 }
