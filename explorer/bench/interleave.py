@@ -6,7 +6,7 @@
 import gc
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from statistics import median
 from time import monotonic, perf_counter
@@ -62,6 +62,7 @@ def repeat_until_precise(
     between: Callable[[Repeated[Key], float, str], None] = lambda repeated, share, note: None,
     cancelled: Callable[[], bool] = lambda: False,
     whole_rounds: bool = True,
+    freeze_heap: bool = True,
 ) -> Repeated[Key]:
     """Run the sections interleaved until each median is precise or the time is over.
 
@@ -70,15 +71,15 @@ def repeat_until_precise(
 
     Each round starts with a different section, so that none always comes first. `between` is called before each
     section, never inside one, with the results so far, the elapsed share of the time and a note. A section that runs
-    out of memory is left out from then on. Garbage is collected before each section; objects that were alive before
-    the first one are hidden from the collector.
+    out of memory is left out from then on. Garbage is collected before each section; with `freeze_heap`, objects that
+    were alive before the first one are hidden from the collector.
     """
     repeated: Repeated[Key] = Repeated({key: [] for key in sections})
     alive = list(sections)
     started = monotonic()
     warm: dict[Key, tuple[float, ...]] = {}
     look, rounds = FIRST_LOOK, -warmups
-    with _freeze_heap():
+    with _freeze_heap() if freeze_heap else nullcontext():
         while alive and rounds < max_repeats:
             start = rounds % len(alive)
             for key in alive[start:] + alive[:start]:
@@ -120,9 +121,11 @@ def time_interleaved(
     warmups: int = 1,
     clock: Clock = perf_counter,
     on_run: Callable[[str], None] = lambda name: None,
+    freeze_heap: bool = True,
 ) -> dict[str, tuple[float, ...]]:
     """The seconds of `repeats` runs of each job, interleaved; `on_run` receives the name of a job before it runs.
 
+    `freeze_heap` is that of `repeat_until_precise`.
     `explorer.bench.estimate` turns them into a median with its interval, `ratio` compares two jobs.
     Raises: ValueRangeError if there are no repeats; MemoryError if a job runs out of memory.
     """
@@ -144,7 +147,12 @@ def time_interleaved(
 
     sections = {name: section(name, job) for name, job in jobs.items()}
     repeated = repeat_until_precise(
-        sections, precision=-1.0, max_seconds=math.inf, max_repeats=repeats, warmups=warmups
+        sections,
+        precision=-1.0,
+        max_seconds=math.inf,
+        max_repeats=repeats,
+        warmups=warmups,
+        freeze_heap=freeze_heap,
     )
     if repeated.failed:
         raise MemoryError("; ".join(f"{name}: {reason}" for name, reason in repeated.failed.items()))

@@ -57,6 +57,11 @@ from explorer.trace.memory import (
     PairReason as PairReason,
     SharingAnswer as SharingAnswer,
 )
+from explorer.trace.near_misses import (
+    MAX_NEAR_MISSES as MAX_NEAR_MISSES,
+    KeptNearMisses as KeptNearMisses,
+    MatchRefused as MatchRefused,
+)
 from explorer.trace.passes import tries as tries
 from explorer.trace.paths import (
     Stage as Stage,
@@ -81,11 +86,6 @@ from explorer.trace.refusal import (
     Refusal as Refusal,
     RefusalKind as RefusalKind,
 )
-from explorer.trace.steps import (
-    MAX_NEAR_MISSES as MAX_NEAR_MISSES,
-    MatchRefused as MatchRefused,
-    Recorder as Recorder,
-    Step as Step,
-)
+from explorer.trace.steps import Recorder as Recorder, Step as Step
 from explorer.trace.text import outcome_text as outcome_text
 from explorer.trace.trace import Trace as Trace

@@ -26,10 +26,11 @@ from explorer.trace.ladder import level_of
 from explorer.trace.layers import LayerOrigin
 from explorer.trace.loaded import LoadedSnapshot
 from explorer.trace.memory import MemoryRecord
+from explorer.trace.near_misses import KeptNearMisses, MatchRefused
 from explorer.trace.paths import Stage, StepPath, parse_path
 from explorer.trace.records import NODE_KINDS, NodeKind, NodeRecord, ParameterNodeRecord, ParameterRecord
 from explorer.trace.refusal import Question, Refusal
-from explorer.trace.steps import MatchRefused, Step
+from explorer.trace.steps import Step
 from explorer.trace.trace import Trace
 from explorer.trace.version_1 import kind_of_type, title_of_type, with_new_names
 
@@ -101,6 +102,8 @@ def _read_step(
 ) -> Step:
     rewrite_times = times["rewrites"][index] if times else [0.0] * len(row["rewrites"])
     fold_times = times["folds"][index] if times else [0.0] * len(row["folds"])
+    kept = tuple(MatchRefused(Refusal.from_json(r), r.get("parameter_path", "")) for r in row["refusals"])
+    near_misses = KeptNearMisses(kept, row["refusals_over"])
     return Step(
         index=index,
         at=_read_path(row),
@@ -109,8 +112,7 @@ def _read_step(
         seconds=times["steps"][index] if times else 0.0,
         snapshot=snapshot,
         matches=tuple(MatchFound(i, m[0], m[1], tuple(m[2]), m[3]) for i, m in enumerate(row["matches"])),
-        refusals=tuple(MatchRefused(Refusal.from_json(r), r.get("parameter_path", "")) for r in row["refusals"]),
-        refusals_over=row["refusals_over"],
+        near_misses=lambda: near_misses,
         lost=tuple(MatchLost(*x) for x in row["lost"]),
         rewrites=tuple(
             Rewritten(w[0], w[1], tuple(w[2]), tuple(w[3]), seconds, w[4], tuple(w[5]) if len(w) > 5 else ())

@@ -1,10 +1,9 @@
 """Steps of a trace, and the recorder that builds them from events."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from operator import attrgetter
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import Any
 
 from explorer.errors import UnknownNameError, unknown_name
 from explorer.trace.events import (
@@ -25,35 +24,19 @@ from explorer.trace.events import (
     StepFailed,
     StepStarted,
 )
+from explorer.trace.near_misses import KeptNearMisses, MatchRefused, keep_near_misses
 from explorer.trace.paths import StepPath
-from explorer.trace.refusal import Refusal
-
-MAX_NEAR_MISSES = 2_000
-"""Maximum number of near misses kept for one pattern, step and reason, so that a frequent reason hides no other one.
-
-More are counted.
-"""
-
-
-_REASON = attrgetter("pattern", "entry", "kind.rank", "what")
-"""The reason of a near miss, for counting: a member of an Enum is slow to hash, its rank is not."""
-
-
-class MatchRefused(NamedTuple):
-    """A near miss and the parameter in which it happened (empty for layers)."""
-
-    refusal: Refusal
-    parameter_path: str = ""
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
     """One entry of a trace: what was tried, found and done, and the resulting state.
 
-    `refusals_over` counts, for each pattern, the near misses beyond `MAX_NEAR_MISSES` that were not kept. `error` is
-    set on the last step of a compilation that failed; then `snapshot` is the state before it. `rules` are those
-    that were tried; empty: all of the kind that the last part of the path names. `operator` is set on the steps before
-    the compilation of a circuit that operators made: the circuits they were applied to, then one step for each.
+    `near_misses` returns those that are kept; they are selected when they are first asked for, so that recording stays
+    cheap. `error` is set on the last step of a compilation that failed; then `snapshot` is the state before it. `rules`
+    are those that were tried; empty: all of the kind that the last part of the path names. `operator` is set on the
+    steps before the compilation of a circuit that operators made: the circuits they were applied to, then one step for
+    each.
     """
 
     index: int
@@ -63,8 +46,7 @@ class Step:
     seconds: float
     snapshot: Snapshot
     matches: tuple[MatchFound, ...] = ()
-    refusals: tuple[MatchRefused, ...] = ()
-    refusals_over: Mapping[str, int] = field(default_factory=dict[str, int])
+    near_misses: Callable[[], KeptNearMisses] = KeptNearMisses
     lost: tuple[MatchLost, ...] = ()
     rewrites: tuple[Rewritten, ...] = ()
     folds: tuple[Folded, ...] = ()
@@ -74,6 +56,16 @@ class Step:
     reads: tuple[ReadOrdered, ...] = ()
     notes: tuple[str, ...] = ()
     operator: OperatorApplied | None = None
+
+    @property
+    def refusals(self) -> tuple[MatchRefused, ...]:
+        """The near misses, pattern by pattern, up to `MAX_NEAR_MISSES` of each reason."""
+        return self.near_misses().misses
+
+    @property
+    def refusals_over(self) -> Mapping[str, int]:
+        """For each pattern, how many near misses were not kept."""
+        return self.near_misses().num_over
 
     @property
     def path(self) -> str:
@@ -202,7 +194,7 @@ class Recorder:
             case Rewritten():
                 self._rewrites.append(event)
             case AttemptsRefused():
-                self._keep(event)
+                self._searches.append(event)
             case MatchLost():
                 self._lost.append(event)
             case Folded():
@@ -227,42 +219,9 @@ class Recorder:
                 self.subject, self.options, self.rules = event.subject, event.options, event.rules
                 self.steps = []
 
-    def _keep(self, event: AttemptsRefused) -> None:
-        """Keep the near misses of a search, up to the limit of each reason."""
-        refusals, path = event.refusals, event.parameter_path
-        self._num_refused += len(refusals)
-        if self._num_refused <= MAX_NEAR_MISSES:  # so no reason is over the limit, and there is nothing to count
-            self._uncounted.append(refusals)
-        else:
-            for earlier in self._uncounted:
-                self._reasons.update(map(_REASON, earlier))
-            self._uncounted.clear()
-            refusals = self._within_limit(refusals)
-        by_pattern = self._refusals
-        for refusal in refusals:
-            kept = by_pattern.get(refusal.pattern)
-            if kept is None:
-                kept = by_pattern[refusal.pattern] = []
-            kept.append(MatchRefused(refusal, path))
-
-    def _within_limit(self, refusals: Sequence[Refusal]) -> list[Refusal]:
-        """The near misses whose reason is not over its limit; the others are counted."""
-        counts, kept = self._reasons, list[Refusal]()
-        for refusal, reason in zip(refusals, map(_REASON, refusals), strict=True):
-            count = counts[reason] = counts.get(reason, 0) + 1
-            if count <= MAX_NEAR_MISSES:
-                kept.append(refusal)
-            else:
-                self._over[refusal.pattern] = self._over.get(refusal.pattern, 0) + 1
-        return kept
-
     def _clear(self) -> None:
         self._matches: list[MatchFound] = []
-        self._refusals: dict[str, list[MatchRefused]] = {}
-        self._num_refused = 0
-        self._uncounted: list[Sequence[Refusal]] = []
-        self._reasons: Counter[tuple[Any, ...]] = Counter()
-        self._over: dict[str, int] = {}
+        self._searches: list[AttemptsRefused] = []
         self._lost: list[MatchLost] = []
         self._rewrites: list[Rewritten] = []
         self._folds: list[Folded] = []
@@ -270,7 +229,6 @@ class Recorder:
         self._operator: OperatorApplied | None = None
 
     def _end(self, changed: bool, seconds: float, snapshot: Snapshot, error: str | None) -> None:
-        refusals = tuple(refusal for kept in self._refusals.values() for refusal in kept)
         self.steps.append(
             Step(
                 len(self.steps),
@@ -280,8 +238,7 @@ class Recorder:
                 seconds,
                 snapshot,
                 tuple(self._matches),
-                refusals,
-                dict(self._over),
+                cache(partial(keep_near_misses, tuple(self._searches))),
                 tuple(self._lost),
                 tuple(self._rewrites),
                 tuple(self._folds),

@@ -31,10 +31,11 @@ from explorer.trace.layers import LayerOrigin, LayerParts, parts_of_layer, paths
 from explorer.trace.lineage import Lineages
 from explorer.trace.memory import SharingAnswer
 from explorer.trace.missed_folds import missed_folds
+from explorer.trace.near_misses import MatchRefused
 from explorer.trace.records import NodeRecord, Records
 from explorer.trace.refusal import Check, Refusal
 from explorer.trace.rules import conflicts, find_rule, near_misses, rule_interactions, rule_stats
-from explorer.trace.steps import MatchRefused, Step, find_step, start_of
+from explorer.trace.steps import Step, find_step, start_of
 from explorer.trace.text import steps_text
 from explorer.trace.what_if import Found, Searcher as StepSearcher, remember, what_if
 from explorer.trace.why_not import WhyNots

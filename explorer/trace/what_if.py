@@ -5,8 +5,9 @@ from types import MappingProxyType
 
 from explorer.trace.answers import WhatIf
 from explorer.trace.events import RuleDescription
+from explorer.trace.near_misses import MatchRefused
 from explorer.trace.refusal import Refusal, RefusalKind
-from explorer.trace.steps import MatchRefused, Step
+from explorer.trace.steps import Step
 
 Found = tuple[tuple[int, ...], ...]
 Searcher = Callable[[int, str, Refusal | None], tuple[Found, tuple[Refusal, ...]]]

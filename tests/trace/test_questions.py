@@ -397,13 +397,13 @@ def test_outputs_that_are_nan_before_and_after_are_no_value_and_not_the_same():
 
 
 def test_a_frequent_reason_does_not_displace_the_others(monkeypatch):
-    monkeypatch.setattr(explorer.trace.steps, "MAX_NEAR_MISSES", 3)
-    kept = explorer.record(gallery.load_named("near-misses"))
+    monkeypatch.setattr(explorer.trace.near_misses, "MAX_NEAR_MISSES", 3)
+    kept = explorer.record(gallery.load_named("near-misses")).near_misses()
     monkeypatch.undo()
-    every = explorer.record(gallery.load_named("near-misses"))
-    for some, whole in zip(kept.near_misses(), every.near_misses(), strict=True):
+    every = explorer.record(gallery.load_named("near-misses")).near_misses()
+    for some, whole in zip(kept, every, strict=True):
         assert (set(some.reasons), some.blocked) == (set(whole.reasons), whole.blocked)
-    assert any(misses.not_kept for misses in kept.near_misses())
+    assert any(misses.not_kept for misses in kept)
 
 
 def test_types_have_the_article_of_their_first_letter():

@@ -1,6 +1,7 @@
 """`why_not` finds the right node and step, and never states a false reason."""
 
 from dataclasses import replace
+from types import MappingProxyType
 
 import pytest
 
@@ -11,7 +12,7 @@ from explorer.errors import CircuitError, RuleError, UnknownNameError
 from explorer.rewrite import LayerOptPattern
 from explorer.symbolic import CategoricalLayer, CircuitBuilder, Parameterization
 from explorer.templates import gallery
-from explorer.trace import MatchFound, MatchRefused, Recorder, Refusal, RefusalKind, Rewritten, Trace
+from explorer.trace import KeptNearMisses, MatchFound, MatchRefused, Recorder, Refusal, RefusalKind, Rewritten, Trace
 from explorer.views import TraceIndex
 from explorer.views.details import match_details
 
@@ -33,8 +34,12 @@ def refusal_event(pattern, root, parameter_path="", kind=RefusalKind.SEVERAL_USE
     return MatchRefused(Refusal(pattern, root, 1, root, kind, 3), parameter_path)
 
 
+def refused(*events, over=MappingProxyType({})):
+    return {"near_misses": lambda: KeptNearMisses(events, over)}
+
+
 def test_a_refusal_in_a_parameter_belongs_to_the_layer_not_to_the_layer_of_that_number(blackboard):
-    trace = as_loaded(blackboard, {PARAMETERS: {"refusals": (refusal_event("LogSoftmax", 0, "7.weight"),)}})
+    trace = as_loaded(blackboard, {PARAMETERS: refused(refusal_event("LogSoftmax", 0, "7.weight"))})
     assert trace.why_not("LogSoftmax", 7, PARAMETERS).reason.startswith("in 7.weight: node 0 is read by 3 nodes")
     answer = trace.why_not("LogSoftmax", 0, PARAMETERS)
     assert answer.refusal is None
@@ -51,8 +56,8 @@ def test_a_match_in_a_parameter_belongs_to_the_layer_not_to_the_layer_of_that_nu
 
 def test_the_last_step_that_tried_the_pattern_answers(blackboard):
     changes = {
-        FUSE: {"refusals": (refusal_event("Tucker", 0),)},
-        LAST_FUSE: {"refusals": (refusal_event("Tucker", 0, kind=RefusalKind.INTERIOR_OUTPUT),)},
+        FUSE: refused(refusal_event("Tucker", 0)),
+        LAST_FUSE: refused(refusal_event("Tucker", 0, kind=RefusalKind.INTERIOR_OUTPUT)),
     }
     answer = as_loaded(blackboard, changes).why_not("Tucker", 0)
     assert answer.step == LAST_FUSE
@@ -60,7 +65,7 @@ def test_the_last_step_that_tried_the_pattern_answers(blackboard):
 
 
 def test_a_reason_over_the_limit_is_reported_as_not_kept(blackboard):
-    trace = as_loaded(blackboard, {FUSE: {"refusals": (), "refusals_over": {"SumCollapse": 4}}})
+    trace = as_loaded(blackboard, {FUSE: refused(over={"SumCollapse": 4})})
     assert trace.why_not("SumCollapse", 7, FUSE).reason == (
         "it was refused; the reason was not kept (limit 2000 per pattern, step and reason)"
     )
@@ -68,7 +73,7 @@ def test_a_reason_over_the_limit_is_reported_as_not_kept(blackboard):
 
 
 def test_a_node_of_a_different_type_is_named_only_if_every_near_miss_was_kept(blackboard):
-    trace = as_loaded(blackboard, {FUSE: {"refusals": ()}})
+    trace = as_loaded(blackboard, {FUSE: refused()})
     begins = "node 0 is a Categorical layer; SumCollapse begins with a Sum layer"
     assert trace.why_not("SumCollapse", 0, FUSE).reason == begins
     assert trace.why_not("SumCollapse", 7, FUSE).reason == "it was not tried here, or its reason was not kept"

@@ -1,13 +1,14 @@
 """The rule lens as data: what a match binds, where a near miss stopped and why, who won a conflict."""
 
 from dataclasses import replace
+from types import MappingProxyType
 
 from inline_snapshot import snapshot
 
 import explorer
 from explorer.compiler import TorchCompiler
 from explorer.templates import gallery
-from explorer.trace import MatchRefused, Trace
+from explorer.trace import KeptNearMisses, MatchRefused, Trace
 from explorer.views import TraceIndex, add_what_ifs, picture
 from explorer.views.hulls import stops_of
 from explorer.views.plates import lens
@@ -16,6 +17,12 @@ from tests.views.showing import index_of
 
 def before(index, step, near_misses=None):
     return picture(index, step, "before", group_by="plates", near_misses=near_misses).view
+
+
+def with_near_misses(trace, misses, over=MappingProxyType({})):
+    """The trace as if the recorder had kept these near misses of step 3, and had counted some more."""
+    entry = replace(trace.step(3), near_misses=lambda: KeptNearMisses(misses, over))
+    return replace(trace, steps=(*trace.steps[:3], entry, *trace.steps[4:]))
 
 
 def lenses(view, kind):
@@ -197,8 +204,7 @@ def test_a_plate_says_how_many_matches_were_blocked_there_and_marks_the_layers_t
 
 def test_counts_say_at_least_if_the_recorder_did_not_keep_all_refusals():
     trace = explorer.record(gallery.load_named("near-misses"))
-    cut = [replace(step, refusals_over={"Candecomp": 5} if step.index == 3 else {}) for step in trace.steps]
-    view = before(TraceIndex(replace(trace, steps=tuple(cut))), 3, "Candecomp")
+    view = before(TraceIndex(with_near_misses(trace, trace.step(3).refusals, {"Candecomp": 5})), 3, "Candecomp")
     labels = {hull["label"] for hull in view["hulls"] if hull["kind"] == "near-miss"}
     assert labels
     assert all(label.startswith("Candecomp: at least ") for label in labels)
@@ -210,8 +216,7 @@ def test_near_misses_of_one_hull_that_differ_in_the_third_are_an_example():
     index = index_of("near-misses")
     miss = index.step(3).refusals[0]
     third = miss._replace(refusal=miss.refusal._replace(found="another"))
-    steps = [replace(step, refusals=(miss, miss, third)) if step.index == 3 else step for step in index.trace.steps]
-    other = TraceIndex(replace(index.trace, steps=tuple(steps)))
+    other = TraceIndex(with_near_misses(index.trace, (miss, miss, third)))
     (stop,) = stops_of(other, 3, miss.refusal.pattern)[0][-1:]
     assert stop.view["reason"].startswith("for example: ")
 
@@ -299,8 +304,8 @@ def test_only_matches_that_were_declined_for_the_same_reason_are_gained():
     first, *others = [miss for miss in step.refusals if miss.refusal.pattern == "CategoricalLogSoftmax"]
     assert trace.what_if(first, step).matches == snapshot(((0,), (1,)))
     other = others[0]._replace(refusal=others[0].refusal._replace(found="the axes differ"))
-    cut = tuple(replace(one, refusals=(first, other)) if one.index == 3 else one for one in trace.steps)
-    assert replace(trace, steps=cut).what_if(other, 3).matches == snapshot(((1,),))
+    cut = with_near_misses(trace, (first, other))
+    assert cut.what_if(other, 3).matches == snapshot(((1,),))
 
 
 def test_a_loaded_trace_says_why_it_cannot_be_asked(tmp_path):
@@ -317,8 +322,7 @@ def test_a_loaded_trace_says_why_it_cannot_be_asked(tmp_path):
 
 def test_the_number_of_near_misses_is_a_bound_where_the_recorder_kept_fewer():
     index = index_of("near-misses")
-    entry = replace(index.trace.step(3), refusals_over={"Candecomp": 7})
-    steps = (*index.trace.steps[:3], entry, *index.trace.steps[4:])
-    view = before(TraceIndex(replace(index.trace, steps=steps)), 3)
+    misses = index.step(3).refusals
+    view = before(TraceIndex(with_near_misses(index.trace, misses, {"Candecomp": 7})), 3)
     assert all(lens.get("at_least") for lens in lenses(view, "near-miss"))
     assert not any(lens.get("at_least") for kind in ("match", "winner", "lost") for lens in lenses(view, kind))
