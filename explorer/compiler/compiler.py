@@ -58,6 +58,9 @@ from explorer.trace import (
     StepStarted,
 )
 
+COMPILE = "compile"
+"""The step that compiles layers."""
+
 
 @dataclass(eq=False)
 class CompiledCircuitsMap:
@@ -147,7 +150,7 @@ class TorchCompiler:
         unshown = self._report_operators(circuit, operators) if self.listeners else ""
         nothing: Graph[TorchLayer] = Graph({}, {}, ())  # the state before the first step
         before = CompiledSnapshot(self, circuit, self._counter, nothing)
-        graph, seconds = self._run(StepPath.of("compile"), partial(self._compile_layers, circuit), before)
+        graph, seconds = self._run(StepPath.of(COMPILE), partial(self._compile_layers, circuit), before)
         self._notify(StepEnded(bool(unshown) or not operators.steps, seconds, replace(before, layers=graph)))
         if unshown:
             self._notify(Noted(f"The operators that made the circuit are not shown: {unshown}."))
@@ -167,7 +170,7 @@ class TorchCompiler:
             derived = DerivedCircuits.of(self, circuit, operators)
         except CircuitError as error:
             return str(error)
-        runs: Counter[str] = Counter()
+        runs = Counter([COMPILE])  # an operator of this name is its second run
         for step in operators.steps:
             made = step.made
             name = "operands" if made is None or made.derivation is None else made.derivation.operator
@@ -285,6 +288,10 @@ class TorchCompiler:
             return False
         self._claimed.add(leaf)
         return True
+
+    def claim_leaves_of(self, other: "TorchCompiler") -> None:
+        """Claim what another compiler has claimed, so that both compile further layers alike."""
+        self._claimed |= other._claimed
 
     # ------------------------------------------------------------------ events
 

@@ -1,6 +1,6 @@
 """The circuits that are there between two operators, before the circuit that results is compiled."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,8 +11,8 @@ from explorer.backend import ParameterStore, TorchCircuit, TorchLayer, allocate_
 from explorer.compiler.operator_values import expected_values, wide_enough
 from explorer.compiler.stats import StatsCounter
 from explorer.errors import CircuitError
-from explorer.graph import Graph
-from explorer.symbolic import Circuit, Layer, OperatorStep, OperatorSteps, TensorParameter, formula_of
+from explorer.graph import Graph, nested_of, parameters_of
+from explorer.symbolic import Circuit, Layer, OperatorStep, OperatorSteps, ParameterNode, TensorParameter, formula_of
 from explorer.trace import GraphChange, OperatorApplied, PresentCircuit
 
 if TYPE_CHECKING:
@@ -33,11 +33,17 @@ class DerivedCircuits:
 
     @staticmethod
     def of(compiler: "TorchCompiler", whole: Circuit, steps: OperatorSteps) -> "DerivedCircuits":
-        """Prepare to compile the circuits. Raises: CircuitError if one has a layer without a compile rule."""
-        copy = compiler.fresh_copy()
-        layers = {type(layer): layer for circuit in steps.offsets for layer in circuit.layers}
-        for layer in layers.values():
-            _ = copy.layer_rules[layer]
+        """Prepare to compile the circuits.
+
+        Raises: CircuitError if a layer or parameter has no compile rule, or if that of a type of layers fails.
+        """
+        trial, copy = compiler.fresh_copy(), compiler.fresh_copy()
+        layers = dict.fromkeys(layer for circuit in steps.offsets for layer in circuit.layers)
+        for layer in {type(layer): layer for layer in layers}.values():
+            trial.compile_layer(layer)
+        for node in _parameters_by_type(layers).values():
+            _ = copy.parameter_rules[node]
+        copy.claim_leaves_of(compiler)
         return DerivedCircuits(compiler, copy, whole, steps, StatsCounter(compiler.semiring.is_complex))
 
     @cached_property
@@ -81,8 +87,10 @@ class DerivedCircuits:
         for circuit in circuits:
             names.update({leaf: self.whole.all_leaf_names[leaf] for leaf in circuit.leaf_names})
             seed_names.update(circuit.seed_names)
-        compiled = self.compiler.circuits.compiled.get(self.whole)
-        values = compiled.leaf_values() if compiled is not None else {}
+        compiled = self.compiler.circuits.compiled
+        values = {leaf: value for one in compiled.values() for leaf, value in one.leaf_values().items()}
+        if self.whole in compiled:
+            values |= compiled[self.whole].leaf_values()
         tensors = allocate_parameters(store, parameter_nodes(graph), seed_names, self.compiler.options.seed, values)
         return TorchCircuit(graph, None, self.compiler.semiring, tensors, store, names, seed_names)
 
@@ -106,6 +114,25 @@ class DerivedCircuits:
         return OperatorApplied(made.derivation.operator, present, sources)
 
 
+def _parameters_by_type(layers: Iterable[Layer]) -> Mapping[type, ParameterNode]:
+    """A node of each type in the parameter graphs of layers, also of nested ones; each node is visited once."""
+    found: dict[type, ParameterNode] = {}
+    seen: set[ParameterNode] = set()
+    waiting = list(layers)
+    nodes: list[ParameterNode] = []
+    while waiting:
+        layer = waiting.pop()
+        waiting += nested_of(layer).values()
+        nodes += parameters_of(layer).values()
+    while nodes:
+        node = nodes.pop()
+        if node not in seen:
+            seen.add(node)
+            found.setdefault(type(node), node)
+            nodes += node.operands
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class OperatorSnapshot:
     """The circuits after an operator."""
@@ -119,12 +146,12 @@ class OperatorSnapshot:
     @property
     def graph(self) -> Graph[TorchLayer]:
         """The layers of all circuits."""
-        return self.derived.graph_of(self.step.circuits)
+        return self._graph
 
     @property
     def stats(self) -> Mapping[str, int]:
         """Layers, parameters, FLOPs and bytes of all circuits, for one example."""
-        return self.derived.counter.stats(self.graph)
+        return self._stats
 
     @property
     def size(self) -> tuple[int, int]:
@@ -158,7 +185,19 @@ class OperatorSnapshot:
         if made is None or made.derivation is None:
             return "nothing was there before"
 
+        compiled: dict[Circuit, TorchCircuit] = {}
+
         def run(circuit: Circuit, rows: torch.Tensor) -> torch.Tensor:
-            return self.derived.circuit_of((circuit,))(rows)
+            if circuit not in compiled:
+                compiled[circuit] = self.derived.circuit_of((circuit,))
+            return compiled[circuit](rows)
 
         return expected_values(made, x, run, self.derived.compiler.semiring)
+
+    @cached_property
+    def _graph(self) -> Graph[TorchLayer]:
+        return self.derived.graph_of(self.step.circuits)
+
+    @cached_property
+    def _stats(self) -> Mapping[str, int]:
+        return self.derived.counter.stats(self._graph)

@@ -64,7 +64,7 @@ def expected_values(made: Circuit, x: Tensor, run: Run, semiring: Semiring) -> t
         return str(error)
     if isinstance(found, str):
         return found
-    if is_undefined and found.isnan().any():
+    if is_undefined and isinstance(found, Tensor) and found.isnan().any():
         return f"an operand has outputs that are NaN in the semiring {semiring.name}"
     return (found,)
 

@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 from torch import Tensor
 
 import explorer
-from explorer.backend import Semiring
+from explorer.backend import Semiring, allocate_parameters
 from explorer.bench import random_inputs
 from explorer.compiler import define_operator
 from explorer.errors import CircuitError, DuplicateNameError
@@ -22,6 +22,8 @@ from explorer.symbolic import (
     CircuitBuilder,
     Derivation,
     EmbeddingLayer,
+    ExpParameter,
+    GaussianLayer,
     InputLayer,
     PolynomialLayer,
     SquareParameter,
@@ -308,3 +310,74 @@ def test_a_file_with_a_wrong_operator_step_is_refused(
     path.write_text(json.dumps(data))
     with pytest.raises(CircuitError, match=message):
         Trace.load(path)
+
+
+@dataclass(frozen=True, eq=False)
+class UncompiledParameter(SquareParameter):
+    """A parameter operator from outside without a compile rule."""
+
+
+def test_operands_with_a_parameter_without_a_compile_rule_are_not_shown() -> None:
+    builder, weight = CircuitBuilder(), TensorParameter((3, 2))
+    layer = EmbeddingLayer(scope=(0,), num_output_units=3, num_states=2, weight=UncompiledParameter((weight,)))
+    circuit = builder.build(builder.add(layer))
+    trace = explorer.record(replace_inputs(circuit, "strip", (0,), lambda _: replace(layer, weight=weight)))
+    assert trace.start == 0
+    assert "are not shown: no compile rule for parameter node UncompiledParameter" in str(trace)
+
+
+def test_a_failing_compile_rule_leaves_a_trace_that_can_be_read() -> None:
+    compiler = explorer.TorchCompiler()
+
+    @compiler.layer_rules.rule(UncompiledLayer)
+    def fail(compiler: explorer.TorchCompiler, layer: UncompiledLayer) -> None:
+        raise ValueError("no luck")
+
+    made = replace_inputs(embedding(1), "fail", (0,), lambda _: UncompiledLayer(scope=(0,), num_output_units=1))
+    with pytest.raises(CircuitError, match="no luck") as failed:
+        explorer.record(made, compiler)
+    assert "no luck" in str(failed.value.trace)
+
+
+def test_a_compiler_that_knows_the_leaves_records_what_a_file_says(tmp_path: Path) -> None:
+    a, compiler = coins(), explorer.TorchCompiler()
+    compiler.compile(a)
+    trace = explorer.record(multiply(a, a), compiler)
+    trace.save(tmp_path / "square.json")
+    loaded = Trace.load(tmp_path / "square.json")
+    for step in range(len(trace.steps)):
+        assert loaded.graph_at(step).nodes == trace.graph_at(step).nodes
+
+
+def test_operands_have_the_present_values_of_leaves_that_the_result_lacks() -> None:
+    builder, mean, deviation = CircuitBuilder(), TensorParameter((2,)), ExpParameter((TensorParameter((2,)),))
+    normal = builder.build(builder.add(GaussianLayer(scope=(0,), num_output_units=2, mean=mean, stddev=deviation)))
+    compiler = explorer.TorchCompiler()
+    trained = compiler.compile(normal)
+    with torch.no_grad():
+        trained.tensors[0].add_(3.0)
+    x = torch.zeros((1, 1))
+    assert torch.equal(explorer.record(integrate(normal), compiler).circuit_at(0)(x), trained(x))
+
+
+def test_circuits_between_operators_are_compiled_once_for_a_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not once for each value that an integral sums over, nor for each question about a step."""
+    trace, made = explorer.record(integrate(coins())), list[object]()
+    monkeypatch.setattr("explorer.compiler.operator_snapshot.allocate_parameters", _counting(made))
+    assert trace.check(torch.zeros((2, 0), dtype=torch.long))[1].ok
+    assert len(made) == 3  # the operand, as a step and in the definition; the result
+    assert trace.step(0).snapshot.graph is trace.step(0).snapshot.graph
+
+
+def _counting(made: list[object]) -> Callable[..., Any]:
+    def allocate(*arguments: Any) -> Any:
+        made.append(arguments)
+        return allocate_parameters(*arguments)
+
+    return allocate
+
+
+def test_an_operator_may_be_called_as_the_step_that_compiles() -> None:
+    trace = explorer.record(replace_inputs(coins(), "compile", (0,), lambda layer: layer))
+    assert [step.path for step in trace.steps[:3]] == ["operands", "compile (2)", "compile"]
+    assert trace.step("compile").index == trace.start
