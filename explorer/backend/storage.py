@@ -54,7 +54,7 @@ def allocate_parameters(
     for owners in (True, False):
         for node in nodes:
             if isinstance(node, TorchTensorParameter) is owners:
-                unallocated = tuple(dict.fromkeys(leaf for leaf in node.leaves if leaf not in store.slots))
+                unallocated = tuple(dict.fromkeys([leaf for leaf in node.leaves if leaf not in store.slots]))
                 unknown = next((leaf for leaf in unallocated if leaf not in names), None)
                 if unknown is not None:
                     raise RuleError(

@@ -266,12 +266,9 @@ class TorchCompiler:
         in_nodes: dict[int, tuple[int, ...]] = {}
         for node in parameter.nodes():
             place = compiled_nodes_map[node] = len(nodes)
-            nodes[place] = self._compile_parameter_node(node)
+            nodes[place] = _apply_rule(self.parameter_rules[node], self, node)
             in_nodes[place] = tuple([compiled_nodes_map[operand] for operand in node.operands])
         return TorchParameter(Graph.trusted(nodes, in_nodes, (compiled_nodes_map[parameter],)))
-
-    def _compile_parameter_node(self, node: ParameterNode) -> TorchParameterNode:
-        return _apply_rule(self.parameter_rules[node], self, node)
 
     def compile_initializer(self, initializer: Initializer) -> InitializerFunction:
         """Compile an initializer to a function that fills a tensor; equal initializers share it."""

@@ -8,6 +8,7 @@ from explorer.graph.fields import (
     SCOPE as SCOPE,
     LayerKind as LayerKind,
     config_of as config_of,
+    config_settings as config_settings,
     field_names as field_names,
     key_differences as key_differences,
     nested_of as nested_of,

@@ -40,6 +40,11 @@ def config_of(node: object) -> dict[str, Any]:
     return {name: getattr(node, name) for name in field_names(node.__class__, "config")}
 
 
+def config_settings(node: object) -> tuple[tuple[str, Any], ...]:
+    """The config of a node as (name, value) pairs."""
+    return tuple([(name, getattr(node, name)) for name in field_names(node.__class__, "config")])
+
+
 def parameters_of(node: object) -> dict[str, Any]:
     """The parameter graphs of a node: name -> graph. A parameter that is absent (None) is left out."""
     names = field_names(node.__class__, "parameter")

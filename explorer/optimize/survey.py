@@ -30,7 +30,6 @@ class ParameterSurvey:
 
     def _examine(self, layer: TorchLayer) -> tuple[int, bool]:
         """The number of parameter nodes of a layer, and whether it may match."""
-        graphs = [parameter.graph for parameter in all_parameters(layer).values()]
-        types = [type(value) for graph in graphs for value in graph.nodes.values()]
+        types = [type(node) for parameter in all_parameters(layer).values() for node in parameter.graph.nodes.values()]
         found = self._known[layer] = (len(types), any(map(self._is_root, types)))
         return found

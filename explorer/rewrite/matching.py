@@ -5,7 +5,7 @@ An output of the graph inside a match is refused, because the rewrite would lose
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from explorer.errors import RuleError
 from explorer.graph import Graph, config_of
@@ -59,6 +59,14 @@ class SearchResult:
     refusals: list[Refusal] = field(default_factory=list[Refusal])
 
 
+class _Attempts(NamedTuple):
+    """The attempts of one pattern in a search: the result at each root, and the matches."""
+
+    pattern: GraphOptPattern
+    results: dict[int, GraphOptMatch | Refusal]
+    matches: list[GraphOptMatch]
+
+
 def match_pattern(
     graph: Graph[Any],
     pattern: GraphOptPattern,
@@ -105,7 +113,10 @@ def _match_chain(
             if current in graph.output_set and not _is_waived(waived, entry, RefusalKind.INTERIOR_OUTPUT):
                 return Refusal(name, root, entry, current, RefusalKind.INTERIOR_OUTPUT)
         for what, condition in conditions:
-            value = _field(node, what, pattern)
+            try:
+                value = getattr(node, what)
+            except AttributeError:
+                raise _no_field(node, what, pattern) from None
             fits = condition.test(value) if isinstance(condition, Condition) else value == condition
             if not fits and not _is_waived(waived, entry, RefusalKind.CONFIG_DIFFERS, what):
                 return Refusal(name, root, entry, current, RefusalKind.CONFIG_DIFFERS, value, condition, what)
@@ -124,16 +135,13 @@ def _match_chain(
     return GraphOptMatch(pattern, tuple(nodes), tuple(entries), tuple(sub_entries), parameter_path)
 
 
-def _field(node: Any, name: str, pattern: GraphOptPattern) -> Any:
-    """The value of a field or property. Raises: RuleError if the node does not have the field."""
-    try:
-        return getattr(node, name)
-    except AttributeError:
-        known = ", ".join(config_of(node))
-        raise RuleError(
-            f"the pattern {pattern.name} ({pattern.source}) reads {name!r} of a {type(node).__name__}, which has no "
-            f"such field; known are: {known}"
-        ) from None
+def _no_field(node: Any, name: str, pattern: GraphOptPattern) -> RuleError:
+    """The error for a condition on a field or property that the node does not have."""
+    known = ", ".join(config_of(node))
+    return RuleError(
+        f"the pattern {pattern.name} ({pattern.source}) reads {name!r} of a {type(node).__name__}, which has no "
+        f"such field; known are: {known}"
+    )
 
 
 def _is_waived(waived: Refusal | None, entry: int, kind: RefusalKind, what: str = "") -> bool:
@@ -227,23 +235,22 @@ def match_pattern_graph(
     explains `waived`. Attempts that are `known` from earlier searches are not repeated.
     """
     search = SearchResult()
-    attempts = {pattern: {} if known is None else known.of(pattern, graph) for pattern in patterns}
-    by_type: dict[type, tuple[GraphOptPattern, ...]] = {}
-    found: dict[GraphOptPattern, list[GraphOptMatch]] = {pattern: [] for pattern in patterns}
+    attempts = [_Attempts(pattern, {} if known is None else known.of(pattern, graph), []) for pattern in patterns]
+    by_type: dict[type, list[_Attempts]] = {}
     for root, node in graph.nodes.items():
         kind: type = node.__class__
         fitting = by_type.get(kind)
         if fitting is None:
-            fitting = by_type[kind] = tuple(p for p in patterns if issubclass(kind, p.entries[0]))
-        for pattern in fitting:
+            fitting = by_type[kind] = [one for one in attempts if issubclass(kind, one.pattern.entries[0])]
+        for pattern, results, matches in fitting:
             if pattern.is_output and root not in graph.output_set:
                 continue
-            result = attempts[pattern].get(root)
+            result = results.get(root)
             if result is None:
-                result = attempts[pattern][root] = _match_chain(graph, pattern, root, parameter_path, waived)
+                result = results[root] = _match_chain(graph, pattern, root, parameter_path, waived)
             if isinstance(result, Refusal):
                 search.refusals.append(result)
             else:
-                found[pattern].append(result)
-    search.matches = [match for pattern in patterns for match in found[pattern]]
+                matches.append(result)
+    search.matches = [match for one in attempts for match in one.matches]
     return search

@@ -7,6 +7,7 @@ Activations have the shapes in (F, H, B, I), out (F, B, O). Parameters are graph
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import ClassVar
 
 import torch
@@ -17,7 +18,7 @@ from explorer.backend.layers.functions import LeafFunction
 from explorer.backend.parameters import FoldSettings, TorchParameter
 from explorer.backend.semiring import Semiring
 from explorer.errors import DataTypeError, ShapeError
-from explorer.graph import FOLDS, SCOPE, LayerKind, config_of, field_names, nested_of, parameters_of
+from explorer.graph import FOLDS, SCOPE, LayerKind, config_settings, field_names, nested_of
 from explorer.symbolic import InnerLayer, Layer, Scope, Shape
 
 
@@ -122,7 +123,7 @@ class TorchInnerLayer(TorchLayer, ABC):
 
     @property
     def fold_settings(self) -> FoldSettings:
-        return (*config_of(self).items(), *parameter_settings(self), *nested_settings(self))
+        return (*config_settings(self), *parameter_settings(self), *nested_settings(self))
 
     @property
     def num_terms(self) -> int:
@@ -162,7 +163,7 @@ class TorchInputLayer(TorchLayer, ABC):
 
     @property
     def fold_settings(self) -> FoldSettings:
-        own = (*config_of(self).items(), *parameter_settings(self))
+        own = (*config_settings(self), *parameter_settings(self))
         return (("num_variables", self.num_variables), *own, *nested_settings(self))
 
     def check_input(self, x: Tensor) -> None:
@@ -253,11 +254,19 @@ def parameter_settings(layer: TorchLayer) -> FoldSettings:
     """The parameters of a layer, their shapes, and which of them are complex."""
     shapes: list[tuple[str, object]] = []
     types: list[tuple[str, object]] = []
-    for name, parameter in parameters_of(layer).items():
-        shapes.append((f"{name}.shape", parameter.shape))
-        if parameter.is_complex:
-            types.append((f"{name}.is_complex", True))
+    for name, shape_name, is_complex_name in _parameter_setting_names(layer.__class__):
+        parameter: TorchParameter | None = getattr(layer, name)
+        if parameter is not None:
+            shapes.append((shape_name, parameter.shape))
+            if parameter.is_complex:
+                types.append((is_complex_name, True))
     return (*shapes, *types)
+
+
+@cache
+def _parameter_setting_names(kind: type[TorchLayer]) -> tuple[tuple[str, str, str], ...]:
+    """For each parameter of a class: its name, and those of its settings."""
+    return tuple((name, f"{name}.shape", f"{name}.is_complex") for name in field_names(kind, "parameter"))
 
 
 def nested_settings(layer: TorchLayer) -> FoldSettings:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from explorer.backend.declarations import register_compiled_class
-from explorer.graph import FOLDS, config_of
+from explorer.graph import FOLDS, config_settings
 from explorer.symbolic import ParameterOp, Shape, TensorParameter
 
 FoldSettings = tuple[tuple[str, object], ...]
@@ -100,7 +100,7 @@ class TorchParameterOp(TorchParameterNode, ABC):
 
     @property
     def fold_settings(self) -> FoldSettings:
-        return tuple(config_of(self).items())
+        return config_settings(self)
 
     @property
     def flops(self) -> int:
