@@ -8,17 +8,20 @@ import torch
 from torch import Tensor, distributions
 
 from explorer.backend import SEMIRINGS, Semiring
+from explorer.compiler import TorchCompiler
 from explorer.symbolic import (
     BinomialLayer,
     CategoricalLayer,
     Circuit,
     CircuitBuilder,
+    ConstantInitializer,
     ConstantValueLayer,
     EmbeddingLayer,
     EvidenceLayer,
     GaussianLayer,
     InputLayer,
     PolynomialLayer,
+    TensorParameter,
     constant,
 )
 from tests.levels.modes import compile_circuit
@@ -96,6 +99,28 @@ def test_binomial_layers(semiring: Semiring):
     np.testing.assert_allclose(values(binomial(probs=UNIT), semiring, COUNTS).real, wanted, rtol=1e-12)
     by_logits = binomial(logits=torch.logit(UNIT))
     np.testing.assert_allclose(values(by_logits, semiring, COUNTS).real, wanted, rtol=1e-10)
+
+
+@pytest.mark.parametrize("total_count", [1_000, 100_000, 1_000_000])
+@pytest.mark.parametrize("is_logits", [False, True])
+def test_a_binomial_of_many_trials_does_not_cancel_in_single_precision(total_count: int, is_logits: bool):
+    """Its three terms are of the size of the number of trials; the result is rounded once, to float32."""
+    p = torch.tensor([0.5, 0.25])
+    parameters = {"logits": torch.logit(p)} if is_logits else {"probs": p}
+    weights = {
+        name: TensorParameter((2,), initializer=ConstantInitializer(v.numpy())) for name, v in parameters.items()
+    }
+    layer = BinomialLayer(scope=(0,), num_output_units=2, total_count=total_count, **weights)
+    b = CircuitBuilder()
+    circuit = TorchCompiler().compile(b.build(b.add(layer)))
+    half = total_count // 2
+    x = torch.tensor([[half], [half + 100], [half - 300]])
+    exact = distributions.Binomial(total_count, logits=torch.logit(p.double())).log_prob(x.double())
+    # The logits of float32 are rounded by 3e-8, of which each trial has its share.
+    tolerance = 3e-7 * exact.abs() + (4e-8 * total_count if is_logits else 0)
+    with torch.no_grad():
+        assert ((circuit(x)[:, 0].double() - exact).abs() <= tolerance).all()
+        assert circuit.integral().abs().max() < 1e-5  # of rounded values
 
 
 @EACH_SEMIRING

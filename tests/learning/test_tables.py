@@ -229,6 +229,11 @@ def test_a_parquet_file_is_a_table(tmp_path):
     check_frame(read_table(tmp_path / "a.parquet"))
 
 
+def test_a_row_of_empty_cells_is_a_row_and_an_empty_line_is_none(tmp_path):
+    found = table(tmp_path, "x,y\n1,2\n,\n\n3,4\n")
+    assert [list(column) for column in found.columns] == [["1", None, "3"], ["2", None, "4"]]
+
+
 def test_large_integers_of_a_parquet_file_stay_apart_beside_missing_ones(tmp_path):
     arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     parquet.write_table(arrow.table({"x": arrow.array([*IDS, None])}), tmp_path / "ids.parquet")

@@ -1,5 +1,6 @@
 """`why_not` finds the right node and step, and never states a false reason."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -34,7 +35,7 @@ def refusal_event(pattern, root, parameter_path="", kind=RefusalKind.SEVERAL_USE
     return MatchRefused(Refusal(pattern, root, 1, root, kind, 3), parameter_path)
 
 
-def refused(*events, over=MappingProxyType({})):
+def refused(*events, over: Mapping[str, int] = MappingProxyType({})):
     return {"near_misses": lambda: KeptNearMisses(events, over)}
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from explorer.backend.layers.base import ReachedUnits, TorchInputLayer, can_inspect
 from explorer.backend.layers.drawing import cumulative_weights, normal, search, uniform
 from explorer.backend.layers.functions import LeafFunction, Polynomial, apply
-from explorer.backend.numeric import as_complex, binomial_log_prob, binomial_logs
+from explorer.backend.numeric import as_complex, binomial_log_prob
 from explorer.backend.parameters import TorchParameter
 from explorer.backend.semiring import ComplexLSESumSemiring, Semiring, convert
 from explorer.errors import DataTypeError, ValueRangeError
@@ -176,9 +176,7 @@ class TorchBinomialLayer(TorchDiscreteLayer):
     def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
         is_logits = "logits" in parameters
         given = parameters["logits" if is_logits else "probs"].unsqueeze(1)  # (F, 1, O)
-        log_success, log_failure = binomial_logs(given, is_logits=is_logits)
-        count = x.to(log_success.dtype)  # (F, B, 1)
-        log_value = binomial_log_prob(count, self.total_count, log_success, log_failure)
+        log_value = binomial_log_prob(x, self.total_count, given, is_logits=is_logits)  # (F, B, O)
         if not can_inspect(x):  # so `check_input` did not run
             legal = (x >= 0) & (x <= self.total_count) & (x == x.long())
             log_value = torch.where(legal, log_value, math.nan)

@@ -18,6 +18,7 @@ from explorer.backend.evaluation import EvaluatedCircuit
 from explorer.backend.layers import TorchChainLayer, TorchInnerLayer, TorchInputLayer, TorchLayer
 from explorer.backend.semiring import Semiring
 from explorer.errors import DataTypeError
+from explorer.symbolic import is_cirkit
 
 StageId = tuple[int, int]
 """The id of a layer in the circuit, and the position in it if it is a chain (0 otherwise)."""
@@ -74,9 +75,11 @@ def stages_of(circuit: EvaluatedCircuit) -> Stages:
     if not isinstance(circuit, EvaluatedCircuit):
         inside = getattr(circuit, "circuit", None)
         advice = "; ask its .circuit" if isinstance(inside, EvaluatedCircuit) else ""  # a FastCircuit has one
+        found = type(circuit).__name__
+        if is_cirkit(circuit):
+            found, advice = f"{found} of cirkit", "; compile from_cirkit(circuit) first, which copies its values"
         raise DataTypeError(
-            f"queries are asked of a compiled circuit (TorchCircuit, FrozenCircuit); found {type(circuit).__name__}"
-            f"{advice}"
+            f"queries are asked of a compiled circuit (TorchCircuit, FrozenCircuit); found {found}{advice}"
         )
     stages: list[Stage] = []
     position: dict[int, int] = {}  # of the last stage of each layer of the circuit

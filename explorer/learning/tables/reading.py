@@ -79,7 +79,8 @@ def _read_csv(file: Path) -> RawTable:
         raise FileFormatError(f"{file} is not a text file in UTF-8: {error.reason} at byte {error.start}") from error
     except csv.Error as error:
         raise FileFormatError(f"{file} is not a CSV file: {error}") from error
-    rows = [(line, [cell.strip() for cell in row]) for line, row in lines if any(cell.strip() for cell in row)]
+    # An empty line is no row; one of empty cells is: answers are for the rows of the file, in order.
+    rows = [(line, [cell.strip() for cell in row]) for line, row in lines if len(row) > 1 or "".join(row).strip()]
     if not rows:
         raise ShapeError(f"{file} is empty; a table needs at least one column and one row")
     head = rows[0][1]

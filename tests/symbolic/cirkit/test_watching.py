@@ -4,6 +4,7 @@ import pytest
 import torch
 
 import explorer
+from explorer.backend import queries
 from explorer.errors import DataTypeError
 from explorer.symbolic import Circuit
 
@@ -35,3 +36,5 @@ def test_a_fast_circuit_of_the_peer_must_be_converted():
     peer, _context = compile_peer(chain())
     with pytest.raises(DataTypeError, match=r"found TorchCircuit; compile from_cirkit\(circuit\) first"):
         explorer.fast(peer)
+    with pytest.raises(DataTypeError, match=r"found TorchCircuit of cirkit; compile from_cirkit\(circuit\) first"):
+        queries.partition_function(peer)

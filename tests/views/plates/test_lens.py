@@ -1,5 +1,6 @@
 """The rule lens as data: what a match binds, where a near miss stopped and why, who won a conflict."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -19,7 +20,7 @@ def before(index, step, near_misses=None):
     return picture(index, step, "before", group_by="plates", near_misses=near_misses).view
 
 
-def with_near_misses(trace, misses, over=MappingProxyType({})):
+def with_near_misses(trace, misses, over: Mapping[str, int] = MappingProxyType({})):
     """The trace as if the recorder had kept these near misses of step 3, and had counted some more."""
     entry = replace(trace.step(3), near_misses=lambda: KeptNearMisses(misses, over))
     return replace(trace, steps=(*trace.steps[:3], entry, *trace.steps[4:]))

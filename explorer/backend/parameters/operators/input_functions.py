@@ -7,7 +7,7 @@ from math import prod
 import torch
 from torch import Tensor
 
-from explorer.backend.numeric import binomial_log_prob, binomial_logs
+from explorer.backend.numeric import binomial_log_prob
 from explorer.backend.parameters.nodes import TorchParameterOp
 from explorer.symbolic import parameter_operators as symbolic
 
@@ -107,5 +107,5 @@ class TorchBinomialTableParameter(TorchParameterOp):
 
     def forward(self, *operands: Tensor) -> Tensor:
         given = operands[0].unsqueeze(2)
-        count = torch.arange(self.total_count + 1, device=given.device, dtype=given.dtype)
-        return binomial_log_prob(count, self.total_count, *binomial_logs(given, is_logits=self.is_logits))
+        count = torch.arange(self.total_count + 1, device=given.device)
+        return binomial_log_prob(count, self.total_count, given, is_logits=self.is_logits)
