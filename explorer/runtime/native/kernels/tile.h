@@ -75,13 +75,9 @@ struct TileRows {
   // that lines of the cache are read and written at once.
   template <class T, class To, class Read>
   void copy_columns(const int64_t* columns, int64_t count, To* to, Read read) const {
-    for (int64_t start = 0; start < rows; start += SQUARE) {
-      const int64_t height = rows - start < SQUARE ? rows - start : SQUARE;
-      if (count > input.columns / 2) {  // lines in order, which is faster than square by square
-        const char* x = (const char*)((const T*)input.x + (first + start) * input.columns);
-        for (int64_t i = 0; i < height * input.columns * (int64_t)sizeof(T); i += LINE) __builtin_prefetch(x + i, 0, 2);
-      }
+    for (int64_t start = 0; start < rows; start += SQUARE)
       for (int64_t v = 0; v < count; v += SQUARE) {
+        const int64_t height = rows - start < SQUARE ? rows - start : SQUARE;
         const int64_t width = count - v < SQUARE ? count - v : SQUARE;
         To square[SQUARE][SQUARE];
         for (int64_t b = 0; b < height; b++) {
@@ -91,7 +87,6 @@ struct TileRows {
         for (int64_t i = 0; i < width; i++)
           for (int64_t b = 0; b < height; b++) to[(v + i) * capacity + start + b] = square[b][i];
       }
-    }
   }
 
   Span all_rows() const { return {0, rows}; }

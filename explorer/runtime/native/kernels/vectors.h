@@ -51,12 +51,6 @@ static inline void with_vectors(int64_t width, Compute compute) {
   }
 }
 
-static inline bool is_zero(Integers v) {
-  Bits any = 0;
-  for (int lane = 0; lane < LANES; lane++) any |= v[lane];
-  return any == 0;
-}
-
 static inline Vector larger(Vector a, Vector b) { return a > b ? a : b; }
 
 // exp(x) for x <= 0 with a relative error of about 2e-7, or 3e-16 for doubles; zero below LOWEST. It is 2^n exp(r) with
