@@ -220,3 +220,23 @@ def test_packed_parameters_are_those_of_the_snapshot_whatever_another_thread_doe
     for one, before in zip(parameters, kept, strict=True):
         one.copy_(before)
     torch.testing.assert_close(made(x), expected)
+
+
+@torch.no_grad()
+def test_a_chain_of_products_with_small_sums_keeps_its_certificates():
+    """Each product reads a sum of narrow densities, whose largest value is far below one before it is rescaled."""
+    units, depth = 64, 30
+    generator, b = np.random.default_rng(0), CircuitBuilder()
+    even = numbers(np.full((units, units), 1 / units))
+
+    def densities(variable: int) -> int:
+        mean, stddev = numbers(generator.normal(size=units)), numbers(np.full(units, 0.1))
+        return b.add(GaussianLayer(scope=(variable,), num_output_units=units, mean=mean, stddev=stddev))
+
+    top = b.sum(densities(0), num_units=units, weight=even)
+    for variable in range(1, depth):
+        factor = b.sum(densities(variable), num_units=units, weight=even)
+        top = b.sum(b.hadamard(top, factor), num_units=units, weight=even)
+    made = fast(TorchCompiler(optimize=False).compile(b.build(top)), backend="native")
+    made(torch.randn((64, depth), generator=torch.Generator().manual_seed(0)))
+    assert made.certificate == Certificate(64, 0)
