@@ -65,6 +65,24 @@ def test_a_table_is_trained_and_evaluated(people, tmp_path):
     assert "20 held-out rows of" in run("evaluate", path).output
 
 
+def test_of_the_data_of_the_training_only_held_out_rows_are_evaluated_and_this_is_said(people, tmp_path, monkeypatch):
+    path = tmp_path / "people.pt"
+    run("train", "--data", people, "--structure", "chow-liu", "--units", 2, "--epochs", 1, "--out", path)
+    default = run("evaluate", path)
+    assert "Note" not in default.stderr
+    monkeypatch.chdir(people.parent)
+    for same in (people, people.name, f"./{people.name}"):
+        found = run("evaluate", path, "--data", same)
+        assert found.stdout == default.stdout
+        assert f"{same} is the data of the training: only its held-out rows are evaluated" in found.stderr
+    (copy := tmp_path / "copy.csv").write_bytes(people.read_bytes())
+    found = run("evaluate", path, "--data", copy)
+    assert found.stdout.startswith("100 rows of")
+    assert "Note" not in found.stderr
+    help_text = " ".join(run("evaluate", "--help").output.replace("│", " ").split())
+    assert "another file: all its rows; the data of the training (the default), or digits: their held-out" in help_text
+
+
 def test_a_parquet_table_is_trained_as_the_csv_file_with_the_same_rows(people, tmp_path):
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")

@@ -14,7 +14,10 @@ def evaluate(
     checkpoint: Annotated[Path, typer.Argument(metavar="FILE", help="a checkpoint of `train`")],
     data: Annotated[
         str | None,
-        typer.Option(help="other data: all its rows (default: the held-out rows of the training)", show_default=False),
+        typer.Option(
+            help="another file: all its rows; the data of the training (the default), or digits: their held-out rows",
+            show_default=False,
+        ),
     ] = None,
     missing: Annotated[
         str | None, typer.Option(help="missing values: error or ignore (default: as in training)", show_default=False)

@@ -130,21 +130,25 @@ class Evaluated:
 
 
 def rows_to_evaluate(checkpoint: Checkpoint, data: str | None, missing: str | None) -> Evaluated:
-    """The held-out rows of the data of a checkpoint, or all rows of another file.
+    """The held-out rows of the data of a checkpoint, also if `data` is this file, or all rows of another file.
 
     Raises: the errors of `load_source`, `encode_rows`.
     """
-    if data is None or data == checkpoint.data:
+    if data is None or _is_same_data(data, checkpoint.data):
         found = load_data_of(checkpoint, None, missing)
         kind = "images" if isinstance(found, ImageData) else "rows"
-        evaluated = _evaluated(checkpoint, found.name, found.held_out, f"held-out {kind}")
-        if checkpoint.training is None or is_of(checkpoint.training, found):
-            return evaluated
-        note = (
-            f"{found.name} has other rows than in training, so some of these held-out ones may have been trained on; "
-            "restore the file, or write rows that were not trained on to another one and name it with --data"
-        )
-        return replace(evaluated, note=note)
+        note = ""
+        if checkpoint.training is not None and not is_of(checkpoint.training, found):
+            note = (
+                f"{found.name} has other rows than in training, so some of these held-out ones may have been trained "
+                "on; restore the file, or write rows that were not trained on to another one and name it with --data"
+            )
+        elif data is not None and data not in DATA_SETS:
+            note = (
+                f"{data} is the data of the training: only its held-out {kind} are evaluated, since the others were "
+                f"trained on; to evaluate all of them, copy it and name the copy with --data"
+            )
+        return replace(_evaluated(checkpoint, found.name, found.held_out, f"held-out {kind}"), note=note)
     if checkpoint.columns:
         rows = encode_rows(read_table(data), checkpoint.columns, missing or checkpoint.missing)
         return _evaluated(checkpoint, data, rows, "rows")
@@ -152,6 +156,13 @@ def rows_to_evaluate(checkpoint: Checkpoint, data: str | None, missing: str | No
     if data in DATA_SETS:
         return _evaluated(checkpoint, data, images.held_out, "held-out images")
     return _evaluated(checkpoint, data, torch.cat([images.training, images.held_out]), "images")
+
+
+def _is_same_data(one: str, other: str) -> bool:
+    """Whether two names are those of the same data set or file, however the path is written."""
+    if one == other or one in DATA_SETS or other in DATA_SETS:
+        return one == other
+    return Path(one).exists() and Path(other).exists() and Path(one).samefile(other)
 
 
 def _evaluated(checkpoint: Checkpoint, data: str, rows: Tensor, what: str) -> Evaluated:
