@@ -15,18 +15,19 @@ ON_REQUEST = {"inductor": "its first call takes minutes to compile; ask for it b
 """The backends that are not chosen, and why: Inductor needs a C++ compiler, as the native backend, which is faster."""
 
 
-def fast(circuit: EvaluatedCircuit, *, backend: str = AUTO, batch_size: int | None = None) -> FastCircuit:
+def fast(circuit: EvaluatedCircuit | FastCircuit, *, backend: str = AUTO, batch_size: int | None = None) -> FastCircuit:
     """A circuit that is called as this one and shares its parameters, on a faster backend.
 
     `backend` is "auto" for the fastest one that can run it here, or the name of one of `BACKENDS`. The first time that
     the kernels cannot be compiled or loaded, a `BackendWarning` says why. Batches of any size work; `batch_size` does
-    now what else the first forward pass of so many rows would do, such as compiling or capturing a CUDA graph.
+    now what else the first forward pass of so many rows would do, such as compiling or capturing a CUDA graph. For a
+    fast circuit, the backend of the circuit that it was made of is chosen again.
 
     Raises: DataTypeError for anything but a compiled circuit, or a batch size that is not an integer; ValueRangeError
     for one below 1; UnknownNameError; LoweringError if the backend that was asked for cannot run the circuit, with the
     reason.
     """
-    made = _choose(circuit, backend)
+    made = _choose(circuit.circuit if isinstance(circuit, FastCircuit) else circuit, backend)
     if batch_size is not None:
         made.prepare(batch_size)
     return made

@@ -6,7 +6,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
-from explorer.backend import EvaluatedCircuit
+from explorer.backend import EvaluatedCircuit, TorchCircuit
 from explorer.errors import DataTypeError, ValueRangeError
 from explorer.runtime.backends import Backend, Choice, records_gradients
 
@@ -39,19 +39,37 @@ class FastCircuit(nn.Module):
         self.backend = backend
         self.choices = choices
         self.certificate: Certificate | None = None
-        """Of the last call; None if the circuit itself answered it."""
+        """Of the last call; None if the circuit itself answered it, or if it raised an error."""
         self.circuit_answered = False
-        """Whether the last call ran the circuit itself."""
+        """Whether the circuit itself answered the last call."""
 
     def forward(self, x: Tensor | None = None) -> Tensor:
         """The value of the circuit: x (B, D) -> (B, outputs, classes)."""
+        self.circuit_answered, self.certificate = False, None  # also if this call raises an error
         found = None if x is None or self._why_not_tried(x) else self.backend.evaluate(x)
-        self.circuit_answered, self.certificate = found is None, None
         if x is None or found is None:
-            return self.circuit(x)
+            answer = self.circuit(x)
+            self.circuit_answered = True
+            return answer
         result, again = found
         self.certificate = Certificate(len(x), again)
         return result
+
+    def fast(self, *, backend: str = "auto", batch_size: int | None = None) -> "FastCircuit":
+        """The circuit that it was made of on a backend that is chosen again, as `explorer.fast` chooses it."""
+        return _made_fast(self.circuit.fast(backend=backend, batch_size=batch_size))
+
+    def freeze(self) -> "FastCircuit":
+        """The circuit that it was made of, frozen (`TorchCircuit.freeze`), on the same backend.
+
+        Raises: DataTypeError if that circuit is frozen already.
+        """
+        if not isinstance(self.circuit, TorchCircuit):
+            raise DataTypeError(
+                f"only a circuit with parameters can be frozen; this is a fast {type(self.circuit).__name__}: call it "
+                "as it is"
+            )
+        return _made_fast(self.circuit.freeze().fast(backend=self.backend.name))
 
     @torch.no_grad()
     def prepare(self, batch_size: int) -> None:
@@ -111,3 +129,9 @@ class FastCircuit(nn.Module):
 
     def __repr__(self) -> str:
         return f"FastCircuit({self.backend.name}) of {self.circuit!r}"
+
+
+def _made_fast(module: nn.Module) -> FastCircuit:
+    """What `EvaluatedCircuit.fast` returns: its package is below this one, and cannot name the type."""
+    assert isinstance(module, FastCircuit)
+    return module
