@@ -286,6 +286,7 @@ def test_a_checkpoint_of_a_table_is_not_continued_with_another_circuit_or_images
     assert "digits has images; name a table, with the columns colour, children, size, age" in " ".join(found.split())
     found = run("train", "blackboard", "--resume", path, code=2).stderr
     assert "the values of the checkpoint are not those of the circuit blackboard" in " ".join(found.split())
+    assert "only its values are used" not in found, "nothing of it is used"
 
 
 def test_categories_with_commas_are_quoted():

@@ -159,8 +159,6 @@ def train(
         start = find_start(earlier, job.name, job.data, given)
         if pseudo_count is not None and start.settings.method != "em":
             raise FormError("--pseudo-count belongs to --method em; leave it out, or add --method em")
-        if start.note:
-            say_note(f"{resume} was {start.note}")
         if isinstance(job.data, TableData):
             results().print(columns_table(job.data))
             for note in notes_on(job.data, request.kinds or ()) if earlier is None else ():
@@ -169,6 +167,8 @@ def train(
             print_text(images_line(job.data))
         options = {"preset": preset, "optimize": optimize, "fold": fold, "seed": start.settings.seed}
         compiled = _compile(job, options, start.values, workers.device)
+        if start.note:  # once the values were found to be those of this circuit
+            say_note(f"{resume} was {start.note}")
         if fast and start.settings.method == "gradient":
             check_fast(job.data.training)
             _make_fast(compiled)
