@@ -135,10 +135,9 @@ def _log_likelihood(asked: Asked) -> str:
     missing = asked.subject.read & ~asked.observed
     if bool(missing.any()):
         row, column = (int(i) for i in missing.nonzero()[0])
-        raise ShapeError(
-            f"row {row + 1} has no value of {asked.subject.names[column]}; a log-likelihood needs all of them: "
-            "ask for the marginal"
-        )
+        name = asked.subject.names[column]
+        what = f"row {row + 1} has no value of {name}" if asked.is_table else f"{name} is not observed"
+        raise ShapeError(f"{what}; a log-likelihood needs the values of all variables: ask for the marginal")
     found = queries.log_likelihood(asked.subject.circuit, asked.x)
     return asked.lines(_scaled(asked, found, asked.observed), "log p")
 

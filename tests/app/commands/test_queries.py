@@ -93,7 +93,7 @@ def test_rows_of_a_table_are_asked_with_empty_cells_summed_out(tmp_path: Path, c
     lines = run("query", "marginal", checkpoint, "--rows", str(table)).splitlines()
     assert float(lines[0].split("=")[1]) == pytest.approx(np.log(0.45), abs=1e-5)
     assert lines[1] == run("query", "marginal", checkpoint, "--observe", "warmth=10").strip()
-    assert "needs all of them" in run("query", "log-likelihood", checkpoint, "--rows", str(table), code=2)
+    assert "row 1 has no value of warmth; a log-likelihood needs the values of all" in run("query", "log-likelihood", checkpoint, "--rows", str(table), code=2)
 
 
 @pytest.mark.parametrize(
@@ -273,6 +273,10 @@ def test_a_divergence_of_checkpoints_is_that_of_cells_of_the_same_columns(tmp_pa
         (("query", "conditional", "blackboard", "--observe", "x0=1"), "--ask x1=0"),
         (("query", "conditional", "blackboard", "--observe", "x0=1", "--ask", "x0=0"), "observed and asked"),
         (("query", "marginal", "blackboard", "--ask", "x0=0"), "belongs to the question conditional"),
+        (
+            ("query", "log-likelihood", "blackboard", "--observe", "x0=1"),
+            "Error: x1 is not observed; a log-likelihood needs the values of all variables: ask for the marginal",
+        ),
         (("query", "mean", "blackboard"), "no question named 'mean'"),
         (("query", "partition", "blackboards"), "no circuit 'blackboards'"),
         (("sample", "blackboard", "-o", "samples.txt"), "no kind of file for samples named '.txt'"),
