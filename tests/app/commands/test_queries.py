@@ -93,7 +93,9 @@ def test_rows_of_a_table_are_asked_with_empty_cells_summed_out(tmp_path: Path, c
     lines = run("query", "marginal", checkpoint, "--rows", str(table)).splitlines()
     assert float(lines[0].split("=")[1]) == pytest.approx(np.log(0.45), abs=1e-5)
     assert lines[1] == run("query", "marginal", checkpoint, "--observe", "warmth=10").strip()
-    assert "row 1 has no value of warmth; a log-likelihood needs the values of all" in run("query", "log-likelihood", checkpoint, "--rows", str(table), code=2)
+    assert "row 1 has no value of warmth; a log-likelihood needs the values of all" in run(
+        "query", "log-likelihood", checkpoint, "--rows", str(table), code=2
+    )
 
 
 @pytest.mark.parametrize(
