@@ -111,7 +111,7 @@ class LogicCircuit:
                 for source in node.inputs:
                     if shared := seen & self.scopes[source]:
                         return Finding(
-                            False, f"and node {number}: its inputs share variables {scope_variables(shared)}"
+                            False, f"AND node {number}: its inputs share variables {scope_variables(shared)}"
                         )
                     seen |= self.scopes[source]
         return Finding(True)
@@ -125,7 +125,7 @@ class LogicCircuit:
                     if missing := self.scopes[number] & ~self.scopes[source]:
                         found = scope_variables(missing)
                         return Finding(
-                            False, f"or node {number}: its input {source} does not mention variables {found}"
+                            False, f"OR node {number}: its input {source} does not mention variables {found}"
                         )
         return Finding(True)
 
@@ -138,7 +138,7 @@ class LogicCircuit:
         exclusion = Exclusion(_units(self))
         for number, node in enumerate(self.nodes):
             if node.kind is LogicKind.OR and (overlap := exclusion.overlap(node.inputs)):
-                return Finding(False, f"or node {number}: its inputs {overlap}")
+                return Finding(False, f"OR node {number}: its inputs {overlap}")
         return Finding(True)
 
     def evaluate(self, assignments: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -64,7 +64,7 @@ def _c2d_node(line: Line, number: int, num_variables: int) -> LogicNode:
         check_literal(line, numbers[0], num_variables)
         return LogicNode(LogicKind.LITERAL, (), numbers[0])
     if kind == "O" and numbers and not 0 <= numbers[0] <= num_variables:
-        raise line.error(f"an or node decides on a variable from 1 to {num_variables}, or 0; found {numbers[0]}")
+        raise line.error(f"an OR node decides on a variable from 1 to {num_variables}, or 0; found {numbers[0]}")
     counted = numbers[1:] if kind == "O" else numbers
     if kind not in ("A", "O") or not counted or len(counted) != counted[0] + 1:
         raise line.error(

@@ -112,7 +112,7 @@ def test_a_formula_whose_models_would_count_twice_is_refused():
     assert not build_circuit(either, sum_param=Parameterization("softmax")).is_deterministic
     assert not build_circuit(either, assume_deterministic=True).is_deterministic
     twice = LogicCircuit((LogicNode(LogicKind.LITERAL, (), 1), LogicNode(LogicKind.AND, (0, 0))), num_variables=1)
-    with pytest.raises(StructureError, match=r"not decomposable: and node 1: its inputs share variables \[1\]"):
+    with pytest.raises(StructureError, match=r"not decomposable: AND node 1: its inputs share variables \[1\]"):
         build_circuit(twice, sum_param=Parameterization("softmax"))
 
 

@@ -96,12 +96,12 @@ def test_constants_and_formulas_over_no_variables_are_counted():
 def test_a_formula_that_is_not_deterministic_or_not_decomposable_is_not_counted():
     b = LogicBuilder()
     overlap = b.build(b.disjunction([b.literal(1), b.literal(2)]), num_variables=2)
-    with pytest.raises(StructureError, match="or node 2: its inputs 0 and 1 are not known to exclude each other"):
+    with pytest.raises(StructureError, match="OR node 2: its inputs 0 and 1 are not known to exclude each other"):
         count_models(overlap)
     with pytest.raises(StructureError, match="not known to be deterministic"):
         weighted_count(overlap, {})
     shared = b.build(b.conjunction([b.literal(1), b.disjunction([b.literal(1), b.literal(-1)])]), num_variables=1)
-    with pytest.raises(StructureError, match=r"and node 3: its inputs share variables \[1\]"):
+    with pytest.raises(StructureError, match=r"AND node 3: its inputs share variables \[1\]"):
         count_models(shared)
 
 

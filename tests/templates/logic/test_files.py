@@ -175,7 +175,7 @@ def test_malformed_files_of_c2d_name_the_line(tmp_path):
             "file, line 4: node 2 reads node 2, which is not defined above",
             "file, line 4: expected L LITERAL, A COUNT INPUTS or O VARIABLE COUNT INPUTS, found 'A'",
             "file, line 4: expected an integer of up to 2,147,483,647, found '1.5'",
-            "file, line 5: an or node decides on a variable from 1 to 3, or 0; found 4",
+            "file, line 5: an OR node decides on a variable from 1 to 3, or 0; found 4",
             "file, line 5: expected L LITERAL, A COUNT INPUTS or O VARIABLE COUNT INPUTS, found 'N 1'",
             "file: the header announces 4 nodes and 3 edges, the file has 3 and 1; is it truncated?",
         ]
