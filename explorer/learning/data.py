@@ -51,10 +51,14 @@ class DataSet:
 
 @dataclass(frozen=True, eq=False)
 class ImageData(DataSet):
-    """Images as rows (N, D) of grey levels 0 .. num_values-1, int64; `shape` is (C, H, W)."""
+    """Images as rows (N, D) of grey levels 0 .. num_values-1, int64; `shape` is (C, H, W).
+
+    `note` says which of them were converted; empty if none was.
+    """
 
     num_values: int
     shape: tuple[int, int, int]
+    note: str = ""
 
 
 def load_digits() -> ImageData:

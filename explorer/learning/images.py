@@ -1,5 +1,7 @@
 """Reads images of the user as rows of grey levels: a folder of image files, or a stack of images in a .npy file."""
 
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +14,23 @@ from explorer.learning.tables.reading import load_array
 EXTENSIONS = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"})
 LEVELS = 256
 MAX_LEVELS = 65536
+LOSSLESS = {"L": ("L", "1"), "RGB": ("RGB", "P")}
+"""The modes of images in which each mode that they are read in keeps everything."""
+MODE_WORDS = {
+    "1": "black and white",
+    "L": "grey",
+    "LA": "grey with transparency",
+    "P": "coloured by a palette",
+    "RGB": "coloured",
+    "RGBA": "coloured with transparency",
+}
 
 
 def load_folder(folder: "str | Path") -> ImageData:
     """Read the images in a folder and its folders, in the order of their paths, with 256 levels; every fifth held out.
 
-    Grey images have one channel; if the first one is coloured, all have three. They must have one size.
+    Grey images have one channel; if the first one is coloured, all have three. They must have one size. Images of
+    another kind than the first one are converted, and transparency is dropped; the note of the data says so.
     Raises: MissingPackageError with the command that installs Pillow; ShapeError, FileFormatError, which name the file.
     """
     try:
@@ -30,7 +43,7 @@ def load_folder(folder: "str | Path") -> ImageData:
     if not files:
         raise FileFormatError(f"{folder} contains no images ({', '.join(sorted(EXTENSIONS))})")
     rows: list[np.ndarray] = []
-    mode, size = "", (0, 0)
+    mode, size, found_modes = "", (0, 0), Counter[str]()
     for file in files:
         try:
             with Image.open(file) as image:
@@ -38,6 +51,7 @@ def load_folder(folder: "str | Path") -> ImageData:
                     mode, size = ("L" if image.mode in ("1", "L") else "RGB"), image.size
                 pixels = np.asarray(image.convert(mode)) if image.size == size else None
                 found = image.size
+                found_modes[image.mode] += 1
         except (OSError, ValueError, SyntaxError) as error:
             raise FileFormatError(f"cannot read the image {file}: {error}") from error
         if pixels is None:
@@ -46,7 +60,20 @@ def load_folder(folder: "str | Path") -> ImageData:
                 "give all images one size"
             )
         rows.append(pixels if mode == "L" else pixels.transpose(2, 0, 1))
-    return _image_data(str(folder), np.stack(rows), LEVELS)
+    return _image_data(str(folder), np.stack(rows), LEVELS, _note(str(folder), mode, found_modes))
+
+
+def _note(folder: str, mode: str, found: Mapping[str, int]) -> str:
+    """How many images of which kinds were converted to a mode; empty if none was."""
+    converted = {kind: count for kind, count in found.items() if kind not in LOSSLESS[mode]}
+    if not converted:
+        return ""
+    kinds = [f"{count:,} {MODE_WORDS.get(kind, f'of mode {kind}')}" for kind, count in converted.items()]
+    target = "grey levels" if mode == "L" else "RGB"
+    return (
+        f"all images of {folder} are read as {target}, as the first one is, without transparency: of "
+        f"{sum(found.values()):,} images, {' and '.join(kinds)} were converted; store them all in one mode if this is not meant"
+    )
 
 
 def image_files(folder: "str | Path") -> list[Path]:
@@ -78,9 +105,9 @@ def is_stack(file: Path) -> bool:
     return file.suffix.lower() == ".npy" and file.is_file() and load_array(file).ndim > 2
 
 
-def _image_data(name: str, images: np.ndarray, num_values: int) -> ImageData:
+def _image_data(name: str, images: np.ndarray, num_values: int, note: str = "") -> ImageData:
     """Images (N, H, W) or (N, C, H, W) as data."""
     shape = (1, *images.shape[1:]) if images.ndim == 3 else images.shape[1:]
     rows = torch.from_numpy(images.reshape(len(images), -1).astype(np.int64))
     channels, height, width = shape
-    return ImageData(name, *split(rows), num_values, (int(channels), int(height), int(width)))
+    return ImageData(name, *split(rows), num_values, (int(channels), int(height), int(width)), note)

@@ -49,7 +49,7 @@ def test_training_says_which_images_were_found(folder, tmp_path):
 def test_a_folder_of_images_is_read_in_the_order_of_paths(folder):
     data = load_source(str(folder))
     assert isinstance(data, ImageData)
-    assert (data.shape, data.num_values) == ((1, 3, 2), 256)
+    assert (data.shape, data.num_values, data.note) == ((1, 3, 2), 256, "")
     expected = torch.from_numpy(images(6, 3, 2).reshape(6, 6)[[0, 2, 4, 1, 3, 5]].astype(np.int64))
     assert torch.equal(data.training, expected[[0, 1, 2, 3, 5]])
     assert torch.equal(data.held_out, expected[[4]])
@@ -63,11 +63,34 @@ def test_coloured_images_have_three_channels(tmp_path):
     data = load_source(str(tmp_path))
     assert isinstance(data, ImageData)
     assert data.shape == (3, 2, 2)
+    assert data.note == ""
     assert data.held_out.flatten().tolist() == stack[4].transpose(2, 0, 1).flatten().tolist()
     circuit = build_structure("quad-graph", data, 2)
     assert circuit.num_variables == 12
     assert circuit.is_smooth
     assert circuit.is_decomposable
+
+
+def test_images_that_are_converted_to_the_kind_of_the_first_one_are_a_note(tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    for position, channels in enumerate((3, 4, 4, 0, 3)):
+        pixels = images(1, 2, 2, channels)[0] if channels else images(1, 2, 2)[0]
+        image.fromarray(pixels).save(tmp_path / f"{position}.png")
+    mixed = load_source(str(tmp_path))
+    assert isinstance(mixed, ImageData)
+    assert mixed.note == (
+        f"all images of {tmp_path} are read as RGB, as the first one is, without transparency: of 5 images, "
+        "2 coloured with transparency and 1 grey were converted; store them all in one mode if this is not meant"
+    )
+    arguments = ["train", "--data", str(tmp_path), "--units", "1", "--epochs", "1", "--out", str(tmp_path / "f.pt")]
+    assert f"Note: {mixed.note}\n" in CliRunner().invoke(app, arguments).stderr
+    (first := tmp_path / "0.png").unlink()
+    image.fromarray(images(1, 2, 2)[0]).save(first)
+    grey = load_source(str(tmp_path))
+    assert isinstance(grey, ImageData)
+    assert grey.shape == (1, 2, 2)
+    assert "read as grey levels, as the first one is" in grey.note
+    assert "2 coloured with transparency and 1 coloured were converted" in grey.note
 
 
 def test_images_that_do_not_fit_are_named(folder, monkeypatch):

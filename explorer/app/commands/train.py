@@ -165,6 +165,8 @@ def train(
                 say_note(note)
         if isinstance(job.data, ImageData):
             print_text(images_line(job.data))
+            if job.data.note:
+                say_note(job.data.note)
         options = {"preset": preset, "optimize": optimize, "fold": fold, "seed": start.settings.seed}
         compiled = _compile(job, options, start.values, workers.device)
         if start.note:  # once the values were found to be those of this circuit

@@ -155,7 +155,8 @@ def rows_to_evaluate(checkpoint: Checkpoint, data: str | None, missing: str | No
     images = load_source(data)
     if data in DATA_SETS:
         return _evaluated(checkpoint, data, images.held_out, "held-out images")
-    return _evaluated(checkpoint, data, torch.cat([images.training, images.held_out]), "images")
+    note = images.note if isinstance(images, ImageData) else ""
+    return replace(_evaluated(checkpoint, data, torch.cat([images.training, images.held_out]), "images"), note=note)
 
 
 def _is_same_data(one: str, other: str) -> bool:
