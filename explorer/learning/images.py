@@ -72,7 +72,8 @@ def _note(folder: str, mode: str, found: Mapping[str, int]) -> str:
     target = "grey levels" if mode == "L" else "RGB"
     return (
         f"all images of {folder} are read as {target}, as the first one is, without transparency: of "
-        f"{sum(found.values()):,} images, {' and '.join(kinds)} were converted; store them all in one mode if this is not meant"
+        f"{sum(found.values()):,} images, {' and '.join(kinds)} were converted; store them all in one mode "
+        "if this is not meant"
     )
 
 
