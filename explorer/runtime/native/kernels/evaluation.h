@@ -28,9 +28,11 @@ static void take_scratch(Tile& tile, Memory& memory) {
   const Circuit& circuit = tile.circuit;
   const int64_t floats = tile.capacity * circuit.scratch_floats;
   memory.take(tile.bounds, circuit.num_slots * tile.capacity);
+  memory.take(tile.tops, circuit.num_slots * tile.capacity);
   memory.take(tile.scratch, floats > circuit.scratch_fixed ? floats : circuit.scratch_fixed);
   memory.take(tile.term_scales, tile.capacity);
   memory.take(tile.term_bounds, tile.capacity);
+  memory.take(tile.term_tops, tile.capacity);
   memory.take(tile.term_factors, tile.capacity);
   memory.take(tile.order, tile.capacity);
   memory.take(tile.zeros, tile.capacity);

@@ -2,13 +2,17 @@
 //
 // Values of a unit are a tile (rows, width) of Real, in linear scale, and for each row
 //   scale: the natural logarithm of what the row was divided by, in double;
-//   bound: an upper bound on the absolute error that underflow has caused in any element, in units of the row.
-// A row is rescaled by a power of two after each unit, so that its largest element is in [1, 2). The rounding of Real
-// arithmetic is not part of the bound: it is relative. explorer/runtime/README.md derives the bounds.
+//   bound: an upper bound on the absolute error that underflow has caused in any element, in units of the row;
+//   top: the largest element.
+// A row is rescaled by a power of two after a unit unless its top is in [2^-KEPT, 2). The rounding of Real arithmetic is
+// not part of the bound: it is relative. explorer/runtime/README.md derives the bounds.
 //
 #pragma once
 #include "tile.h"
 #include "transpose.h"
+
+constexpr int KEPT = 8;  // rows whose largest element is in [2^-8, 2) are not rescaled
+constexpr Bits ABOVE_KEPT = ((Bits)(KEPT + 1) << MANTISSA) - 1;  // the bits of the largest less those of 2^-8
 
 struct Tile : TileRows {
   // Of a row without a bound nothing may reach the gradients, not even multiplied by zero.
@@ -34,6 +38,7 @@ struct Tile : TileRows {
       const bool is_finite = top[i] - top[i] == 0;
       scales_of(unit)[start + i] = top[i];
       bounds_of(unit)[start + i] = is_finite ? DROPPED : INFINITY;
+      tops_of(unit)[start + i] = 1;
       if (training && !is_finite) clear(unit, start + i, out + i * unit.out_width);
     }
   }
@@ -258,33 +263,46 @@ struct Tile : TileRows {
     rescale(unit, all_rows());
   }
 
-  // Divides each row of a span by the power of two of its largest element.
+  // Divides the rows of a span by the power of two of their largest element, but for those where that is in
+  // [2^-KEPT, 2): most of the time all are, and nothing is written.
   void rescale(const Unit& unit, Span span) {
     for (int64_t start = span.start; start < span.start + span.count; start += LANES) {
       const int64_t left = span.start + span.count - start, count = left < LANES ? left : LANES;
       Real* out = values_of(unit) + start * unit.out_width;
-      Real by[LANES];
+      Real top[LANES], by[LANES];
       Bits exponents[LANES], is_legal[LANES];
+      bool are_kept = false;
       with_vectors(unit.out_width, [&](auto known) {
         const int64_t width = known.value ? known.value * LANES : unit.out_width;
-        const Vector top = largest_of_rows(out, width, count);
-        const Integers exponent = (((Integers)top >> MANTISSA) & (2 * BIAS + 1)) - BIAS;
-        const Integers legal = (top >= SMALLEST) & (exponent < BIAS);  // not zero, too small, infinite or NaN
-        store(by, legal ? (Vector)((BIAS - exponent) << MANTISSA) : all(1.0f));
-        *(Integers*)exponents = legal & exponent;
-        *(Integers*)is_legal = legal;
-        for (int64_t i = 0; i < count; i++)
-          for (int64_t n = i * width; n < (i + 1) * width; n += LANES) store(out + n, load(out + n) * by[i]);
+        Vector found = largest_of_rows(out, width, count);
+        const Integers above = (Integers)found - ((Bits)(BIAS - KEPT) << MANTISSA);
+        are_kept = bits_of_any(above | (ABOVE_KEPT - above)) >= 0;  // negative in the lanes where one of the two is
+        if (!are_kept) {
+          const Integers exponent = (((Integers)found >> MANTISSA) & (2 * BIAS + 1)) - BIAS;
+          const Integers legal = (found >= SMALLEST) & (exponent < BIAS);  // not zero, too small, infinite or NaN
+          const Integers moved = legal & ((exponent > 0) | (exponent < -KEPT));
+          const Vector factor = moved ? (Vector)((BIAS - exponent) << MANTISSA) : all(1.0f);
+          found = legal ? found * factor : all(1.0f);
+          store(by, factor);
+          *(Integers*)exponents = moved & exponent;
+          *(Integers*)is_legal = legal;
+          for (int64_t i = 0; i < count; i++)
+            for (int64_t n = i * width; n < (i + 1) * width; n += LANES) store(out + n, load(out + n) * by[i]);
+        }
+        if (count == LANES) store(tops_of(unit) + start, found);
+        else store(top, found);
       });
+      if (count < LANES) memcpy(tops_of(unit) + start, top, count * sizeof(Real));
+      for (int64_t i = 0; training && i < count; i++) {
+        multipliers[unit.slot * capacity + start + i] = are_kept ? 1 : is_legal[i] ? by[i] : 0;
+        if (!are_kept && !is_legal[i]) clear(unit, start + i, out + i * unit.out_width);
+      }
+      if (are_kept) continue;
       double* scale = scales_of(unit) + start;
       Real* bound = bounds_of(unit) + start;
       INDEPENDENT for (int64_t i = 0; i < count; i++) {
         scale[i] += exponents[i] * LN2;
-        bound[i] = is_legal[i] ? bound[i] * by[i] + SMALLEST : INFINITY;
-      }
-      for (int64_t i = 0; training && i < count; i++) {
-        multipliers[unit.slot * capacity + start + i] = is_legal[i] ? by[i] : 0;
-        if (!is_legal[i]) clear(unit, start + i, out + i * unit.out_width);
+        bound[i] = is_legal[i] ? bound[i] * by[i] + (exponents[i] ? SMALLEST : 0) : INFINITY;
       }
     }
   }

@@ -1,4 +1,4 @@
-// One number of a vector or a row of floats: its largest element, its sum, whether it is zero.
+// One number of a vector or a row of floats: its largest element, or its sum.
 #pragma once
 #include "vectors.h"
 
@@ -12,12 +12,6 @@ static inline Vector larger_half(Vector v) { return larger(v, __builtin_shufflev
 #else
 static inline Vector larger_half(Vector v) { return v; }
 #endif
-
-static inline bool is_zero(Integers v) {
-  int32_t any = 0;
-  for (int lane = 0; lane < LANES; lane++) any |= v[lane];
-  return any == 0;
-}
 
 // The sum of the elements, in pairs.
 static inline float sum_of(Vector v) {

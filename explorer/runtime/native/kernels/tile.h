@@ -8,11 +8,12 @@ constexpr int SPAN_WIDTH = 128;  // unless its inputs are wider: then its weight
 constexpr int SQUARE = 16;       // rows and variables that are copied at a time
 
 // An operand for all rows of a tile: row b is at `values + index[b] * width`, and its scale at `scales[index[b]]`,
-// as its bound.
+// as its bound. `largest` is the largest element of each row; null: at most 1.
 struct Rows {
   const Real* values;
   const double* scales;
   const Real* bounds;
+  const Real* largest;
   const int32_t* index;
   bool is_table;
 };
@@ -29,9 +30,11 @@ struct TileRows {
   Real* slots;
   double* scales;
   Real* bounds;
+  Real* tops;  // the largest element of each row
   Real* scratch;
   double* term_scales;  // of the present term
   Real* term_bounds;
+  Real* term_tops;
   Real* term_factors;
   int32_t* order;   // 0, 1, 2 ..
   int32_t* zeros;
@@ -48,9 +51,11 @@ struct TileRows {
   Real* values_of(const Unit& unit) const { return values(unit.place); }
   double* scales_of(const Unit& unit) const { return scales + unit.slot * capacity; }
   Real* bounds_of(const Unit& unit) const { return bounds + unit.slot * capacity; }
+  Real* tops_of(const Unit& unit) const { return tops + unit.slot * capacity; }
   Rows rows_of(const Operand& one) const {
-    if (one.slot >= 0) return {values(one.place), scales + one.slot * capacity, bounds + one.slot * capacity, order, false};
-    return {circuit.constants + one.rows, circuit.scales + one.scales, circuit.constants + one.bounds,
+    const int64_t at = one.slot * capacity;
+    if (one.slot >= 0) return {values(one.place), scales + at, bounds + at, tops + at, order, false};
+    return {circuit.constants + one.rows, circuit.scales + one.scales, circuit.constants + one.bounds, nullptr,
             one.variable < 0 ? zeros : one.by_row ? numbers : states + one.variable * capacity, true};
   }
 
@@ -75,18 +80,36 @@ struct TileRows {
   // that lines of the cache are read and written at once.
   template <class T, class To, class Read>
   void copy_columns(const int64_t* columns, int64_t count, To* to, Read read) const {
-    for (int64_t start = 0; start < rows; start += SQUARE)
+    for (int64_t start = 0; start < rows; start += SQUARE) {
+      const int64_t height = rows - start < SQUARE ? rows - start : SQUARE;
+      const T* x = (const T*)input.x + (first + start) * input.columns;
+      if (count > input.columns / 2) fetch_lines(x, height * input.columns * sizeof(T));
       for (int64_t v = 0; v < count; v += SQUARE) {
-        const int64_t height = rows - start < SQUARE ? rows - start : SQUARE;
         const int64_t width = count - v < SQUARE ? count - v : SQUARE;
         To square[SQUARE][SQUARE];
-        for (int64_t b = 0; b < height; b++) {
-          const T* x = (const T*)input.x + (first + start + b) * input.columns;
-          for (int64_t i = 0; i < width; i++) square[b][i] = read(x[columns[v + i]], v + i);
-        }
+        if (width == SQUARE && are_neighbours(columns + v))
+          for (int64_t b = 0; b < height; b++) {
+            const T* from = x + b * input.columns + columns[v];
+            for (int64_t i = 0; i < SQUARE; i++) square[b][i] = read(from[i], v + i);
+          }
+        else
+          for (int64_t b = 0; b < height; b++)
+            for (int64_t i = 0; i < width; i++) square[b][i] = read(x[b * input.columns + columns[v + i]], v + i);
         for (int64_t i = 0; i < width; i++)
           for (int64_t b = 0; b < height; b++) to[(v + i) * capacity + start + b] = square[b][i];
       }
+    }
+  }
+
+  // Fetches lines in order, which takes less time than square by square.
+  static void fetch_lines(const void* from, int64_t bytes) {
+    for (int64_t i = 0; i < bytes; i += LINE) __builtin_prefetch((const char*)from + i, 0, 2);
+  }
+
+  static bool are_neighbours(const int64_t* columns) {
+    bool found = true;
+    for (int64_t i = 1; i < SQUARE; i++) found &= columns[i] == columns[0] + i;
+    return found;
   }
 
   Span all_rows() const { return {0, rows}; }
@@ -117,19 +140,24 @@ struct TileRows {
     }
   }
 
-  // The bounds of a product: |x y - x' y'| <= Y e_x + X e_y + e_x e_y for x <= X, y <= Y, and what underflows.
-  // Rows of tables are at most 1, others 2.
+  // The bounds of a product: |x y - x' y'| <= Y e_x + X e_y + e_x e_y for x <= X, y <= Y, and what underflows. Each
+  // operand has its X for each row: with one that is far above it, bounds would grow with every product of a chain.
   void product_bounds(const Operand* factors, int64_t count, Span span, Real* to) const {
-    Real most = 1;
+    Real* most = term_tops;
     for (int64_t c = 0; c < count; c++) {
       const Rows one = rows_of(factors[c]);
-      const Real* from = one.bounds;
-      const Real largest_of = one.is_table ? 1 : 2;
-      if (c == 0) each_row(one, span, [=](int64_t b, int64_t at) { to[b] = from[at]; });
-      else each_row(one, span, [=](int64_t b, int64_t at) {
-        to[b] = to[b] * largest_of + most * from[at] + to[b] * from[at] + SMALLEST;
-      });
-      most *= largest_of;
+      const Real *from = one.bounds, *top = one.largest + span.start;
+      if (c == 0) {
+        each_row(one, span, [=](int64_t b, int64_t at) { to[b] = from[at]; });
+        if (count > 1) for (int64_t b = 0; b < span.count; b++) most[b] = one.is_table ? 1 : top[b];
+      } else if (one.is_table) {
+        each_row(one, span, [=](int64_t b, int64_t at) { to[b] += (most[b] + to[b]) * from[at] + SMALLEST; });
+      } else {
+        each_row(one, span, [=](int64_t b, int64_t at) {
+          to[b] = to[b] * top[b] + (most[b] + to[b]) * from[at] + SMALLEST;
+          most[b] *= top[b];
+        });
+      }
     }
   }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include "real.h"
 
@@ -50,6 +51,17 @@ static inline void with_vectors(int64_t width, Compute compute) {
     default: return compute(std::integral_constant<int, 0>{});
   }
 }
+
+// The bits that any lane has.
+template <class Some, int... L>
+static inline Bits bits_of_any(Some v, std::integer_sequence<int, L...>) {
+  constexpr int HALF = sizeof...(L);
+  const auto both = __builtin_shufflevector(v, v, L...) | __builtin_shufflevector(v, v, (HALF + L)...);
+  if constexpr (HALF > 2) return bits_of_any(both, std::make_integer_sequence<int, HALF / 2>{});
+  else return both[0] | both[1];
+}
+static inline Bits bits_of_any(Integers v) { return bits_of_any(v, std::make_integer_sequence<int, LANES / 2>{}); }
+static inline bool is_zero(Integers v) { return bits_of_any(v) == 0; }
 
 static inline Vector larger(Vector a, Vector b) { return a > b ? a : b; }
 
