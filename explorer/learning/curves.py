@@ -40,7 +40,7 @@ def curves_csv(epochs: Sequence[Epoch], unit: str) -> str:
     lines = [f"epoch,training_{unit},held_out_{unit},seconds"]
     scale = _scale(unit)
     lines += [
-        f"{one.number},{scale * one.training_bits:.6g},{scale * one.held_out_bits:.6g},{one.seconds:.3f}"
+        f"{one.number},{scale * one.training_bits:z.6g},{scale * one.held_out_bits:z.6g},{one.seconds:.3f}"
         for one in epochs
     ]
     return "\n".join(lines) + "\n"

@@ -130,6 +130,20 @@ def test_a_table_is_continued_and_other_rows_are_evaluated(people, tmp_path):
     assert "1 row of " in run("evaluate", path, "--data", other, "--missing", "ignore").output
 
 
+@pytest.mark.parametrize("method", ["em", "gradient"])
+def test_a_likelihood_of_zero_has_no_sign(tmp_path, method):
+    path, data = tmp_path / "same.pt", tmp_path / "same.csv"
+    data.write_text("a,b\n" + "same,7\n" * 20)
+    found = run("train", "--data", data, "--units", 1, "--epochs", 2, "--method", method, "--out", path).output
+    assert "Independent columns reach 0.0000" in found
+    found += run("evaluate", path).output + run("query", "most-probable", path).output
+    assert "mean log-likelihood 0.0000 nats, 0.0000 bits per dimension" in found
+    assert "same,7,0.000000,0.000000,yes" in found
+    curves = path.with_suffix(".curves.csv").read_text().splitlines()
+    assert [line.split(",")[1:3] for line in curves[1:]] == [["0", "0"]] * 2
+    assert "-0" not in found.replace(str(path), "")
+
+
 def coins(path, share):
     """Two binary columns, of which the share of rows has equal values."""
     random = np.random.default_rng(1)

@@ -47,7 +47,7 @@ def evaluate(
         check_data(circuit, source.rows, source.data)
         mean = mean_log_likelihood(circuit, source.rows, workers) - source.log_scale
         what = source.what.removesuffix("s") if len(source.rows) == 1 else source.what
-        found = f"{len(source.rows):,} {what} of {source.data}: mean log-likelihood {mean:.4f} nats"
+        found = f"{len(source.rows):,} {what} of {source.data}: mean log-likelihood {mean:z.4f} nats"
         if not is_density(circuit):
-            found += f", {-mean / source.rows.shape[1] / math.log(2):.4f} bits per dimension"
+            found += f", {-mean / source.rows.shape[1] / math.log(2):z.4f} bits per dimension"
         print_text(found)

@@ -123,7 +123,7 @@ def _number(value: object) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(map(_number, value)) + "]"
     if isinstance(value, float):
-        return f"{round(value, 6) + 0.0:.6f}"  # no -0.000000
+        return f"{value:z.6f}"
     if isinstance(value, complex):
         return f"{_number(value.real)} + {_number(value.imag)}i"
     return str(value)
@@ -175,8 +175,8 @@ def _most_probable(asked: Asked) -> str:
     )
     scale = asked.subject.log_scale(asked.observed.new_ones(asked.observed.shape))
     columns = {
-        "log p": [f"{value:.6f}" for value in (found.log_probability - scale).tolist()],
-        "upper bound": [f"{value:.6f}" for value in (found.log_bound - scale).tolist()],
+        "log p": [f"{value:z.6f}" for value in (found.log_probability - scale).tolist()],
+        "upper bound": [f"{value:z.6f}" for value in (found.log_bound - scale).tolist()],
         "most probable": ["yes" if exact else "at least this" for exact in found.is_exact.tolist()],
     }
     return asked.subject.table_text(found.assignment, columns)

@@ -78,7 +78,7 @@ def train_with_progress(
 
         def tell(epoch: "Epoch") -> None:
             bar.update(
-                task, note=f"epoch {epoch.number}: {scale * epoch.held_out_bits:.3f} {unit} per dimension, held out"
+                task, note=f"epoch {epoch.number}: {scale * epoch.held_out_bits:z.3f} {unit} per dimension, held out"
             )
 
         return fit(
@@ -118,10 +118,10 @@ def epochs_table(result: "TrainingResult", data: "DataSet", baseline: float | No
     for name in ("epoch", f"training {what}", f"held-out {what}", "seconds"):
         table.add_column(name, justify="right")
     for epoch in result.epochs:
-        reached = (f"{scale * bits:.4f}" for bits in (epoch.training_bits, epoch.held_out_bits))
+        reached = (f"{scale * bits:z.4f}" for bits in (epoch.training_bits, epoch.held_out_bits))
         table.add_row(str(epoch.number), *reached, f"{epoch.seconds:.2f}")
     if baseline is not None:
-        table.caption = f"Independent {parts} reach {scale * baseline:.4f} on the held-out {what}."
+        table.caption = f"Independent {parts} reach {scale * baseline:z.4f} on the held-out {what}."
         if result.is_density:
             table.caption += " Real columns are standardized."
     return table
