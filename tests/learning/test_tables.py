@@ -215,7 +215,7 @@ def check_frame(found):
     assert math.isnan(size[2])
     assert (age[0], age[2], is_new) == (20.0, 30.0, [1.0, 0.0, 1.0])
     assert math.isnan(age[1])
-    assert day == ["2020-01-01 00:00:00", None, "2020-01-02 00:00:00"]
+    assert day == ["2020-01-01", None, "2020-01-02"]
     assert grade == ["a", "b", None]
 
 
@@ -227,6 +227,20 @@ def test_a_parquet_file_is_a_table(tmp_path):
     pytest.importorskip("pyarrow")
     frame().to_parquet(tmp_path / "a.parquet")
     check_frame(read_table(tmp_path / "a.parquet"))
+
+
+@pytest.mark.parametrize("times", [("", ""), (" 00:00:00", " 03:30:00"), (" 00:00:00", " 03:30:00.5")])
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_dates_of_a_parquet_file_are_those_of_the_csv_file_with_the_same_rows(tmp_path, times, zone):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    days = pandas.Series([f"2020-01-01{times[0]}", None, f"2020-01-02{times[1]}"])
+    found = pandas.DataFrame({"day": pandas.to_datetime(days, format="ISO8601").dt.tz_localize(zone), "n": [1, 2, 3]})
+    found.to_parquet(tmp_path / "a.parquet")
+    found.to_csv(tmp_path / "a.csv", index=False)
+    parquet, csv = (read_table(tmp_path / name).columns[0].tolist() for name in ("a.parquet", "a.csv"))
+    assert parquet == csv
+    assert parquet[1] is None
 
 
 def test_a_row_of_empty_cells_is_a_row_and_an_empty_line_is_none(tmp_path):

@@ -180,6 +180,8 @@ def _cells(series: Any) -> Cells:
     if series.dtype.kind in "biuf" and not large:
         return series.to_numpy(dtype=np.float64, na_value=np.nan)
     missing = series.isna().to_numpy()
+    if series.dtype.kind in "mM":  # as pandas writes them to CSV: without a time if all are at midnight
+        series = series.astype(str)
     texts = ["" if gone else str(cell).strip() for cell, gone in zip(series, missing, strict=True)]
     return _texts(texts)
 
