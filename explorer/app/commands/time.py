@@ -1,6 +1,7 @@
 """`circuit-explorer time`: times a circuit or its operators after the steps of a trace, on CPU and CUDA."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -78,7 +79,7 @@ def time(
     runs = _measure_all(measures)
     index = TraceIndex(trace)
     for run in runs:
-        _print_run(index, run)
+        _print_run(index, _without_missing(run))
     found = bottlenecks(index, runs, last)
     for bottleneck in found:
         print_text(str(bottleneck))
@@ -142,7 +143,7 @@ def _tell_conditions(runs: "Sequence[Run]") -> None:
     from explorer.bench import recorded_runs
     from explorer.views import conditions, no_cuda_text
 
-    section = conditions(runs[0])
+    section = conditions(_without_missing(runs[0]))
     for name, text in section["rows"]:
         print_text(f"{name}: {text}")
     for line in dict.fromkeys(line for run in runs for line in conditions(run)["lines"]):
@@ -150,6 +151,11 @@ def _tell_conditions(runs: "Sequence[Run]") -> None:
     why = runs[0].missing.get("cuda")
     if why is not None:
         say_note(no_cuda_text(why, len([file for file in recorded_runs() if file.runs])))
+
+
+def _without_missing(run: "Run") -> "Run":
+    """The run without the reasons for missing devices, which are said once, at the end."""
+    return replace(run, missing={})
 
 
 def _step_of(run: "Run") -> int:

@@ -32,8 +32,9 @@ def test_every_part_is_printed_and_written(tmp_path):
     runs = bench.load_runs(path)
     assert [timed.subject for timed in runs] == ["steps", "modes", "backends", "layers", "sweep"]
     assert {timed.circuit for timed in runs} == {"blackboard"}
-    if bench.why_no_cuda() is not None:
-        assert f"No CUDA: {bench.why_no_cuda()}" in output
+    if (why := bench.why_no_cuda()) is not None:
+        assert f"No CUDA: {why}" in output
+        assert " ".join(output.split()).count(why) == 1, "it is said once, not by each part"
 
 
 def test_one_step_has_no_gain():
