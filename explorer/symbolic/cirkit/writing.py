@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from explorer.errors import ConversionError, MissingPackageError, ShapeError, check_name, check_type
+from explorer.errors import ConversionError, DataTypeError, MissingPackageError, ShapeError, check_name, check_type
 from explorer.graph import config_of, nested_of, parameters_of
 from explorer.symbolic.circuit import Circuit
 from explorer.symbolic.cirkit.classes import INITIALIZERS_MODULE, LAYERS, LAYERS_MODULE, OPERATORS, PARAMETERS_MODULE
-from explorer.symbolic.cirkit.detecting import class_name
+from explorer.symbolic.cirkit.detecting import class_name, is_cirkit
 from explorer.symbolic.initializers import (
     ConstantInitializer,
     DirichletInitializer,
@@ -38,9 +38,15 @@ def to_cirkit(circuit: Circuit, *, values: Mapping[str, ArrayLike] | None = None
     keeps its initializer. A leaf that is used several times is a leaf where cirkit compiles it first, and a reference
     everywhere else. Products of one input, which cirkit does not have, become that input. Names of layers are lost.
 
-    Raises: MissingPackageError without libcirkit; ConversionError, which names the type and where it is, for a part
-    that cirkit does not have; UnknownNameError and ShapeError for values that do not fit.
+    Raises: DataTypeError for anything else; MissingPackageError without libcirkit; ConversionError, which names the
+    type and where it is, for a part that cirkit does not have; UnknownNameError and ShapeError for values that do not
+    fit.
     """
+    if is_cirkit(circuit):
+        raise DataTypeError(
+            "the circuit is one of cirkit already: use it as it is, or convert it to one of this package with "
+            "from_cirkit(circuit)"
+        )
     advice = "convert the symbolic circuit, with the leaf_state() of the compiled one as values="
     check_type("what is converted", circuit, Circuit, advice)
     if find_spec("cirkit") is None:
@@ -95,7 +101,9 @@ class _Writer:
         where = f"layer {path} ({type(layer).__name__})"
         name = LAYER_NAMES.get(type(layer))
         if name is None:
-            raise ConversionError(f"{where}: cirkit has no {class_name(layer)}; it has {', '.join(LAYERS)}")
+            raise ConversionError(
+                f"{where}: cirkit has no {class_name(layer)}; express the layer by layers that it has"
+            )
         config = config_of(layer)
         if isinstance(layer, HadamardLayer | KroneckerLayer):
             del config["num_output_units"]
@@ -119,7 +127,10 @@ class _Writer:
     def operator(self, node: ParameterNode, where: str) -> Any:
         name = OPERATOR_NAMES.get(type(node))  # pyright: ignore[reportArgumentType]
         if name is None:
-            raise ConversionError(f"{where}: cirkit has no {class_name(node)}; it has {', '.join(OPERATORS)}")
+            raise ConversionError(
+                f"{where}: cirkit has no {class_name(node)}; express the parameter by operators that it has, or "
+                "evaluate it and make the result a leaf"
+            )
         if isinstance(node, IndexParameter) and node.axis != 0:
             raise ConversionError(
                 f"{where}: {name} of cirkit selects along axis 0, whatever its axis; found {node.axis}"

@@ -173,8 +173,11 @@ def test_a_layer_that_the_peer_does_not_have_is_named():
         """Defined outside of the package."""
 
     b = CircuitBuilder()
-    with pytest.raises(ConversionError, match=r"layer 0 \(LayerOfTheUser\): cirkit has no .*LayerOfTheUser; it"):
+    with pytest.raises(
+        ConversionError, match=r"layer 0 \(LayerOfTheUser\): cirkit has no .*LayerOfTheUser; express"
+    ) as e:
         to_cirkit(b.build(b.add(LayerOfTheUser(scope=(0,), num_output_units=1))))
+    assert "CategoricalLayer" not in str(e.value), "the other layers say nothing about this one"
 
 
 def test_an_operator_that_the_peer_does_not_have_is_named():
@@ -186,8 +189,11 @@ def test_an_operator_that_the_peer_does_not_have_is_named():
 
     b = CircuitBuilder()
     circuit = b.build(b.add(embedding(ParameterOfTheUser((TensorParameter((2, 2)),)))))
-    with pytest.raises(ConversionError, match=r"layer 0 \(EmbeddingLayer\): weight: cirkit has no .*OfTheUser"):
+    with pytest.raises(
+        ConversionError, match=r"layer 0 \(EmbeddingLayer\): weight: cirkit has no .*OfTheUser; express"
+    ) as e:
         to_cirkit(circuit)
+    assert "SoftmaxParameter" not in str(e.value)
 
 
 def test_an_initializer_that_the_peer_does_not_have_needs_values():
@@ -213,7 +219,13 @@ def test_what_is_no_symbolic_circuit_of_this_package_is_refused():
         (None, "NoneType"),
         (torch.nn.Linear(1, 1), "Linear"),
         (TorchCompiler().compile(circuit), "TorchCircuit; convert the symbolic circuit"),
-        (to_cirkit(circuit), r"Circuit of cirkit\.symbolic\.circuit"),
     ):
         with pytest.raises(DataTypeError, match=f"must be of type Circuit; found {found}"):
+            to_cirkit(wrong)
+
+
+def test_a_circuit_of_the_peer_is_refused_with_what_to_do():
+    peer = to_cirkit(gallery.load_named("blackboard"))
+    for wrong in (peer, compile_peer(peer)[0]):
+        with pytest.raises(DataTypeError, match=r"one of cirkit already: use it as it is, or .*from_cirkit\(circuit\)"):
             to_cirkit(wrong)
