@@ -2,18 +2,12 @@
 
 from explorer.trace.answers import (
     Answers as Answers,
-    ConflictRecord as ConflictRecord,
     FoldAnswer as FoldAnswer,
     FoldGroup as FoldGroup,
     Lineage as Lineage,
     MissedFold as MissedFold,
-    NearMisses as NearMisses,
     Origin as Origin,
-    RuleInteraction as RuleInteraction,
-    RuleStats as RuleStats,
     StepCheck as StepCheck,
-    WhatIf as WhatIf,
-    WhyNot as WhyNot,
 )
 from explorer.trace.changes import GraphChange as GraphChange
 from explorer.trace.events import (
@@ -85,6 +79,14 @@ from explorer.trace.refusal import (
     Question as Question,
     Refusal as Refusal,
     RefusalKind as RefusalKind,
+)
+from explorer.trace.rule_answers import (
+    ConflictRecord as ConflictRecord,
+    NearMisses as NearMisses,
+    RuleInteraction as RuleInteraction,
+    RuleStats as RuleStats,
+    WhatIf as WhatIf,
+    WhyNot as WhyNot,
 )
 from explorer.trace.steps import Recorder as Recorder, Step as Step
 from explorer.trace.text import outcome_text as outcome_text

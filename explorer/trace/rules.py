@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from explorer.errors import look_up
-from explorer.trace.answers import Answers, ConflictRecord, NearMisses, RuleInteraction, RuleStats
+from explorer.trace.answers import Answers
 from explorer.trace.events import RuleDescription
 from explorer.trace.passes import rules_of_pass
+from explorer.trace.rule_answers import ConflictRecord, NearMisses, RuleInteraction, RuleStats
 from explorer.trace.steps import Step
 
 

@@ -8,20 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from explorer.errors import CircuitError, UnknownNameError
 from explorer.graph import Graph
-from explorer.trace.answers import (
-    Answers,
-    ConflictRecord,
-    FoldAnswer,
-    FoldGroup,
-    Lineage,
-    MissedFold,
-    NearMisses,
-    RuleInteraction,
-    RuleStats,
-    StepCheck,
-    WhatIf,
-    WhyNot,
-)
+from explorer.trace.answers import Answers, FoldAnswer, FoldGroup, Lineage, MissedFold, StepCheck
 from explorer.trace.equivalence import check_steps
 from explorer.trace.events import RuleDescription
 from explorer.trace.folds import Folds
@@ -34,6 +21,7 @@ from explorer.trace.missed_folds import missed_folds
 from explorer.trace.near_misses import MatchRefused
 from explorer.trace.records import NodeRecord, Records
 from explorer.trace.refusal import Check, Refusal
+from explorer.trace.rule_answers import ConflictRecord, NearMisses, RuleInteraction, RuleStats, WhatIf, WhyNot
 from explorer.trace.rules import conflicts, find_rule, near_misses, rule_interactions, rule_stats
 from explorer.trace.steps import Step, find_step, start_of
 from explorer.trace.text import steps_text

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from explorer.trace.answers import WhatIf
 from explorer.trace.events import RuleDescription
 from explorer.trace.near_misses import MatchRefused
 from explorer.trace.refusal import Refusal, RefusalKind
+from explorer.trace.rule_answers import WhatIf
 from explorer.trace.steps import Step
 
 Found = tuple[tuple[int, ...], ...]

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from explorer.errors import CircuitError, unknown_name
-from explorer.trace.answers import WhyNot
 from explorer.trace.events import RuleDescription
 from explorer.trace.lineage import Lineages
 from explorer.trace.passes import pass_names, rules_of_pass, steps_of_pass, tries
@@ -19,6 +18,7 @@ from explorer.trace.reasons import (
 )
 from explorer.trace.records import Records
 from explorer.trace.refusal import Check, Refusal, RefusalKind
+from explorer.trace.rule_answers import WhyNot
 from explorer.trace.rules import find_rule
 from explorer.trace.steps import Step, find_step
 
