@@ -10,8 +10,7 @@ from collections.abc import Iterable
 from explorer.backend import Semiring, TorchLayer, all_parameters
 from explorer.backend.parameters import TorchParameterNode
 from explorer.optimize.layers import RuleCompiler
-from explorer.rewrite import GraphOptMatch, Rule
-from explorer.rewrite.rules import Guard
+from explorer.rewrite import GraphOptMatch
 
 TRANSCENDENTAL_FLOPS = 70
 """Number of operations of a matrix product that take as long as one exponential or logarithm."""
@@ -43,14 +42,10 @@ def parameter_cost_change(match: GraphOptMatch, nodes: tuple[TorchParameterNode,
     return sum(node.flops for node in nodes) - sum(node.flops for node in match.entries)
 
 
-def must_pay(rule: Rule) -> Guard:
-    """A guard that declines a match if the rule's replacement does not reduce the cost."""
-
-    def guard(compiler: RuleCompiler, match: GraphOptMatch) -> str | None:
-        before = layers_cost(match.entries, compiler.semiring)
-        after = layers_cost(rule.apply(compiler, match), compiler.semiring)
-        if after < before:
-            return None
-        return f"it does not pay: the cost for one example would go from {before:,.0f} to {after:,.0f} operations"
-
-    return guard
+def must_pay(compiler: RuleCompiler, match: GraphOptMatch, replacement: tuple[TorchLayer, ...]) -> str | None:
+    """Guard: decline a match if its replacement does not reduce the cost."""
+    before = layers_cost(match.entries, compiler.semiring)
+    after = layers_cost(replacement, compiler.semiring)
+    if after < before:
+        return None
+    return f"it does not pay: the cost for one example would go from {before:,.0f} to {after:,.0f} operations"

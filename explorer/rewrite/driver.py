@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from time import perf_counter
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from explorer.errors import CircuitError, RuleError
 from explorer.graph import Graph
@@ -16,6 +16,16 @@ from explorer.rewrite.matching import GraphOptMatch, KnownResults
 from explorer.rewrite.rules import Rule
 from explorer.rewrite.strategies import Matches, OptMatchStrategy, match_optimization_patterns
 from explorer.trace import AttemptsRefused, Listener, MatchFound, MatchLost, Refusal, RefusalKind, Rewritten
+
+
+class Replacement(NamedTuple):
+    """The new nodes of a match, and the seconds in which its rule made them."""
+
+    nodes: tuple[Any, ...]
+    seconds: float
+
+
+ReplacementOf = Callable[[GraphOptMatch], Replacement]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,48 +57,60 @@ def optimize_graph(
 
     Raises: RuleError if a rule raises or returns illegal nodes; the message names the rule and the match.
     """
-    rule_of = {rule.pattern: rule for rule in rules}
-    results: dict[GraphOptMatch, tuple[Any, ...]] = {}
-
-    def apply(match: GraphOptMatch) -> tuple[Any, ...]:
-        if match not in results:
-            results[match] = _apply(rule_of[match.pattern], match, context)
-        return results[match]
+    replacement_of = _replacements(rules, context)
 
     def cost(match: GraphOptMatch) -> float:
-        return context.cost(match, apply(match)) if context.cost is not None else 0.0
+        return context.cost(match, replacement_of(match).nodes) if context.cost is not None else 0.0
 
     matches = match_optimization_patterns(
         graph,
-        tuple(rule_of),
+        tuple(rule.pattern for rule in rules),
         context.strategy,
         cost=cost,
-        accept=_acceptance(rules, context),
+        accept=_acceptance(rules, context, replacement_of),
         parameter_path=parameter_path,
         known=context.known,
     )
     numbers = _report(matches, context, parameter_path)
-    return _rewrite(graph, matches, apply, context, parameter_path, numbers) if matches.chosen else None
+    return _rewrite(graph, matches, replacement_of, context, parameter_path, numbers) if matches.chosen else None
 
 
 def is_possible(graph: Graph[Any], rules: Sequence[Rule], context: RewriteContext, parameter_path: str = "") -> bool:
     """Whether `optimize_graph` would change the graph: the same search, without rewriting or events."""
     patterns = tuple(rule.pattern for rule in rules)
-    accept = _acceptance(rules, context)
+    accept = _acceptance(rules, context, _replacements(rules, context))
     first = OptMatchStrategy.FIRST_MATCH
     return bool(
         match_optimization_patterns(graph, patterns, first, accept=accept, parameter_path=parameter_path).chosen
     )
 
 
-def _acceptance(rules: Sequence[Rule], context: RewriteContext) -> Callable[[GraphOptMatch], Refusal | None]:
-    """The function that asks `skip` and the guard of a rule about a match, and returns a refusal if one declines."""
+def _replacements(rules: Sequence[Rule], context: RewriteContext) -> ReplacementOf:
+    """The function that applies the rule of a match, once: guards, the cost and the rewriting share the result."""
+    rule_of = {rule.pattern: rule for rule in rules}
+    made: dict[GraphOptMatch, Replacement] = {}
+
+    def replacement_of(match: GraphOptMatch) -> Replacement:
+        found = made.get(match)
+        if found is None:
+            started = perf_counter()
+            nodes = _apply(rule_of[match.pattern], match, context)
+            found = made[match] = Replacement(nodes, perf_counter() - started)
+        return found
+
+    return replacement_of
+
+
+def _acceptance(
+    rules: Sequence[Rule], context: RewriteContext, replacement_of: ReplacementOf
+) -> Callable[[GraphOptMatch], Refusal | None]:
+    """The function that asks `skip` and the guards of a rule about a match, and returns a refusal if one declines."""
     rule_of = {rule.pattern: rule for rule in rules}
 
     def accept(match: GraphOptMatch) -> Refusal | None:
         reason = context.skip(match) if context.skip is not None else None
         if reason is None:
-            reason = _guard_reason(rule_of[match.pattern], match, context)
+            reason = _guard_reason(rule_of[match.pattern], match, context, replacement_of)
         if reason is None:
             return None
         return Refusal(match.pattern.name, match.root, len(match) - 1, match.root, RefusalKind.DECLINED, found=reason)
@@ -96,20 +118,28 @@ def _acceptance(rules: Sequence[Rule], context: RewriteContext) -> Callable[[Gra
     return accept
 
 
-def _guard_reason(rule: Rule, match: GraphOptMatch, context: RewriteContext) -> str | None:
-    """The reason why the guard of the rule declines a match, or None."""
-    if rule.guard is None:
-        return None
+def _guard_reason(
+    rule: Rule, match: GraphOptMatch, context: RewriteContext, replacement_of: ReplacementOf
+) -> str | None:
+    """The reason why a guard of the rule declines a match, or None."""
+    reason = None
+    if rule.guard is not None:
+        reason = _ask(rule, match, rule.guard, context.compiler, match)
+    if reason is None and rule.replacement_guard is not None:
+        nodes = replacement_of(match).nodes
+        reason = _ask(rule, match, rule.replacement_guard, context.compiler, match, nodes)
+    return reason
+
+
+def _ask(rule: Rule, match: GraphOptMatch, guard: Callable[..., object], *given: object) -> str | None:
+    """The answer of a guard; an exception becomes a RuleError that names the rule and the match."""
     try:
-        return _reason(rule.guard(context.compiler, match))
+        reason = guard(*given)
+        if reason is None or isinstance(reason, str):
+            return reason
+        raise TypeError(f"expected a string (the reason to decline) or None from the guard, got {reason!r}")
     except Exception as error:
         raise _failure(rule, match, error) from error
-
-
-def _reason(given: object) -> str | None:
-    if given is None or isinstance(given, str):
-        return given
-    raise TypeError(f"expected a string (the reason to decline) or None from the guard, got {given!r}")
 
 
 def _failure(rule: Rule, match: GraphOptMatch, error: Exception) -> RuleError:
@@ -136,7 +166,7 @@ def _apply(rule: Rule, match: GraphOptMatch, context: RewriteContext) -> tuple[A
 def _rewrite(
     graph: Graph[Any],
     matches: Matches,
-    apply: Callable[[GraphOptMatch], tuple[Any, ...]],
+    replacement_of: ReplacementOf,
     context: RewriteContext,
     parameter_path: str,
     numbers: Mapping[GraphOptMatch, int],
@@ -153,10 +183,11 @@ def _rewrite(
             continue
         if node != match.root:
             continue
+        replacement = replacement_of(match)
         started = perf_counter()
         below = tuple([exit_of.get(source, source) for source in graph.inputs[match.entry_point]])
         added: list[int] = []
-        for new_value in apply(match):
+        for new_value in replacement.nodes:
             new = next(context.fresh)
             nodes[new] = new_value
             inputs[new] = below
@@ -164,7 +195,7 @@ def _rewrite(
             added.append(new)
         exit_of[match.root] = added[-1]
         if context.listeners:
-            seconds = perf_counter() - started
+            seconds = replacement.seconds + perf_counter() - started
             event = Rewritten(numbers[match], match.pattern.name, match.nodes, tuple(added), seconds, parameter_path)
             for listener in context.listeners:
                 listener(event)

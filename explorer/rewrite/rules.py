@@ -1,6 +1,6 @@
 """Rules and their registries: a pattern and the function that replaces its matches.
 
-A rule is pure: it receives the compiler and a match and returns the new nodes in topological order. Its guard may
+A rule is pure: it receives the compiler and a match and returns the new nodes in topological order. Its guards may
 decline a match, with a reason.
 """
 
@@ -24,6 +24,7 @@ from explorer.trace import RuleDescription
 
 ApplyFunction = Callable[[Any, GraphOptMatch], tuple[Any, ...]]
 Guard = Callable[[Any, GraphOptMatch], "str | None"]
+ReplacementGuard = Callable[[Any, GraphOptMatch, tuple[Any, ...]], "str | None"]
 
 
 class Exactness(Enum):
@@ -39,7 +40,8 @@ class Rule:
     """A pattern and the function that replaces its matches.
 
     `apply(compiler, match)` returns the new nodes in topological order; the last one replaces the root.
-    `guard(compiler, match)` returns the reason to decline a match, or None.
+    `guard(compiler, match)` returns the reason to decline a match, or None; `replacement_guard(compiler, match, nodes)`
+    decides the same of a match that the guard accepts, from the nodes that would replace it.
     """
 
     pattern: GraphOptPattern
@@ -47,6 +49,7 @@ class Rule:
     guard: Guard | None = None
     exactness: Exactness = Exactness.REAL
     source: str = ""
+    replacement_guard: ReplacementGuard | None = None
 
     @property
     def name(self) -> str:
@@ -70,7 +73,8 @@ class Rule:
     def describe(self, kind: str) -> RuleDescription:
         """The description of the rule for a trace."""
         entries = tuple(entry.__name__ for entry in self.pattern.entries)
-        guarded, questions = self.guard is not None, questions_of(self.pattern)
+        guarded = self.guard is not None or self.replacement_guard is not None
+        questions = questions_of(self.pattern)
         return RuleDescription(
             self.name, self.name, entries, kind, self.exactness.value, self.doc, self.source, guarded, questions
         )
@@ -85,7 +89,12 @@ class OptRegistry(ABC):
     rules: dict[str, Rule] = field(default_factory=dict[str, Rule])
 
     def rule(
-        self, pattern: GraphOptPattern, *, guard: Guard | None = None, exactness: Exactness = Exactness.REAL
+        self,
+        pattern: GraphOptPattern,
+        *,
+        guard: Guard | None = None,
+        exactness: Exactness = Exactness.REAL,
+        replacement_guard: ReplacementGuard | None = None,
     ) -> Callable[[ApplyFunction], ApplyFunction]:
         """Decorator: register a function as the rule of a pattern.
 
@@ -102,7 +111,7 @@ class OptRegistry(ABC):
 
         def register(apply: ApplyFunction) -> ApplyFunction:
             source = source_of_function(apply) if isinstance(apply, FunctionType) else source_of_caller()
-            self.rules[pattern.name] = Rule(pattern, apply, guard, exactness, source)
+            self.rules[pattern.name] = Rule(pattern, apply, guard, exactness, source, replacement_guard)
             return apply
 
         return register

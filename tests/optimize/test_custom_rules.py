@@ -10,7 +10,7 @@ from explorer.backend import TorchCategoricalLayer, TorchHadamardLayer, TorchInn
 from explorer.backend.parameters import TorchKroneckerParameter, TorchSoftmaxParameter
 from explorer.compiler import TorchCompiler
 from explorer.errors import DuplicateNameError, RuleError, UnknownNameError
-from explorer.optimize import ONE_LAYER, preset_rules, put_rule_first, replacements_of, rule_replacing
+from explorer.optimize import ONE_LAYER, must_pay, preset_rules, put_rule_first, replacements_of, rule_replacing
 from explorer.optimize.layers import DEFAULT_LAYER_FUSE_OPT_RULES, DEFAULT_LAYER_SHATTER_OPT_RULES
 from explorer.rewrite import LayerOptPattern, ParameterOptPattern, Rule, all_of, at_least, at_most, other_than
 
@@ -55,8 +55,8 @@ def test_the_conditions_of_the_known_rule_are_added():
 
 
 def test_a_rule_for_a_user_defined_pattern_does_not_check_its_cost():
-    assert preset_rules("default").fuse["SumCollapse"].guard is not None
-    assert rule_replacing(pattern(TorchSumLayer, TorchSumLayer), "SumCollapse").guard is None
+    assert preset_rules("default").fuse["SumCollapse"].replacement_guard is must_pay
+    assert rule_replacing(pattern(TorchSumLayer, TorchSumLayer), "SumCollapse").replacement_guard is None
 
 
 @pytest.mark.parametrize("name", ["SumCollapse", "DenseKronecker"])

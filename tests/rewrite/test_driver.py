@@ -176,6 +176,37 @@ def test_a_guard_declines_with_its_reason():
     assert watcher.found == []
 
 
+def test_a_replacement_is_made_once_for_its_guard_and_the_rewriting():
+    made: list[str] = []
+
+    def counted(compiler: Any, match: GraphOptMatch) -> tuple[Toy, ...]:
+        made.append(str(match))
+        return fuse(compiler, match)
+
+    seen: list[tuple[str, ...]] = []
+
+    def guard(compiler: Any, match: GraphOptMatch, nodes: tuple[Toy, ...]) -> str | None:
+        seen.append(tuple(node.name for node in nodes))
+        return "it is seen" if len(seen) > 1 else None
+
+    watcher = Watcher()
+    graph = chain(B("b"), A("a"), B("d"), A("c"))
+    after = optimize_graph(graph, (Rule(AB, counted, replacement_guard=guard),), context(watcher))
+    assert after is not None
+    assert len(made) == len(set(made)) == len(watcher.found) + len(watcher.refused) == 2
+    assert seen == [("a+b",), ("c+d",)]
+    assert only(watcher.refused).refusal.reason == "the rule declined: it is seen"
+    assert [node.name for node in after.nodes.values()] == ["a+b", "d", "c"]
+
+
+def test_a_replacement_guard_is_asked_only_about_matches_that_the_guard_accepts():
+    def never(compiler: Any, match: GraphOptMatch, nodes: tuple[Toy, ...]) -> str | None:
+        raise AssertionError
+
+    rule = Rule(AB, fuse, guard=lambda compiler, match: "no", replacement_guard=never)
+    assert optimize_graph(chain(B(), A()), (rule,), context()) is None
+
+
 # ---- rules that fail
 
 
