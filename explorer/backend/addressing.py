@@ -104,6 +104,10 @@ class Read:
 def plan_read(table: IndexTable, folds_of: Mapping[int, int]) -> Read:
     """The cheapest read for a table (F, H, 2) of (node id, slice), given the number of folds of each node."""
     num_folds, arity, _ = table.shape
+    if num_folds == 1 and arity <= MAX_CAT_PIECES:
+        slices: list[tuple[int, int]] = table[0].tolist()
+        if len({node for node, _ in slices}) == arity:
+            return _read_distinct(slices, folds_of)
     sources = tuple(dict.fromkeys(table[:, :, 0].ravel().tolist()))
     if len(sources) == 1:
         return _read_one(table[:, :, 1], sources[0], folds_of[sources[0]])
@@ -149,6 +153,15 @@ def direct_read(sources: Sequence[int]) -> Read:
         return Read(ReadKind.EXPAND, distinct, 1, len(sources), ((0, 0, 1, 1),))
     position = {source: i for i, source in enumerate(distinct)}
     return Read(ReadKind.CAT, distinct, 1, len(sources), tuple((position[s], 0, 1, 1) for s in sources))
+
+
+def _read_distinct(slices: Sequence[tuple[int, int]], folds_of: Mapping[int, int]) -> Read:
+    """The read of a node with one fold from one slice of each of several nodes; without arrays, which take longer."""
+    sources = tuple([node for node, _ in slices])
+    pieces = tuple([(i, start, start + 1, 1) for i, (_, start) in enumerate(slices)])
+    if len(sources) > 1:
+        return Read(ReadKind.CAT, sources, 1, len(sources), pieces)
+    return Read(ReadKind.VIEW if folds_of[sources[0]] == 1 else ReadKind.SLICE, sources, 1, 1, pieces)
 
 
 def _read_one(slices: IndexTable, source: int, folds: int) -> Read:
