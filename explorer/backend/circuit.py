@@ -51,6 +51,7 @@ class TorchCircuit(EvaluatedCircuit):
         self._slots = slots
         self._leaf_names = dict(leaf_names)
         self._seed_names = dict(seed_names)
+        self._operand_names = self._find_operand_names()
 
     def freeze(self) -> "FrozenCircuit":
         """A circuit with the present parameter values, evaluated once: the form for inference.
@@ -134,15 +135,29 @@ class TorchCircuit(EvaluatedCircuit):
     def parameter_values(self, operands: Collection[tuple[int, str]] = ()) -> LayerValues:
         """For each layer the values (F, *shape) of its parameters by name, before the layer prepares them.
 
-        Of parameters in `operands`, by layer and name, it is the operand of their `last_operator`.
+        Of parameters in `operands`, by layer and name, it is the operand of their `last_operator`; so it is of those in
+        the `operand_names` of a layer, by the name there.
         """
+        renamed = self._operand_names
         return {
             planned.node: {
-                name: self._parameter(parameter, (planned.node, name) in operands)
+                renamed.get((planned.node, name), name): self._parameter(
+                    parameter, (planned.node, name) in operands or (planned.node, name) in renamed
+                )
                 for name, parameter in planned.parameters
             }
             for planned in self._plan.layers
         }
+
+    def _find_operand_names(self) -> dict[tuple[int, str], str]:
+        """The name of the operand of a parameter, by layer and name, where the layer reads it (`operand_names`)."""
+        found: dict[tuple[int, str], str] = {}
+        for planned in self._plan.layers:
+            for name, parameter in planned.parameters if planned.layer.operand_names else ():
+                operator, operand = planned.layer.operand_names.get(name, (None, ""))
+                if operator is not None and type(_last_operator(parameter)) is operator:
+                    found[planned.node, name] = operand
+        return found
 
     def last_operator(self, node: int, name: str) -> TorchParameterOp | None:
         """The operator of one operand that a parameter of a layer is the result of; None if there is none.
@@ -152,9 +167,7 @@ class TorchCircuit(EvaluatedCircuit):
         for planned in self._plan.layers:
             for own, parameter in planned.parameters if planned.node == node else ():
                 if own == name:
-                    step, result = parameter.nodes[-1], parameter.result
-                    is_read = result is None or tuple(result.read.sources) == (step.node,)
-                    return step.op if is_read and len(step.reads) == 1 else None
+                    return _last_operator(parameter)
         return None
 
     def probe(self) -> "ProbedCircuit":
@@ -192,6 +205,13 @@ class TorchCircuit(EvaluatedCircuit):
             if tensor.is_floating_point() or tensor.is_complex():
                 return value.to(tensor.real.dtype)
         return value.to(torch.get_default_dtype())
+
+
+def _last_operator(parameter: PlannedParameter) -> TorchParameterOp | None:
+    """The operator of one operand that a parameter is the result of; None if there is none."""
+    step, result = parameter.nodes[-1], parameter.result
+    is_read = result is None or tuple(result.read.sources) == (step.node,)
+    return step.op if is_read and len(step.reads) == 1 else None
 
 
 class ProbedCircuit(EvaluatedCircuit):

@@ -21,6 +21,7 @@ from explorer.symbolic import (
     GaussianLayer,
     InputLayer,
     PolynomialLayer,
+    SigmoidParameter,
     TensorParameter,
     constant,
 )
@@ -121,6 +122,19 @@ def test_a_binomial_of_many_trials_does_not_cancel_in_single_precision(total_cou
     with torch.no_grad():
         assert ((circuit(x)[:, 0].double() - exact).abs() <= tolerance).all()
         assert circuit.integral().abs().max() < 1e-5  # of rounded values
+
+
+def test_a_binomial_whose_probability_is_a_sigmoid_near_one_is_right_in_single_precision():
+    """As float32, the sigmoid of 12 is off by some percent of 1 - p, and that of 20 is 1: p would lose 1 - p."""
+    logits = torch.tensor([12.0, -12.0, 20.0])
+    leaf = TensorParameter((3,), initializer=ConstantInitializer(logits.numpy()))
+    layer = BinomialLayer(scope=(0,), num_output_units=3, total_count=7, probs=SigmoidParameter((leaf,)))
+    exact = distributions.Binomial(7, logits=logits.double()).log_prob(COUNTS.double())
+    for fold in (True, False):
+        circuit = TorchCompiler(fold=fold, optimize=fold).compile(circuit_of(layer)).float()
+        for module in (circuit, circuit.freeze()):
+            found = module(COUNTS)[:, 0].detach().double()
+            torch.testing.assert_close(found, exact, rtol=3e-7, atol=1e-9)  # rounded once, to float32
 
 
 @EACH_SEMIRING

@@ -13,7 +13,7 @@ from explorer.backend import TorchCircuit
 from explorer.runtime import FastCircuit, fast
 from explorer.runtime.backends import NativeBackend
 from explorer.symbolic import Circuit
-from explorer.templates import image_data, load_named
+from explorer.templates import BinomialInput, image_data, load_named, tabular_data
 from tests.fuzzing import examples
 from tests.levels.modes import MODES, Mode, compile_circuit
 from tests.reference import load_reference, reference_paths
@@ -134,3 +134,16 @@ def test_what_all_logits_of_a_variable_have_in_common_rounds_nothing(common: flo
         next(one for one in circuit.parameters() if one.shape[-1] == 17).add_(common)
     for rows in (4, 40):
         assert_trains(circuit, torch.randint(17, (rows, 64), generator=torch.Generator().manual_seed(rows)))
+
+
+@pytest.mark.parametrize("total_count", [20, 100])
+def test_binomial_distributions_with_large_logits_are_right(total_count: int):
+    """Probabilities near 1 are a sigmoid: they were rounded before the kernels read what is left to 1."""
+    inputs = [BinomialInput(total_count)] * 5
+    circuit = compile_circuit(
+        tabular_data(inputs=inputs, num_input_units=65, num_sum_units=65, sum_product_layer="cp"), fold=True
+    )
+    with torch.no_grad():
+        for parameter in circuit.parameters():
+            parameter.mul_(10)
+    assert_trains(circuit, torch.randint(total_count + 1, (64, 5), generator=torch.Generator().manual_seed(1)))

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from explorer.backend.declarations import register_compiled_class
 from explorer.backend.layers.functions import LeafFunction
-from explorer.backend.parameters import FoldSettings, TorchParameter
+from explorer.backend.parameters import FoldSettings, TorchParameter, TorchParameterOp
 from explorer.backend.semiring import Semiring
 from explorer.errors import DataTypeError, ShapeError
 from explorer.graph import FOLDS, SCOPE, LayerKind, config_settings, field_names, nested_of
@@ -34,6 +34,10 @@ class TorchLayer(ABC):
     kind: ClassVar[LayerKind] = "operator"
     may_return_view: ClassVar[bool] = True
     """Whether `forward` may return a view of its inputs or parameters, which the circuit then copies for its caller."""
+
+    operand_names: ClassVar[Mapping[str, tuple[type[TorchParameterOp], str]]] = {}
+    """Of parameters that lose digits as the result of an operator: its type, and the name that its operand gets in the
+    parameters of `prepare` and `forward` instead."""
 
     num_output_units: int
     num_folds: int = field(default=1, metadata=FOLDS)
