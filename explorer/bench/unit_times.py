@@ -12,8 +12,9 @@ from explorer.bench.measurement_run import MeasurementRun, Timed, with_estimate
 from explorer.bench.roofs import machine_limits
 from explorer.bench.stopwatch import one_lap, stopwatch
 from explorer.errors import LoweringError
+from explorer.runtime.native.evaluating import Kernels
 from explorer.runtime.native.library import NativeCircuit
-from explorer.runtime.native.program import Kernels, NativeProgram
+from explorer.runtime.native.program import NativeProgram
 from explorer.runtime.recording.running import StepBackend
 from explorer.runtime.recording.snapshot import UnitsSnapshot
 from explorer.runtime.units import Unit
@@ -124,7 +125,7 @@ def _only(kernels: Kernels, positions: Sequence[int]) -> Kernels:
     rows = np.ascontiguousarray(arrays.arrays[0][list(positions)])
     native = NativeCircuit.from_buffer_copy(arrays.native)
     native.units, native.num_units = rows.ctypes.data, len(rows)
-    return replace(kernels, arrays=replace(arrays, native=native, arrays=(rows, *arrays.arrays)))
+    return replace(kernels, arrays=replace(arrays, native=native, arrays=(rows, *arrays.arrays)), sharing=None)
 
 
 def _less(found: Estimate, by: float, parts: int) -> Estimate:

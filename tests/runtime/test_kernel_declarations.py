@@ -60,6 +60,8 @@ def test_statuses_are_the_same():
         ("Input", library.NativeInput),
         ("Training", library.NativeTraining),
         ("Numbers", library.NativeNumbers),
+        ("Share", library.NativeShare),
+        ("Call", library.NativeCall),
     ],
 )
 def test_structures_have_the_same_fields(name, structure):

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -40,9 +41,9 @@ class NativeArrays:
     densities: tuple[int, ...]
 
 
-def make_arrays(circuit: EvaluatedCircuit, constants: Constants) -> NativeArrays:
-    """The arrays for packed constants."""
-    made = ArrayBuilder(circuit, constants.units, constants.offsets, constants.lanes).build()
+def make_arrays(circuit: EvaluatedCircuit, constants: Constants, units: Units) -> NativeArrays:
+    """The arrays for packed constants, with the units of these in some order."""
+    made = ArrayBuilder(circuit, units, constants.offsets, constants.lanes).build()
     made.native.constants, made.native.scales = constants.floats.data_ptr(), constants.doubles.data_ptr()
     made.native.ahead_lines = max_lines_read(circuit, constants)
     return made
@@ -95,8 +96,7 @@ class ArrayBuilder:
         self.discrete: dict[tuple[int, int], int] = {}
         self.continuous: dict[int, int] = {}
         self.continuous_operands: set[int] = set()
-        self.density_starts: dict[int, int] = {}
-        self.density_floats = 0
+        self.density_starts = _density_starts(circuit, units)
         self.scratch = self.scratch_fixed = self.widest = lanes
 
     def padded(self, width: int) -> int:
@@ -229,10 +229,14 @@ class ArrayBuilder:
     def _density(self, unit: Unit) -> int:
         """Where the logarithms of a unit are among those of all layers that PyTorch evaluates."""
         source = unit.sources[0]
-        if source.layer not in self.density_starts:
-            self.density_starts[source.layer] = self.density_floats
-            self.density_floats += self.circuit.graph.nodes[source.layer].num_folds * unit.width
         return self.density_starts[source.layer] + source.fold * unit.width
+
+
+def _density_starts(circuit: EvaluatedCircuit, units: Units) -> dict[int, int]:
+    """Where the logarithms of each layer that PyTorch evaluates begin: in their order, whatever that of units."""
+    widths = {unit.sources[0].layer: unit.width for _, unit in units.computed() if unit.kind is Kind.DENSITY}
+    floats = [circuit.graph.nodes[layer].num_folds * widths[layer] for layer in sorted(widths)]
+    return dict(zip(sorted(widths), accumulate([0, *floats]), strict=False))
 
 
 def _sorted_numbers(numbers: Mapping[Any, int]) -> dict[int, int]:

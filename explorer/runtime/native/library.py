@@ -58,6 +58,46 @@ class NativeInput(ctypes.Structure):
     )
 
 
+class NativeShare(ctypes.Structure):
+    """As `struct Share` in `kernels/evaluation.h`."""
+
+    _fields_ = (
+        ("first", c_int64),
+        ("rows", c_int64),
+        ("start_row", c_int64),
+        ("stop_row", c_int64),
+        ("start_unit", c_int64),
+        ("stop_unit", c_int64),
+        ("reads", c_int64),
+        ("writes", c_int64),
+        ("after", c_int64),
+    )
+
+
+class NativeCall(ctypes.Structure):
+    """As `struct Call` in `kernels/evaluation.h`."""
+
+    _fields_ = (
+        ("circuit", c_void_p),
+        ("input", c_void_p),
+        ("shares", c_void_p),
+        ("num_shares", c_int64),
+        ("values", c_void_p),
+        ("values_stride", c_int64),
+        ("scratch", c_void_p),
+        ("scratch_stride", c_int64),
+        ("num_threads", c_int64),
+        ("result", c_void_p),
+        ("certified", c_void_p),
+        ("tolerance", c_double),
+        ("next_share", c_int64),
+        ("next_thread", c_int64),
+        ("done", c_int64),
+        ("failed", c_int64),
+        ("is_bad", c_int64),
+    )
+
+
 class NativeTraining(ctypes.Structure):
     """As `struct Training` in `kernels/circuit.h`."""
 
@@ -93,11 +133,9 @@ def make_input(x: Tensor, densities: Tensor) -> NativeInput:
 
 SIGNATURES = {
     "lanes": ((), c_int64),
-    "workspace": ((c_void_p, c_int64), c_int64),
-    "evaluate": (
-        (c_void_p, c_void_p, c_int64, c_int64, c_int64, c_float, c_void_p, c_void_p, c_void_p),
-        c_int64,
-    ),
+    "values_bytes": ((c_void_p, c_int64), c_int64),
+    "scratch_bytes": ((c_void_p, c_int64), c_int64),
+    "take_shares": ((c_void_p,), None),
     "kept_bytes": ((c_void_p, c_void_p, c_int64), c_int64),
     "training_workspace": ((c_void_p, c_void_p, c_int64), c_int64),
     "train_forward": (
@@ -116,7 +154,7 @@ SIGNATURES = {
 """The types of arguments and result of each function of `kernels/`."""
 
 
-IN_DOUBLES = ("lanes", "workspace", "evaluate")
+IN_DOUBLES = ("lanes", "values_bytes", "scratch_bytes", "take_shares")
 """The functions that `kernels/doubles.cpp` has."""
 
 

@@ -31,11 +31,12 @@ def find_start_team() -> StartTeam | None:
     except (OSError, AttributeError):
         return None
     first = getattr(ctypes.CDLL(None), "GOMP_parallel", found)
-    if _address(first) != _address(found):
+    if address_of(first) != address_of(found):
         return None
     found.argtypes, found.restype = (c_void_p, c_void_p, c_uint, c_uint), None
     return found
 
 
-def _address(function: object) -> int | None:
+def address_of(function: object) -> int | None:
+    """The address of a function of a library."""
     return ctypes.cast(function, c_void_p).value  # pyright: ignore[reportArgumentType]

@@ -12,29 +12,15 @@ from torch import Tensor
 from explorer.backend import EvaluatedCircuit
 from explorer.backend.evaluation import LayerValues
 from explorer.errors import LoweringError
-from explorer.runtime.constants import TOLERANCE, Constants, pack_constants
+from explorer.runtime.constants import Constants, pack_constants
 from explorer.runtime.doubles import DoubleCopy
 from explorer.runtime.native.arrays import NativeArrays, make_arrays
 from explorer.runtime.native.build import BuildError
-from explorer.runtime.native.library import BAD_INPUT, TILE_ROWS, load_doubles, load_library, make_input
+from explorer.runtime.native.evaluating import Kernels, UnitsOfThreads
+from explorer.runtime.native.library import load_doubles, load_library, make_input
 from explorer.runtime.native.memory import Workspaces
-from explorer.runtime.native.threads import num_threads, run_in_threads
 from explorer.runtime.snapshots import Snapshot, take_snapshot
 from explorer.runtime.units import Units, lower_to_units, plan_units
-
-
-@dataclass(frozen=True, eq=False)
-class Kernels:
-    """A library, and what it reads of the parameters at some time."""
-
-    library: ctypes.CDLL
-    constants: Constants
-    arrays: NativeArrays
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """The type of its numbers."""
-        return self.constants.floats.dtype
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +30,7 @@ class Packed:
     snapshot: Snapshot
     kernels: Kernels
     doubles: DoubleCopy
+    sharing: UnitsOfThreads
 
     @property
     def constants(self) -> Constants:
@@ -63,7 +50,7 @@ class Packed:
         except BuildError:
             return None
         values = self.doubles.layer_values(self.snapshot)
-        made = make_kernels(library, self.doubles.circuit, values, self.constants.units, torch.float64)
+        made = make_kernels(library, self.doubles.circuit, values, self.sharing, torch.float64)
         return None if made.constants.problem else made
 
     @cached_property
@@ -73,11 +60,11 @@ class Packed:
 
 
 def make_kernels(
-    library: ctypes.CDLL, circuit: EvaluatedCircuit, values: LayerValues, units: Units, dtype: torch.dtype
+    library: ctypes.CDLL, circuit: EvaluatedCircuit, values: LayerValues, sharing: UnitsOfThreads, dtype: torch.dtype
 ) -> Kernels:
     """Pack parameters for a library."""
-    constants = pack_constants(circuit, values, units, library.lanes(), dtype)
-    return Kernels(library, constants, make_arrays(circuit, constants))
+    constants = pack_constants(circuit, values, sharing.units, library.lanes(), dtype)
+    return Kernels(library, constants, make_arrays(circuit, constants, sharing.units), sharing)
 
 
 class NativeProgram:
@@ -97,6 +84,7 @@ class NativeProgram:
         self.circuit = circuit
         self.library = load_library()
         self.units = plan_units(lower_to_units(circuit)) if units is None else units
+        self._sharing = UnitsOfThreads(self.units, circuit)
         self._doubles = DoubleCopy(circuit)
         self.workspaces = Workspaces()
         self._packed: Packed | None = None
@@ -108,6 +96,7 @@ class NativeProgram:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, library=load_library(), workspaces=Workspaces(), _packed=None, _lock=Lock())
+        self._sharing = UnitsOfThreads(self.units, self.circuit)
         self._doubles = DoubleCopy(self.circuit)
 
     def packed(self) -> Packed:
@@ -117,8 +106,8 @@ class NativeProgram:
             with self._lock:
                 snapshot = take_snapshot(self.circuit)
                 values = self._doubles.layer_values(snapshot)
-                kernels = make_kernels(self.library, self.circuit, values, self.units, torch.float32)
-                self._packed = packed = Packed(snapshot, kernels, self._doubles)
+                kernels = make_kernels(self.library, self.circuit, values, self._sharing, torch.float32)
+                self._packed = packed = Packed(snapshot, kernels, self._doubles, self._sharing)
         return packed
 
     def why_not(self) -> str:
@@ -161,36 +150,11 @@ class NativeProgram:
 
     def run(self, kernels: Kernels, x: Tensor) -> tuple[Tensor, Tensor] | None:
         """The outputs, and for each row whether it is certified; None if a variable has a value that it cannot have."""
-        library, native, rows = kernels.library, kernels.arrays.native, x.shape[0]
-        given = make_input(x, self._densities(kernels, x))
-        result = torch.empty((rows, native.num_outputs, native.output_units), dtype=torch.float32, device="cpu")
-        certified = torch.empty(rows, dtype=torch.bool, device="cpu")
-        threads = num_threads(rows)
-        share = -(-rows // threads)
-        tile = min(share, TILE_ROWS)
-        size = library.workspace(ctypes.byref(native), tile)
-
-        def run_share(start: int) -> int:
-            memory = self.workspaces.borrow(size)
-            status = library.evaluate(
-                ctypes.byref(native),
-                ctypes.byref(given),
-                start,
-                min(start + share, rows),
-                tile,
-                TOLERANCE,
-                memory.ctypes.data,
-                result.data_ptr(),
-                certified.data_ptr(),
-            )
-            self.workspaces.give_back(memory)
-            return status
-
-        return None if BAD_INPUT in run_in_threads(run_share, range(0, rows, share), threads) else (result, certified)
+        return kernels.evaluate(make_input(x, self._densities(kernels, x)), len(x), self.workspaces)
 
     def memory(self, rows: int) -> int:
         """The bytes for the values of a tile of some rows."""
-        return self.library.workspace(ctypes.byref(self.packed().arrays.native), min(rows, TILE_ROWS))
+        return self.packed().kernels.memory(rows)
 
     @torch.no_grad()
     def _evaluate_layers(self, packed: Packed, x: Tensor) -> Tensor:

@@ -11,15 +11,18 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from threading import get_ident
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 
 from explorer.errors import UserCodeError
 from explorer.runtime.native.library import NativeNumbers, load_library
-from explorer.runtime.native.openmp import StartTeam, find_start_team
+from explorer.runtime.native.openmp import StartTeam, address_of, find_start_team
 
 Result = TypeVar("Result")
+
+NativeFunction = Callable[[Any], Any]
+"""Of the library, called with the address of its argument."""
 
 THREAD_ROWS = 16
 """A thread for fewer rows costs more than it saves."""
@@ -45,10 +48,31 @@ def run_in_threads(function: Callable[[int], Result], items: Iterable[int], thre
     """
     if threads == 1:
         return list(map(function, items))
-    start_team = find_start_team() if os.getpid() == PROCESS and _is_only_caller() else None
+    start_team = _find_team()
     if start_team is None:
         return list(_pool(threads, os.getpid()).map(function, items))
     return _run_in_team(start_team, function, tuple(items), threads)
+
+
+def call_in_threads(function: NativeFunction, argument: ctypes.Structure, threads: int) -> None:
+    """Call a function of the library in each thread, with one argument for all, whose memory it keeps."""
+    start_team = _find_team() if threads > 1 else None
+    if threads == 1:
+        function(ctypes.byref(argument))
+    elif start_team is None:
+        list(_pool(threads, os.getpid()).map(lambda _: function(ctypes.byref(argument)), range(threads)))
+    else:
+        _start(start_team, function, argument, threads)
+
+
+def _find_team() -> StartTeam | None:
+    """The team of this caller, unless it must use the pool."""
+    return find_start_team() if os.getpid() == PROCESS and _is_only_caller() else None
+
+
+def _start(start_team: StartTeam, function: NativeFunction, argument: ctypes.Structure, threads: int) -> None:
+    team = max(threads, torch.get_num_threads())  # OpenMP ends the threads that a smaller team does not need
+    start_team(address_of(function), ctypes.addressof(argument), team, 0)
 
 
 def _is_only_caller() -> bool:
@@ -72,9 +96,7 @@ def _run_in_team(
 
     call = CALL(run)
     numbers = NativeNumbers(0, len(items), ctypes.cast(call, ctypes.c_void_p))
-    take_numbers = ctypes.cast(load_library().take_numbers, ctypes.c_void_p).value
-    team = max(threads, torch.get_num_threads())  # OpenMP ends the threads that a smaller team does not need
-    start_team(take_numbers, ctypes.addressof(numbers), team, 0)
+    _start(start_team, load_library().take_numbers, numbers, threads)
     if errors:
         raise errors[0]
     if len(results) < len(items):

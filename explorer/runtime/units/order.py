@@ -4,7 +4,7 @@ Depth first, values are read while they are in the cache, and few are kept at a 
 """
 
 import heapq
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 
@@ -40,18 +40,24 @@ def depth_first(units: Units, leave: Leave = nobody) -> Units:
     return replace(units, units=order)
 
 
-def with_slots(units: Units, leave: Leave = nobody) -> Units:
-    """Give each computed unit the first slot that is free; a slot is free after its value was last read."""
+def with_slots(units: Units, leave: Leave = nobody, shares: Sequence[Collection[int]] = ()) -> Units:
+    """Give each computed unit the first slot that is free; a slot is free after its value was last read.
+
+    Units of `shares`, which come first, are computed side by side, so each share has slots of its own. Those after them
+    have one each: threads compute some rows of these, and may be at different units, whose rows differ in size.
+    """
     last: dict[int, int] = {}
     for number, unit in units.computed():
         last[number] = number
         last.update(dict.fromkeys(unit.inputs, number))
     for output in units.outputs:
         last[output] = -1
+    share_of = {number: at for at, share in enumerate(shares) for number in share}
     slots: dict[int, int] = {}
-    free: list[int] = []
+    free_of: list[list[int]] = [[] for _ in shares or ((),)]
     fresh = count()
     for number, unit in units.computed():
+        free = free_of[share_of.get(number, 0)] if number in share_of or not shares else []
         slots[number] = heapq.heappop(free) if free else next(fresh)
         for read in dict.fromkeys((*unit.inputs, number)):
             if last[read] == number and units.units[read].kind is not Kind.TABLE:

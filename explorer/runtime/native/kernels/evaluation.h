@@ -1,6 +1,10 @@
 // The functions that evaluate a circuit, and the memory of a tile.
 #pragma once
+#include <thread>
+
 #include "forward.h"
+
+constexpr int64_t MAX_SPINS = 4096;  // of a thread that waits, before it lets others run
 
 static int64_t align(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
@@ -24,11 +28,14 @@ static void take_values(Tile& tile, Memory& memory) {
   memory.take(tile.points, circuit.num_continuous * tile.capacity);
 }
 
+static void take_bounds(Tile& tile, Memory& memory) {
+  memory.take(tile.bounds, tile.circuit.num_slots * tile.capacity);
+  memory.take(tile.tops, tile.circuit.num_slots * tile.capacity);
+}
+
 static void take_scratch(Tile& tile, Memory& memory) {
   const Circuit& circuit = tile.circuit;
   const int64_t floats = tile.capacity * circuit.scratch_floats;
-  memory.take(tile.bounds, circuit.num_slots * tile.capacity);
-  memory.take(tile.tops, circuit.num_slots * tile.capacity);
   memory.take(tile.scratch, floats > circuit.scratch_fixed ? floats : circuit.scratch_fixed);
   memory.take(tile.term_scales, tile.capacity);
   memory.take(tile.term_bounds, tile.capacity);
@@ -53,35 +60,88 @@ static bool read_variables(Tile& tile) {
                                 : tile.read_variables<double>();
 }
 
+// A part of the work on a tile, which is rows first .. first+rows-1 of x: copying variables, computing units start_unit ..
+// stop_unit-1, and writing outputs, for rows start_row .. stop_row-1 of the tile.
+struct Share {
+  int64_t first, rows, start_row, stop_row, start_unit, stop_unit, reads, writes;
+  int64_t after;  // begins when so many shares before it are done
+};
+
+// The shares of a call, and the memory of its threads. Threads take shares in order: so one that waits waits for shares
+// that others have begun, however many threads there are.
+struct Call {
+  const Circuit* circuit;
+  const Input* input;
+  const Share* shares;
+  int64_t num_shares;
+  char* values;
+  int64_t values_stride;  // from thread to thread; 0: the threads share values
+  char* scratch;
+  int64_t scratch_stride;
+  int64_t num_threads;  // that have memory
+  float* result;
+  uint8_t* certified;
+  double tolerance;
+  int64_t next_share, next_thread, done;  // so far
+  int64_t failed;                         // how many rows are not certified
+  int64_t is_bad;                         // a variable has a value that it cannot have
+};
+
+template <class T>
+static T add_to(T* number, T by) { return __atomic_fetch_add(number, by, __ATOMIC_ACQ_REL); }
+
+static void wait_for(const int64_t* done, int64_t count) {
+  for (int64_t spins = 0; __atomic_load_n(done, __ATOMIC_ACQUIRE) < count; spins++)
+    if (spins > MAX_SPINS) std::this_thread::yield();
+}
+
+static void evaluate_share(Call& call, const Share& share, int64_t thread) {
+  Tile tile{*call.circuit, *call.input, share.first, share.stop_row, share.rows};
+  tile.begin = share.start_row;
+  Memory values{call.values + thread * call.values_stride}, scratch{call.scratch + thread * call.scratch_stride};
+  take_values(tile, values);
+  take_bounds(tile, values);
+  take_scratch(tile, scratch);
+  number_rows(tile);
+  if (share.reads && !read_variables(tile)) __atomic_store_n(&call.is_bad, 1, __ATOMIC_RELEASE);
+  if (__atomic_load_n(&call.is_bad, __ATOMIC_ACQUIRE)) return;
+  tile.run(share.start_unit, share.stop_unit);
+  if (share.writes) add_to(&call.failed, tile.write(call.tolerance, call.result, call.certified));
+}
+
 extern "C" {
 
 int64_t lanes() { return LANES; }
 
-// The bytes of memory that `evaluate` needs for tiles of so many rows.
-int64_t workspace(const Circuit* circuit, int64_t capacity) {
+// The bytes of memory for the values of tiles of so many rows.
+int64_t values_bytes(const Circuit* circuit, int64_t capacity) {
   Input none{};
   Tile tile{*circuit, none, 0, 0, capacity};
   Memory memory{};
   take_values(tile, memory);
+  take_bounds(tile, memory);
+  return memory.next - (char*)nullptr;
+}
+
+// And what each thread needs besides.
+int64_t scratch_bytes(const Circuit* circuit, int64_t capacity) {
+  Input none{};
+  Tile tile{*circuit, none, 0, 0, capacity};
+  Memory memory{};
   take_scratch(tile, memory);
   return memory.next - (char*)nullptr;
 }
 
-// Evaluates rows start .. stop-1 of x. Returns how many of them are not certified, or BAD_INPUT.
-int64_t evaluate(const Circuit* circuit, const Input* input, int64_t start, int64_t stop, int64_t capacity,
-                 float tolerance, char* workspace, float* result, uint8_t* certified) {
-  Tile tile{*circuit, *input, start, 0, capacity};
-  Memory memory{workspace};
-  take_values(tile, memory);
-  take_scratch(tile, memory);
-  number_rows(tile);
-  int64_t failed = 0;
-  for (; tile.first < stop; tile.first += capacity) {
-    tile.rows = stop - tile.first < capacity ? stop - tile.first : capacity;
-    if (!read_variables(tile)) return BAD_INPUT;
-    tile.run();
-    failed += tile.write(tolerance, result, certified);
+// What each thread does: it takes shares until none is left.
+void take_shares(Call* call) {
+  const int64_t thread = add_to<int64_t>(&call->next_thread, 1);
+  if (thread >= call->num_threads) return;
+  int64_t number;
+  while ((number = add_to<int64_t>(&call->next_share, 1)) < call->num_shares) {
+    const Share& share = call->shares[number];
+    wait_for(&call->done, share.after);
+    evaluate_share(*call, share, thread);
+    add_to<int64_t>(&call->done, 1);
   }
-  return failed;
 }
 }

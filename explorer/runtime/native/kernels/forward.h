@@ -87,7 +87,7 @@ struct Tile : TileRows {
   }
 
   void density(const Unit& unit) {
-    for (int64_t start = 0; start < rows; start += LANES) {
+    for (int64_t start = begin; start < rows; start += LANES) {
       const int64_t count = rows - start < LANES ? rows - start : LANES;
       for (int64_t b = start; b < start + count; b++) {
         const Real* from = input.densities + (first + b) * input.density_floats + unit.weight;
@@ -227,7 +227,7 @@ struct Tile : TileRows {
     const Operand* factors = circuit.operands + unit.operands;
     const Rows lefts = rows_of(factors[0]), rights = rows_of(factors[1]);
     const int64_t right_units = unit.out_units / unit.in_units, right_width = unit.weight;
-    for (int64_t b = 0; b < rows; b++) {
+    for (int64_t b = begin; b < rows; b++) {
       Real* out = values_of(unit) + b * unit.out_width;
       const Real* left = lefts.values + lefts.index[b] * unit.in_width;
       const Real* right = rights.values + rights.index[b] * right_width;
@@ -235,8 +235,8 @@ struct Tile : TileRows {
         for (int64_t j = 0; j < right_units; j++) out[i * right_units + j] = left[i] * right[j];
       for (int64_t n = unit.out_units; n < unit.out_width; n++) out[n] = 0;
     }
-    product_scales(factors, 2, all_rows(), scales_of(unit));
-    product_bounds(factors, 2, all_rows(), bounds_of(unit));
+    product_scales(factors, 2, all_rows(), scales_of(unit) + begin);
+    product_bounds(factors, 2, all_rows(), bounds_of(unit) + begin);
     rescale(unit, all_rows());
   }
 
@@ -247,7 +247,7 @@ struct Tile : TileRows {
     const int64_t J = unit.terms, Q = unit.in_units / J, P = unit.out_units / Q, padded = unit.factors;
     Real* transposed = scratch;
     Real* product = scratch + Q * J;
-    for (int64_t b = 0; b < rows; b++) {
+    for (int64_t b = begin; b < rows; b++) {
       const Real* x = from.values + from.index[b] * unit.in_width;
       for (int64_t q = 0; q < Q; q++)
         for (int64_t j = 0; j < J; j++) transposed[q * J + j] = x[j * Q + q];
@@ -257,9 +257,9 @@ struct Tile : TileRows {
       for (int64_t n = unit.out_units; n < unit.out_width; n++) out[n] = 0;
     }
     const Real norm = norms[0], underflow = 4 * (Real)J * SMALLEST;
-    product_scales(operand, 1, all_rows(), scales_of(unit));
-    product_bounds(operand, 1, all_rows(), bounds_of(unit));
-    for (int64_t b = 0; b < rows; b++) bounds_of(unit)[b] = norm * (bounds_of(unit)[b] + 4 * SMALLEST) + underflow;
+    product_scales(operand, 1, all_rows(), scales_of(unit) + begin);
+    product_bounds(operand, 1, all_rows(), bounds_of(unit) + begin);
+    for (int64_t b = begin; b < rows; b++) bounds_of(unit)[b] = norm * (bounds_of(unit)[b] + 4 * SMALLEST) + underflow;
     rescale(unit, all_rows());
   }
 
@@ -321,9 +321,9 @@ struct Tile : TileRows {
     }
   }
 
-  // Computes all units; what the next one reads is fetched meanwhile.
-  void run() {
-    const Unit *unit = circuit.units, *end = unit + circuit.num_units;
+  // Computes units start .. stop-1; what the next one reads is fetched meanwhile.
+  void run(int64_t start, int64_t stop) {
+    const Unit *unit = circuit.units + start, *end = circuit.units + stop;
     if (unit < end) list_ahead(*unit);
     for (; unit < end; unit++) {
       ahead.finish();
@@ -357,14 +357,14 @@ struct Tile : TileRows {
     if (one.slot >= 0 || one.variable < 0) return;
     const int64_t num_states = circuit.num_values[one.variable];
     const Real* from = circuit.constants + one.rows;
-    if (num_states <= 2 * rows) {
+    if (num_states <= 2 * (rows - begin)) {
       ahead.add(from, num_states * width * sizeof(Real));
       ahead.add(circuit.scales + one.scales, num_states * sizeof(double));
       ahead.add(circuit.constants + one.bounds, num_states * sizeof(Real));
       return;
     }
     const int32_t* state = states + one.variable * capacity;
-    for (int64_t b = 0; b < rows; b++) {
+    for (int64_t b = begin; b < rows; b++) {
       ahead.add(from + state[b] * width, width * sizeof(Real));
       ahead.add(circuit.scales + one.scales + state[b], sizeof(double));
       ahead.add(circuit.constants + one.bounds + state[b], sizeof(Real));
@@ -375,7 +375,7 @@ struct Tile : TileRows {
   int64_t write(Real tolerance, float* to, uint8_t* certified) const {
     int64_t failed = 0;
     const int64_t width = (circuit.output_units + LANES - 1) / LANES * LANES;
-    for (int64_t b = 0; b < rows; b++) {
+    for (int64_t b = begin; b < rows; b++) {
       bool sure = true;
       for (int64_t i = 0; i < circuit.num_outputs; i++) {
         const Rows one = rows_of(circuit.operands[circuit.outputs[i]]);

@@ -9,6 +9,7 @@ static void take_training_scratch(TrainingTile& tile, Memory& memory) {
   memory.take(tile.made, tile.training->num_rows);  // first: kept from tile to tile, and the last one may have fewer rows
   memory.take(tile.transposed_weights, tile.training->weight_floats);
   memory.take(tile.norms_of_terms, tile.training->max_terms);
+  take_bounds(tile, memory);
   take_scratch(tile, memory);
 }
 

@@ -23,6 +23,7 @@ struct Span {
   int64_t start, count;
 };
 
+// Rows `begin` .. `rows`-1 of it are computed: all of them, or a share of a thread.
 struct TileRows {
   const Circuit& circuit;
   const Input& input;
@@ -46,6 +47,7 @@ struct TileRows {
   const Real* weights;  // of the present unit: (input units, output units)
   const Real* norms;    // for each term, at least the sum of the weights of an output unit
   Ahead ahead;          // what the next unit reads
+  int64_t begin = 0;
 
   Real* values(int64_t place) const { return slots + place * capacity; }
   Real* values_of(const Unit& unit) const { return values(unit.place); }
@@ -80,7 +82,7 @@ struct TileRows {
   // that lines of the cache are read and written at once.
   template <class T, class To, class Read>
   void copy_columns(const int64_t* columns, int64_t count, To* to, Read read) const {
-    for (int64_t start = 0; start < rows; start += SQUARE) {
+    for (int64_t start = begin; start < rows; start += SQUARE) {
       const int64_t height = rows - start < SQUARE ? rows - start : SQUARE;
       const T* x = (const T*)input.x + (first + start) * input.columns;
       if (count > input.columns / 2) fetch_lines(x, height * input.columns * sizeof(T));
@@ -112,13 +114,13 @@ struct TileRows {
     return found;
   }
 
-  Span all_rows() const { return {0, rows}; }
+  Span all_rows() const { return {begin, rows - begin}; }
 
   // Calls `compute` for some rows after the others.
   template <class Compute>
   void each_span(int64_t width, Compute compute) {
     const int64_t size = width > SPAN_WIDTH ? capacity : SPAN_ROWS;
-    for (int64_t start = 0; start < rows; start += size) {
+    for (int64_t start = begin; start < rows; start += size) {
       const Span span{start, rows - start < size ? rows - start : size};
       compute(span);
     }

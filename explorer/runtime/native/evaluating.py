@@ -1,0 +1,137 @@
+"""The evaluation of rows by several threads: each computes its own rows, or, of a batch for one tile, its own units."""
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
+
+import torch
+from torch import Tensor
+
+from explorer.backend import EvaluatedCircuit
+from explorer.runtime.constants import TOLERANCE, Constants
+from explorer.runtime.native.arrays import NativeArrays, make_arrays
+from explorer.runtime.native.library import TILE_ROWS, NativeCall, NativeInput, NativeShare
+from explorer.runtime.native.memory import Workspaces
+from explorer.runtime.native.sharing import SharedUnits, share_units
+from explorer.runtime.native.threads import THREAD_ROWS, call_in_threads, num_threads
+from explorer.runtime.units import Units
+
+Found = tuple[Tensor, Tensor]
+"""Outputs (B, outputs, classes), and for each row whether it is certified."""
+
+
+@dataclass(frozen=True, eq=False)
+class UnitsOfThreads:
+    """What each of several threads computes, decided once for a number of threads."""
+
+    units: Units
+    circuit: EvaluatedCircuit
+    found: dict[int, SharedUnits | None] = field(default_factory=dict[int, SharedUnits | None])
+
+    def of(self, threads: int) -> SharedUnits | None:
+        """None if threads had better divide rows."""
+        if threads not in self.found:
+            self.found[threads] = share_units(self.units, self.circuit, TILE_ROWS, threads)
+        return self.found[threads]
+
+
+@dataclass(frozen=True, eq=False)
+class SharedArrays:
+    """The arrays of units that threads share, and where those of each thread begin and end; the rest come last."""
+
+    arrays: NativeArrays
+    stops: Sequence[tuple[int, int]]
+
+
+@dataclass(frozen=True, eq=False)
+class Kernels:
+    """A library, and what it reads of the parameters at some time; without `sharing`, threads always divide rows."""
+
+    library: ctypes.CDLL
+    constants: Constants
+    arrays: NativeArrays
+    sharing: UnitsOfThreads | None
+    shared: dict[int, SharedArrays] = field(default_factory=dict[int, SharedArrays])
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The type of its numbers."""
+        return self.constants.floats.dtype
+
+    def evaluate(self, given: NativeInput, rows: int, workspaces: Workspaces) -> Found | None:
+        """The outputs for some rows; None if a variable has a value that it cannot have."""
+        native = self.arrays.native
+        result = torch.empty((rows, native.num_outputs, native.output_units), dtype=torch.float32, device="cpu")
+        certified = torch.empty(rows, dtype=torch.bool, device="cpu")
+        shared = self._shared(torch.get_num_threads()) if THREAD_ROWS <= rows <= TILE_ROWS else None
+        threads = num_threads(rows) if shared is None else len(shared.stops) - 1
+        arrays = self.arrays if shared is None else shared.arrays
+        shares = _divide_rows(arrays, rows, threads) if shared is None else _divide_units(shared, rows)
+        size, scratch_size = _sizes(self.library, arrays, max(share.rows for share in shares))
+        values_size = size * (1 if shared else threads)
+        memory = workspaces.borrow(values_size + scratch_size * threads)
+        call = NativeCall(
+            circuit=ctypes.addressof(arrays.native),
+            input=ctypes.addressof(given),
+            shares=ctypes.addressof(shares),
+            num_shares=len(shares),
+            values=memory.ctypes.data,
+            values_stride=0 if shared else size,
+            scratch=memory.ctypes.data + values_size,
+            scratch_stride=scratch_size,
+            num_threads=threads,
+            result=result.data_ptr(),
+            certified=certified.data_ptr(),
+            tolerance=TOLERANCE,
+        )
+        call.keeps = (self, arrays, given, shares, memory, result, certified)  # threads may outlive an interrupted call
+        call_in_threads(self.library.take_shares, call, threads)
+        workspaces.give_back(memory)
+        return None if call.is_bad else (result, certified)
+
+    def memory(self, rows: int) -> int:
+        """The bytes for the values of a tile of some rows, on one thread."""
+        return sum(_sizes(self.library, self.arrays, min(rows, TILE_ROWS)))
+
+    def _shared(self, threads: int) -> SharedArrays | None:
+        units = None if self.sharing is None or threads == 1 else self.sharing.of(threads)
+        if self.sharing is None or units is None:
+            return None
+        if threads not in self.shared:
+            arrays = make_arrays(self.sharing.circuit, self.constants, units.units)
+            self.shared[threads] = SharedArrays(arrays, tuple(pairwise(accumulate(units.counts, initial=0))))
+        return self.shared[threads]
+
+
+def _sizes(library: ctypes.CDLL, arrays: NativeArrays, rows: int) -> tuple[int, int]:
+    """The bytes for the values of a tile, and what each thread needs besides."""
+    native = ctypes.byref(arrays.native)
+    return library.values_bytes(native, rows), library.scratch_bytes(native, rows)
+
+
+def _divide_rows(arrays: NativeArrays, rows: int, threads: int) -> ctypes.Array[NativeShare]:
+    """As many tiles for each thread, each with all units."""
+    tiles = threads * -(-rows // (threads * TILE_ROWS))
+    units = arrays.native.num_units
+    return _shares([NativeShare(first, some, 0, some, 0, units, 1, 1, 0) for first, some in _equal_parts(rows, tiles)])
+
+
+def _divide_units(shared: SharedArrays, rows: int) -> ctypes.Array[NativeShare]:
+    """The variables of some rows for each thread, then units of its own, then the rest of the units for some rows."""
+    parts = [(first, first + some) for first, some in _equal_parts(rows, num_threads(rows))]
+    *own, rest = shared.stops
+    read = [NativeShare(0, rows, *part, 0, 0, 1, 0, 0) for part in parts]
+    computed = [NativeShare(0, rows, 0, rows, *units, 0, 0, len(read)) for units in own]
+    written = [NativeShare(0, rows, *part, *rest, 0, 1, len(read) + len(computed)) for part in parts]
+    return _shares([*read, *computed, *written])
+
+
+def _equal_parts(rows: int, count: int) -> list[tuple[int, int]]:
+    """The first row and the number of rows of each part."""
+    size = max(1, -(-rows // count))
+    return [(first, min(size, rows - first)) for first in range(0, rows, size)]
+
+
+def _shares(given: Sequence[NativeShare]) -> ctypes.Array[NativeShare]:
+    return (NativeShare * len(given))(*given)

@@ -1,0 +1,128 @@
+"""Which units each thread computes, where a batch has too few rows for a tile of each thread.
+
+Threads that divide the rows of a tile read all weights and tables each. Threads that divide the units read them once:
+units between which nothing is read, such as those of the quarters of an image, are computed side by side, and then the
+few that read the results of several threads.
+"""
+
+from bisect import insort
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from explorer.backend import EvaluatedCircuit
+from explorer.runtime.units import Kind, Units, with_slots
+from explorer.runtime.work import measure_work
+
+NS_PER_FLOP, NS_PER_BYTE, NS_PER_VALUE = 0.01, 0.04, 0.15
+"""What units take on one thread, nearly: the values are those that they read and write."""
+
+MIN_NS = 1e6
+"""For less, the threads would wait for each other longer than they compute."""
+
+PARTS = 4
+"""Per thread: no part of the units that depend on each other takes more than one in so many of its share."""
+
+MAX_SLOWDOWN = 1.15
+"""What a thread computes at most, relative to an equal share."""
+
+MAX_UNDIVIDED = 8
+"""Units are a chain if this many, taken away one after the other, have not divided them."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedUnits:
+    """Units in the order of threads, and how many the first thread computes, the second, and so on, and all in the end.
+
+    Those of a thread read nothing that others compute. The rest come last: threads divide the rows of these.
+    """
+
+    units: Units
+    counts: tuple[int, ...]
+
+
+class Part(NamedTuple):
+    """Units that read nothing of others but tables, and what they take."""
+
+    cost: float
+    units: set[int]
+
+
+def share_units(units: Units, circuit: EvaluatedCircuit, rows: int, threads: int) -> SharedUnits | None:
+    """The units of each thread for tiles of some rows; None if they cannot be divided well, or take too little time."""
+    costs = _costs(units, circuit, rows)
+    if sum(costs.values()) < MIN_NS:
+        return None
+    shares = _divide(units, costs, threads)
+    return None if shares is None else _in_order(units, shares)
+
+
+def _costs(units: Units, circuit: EvaluatedCircuit, rows: int) -> Mapping[int, float]:
+    """The nanoseconds of each computed unit, nearly."""
+    work = measure_work(units, circuit, rows)
+    widths = {number: unit.width for number, unit in units.units.items()}
+    return {
+        number: NS_PER_FLOP * work[number].flops
+        + NS_PER_BYTE * work[number].num_bytes
+        + NS_PER_VALUE * rows * (unit.width + sum(widths[one] for one in unit.inputs))
+        for number, unit in units.computed()
+    }
+
+
+def _divide(units: Units, costs: Mapping[int, float], threads: int) -> list[set[int]] | None:
+    """What each thread computes: the largest part is divided by leaving out the units that nothing in it reads."""
+    total = sum(costs.values())
+    parts = [Part(total, set(costs))]
+    undivided = 0
+    while parts[-1].cost > total / (threads * PARTS):
+        part = parts.pop().units
+        found = _connected(units, {number for number in part if not part.isdisjoint(units.users[number])})
+        undivided = undivided + 1 if len(found) < 2 else 0
+        if not found or undivided > MAX_UNDIVIDED:
+            return None
+        for one in found:
+            insort(parts, Part(sum(costs[number] for number in one), one), key=_size)
+    shares = [Part(0, set()) for _ in range(threads)]
+    for part in reversed(parts):
+        least = min(range(threads), key=lambda thread: shares[thread].cost)
+        shares[least] = Part(shares[least].cost + part.cost, shares[least].units | part.units)
+    rest = total - sum(share.cost for share in shares)
+    slowest = max(share.cost for share in shares) + rest / threads
+    return None if slowest > MAX_SLOWDOWN * total / threads else [share.units for share in shares]
+
+
+def _size(part: Part) -> tuple[float, int]:
+    return part.cost, -min(part.units)
+
+
+def _connected(units: Units, part: Collection[int]) -> list[set[int]]:
+    """The units of a part in sets that read nothing of each other."""
+    left = set(part)
+    found: list[set[int]] = []
+    while left:
+        waiting = [min(left)]
+        left.discard(waiting[0])
+        one: set[int] = set()
+        while waiting:
+            number = waiting.pop()
+            one.add(number)
+            near = left.intersection((*units.units[number].inputs, *units.users[number]))
+            left -= near
+            waiting.extend(near)
+        found.append(one)
+    return found
+
+
+def _in_order(units: Units, shares: list[set[int]]) -> SharedUnits:
+    """The units one share after the other, each in its order, and then the rest."""
+    thread_of = {number: thread for thread, share in enumerate(shares) for number in share}
+    last = len(shares)
+    position = {number: at for at, number in enumerate(units.units)}
+
+    def key(number: int) -> tuple[int, int]:
+        is_table = units.units[number].kind is Kind.TABLE
+        return (-1 if is_table else thread_of.get(number, last), position[number])
+
+    order = {number: units.units[number] for number in sorted(units.units, key=key)}
+    rest = sum(1 for number, _ in units.computed()) - len(thread_of)
+    return SharedUnits(with_slots(replace(units, units=order), shares=shares), (*map(len, shares), rest))

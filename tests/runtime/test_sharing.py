@@ -1,0 +1,139 @@
+"""Threads that divide the units of a small batch: which units each computes, and the same values as with one thread."""
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+import numpy as np
+import pytest
+import torch
+
+from explorer.backend import TorchCircuit
+from explorer.bench.inputs import random_inputs
+from explorer.compiler import TorchCompiler
+from explorer.errors import ValueRangeError
+from explorer.runtime import fast
+from explorer.runtime.native import sharing
+from explorer.runtime.native.evaluating import UnitsOfThreads
+from explorer.runtime.native.sharing import SharedUnits, share_units
+from explorer.runtime.units import Kind, Units, lower_to_units, plan_units
+from explorer.symbolic import CircuitBuilder, ConstantInitializer, PolynomialLayer, TensorParameter
+from explorer.templates import hmm, load_named
+from tests.runtime.circuits import QUICK_CIRCUITS, assert_equal, doubled, has_compiler
+
+THREADS = (2, 3, 5)
+
+
+@pytest.fixture(autouse=True)
+def threads_of_torch() -> Iterator[None]:
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def small_circuits_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("MIN_NS", 0), ("MAX_SLOWDOWN", 100), ("PARTS", 1)):  # few units do not divide well
+        monkeypatch.setattr(sharing, name, value)
+
+
+def compiled(name: str) -> TorchCircuit:
+    return TorchCompiler().compile(load_named(name))
+
+
+def planned(circuit: TorchCircuit) -> Units:
+    return plan_units(lower_to_units(circuit))
+
+
+def shares_of(shared: SharedUnits) -> list[list[int]]:
+    """The units of each thread, and in the end the rest."""
+    order = [number for number, _ in shared.units.computed()]
+    return [[order.pop(0) for _ in range(count)] for count in shared.counts]
+
+
+@pytest.mark.parametrize("threads", THREADS)
+def test_threads_read_nothing_of_each_other(small_circuits_are_shared: None, threads: int):
+    circuit = compiled("digits")
+    units = planned(circuit)
+    shared = share_units(units, circuit, 256, threads)
+    assert shared is not None
+    *own, rest = shares_of(shared)
+    assert len(own) == threads
+    assert sorted(chain(*own, rest)) == sorted(number for number, _ in units.computed())
+    for share in own:
+        read = {one for number in share for one in units.units[number].inputs}
+        assert {one for one in read if units.units[one].kind is not Kind.TABLE} <= set(share)
+        assert [number for number in units.units if number in set(share)] == share
+    taken = [{shared.units.slots[number] for number in share} for share in (*own, rest)]
+    assert sum(map(len, taken)) == len(set().union(*taken))
+    assert len(taken[-1]) == len(rest)
+
+
+def test_threads_have_equal_work():
+    circuit = compiled("mnist")
+    shared = share_units(planned(circuit), circuit, 256, 2)
+    assert shared is not None
+    first, second, rest = shared.counts
+    assert abs(first - second) < 0.05 * (first + second)
+    assert rest < 0.02 * (first + second)
+
+
+def test_a_chain_is_not_divided(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sharing, "MIN_NS", 0)
+    circuit = TorchCompiler().compile(hmm(range(100), num_latent_states=16))
+    assert share_units(planned(circuit), circuit, 256, 2) is None
+
+
+def test_units_that_take_little_time_are_not_divided():
+    circuit = compiled("blackboard")
+    assert UnitsOfThreads(planned(circuit), circuit).of(2) is None
+
+
+@has_compiler
+@pytest.mark.parametrize("name", QUICK_CIRCUITS)
+@torch.no_grad()
+def test_values_do_not_depend_on_who_computes_units(small_circuits_are_shared: None, name: str):
+    circuit = compiled(name)
+    x = random_inputs(circuit, 100)
+    torch.set_num_threads(1)
+    made = fast(circuit.freeze(), backend="native")
+    expected = made(x)
+    for threads in THREADS:
+        torch.set_num_threads(threads)
+        for rows in (100, 37, 16):
+            torch.testing.assert_close(made(x[:rows]), expected[:rows], rtol=1e-6, atol=1e-6)
+
+
+def polynomial(coefficients: Sequence[Sequence[float]]) -> PolynomialLayer:
+    array = np.asarray(coefficients)
+    value = TensorParameter(array.shape, initializer=ConstantInitializer(array))
+    return PolynomialLayer(scope=(0,), num_output_units=len(array), degree=1, coeff=value)
+
+
+@has_compiler
+@torch.no_grad()
+def test_densities_of_several_layers_are_not_mixed_up_where_shares_change_their_order(small_circuits_are_shared: None):
+    """Their logarithms are computed by PyTorch, in an order that the kernels must know."""
+    b = CircuitBuilder()
+    left = b.sum(b.add(polynomial([[3, 0.5]])), num_units=2)
+    right = b.add(polynomial([[1, 2], [4, 1]]))
+    circuit = TorchCompiler().compile(b.build(right, left))
+    x = torch.rand(20, 1)
+    expected = doubled(circuit)(x.double())
+    for threads in (1, 2):
+        torch.set_num_threads(threads)
+        assert_equal(fast(circuit, backend="native")(x), expected)
+
+
+@has_compiler
+@torch.no_grad()
+def test_a_bad_value_in_any_share_is_an_error(small_circuits_are_shared: None):
+    torch.set_num_threads(2)
+    circuit = compiled("digits")
+    made, x = fast(circuit.freeze(), backend="native"), random_inputs(circuit, 64)
+    made(x)
+    for row in (0, 40, 63):
+        bad = x.clone()
+        bad[row, 5] = 1000
+        with pytest.raises(ValueRangeError):
+            made(bad)
+    assert made(x).isfinite().all()
