@@ -61,7 +61,7 @@ def build_folded_graph(
             if len(members) == 1:
                 done.append(FoldedGroup(level, key, tuple(members), members[0], graph.nodes[members[0]]))
             else:
-                value = _fold_group(fold_group_fn, [graph.nodes[member] for member in members])
+                value = fold_group(fold_group_fn, [graph.nodes[member] for member in members])
                 done.append(FoldedGroup(level, key, tuple(members), next(fresh), value))
         return done
 
@@ -69,7 +69,7 @@ def build_folded_graph(
     return assemble(graph, [group for groups in levels for group in groups])
 
 
-def _fold_group(fold_group_fn: FoldGroupFunction, values: Sequence[Any]) -> Any:
+def fold_group(fold_group_fn: FoldGroupFunction, values: Sequence[Any]) -> Any:
     """Build one node from a group; an exception becomes a RuleError that names the type."""
     try:
         return fold_group_fn(values)

@@ -1,13 +1,17 @@
 """Folding parameters.
 
 The graphs of all members are merged into one graph with many outputs, and that graph is folded level by level. So nodes
-fold within a parameter and across parameters, and a node that several members share exists once.
+fold within a parameter and across parameters, and a node that several members share exists once. Most groups are of
+chains of operators on different leaves (a softmax of a tensor), which fold the same without being merged.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
 
+import numpy as np
+
+from explorer.backend import FoldIndexInfo, IndexTable
 from explorer.backend.parameters import (
     TorchLeafParameter,
     TorchParameter,
@@ -16,7 +20,7 @@ from explorer.backend.parameters import (
     TorchTensorParameter,
 )
 from explorer.errors import ShapeError
-from explorer.fold.folding import build_folded_graph
+from explorer.fold.folding import build_folded_graph, fold_group
 from explorer.graph import Graph, group_levels
 from explorer.symbolic import TensorParameter
 
@@ -26,11 +30,49 @@ def _fold_parameters(parameters: Sequence[TorchParameter]) -> TorchParameter:
     for parameter in parameters:
         if parameter.fold_index is not None:
             raise ShapeError(f"a parameter can be folded once; {parameter!r} is folded already")
+    if _are_equal_chains([parameter.graph for parameter in parameters]):
+        return _fold_chains([parameter.nodes for parameter in parameters])
     merged = _merge(parameters)
     folded, info = build_folded_graph(
         merged, group_levels(merged.levels), _fold_parameter_nodes_group, count(merged.next_id)
     )
     return TorchParameter(folded, info)
+
+
+def _are_equal_chains(graphs: Sequence[Graph[TorchParameterNode]]) -> bool:
+    """Whether the graphs are chains of the same nodes, each on a leaf of its own: then each level is one group."""
+    first = graphs[0]
+    ends = [(node,) for node in first.nodes]
+    if list(first.inputs.values()) != [(), *ends[:-1]] or first.outputs != ends[-1] or len(graphs) == 1:
+        return False
+    if any(graph.inputs != first.inputs or graph.outputs != first.outputs for graph in graphs):
+        return False
+    leaves = {
+        value.leaves for graph in graphs if isinstance(value := next(iter(graph.nodes.values())), TorchLeafParameter)
+    }
+    if len(leaves) != len(graphs):
+        return False
+    for node, value in first.nodes.items():
+        kind, settings = value.__class__, value.fold_settings
+        for graph in graphs:
+            other = graph.nodes[node]
+            if other.__class__ is not kind or other.fold_settings != settings:
+                return False
+    return True
+
+
+def _fold_chains(chains: Sequence[Sequence[TorchParameterNode]]) -> TorchParameter:
+    """The folded parameter of equal chains; equal to what is made of the merged chains, nodes numbered as there."""
+    num_folds, length = len(chains), len(chains[0])
+    nodes: dict[int, TorchParameterNode] = {}
+    inputs: dict[int, tuple[int, ...]] = {}
+    in_fold_idx: dict[int, IndexTable] = {}
+    below, read = (), np.empty((num_folds, 0, 2), np.int64)
+    for node, group in enumerate(zip(*chains, strict=True), num_folds * length):
+        nodes[node] = fold_group(_fold_parameter_nodes_group, group)
+        inputs[node], in_fold_idx[node] = below, read
+        below, read = (node,), np.stack([np.full(num_folds, node), np.arange(num_folds)], axis=-1)[:, None]
+    return TorchParameter(Graph(nodes, inputs, below), FoldIndexInfo(in_fold_idx, read[:, 0]))
 
 
 def _merge(parameters: Sequence[TorchParameter]) -> Graph[TorchParameterNode]:

@@ -105,6 +105,36 @@ def test_an_expression_that_members_share_is_computed_once():
     assert kinds(folded) == [("Tensor", 1), ("Softmax", 1), ("Hadamard", 1)]
 
 
+def test_equal_chains_fold_as_if_they_were_merged(monkeypatch: pytest.MonkeyPatch):
+    compiler = TorchCompiler()
+    leaf = TensorParameter((2, 3))
+    _ = parameter(leaf, compiler)  # later uses point to the leaf
+    pairs = [
+        [TensorParameter((2, 3)), TensorParameter((2, 3))],
+        [SoftmaxParameter((SquareParameter((TensorParameter((2, 3)),)),)) for _ in range(3)],
+        [SoftmaxParameter((TensorParameter((2, 3)),), axis) for axis in (0, 1)],
+        [SoftmaxParameter((leaf,)), SoftmaxParameter((TensorParameter((2, 3)),))],
+        [SoftmaxParameter((TensorParameter((2, 3), learnable=learnable),)) for learnable in (True, False)],
+        [SquareParameter((leaf,)), SquareParameter((leaf,))],
+        [SquareParameter((TensorParameter((2, 3)),))],
+    ]
+    for nodes in pairs:
+        members = [parameter(node, compiler) for node in nodes]
+        found = _fold_parameters(members)
+        with monkeypatch.context() as patch:
+            patch.setattr("explorer.fold.parameters._are_equal_chains", lambda graphs: False)
+            wanted = _fold_parameters(members)
+        assert content(found) == content(wanted)
+
+
+def content(folded: TorchParameter) -> object:
+    """The fields of the nodes by id, their inputs, and the slices that they and the outputs read."""
+    index: Any = folded.fold_index
+    tables = {node: (table.shape, table.tolist()) for node, table in index.in_fold_idx.items()}
+    nodes = {node: (type(value), vars(value)) for node, value in folded.graph.nodes.items()}
+    return nodes, folded.graph.inputs, folded.graph.outputs, tables, index.out_fold_idx.tolist()
+
+
 def test_leaves_that_differ_in_shape_type_or_learning_do_not_fold():
     compiler = TorchCompiler(semiring="sum-product")
     leaves = [
