@@ -354,8 +354,8 @@ def _check_type(name: str, value: object, wanted: type) -> None:
         raise DataTypeError(f"{name}: expected a {wanted.__name__}, got {value!r} of type {type(value).__name__}")
 
 
-MANY_OBJECTS = 50_000
-"""So many new objects take a young collection some 10 ms."""
+MANY_OBJECTS = 5_000
+"""The number of new objects from which a young collection takes longer than 1 ms."""
 
 
 @contextmanager

@@ -103,6 +103,11 @@ class _Application:
         ends: list[int] = []
         for operand in self.operands:
             graph = operand.graph
+            if not nodes and list(graph.nodes) == list(range(len(graph))):  # the first operand mostly keeps its ids
+                nodes.update(graph.nodes)
+                inputs.update(graph.inputs)
+                ends.append(graph.outputs[0])
+                continue
             position = dict(zip(graph.nodes, count(len(nodes))))
             nodes.update(zip(position.values(), graph.nodes.values(), strict=True))
             at = position.__getitem__
@@ -149,4 +154,4 @@ def subgraph_parameter(parameter: TorchParameter, node: int) -> TorchParameter:
             keep[current] = None
             waiting.extend(parameter.graph.inputs[current])
     nodes = {n: v for n, v in parameter.graph.nodes.items() if n in keep}
-    return TorchParameter(Graph(nodes, {n: parameter.graph.inputs[n] for n in nodes}, (node,)))
+    return TorchParameter(Graph.trusted(nodes, {n: parameter.graph.inputs[n] for n in nodes}, (node,)))
