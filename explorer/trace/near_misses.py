@@ -1,6 +1,7 @@
 """Which near misses of a step are kept: up to a limit for each reason. The others are counted."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from operator import attrgetter
 from types import MappingProxyType
 from typing import NamedTuple
@@ -13,6 +14,9 @@ MAX_NEAR_MISSES = 2_000
 
 More are counted.
 """
+
+MAX_WAITING = 10 * MAX_NEAR_MISSES
+"""Maximum number of near misses of a step that wait to be selected. Of more, most are dropped: they fill memory."""
 
 _REASON = attrgetter("pattern", "entry", "kind.rank", "what")
 """The reason of a near miss, for counting: a member of an Enum is slow to hash, its rank is not."""
@@ -30,6 +34,17 @@ class KeptNearMisses(NamedTuple):
 
     misses: tuple[MatchRefused, ...] = ()
     num_over: Mapping[str, int] = MappingProxyType({})
+
+
+def near_misses_of(searches: Sequence[AttemptsRefused]) -> Callable[[], KeptNearMisses]:
+    """Return the function that returns the near misses that are kept of a step.
+
+    It selects them when it is first called, so that recording stays cheap, or here if there are many.
+    """
+    if sum(len(search.refusals) for search in searches) > MAX_WAITING:
+        kept = keep_near_misses(searches)
+        return lambda: kept
+    return cache(partial(keep_near_misses, tuple(searches)))
 
 
 def keep_near_misses(searches: Sequence[AttemptsRefused]) -> KeptNearMisses:

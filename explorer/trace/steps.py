@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
 from typing import Any
 
 from explorer.errors import UnknownNameError, unknown_name
@@ -24,7 +23,7 @@ from explorer.trace.events import (
     StepFailed,
     StepStarted,
 )
-from explorer.trace.near_misses import KeptNearMisses, MatchRefused, keep_near_misses
+from explorer.trace.near_misses import KeptNearMisses, MatchRefused, near_misses_of
 from explorer.trace.paths import StepPath
 
 
@@ -32,11 +31,11 @@ from explorer.trace.paths import StepPath
 class Step:
     """One entry of a trace: what was tried, found and done, and the resulting state.
 
-    `near_misses` returns those that are kept; they are selected when they are first asked for, so that recording stays
-    cheap. `error` is set on the last step of a compilation that failed; then `snapshot` is the state before it. `rules`
-    are those that were tried; empty: all of the kind that the last part of the path names. `operator` is set on the
-    steps before the compilation of a circuit that operators made: the circuits they were applied to, then one step for
-    each.
+    `near_misses` returns those that are kept; unless there are many, they are selected when they are first asked for,
+    so that recording stays cheap. `error` is set on the last step of a compilation that failed; then `snapshot` is the
+    state before it. `rules` are those that were tried; empty: all of the kind that the last part of the path names.
+    `operator` is set on the steps before the compilation of a circuit that operators made: the circuits they were
+    applied to, then one step for each.
     """
 
     index: int
@@ -174,7 +173,10 @@ def start_of(steps: Sequence[Step]) -> int:
 
 
 class Recorder:
-    """A listener that stores all events and computes nothing, so that recording stays cheap."""
+    """A listener that stores all events and computes nothing, so that recording stays cheap.
+
+    Of a step with many near misses it keeps only those up to the limit: all would take as much memory as the circuit.
+    """
 
     def __init__(self) -> None:
         self.subject: Any = None
@@ -238,7 +240,7 @@ class Recorder:
                 seconds,
                 snapshot,
                 tuple(self._matches),
-                cache(partial(keep_near_misses, tuple(self._searches))),
+                near_misses_of(self._searches),
                 tuple(self._lost),
                 tuple(self._rewrites),
                 tuple(self._folds),

@@ -13,7 +13,7 @@ from explorer.errors import CircuitError, RuleError, ShapeError, UnknownNameErro
 from explorer.rewrite import LayerOptPattern
 from explorer.symbolic import CategoricalLayer, CircuitBuilder, Parameterization
 from explorer.templates import CategoricalInput, gallery
-from explorer.trace import NearMisses, Refusal, RefusalKind, Rewritten, RuleDescription, Step, StepPath
+from explorer.trace import AttemptsRefused, NearMisses, Refusal, RefusalKind, Rewritten, RuleDescription, Step, StepPath
 
 
 @pytest.fixture(scope="module")
@@ -404,6 +404,19 @@ def test_a_frequent_reason_does_not_displace_the_others(monkeypatch):
     for some, whole in zip(kept, every, strict=True):
         assert (set(some.reasons), some.blocked) == (set(whole.reasons), whole.blocked)
     assert any(misses.not_kept for misses in kept)
+
+
+def test_many_near_misses_are_selected_when_their_step_ends(monkeypatch: pytest.MonkeyPatch):
+    module = explorer.trace.near_misses
+    searches = [AttemptsRefused(tuple(Refusal("P", i, 1, i - 1, RefusalKind.WRONG_TYPE) for i in range(1, 7)), "")]
+    monkeypatch.setattr(module, "MAX_NEAR_MISSES", 4)
+    late = module.near_misses_of(searches)
+    monkeypatch.setattr(module, "MAX_WAITING", 5)
+    early = module.near_misses_of(searches)
+    wanted = module.keep_near_misses(searches)
+    monkeypatch.setattr(module, "keep_near_misses", lambda searches: pytest.fail("they are selected already"))
+    assert late() == early() == wanted
+    assert wanted.num_over == {"P": 2}
 
 
 def test_types_have_the_article_of_their_first_letter():
