@@ -27,7 +27,7 @@ MAX_SLOWDOWN = 1.15
 """What a thread computes at most, relative to an equal share."""
 
 MAX_UNDIVIDED = 8
-"""Units are a chain if this many, taken away one after the other, have not divided them."""
+"""Units are a chain if what nothing reads, taken away so many times, has not divided them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +70,12 @@ def _costs(units: Units, circuit: EvaluatedCircuit, rows: int) -> Mapping[int, f
 
 
 def _divide(units: Units, costs: Mapping[int, float], threads: int) -> list[set[int]] | None:
-    """What each thread computes: the largest part is divided by leaving out the units that nothing in it reads."""
+    """What each thread computes: the largest part is divided until none is large, and parts go to who has least."""
     total = sum(costs.values())
     parts = [Part(total, set(costs))]
-    undivided = 0
     while parts[-1].cost > total / (threads * PARTS):
-        part = parts.pop().units
-        found = _connected(units, {number for number in part if not part.isdisjoint(units.users[number])})
-        undivided = undivided + 1 if len(found) < 2 else 0
-        if not found or undivided > MAX_UNDIVIDED:
+        found = _divide_part(units, parts.pop().units)
+        if not found:
             return None
         for one in found:
             insort(parts, Part(sum(costs[number] for number in one), one), key=_size)
@@ -89,6 +86,19 @@ def _divide(units: Units, costs: Mapping[int, float], threads: int) -> list[set[
     rest = total - sum(share.cost for share in shares)
     slowest = max(share.cost for share in shares) + rest / threads
     return None if slowest > MAX_SLOWDOWN * total / threads else [share.units for share in shares]
+
+
+def _divide_part(units: Units, part: set[int]) -> list[set[int]]:
+    """The parts of a part, less the units that nothing in it reads; if that does not divide it, less those of the rest.
+
+    Empty if it is a chain.
+    """
+    for _ in range(MAX_UNDIVIDED):
+        part = {number for number in part if not part.isdisjoint(units.users[number])}
+        found = _connected(units, part)
+        if len(found) > 1:
+            return found
+    return []
 
 
 def _size(part: Part) -> tuple[float, int]:
