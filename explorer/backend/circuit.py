@@ -135,8 +135,8 @@ class TorchCircuit(EvaluatedCircuit):
     def parameter_values(self, operands: Collection[tuple[int, str]] = ()) -> LayerValues:
         """For each layer the values (F, *shape) of its parameters by name, before the layer prepares them.
 
-        Of parameters in `operands`, by layer and name, it is the operand of their `last_operator`; so it is of those in
-        the `operand_names` of a layer, by the name there.
+        For parameters in `operands`, by layer and name, it is the operand of their `last_operator` instead; for those
+        that a layer lists in `operand_names` too, under the name given there.
         """
         renamed = self._operand_names
         return {
@@ -150,7 +150,7 @@ class TorchCircuit(EvaluatedCircuit):
         }
 
     def _find_operand_names(self) -> dict[tuple[int, str], str]:
-        """The name of the operand of a parameter, by layer and name, where the layer reads it (`operand_names`)."""
+        """By layer and name, the parameters whose operand the layer reads instead (`operand_names`), and its name."""
         found: dict[tuple[int, str], str] = {}
         for planned in self._plan.layers:
             for name, parameter in planned.parameters if planned.layer.operand_names else ():

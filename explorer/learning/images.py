@@ -15,7 +15,7 @@ EXTENSIONS = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm",
 LEVELS = 256
 MAX_LEVELS = 65536
 LOSSLESS = {"L": ("L", "1"), "RGB": ("RGB", "P")}
-"""The modes of images in which each mode that they are read in keeps everything."""
+"""For each mode that images are read in, the modes that are converted to it without loss."""
 MODE_WORDS = {
     "1": "black and white",
     "L": "grey",

@@ -16,7 +16,7 @@ More are counted.
 """
 
 MAX_WAITING = 10 * MAX_NEAR_MISSES
-"""Maximum number of near misses of a step that wait to be selected. Of more, most are dropped: they fill memory."""
+"""Maximum number of near misses of a step that wait to be asked for; of more, those to keep are selected at once."""
 
 _REASON = attrgetter("pattern", "entry", "kind.rank", "what")
 """The reason of a near miss, for counting: a member of an Enum is slow to hash, its rank is not."""
@@ -37,9 +37,9 @@ class KeptNearMisses(NamedTuple):
 
 
 def near_misses_of(searches: Sequence[AttemptsRefused]) -> Callable[[], KeptNearMisses]:
-    """Return the function that returns the near misses that are kept of a step.
+    """Return a function that returns the near misses of a step that are kept.
 
-    It selects them when it is first called, so that recording stays cheap, or here if there are many.
+    It selects them at its first call, so that recording stays cheap; if there are many, they are selected now.
     """
     if sum(len(search.refusals) for search in searches) > MAX_WAITING:
         kept = keep_near_misses(searches)

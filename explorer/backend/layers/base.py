@@ -36,8 +36,8 @@ class TorchLayer(ABC):
     """Whether `forward` may return a view of its inputs or parameters, which the circuit then copies for its caller."""
 
     operand_names: ClassVar[Mapping[str, tuple[type[TorchParameterOp], str]]] = {}
-    """Of parameters that lose digits as the result of an operator: its type, and the name that its operand gets in the
-    parameters of `prepare` and `forward` instead."""
+    """For parameters that lose digits if they are the result of an operator: the type of that operator. `prepare` and
+    `forward` then receive its operand instead, under the second name."""
 
     num_output_units: int
     num_folds: int = field(default=1, metadata=FOLDS)
