@@ -161,7 +161,8 @@ def _read_distinct(slices: Sequence[tuple[int, int]], folds_of: Mapping[int, int
     pieces = tuple([(i, start, start + 1, 1) for i, (_, start) in enumerate(slices)])
     if len(sources) > 1:
         return Read(ReadKind.CAT, sources, 1, len(sources), pieces)
-    return Read(ReadKind.VIEW if folds_of[sources[0]] == 1 else ReadKind.SLICE, sources, 1, 1, pieces)
+    (node, _), *_ = slices
+    return Read(ReadKind.VIEW if folds_of[node] == 1 else ReadKind.SLICE, sources, 1, 1, pieces)
 
 
 def _read_one(slices: IndexTable, source: int, folds: int) -> Read:
