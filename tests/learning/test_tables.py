@@ -243,6 +243,27 @@ def test_dates_of_a_parquet_file_are_those_of_the_csv_file_with_the_same_rows(tm
     assert parquet[1] is None
 
 
+@pytest.mark.parametrize("zone", [None, "UTC"])
+@pytest.mark.parametrize("time", ["03:30:00", "03:30:00.5"])
+def test_dates_are_known_whether_they_are_written_with_a_time_or_without(tmp_path, time, zone):
+    pandas = pytest.importorskip("pandas")
+    days = pandas.Series(["2020-01-01", "2020-01-02", f"2020-01-03 {time}"])
+    whole = pandas.DataFrame({"day": pandas.to_datetime(days, format="ISO8601").dt.tz_localize(zone)})
+    with_times, dates = table_of_frame(whole, "times"), table_of_frame(whole[:2], "dates")
+    (column,) = infer_columns(with_times, {"day": "categorical"})
+    assert column.encode(dates.columns[0], "dates").tolist() == [0.0, 1.0]
+    (column,) = infer_columns(dates, {"day": "categorical"})
+    assert column.encode(with_times.columns[0][:2], "times").tolist() == [0.0, 1.0]
+    with pytest.raises(ValueRangeError, match=r"has the unknown category '2020-01-03 03:30:00\S*' in row 3"):
+        column.encode(with_times.columns[0], "times")
+
+
+def test_a_date_that_is_a_category_with_a_time_and_without_keeps_its_two_codes():
+    column = CategoricalColumn("day", ("2020-01-01", "2020-01-01 00:00:00", "1 days"))
+    cells = np.array(["2020-01-01 00:00:00", "2020-01-01", "1 days 00:00:00"], dtype=object)
+    assert column.encode(cells, "here").tolist() == [1.0, 0.0, 2.0]
+
+
 def test_a_row_of_empty_cells_is_a_row_and_an_empty_line_is_none(tmp_path):
     found = table(tmp_path, "x,y\n1,2\n,\n\n3,4\n")
     assert [list(column) for column in found.columns] == [["1", None, "3"], ["2", None, "4"]]

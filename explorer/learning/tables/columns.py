@@ -73,7 +73,10 @@ class Column(ABC):
 
 @dataclass(frozen=True, slots=True)
 class CategoricalColumn(Column):
-    """A column of categories; the code is the position of the label. Numbers have labels too: `3`, `0.5`."""
+    """A column of categories; the code is the position of the label. Numbers have labels too: `3`, `0.5`.
+
+    An unknown date has the code of an equal one: `2020-01-01` and `2020-01-01 00:00:00` are one day.
+    """
 
     kind = "categorical"
 
@@ -83,6 +86,10 @@ class CategoricalColumn(Column):
         position = {label: float(code) for code, label in enumerate(self.labels)}
         texts, inverse = np.unique(labels_of(cells), return_inverse=True)
         known = np.array([math.nan if text == MISSING else position.get(text, -1.0) for text in texts])
+        if (known < 0).any():
+            of_moment = {moment_of(label): code for label, code in position.items()}
+            for at in np.flatnonzero(known < 0).tolist():
+                known[at] = of_moment.get(moment_of(str(texts[at])), -1.0)
         codes: Codes = known[inverse]
         if (codes < 0).any():
             row = int(np.flatnonzero(codes < 0)[0])
@@ -184,6 +191,8 @@ INTEGER = re.compile(r"[+-]?[0-9]+")
 MAX_DIGITS = 1e22
 """Integers that a double holds are labels with all digits below this; 1e22 is the last power of ten that it holds."""
 LEADING_ZERO = re.compile(r"[+-]?0\d")
+MOMENT = re.compile(r"(\d{4}-\d\d-\d\d|-?\d+ days)(?: (\d\d:\d\d:\d\d(?:\.\d+)?))?([+-]\d\d:\d\d)?")
+"""A date or a duration, with or without a time, and a time zone, as pandas writes them."""
 MISSING = ""
 """The label of a missing cell."""
 
@@ -237,6 +246,21 @@ def number_label(text: str) -> str:
 def float_label(number: float) -> str:
     """The label of a number: all digits of an integer, otherwise 15 digits, so that 0.1 + 0.2 is 0.3."""
     return str(int(number)) if number.is_integer() and abs(number) < MAX_DIGITS else f"{number:.15g}"
+
+
+def moment_of(label: str) -> str:
+    """A date or a duration with its time, without zeros after the decimal point; any other label as it is.
+
+    pandas writes the time, and digits of seconds, of all rows of a file or of none: a label depends on other rows.
+
+    >>> moment_of("2020-01-01"), moment_of("2020-01-01 00:00:00.500"), moment_of("red")
+    ('2020-01-01 00:00:00', '2020-01-01 00:00:00.5', 'red')
+    """
+    found = MOMENT.fullmatch(label)
+    if found is None:
+        return label
+    day, time, zone = found[1], found[2] or "00:00:00", found[3] or ""
+    return f"{day} {time.rstrip('0').rstrip('.') if '.' in time else time}{zone}"
 
 
 def number_of(text: str) -> float | None:
