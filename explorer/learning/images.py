@@ -16,14 +16,7 @@ LEVELS = 256
 MAX_LEVELS = 65536
 LOSSLESS = {"L": ("L", "1"), "RGB": ("RGB", "P")}
 """For each mode that images are read in, the modes that are converted to it without loss."""
-MODE_WORDS = {
-    "1": "black and white",
-    "L": "grey",
-    "LA": "grey with transparency",
-    "P": "coloured by a palette",
-    "RGB": "coloured",
-    "RGBA": "coloured with transparency",
-}
+MODE_WORDS = {"1": "black and white", "L": "grey", "P": "palette", "RGB": "coloured"}
 
 
 def load_folder(folder: "str | Path") -> ImageData:
@@ -31,7 +24,8 @@ def load_folder(folder: "str | Path") -> ImageData:
 
     Grey images have one channel; if the first one is coloured, all have three. They must have one size. Images of
     another kind than the first one are converted, and transparency is dropped; the note of the data says so.
-    Raises: MissingPackageError with the command that installs Pillow; ShapeError, FileFormatError, which name the file.
+    Raises: MissingPackageError with the command that installs Pillow; ShapeError, FileFormatError, which name the file,
+    the latter also for levels of more than 8 bits.
     """
     try:
         from PIL import Image
@@ -43,15 +37,19 @@ def load_folder(folder: "str | Path") -> ImageData:
     if not files:
         raise FileFormatError(f"{folder} contains no images ({', '.join(sorted(EXTENSIONS))})")
     rows: list[np.ndarray] = []
-    mode, size, found_modes = "", (0, 0), Counter[str]()
+    target, size, modes, num_transparent = "", (0, 0), Counter[str](), 0
     for file in files:
         try:
             with Image.open(file) as image:
+                mode = image.mode.rstrip("Aa")  # RGBA, LA and PA are RGB, L and P with transparency
+                if mode == "F" or mode.startswith("I"):
+                    raise FileFormatError(f"{file} has levels of more than 8 bits (mode {mode}); convert it to 8 bits")
                 if not rows:
-                    mode, size = ("L" if image.mode in ("1", "L") else "RGB"), image.size
-                pixels = np.asarray(image.convert(mode)) if image.size == size else None
+                    target, size = ("L" if mode in LOSSLESS["L"] else "RGB"), image.size
+                pixels = np.asarray(image.convert(target)) if image.size == size else None
                 found = image.size
-                found_modes[image.mode] += 1
+                modes[mode] += 1
+                num_transparent += mode != image.mode or "transparency" in image.info
         except (OSError, ValueError, SyntaxError) as error:
             raise FileFormatError(f"cannot read the image {file}: {error}") from error
         if pixels is None:
@@ -59,22 +57,40 @@ def load_folder(folder: "str | Path") -> ImageData:
                 f"{file} has {found[0]} x {found[1]} pixels, {files[0]} has {size[0]} x {size[1]}; "
                 "give all images one size"
             )
-        rows.append(pixels if mode == "L" else pixels.transpose(2, 0, 1))
-    return _image_data(str(folder), np.stack(rows), LEVELS, _note(str(folder), mode, found_modes))
+        rows.append(pixels if target == "L" else pixels.transpose(2, 0, 1))
+    return _image_data(str(folder), np.stack(rows), LEVELS, _note(str(folder), target, modes, num_transparent))
 
 
-def _note(folder: str, mode: str, found: Mapping[str, int]) -> str:
-    """How many images of which kinds were converted to a mode; empty if none was."""
-    converted = {kind: count for kind, count in found.items() if kind not in LOSSLESS[mode]}
-    if not converted:
-        return ""
-    kinds = [f"{count:,} {MODE_WORDS.get(kind, f'of mode {kind}')}" for kind, count in converted.items()]
-    target = "grey levels" if mode == "L" else "RGB"
-    return (
-        f"all images of {folder} are read as {target}, as the first one is, without transparency: of "
-        f"{sum(found.values()):,} images, {' and '.join(kinds)} were converted; store them all in one mode "
-        "if this is not meant"
-    )
+def _note(folder: str, target: str, modes: Mapping[str, int], num_transparent: int) -> str:
+    """How many images were converted or lost their transparency; empty if none did.
+
+    `modes` counts the images of each mode; its first one is that of the first image.
+    """
+    total, sentences = sum(modes.values()), list[str]()
+    converted = {mode: count for mode, count in modes.items() if mode not in LOSSLESS[target]}
+    if converted:
+        kinds = " and ".join(_images_text(count, mode) for mode, count in converted.items())
+        were = "was" if sum(converted.values()) == 1 else "were"
+        name = "grey levels" if target == "L" else "RGB"
+        as_first = ", as the first one is" if next(iter(modes)) == target else ""
+        stored = "all in one mode" if len(modes) > 1 else f"as {name}"
+        sentences.append(
+            f"Of {total:,} images in {folder}, {kinds} {were} converted to {name}{as_first}; store them {stored} if "
+            "this is not meant"
+        )
+    if num_transparent:
+        sentences.append(
+            f"The transparency of {num_transparent:,} of {total:,} images in {folder} was dropped; store them without "
+            "transparency if it is meant to be seen"
+        )
+    return ". ".join(sentences)
+
+
+def _images_text(count: int, mode: str) -> str:
+    """How many images of a mode, in words."""
+    if mode not in MODE_WORDS:
+        return f"{count:,} of mode {mode}"
+    return f"{count:,} {MODE_WORDS[mode]} {'one' if count == 1 else 'ones'}"
 
 
 def image_files(folder: "str | Path") -> list[Path]:

@@ -71,26 +71,77 @@ def test_coloured_images_have_three_channels(tmp_path):
     assert circuit.is_decomposable
 
 
-def test_images_that_are_converted_to_the_kind_of_the_first_one_are_a_note(tmp_path):
+def save_modes(folder, modes, name=lambda position: f"{position}.png"):
+    """Save an image of 2 x 2 pixels per mode."""
     image = pytest.importorskip("PIL.Image")
-    for position, channels in enumerate((3, 4, 4, 0, 3)):
-        pixels = images(1, 2, 2, channels)[0] if channels else images(1, 2, 2)[0]
-        image.fromarray(pixels).save(tmp_path / f"{position}.png")
-    mixed = load_source(str(tmp_path))
-    assert isinstance(mixed, ImageData)
-    assert mixed.note == (
-        f"all images of {tmp_path} are read as RGB, as the first one is, without transparency: of 5 images, "
-        "2 coloured with transparency and 1 grey were converted; store them all in one mode if this is not meant"
+    for position, mode in enumerate(modes):
+        image.new(mode, (2, 2)).save(folder / name(position))
+
+
+def note_of(folder):
+    data = load_source(str(folder))
+    assert isinstance(data, ImageData)
+    return data.shape, data.note.replace(f" in {folder}", "")
+
+
+ONE_MODE = "store them all in one mode if this is not meant"
+TRANSPARENT = "was dropped; store them without transparency if it is meant to be seen"
+
+
+@pytest.mark.parametrize(
+    ("modes", "channels", "note"),
+    [
+        (
+            ("RGB", "RGBA", "RGBA", "L", "RGB"),
+            3,
+            f"Of 5 images, 1 grey one was converted to RGB, as the first one is; {ONE_MODE}. "
+            f"The transparency of 2 of 5 images {TRANSPARENT}",
+        ),
+        (
+            ("L", "RGBA", "RGB", "1", "RGB"),
+            1,
+            f"Of 5 images, 3 coloured ones were converted to grey levels, as the first one is; {ONE_MODE}. "
+            f"The transparency of 1 of 5 images {TRANSPARENT}",
+        ),
+        (("RGBA",) * 5, 3, f"The transparency of 5 of 5 images {TRANSPARENT}"),
+        (("LA",) * 5, 1, f"The transparency of 5 of 5 images {TRANSPARENT}"),
+        (
+            ("P", "L", "1", "P", "1"),
+            3,
+            f"Of 5 images, 1 grey one and 2 black and white ones were converted to RGB; {ONE_MODE}",
+        ),
+        (("1",) * 4 + ("P",), 1, f"Of 5 images, 1 palette one was converted to grey levels; {ONE_MODE}"),
+    ],
+)
+def test_the_note_of_images_says_which_were_converted_and_which_lost_their_transparency(
+    tmp_path, modes, channels, note
+):
+    save_modes(tmp_path, modes)
+    assert note_of(tmp_path) == ((channels, 2, 2), note)
+
+
+def test_the_note_of_images_of_one_mode_names_the_mode_to_store_them_in(tmp_path):
+    save_modes(tmp_path, ("CMYK",) * 5, lambda position: f"{position}.tif")
+    assert note_of(tmp_path)[1] == (
+        "Of 5 images, 5 of mode CMYK were converted to RGB; store them as RGB if this is not meant"
     )
+
+
+def test_training_prints_the_note_of_images(tmp_path):
+    save_modes(tmp_path, ("RGB",) * 4 + ("RGBA",))
     arguments = ["train", "--data", str(tmp_path), "--units", "1", "--epochs", "1", "--out", str(tmp_path / "f.pt")]
-    assert f"Note: {mixed.note}\n" in CliRunner().invoke(app, arguments).stderr
-    (first := tmp_path / "0.png").unlink()
-    image.fromarray(images(1, 2, 2)[0]).save(first)
-    grey = load_source(str(tmp_path))
-    assert isinstance(grey, ImageData)
-    assert grey.shape == (1, 2, 2)
-    assert "read as grey levels, as the first one is" in grey.note
-    assert "2 coloured with transparency and 1 coloured were converted" in grey.note
+    note = f"Note: The transparency of 1 of 5 images in {tmp_path} {TRANSPARENT}\n"
+    assert note in CliRunner().invoke(app, arguments).stderr
+
+
+@pytest.mark.parametrize("mode", ["I;16", "I", "F"])
+@pytest.mark.parametrize("first", [True, False])
+def test_images_of_more_than_8_bits_are_refused(tmp_path, mode, first):
+    save_modes(tmp_path, (mode, "L") if first else ("L", mode), lambda position: f"{position}.tif")
+    with pytest.raises(
+        FileFormatError, match=rf"\d\.tif has levels of more than 8 bits \(mode {mode}\); convert it to 8"
+    ):
+        load_source(str(tmp_path))
 
 
 def test_images_that_do_not_fit_are_named(folder, monkeypatch):
