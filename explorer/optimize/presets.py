@@ -1,6 +1,6 @@
 """The rules of a compiler, and those of each preset."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from explorer.errors import check_name, unknown_name
 from explorer.optimize.cost import must_pay
@@ -65,4 +65,4 @@ def _add_guards(rule: Rule) -> Rule:
     """The rule as the default preset has it: it must also keep numbers in range, and pay."""
     if rule.name == "SumCollapse":
         rule = rule.with_guard(product_stays_in_range)
-    return replace(rule, replacement_guard=must_pay) if rule.name in COST_GUARDED else rule
+    return rule.with_replacement_guard(must_pay) if rule.name in COST_GUARDED else rule

@@ -124,20 +124,20 @@ def _guard_reason(
     """The reason why a guard of the rule declines a match, or None."""
     reason = None
     if rule.guard is not None:
-        reason = _ask(rule, match, rule.guard, context.compiler, match)
+        reason = _ask(rule, match, "guard", rule.guard, context.compiler, match)
     if reason is None and rule.replacement_guard is not None:
         nodes = replacement_of(match).nodes
-        reason = _ask(rule, match, rule.replacement_guard, context.compiler, match, nodes)
+        reason = _ask(rule, match, "replacement guard", rule.replacement_guard, context.compiler, match, nodes)
     return reason
 
 
-def _ask(rule: Rule, match: GraphOptMatch, guard: Callable[..., object], *given: object) -> str | None:
-    """The answer of a guard; an exception becomes a RuleError that names the rule and the match."""
+def _ask(rule: Rule, match: GraphOptMatch, name: str, guard: Callable[..., object], *given: object) -> str | None:
+    """The answer of the guard that is called `name`; an exception becomes a RuleError that names the rule and match."""
     try:
         reason = guard(*given)
         if reason is None or isinstance(reason, str):
             return reason
-        raise TypeError(f"expected a string (the reason to decline) or None from the guard, got {reason!r}")
+        raise TypeError(f"expected a string (the reason to decline) or None from the {name}, got {reason!r}")
     except Exception as error:
         raise _failure(rule, match, error) from error
 

@@ -70,6 +70,18 @@ class Rule:
 
         return replace(self, guard=first_reason)
 
+    def with_replacement_guard(self, guard: ReplacementGuard) -> "Rule":
+        """The rule with another replacement guard, which is asked about matches that its own one accepts."""
+        own = self.replacement_guard
+        if own is None:
+            return replace(self, replacement_guard=guard)
+
+        def first_reason(compiler: Any, match: GraphOptMatch, nodes: tuple[Any, ...]) -> str | None:
+            reason = own(compiler, match, nodes)
+            return guard(compiler, match, nodes) if reason is None else reason
+
+        return replace(self, replacement_guard=first_reason)
+
     def describe(self, kind: str) -> RuleDescription:
         """The description of the rule for a trace."""
         entries = tuple(entry.__name__ for entry in self.pattern.entries)

@@ -71,6 +71,19 @@ def test_the_default_preset_keeps_the_guard_of_a_rule(name: str, monkeypatch: py
     assert guard(TorchCompiler(), match) == "not today"
 
 
+def test_the_default_preset_keeps_the_replacement_guard_of_a_rule(monkeypatch: pytest.MonkeyPatch):
+    rules = DEFAULT_LAYER_FUSE_OPT_RULES.rules
+    monkeypatch.setitem(
+        rules,
+        "SumCollapse",
+        replace(rules["SumCollapse"], replacement_guard=lambda compiler, match, nodes: "not today"),
+    )
+    guard = preset_rules("default").fuse["SumCollapse"].replacement_guard
+    assert guard is not None
+    match: Any = SimpleNamespace(nodes=(), entries=())
+    assert guard(TorchCompiler(), match, ()) == "not today"
+
+
 def test_the_rule_is_the_first_of_its_pass():
     rules = preset_rules("default")
     put_rule_first(rules, pattern(TorchSumLayer, TorchSumLayer, name="A"), "SumCollapse")

@@ -16,6 +16,7 @@ from explorer.rewrite import (
     match_optimization_patterns,
     optimize_graph,
 )
+from explorer.rewrite.rules import ReplacementGuard
 from explorer.trace import AttemptsRefused, MatchFound, MatchLost, RefusalKind, Rewritten
 from tests.levels.modes import Watcher, only
 from tests.rewrite.toys import A, B, C, Toy, chain, pattern, toy_graph
@@ -207,6 +208,29 @@ def test_a_replacement_guard_is_asked_only_about_matches_that_the_guard_accepts(
     assert optimize_graph(chain(B(), A()), (rule,), context()) is None
 
 
+def test_another_replacement_guard_is_asked_about_matches_that_the_first_one_accepts():
+    asked: list[str] = []
+
+    def answering(name: str, reason: str | None) -> ReplacementGuard:
+        def guard(compiler: Any, match: GraphOptMatch, nodes: tuple[Toy, ...]) -> str | None:
+            asked.append(name)
+            return reason
+
+        return guard
+
+    for reasons, wanted, reason in (
+        ((None, "second"), ["own", "other"], "second"),
+        (("first", "second"), ["own"], "first"),
+    ):
+        own, other = answering("own", reasons[0]), answering("other", reasons[1])
+        watcher = Watcher()
+        rule = Rule(AB, fuse, replacement_guard=own).with_replacement_guard(other)
+        asked.clear()
+        assert optimize_graph(chain(B(), A()), (rule,), context(watcher)) is None
+        assert asked == wanted
+        assert only(watcher.refused).refusal.reason == f"the rule declined: {reason}"
+
+
 # ---- rules that fail
 
 
@@ -276,4 +300,7 @@ def test_searching_a_graph_twice_finds_equal_matches():
 def test_a_guard_must_return_a_reason_or_none(answer: bool):
     rule = Rule(FUSE.pattern, fuse, guard=lambda compiler, match: answer)  # pyright: ignore[reportArgumentType]
     with pytest.raises(RuleError, match="or None from the guard, got"):
+        optimize_graph(chain(B("b"), A("a")), (rule,), context())
+    rule = Rule(FUSE.pattern, fuse, replacement_guard=lambda *_: answer)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(RuleError, match="or None from the replacement guard, got"):
         optimize_graph(chain(B("b"), A("a")), (rule,), context())
