@@ -21,19 +21,22 @@ Found = tuple[Tensor, Tensor]
 """Outputs (B, outputs, classes), and for each row whether it is certified."""
 
 
-@dataclass(frozen=True, eq=False)
-class UnitsOfThreads:
-    """What each of several threads computes, decided once for a number of threads."""
+class UnitShares:
+    """What each of several threads computes, decided once for each number of threads."""
 
-    units: Units
-    circuit: EvaluatedCircuit
-    found: dict[int, SharedUnits | None] = field(default_factory=dict[int, SharedUnits | None])
+    def __init__(self, units: Units, circuit: EvaluatedCircuit) -> None:
+        self.units = units
+        self.circuit = circuit
+        self._found: dict[int, SharedUnits | None] = {}
 
-    def of(self, threads: int) -> SharedUnits | None:
-        """None if threads had better divide rows."""
-        if threads not in self.found:
-            self.found[threads] = share_units(self.units, self.circuit, TILE_ROWS, threads)
-        return self.found[threads]
+    def for_threads(self, threads: int, rows: int) -> SharedUnits | None:
+        """The units of threads for a call of some rows; None if they had better divide the rows."""
+        if threads == 1 or not THREAD_ROWS <= rows <= TILE_ROWS:
+            return None
+        if threads not in self._found:
+            self._found[threads] = share_units(self.units, self.circuit, TILE_ROWS, threads)
+        found = self._found[threads]
+        return found if found is not None and found.pays(rows) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +54,9 @@ class Kernels:
     library: ctypes.CDLL
     constants: Constants
     arrays: NativeArrays
-    sharing: UnitsOfThreads | None
+    sharing: UnitShares | None
     shared: dict[int, SharedArrays] = field(default_factory=dict[int, SharedArrays])
+    """The arrays for numbers of threads, made when they are first needed."""
 
     @property
     def dtype(self) -> torch.dtype:
@@ -64,7 +68,7 @@ class Kernels:
         native = self.arrays.native
         result = torch.empty((rows, native.num_outputs, native.output_units), dtype=torch.float32, device="cpu")
         certified = torch.empty(rows, dtype=torch.bool, device="cpu")
-        shared = self._shared(torch.get_num_threads()) if THREAD_ROWS <= rows <= TILE_ROWS else None
+        shared = self._shared(torch.get_num_threads(), rows)
         threads = num_threads(rows) if shared is None else len(shared.stops) - 1
         arrays = self.arrays if shared is None else shared.arrays
         shares = _divide_rows(arrays, rows, threads) if shared is None else _divide_units(shared, rows)
@@ -94,8 +98,9 @@ class Kernels:
         """The bytes for the values of a tile of some rows, on one thread."""
         return sum(_sizes(self.library, self.arrays, min(rows, TILE_ROWS)))
 
-    def _shared(self, threads: int) -> SharedArrays | None:
-        units = None if self.sharing is None or threads == 1 else self.sharing.of(threads)
+    def _shared(self, threads: int, rows: int) -> SharedArrays | None:
+        """The arrays of units that threads share in a call of some rows; None if threads divide the rows."""
+        units = None if self.sharing is None else self.sharing.for_threads(threads, rows)
         if self.sharing is None or units is None:
             return None
         if threads not in self.shared:

@@ -16,7 +16,7 @@ from explorer.runtime.constants import Constants, pack_constants
 from explorer.runtime.doubles import DoubleCopy
 from explorer.runtime.native.arrays import NativeArrays, make_arrays
 from explorer.runtime.native.build import BuildError
-from explorer.runtime.native.evaluating import Kernels, UnitsOfThreads
+from explorer.runtime.native.evaluating import Kernels, UnitShares
 from explorer.runtime.native.library import load_doubles, load_library, make_input
 from explorer.runtime.native.memory import Workspaces
 from explorer.runtime.snapshots import Snapshot, take_snapshot
@@ -30,7 +30,7 @@ class Packed:
     snapshot: Snapshot
     kernels: Kernels
     doubles: DoubleCopy
-    sharing: UnitsOfThreads
+    sharing: UnitShares
 
     @property
     def constants(self) -> Constants:
@@ -60,7 +60,7 @@ class Packed:
 
 
 def make_kernels(
-    library: ctypes.CDLL, circuit: EvaluatedCircuit, values: LayerValues, sharing: UnitsOfThreads, dtype: torch.dtype
+    library: ctypes.CDLL, circuit: EvaluatedCircuit, values: LayerValues, sharing: UnitShares, dtype: torch.dtype
 ) -> Kernels:
     """Pack parameters for a library."""
     constants = pack_constants(circuit, values, sharing.units, library.lanes(), dtype)
@@ -84,7 +84,7 @@ class NativeProgram:
         self.circuit = circuit
         self.library = load_library()
         self.units = plan_units(lower_to_units(circuit)) if units is None else units
-        self._sharing = UnitsOfThreads(self.units, circuit)
+        self._sharing = UnitShares(self.units, circuit)
         self._doubles = DoubleCopy(circuit)
         self.workspaces = Workspaces()
         self._packed: Packed | None = None
@@ -96,7 +96,7 @@ class NativeProgram:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, library=load_library(), workspaces=Workspaces(), _packed=None, _lock=Lock())
-        self._sharing = UnitsOfThreads(self.units, self.circuit)
+        self._sharing = UnitShares(self.units, self.circuit)
         self._doubles = DoubleCopy(self.circuit)
 
     def packed(self) -> Packed:

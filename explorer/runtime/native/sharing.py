@@ -15,13 +15,13 @@ from explorer.runtime.units import Kind, Units, with_slots
 from explorer.runtime.work import measure_work
 
 NS_PER_FLOP, NS_PER_BYTE, NS_PER_VALUE = 0.01, 0.04, 0.15
-"""What units take on one thread, nearly: the values are those that they read and write."""
+"""What units take on one thread of a server (Zen 4, 2026), nearly: the values are those that they read and write."""
 
-MIN_NS = 1e6
-"""For less, the threads would wait for each other longer than they compute."""
+MIN_NS = 2e5
+"""For calls that take less, the threads would wait for each other longer than they compute."""
 
 PARTS = 4
-"""Per thread: no part of the units that depend on each other takes more than one in so many of its share."""
+"""A part of the units costs at most one in so many of the equal share of a thread."""
 
 MAX_SLOWDOWN = 1.15
 """What a thread computes at most, relative to an equal share."""
@@ -39,6 +39,11 @@ class SharedUnits:
 
     units: Units
     counts: tuple[int, ...]
+    ns_per_row: float
+
+    def pays(self, rows: int) -> bool:
+        """Whether a call of some rows takes long enough."""
+        return rows * self.ns_per_row >= MIN_NS
 
 
 class Part(NamedTuple):
@@ -49,12 +54,10 @@ class Part(NamedTuple):
 
 
 def share_units(units: Units, circuit: EvaluatedCircuit, rows: int, threads: int) -> SharedUnits | None:
-    """The units of each thread for tiles of some rows; None if they cannot be divided well, or take too little time."""
+    """The units of each thread for tiles of some rows; None if they cannot be divided well."""
     costs = _costs(units, circuit, rows)
-    if sum(costs.values()) < MIN_NS:
-        return None
     shares = _divide(units, costs, threads)
-    return None if shares is None else _in_order(units, shares)
+    return None if shares is None else _in_order(units, shares, sum(costs.values()) / rows)
 
 
 def _costs(units: Units, circuit: EvaluatedCircuit, rows: int) -> Mapping[int, float]:
@@ -89,10 +92,7 @@ def _divide(units: Units, costs: Mapping[int, float], threads: int) -> list[set[
 
 
 def _divide_part(units: Units, part: set[int]) -> list[set[int]]:
-    """The parts of a part, less the units that nothing in it reads; if that does not divide it, less those of the rest.
-
-    Empty if it is a chain.
-    """
+    """What a part falls into without the units that nothing in it reads, removed until it does; empty for a chain."""
     for _ in range(MAX_UNDIVIDED):
         part = {number for number in part if not part.isdisjoint(units.users[number])}
         found = _connected(units, part)
@@ -123,7 +123,7 @@ def _connected(units: Units, part: Collection[int]) -> list[set[int]]:
     return found
 
 
-def _in_order(units: Units, shares: list[set[int]]) -> SharedUnits:
+def _in_order(units: Units, shares: list[set[int]], ns_per_row: float) -> SharedUnits:
     """The units one share after the other, each in its order, and then the rest."""
     thread_of = {number: thread for thread, share in enumerate(shares) for number in share}
     last = len(shares)
@@ -135,4 +135,4 @@ def _in_order(units: Units, shares: list[set[int]]) -> SharedUnits:
 
     order = {number: units.units[number] for number in sorted(units.units, key=key)}
     rest = sum(1 for number, _ in units.computed()) - len(thread_of)
-    return SharedUnits(with_slots(replace(units, units=order), shares=shares), (*map(len, shares), rest))
+    return SharedUnits(with_slots(replace(units, units=order), shares=shares), (*map(len, shares), rest), ns_per_row)

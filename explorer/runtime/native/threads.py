@@ -55,11 +55,12 @@ def run_in_threads(function: Callable[[int], Result], items: Iterable[int], thre
 
 
 def call_in_threads(function: NativeFunction, argument: ctypes.Structure, threads: int) -> None:
-    """Call a function of the library in each thread, with one argument for all, whose memory it keeps."""
-    start_team = _find_team() if threads > 1 else None
+    """Call a function of the library once on each thread, each time with the address of one argument."""
     if threads == 1:
         function(ctypes.byref(argument))
-    elif start_team is None:
+        return
+    start_team = _find_team()
+    if start_team is None:
         list(_pool(threads, os.getpid()).map(lambda _: function(ctypes.byref(argument)), range(threads)))
     else:
         _start(start_team, function, argument, threads)

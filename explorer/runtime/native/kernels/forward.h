@@ -24,7 +24,8 @@ struct Tile : TileRows {
   // Makes logarithms in `count` rows, at most LANES, values whose largest is 1; `low` was rounded off.
   void from_logarithms(const Unit& unit, int64_t start, int64_t count, const Real* low) {
     Real* out = values_of(unit) + start * unit.out_width;
-    Real top[LANES];
+    Real top[LANES], largest[LANES];
+    store(largest, all(1.0f));
     with_vectors(unit.out_width, [&](auto known) {
       const int64_t width = known.value ? known.value * LANES : unit.out_width;
       store(top, largest_of_rows(out, width, count));
@@ -33,12 +34,13 @@ struct Tile : TileRows {
           const Vector below = load(out + n) - top[i];
           store(out + n, exponential(low ? below + load(low + n) : below));
         }
+      if (low) store(largest, largest_of_rows(out, width, count));
     });
     for (int64_t i = 0; i < count; i++) {
       const bool is_finite = top[i] - top[i] == 0;
       scales_of(unit)[start + i] = top[i];
       bounds_of(unit)[start + i] = is_finite ? DROPPED : INFINITY;
-      tops_of(unit)[start + i] = 1;
+      tops_of(unit)[start + i] = largest[i];
       if (training && !is_finite) clear(unit, start + i, out + i * unit.out_width);
     }
   }

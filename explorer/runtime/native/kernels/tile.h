@@ -148,7 +148,7 @@ struct TileRows {
     Real* most = term_tops;
     for (int64_t c = 0; c < count; c++) {
       const Rows one = rows_of(factors[c]);
-      const Real *from = one.bounds, *top = one.largest + span.start;
+      const Real *from = one.bounds, *top = one.is_table ? nullptr : one.largest + span.start;
       if (c == 0) {
         each_row(one, span, [=](int64_t b, int64_t at) { to[b] = from[at]; });
         if (count > 1) for (int64_t b = 0; b < span.count; b++) most[b] = one.is_table ? 1 : top[b];

@@ -58,7 +58,8 @@ static inline Bits bits_of_any(Some v, std::integer_sequence<int, L...>) {
   constexpr int HALF = sizeof...(L);
   const auto both = __builtin_shufflevector(v, v, L...) | __builtin_shufflevector(v, v, (HALF + L)...);
   if constexpr (HALF > 2) return bits_of_any(both, std::make_integer_sequence<int, HALF / 2>{});
-  else return both[0] | both[1];
+  else if constexpr (HALF == 2) return both[0] | both[1];
+  else return both[0];
 }
 static inline Bits bits_of_any(Integers v) { return bits_of_any(v, std::make_integer_sequence<int, LANES / 2>{}); }
 static inline bool is_zero(Integers v) { return bits_of_any(v) == 0; }
