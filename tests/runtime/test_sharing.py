@@ -12,6 +12,7 @@ from explorer.bench.inputs import random_inputs
 from explorer.compiler import TorchCompiler
 from explorer.errors import ValueRangeError
 from explorer.runtime import fast
+from explorer.runtime.backends import NativeBackend
 from explorer.runtime.native import sharing
 from explorer.runtime.native.evaluating import UnitShares
 from explorer.runtime.native.sharing import SharedUnits, share_units
@@ -110,6 +111,7 @@ def test_values_do_not_depend_on_who_computes_units(small_circuits_are_shared: N
         torch.set_num_threads(threads)
         for rows in (100, 37, 16):
             torch.testing.assert_close(made(x[:rows]), expected[:rows], rtol=1e-6, atol=1e-6)
+    assert isinstance(made.backend, NativeBackend)
     if name == "digits":
         assert list(made.backend.program.packed().kernels.shared) == list(THREADS)
 
