@@ -72,8 +72,11 @@ def check_fits(index: TraceIndex, run: Run) -> None:
             )
 
 
-def step_bars(index: TraceIndex, run: Run) -> BarsView:
-    """Return the times of the timed steps, a series per device."""
+def step_bars(index: TraceIndex, run: Run, *, says_missing: bool = True) -> BarsView:
+    """Return the times of the timed steps, a series per device.
+
+    Here and below, the note says which devices have no times, and why, unless `says_missing` is False.
+    """
     known = measurements(index, run)
     steps = sorted({timing.step for timing in run.timings if timing.step is not None})
     devices = _requested_devices(run)
@@ -83,7 +86,9 @@ def step_bars(index: TraceIndex, run: Run) -> BarsView:
         for device in devices
     ]
     title, series = f"{NAMES_OF_KINDS[run.kind]} after each step", [NAMES_OF_TIMES[device] for device in devices]
-    return bars_view(title, "ms", series, bars, _note(run), *_step_table(index.trace, run, steps), log=True)
+    return bars_view(
+        title, "ms", series, bars, _note(run, says_missing), *_step_table(index.trace, run, steps), log=True
+    )
 
 
 def _step_table(trace: Trace, run: Run, steps: Sequence[int]) -> tuple[list[str], list[list[str]]]:
@@ -144,17 +149,17 @@ def _whole_gain(estimates: Sequence[Estimate], why: str) -> str:
 # ---------------------------------------------------------------------- modes and batches
 
 
-def mode_bars(run: Run) -> BarsView:
+def mode_bars(run: Run, *, says_missing: bool = True) -> BarsView:
     """Return the times of the four compilation modes, a series per device."""
     whats = list(dict.fromkeys(timing.what for timing in run.timings))
-    return _bars(run, f"{NAMES_OF_KINDS[run.kind]} in the four modes", "mode", whats, f"{_note(run)}")
+    return _bars(run, f"{NAMES_OF_KINDS[run.kind]} in the four modes", "mode", whats, _note(run, says_missing))
 
 
-def backend_bars(run: Run) -> BarsView:
+def backend_bars(run: Run, *, says_missing: bool = True) -> BarsView:
     """Return the times of the backends of a circuit, a series per device."""
     whats = list(dict.fromkeys(timing.what for timing in run.timings))
     declined = [f"{timing.what} ran the layers: {timing.declined}." for timing in run.timings if timing.declined]
-    note = " ".join([_note(run), *declined])
+    note = " ".join([_note(run, says_missing), *declined])
     found = _bars(run, f"{NAMES_OF_KINDS[run.kind]} by backend", "backend", whats, note)
     device = next(iter(run.devices), CPU)
     by_what = {timing.what: timing for timing in run.on(device)}
@@ -163,11 +168,12 @@ def backend_bars(run: Run) -> BarsView:
     return found
 
 
-def sweep_bars(run: Run) -> BarsView:
+def sweep_bars(run: Run, *, says_missing: bool = True) -> BarsView:
     """Return the times by batch size, a series per device; the note says where CPU and CUDA cross."""
     sizes = sorted({(timing.batch_size, timing.what) for timing in run.timings})
     title = f"{NAMES_OF_KINDS[run.kind]} by batch size"
-    note = _note(run) if run.missing else f"{crossover_text(run)} {_note(run)}"
+    note = _note(run, says_missing)
+    note = note if run.missing else f"{crossover_text(run)} {note}"
     return _bars(run, title, "batch", [what for _, what in sizes], note)
 
 
@@ -227,9 +233,9 @@ def _estimate_text(timing: Timing | None, why: str) -> str:
     return f"{time_text(found.median)} ({time_text(found.low)} to {time_text(found.high)})"
 
 
-def _note(run: Run) -> str:
+def _note(run: Run, says_missing: bool) -> str:
     vague = any(not timing.reached for timing in run.timings if timing.estimate is not None and timing.node is None)
-    without = [f"No times on {device_text(device)}: {why}." for device, why in run.missing.items()]
+    without = [f"No times on {device_text(device)}: {why}." for device, why in run.missing.items() if says_missing]
     return " ".join([INTERVALS, *(["Some are wider than requested."] if vague else []), *without])
 
 

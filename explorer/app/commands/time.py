@@ -79,11 +79,11 @@ def time(
     runs = _measure_all(measures)
     index = TraceIndex(trace)
     for run in runs:
-        _print_run(index, _without_missing(run))
+        _print_run(index, run)
     found = bottlenecks(index, runs, last)
     for bottleneck in found:
         print_text(str(bottleneck))
-    if runs and not found and trace.level.has_batches:
+    if any(run.devices for run in runs) and not found and trace.level.has_batches:
         results().print("By these times neither launch-bound, gather-bound nor memory-bound.", markup=False)
     if runs:
         _tell_conditions(runs)
@@ -129,7 +129,8 @@ def _print_run(index: "TraceIndex", run: "Run") -> None:
                 console.print(layers_note(run, device), markup=False)
         return
     views = {"backends": backend_bars, "modes": mode_bars, "sweep": sweep_bars}
-    view = views.get(run.subject, lambda run: step_bars(index, run))(run)
+    # why a device is missing is said once, at the end; only a table without any times says it too
+    view = views.get(run.subject, partial(step_bars, index))(run, says_missing=not run.devices)
     console.print(_table(view["title"], view["table"]))
     print_text(view["note"])
     if run.subject == "steps":
@@ -143,7 +144,7 @@ def _tell_conditions(runs: "Sequence[Run]") -> None:
     from explorer.bench import recorded_runs
     from explorer.views import conditions, no_cuda_text
 
-    section = conditions(_without_missing(runs[0]))
+    section = conditions(replace(runs[0], missing={}))  # they are in the last line
     for name, text in section["rows"]:
         print_text(f"{name}: {text}")
     for line in dict.fromkeys(line for run in runs for line in conditions(run)["lines"]):
@@ -151,11 +152,6 @@ def _tell_conditions(runs: "Sequence[Run]") -> None:
     why = runs[0].missing.get("cuda")
     if why is not None:
         say_note(no_cuda_text(why, len([file for file in recorded_runs() if file.runs])))
-
-
-def _without_missing(run: "Run") -> "Run":
-    """The run without the reasons for missing devices, which are said once, at the end."""
-    return replace(run, missing={})
 
 
 def _step_of(run: "Run") -> int:

@@ -34,7 +34,19 @@ def test_every_part_is_printed_and_written(tmp_path):
     assert {timed.circuit for timed in runs} == {"blackboard"}
     if (why := bench.why_no_cuda()) is not None:
         assert f"No CUDA: {why}" in output
-        assert " ".join(output.split()).count(why) == 1, "it is said once, not by each part"
+        words = " ".join(output.split())
+        assert words.count(why) == 1, "it is said once, not by each part"
+        assert "No times on" not in words
+        assert "No crossover of CPU and CUDA" not in words
+
+
+def test_a_table_without_times_says_why(monkeypatch):
+    monkeypatch.setattr("explorer.bench.measurement_run.why_no_cuda", lambda: "it is in another room")
+    words = " ".join(run("blackboard", "--device", "cuda", "--modes", "--sweep").split())
+    assert words.count("No times on CUDA: it is in another room.") == 3
+    assert "was not measured" not in words
+    assert "neither launch-bound" not in words
+    assert "Note: No CUDA: it is in another room." in words
 
 
 def test_one_step_has_no_gain():
