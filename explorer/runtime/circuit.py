@@ -69,7 +69,10 @@ class FastCircuit(nn.Module):
                 f"only a circuit with parameters can be frozen; this is a fast {type(self.circuit).__name__}: call it "
                 "as it is"
             )
-        return _made_fast(self.circuit.freeze().fast(backend=self.backend.name))
+        frozen, name = _made_fast(self.circuit.freeze().fast(backend=self.backend.name)), self.backend.name
+        kept = Choice(name, f"used, kept from the circuit that was frozen: {frozen.backend.describe()}")
+        frozen.choices = tuple(kept if choice.name == name else choice for choice in self.choices)
+        return frozen
 
     @torch.no_grad()
     def prepare(self, batch_size: int) -> None:

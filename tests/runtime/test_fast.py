@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.func import functional_call, vmap
 
 import explorer
-from explorer.backend import FrozenCircuit, TorchCircuit
+from explorer.backend import TorchCircuit
 from explorer.compiler import TorchCompiler
 from explorer.errors import CircuitError, DataTypeError, LoweringError, ShapeError, UnknownNameError, ValueRangeError
 from explorer.runtime import Certificate, FastCircuit, fast
@@ -360,32 +360,6 @@ def test_only_a_compiled_circuit_is_made_fast(digits):
     for other in others:
         with pytest.raises(DataTypeError, match="takes a compiled or a frozen circuit"):
             fast(other)
-
-
-@torch.no_grad()
-def test_a_fast_circuit_that_is_made_fast_chooses_the_backend_of_its_circuit_again(digits):
-    made, x = fast(digits, backend="torch"), pixels()
-    for again in (made.fast(), fast(made), fast(fast(made), batch_size=4)):
-        assert again.circuit is digits
-        assert again.backend.name == fast(digits).backend.name
-        assert_equal(again(x), made(x).double())
-    assert fast(digits).fast(backend="torch").backend.name == "torch"
-
-
-@torch.no_grad()
-@pytest.mark.parametrize("backend", ["native", "torch"])
-def test_a_fast_circuit_is_frozen_on_its_backend(digits, backend):
-    circuit = copy.deepcopy(digits)
-    made, x = fast(circuit, backend=backend), pixels()
-    frozen, before = made.freeze(), made(x)
-    assert isinstance(frozen.circuit, FrozenCircuit)
-    assert frozen.backend.name == backend
-    for parameter in circuit.parameters():
-        parameter.add_(torch.rand(parameter.shape, generator=torch.Generator().manual_seed(0)))
-    assert not torch.allclose(made(x), before)
-    assert_equal(frozen(x), before.double())
-    with pytest.raises(DataTypeError, match="only a circuit with parameters can be frozen; this is a fast Frozen"):
-        frozen.freeze()
 
 
 @pytest.mark.parametrize("wrong", [torch.zeros(3, 2), torch.zeros(5, 64, dtype=torch.complex64), None])
