@@ -13,7 +13,7 @@ from explorer.errors import CircuitError, RuleError, ShapeError, UnknownNameErro
 from explorer.rewrite import LayerOptPattern
 from explorer.symbolic import CategoricalLayer, CircuitBuilder, Parameterization
 from explorer.templates import CategoricalInput, gallery
-from explorer.trace import AttemptsRefused, NearMisses, Refusal, RefusalKind, Rewritten, RuleDescription, Step, StepPath
+from explorer.trace import Refusal, RefusalKind, Rewritten, RuleDescription, Step, StepPath
 
 
 @pytest.fixture(scope="module")
@@ -112,36 +112,6 @@ def test_why_not_at_a_node_of_a_different_type_names_both_types(blackboard):
 def test_why_not_of_an_unknown_pattern_lists_the_known_ones(blackboard):
     with pytest.raises(UnknownNameError, match="known are: LogSoftmax, ReduceSumOuterProduct, DenseKronecker"):
         blackboard.why_not("Candycomp", 0)
-
-
-def test_near_misses_count_matches_and_reasons():
-    trace = explorer.record(gallery.load_named("near-misses"), preset="handbook")
-    (answer,) = trace.near_misses("Candecomp")
-    kinds = {kind.value for _, kind in answer.reasons}
-    assert {"wrong type", "several inputs", "several users", "output inside"} <= kinds
-    assert answer.matched == sum(match.rule == "Candecomp" for step in trace.steps for match in step.matches)
-    assert sum(answer.reasons.values()) == answer.blocked
-
-
-@pytest.mark.parametrize(
-    ("kind", "text"),
-    [
-        (RefusalKind.DECLINED, "  once at entry 1, declined: the axes differ"),
-        (RefusalKind.REVERTED, "  once at entry 1, reverted: the axes differ"),
-    ],
-)
-def test_near_misses_name_the_kind_of_a_refusal_once(kind, text):
-    refusal = Refusal("Careful", 7, 0, 7, kind, found="the axes differ")
-    assert str(NearMisses("Careful", 0, (refusal,), 0)) == f"Careful: 0 matched, 1 blocked\n{text}"
-
-
-def test_near_misses_quote_several_reasons_of_a_rule_that_declined():
-    reasons = ("%0 is the input x", "mm is not elementwise", "%0 is the input x", "sum is not elementwise", "a", "b")
-    refusals = [Refusal("Careful", n, 0, n, RefusalKind.DECLINED, found=found) for n, found in enumerate(reasons)]
-    text = str(NearMisses("Careful", 0, tuple(refusals), 0))
-    assert text.endswith("6 times at entry 1, declined: for example " + " / ".join((*reasons[:2], reasons[3])))
-    text = str(NearMisses("Careful", 0, tuple(refusals[:3]), 0))
-    assert text.endswith("3 times at entry 1, declined: " + " / ".join(reasons[:2]))
 
 
 def test_conflicts_name_winner_loser_and_reason(conflict):
@@ -394,29 +364,6 @@ def test_outputs_that_are_nan_before_and_after_are_no_value_and_not_the_same():
     changed = check_values([nans, torch.tensor([torch.nan, 1.0])], ["exact"])[-1]
     assert not changed.has_no_value
     assert "DIFFERS" in str(changed)
-
-
-def test_a_frequent_reason_does_not_displace_the_others(monkeypatch):
-    monkeypatch.setattr(explorer.trace.near_misses, "MAX_NEAR_MISSES", 3)
-    kept = explorer.record(gallery.load_named("near-misses")).near_misses()
-    monkeypatch.undo()
-    every = explorer.record(gallery.load_named("near-misses")).near_misses()
-    for some, whole in zip(kept, every, strict=True):
-        assert (set(some.reasons), some.blocked) == (set(whole.reasons), whole.blocked)
-    assert any(misses.not_kept for misses in kept)
-
-
-def test_many_near_misses_are_selected_when_their_step_ends(monkeypatch: pytest.MonkeyPatch):
-    module = explorer.trace.near_misses
-    searches = [AttemptsRefused(tuple(Refusal("P", i, 1, i - 1, RefusalKind.WRONG_TYPE) for i in range(1, 7)), "")]
-    monkeypatch.setattr(module, "MAX_NEAR_MISSES", 4)
-    late = module.near_misses_of(searches)
-    monkeypatch.setattr(module, "MAX_WAITING", 5)
-    early = module.near_misses_of(searches)
-    wanted = module.keep_near_misses(searches)
-    monkeypatch.setattr(module, "keep_near_misses", lambda searches: pytest.fail("they are selected already"))
-    assert late() == early() == wanted
-    assert wanted.num_over == {"P": 2}
 
 
 def test_types_have_the_article_of_their_first_letter():
