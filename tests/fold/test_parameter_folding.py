@@ -20,6 +20,7 @@ from explorer.backend.parameters import (
 from explorer.compiler import TorchCompiler
 from explorer.errors import ShapeError
 from explorer.fold import _fold_parameter_nodes_group, _fold_parameters
+from explorer.fold.parameters import _are_equal_chains
 from explorer.symbolic import (
     CircuitBuilder,
     ConstantInitializer,
@@ -109,17 +110,18 @@ def test_equal_chains_fold_as_if_they_were_merged(monkeypatch: pytest.MonkeyPatc
     compiler = TorchCompiler()
     leaf = TensorParameter((2, 3))
     _ = parameter(leaf, compiler)  # later uses point to the leaf
-    pairs = [
-        [TensorParameter((2, 3)), TensorParameter((2, 3))],
-        [SoftmaxParameter((SquareParameter((TensorParameter((2, 3)),)),)) for _ in range(3)],
-        [SoftmaxParameter((TensorParameter((2, 3)),), axis) for axis in (0, 1)],
-        [SoftmaxParameter((leaf,)), SoftmaxParameter((TensorParameter((2, 3)),))],
-        [SoftmaxParameter((TensorParameter((2, 3), learnable=learnable),)) for learnable in (True, False)],
-        [SquareParameter((leaf,)), SquareParameter((leaf,))],
-        [SquareParameter((TensorParameter((2, 3)),))],
+    cases = [
+        ([TensorParameter((2, 3)), TensorParameter((2, 3))], True),
+        ([SoftmaxParameter((SquareParameter((TensorParameter((2, 3)),)),)) for _ in range(3)], True),
+        ([SoftmaxParameter((TensorParameter((2, 3)),), axis) for axis in (0, 1)], False),
+        ([SoftmaxParameter((leaf,)), SoftmaxParameter((TensorParameter((2, 3)),))], False),
+        ([SoftmaxParameter((TensorParameter((2, 3), learnable=learnable),)) for learnable in (True, False)], False),
+        ([SquareParameter((leaf,)), SquareParameter((leaf,))], False),
+        ([SquareParameter((TensorParameter((2, 3)),))], False),
     ]
-    for nodes in pairs:
+    for nodes, are_equal in cases:
         members = [parameter(node, compiler) for node in nodes]
+        assert _are_equal_chains([member.graph for member in members]) is are_equal
         found = _fold_parameters(members)
         with monkeypatch.context() as patch:
             patch.setattr("explorer.fold.parameters._are_equal_chains", lambda graphs: False)
