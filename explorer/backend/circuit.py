@@ -51,7 +51,6 @@ class TorchCircuit(EvaluatedCircuit):
         self._slots = slots
         self._leaf_names = dict(leaf_names)
         self._seed_names = dict(seed_names)
-        self._operand_names = self._find_operand_names()
 
     def freeze(self) -> "FrozenCircuit":
         """A circuit with the present parameter values, evaluated once: the form for inference.
@@ -135,29 +134,15 @@ class TorchCircuit(EvaluatedCircuit):
     def parameter_values(self, operands: Collection[tuple[int, str]] = ()) -> LayerValues:
         """For each layer the values (F, *shape) of its parameters by name, before the layer prepares them.
 
-        For parameters in `operands`, by layer and name, it is the operand of their `last_operator` instead; for those
-        that a layer lists in `operand_names` too, under the name given there.
+        For parameters in `operands`, by layer and name, it is the operand of their `last_operator` instead.
         """
-        renamed = self._operand_names
         return {
             planned.node: {
-                renamed.get((planned.node, name), name): self._parameter(
-                    parameter, (planned.node, name) in operands or (planned.node, name) in renamed
-                )
+                name: self._parameter(parameter, (planned.node, name) in operands)
                 for name, parameter in planned.parameters
             }
             for planned in self._plan.layers
         }
-
-    def _find_operand_names(self) -> dict[tuple[int, str], str]:
-        """By layer and name, the parameters whose operand the layer reads instead (`operand_names`), and its name."""
-        found: dict[tuple[int, str], str] = {}
-        for planned in self._plan.layers:
-            for name, parameter in planned.parameters if planned.layer.operand_names else ():
-                operator, operand = planned.layer.operand_names.get(name, (None, ""))
-                if operator is not None and type(_last_operator(parameter)) is operator:
-                    found[planned.node, name] = operand
-        return found
 
     def last_operator(self, node: int, name: str) -> TorchParameterOp | None:
         """The operator of one operand that a parameter of a layer is the result of; None if there is none.
@@ -167,7 +152,9 @@ class TorchCircuit(EvaluatedCircuit):
         for planned in self._plan.layers:
             for own, parameter in planned.parameters if planned.node == node else ():
                 if own == name:
-                    return _last_operator(parameter)
+                    step, result = parameter.nodes[-1], parameter.result
+                    is_read = result is None or tuple(result.read.sources) == (step.node,)
+                    return step.op if is_read and len(step.reads) == 1 else None
         return None
 
     def probe(self) -> "ProbedCircuit":
@@ -205,13 +192,6 @@ class TorchCircuit(EvaluatedCircuit):
             if tensor.is_floating_point() or tensor.is_complex():
                 return value.to(tensor.real.dtype)
         return value.to(torch.get_default_dtype())
-
-
-def _last_operator(parameter: PlannedParameter) -> TorchParameterOp | None:
-    """The operator of one operand that a parameter is the result of; None if there is none."""
-    step, result = parameter.nodes[-1], parameter.result
-    is_read = result is None or tuple(result.read.sources) == (step.node,)
-    return step.op if is_read and len(step.reads) == 1 else None
 
 
 class ProbedCircuit(EvaluatedCircuit):
@@ -276,9 +256,17 @@ class FrozenCircuit(EvaluatedCircuit):
         self._names: dict[int, dict[str, str]] = {}
         fresh = count()
         for node, values in layer_values.items():
-            self._names[node] = {key: f"value_{next(fresh)}" for key in values}
+            self._names[node] = {key: f"value_{next(fresh)}{_ending(key)}" for key in values}
             for key, value in values.items():
                 self.register_buffer(self._names[node][key], value.clone())
 
     def layer_values(self) -> LayerValues:
         return {node: {key: getattr(self, name) for key, name in names.items()} for node, names in self._names.items()}
+
+
+def _ending(key: str) -> str:
+    """What the name of a buffer ends with. Only logits are named, which binomial layers once had as probabilities.
+
+    So a state that was saved then is refused, and is not read as logits.
+    """
+    return "_logits" if key.rpartition(".")[2] == "logits" else ""

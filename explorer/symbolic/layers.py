@@ -17,6 +17,7 @@ from explorer.errors import ScopeError, ShapeError, ValueRangeError
 from explorer.graph import NESTED, PARAMETER, SCOPE, LayerKind, field_names
 from explorer.symbolic.checks import AtLeast, Count, check_fields, check_integers
 from explorer.symbolic.initializers import ConstantInitializer
+from explorer.symbolic.parameter_operators import SigmoidParameter
 from explorer.symbolic.parameters import ParameterNode, Shape, TensorParameter
 from explorer.symbolic.scope import Scope, make_scope
 
@@ -141,6 +142,16 @@ class BinomialLayer(InputLayer):
     @property
     def num_values(self) -> int:
         return self.total_count + 1
+
+    @property
+    def known_logits(self) -> ParameterNode | None:
+        """The logits, also where the probabilities are their sigmoid; None if the probabilities are anything else.
+
+        Near 1, a probability of float32 has lost digits of 1 - p: the sigmoid of 20 is 1.
+        """
+        if self.logits is None and type(self.probs) is SigmoidParameter:
+            return self.probs.operands[0]
+        return self.logits
 
     def _check(self) -> None:
         _check_univariate(self)

@@ -22,7 +22,7 @@ from explorer.symbolic import (
     TensorParameter,
     constant,
 )
-from explorer.templates import load_named
+from explorer.templates import BinomialInput, GaussianInput, fully_factorized, load_named
 from tests.levels.modes import MODE_IDS, MODES, Mode, compile_circuit, some_input
 from tests.oracle import SEMIRINGS
 
@@ -113,6 +113,25 @@ def test_its_state_moves_to_another_frozen_circuit():
     assert not torch.equal(one(x), other(x))
     other.load_state_dict(one.state_dict())
     assert torch.equal(one(x), other(x))
+
+
+def test_a_state_that_has_probabilities_in_place_of_logits_is_refused():
+    """As saved by earlier versions, in which a binomial layer kept the sigmoid of its logits. Other states load."""
+    circuit = compile_circuit(fully_factorized(2, [BinomialInput(4), GaussianInput()]))
+    frozen, x = circuit.freeze(), torch.tensor([[1.0, 0.5], [4.0, -0.5]])
+    old = {name.removesuffix("_logits"): value for name, value in frozen.state_dict().items()}
+    assert len(old.keys() - frozen.state_dict().keys()) == 1
+    with pytest.raises(RuntimeError, match=r"Missing key.*_logits"):
+        frozen.load_state_dict(old)
+    frozen.load_state_dict(circuit.freeze().state_dict())
+    with torch.no_grad():
+        torch.testing.assert_close(frozen(x), circuit.eval()(x))
+
+
+@pytest.mark.parametrize("name", ["levels", "hmm"])
+def test_names_of_other_values_are_numbers(name: str):
+    state = compile_circuit(load_named(name)).freeze().state_dict()
+    assert list(state) == [f"value_{i}" for i in range(len(state))]
 
 
 def test_it_can_be_copied_saved_and_moved():

@@ -1,5 +1,6 @@
 """Every input layer against the distribution of torch that it represents, in the three semirings."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -25,6 +26,7 @@ from explorer.symbolic import (
     TensorParameter,
     constant,
 )
+from explorer.symbolic.operators import evidence, multiply
 from tests.levels.modes import compile_circuit
 
 EACH_SEMIRING = pytest.mark.parametrize("semiring", SEMIRINGS, ids=lambda semiring: semiring.name)
@@ -124,17 +126,54 @@ def test_a_binomial_of_many_trials_does_not_cancel_in_single_precision(total_cou
         assert circuit.integral().abs().max() < 1e-5  # of rounded values
 
 
-def test_a_binomial_whose_probability_is_a_sigmoid_near_one_is_right_in_single_precision():
-    """As float32, the sigmoid of 12 is off by some percent of 1 - p, and that of 20 is 1: p would lose 1 - p."""
-    logits = torch.tensor([12.0, -12.0, 20.0])
-    leaf = TensorParameter((3,), initializer=ConstantInitializer(logits.numpy()))
-    layer = BinomialLayer(scope=(0,), num_output_units=3, total_count=7, probs=SigmoidParameter((leaf,)))
-    exact = distributions.Binomial(7, logits=logits.double()).log_prob(COUNTS.double())
-    for fold in (True, False):
-        circuit = TorchCompiler(fold=fold, optimize=fold).compile(circuit_of(layer)).float()
-        for module in (circuit, circuit.freeze()):
-            found = module(COUNTS)[:, 0].detach().double()
-            torch.testing.assert_close(found, exact, rtol=3e-7, atol=1e-9)  # rounded once, to float32
+def binomial_of_sigmoids(*logits: float) -> BinomialLayer:
+    leaf = TensorParameter((len(logits),), initializer=ConstantInitializer(np.array(logits)))
+    return BinomialLayer(scope=(0,), num_output_units=len(logits), total_count=7, probs=SigmoidParameter((leaf,)))
+
+
+def log_probs_of_counts(*logits: float) -> Tensor:
+    """The log-probabilities (8, len(logits)) in double precision."""
+    return distributions.Binomial(7, logits=torch.tensor(logits).double()).log_prob(COUNTS.double())
+
+
+LARGE_LOGITS = (12.0, -12.0, 20.0, -20.0)
+"""As float32, the sigmoid of 12 is off by some percent of 1 - p, and that of 20 is 1: p would lose 1 - p."""
+
+
+def assert_rounded_once(found: Tensor, exact: Tensor) -> None:
+    torch.testing.assert_close(found.detach().double(), exact, rtol=3e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("fold", [True, False])
+def test_a_binomial_whose_probability_is_a_sigmoid_near_one_is_right_in_single_precision(fold: bool):
+    layer = circuit_of(binomial_of_sigmoids(*LARGE_LOGITS))
+    circuit = TorchCompiler(fold=fold, optimize=fold).compile(layer).float()
+    assert [tuple(one.shape) for one in circuit.parameters()] == [(1, 4)]
+    exact = log_probs_of_counts(*LARGE_LOGITS)
+    for module in (circuit, circuit.freeze(), circuit.probe()):
+        assert_rounded_once(module(COUNTS)[:, 0], exact)
+    missing = circuit.probe()(torch.tensor([[7.0], [math.nan], [0.0]]))[:, 0].detach().double()
+    assert_rounded_once(missing[::2], exact[[7, 0]])
+    torch.testing.assert_close(missing[1], torch.zeros(4).double(), rtol=0, atol=1e-6)  # of a sum of rounded values
+
+
+@pytest.mark.parametrize("count", [0, 3, 7])
+def test_an_observed_binomial_whose_probability_is_a_sigmoid_near_one_is_right_in_single_precision(count: int):
+    observed = evidence(circuit_of(binomial_of_sigmoids(*LARGE_LOGITS)), {0: count})
+    circuit = TorchCompiler().compile(observed).float()
+    for module in (circuit, circuit.freeze(), circuit.probe()):
+        assert_rounded_once(module()[0], log_probs_of_counts(*LARGE_LOGITS)[count])
+
+
+def test_a_product_of_binomials_whose_probability_is_a_sigmoid_near_one_is_right_in_single_precision():
+    ours, theirs = (20.0, -20.0), (12.0, -12.0)
+    product = multiply(circuit_of(binomial_of_sigmoids(*ours)), circuit_of(binomial_of_sigmoids(*theirs)))
+    circuit = TorchCompiler().compile(product).float()
+    left, right = log_probs_of_counts(*ours), log_probs_of_counts(*theirs)
+    exact = (left.unsqueeze(2) + right.unsqueeze(1)).flatten(1)
+    for module in (circuit, circuit.freeze()):
+        found = module(COUNTS)[:, 0].detach().double()
+        torch.testing.assert_close(found, exact, rtol=6e-7, atol=1e-9)  # both factors and their sum are rounded
 
 
 @EACH_SEMIRING

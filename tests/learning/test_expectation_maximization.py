@@ -319,6 +319,21 @@ def test_bounds_that_the_values_are_beyond_already_lose_no_likelihood():
     assert compiled.leaf_state()["0.logits"].item() == pytest.approx(-30, abs=0.1)
 
 
+def test_chances_near_one_are_learned_in_single_precision_as_in_double():
+    """As float32, the sigmoid of 20 is 1: the one failure of 7 would have no likelihood, and the mixture no counts."""
+    circuit = mixture(BinomialInput(7, probs=lambda _: SigmoidParameter((fixed([20.0, -20.0]),))))
+    rows = torch.tensor([[7], [6], [0], [1]])
+    found = []
+    for dtype in (torch.float32, torch.float64):
+        em = ExpectationMaximization(compiled := TorchCompiler().compile(circuit).to(dtype))
+        counts, total = em.expect(rows)
+        em.maximize(counts)
+        found.append((total, compiled.leaf_state()["0.probs"].tolist()))
+    assert found[0][0] == pytest.approx(found[1][0], rel=1e-6)
+    assert found[0][1] == pytest.approx(found[1][1], rel=1e-5)
+    assert found[1][1] == pytest.approx([math.log(13), -math.log(13)])
+
+
 def test_other_circuits_and_options_are_refused():
     circuit = fully_factorized(2, num_categories=3)
     with pytest.raises(LearningError, match="compile with semiring lse-sum, not sum-product"):

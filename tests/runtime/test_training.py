@@ -147,3 +147,16 @@ def test_binomial_distributions_with_large_logits_are_right(total_count: int):
         for parameter in circuit.parameters():
             parameter.mul_(10)
     assert_trains(circuit, torch.randint(total_count + 1, (64, 5), generator=torch.Generator().manual_seed(1)))
+
+
+@pytest.mark.parametrize("logit", [20.0, -20.0])
+def test_binomial_distributions_of_which_all_logits_are_large_are_right(logit: float):
+    circuit = compile_circuit(
+        tabular_data(inputs=[BinomialInput(7)] * 3, num_input_units=5, num_sum_units=5, sum_product_layer="cp"),
+        fold=True,
+    )
+    names = [name for name in circuit.leaf_state() if name.endswith(".probs")]
+    state = circuit.leaf_state()
+    circuit.load_leaf_state({**state, **{name: torch.full_like(state[name], logit) for name in names}})
+    assert len(names) == 3
+    assert_trains(circuit, torch.randint(8, (33, 3), generator=torch.Generator().manual_seed(1)))

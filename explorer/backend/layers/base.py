@@ -15,7 +15,7 @@ from torch import Tensor
 
 from explorer.backend.declarations import register_compiled_class
 from explorer.backend.layers.functions import LeafFunction
-from explorer.backend.parameters import FoldSettings, TorchParameter, TorchParameterOp
+from explorer.backend.parameters import FoldSettings, TorchParameter
 from explorer.backend.semiring import Semiring
 from explorer.errors import DataTypeError, ShapeError
 from explorer.graph import FOLDS, SCOPE, LayerKind, config_settings, field_names, nested_of
@@ -34,10 +34,6 @@ class TorchLayer(ABC):
     kind: ClassVar[LayerKind] = "operator"
     may_return_view: ClassVar[bool] = True
     """Whether `forward` may return a view of its inputs or parameters, which the circuit then copies for its caller."""
-
-    operand_names: ClassVar[Mapping[str, tuple[type[TorchParameterOp], str]]] = {}
-    """For parameters that lose digits if they are the result of an operator: the type of that operator. `prepare` and
-    `forward` then receive its operand instead, under the second name."""
 
     num_output_units: int
     num_folds: int = field(default=1, metadata=FOLDS)

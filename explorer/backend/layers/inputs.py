@@ -4,7 +4,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 import torch
 from torch import Tensor
@@ -13,7 +12,7 @@ from explorer.backend.layers.base import ReachedUnits, TorchInputLayer, can_insp
 from explorer.backend.layers.drawing import cumulative_weights, normal, search, uniform
 from explorer.backend.layers.functions import LeafFunction, Polynomial, apply
 from explorer.backend.numeric import as_complex, binomial_log_prob
-from explorer.backend.parameters import TorchParameter, TorchSigmoidParameter
+from explorer.backend.parameters import TorchParameter
 from explorer.backend.semiring import ComplexLSESumSemiring, Semiring, convert
 from explorer.errors import DataTypeError, ValueRangeError
 from explorer.graph import NESTED, PARAMETER
@@ -155,11 +154,10 @@ class TorchBinomialLayer(TorchDiscreteLayer):
     """log y = log C(n, x) + x log p + (n - x) log(1 - p).
 
     Shapes: x (F, B, 1), probs or logits (F, O) -> y (F, B, O).
+    Its compile rule (`compile_binomial`) passes probs that are a sigmoid as logits.
     """
 
-    compiles = symbolic.BinomialLayer
     may_return_view = False
-    operand_names = MappingProxyType({"probs": (TorchSigmoidParameter, "logits")})  # p near 1 is rounded: no log(1 - p)
     total_count: int
     probs: TorchParameter | None = field(default=None, metadata=PARAMETER)
     logits: TorchParameter | None = field(default=None, metadata=PARAMETER)

@@ -1,13 +1,13 @@
-"""The registry of compile rules for layers, and the one rule that all built-in layers use."""
+"""The registry of compile rules for layers, and the rules of the built-in layers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from explorer.backend import TorchLayer
+from explorer.backend import TorchBinomialLayer, TorchLayer
 from explorer.compiler.registries import CompilerRegistry, CompileRule
 from explorer.graph import config_of, nested_of, parameters_of
-from explorer.symbolic import InputLayer, Layer
+from explorer.symbolic import BinomialLayer, InputLayer, Layer
 
 
 @cache
@@ -37,3 +37,11 @@ class CompilerLayerRegistry(CompilerRegistry):
 
 
 layer_rules = CompilerLayerRegistry()
+
+
+@layer_rules.rule(BinomialLayer)
+def compile_binomial(compiler: Any, layer: BinomialLayer) -> TorchLayer:
+    """Probabilities that are a sigmoid are compiled as their logits, which keep the digits of 1 - p near p = 1."""
+    logits = layer.known_logits
+    by_logits = layer if logits is None else replace(layer, probs=None, logits=logits)
+    return layer_rule(TorchBinomialLayer)(compiler, by_logits)

@@ -49,8 +49,9 @@ def linear_table(layer: DiscreteLayer) -> ParameterNode:
 
 def binomial_table(layer: BinomialLayer) -> ParameterNode:
     """The log-probabilities (K, total_count + 1)."""
-    if layer.logits is not None:
-        return BinomialTableParameter((layer.logits,), total_count=layer.total_count, is_logits=True)
+    logits = layer.known_logits
+    if logits is not None:
+        return BinomialTableParameter((logits,), total_count=layer.total_count, is_logits=True)
     assert layer.probs is not None
     return BinomialTableParameter((layer.probs,), total_count=layer.total_count)
 
