@@ -88,13 +88,21 @@ def test_a_chain_is_not_divided():
 
 
 @pytest.mark.parametrize(
-    ("name", "rows", "is_shared"),
-    [("mnist", 256, True), ("mnist", 16, True), ("mnist", 15, False), ("mnist", 257, False), ("digits", 16, False)],
+    ("name", "rows", "threads", "is_shared"),
+    [
+        ("mnist", 256, 2, True),
+        ("mnist", 16, 2, True),
+        ("mnist", 15, 2, False),
+        ("mnist", 257, 2, False),
+        ("mnist", 256, 16, True),
+        ("mnist", 16, 16, False),
+        ("digits", 16, 2, False),
+    ],
 )
-def test_units_are_divided_in_calls_that_take_long_enough(name: str, rows: int, is_shared: bool):
+def test_units_are_divided_in_calls_that_take_long_enough(name: str, rows: int, threads: int, is_shared: bool):
     """Two threads would read all tables of mnist for 128 rows each; of 257 rows, each has a tile."""
     circuit = compiled(name)
-    found = UnitShares(planned(circuit), circuit).for_threads(2, rows)
+    found = UnitShares(planned(circuit), circuit).for_threads(threads, rows)
     assert (found is not None) == is_shared
 
 

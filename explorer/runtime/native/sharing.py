@@ -17,8 +17,8 @@ from explorer.runtime.work import measure_work
 NS_PER_FLOP, NS_PER_BYTE, NS_PER_VALUE = 0.01, 0.04, 0.15
 """What units take on one thread of a server (Zen 4, 2026), nearly: the values are those that they read and write."""
 
-MIN_NS = 2e5
-"""For calls that take less, the threads would wait for each other longer than they compute."""
+MIN_NS = 1e5
+"""Per thread: in calls that take less, threads would wait for each other longer than they compute."""
 
 PARTS = 4
 """A part of the units costs at most one in so many of the equal share of a thread."""
@@ -34,7 +34,8 @@ MAX_UNDIVIDED = 8
 class SharedUnits:
     """Units in the order of threads, and how many the first thread computes, the second, and so on, and all in the end.
 
-    Those of a thread read nothing that others compute. The rest come last: threads divide the rows of these.
+    Those of a thread read nothing that others compute. The rest come last: threads divide the rows of these. All
+    take about `ns_per_row` nanoseconds for a row, on one thread.
     """
 
     units: Units
@@ -42,8 +43,8 @@ class SharedUnits:
     ns_per_row: float
 
     def pays(self, rows: int) -> bool:
-        """Whether a call of some rows takes long enough."""
-        return rows * self.ns_per_row >= MIN_NS
+        """Whether a call of some rows takes long enough for so many threads."""
+        return rows * self.ns_per_row >= MIN_NS * (len(self.counts) - 1)
 
 
 class Part(NamedTuple):
