@@ -93,7 +93,6 @@ class NativeCall(ctypes.Structure):
         ("next_share", c_int64),
         ("next_thread", c_int64),
         ("done", c_int64),
-        ("failed", c_int64),
         ("is_bad", c_int64),
     )
 

@@ -83,12 +83,11 @@ struct Call {
   uint8_t* certified;
   double tolerance;
   int64_t next_share, next_thread, done;  // so far
-  int64_t failed;                         // how many rows are not certified
   int64_t is_bad;                         // a variable has a value that it cannot have
 };
 
-template <class T>
-static T add_to(T* number, T by) { return __atomic_fetch_add(number, by, __ATOMIC_ACQ_REL); }
+// Adds one to a number that threads share; returns what it was.
+static int64_t take_next(int64_t* number) { return __atomic_fetch_add(number, 1, __ATOMIC_ACQ_REL); }
 
 static void wait_for(const int64_t* done, int64_t count) {
   for (int64_t spins = 0; __atomic_load_n(done, __ATOMIC_ACQUIRE) < count; spins++)
@@ -106,7 +105,7 @@ static void evaluate_share(Call& call, const Share& share, int64_t thread) {
   if (share.reads && !read_variables(tile)) __atomic_store_n(&call.is_bad, 1, __ATOMIC_RELEASE);
   if (__atomic_load_n(&call.is_bad, __ATOMIC_ACQUIRE)) return;
   tile.run(share.start_unit, share.stop_unit);
-  if (share.writes) add_to(&call.failed, tile.write(call.tolerance, call.result, call.certified));
+  if (share.writes) tile.write(call.tolerance, call.result, call.certified);
 }
 
 extern "C" {
@@ -134,14 +133,14 @@ int64_t scratch_bytes(const Circuit* circuit, int64_t capacity) {
 
 // What each thread does: it takes shares until none is left.
 void take_shares(Call* call) {
-  const int64_t thread = add_to<int64_t>(&call->next_thread, 1);
+  const int64_t thread = take_next(&call->next_thread);
   if (thread >= call->num_threads) return;
   int64_t number;
-  while ((number = add_to<int64_t>(&call->next_share, 1)) < call->num_shares) {
+  while ((number = take_next(&call->next_share)) < call->num_shares) {
     const Share& share = call->shares[number];
     wait_for(&call->done, share.after);
     evaluate_share(*call, share, thread);
-    add_to<int64_t>(&call->done, 1);
+    take_next(&call->done);
   }
 }
 }
