@@ -7,10 +7,10 @@ import pytest
 
 from explorer.runtime import constants
 from explorer.runtime.grouped import kernels as grouped
-from explorer.runtime.native import library, training_plan
+from explorer.runtime.native import arrays, library, training_plan
 from explorer.runtime.native.arrays import KINDS
 from explorer.runtime.native.build import FOLDER
-from explorer.runtime.units import MAX_FACTORS
+from explorer.runtime.units import MAX_FACTORS, MAX_TABLE_STATES
 
 SOURCES = "\n".join(path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.h")))
 CODE = re.sub(r"//.*", "", SOURCES)
@@ -81,6 +81,15 @@ def test_positions_of_fields_are_the_same():
     assert table[-5:] == ["content", "rows", "scales", "bounds", "normalizers"]
     assert table[training_plan.STATES_OF_TABLE - 1] == "width"
     assert unit[-1] == "gradient"
+
+
+def test_rows_that_are_computed_at_a_time_are_the_same():
+    assert (constant("SPAN_ROWS"), constant("SPAN_WIDTH")) == (arrays.SPAN_ROWS, arrays.SPAN_WIDTH)
+
+
+def test_states_of_tables_fit_their_type():
+    assert "typedef uint16_t State;" in CODE
+    assert MAX_TABLE_STATES == 1 << 16
 
 
 def test_limits_of_the_bounds_are_the_same():

@@ -10,14 +10,16 @@ from hypothesis import given, strategies as st
 from torch import Tensor
 
 from explorer.backend import TorchCircuit
+from explorer.errors import ValueRangeError
 from explorer.runtime import FastCircuit, fast
 from explorer.runtime.backends import NativeBackend
+from explorer.runtime.units import Kind, lower_to_units
 from explorer.symbolic import Circuit
 from explorer.templates import BinomialInput, image_data, load_named, tabular_data
 from tests.fuzzing import examples
 from tests.levels.modes import MODES, Mode, compile_circuit
 from tests.reference import load_reference, reference_paths
-from tests.runtime.circuits import QUICK_CIRCUITS, has_compiler
+from tests.runtime.circuits import QUICK_CIRCUITS, assert_equal, doubled, has_compiler
 from tests.strategies import circuits, random_inputs
 
 pytestmark = has_compiler
@@ -89,6 +91,27 @@ def test_tables_of_many_states_have_rows_for_the_batch_only(rows: int):
     made = assert_trains(compile_circuit(circuit, fold=True, optimize=True), x)
     assert isinstance(made.backend, NativeBackend)
     assert made.backend.training.plan.place_rows(rows).num_rows == 6 * (rows if rows < 350 else 700)
+
+
+@pytest.mark.parametrize(("states", "kind"), [(1 << 16, Kind.TABLE), ((1 << 16) + 1, Kind.DENSITY)])
+def test_states_of_tables_are_kept_as_16_bits_and_those_of_larger_variables_are_evaluated(states: int, kind: Kind):
+    circuit = image_data(
+        (1, 1, 2),
+        "quad-graph",
+        input_layer="categorical",
+        num_categories=states,
+        num_input_units=2,
+        sum_product_layer="cp",
+        num_sum_units=2,
+    )
+    compiled = compile_circuit(circuit, fold=True, optimize=True)
+    assert {unit.kind for unit in lower_to_units(compiled).units.values() if unit.variables} == {kind}
+    x = torch.tensor([[states - 1, 0], [states - 2, states - 1], [1, 2]])
+    made = assert_trains(compiled, x)
+    with torch.no_grad():
+        assert_equal(made(x), doubled(compiled)(x))
+        with pytest.raises(ValueRangeError):
+            made(x + 1)
 
 
 @pytest.mark.parametrize("path", reference_paths(), ids=lambda path: path.stem)

@@ -18,6 +18,9 @@ Integers = NDArray[np.int64]
 LINE_BYTES = 64
 """`LINE` in `kernels/ahead.h`."""
 
+SPAN_ROWS, SPAN_WIDTH = 48, 128
+"""As in `kernels/tile.h`."""
+
 KINDS = {
     Kind.GAUSSIAN: 0,
     Kind.PRODUCT: 1,
@@ -176,9 +179,9 @@ class ArrayBuilder:
             case Kind.DENSITY:
                 weight = self._density(unit)
             case Kind.SUM | Kind.MIXING:
-                self.scratch = max(self.scratch, self.padded(in_units) + 2 * self.padded(unit.width))
+                self._need_scratch(in_units, self.padded(in_units) + 2 * self.padded(unit.width))
             case Kind.TUCKER:
-                self.scratch = max(self.scratch, 2 * self.padded(in_units) + self.padded(unit.width))
+                self._need_scratch(in_units, 2 * self.padded(in_units) + self.padded(unit.width))
             case Kind.KRONECKER:
                 weight = self.padded(self.units.units[unit.inputs[1]].width)
             case Kind.TENSOR_DOT:
@@ -192,6 +195,13 @@ class ArrayBuilder:
         widths = (in_units, self.padded(in_units), unit.width, self.padded(unit.width))
         slot = self.units.slots.get(number, -1)
         return [KINDS[unit.kind], slot, 0, *widths, terms, factors, start, weight, offsets.bounds, -1, 0]
+
+    def _need_scratch(self, in_units: int, floats: int) -> None:
+        """So many floats for each row that a unit is computed for at a time."""
+        if self.padded(in_units) <= SPAN_WIDTH:
+            self.scratch_fixed = max(self.scratch_fixed, SPAN_ROWS * floats)
+        else:
+            self.scratch = max(self.scratch, floats)
 
     def add_operand(self, number: int) -> None:
         """As `struct Operand` in `kernels/circuit.h`."""

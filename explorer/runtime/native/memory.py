@@ -2,15 +2,10 @@
 
 from weakref import finalize
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-Memory = NDArray[np.uint8]
-
-ALIGNMENT = 64
-"""Bytes of a vector, and of a line of the cache."""
+from explorer.runtime.memory import Memory, allocate
 
 
 class Workspaces:
@@ -24,9 +19,7 @@ class Workspaces:
         while (found := self._take()) is not None:
             if found.nbytes >= size:
                 return found
-        found = np.empty(size + ALIGNMENT, dtype=np.uint8)
-        start = -found.ctypes.data % ALIGNMENT
-        return found[start : start + size]
+        return allocate(size)
 
     def _take(self) -> Memory | None:
         """A free piece: other threads may take the last one at any time."""

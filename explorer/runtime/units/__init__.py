@@ -1,7 +1,11 @@
 """A circuit as units: what each fold computes, and the passes that combine and order them."""
 
 from explorer.runtime.units.ir import WEIGHTED as WEIGHTED, Kind as Kind, Source as Source, Unit as Unit, Units as Units
-from explorer.runtime.units.lowering import MAX_TABLE_ENTRIES as MAX_TABLE_ENTRIES, lower_to_units as lower_to_units
+from explorer.runtime.units.lowering import (
+    MAX_TABLE_ENTRIES as MAX_TABLE_ENTRIES,
+    MAX_TABLE_STATES as MAX_TABLE_STATES,
+    lower_to_units as lower_to_units,
+)
 from explorer.runtime.units.order import with_slots as with_slots
 from explorer.runtime.units.passes import (
     PASSES as PASSES,

@@ -27,6 +27,9 @@ from explorer.runtime.units.ir import Kind, Source, Unit, Units
 MAX_TABLE_ENTRIES = 1 << 26
 """A discrete layer with more values, over all folds and units, is evaluated at the observed states only."""
 
+MAX_TABLE_STATES = 1 << 16
+"""And one with more states: those of tables are kept as 16 bits, as `State` in `native/kernels/circuit.h`."""
+
 COMPUTED: Mapping[type[TorchLayer], Kind] = {
     TorchSumLayer: Kind.SUM,
     TorchMixingLayer: Kind.MIXING,
@@ -89,7 +92,8 @@ def _input(layer: TorchInputLayer, source: Source) -> Unit:
         return Unit(Kind.TABLE, width, (source,))
     if isinstance(layer, TorchDiscreteLayer):
         entries = layer.num_values * layer.num_folds * width
-        return Unit(Kind.TABLE if entries <= MAX_TABLE_ENTRIES else Kind.DENSITY, width, (source,), variables=scope)
+        is_table = entries <= MAX_TABLE_ENTRIES and layer.num_values <= MAX_TABLE_STATES
+        return Unit(Kind.TABLE if is_table else Kind.DENSITY, width, (source,), variables=scope)
     return Unit(Kind.DENSITY, width, (source,), variables=scope)
 
 

@@ -4,6 +4,7 @@ Depth first, values are read while they are in the cache, and few are kept at a 
 """
 
 import heapq
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
@@ -43,8 +44,9 @@ def depth_first(units: Units, leave: Leave = nobody) -> Units:
 def with_slots(units: Units, leave: Leave = nobody, shares: Sequence[Collection[int]] = ()) -> Units:
     """Give each computed unit the first slot that is free; a slot is free after its value was last read.
 
-    Units of `shares`, which come first, are computed side by side, so each share has slots of its own. Those after them
-    have one each: threads compute some rows of these, and may be at different units, whose rows differ in size.
+    Units of `shares`, which come first, are computed side by side, so each share has slots of its own. Of those after
+    them, each thread computes some rows, at its own pace: there, a slot is free for values of the same width only,
+    whose rows have the same places.
     """
     last: dict[int, int] = {}
     for number, unit in units.computed():
@@ -52,16 +54,19 @@ def with_slots(units: Units, leave: Leave = nobody, shares: Sequence[Collection[
         last.update(dict.fromkeys(unit.inputs, number))
     for output in units.outputs:
         last[output] = -1
-    share_of = {number: at for at, share in enumerate(shares) for number in share}
+    share_of = {number: at for at, share in enumerate(shares or [units.units]) for number in share}
     slots: dict[int, int] = {}
-    free_of: list[list[int]] = [[] for _ in shares or ((),)]
+    free = defaultdict[int, list[int]](list)  # by share; after those, what no unit there reads
+    free_rows = defaultdict[int, list[int]](list)  # after the shares, by width
     fresh = count()
     for number, unit in units.computed():
-        free = free_of[share_of.get(number, 0)] if number in share_of or not shares else []
-        slots[number] = heapq.heappop(free) if free else next(fresh)
+        share = share_of.get(number)
+        places = (free[share],) if share is not None else (free_rows[unit.width], *free.values())
+        found = next((one for one in places if one), None)
+        slots[number] = next(fresh) if found is None else heapq.heappop(found)
         for read in dict.fromkeys((*unit.inputs, number)):
             if last[read] == number and units.units[read].kind is not Kind.TABLE:
-                heapq.heappush(free, slots[read])
+                heapq.heappush(free_rows[units.units[read].width] if share is None else free[share], slots[read])
     return replace(units, slots=slots)
 
 

@@ -35,7 +35,7 @@ struct Backward : TrainingTile {
       float* into = gradient(operand.gradient);
       if (!operand.adds) memset(into, 0, rows * width * sizeof(float));
       for (int64_t b = 0; b < rows; b++) {
-        const float* value = one.values + one.index[b] * width;
+        const float* value = one.values + one.at(b) * width;
         const float* from = to + ((first + b) * circuit.num_outputs + i) * circuit.output_units;
         for (int64_t n = 0; n < circuit.output_units; n++)
           if (from[n] != 0) into[b * width + n] += (float)(from[n] * by / value[n]);
@@ -58,7 +58,7 @@ struct Backward : TrainingTile {
         const float* from = outer + b * width;
         float* into = to + b * width;
         const float* rest[MAX_FACTORS];
-        for (int64_t d = 0; d < num_others; d++) rest[d] = others[d].values + others[d].index[b] * width;
+        for (int64_t d = 0; d < num_others; d++) rest[d] = others[d].values + others[d].at(b) * width;
         for (int64_t n = 0; n < width; n += LANES) {
           Vector found = load(from + n);
           for (int64_t d = 0; d < num_others; d++) found *= load(rest[d] + n);
@@ -177,10 +177,10 @@ struct Backward : TrainingTile {
     if (!factors[0].adds) memset(left_gradient, 0, rows * width * sizeof(float));
     if (!factors[1].adds) memset(right_gradient, 0, rows * width * sizeof(float));
     for (int64_t b = 0; b < rows; b++)
-      memcpy(copies + b * width, rights.values + rights.index[b] * width, width * sizeof(float));
+      memcpy(copies + b * width, rights.values + rights.at(b) * width, width * sizeof(float));
     for (int64_t i = 0; i < units; i++) {
       for (int64_t b = 0; b < rows; b++) {
-        const float left = lefts.values[lefts.index[b] * width + i];
+        const float left = lefts.values[lefts.at(b) * width + i];
         for (int64_t n = 0; n < out_width; n += LANES)
           store(products + b * out_width + n, load(G + b * out_width + n) * left);
       }
@@ -190,7 +190,7 @@ struct Backward : TrainingTile {
       const float* weight = padded(weights_of(unit) + i * units, ld, unit.out_units, units, width);
       multiply<false>(G, out_width, weight, ld, unit.out_units, width, inner, width, rows, false);
       for (int64_t b = 0; b < rows; b++) {
-        const float left = lefts.values[lefts.index[b] * width + i];
+        const float left = lefts.values[lefts.at(b) * width + i];
         const float* right = copies + b * width;
         float* into = right_gradient + b * width;
         Vector sums{};
@@ -215,8 +215,8 @@ struct Backward : TrainingTile {
     if (!factors[1].adds) memset(right_gradient, 0, rows * right_width * sizeof(float));
     for (int64_t b = 0; b < rows; b++) {
       const float* G = gradient(unit.gradient) + b * unit.out_width;
-      const float* left = lefts.values + lefts.index[b] * left_width;
-      const float* right = rights.values + rights.index[b] * right_width;
+      const float* left = lefts.values + lefts.at(b) * left_width;
+      const float* right = rights.values + rights.at(b) * right_width;
       for (int64_t i = 0; i < left_units; i++) {
         float sum = 0;
         for (int64_t j = 0; j < right_units; j++) {
@@ -239,7 +239,7 @@ struct Backward : TrainingTile {
     memset(block_gradient, 0, P * J * sizeof(float));
     for (int64_t b = 0; b < rows; b++) {
       const float* G = gradient(unit.gradient) + b * unit.out_width;
-      const float* x = from.values + from.index[b] * unit.in_width;
+      const float* x = from.values + from.at(b) * unit.in_width;
       float* into = to + b * unit.in_width;
       for (int64_t p = 0; p < P; p++)
         for (int64_t j = 0; j < J; j++) {
@@ -303,7 +303,7 @@ struct Backward : TrainingTile {
     if (fresh && !operand.by_row && table.state_stride == 1 && table.states <= 2 * rows)
       return whole_table_back(unit, table);
     const Rows from = rows_of(operand);
-    const int32_t* state = states_of(operand);
+    const State* state = states_of(operand);
     const int64_t width = table.width;
     int32_t count = 0;
     for (int64_t b = 0; b < rows; b++) {
@@ -318,7 +318,7 @@ struct Backward : TrainingTile {
     float* totals = block;
     memset(totals, 0, width * sizeof(float));
     for (int32_t i = 0; i < count; i++) {
-      const int64_t at = from.index[seen[i]];
+      const int64_t at = from.at(seen[i]);
       places[state[seen[i]]] = -1;
       float* sum = products + i * width;
       const float* value = from.values + at * width;
@@ -364,9 +364,9 @@ struct Backward : TrainingTile {
     memset(products, 0, table.states * width * sizeof(float));
     for (int64_t b = 0; b < rows; b++) {
       const float* G = gradient(unit.gradient) + b * width;
-      const float* value = from.values + from.index[b] * width;
-      const float by = table_factor(table, from.scales[from.index[b]]);
-      float* sum = products + from.index[b] * width;
+      const float* value = from.values + from.at(b) * width;
+      const float by = table_factor(table, from.scales[from.at(b)]);
+      float* sum = products + from.at(b) * width;
       for (int64_t n = 0; n < width; n += LANES) {
         const Vector of = element_gradient(table, load(G + n), load(value + n), by);
         store(sum + n, load(sum + n) + of);

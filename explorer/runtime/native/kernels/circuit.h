@@ -7,6 +7,8 @@ enum Kind : int32_t { GAUSSIAN, PRODUCT, SUM, MIXING, TUCKER, KRONECKER, TENSOR_
 enum Content : int64_t { LINEAR, LOGARITHMS, NORMALIZED };
 enum Status : int64_t { BAD_INPUT = -1, BAD_WEIGHT = -2 };
 
+typedef uint16_t State;  // of a variable that has a table: MAX_TABLE_STATES in units/lowering.py
+
 // An input of a unit: the values of another one in a slot, or the rows of a table by the value of a variable.
 struct Operand {
   int64_t slot;      // of its scales and bounds; -1: a table

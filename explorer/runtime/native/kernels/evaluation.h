@@ -41,17 +41,15 @@ static void take_scratch(Tile& tile, Memory& memory) {
   memory.take(tile.term_bounds, tile.capacity);
   memory.take(tile.term_tops, tile.capacity);
   memory.take(tile.term_factors, tile.capacity);
-  memory.take(tile.order, tile.capacity);
   memory.take(tile.zeros, tile.capacity);
-  memory.take(tile.numbers, tile.capacity);
   tile.ahead.limit = circuit.ahead_lines < AHEAD_LINES ? circuit.ahead_lines : AHEAD_LINES;
   memory.take(tile.ahead.lines, tile.ahead.size());
 }
 
-static void number_rows(Tile& tile) {
+static void begin_tile(Tile& tile) {
   tile.ahead.begin();
   tile.ahead.end();
-  for (int64_t b = 0; b < tile.capacity; b++) tile.order[b] = b, tile.zeros[b] = 0, tile.numbers[b] = tile.first + b;
+  memset(tile.zeros, 0, tile.capacity * sizeof(State));
 }
 
 static bool read_variables(Tile& tile) {
@@ -101,7 +99,7 @@ static void evaluate_share(Call& call, const Share& share, int64_t thread) {
   take_values(tile, values);
   take_bounds(tile, values);
   take_scratch(tile, scratch);
-  number_rows(tile);
+  begin_tile(tile);
   if (share.reads && !read_variables(tile)) __atomic_store_n(&call.is_bad, 1, __ATOMIC_RELEASE);
   if (__atomic_load_n(&call.is_bad, __ATOMIC_ACQUIRE)) return;
   tile.run(share.start_unit, share.stop_unit);

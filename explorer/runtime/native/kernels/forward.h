@@ -231,8 +231,8 @@ struct Tile : TileRows {
     const int64_t right_units = unit.out_units / unit.in_units, right_width = unit.weight;
     for (int64_t b = begin; b < rows; b++) {
       Real* out = values_of(unit) + b * unit.out_width;
-      const Real* left = lefts.values + lefts.index[b] * unit.in_width;
-      const Real* right = rights.values + rights.index[b] * right_width;
+      const Real* left = lefts.values + lefts.at(b) * unit.in_width;
+      const Real* right = rights.values + rights.at(b) * right_width;
       for (int64_t i = 0; i < unit.in_units; i++)
         for (int64_t j = 0; j < right_units; j++) out[i * right_units + j] = left[i] * right[j];
       for (int64_t n = unit.out_units; n < unit.out_width; n++) out[n] = 0;
@@ -250,7 +250,7 @@ struct Tile : TileRows {
     Real* transposed = scratch;
     Real* product = scratch + Q * J;
     for (int64_t b = begin; b < rows; b++) {
-      const Real* x = from.values + from.index[b] * unit.in_width;
+      const Real* x = from.values + from.at(b) * unit.in_width;
       for (int64_t q = 0; q < Q; q++)
         for (int64_t j = 0; j < J; j++) transposed[q * J + j] = x[j * Q + q];
       Accumulator{product, nullptr, Q, padded, ahead}.add(transposed, J, weights, J);
@@ -365,7 +365,7 @@ struct Tile : TileRows {
       ahead.add(circuit.constants + one.bounds, num_states * sizeof(Real));
       return;
     }
-    const int32_t* state = states + one.variable * capacity;
+    const State* state = states_of(one);
     for (int64_t b = begin; b < rows; b++) {
       ahead.add(from + state[b] * width, width * sizeof(Real));
       ahead.add(circuit.scales + one.scales + state[b], sizeof(double));
@@ -381,9 +381,9 @@ struct Tile : TileRows {
       bool sure = true;
       for (int64_t i = 0; i < circuit.num_outputs; i++) {
         const Rows one = rows_of(circuit.operands[circuit.outputs[i]]);
-        const Real* from = one.values + one.index[b] * width;
-        const double scale_of = one.scales[one.index[b]];
-        const Real bound_of = one.bounds[one.index[b]];
+        const Real* from = one.values + one.at(b) * width;
+        const double scale_of = one.scales[one.at(b)];
+        const Real bound_of = one.bounds[one.at(b)];
         float* result = to + ((first + b) * circuit.num_outputs + i) * circuit.output_units;
         for (int64_t n = 0; n < circuit.output_units; n++) {
           result[n] = (float)(log((double)from[n]) + scale_of);

@@ -57,7 +57,7 @@ int64_t train_forward(const Circuit* circuit, const Training* training, const In
   Memory values{kept}, scratch{workspace};
   take_values(tile, values);
   take_training_scratch(tile, scratch);
-  number_rows(tile);
+  begin_tile(tile);
   if (fresh) memset(tile.made, 0, training->num_rows);
   if (!read_variables(tile)) return BAD_INPUT;
   for (int64_t i = 0; i < circuit->num_units; i++)
@@ -74,7 +74,7 @@ void train_backward(const Circuit* circuit, const Training* training, const Inpu
   Memory values{kept}, scratch{workspace};
   take_values(tile, values);
   take_backward(tile, scratch);
-  number_rows(tile);
+  begin_tile(tile);
   memset(tile.places, -1, training->most_states * sizeof(int32_t));
   tile.outputs(of_outputs, by);
   for (int64_t i = circuit->num_units - 1; i >= 0; i--) tile.back(circuit->units[i]);

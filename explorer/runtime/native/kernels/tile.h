@@ -7,15 +7,17 @@ constexpr int SPAN_ROWS = 48;    // rows that a unit is computed for at a time: 
 constexpr int SPAN_WIDTH = 128;  // unless its inputs are wider: then its weights are read once for all rows
 constexpr int SQUARE = 16;       // rows and variables that are copied at a time
 
-// An operand for all rows of a tile: row b is at `values + index[b] * width`, and its scale at `scales[index[b]]`,
-// as its bound. `largest` is the largest element of each row; null: at most 1.
+// An operand for all rows of a tile: row b is at `values + at(b) * width`, and its scale at `scales[at(b)]`, as its
+// bound. `largest` is the largest element of each row; null: at most 1.
 struct Rows {
   const Real* values;
   const double* scales;
   const Real* bounds;
   const Real* largest;
-  const int32_t* index;
-  bool is_table;
+  const State* index;  // null: the rows from `start` on
+  int64_t start;
+
+  int64_t at(int64_t b) const { return index ? index[b] : start + b; }
 };
 
 // Rows start .. start+count-1 of a tile.
@@ -37,10 +39,8 @@ struct TileRows {
   Real* term_bounds;
   Real* term_tops;
   Real* term_factors;
-  int32_t* order;   // 0, 1, 2 ..
-  int32_t* zeros;
-  int32_t* numbers;  // first, first + 1 ..: of the rows in the batch
-  int32_t* states;  // (num_discrete, capacity)
+  State* zeros;
+  State* states;   // (num_discrete, capacity)
   Real* points;    // (num_continuous, capacity)
   const Training* training = nullptr;
   Real* multipliers;    // in training: what the rows of each slot were multiplied by (num_slots, capacity)
@@ -56,9 +56,14 @@ struct TileRows {
   Real* tops_of(const Unit& unit) const { return tops + unit.slot * capacity; }
   Rows rows_of(const Operand& one) const {
     const int64_t at = one.slot * capacity;
-    if (one.slot >= 0) return {values(one.place), scales + at, bounds + at, tops + at, order, false};
+    if (one.slot >= 0) return {values(one.place), scales + at, bounds + at, tops + at, nullptr, 0};
     return {circuit.constants + one.rows, circuit.scales + one.scales, circuit.constants + one.bounds, nullptr,
-            one.variable < 0 ? zeros : one.by_row ? numbers : states + one.variable * capacity, true};
+            one.by_row ? nullptr : states_of(one), one.by_row ? first : 0};
+  }
+
+  // The states of a table that the rows of the tile read.
+  const State* states_of(const Operand& one) const {
+    return one.variable < 0 ? zeros : states + one.variable * capacity;
   }
 
   // Copies the variables, one after the other. False if a value is none of its variable.
@@ -69,7 +74,7 @@ struct TileRows {
       const bool inside = (value >= 0) & (value < (T)circuit.num_values[v]);
       const int32_t state = inside ? (int32_t)value : 0;
       bad |= !inside | ((T)state != value);
-      return state;
+      return (State)state;  // of more states there is no table, and this is not read
     });
     copy_columns<T>(circuit.continuous, circuit.num_continuous, points, [&](T value, int64_t) {
       bad |= (Real)value != (Real)value;
@@ -129,8 +134,8 @@ struct TileRows {
   // Calls `compute(b, at)` for the rows of a span: row b of it is row `at` of an operand.
   template <class Compute>
   static void each_row(const Rows& one, Span span, Compute compute) {
-    if (one.is_table) INDEPENDENT for (int64_t b = 0; b < span.count; b++) compute(b, (int64_t)one.index[span.start + b]);
-    else INDEPENDENT for (int64_t b = 0; b < span.count; b++) compute(b, span.start + b);
+    if (one.index) INDEPENDENT for (int64_t b = 0; b < span.count; b++) compute(b, (int64_t)one.index[span.start + b]);
+    else INDEPENDENT for (int64_t b = 0; b < span.count; b++) compute(b, one.start + span.start + b);
   }
 
   void product_scales(const Operand* factors, int64_t count, Span span, double* to) const {
@@ -148,11 +153,11 @@ struct TileRows {
     Real* most = term_tops;
     for (int64_t c = 0; c < count; c++) {
       const Rows one = rows_of(factors[c]);
-      const Real *from = one.bounds, *top = one.is_table ? nullptr : one.largest + span.start;
+      const Real *from = one.bounds, *top = one.largest ? one.largest + span.start : nullptr;
       if (c == 0) {
         each_row(one, span, [=](int64_t b, int64_t at) { to[b] = from[at]; });
-        if (count > 1) for (int64_t b = 0; b < span.count; b++) most[b] = one.is_table ? 1 : top[b];
-      } else if (one.is_table) {
+        if (count > 1) for (int64_t b = 0; b < span.count; b++) most[b] = top ? top[b] : 1;
+      } else if (!top) {
         each_row(one, span, [=](int64_t b, int64_t at) { to[b] += (most[b] + to[b]) * from[at] + SMALLEST; });
       } else {
         each_row(one, span, [=](int64_t b, int64_t at) {
@@ -178,8 +183,8 @@ struct TileRows {
       const Rows right = count == 1 ? left : rows_of(factors[c]);
       for (int64_t b = 0; b < span.count; b++) {
         const int64_t row = span.start + b;
-        const Real* x = c == 1 ? left.values + left.index[row] * width : to + b * width;
-        const Real* y = right.values + right.index[row] * width;
+        const Real* x = c == 1 ? left.values + left.at(row) * width : to + b * width;
+        const Real* y = right.values + right.at(row) * width;
         for (int64_t v = 0; v < vectors; v++) {
           Vector product = load(x + v * LANES);
           if (count > 1) product *= load(y + v * LANES);

@@ -58,14 +58,11 @@ struct TrainingTile : Tile {
     return is_zero(bad);
   }
 
-  // The states of a table that the rows of the tile read.
-  const int32_t* states_of(const Operand& one) const { return one.variable < 0 ? zeros : states + one.variable * capacity; }
-
   // Makes the rows of a table that the tile reads. `weight` is the number of the table.
   bool make_rows(const Unit& unit) {
     const Table& table = training->tables[unit.weight];
     const Operand& operand = circuit.operands[unit.operands];
-    const int32_t* state = states_of(operand);
+    const State* state = states_of(operand);
     float* constants = (float*)circuit.constants;
     double* scales_of_rows = (double*)circuit.scales;
     uint8_t* made_rows = made + table.scales;
