@@ -11,10 +11,10 @@ from torch import Tensor
 
 from explorer.backend import TorchCircuit
 from explorer.errors import ValueRangeError
-from explorer.runtime import FastCircuit, fast
+from explorer.runtime import Certificate, FastCircuit, fast
 from explorer.runtime.backends import NativeBackend
 from explorer.runtime.units import Kind, lower_to_units
-from explorer.symbolic import Circuit
+from explorer.symbolic import Circuit, CircuitBuilder, ConstantInitializer, GaussianLayer, TensorParameter
 from explorer.templates import BinomialInput, image_data, load_named, tabular_data
 from tests.fuzzing import examples
 from tests.levels.modes import MODES, Mode, compile_circuit
@@ -52,6 +52,10 @@ def assert_trains(circuit: TorchCircuit, x: Tensor) -> FastCircuit:
     assert made.certificate is not None
     assert made.certificate.rows == len(x)
     return made
+
+
+def leaf(value: np.ndarray) -> TensorParameter:
+    return TensorParameter(value.shape, initializer=ConstantInitializer(value))
 
 
 def fill_memory(made: FastCircuit) -> None:
@@ -112,6 +116,37 @@ def test_states_of_tables_are_kept_as_16_bits_and_those_of_larger_variables_are_
         assert_equal(made(x), doubled(compiled)(x))
         with pytest.raises(ValueRangeError):
             made(x + 1)
+
+
+@pytest.mark.parametrize("variables", [1, 3, 17])
+@pytest.mark.parametrize("units", [3, 40])
+def test_rows_near_the_peak_of_densities_and_far_from_it(variables: int, units: int):
+    """Rows that are near are made without logarithms of their own, up to the first 16 of which one is far."""
+    random, b = np.random.default_rng(variables), CircuitBuilder()
+    densities = [
+        b.add(
+            GaussianLayer(
+                scope=(variable,),
+                num_output_units=units,
+                mean=leaf(random.normal(size=units)),
+                stddev=leaf(10.0 ** random.uniform(-2, 0.5, size=units)),
+            )
+        )
+        for variable in range(variables)
+    ]
+    joint = b.hadamard(*densities) if variables > 1 else densities[0]
+    weight = random.uniform(size=(2, units))
+    circuit = compile_circuit(b.build(b.sum(joint, num_units=2, weight=leaf(weight))), fold=True, optimize=True)
+    x = torch.randn(100, variables, generator=torch.Generator().manual_seed(0))
+    for rows in (slice(0, 0), slice(70, 71), slice(33, 36), slice(99, 100)):
+        x[rows] *= 100
+        made = assert_trains(circuit, x)
+        with torch.no_grad():
+            assert_equal(made(x), doubled(circuit)(x))
+        assert made.certificate == Certificate(100, 0)
+    x[5, 0], x[40, 0] = torch.inf, -torch.inf
+    with torch.no_grad():
+        assert_equal(made(x), doubled(circuit)(x))
 
 
 @pytest.mark.parametrize("path", reference_paths(), ids=lambda path: path.stem)

@@ -32,6 +32,17 @@ struct Ahead {
     count += some;
   }
 
+  // Rows of so many bytes, by number: some lines may be listed twice.
+  template <class Number>
+  void add_rows(const void* from, int64_t bytes, const Number* numbers, int64_t rows) {
+    const int64_t offset = (uintptr_t)from % LINE, last = (bytes + (bytes % LINE || offset ? LINE : 0) - 1) / LINE;
+    if (rows > (limit - count) / (last + 1)) rows = (limit - count) / (last + 1);
+    const char** to = lines + count;
+    for (int64_t b = 0; b < rows; b++)
+      for (int64_t i = 0; i <= last; i++) *to++ = (const char*)from - offset + numbers[b] * bytes + i * LINE;
+    count = to - lines;
+  }
+
   void end() {
     for (int64_t i = 0; i < STEP_LINES * AHEAD_STEPS; i++) lines[count + i] = (const char*)lines;
   }

@@ -12,6 +12,7 @@
 #include "transpose.h"
 
 constexpr int KEPT = 8;  // rows whose largest element is in [2^-8, 2) are not rescaled
+constexpr Real FAR = DROPPED * (1 << 20);  // the bound of a row that is far from the peak of its densities is above it
 constexpr Bits ABOVE_KEPT = ((Bits)(KEPT + 1) << MANTISSA) - 1;  // the bits of the largest less those of 2^-8
 
 struct Tile : TileRows {
@@ -45,10 +46,10 @@ struct Tile : TileRows {
     }
   }
 
-  // log of products of normal densities: sum_c constant - (scale (x - mean))^2, where rows are padded with -inf.
-  // Many are added in blocks; `low` gets what that rounds off.
-  template <int R>
-  void log_densities(const Unit& unit, int64_t start, Real* low) {
+  // log of products of normal densities: sum_c constant - (scale (x - mean))^2, where rows are padded with -inf, given to
+  // `write`. Many are added in blocks; `low` gets what that rounds off.
+  template <int R, class Write>
+  void log_densities(const Unit& unit, int64_t start, Real* low, Write write) {
     const Operand* factors = circuit.operands + unit.operands;
     const int64_t width = unit.out_width;
     Real* out = values_of(unit) + start * width;
@@ -68,24 +69,54 @@ struct Tile : TileRows {
         UNROLL for (int r = 0; r < R; r++) {
           Real *to = out + r * width + n, *rest = low + r * width + n;
           if (block) add_exactly(to, rest, sums[r]);
-          else store(to, sums[r]);
+          else store(to, write(sums[r]));
           if (!block && low) store(rest, Vector{});
         }
       }
   }
 
+  // The same for some rows, at most LANES.
+  template <class Write>
+  void log_densities_of_rows(const Unit& unit, int64_t start, int64_t count, Real* low, Write write) {
+    if (count == LANES) return log_densities<LANES>(unit, start, low, write);
+    for (int64_t i = 0; i < count; i++)
+      log_densities<1>(unit, start + i, low ? low + i * unit.out_width : nullptr, write);
+  }
+
+  // The largest logarithm of an element that any x has.
+  Real log_peak(const Unit& unit) const {
+    const Operand* factors = circuit.operands + unit.operands;
+    const int64_t width = unit.out_width;
+    Vector found = all(-INFINITY);
+    for (int64_t n = 0; n < width; n += LANES) {
+      Vector sum{};
+      for (int64_t c = 0; c < unit.factors; c++) sum += load(circuit.constants + factors[c].rows + 2 * width + n);
+      found = larger(found, sum);
+    }
+    Real elements[LANES], most = -INFINITY;
+    store(elements, found);
+    for (const Real one : elements) most = one > most ? one : most;
+    return most;
+  }
+
+  // Rows that are near their peak are made in one go, as multiples of it; from the first one that is not on, logarithms
+  // are made first, and divided by the largest of their row.
   void gaussian(const Unit& unit) {
     Real* low = unit.factors > BLOCK_DENSITIES ? scratch : nullptr;
-    each_span(unit.out_width, [&](Span span) {
-      for (int64_t start = span.start; start < span.start + span.count; start += LANES) {
-        const int64_t left = span.start + span.count - start, count = left < LANES ? left : LANES;
-        if (count == LANES) log_densities<LANES>(unit, start, low);
-        else
-          for (int64_t i = 0; i < count; i++)
-            log_densities<1>(unit, start + i, low ? low + i * unit.out_width : nullptr);
-        from_logarithms(unit, start, count, low);
+    const Real peak = log_peak(unit);
+    bool are_near = !low && peak - peak == 0;
+    for (int64_t start = begin; start < rows; start += LANES) {
+      const int64_t count = rows - start < LANES ? rows - start : LANES;
+      if (are_near) {
+        log_densities_of_rows(unit, start, count, nullptr, [&](Vector logarithms) { return exponential(logarithms - peak); });
+        for (int64_t b = start; b < start + count; b++) scales_of(unit)[b] = peak, bounds_of(unit)[b] = DROPPED;
+        rescale(unit, {start, count});
+        for (int64_t b = start; b < start + count; b++) are_near &= bounds_of(unit)[b] <= FAR;
+        if (are_near) continue;
       }
-    });
+      log_densities_of_rows(unit, start, count, low, [](Vector logarithms) { return logarithms; });
+      from_logarithms(unit, start, count, low);
+    }
   }
 
   void density(const Unit& unit) {
@@ -359,18 +390,10 @@ struct Tile : TileRows {
     if (one.slot >= 0 || one.variable < 0) return;
     const int64_t num_states = circuit.num_values[one.variable];
     const Real* from = circuit.constants + one.rows;
-    if (num_states <= 2 * (rows - begin)) {
-      ahead.add(from, num_states * width * sizeof(Real));
-      ahead.add(circuit.scales + one.scales, num_states * sizeof(double));
-      ahead.add(circuit.constants + one.bounds, num_states * sizeof(Real));
-      return;
-    }
-    const State* state = states_of(one);
-    for (int64_t b = begin; b < rows; b++) {
-      ahead.add(from + state[b] * width, width * sizeof(Real));
-      ahead.add(circuit.scales + one.scales + state[b], sizeof(double));
-      ahead.add(circuit.constants + one.bounds + state[b], sizeof(Real));
-    }
+    ahead.add(circuit.scales + one.scales, num_states * sizeof(double));
+    ahead.add(circuit.constants + one.bounds, num_states * sizeof(Real));
+    if (num_states <= 2 * (rows - begin)) return ahead.add(from, num_states * width * sizeof(Real));
+    ahead.add_rows(from, width * sizeof(Real), states_of(one) + begin, rows - begin);
   }
 
   // Writes the logarithms of the outputs, and which rows are certified; returns how many are not.

@@ -125,6 +125,9 @@ static void multiply_matrices_of_rows(const Real* left, const Real* right, int64
   for (; b + R <= rows; b += R)
     multiply_matrices<R, A, V>(left + b * ld, right + b * ld, ld, W, ldw, K, C + b * ldw, low ? low + b * ldw : low,
                                accumulate, later);
+  for (; b + 4 <= rows; b += 4)
+    multiply_matrices<4, A, V>(left + b * ld, right + b * ld, ld, W, ldw, K, C + b * ldw, low ? low + b * ldw : low,
+                               accumulate, later);
   for (; b < rows; b++)
     multiply_matrices<1, A, V>(left + b * ld, right + b * ld, ld, W, ldw, K, C + b * ldw, low ? low + b * ldw : low,
                                accumulate, later);

@@ -14,6 +14,9 @@ constexpr Real LN2_HIGH = 0.693359375f, LN2_LOW = -2.12194440e-4f;     // produc
 constexpr int DEGREE = 6;                                              // on [-log(2)/2, log(2)/2] within 4e-9 of exp
 constexpr Real EXPONENTIAL[] = {1.3814539570e-3f, 8.3687451608e-3f, 4.1668390796e-2f, 1.6666520398e-1f,
                                 4.9999993432e-1f, 1.0f,             1.0f};
+// The bits of 2^(k/16), less k in the four highest bits of the mantissa, to which k is added again.
+constexpr Bits ROOTS[] = {0x3f800000, 0x3f7daac3, 0x3f7b95c2, 0x3f79c3d3, 0x3f7837f0, 0x3f76f532, 0x3f75fed7, 0x3f75583f,
+                          0x3f7504f3, 0x3f7508a4, 0x3f75672a, 0x3f76248c, 0x3f7744fd, 0x3f78ccdf, 0x3f7ac0c7, 0x3f7d257d};
 #else
 typedef double Real;
 typedef int64_t Bits;

@@ -4,6 +4,9 @@
 #include <cstring>
 #include <type_traits>
 #include <utility>
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
 
 #include "real.h"
 
@@ -66,8 +69,20 @@ static inline bool is_zero(Integers v) { return bits_of_any(v) == 0; }
 
 static inline Vector larger(Vector a, Vector b) { return a > b ? a : b; }
 
-// exp(x) for x <= 0 with a relative error of about 2e-7, or 3e-16 for doubles; zero below LOWEST. It is 2^n exp(r) with
-// |r| <= log(2) / 2: adding `SHIFT` rounds to an integer, which is in the last bits.
+// exp(x) for x <= 0 with a relative error of about 2e-7, or 3e-16 for doubles; zero below LOWEST. It is 2^n exp(r): adding
+// `SHIFT` rounds to an integer, which is in the last bits.
+#if defined(__AVX512F__) && !defined(DOUBLES)
+// n is a multiple of 1/16, and |r| <= log(2) / 32: 2^n is one of sixteen roots of two, times a power of two.
+static inline Vector exponential(Vector x) {
+  const Vector rounded = x * (16 * LOG2E) + SHIFT, n = rounded - SHIFT;
+  const Vector r = (x - n * (LN2_HIGH / 16)) - n * (LN2_LOW / 16);
+  const Vector q = ((r * (1.0f / 6) + 0.5f) * r + 1.0f) * r;  // exp(r) - 1
+  const Integers root = (Integers)_mm512_permutexvar_epi32((__m512i)rounded, _mm512_loadu_si512(ROOTS));
+  const Vector power = (Vector)(root + ((Integers)rounded << (MANTISSA - 4)));
+  return x < LOWEST ? Vector{} : power * q + power;
+}
+#else
+// n is an integer, and |r| <= log(2) / 2.
 static inline Vector exponential(Vector x) {
   const Vector rounded = x * LOG2E + SHIFT, n = rounded - SHIFT;
   const Vector r = (x - n * LN2_HIGH) - n * LN2_LOW;
@@ -76,6 +91,7 @@ static inline Vector exponential(Vector x) {
   const Integers power = ((Integers)rounded + BIAS) << MANTISSA;
   return x < LOWEST ? Vector{} : p * (Vector)power;
 }
+#endif
 
 // sum += part, and adds to `low` what that rounds off (Knuth's TwoSum). Infinite sums have nothing to round off.
 static inline void add_exactly(Real* sum, Real* low, Vector part) {
