@@ -171,7 +171,24 @@ struct TileRows {
   // The products of the rows of a span, each times a number.
   void multiply_rows(const Operand* factors, int64_t count, Span span, int64_t width, const Real* by,
                      Real* to) const {
+    bool are_values = !by;
+    for (int64_t c = 0; c < count; c++) are_values &= factors[c].slot >= 0;
+    if (are_values && count == 2) return multiply_values<2>(factors, span, width, to);
+    if (are_values && count == 3) return multiply_values<3>(factors, span, width, to);
+    if (are_values && count == 4) return multiply_values<4>(factors, span, width, to);
     with_vectors(width, [&](auto known) { multiply_rows_of<known.value>(factors, count, span, width, by, to); });
+  }
+
+  // The same for factors whose rows are one after the other.
+  template <int C>
+  void multiply_values(const Operand* factors, Span span, int64_t width, Real* to) const {
+    const Real* from[C];
+    for (int c = 0; c < C; c++) from[c] = values(factors[c].place) + span.start * width;
+    for (int64_t n = 0; n < span.count * width; n += LANES) {
+      Vector product = load(from[0] + n);
+      for (int c = 1; c < C; c++) product *= load(from[c] + n);
+      store(to + n, product);
+    }
   }
 
   template <int V>
