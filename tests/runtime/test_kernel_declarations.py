@@ -87,6 +87,10 @@ def test_rows_that_are_computed_at_a_time_are_the_same():
     assert (constant("SPAN_ROWS"), constant("SPAN_WIDTH")) == (arrays.SPAN_ROWS, arrays.SPAN_WIDTH)
 
 
+def test_as_many_products_are_formed_as_there_is_memory_for():
+    assert f"TUCKER_WIDTH = {training_plan.TUCKER_VECTORS} * LANES;" in CODE
+
+
 def test_states_of_tables_fit_their_type():
     assert "typedef uint16_t State;" in CODE
     assert MAX_TABLE_STATES == 1 << 16

@@ -118,6 +118,24 @@ def test_states_of_tables_are_kept_as_16_bits_and_those_of_larger_variables_are_
             made(x + 1)
 
 
+@pytest.mark.parametrize("units", [3, 8, 16, 32, 48, 64])
+def test_tucker_products_of_any_width(units: int):
+    """Their products are formed for several units at a time, if so many fill whole vectors."""
+    circuit = image_data(
+        (1, 2, 3),
+        "quad-tree-2",
+        input_layer="categorical",
+        num_categories=5,
+        num_input_units=units,
+        sum_product_layer="tucker",
+        num_sum_units=units,
+    )
+    x = torch.randint(5, (37, 6), generator=torch.Generator().manual_seed(units))
+    compiled = compile_circuit(circuit, fold=True, optimize=True)
+    assert Kind.TUCKER.value in lower_to_units(compiled).counts()
+    assert_trains(compiled, x)
+
+
 @pytest.mark.parametrize("variables", [1, 3, 17])
 @pytest.mark.parametrize("units", [3, 40])
 def test_rows_near_the_peak_of_densities_and_far_from_it(variables: int, units: int):

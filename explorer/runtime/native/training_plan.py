@@ -41,6 +41,9 @@ CONTENTS = {"linear": 0, "logarithms": 1, "evaluated": 1, NORMALIZED: 2}
 FEW_ROWS = 2
 """With more states than so many times the rows of a batch, a table has rows for these only."""
 
+TUCKER_VECTORS = 4
+"""`TUCKER_WIDTH` in `kernels/backward.h`, in vectors."""
+
 STATES = 1
 """The axis of the states of a table (K, V), and of the units that a weight (K, I) weighs."""
 
@@ -246,6 +249,8 @@ class _Planner(ArrayBuilder):
             self.weight_floats = max(self.weight_floats, columns * self.padded(rows))
             self.block_floats = max(self.block_floats, self.padded(rows), rows * in_width)
             self.max_terms = max(self.max_terms, unit.terms)
+            if unit.kind is Kind.TUCKER:
+                self.widest = max(self.widest, TUCKER_VECTORS * self.lanes)
         assert len(unit.inputs) <= MAX_FACTORS * unit.terms, f"unit {number} has a product of too many factors"
         return fields
 

@@ -6,7 +6,8 @@
 #pragma once
 #include "training.h"
 
-constexpr int MAX_FACTORS = 4;  // of a product: as in units/products.py
+constexpr int MAX_FACTORS = 4;             // of a product: as in units/products.py
+constexpr int TUCKER_WIDTH = 4 * LANES;  // so many products of two units are formed at a time
 
 struct Backward : TrainingTile {
   bool fresh;          // the first tile writes gradients of weights, others add to them
@@ -165,43 +166,60 @@ struct Backward : TrainingTile {
     });
   }
 
-  // For each i the products with x_0[i]: dW[o][i][j] = sum_b (G[b][o] x_0[b][i]) x_1[b][j], and with
-  // H_i[b][j] = sum_o G[b][o] W[o][i][j] the gradients of x_0[b][i] = H_i[b] x_1[b] and of x_1[b] += x_0[b][i] H_i[b].
+  // For some i at a time, dW[o][i][j] = sum_b G[b][o] (x_0[b][i] x_1[b][j]), and with
+  // H[b][i][j] = sum_o G[b][o] W[o][i][j] the gradients of x_0[b][i] = H[b][i] x_1[b] and of x_1[b] += x_0[b][i] H[b][i].
   void tucker_back(const Unit& unit) {
     const Operand* factors = circuit.operands + unit.operands;
     const Rows lefts = rows_of(factors[0]), rights = rows_of(factors[1]);
     const int64_t units = unit.in_units, width = unit.in_width, out_width = unit.out_width, columns = units * units;
+    const int64_t most = units == width && width < TUCKER_WIDTH ? TUCKER_WIDTH / width : 1;
     const float* G = gradient(unit.gradient);
     float* left_gradient = gradient(factors[0].gradient);
     float* right_gradient = gradient(factors[1].gradient);
     if (!factors[0].adds) memset(left_gradient, 0, rows * width * sizeof(float));
     if (!factors[1].adds) memset(right_gradient, 0, rows * width * sizeof(float));
-    for (int64_t b = 0; b < rows; b++)
-      memcpy(copies + b * width, rights.values + rights.at(b) * width, width * sizeof(float));
-    for (int64_t i = 0; i < units; i++) {
+    for (int64_t i = 0; i < units; i += most) {
+      const int64_t some = units - i < most ? units - i : most, size = some * width;
       for (int64_t b = 0; b < rows; b++) {
-        const float left = lefts.values[lefts.at(b) * width + i];
-        for (int64_t n = 0; n < out_width; n += LANES)
-          store(products + b * out_width + n, load(G + b * out_width + n) * left);
+        const float *left = lefts.values + lefts.at(b) * width + i, *right = rights.values + rights.at(b) * width;
+        for (int64_t a = 0; a < some; a++)
+          for (int64_t n = 0; n < width; n += LANES)
+            store(products + b * size + a * width + n, load(right + n) * left[a]);
       }
-      outer_products(products, out_width, copies, width, weights_gradient(unit) + i * units, columns,
-                     unit.out_units, units);
+      outer_products(G, out_width, products, size, weights_gradient(unit) + i * units, columns, unit.out_units,
+                     some * units);
       int64_t ld = columns;
-      const float* weight = padded(weights_of(unit) + i * units, ld, unit.out_units, units, width);
-      multiply<false>(G, out_width, weight, ld, unit.out_units, width, inner, width, rows, false);
+      const float* weight = padded(weights_of(unit) + i * units, ld, unit.out_units, some * units, size);
+      multiply<false>(G, out_width, weight, ld, unit.out_units, size, inner, size, rows, false);
       for (int64_t b = 0; b < rows; b++) {
-        const float left = lefts.values[lefts.at(b) * width + i];
-        const float* right = copies + b * width;
-        float* into = right_gradient + b * width;
-        Vector sums{};
-        for (int64_t n = 0; n < width; n += LANES) {
-          const Vector one = load(inner + b * width + n);
-          sums += one * load(right + n);
-          store(into + n, load(into + n) + one * left);
-        }
-        left_gradient[b * width + i] += sum_of(sums);
+        const float *left = lefts.values + lefts.at(b) * width + i, *right = rights.values + rights.at(b) * width;
+        const float* H = inner + b * size;
+        float *of_left = left_gradient + b * width + i, *of_right = right_gradient + b * width;
+        if (some == 4) operands_gradient<4>(H, left, right, width, of_left, of_right);
+        else if (some == 2) operands_gradient<2>(H, left, right, width, of_left, of_right);
+        else
+          for (int64_t a = 0; a < some; a++)
+            operands_gradient<1>(H + a * width, left + a, right, width, of_left + a, of_right);
       }
     }
+  }
+
+  // For A products of two operands, with their gradients H (A, width).
+  template <int A>
+  static void operands_gradient(const float* H, const float* left, const float* right, int64_t width, float* of_left,
+                                float* of_right) {
+    Vector sums[A] = {};
+    for (int64_t n = 0; n < width; n += LANES) {
+      const Vector x = load(right + n);
+      Vector total = load(of_right + n);
+      UNROLL for (int a = 0; a < A; a++) {
+        const Vector one = load(H + a * width + n);
+        sums[a] += one * x;
+        total += one * left[a];
+      }
+      store(of_right + n, total);
+    }
+    UNROLL for (int a = 0; a < A; a++) of_left[a] += sum_of(sums[a]);
   }
 
   void kronecker_back(const Unit& unit) {
