@@ -16,7 +16,7 @@ from torch import Tensor
 
 from explorer.backend import EvaluatedCircuit, TorchInputLayer
 from explorer.backend.evaluation import LayerValues
-from explorer.runtime.memory import join
+from explorer.runtime.memory import concat
 from explorer.runtime.units import WEIGHTED, Kind, Source, Units, input_table, layer_of, states_of
 
 SMALLEST = float(torch.finfo(torch.float32).smallest_normal)
@@ -74,8 +74,8 @@ def pack_constants(
     """
     packer = _Packer(circuit, layer_values, units, lanes, dtype)
     packer.pack()
-    floats = join(packer.floats, dtype)
-    doubles = join(packer.doubles, torch.float64)
+    floats = concat(packer.floats, dtype)
+    doubles = concat(packer.doubles, torch.float64)
     return Constants(units, lanes, packer.offsets, floats, doubles, packer.problem, packer.densities())
 
 

@@ -14,18 +14,18 @@ ALIGNMENT = 64
 
 
 def allocate(size: int) -> Memory:
-    """So many bytes, with any content. If they are many, numpy asks for huge pages: rows of tables are found faster."""
+    """Memory of `size` bytes with arbitrary content; numpy asks for huge pages if it is large."""
     found = np.empty(size + ALIGNMENT, dtype=np.uint8)
     start = -found.ctypes.data % ALIGNMENT
     return found[start : start + size]
 
 
-def join(parts: Sequence[Tensor], dtype: torch.dtype) -> Tensor:
-    """One tensor with all numbers of some that have one axis."""
+def concat(parts: Sequence[Tensor], dtype: torch.dtype) -> Tensor:
+    """Concatenate 1-D tensors into one of this type that begins at a cache line."""
     numbers = sum(one.numel() for one in parts)
-    joined = torch.from_numpy(allocate(numbers * dtype.itemsize)).view(dtype)
+    found = torch.from_numpy(allocate(numbers * dtype.itemsize)).view(dtype)
     start = 0
     for one in parts:
-        joined[start : start + one.numel()] = one
+        found[start : start + one.numel()] = one
         start += one.numel()
-    return joined
+    return found

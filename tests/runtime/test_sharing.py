@@ -78,7 +78,11 @@ def test_rows_of_a_slot_keep_their_places_while_threads_compute_some_of_them_eac
     shared = share_units(planned(circuit), circuit, 256, threads)
     assert shared is not None
     units, slots, (*own, rest) = shared.units.units, shared.units.slots, shares_of(shared)
-    widths: dict[int, int] = {}
+    widths, holds = dict[int, int](), dict[int, int]()
+    for number in shared.units.slots:
+        for one in units[number].inputs:
+            assert one not in slots or holds[slots[one]] == one
+        holds[slots[number]] = number
     for number in rest:
         for one in (*units[number].inputs, number):
             if one in slots:

@@ -13,6 +13,7 @@ from explorer.backend import TorchCircuit
 from explorer.errors import ValueRangeError
 from explorer.runtime import Certificate, FastCircuit, fast
 from explorer.runtime.backends import NativeBackend
+from explorer.runtime.native.training_plan import TUCKER_VECTORS
 from explorer.runtime.units import Kind, lower_to_units
 from explorer.symbolic import Circuit, CircuitBuilder, ConstantInitializer, GaussianLayer, TensorParameter
 from explorer.templates import BinomialInput, image_data, load_named, tabular_data
@@ -97,6 +98,19 @@ def test_tables_of_many_states_have_rows_for_the_batch_only(rows: int):
     assert made.backend.training.plan.place_rows(rows).num_rows == 6 * (rows if rows < 350 else 700)
 
 
+@torch.no_grad()
+def test_what_is_dropped_next_to_the_peak_of_densities_is_in_the_bound():
+    """At 12.1, the peak of the narrow one, e^7 times that of the others, is far above what the sum has."""
+    b = CircuitBuilder()
+    means, deviations = leaf(np.array([0, 0, -0.6])), leaf(np.array([1e-3, 1, 1]))
+    density = b.add(GaussianLayer(scope=(0,), num_output_units=3, mean=means, stddev=deviations))
+    circuit = compile_circuit(b.build(b.sum(density, num_units=1, weight=leaf(np.array([[0.3, 0.3, 0.4]])))))
+    x = torch.tensor([[12.09], [12.1], [5.0], [0.0]])
+    made = fast(circuit, backend="native")
+    torch.testing.assert_close(made(x).double(), doubled(circuit)(x), rtol=0, atol=2e-5)
+    assert made.certificate == Certificate(4, 0)
+
+
 @pytest.mark.parametrize(("states", "kind"), [(1 << 16, Kind.TABLE), ((1 << 16) + 1, Kind.DENSITY)])
 def test_states_of_tables_are_kept_as_16_bits_and_those_of_larger_variables_are_evaluated(states: int, kind: Kind):
     circuit = image_data(
@@ -133,7 +147,10 @@ def test_tucker_products_of_any_width(units: int):
     x = torch.randint(5, (37, 6), generator=torch.Generator().manual_seed(units))
     compiled = compile_circuit(circuit, fold=True, optimize=True)
     assert Kind.TUCKER.value in lower_to_units(compiled).counts()
-    assert_trains(compiled, x)
+    made = assert_trains(compiled, x)
+    assert isinstance(made.backend, NativeBackend)
+    plan = made.backend.training.plan
+    assert plan.widest >= TUCKER_VECTORS * plan.lanes
 
 
 @pytest.mark.parametrize("variables", [1, 3, 17])

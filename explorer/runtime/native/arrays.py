@@ -19,7 +19,7 @@ LINE_BYTES = 64
 """`LINE` in `kernels/ahead.h`."""
 
 SPAN_ROWS, SPAN_WIDTH = 48, 128
-"""As in `kernels/tile.h`."""
+"""Rows that a unit computes at a time, and the widest input for which it does, as in `kernels/tile.h`."""
 
 KINDS = {
     Kind.GAUSSIAN: 0,
@@ -197,7 +197,7 @@ class ArrayBuilder:
         return [KINDS[unit.kind], slot, 0, *widths, terms, factors, start, weight, offsets.bounds, -1, 0]
 
     def _need_scratch(self, in_units: int, floats: int) -> None:
-        """So many floats for each row that a unit is computed for at a time."""
+        """Require `floats` of scratch memory for each row that a unit computes at a time."""
         if self.padded(in_units) <= SPAN_WIDTH:
             self.scratch_fixed = max(self.scratch_fixed, SPAN_ROWS * floats)
         else:

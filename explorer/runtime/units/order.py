@@ -44,9 +44,9 @@ def depth_first(units: Units, leave: Leave = nobody) -> Units:
 def with_slots(units: Units, leave: Leave = nobody, shares: Sequence[Collection[int]] = ()) -> Units:
     """Give each computed unit the first slot that is free; a slot is free after its value was last read.
 
-    Units of `shares`, which come first, are computed side by side, so each share has slots of its own. Of those after
-    them, each thread computes some rows, at its own pace: there, a slot is free for values of the same width only,
-    whose rows have the same places.
+    Units of `shares`, which come first, are computed side by side, so each share has slots of its own. The units after
+    them begin when all shares are done, and each thread computes some rows of these at its own pace: a slot that one of
+    them has written or read is free for values of the same width only, whose rows begin at the same addresses.
     """
     last: dict[int, int] = {}
     for number, unit in units.computed():
@@ -56,8 +56,8 @@ def with_slots(units: Units, leave: Leave = nobody, shares: Sequence[Collection[
         last[output] = -1
     share_of = {number: at for at, share in enumerate(shares or [units.units]) for number in share}
     slots: dict[int, int] = {}
-    free = defaultdict[int, list[int]](list)  # by share; after those, what no unit there reads
-    free_rows = defaultdict[int, list[int]](list)  # after the shares, by width
+    free = defaultdict[int, list[int]](list)  # by share in which they were freed
+    free_rows = defaultdict[int, list[int]](list)  # those freed after the shares, by width
     fresh = count()
     for number, unit in units.computed():
         share = share_of.get(number)

@@ -32,7 +32,7 @@ struct Ahead {
     count += some;
   }
 
-  // Rows of so many bytes, by number: some lines may be listed twice.
+  // Rows by number: some lines may be listed twice, and the last one of a row that is no multiple of 32 bytes not at all.
   template <class Number>
   void add_rows(const void* from, int64_t bytes, const Number* numbers, int64_t rows) {
     const int64_t offset = (uintptr_t)from % LINE, last = (bytes + (bytes % LINE || offset ? LINE : 0) - 1) / LINE;

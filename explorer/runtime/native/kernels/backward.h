@@ -6,15 +6,14 @@
 #pragma once
 #include "training.h"
 
-constexpr int MAX_FACTORS = 4;             // of a product: as in units/products.py
-constexpr int TUCKER_WIDTH = 4 * LANES;  // so many products of two units are formed at a time
+constexpr int MAX_FACTORS = 4;           // of a product: as in units/products.py
+constexpr int TUCKER_WIDTH = 4 * LANES;  // products of two units that are formed at a time
 
 struct Backward : TrainingTile {
   bool fresh;          // the first tile writes gradients of weights, others add to them
   float* gradients;    // of values, at their places
   float* products;     // (rows, widest): the terms of a sum; twice as many rows for a table
   float* inner;        // (rows, widest): their gradients
-  float* copies;       // (rows, widest): of an operand
   float* block;        // weights of a term, padded
   float* block_gradient;
   double* top_scales;  // of a sum
@@ -172,34 +171,32 @@ struct Backward : TrainingTile {
     const Operand* factors = circuit.operands + unit.operands;
     const Rows lefts = rows_of(factors[0]), rights = rows_of(factors[1]);
     const int64_t units = unit.in_units, width = unit.in_width, out_width = unit.out_width, columns = units * units;
-    const int64_t most = units == width && width < TUCKER_WIDTH ? TUCKER_WIDTH / width : 1;
+    const bool are_several = units == width && (width == TUCKER_WIDTH / 2 || width == TUCKER_WIDTH / 4);
+    const int64_t count = are_several ? TUCKER_WIDTH / width : 1, size = count * width;
     const float* G = gradient(unit.gradient);
     float* left_gradient = gradient(factors[0].gradient);
     float* right_gradient = gradient(factors[1].gradient);
     if (!factors[0].adds) memset(left_gradient, 0, rows * width * sizeof(float));
     if (!factors[1].adds) memset(right_gradient, 0, rows * width * sizeof(float));
-    for (int64_t i = 0; i < units; i += most) {
-      const int64_t some = units - i < most ? units - i : most, size = some * width;
+    for (int64_t i = 0; i < units; i += count) {
       for (int64_t b = 0; b < rows; b++) {
         const float *left = lefts.values + lefts.at(b) * width + i, *right = rights.values + rights.at(b) * width;
-        for (int64_t a = 0; a < some; a++)
+        for (int64_t a = 0; a < count; a++)
           for (int64_t n = 0; n < width; n += LANES)
             store(products + b * size + a * width + n, load(right + n) * left[a]);
       }
       outer_products(G, out_width, products, size, weights_gradient(unit) + i * units, columns, unit.out_units,
-                     some * units);
+                     count * units);
       int64_t ld = columns;
-      const float* weight = padded(weights_of(unit) + i * units, ld, unit.out_units, some * units, size);
+      const float* weight = padded(weights_of(unit) + i * units, ld, unit.out_units, count * units, size);
       multiply<false>(G, out_width, weight, ld, unit.out_units, size, inner, size, rows, false);
       for (int64_t b = 0; b < rows; b++) {
         const float *left = lefts.values + lefts.at(b) * width + i, *right = rights.values + rights.at(b) * width;
         const float* H = inner + b * size;
         float *of_left = left_gradient + b * width + i, *of_right = right_gradient + b * width;
-        if (some == 4) operands_gradient<4>(H, left, right, width, of_left, of_right);
-        else if (some == 2) operands_gradient<2>(H, left, right, width, of_left, of_right);
-        else
-          for (int64_t a = 0; a < some; a++)
-            operands_gradient<1>(H + a * width, left + a, right, width, of_left + a, of_right);
+        if (count == 4) operands_gradient<4>(H, left, right, width, of_left, of_right);
+        else if (count == 2) operands_gradient<2>(H, left, right, width, of_left, of_right);
+        else operands_gradient<1>(H, left, right, width, of_left, of_right);
       }
     }
   }

@@ -12,7 +12,7 @@
 #include "transpose.h"
 
 constexpr int KEPT = 8;  // rows whose largest element is in [2^-8, 2) are not rescaled
-constexpr Real FAR = DROPPED * (1 << 20);  // the bound of a row that is far from the peak of its densities is above it
+constexpr Real FAR = DROPPED * (1 << 20);  // the largest bound of rows of densities above about 2^-19 of their peak
 constexpr Bits ABOVE_KEPT = ((Bits)(KEPT + 1) << MANTISSA) - 1;  // the bits of the largest less those of 2^-8
 
 struct Tile : TileRows {
@@ -99,8 +99,8 @@ struct Tile : TileRows {
     return most;
   }
 
-  // Rows that are near their peak are made in one go, as multiples of it; from the first one that is not on, logarithms
-  // are made first, and divided by the largest of their row.
+  // Rows near the peak of at most BLOCK_DENSITIES densities are made in one go, as multiples of it. From the first row
+  // on that is not, logarithms are made first, from which the largest of their row is subtracted.
   void gaussian(const Unit& unit) {
     Real* low = unit.factors > BLOCK_DENSITIES ? scratch : nullptr;
     const Real peak = log_peak(unit);
@@ -390,10 +390,10 @@ struct Tile : TileRows {
     if (one.slot >= 0 || one.variable < 0) return;
     const int64_t num_states = circuit.num_values[one.variable];
     const Real* from = circuit.constants + one.rows;
+    if (num_states <= 2 * (rows - begin)) ahead.add(from, num_states * width * sizeof(Real));
+    else ahead.add_rows(from, width * sizeof(Real), states_of(one) + begin, rows - begin);
     ahead.add(circuit.scales + one.scales, num_states * sizeof(double));
     ahead.add(circuit.constants + one.bounds, num_states * sizeof(Real));
-    if (num_states <= 2 * (rows - begin)) return ahead.add(from, num_states * width * sizeof(Real));
-    ahead.add_rows(from, width * sizeof(Real), states_of(one) + begin, rows - begin);
   }
 
   // Writes the logarithms of the outputs, and which rows are certified; returns how many are not.

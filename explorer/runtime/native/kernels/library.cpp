@@ -19,7 +19,6 @@ static void take_backward(Backward& tile, Memory& memory) {
   memory.take(tile.gradients, tile.training->gradient_floats * tile.capacity);
   memory.take(tile.products, 2 * floats);
   memory.take(tile.inner, floats);
-  memory.take(tile.copies, floats);
   memory.take(tile.block, tile.training->block_floats);
   memory.take(tile.block_gradient, tile.training->block_floats);
   memory.take(tile.top_scales, tile.capacity);
