@@ -195,7 +195,7 @@ def _ours(
 
 def _first_runs(entrant: Entrant) -> Entrant:
     """Run all rows but one, which packs, compiles and plans, and then all, which allocates the memory that is kept."""
-    replace(entrant, x=entrant.x[:-1]).run()
+    replace(entrant, x=entrant.x[: max(len(entrant.x) - 1, 1)]).run()
     return replace(entrant, kept_bytes=kept_bytes(entrant.run))
 
 
