@@ -285,6 +285,22 @@ def test_a_compilation_and_its_trace_leave_no_cycles_for_the_garbage_collector()
             gc.enable()
 
 
+def test_compiling_a_small_circuit_counts_no_frozen_objects(monkeypatch: pytest.MonkeyPatch):
+    """Counting a million of them takes 50 ms, whatever was allocated before."""
+    counted: list[int] = []
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: counted.append(1) or 0)
+    monkeypatch.setattr("explorer.compiler.compiler.MANY_OBJECTS", 10_000)
+    thresholds = gc.get_threshold()
+    gc.set_threshold(1_000_000)
+    try:
+        others = [[] for _ in range(20_000)]
+        TorchCompiler().compile(load_named("blackboard"))
+    finally:
+        gc.set_threshold(*thresholds)
+    assert len(others) == 20_000
+    assert not counted
+
+
 def test_frozen_objects_of_the_user_stay_frozen(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("explorer.compiler.compiler.MANY_OBJECTS", 0)
     gc.freeze()

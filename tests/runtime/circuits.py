@@ -1,16 +1,19 @@
-"""What tests of fast circuits share: the circuit in double precision, its values, and the need for a compiler."""
+"""What tests of fast circuits share: small circuits, a circuit in double precision, and the need for a compiler."""
 
 import copy
 import os
 
+import numpy as np
 import pytest
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from explorer.backend import TorchCircuit
 from explorer.errors import LoweringError
 from explorer.runtime.native.build import find_compiler
-from explorer.templates import gallery
+from explorer.symbolic import Circuit, ConstantInitializer, TensorParameter
+from explorer.templates import gallery, image_data
 
 
 def _has_compiler() -> bool:
@@ -34,6 +37,36 @@ QUICK_CIRCUITS = [
     if name not in ("poon-domingos", "sos")
 ]
 """The circuits of the gallery that the backends are compared on; of these the native one always has the largest."""
+
+
+def leaf(values: ArrayLike) -> TensorParameter:
+    """A learned parameter that starts with these values."""
+    array = np.asarray(values)
+    return TensorParameter(array.shape, initializer=ConstantInitializer(array))
+
+
+def image_circuit(
+    height: int,
+    width: int,
+    region_graph: str = "quad-graph",
+    layer: str = "cp",
+    *,
+    units: int,
+    inputs: str = "categorical",
+    states: int = 256,
+    classes: int = 1,
+) -> Circuit:
+    """A circuit of a grey image: each layer has `units` units, each pixel `states` values."""
+    return image_data(
+        (1, height, width),
+        region_graph,
+        input_layer=inputs,
+        num_input_units=units,
+        sum_product_layer=layer,
+        num_sum_units=units,
+        num_categories=states,
+        num_classes=classes,
+    )
 
 
 def doubled(circuit: TorchCircuit) -> TorchCircuit:

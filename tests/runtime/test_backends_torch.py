@@ -27,11 +27,11 @@ from explorer.symbolic import (
     SoftplusParameter,
     TensorParameter,
 )
-from explorer.templates import image_data, load_named
+from explorer.templates import load_named
 from tests.fuzzing import examples
 from tests.levels.modes import MODES, Mode, compile_circuit
 from tests.reference import load_reference, reference_paths
-from tests.runtime.circuits import QUICK_CIRCUITS, assert_equal, doubled
+from tests.runtime.circuits import QUICK_CIRCUITS, assert_equal, doubled, image_circuit
 from tests.strategies import circuits, random_inputs
 
 
@@ -92,16 +92,7 @@ def test_random_circuits(circuit: Circuit, seed: int, batch: int, mode: Mode):
 
 
 def image(layer: str, kind: str, units: int = 8, classes: int = 1) -> TorchCircuit:
-    circuit = image_data(
-        (1, 8, 8),
-        "quad-graph",
-        input_layer=kind,
-        num_input_units=units,
-        sum_product_layer=layer,
-        num_sum_units=units,
-        num_classes=classes,
-    )
-    return TorchCompiler().compile(circuit)
+    return TorchCompiler().compile(image_circuit(8, 8, layer=layer, units=units, inputs=kind, classes=classes))
 
 
 def rows(kind: str, count: int = 64) -> Tensor:
@@ -145,14 +136,7 @@ def test_steps_of_any_size_have_the_same_values(layer: str, kind: str, monkeypat
 
 
 def test_units_of_a_group_are_of_one_shape_and_trees_are_read_without_gathers():
-    circuit = image_data(
-        (1, 8, 8),
-        "quad-tree-2",
-        input_layer="categorical",
-        num_input_units=4,
-        sum_product_layer="cp-t",
-        num_sum_units=4,
-    )
+    circuit = image_circuit(8, 8, "quad-tree-2", "cp-t", units=4)
     units = plan_units(lower_to_units(TorchCompiler().compile(circuit)))
     groups = group_units(units)
     assert [(group.kind, len(group.members), group.factors) for group in groups.groups] == [

@@ -20,29 +20,20 @@ from explorer.symbolic import (
     CategoricalLayer,
     Circuit,
     CircuitBuilder,
-    ConstantInitializer,
     GaussianLayer,
     HadamardParameter,
     PolynomialLayer,
     SoftmaxParameter,
-    TensorParameter,
 )
-from tests.runtime.circuits import has_compiler
+from tests.runtime.circuits import has_compiler, leaf
 
 pytestmark = has_compiler
-
-
-def numbers(values: ArrayLike) -> TensorParameter:
-    array = np.asarray(values, dtype=np.float32)
-    return TensorParameter(array.shape, initializer=ConstantInitializer(array))
 
 
 def logits(b: CircuitBuilder, variable: int, values: ArrayLike) -> int:
     """A layer whose units have the logarithms `values`, whatever the value of the variable."""
     table = np.stack([values, values], axis=1)
-    return b.add(
-        CategoricalLayer(scope=(variable,), num_output_units=len(table), num_categories=2, logits=numbers(table))
-    )
+    return b.add(CategoricalLayer(scope=(variable,), num_output_units=len(table), num_categories=2, logits=leaf(table)))
 
 
 def product(b: CircuitBuilder, left: ArrayLike, right: ArrayLike) -> int:
@@ -63,8 +54,8 @@ def assert_right(circuit: Circuit, x: Tensor | None = None, optimize: bool = Tru
 def test_a_dropped_term_may_be_larger_than_its_values():
     """The term is known up to its bound only, which is far above its values: what it was made of was dropped too."""
     b = CircuitBuilder()
-    narrow = b.sum(product(b, [0], [0]), product(b, [-44], [-44]), num_units=1, weight=numbers([[1e-37, 1e30]]))
-    circuit = b.build(b.sum(product(b, [5], [0]), narrow, num_units=1, weight=numbers([[1e-22, 1]])))
+    narrow = b.sum(product(b, [0], [0]), product(b, [-44], [-44]), num_units=1, weight=leaf([[1e-37, 1e30]]))
+    circuit = b.build(b.sum(product(b, [5], [0]), narrow, num_units=1, weight=leaf([[1e-22, 1]])))
     made = assert_right(circuit)
     assert made.certificate == Certificate(2, 2)
 
@@ -73,20 +64,20 @@ def large_sum(terms: int, units: int) -> Circuit:
     b = CircuitBuilder()
     products = [product(b, np.zeros(units), np.zeros(units)) for _ in range(terms)]
     size = terms * units
-    return b.build(b.sum(*products, num_units=1, weight=numbers(np.full((1, size), 1 / size))))
+    return b.build(b.sum(*products, num_units=1, weight=leaf(np.full((1, size), 1 / size))))
 
 
 def large_mixture(terms: int, units: int) -> Circuit:
     b = CircuitBuilder()
     products = [product(b, np.zeros(units), np.zeros(units)) for _ in range(terms)]
     weight = np.concatenate([np.eye(units) / terms] * terms, axis=1)
-    return b.build(b.sum(*products, num_units=units, weight=numbers(weight)))
+    return b.build(b.sum(*products, num_units=units, weight=leaf(weight)))
 
 
 def large_tucker(_: int, units: int) -> Circuit:
     b = CircuitBuilder()
     pairs = b.kronecker(logits(b, 0, np.zeros(units)), logits(b, 1, np.zeros(units)))
-    return b.build(b.sum(pairs, num_units=1, weight=numbers(np.full((1, units**2), units**-2.0))))
+    return b.build(b.sum(pairs, num_units=1, weight=leaf(np.full((1, units**2), units**-2.0))))
 
 
 @pytest.mark.parametrize("optimize", [True, False])
@@ -100,7 +91,7 @@ def large_tucker(_: int, units: int) -> Circuit:
         (large_tucker, 1, 300),
     ],
 )
-def test_sums_of_many_equal_numbers(make: Callable[[int, int], Circuit], terms: int, units: int, optimize: bool):
+def test_sums_of_many_equal_leaf(make: Callable[[int, int], Circuit], terms: int, units: int, optimize: bool):
     """Added one after the other in single precision, 100,000 equal numbers have a sum that is wrong by 1e-3."""
     assert_right(make(terms, units), optimize=optimize)
 
@@ -111,7 +102,7 @@ def test_terms_of_very_different_scales(difference: float):
     b = CircuitBuilder()
     value = product(b, [0], [0])
     for _ in range(200):
-        value = b.sum(product(b, [difference], [0]), value, num_units=1, weight=numbers([[0, 1]]))
+        value = b.sum(product(b, [difference], [0]), value, num_units=1, weight=leaf([[0, 1]]))
     assert_right(b.build(value))
 
 
@@ -125,13 +116,13 @@ def test_products_of_many_densities(units: int):
             GaussianLayer(
                 scope=(variable,),
                 num_output_units=units,
-                mean=numbers(random.normal(size=units)),
-                stddev=numbers(np.ones(units)),
+                mean=leaf(random.normal(size=units)),
+                stddev=leaf(np.ones(units)),
             )
         )
         for variable in range(variables)
     ]
-    circuit = b.build(b.sum(b.hadamard(*densities), num_units=1, weight=numbers(np.full((1, units), 1 / units))))
+    circuit = b.build(b.sum(b.hadamard(*densities), num_units=1, weight=leaf(np.full((1, units), 1 / units))))
     x = torch.cat(
         [torch.full((2, variables), 0.37), torch.randn(2, variables, generator=torch.Generator().manual_seed(0))]
     )
@@ -141,10 +132,10 @@ def test_products_of_many_densities(units: int):
 def test_deviations_near_the_largest_float_where_denormal_numbers_are_flushed():
     b = CircuitBuilder()
     wide = [
-        GaussianLayer(scope=(variable,), num_output_units=1, mean=numbers([0]), stddev=numbers([3e38]))
+        GaussianLayer(scope=(variable,), num_output_units=1, mean=leaf([0]), stddev=leaf([3e38]))
         for variable in range(2)
     ]
-    circuit = b.build(b.sum(b.hadamard(*map(b.add, wide)), num_units=1, weight=numbers([[1]])))
+    circuit = b.build(b.sum(b.hadamard(*map(b.add, wide)), num_units=1, weight=leaf([[1]])))
     torch.set_flush_denormal(True)
     try:
         assert_right(circuit, torch.tensor([[1e38, 1e38], [0, 0]]))
@@ -157,7 +148,7 @@ def test_bad_values_of_a_variable_that_no_output_depends_on_are_refused():
     b = CircuitBuilder()
     used = product(b, [0], [0])
     logits(b, 2, [0])
-    b.add(GaussianLayer(scope=(3,), num_output_units=1, mean=numbers([0]), stddev=numbers([1])))
+    b.add(GaussianLayer(scope=(3,), num_output_units=1, mean=leaf([0]), stddev=leaf([1])))
     compiled = TorchCompiler(optimize=False).compile(b.build(b.sum(used, num_units=1)))
     made, good = fast(compiled, backend="native"), torch.zeros(1, 4)
     assert torch.allclose(made(good), compiled(good))
@@ -170,14 +161,14 @@ def test_bad_values_of_a_variable_that_no_output_depends_on_are_refused():
 @pytest.mark.parametrize("low", [-9.34, -12.34, -100.0, -1000.0])
 def test_a_sum_of_tables_may_be_far_below_what_it_reads(low: float):
     b = CircuitBuilder()
-    small = b.sum(logits(b, 0, [90, low]), num_units=1, weight=numbers([[0, 1]]))
-    assert_right(b.build(b.sum(b.hadamard(small, logits(b, 1, [0])), num_units=1, weight=numbers([[1]]))))
+    small = b.sum(logits(b, 0, [90, low]), num_units=1, weight=leaf([[0, 1]]))
+    assert_right(b.build(b.sum(b.hadamard(small, logits(b, 1, [0])), num_units=1, weight=leaf([[1]]))))
 
 
 def test_a_softmax_that_underflows_may_be_multiplied_by_a_large_weight():
     b = CircuitBuilder()
-    softmax = SoftmaxParameter((numbers([[0, -100]]),), axis=1)
-    weight = HadamardParameter((softmax, numbers([[1, 1e30]])))
+    softmax = SoftmaxParameter((leaf([[0, -100]]),), axis=1)
+    weight = HadamardParameter((softmax, leaf([[1, 1e30]])))
     assert_right(b.build(b.sum(product(b, [-40, 0], [0, 0]), num_units=1, weight=weight)))
 
 
@@ -185,16 +176,16 @@ def test_a_softmax_that_underflows_may_be_multiplied_by_a_large_weight():
 def test_binomial_distributions_with_many_trials(count: int):
     """Their coefficients are differences of large logarithms."""
     b = CircuitBuilder()
-    layer = BinomialLayer(scope=(0,), num_output_units=1, total_count=count, probs=numbers([0.3]))
+    layer = BinomialLayer(scope=(0,), num_output_units=1, total_count=count, probs=leaf([0.3]))
     x = torch.tensor([[0], [count // 3], [count]])
-    assert_right(b.build(b.sum(b.add(layer), num_units=1, weight=numbers([[1]]))), x)
+    assert_right(b.build(b.sum(b.add(layer), num_units=1, weight=leaf([[1]]))), x)
 
 
 def test_polynomials_near_their_roots():
     b = CircuitBuilder()
-    square = PolynomialLayer(scope=(0,), num_output_units=1, degree=2, coeff=numbers([[1, -2, 1]]))
+    square = PolynomialLayer(scope=(0,), num_output_units=1, degree=2, coeff=leaf([[1, -2, 1]]))
     x = torch.tensor([[1.0001], [1.01], [3.0]])
-    assert_right(b.build(b.sum(b.add(square), num_units=1, weight=numbers([[1]]))), x)
+    assert_right(b.build(b.sum(b.add(square), num_units=1, weight=leaf([[1]]))), x)
 
 
 @torch.no_grad()
@@ -227,10 +218,10 @@ def test_a_chain_of_products_with_small_sums_keeps_its_certificates():
     """Each product reads a sum of narrow densities, whose largest value is far below one before it is rescaled."""
     units, depth = 64, 30
     generator, b = np.random.default_rng(0), CircuitBuilder()
-    even = numbers(np.full((units, units), 1 / units))
+    even = leaf(np.full((units, units), 1 / units))
 
     def densities(variable: int) -> int:
-        mean, stddev = numbers(generator.normal(size=units)), numbers(np.full(units, 0.1))
+        mean, stddev = leaf(generator.normal(size=units)), leaf(np.full(units, 0.1))
         return b.add(GaussianLayer(scope=(variable,), num_output_units=units, mean=mean, stddev=stddev))
 
     top = b.sum(densities(0), num_units=units, weight=even)

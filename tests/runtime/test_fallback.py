@@ -10,7 +10,7 @@ from explorer.runtime.native.build import BuildError
 from explorer.runtime.native.program import NativeProgram
 from explorer.symbolic import CircuitBuilder
 from tests.runtime.circuits import assert_equal, doubled, has_compiler
-from tests.runtime.test_bounds import logits, numbers, product
+from tests.runtime.test_bounds import leaf, logits, product
 
 pytestmark = has_compiler
 
@@ -20,9 +20,9 @@ X = torch.zeros(3, 3)
 def circuit_with(low: float) -> TorchCircuit:
     """A sum of exp(low), which it reads next to numbers near 1."""
     b = CircuitBuilder()
-    far = b.sum(product(b, [0, low], [0, 0]), num_units=2, weight=numbers([[1, 0], [0, 1]]))
+    far = b.sum(product(b, [0, low], [0, 0]), num_units=2, weight=leaf([[1, 0], [0, 1]]))
     last = b.hadamard(far, logits(b, 2, [0, 0]))
-    return TorchCompiler(optimize=False).compile(b.build(b.sum(last, num_units=1, weight=numbers([[0, 1]]))))
+    return TorchCompiler(optimize=False).compile(b.build(b.sum(last, num_units=1, weight=leaf([[0, 1]]))))
 
 
 @pytest.mark.parametrize(

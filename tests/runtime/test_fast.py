@@ -25,11 +25,11 @@ from explorer.symbolic import (
     Parameterization,
     RearrangeLayer,
 )
-from explorer.templates import gallery, image_data, load_named
+from explorer.templates import gallery, load_named
 from tests.fuzzing import examples
 from tests.levels.modes import MODES, Mode, compile_circuit
 from tests.reference import load_reference, reference_paths
-from tests.runtime.circuits import assert_equal, doubled, has_compiler
+from tests.runtime.circuits import assert_equal, doubled, has_compiler, image_circuit
 from tests.strategies import circuits, random_inputs
 
 pytestmark = has_compiler
@@ -114,10 +114,7 @@ def test_random_circuits(circuit: Circuit, seed: int, batch: int, mode: Mode):
 @pytest.mark.parametrize(("kind", "scales"), [("gaussian", (0.1, 0.01)), ("categorical", (10, 20, 40, 80))])
 def test_no_row_is_finite_and_wrong_however_sharp_the_distributions(layer: str, kind: str, scales: tuple[float, ...]):
     """In single precision, the layers of the circuit are wrong by up to 2 % here."""
-    circuit = image_data(
-        (1, 8, 8), "quad-graph", input_layer=kind, num_input_units=8, sum_product_layer=layer, num_sum_units=8
-    )
-    compiled = TorchCompiler().compile(circuit)
+    compiled = TorchCompiler().compile(image_circuit(8, 8, layer=layer, units=8, inputs=kind))
     initial = compiled.leaf_state()
     random = torch.Generator().manual_seed(0)
     x = torch.randn(64, 64, generator=random) if kind == "gaussian" else torch.randint(256, (64, 64), generator=random)
@@ -216,11 +213,7 @@ def test_bad_input_is_refused_as_by_the_circuit(digits):
 
 @torch.no_grad()
 def test_values_without_a_density_have_that_of_the_circuit():
-    circuit = TorchCompiler().compile(
-        image_data(
-            (1, 2, 2), "quad-tree-2", input_layer="gaussian", num_input_units=2, sum_product_layer="cp", num_sum_units=2
-        )
-    )
+    circuit = TorchCompiler().compile(image_circuit(2, 2, "quad-tree-2", units=2, inputs="gaussian"))
     made, x = fast(circuit, backend="native"), torch.randn(4, 4, generator=torch.Generator().manual_seed(0))
     x[1, 2], x[2, 0] = torch.inf, 1e30
     assert torch.equal(made(x).isfinite(), circuit(x).isfinite())

@@ -17,8 +17,8 @@ from explorer.errors import BackendWarning, LoweringError, ValueRangeError
 from explorer.runtime import Certificate, FastCircuit, backends, choosing, fast
 from explorer.runtime.grouped import inductor
 from explorer.runtime.native.library import load_library
-from explorer.templates import image_data, load_named
-from tests.runtime.circuits import doubled, has_compiler
+from explorer.templates import load_named
+from tests.runtime.circuits import doubled, has_compiler, image_circuit
 from tests.strategies import random_inputs
 
 pytestmark = [
@@ -40,15 +40,8 @@ def fresh(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def image(layer: str, kind: str, units: int = 3) -> TorchCircuit:
-    circuit = image_data(
-        (1, 2, 2),
-        "quad-tree-4" if layer == "cp" else "quad-tree-2",
-        input_layer=kind,
-        num_input_units=units,
-        sum_product_layer=layer,
-        num_sum_units=units,
-    )
-    return TorchCompiler().compile(circuit)
+    region_graph = "quad-tree-4" if layer == "cp" else "quad-tree-2"
+    return TorchCompiler().compile(image_circuit(2, 2, region_graph, layer, units=units, inputs=kind))
 
 
 def rows(kind: str, count: int) -> Tensor:

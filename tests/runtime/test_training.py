@@ -15,12 +15,12 @@ from explorer.runtime import Certificate, FastCircuit, fast
 from explorer.runtime.backends import NativeBackend
 from explorer.runtime.native.training_plan import TUCKER_VECTORS
 from explorer.runtime.units import Kind, lower_to_units
-from explorer.symbolic import Circuit, CircuitBuilder, ConstantInitializer, GaussianLayer, TensorParameter
-from explorer.templates import BinomialInput, image_data, load_named, tabular_data
+from explorer.symbolic import Circuit, CircuitBuilder, GaussianLayer
+from explorer.templates import BinomialInput, load_named, tabular_data
 from tests.fuzzing import examples
 from tests.levels.modes import MODES, Mode, compile_circuit
 from tests.reference import load_reference, reference_paths
-from tests.runtime.circuits import QUICK_CIRCUITS, assert_equal, doubled, has_compiler
+from tests.runtime.circuits import QUICK_CIRCUITS, assert_equal, doubled, has_compiler, image_circuit, leaf
 from tests.strategies import circuits, random_inputs
 
 pytestmark = has_compiler
@@ -55,10 +55,6 @@ def assert_trains(circuit: TorchCircuit, x: Tensor) -> FastCircuit:
     return made
 
 
-def leaf(value: np.ndarray) -> TensorParameter:
-    return TensorParameter(value.shape, initializer=ConstantInitializer(value))
-
-
 def fill_memory(made: FastCircuit) -> None:
     """What the kernels find in memory is of earlier steps: here NaN, -1, and flags that are set."""
     assert isinstance(made.backend, NativeBackend)
@@ -82,15 +78,7 @@ def test_a_circuit_of_the_gallery(name: str):
 @pytest.mark.parametrize("rows", [1, 9, 300, 351])
 def test_tables_of_many_states_have_rows_for_the_batch_only(rows: int):
     """With 700 states, a batch of at most 349 rows, which are two tiles, has a row of its own for each."""
-    circuit = image_data(
-        (1, 3, 2),
-        "quad-graph",
-        input_layer="categorical",
-        num_categories=700,
-        num_input_units=3,
-        sum_product_layer="cp",
-        num_sum_units=3,
-    )
+    circuit = image_circuit(3, 2, units=3, states=700)
     x = torch.randint(700, (rows, 6), generator=torch.Generator().manual_seed(rows))
     x[0], x[-1] = 699, 0
     made = assert_trains(compile_circuit(circuit, fold=True, optimize=True), x)
@@ -113,16 +101,7 @@ def test_what_is_dropped_next_to_the_peak_of_densities_is_in_the_bound():
 
 @pytest.mark.parametrize(("states", "kind"), [(1 << 16, Kind.TABLE), ((1 << 16) + 1, Kind.DENSITY)])
 def test_states_of_tables_are_kept_as_16_bits_and_those_of_larger_variables_are_evaluated(states: int, kind: Kind):
-    circuit = image_data(
-        (1, 1, 2),
-        "quad-graph",
-        input_layer="categorical",
-        num_categories=states,
-        num_input_units=2,
-        sum_product_layer="cp",
-        num_sum_units=2,
-    )
-    compiled = compile_circuit(circuit, fold=True, optimize=True)
+    compiled = compile_circuit(image_circuit(1, 2, units=2, states=states), fold=True, optimize=True)
     assert {unit.kind for unit in lower_to_units(compiled).units.values() if unit.variables} == {kind}
     x = torch.tensor([[states - 1, 0], [states - 2, states - 1], [1, 2]])
     made = assert_trains(compiled, x)
@@ -135,15 +114,7 @@ def test_states_of_tables_are_kept_as_16_bits_and_those_of_larger_variables_are_
 @pytest.mark.parametrize("units", [3, 8, 16, 32, 48, 64])
 def test_tucker_products_of_any_width(units: int):
     """Their products are formed for several units at a time, if so many fill whole vectors."""
-    circuit = image_data(
-        (1, 2, 3),
-        "quad-tree-2",
-        input_layer="categorical",
-        num_categories=5,
-        num_input_units=units,
-        sum_product_layer="tucker",
-        num_sum_units=units,
-    )
+    circuit = image_circuit(2, 3, "quad-tree-2", "tucker", units=units, states=5)
     x = torch.randint(5, (37, 6), generator=torch.Generator().manual_seed(units))
     compiled = compile_circuit(circuit, fold=True, optimize=True)
     assert Kind.TUCKER.value in lower_to_units(compiled).counts()
@@ -184,6 +155,22 @@ def test_rows_near_the_peak_of_densities_and_far_from_it(variables: int, units: 
         assert_equal(made(x), doubled(circuit)(x))
 
 
+@pytest.mark.parametrize("distance", [1e20, -3e24])
+def test_the_gradient_of_a_wide_deviation_is_finite_where_the_square_of_a_distance_is_not(distance: float):
+    """The log-likelihood is -5e9, and the gradient of the deviation 1e10 over 1e15: but 1e40 is no float."""
+    b = CircuitBuilder()
+    deviation = leaf([abs(distance) / 1e5, abs(distance) / 2e5])
+    density = b.add(GaussianLayer(scope=(0,), num_output_units=2, mean=leaf([0.0, 1.0]), stddev=deviation))
+    circuit = compile_circuit(b.build(b.sum(density, num_units=1, weight=leaf([[0.3, 0.7]]))))
+    x = torch.tensor([[distance], [distance / 3]])
+    made, exact = fast(circuit, backend="native"), doubled(circuit)
+    for one in (made, exact):
+        one(x).sum().backward()
+    for found, expected in zip(made.parameters(), exact.parameters(), strict=True):
+        assert found.grad is not None
+        torch.testing.assert_close(found.grad.double(), expected.grad, rtol=1e-5, atol=0)
+
+
 @pytest.mark.parametrize("path", reference_paths(), ids=lambda path: path.stem)
 def test_a_reference_circuit(path: Path):
     circuit, x, expected = load_reference(path)
@@ -210,14 +197,8 @@ def test_random_circuits(circuit: Circuit, seed: int, batch: int, mode: Mode):
 @pytest.mark.parametrize("rows", [400, 700])
 def test_the_last_tile_may_have_fewer_rows(rows: int):
     """What one tile has prepared is there for the next one, in memory that has anything."""
-    circuit = image_data(
-        (1, 4, 4), "quad-graph", input_layer="categorical", num_input_units=6, sum_product_layer="cp", num_sum_units=6
-    )
-    x, compiled = (
-        torch.randint(256, (rows, 16), generator=torch.Generator().manual_seed(rows)),
-        compile_circuit(circuit),
-    )
-    assert_trains(compiled, x)
+    x = torch.randint(256, (rows, 16), generator=torch.Generator().manual_seed(rows))
+    assert_trains(compile_circuit(image_circuit(4, 4, units=6)), x)
 
 
 @pytest.mark.parametrize("common", [3e4, -1e6])

@@ -22,24 +22,18 @@ from explorer.runtime.backends import NativeBackend
 from explorer.symbolic import (
     CategoricalLayer,
     Circuit,
-    ConstantInitializer,
     EmbeddingLayer,
     HadamardLayer,
     Layer,
     SumLayer,
-    TensorParameter,
 )
 from explorer.templates import load_named
 from tests.levels.modes import compile_circuit
-from tests.runtime.circuits import doubled, has_compiler
+from tests.runtime.circuits import doubled, has_compiler, leaf
 
 pytestmark = has_compiler
 
 Gradients = tuple[Tensor, ...]
-
-
-def leaf(value: Tensor) -> TensorParameter:
-    return TensorParameter(tuple(value.shape), initializer=ConstantInitializer(value.double().numpy()))
 
 
 def categorical(variable: int, logits: Tensor) -> CategoricalLayer:

@@ -66,18 +66,22 @@ def run_until_told(command: Sequence[str], env: Mapping[str, str]) -> int:
     The command never outlives this process, and never hears Ctrl-C itself: while it starts, it would print a traceback.
     """
     told: list[int] = []
-    with subprocess.Popen(command, env=env, start_new_session=True) as child:
+    child: subprocess.Popen[bytes] | None = None
 
-        def end(number: int, _frame: FrameType | None) -> None:
-            told.append(number)
+    def end(number: int, _frame: FrameType | None) -> None:
+        told.append(number)
+        if child is not None:
             child.terminate()
 
-        previous = {number: signal.signal(number, end) for number in ENDING}
-        try:
+    previous = {number: signal.signal(number, end) for number in ENDING}
+    try:
+        with subprocess.Popen(command, env=env, start_new_session=True) as child:
+            if told:  # while it started
+                child.terminate()
             code = child.wait()
-        finally:
-            for number, handler in previous.items():
-                signal.signal(number, handler)
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
     return 128 + told[0] if told else code
 
 

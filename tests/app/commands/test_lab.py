@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -80,6 +81,16 @@ def test_what_it_starts_ends_with_it_and_without_a_traceback(number: signal.Sign
     assert errors == ""
     with pytest.raises(ProcessLookupError):
         os.kill(child, 0)
+
+
+def test_a_signal_while_the_command_starts_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Told(subprocess.Popen[bytes]):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(subprocess, "Popen", Told)
+    assert run_until_told([sys.executable, "-c", "import time; time.sleep(600)"], os.environ) == 128 + signal.SIGTERM
 
 
 def test_the_exit_code_of_the_command_is_returned() -> None:

@@ -283,13 +283,14 @@ struct Backward : TrainingTile {
         Vector of_mean{}, of_factor{}, of_constant{};
         for (int64_t b = 0; b < rows; b++) {
           const Vector distance = all(x[b]) - center, flow = load(G + b * width + n);
-          const Vector moved = flow == Vector{} ? Vector{} : flow * distance;  // x may be infinite
+          // x may be infinite, and the square of the distance overflow where the deviation is large, too
+          const Vector moved = flow == Vector{} ? Vector{} : flow * (distance * factor);
           of_mean += moved;
           of_factor += flow == Vector{} ? Vector{} : moved * distance;
           of_constant += flow;
         }
-        of_mean = of_mean * factor * factor * 2.0f;  // in this order: the square of a factor may overflow
-        of_factor *= factor * -2.0f;
+        of_mean *= factor * 2.0f;
+        of_factor *= -2.0f;
         store(to + n, load(to + n) + of_mean);  // several units may have the same density
         store(to + width + n, load(to + width + n) + of_factor);
         store(to + 2 * width + n, load(to + 2 * width + n) + of_constant);
