@@ -9,14 +9,19 @@ from torch import Tensor
 
 Memory = NDArray[np.uint8]
 
-ALIGNMENT = 64
-"""Bytes of a vector, and of a line of the cache."""
+LINE_BYTES = 64
+"""Bytes of a line of the cache, as in `native/kernels/ahead.h`; the widest vector has as many."""
+
+
+def aligned(size: int) -> int:
+    """The bytes of the lines that hold `size` bytes."""
+    return -(-size // LINE_BYTES) * LINE_BYTES
 
 
 def allocate(size: int) -> Memory:
     """Memory of `size` bytes with arbitrary content; numpy asks for huge pages if it is large."""
-    found = np.empty(size + ALIGNMENT, dtype=np.uint8)
-    start = -found.ctypes.data % ALIGNMENT
+    found = np.empty(size + LINE_BYTES, dtype=np.uint8)
+    start = -found.ctypes.data % LINE_BYTES
     return found[start : start + size]
 
 

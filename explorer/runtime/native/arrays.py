@@ -10,13 +10,11 @@ from numpy.typing import NDArray
 
 from explorer.backend import EvaluatedCircuit, TorchContinuousLayer, TorchDiscreteLayer, TorchTensorDotLayer
 from explorer.runtime.constants import Constants, Offsets
+from explorer.runtime.memory import LINE_BYTES
 from explorer.runtime.native.library import NativeCircuit
 from explorer.runtime.units import MAX_TABLE_ENTRIES, Kind, Unit, Units, layer_of, num_states
 
 Integers = NDArray[np.int64]
-
-LINE_BYTES = 64
-"""`LINE` in `kernels/ahead.h`."""
 
 SPAN_ROWS, SPAN_WIDTH = 48, 128
 """Rows that a unit computes at a time, and the widest input for which it does, as in `kernels/tile.h`."""

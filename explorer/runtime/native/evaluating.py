@@ -12,9 +12,9 @@ from explorer.backend import EvaluatedCircuit
 from explorer.runtime.constants import TOLERANCE, Constants
 from explorer.runtime.native.arrays import NativeArrays, make_arrays
 from explorer.runtime.native.library import TILE_ROWS, NativeCall, NativeInput, NativeShare
-from explorer.runtime.native.memory import Workspaces
 from explorer.runtime.native.sharing import SharedUnits, share_units
 from explorer.runtime.native.threads import THREAD_ROWS, call_in_threads, num_threads
+from explorer.runtime.native.workspaces import Workspaces
 from explorer.runtime.units import Units
 
 Found = tuple[Tensor, Tensor]

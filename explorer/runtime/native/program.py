@@ -18,7 +18,7 @@ from explorer.runtime.native.arrays import NativeArrays, make_arrays
 from explorer.runtime.native.build import BuildError
 from explorer.runtime.native.evaluating import Kernels, UnitShares
 from explorer.runtime.native.library import load_doubles, load_library, make_input
-from explorer.runtime.native.memory import Workspaces
+from explorer.runtime.native.workspaces import Workspaces
 from explorer.runtime.snapshots import Snapshot, take_snapshot
 from explorer.runtime.units import Units, lower_to_units, plan_units
 

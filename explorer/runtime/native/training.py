@@ -21,6 +21,7 @@ from explorer.backend import TorchCircuit, TorchInputLayer
 from explorer.backend.evaluation import LayerValues
 from explorer.errors import LoweringError
 from explorer.runtime.constants import SMALLEST, TOLERANCE
+from explorer.runtime.memory import aligned
 from explorer.runtime.native.library import (
     BAD_INPUT,
     BAD_WEIGHT,
@@ -30,9 +31,9 @@ from explorer.runtime.native.library import (
     load_library,
     make_input,
 )
-from explorer.runtime.native.memory import Workspaces
 from explorer.runtime.native.threads import num_threads, run_in_threads
 from explorer.runtime.native.training_plan import NORMALIZED, SOFTMAX, PlacedRows, Read, plan_training
+from explorer.runtime.native.workspaces import Workspaces
 from explorer.runtime.units import states_of
 
 MAX_THREADS = 8
@@ -249,8 +250,8 @@ class TrainingProgram:
         native, training = self.plan.arrays.native, self._sizes(self._placed_rows(rows))
         tile_bytes = self.library.kept_bytes(ctypes.byref(native), ctypes.byref(training), tile_rows)
         placed = self._placed_rows(rows)
-        scales = -(-4 * placed.constant_floats // 64) * 64
-        values = scales + -(-8 * placed.num_rows // 64) * 64
+        scales = aligned(4 * placed.constant_floats)
+        values = scales + aligned(8 * placed.num_rows)
         memory = self.values.lend(values + threads * -(-share // tile_rows) * tile_bytes)
         return Step(memory, rows, share, tile_rows, threads, tile_bytes, scales, values)
 

@@ -6,7 +6,7 @@
 
 constexpr int64_t MAX_SPINS = 4096;  // of a thread that waits, before it lets others run
 
-static int64_t align(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+static int64_t align(int64_t bytes) { return (bytes + LINE - 1) / LINE * LINE; }
 
 // Gives out memory piece by piece; from null on it only counts.
 struct Memory {

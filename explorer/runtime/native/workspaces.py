@@ -9,7 +9,7 @@ from explorer.runtime.memory import Memory, allocate
 
 
 class Workspaces:
-    """Pieces of memory at multiples of 64 bytes, each with one borrower at a time."""
+    """Pieces of memory that begin at lines of the cache, each with one borrower at a time."""
 
     def __init__(self) -> None:
         self._free: list[Memory] = []
