@@ -62,6 +62,8 @@ def test_statuses_are_the_same():
         ("Numbers", library.NativeNumbers),
         ("Share", library.NativeShare),
         ("Call", library.NativeCall),
+        ("KeptTile", library.NativeTile),
+        ("BackwardCall", library.NativeBackwardCall),
     ],
 )
 def test_structures_have_the_same_fields(name, structure):

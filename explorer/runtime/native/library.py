@@ -116,6 +116,32 @@ class NativeTraining(ctypes.Structure):
     )
 
 
+class NativeTile(ctypes.Structure):
+    """As `struct KeptTile` in `kernels/steps.h`."""
+
+    _fields_ = (("first", c_int64), ("rows", c_int64), ("values", c_void_p))
+
+
+class NativeBackwardCall(ctypes.Structure):
+    """As `struct BackwardCall` in `kernels/steps.h`."""
+
+    _fields_ = (
+        ("circuit", c_void_p),
+        ("training", c_void_p),
+        ("input", c_void_p),
+        ("tiles", c_void_p),
+        ("num_tiles", c_int64),
+        ("turns", c_void_p),
+        ("of_outputs", c_void_p),
+        ("by", c_double),
+        ("workspaces", c_void_p),
+        ("num_threads", c_int64),
+        ("done", c_void_p),
+        ("next_tile", c_int64),
+        ("next_thread", c_int64),
+    )
+
+
 class NativeNumbers(ctypes.Structure):
     """As `struct Numbers` in `kernels/team.h`."""
 
@@ -141,10 +167,7 @@ SIGNATURES = {
         (c_void_p, c_void_p, c_void_p, c_int64, c_int64, c_int64, c_float, c_void_p, c_void_p, c_void_p, c_void_p),
         c_int64,
     ),
-    "train_backward": (
-        (c_void_p, c_void_p, c_void_p, c_int64, c_int64, c_int64, c_void_p, c_double, c_void_p, c_void_p),
-        None,
-    ),
+    "take_tiles": ((c_void_p,), None),
     "softmax_back": ((c_void_p, c_int64, c_int64, c_int64, c_void_p), None),
     "take_numbers": ((c_void_p,), None),
     "multiply_and_add": ((c_int64, c_void_p), c_int64),

@@ -38,5 +38,8 @@ def find_start_team() -> StartTeam | None:
 
 
 def address_of(function: object) -> int | None:
-    """The address of a function of a library."""
-    return ctypes.cast(function, c_void_p).value  # pyright: ignore[reportArgumentType]
+    """The address of a function of a library, or of one of Python for it.
+
+    `ctypes.cast` would make the function refer to itself, so that it, and all that it reads, stayed in memory.
+    """
+    return c_void_p.from_buffer(function).value  # pyright: ignore[reportArgumentType]

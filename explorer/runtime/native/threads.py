@@ -96,7 +96,7 @@ def _run_in_team(
             errors.append(error)
 
     call = CALL(run)
-    numbers = NativeNumbers(0, len(items), ctypes.cast(call, ctypes.c_void_p))
+    numbers = NativeNumbers(0, len(items), address_of(call))
     _start(start_team, load_library().take_numbers, numbers, threads)
     if errors:
         raise errors[0]

@@ -8,6 +8,7 @@ import ctypes
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from math import frexp, inf, sqrt
 from threading import Lock
 from typing import Any
@@ -21,24 +22,22 @@ from explorer.backend import TorchCircuit, TorchInputLayer
 from explorer.backend.evaluation import LayerValues
 from explorer.errors import LoweringError
 from explorer.runtime.constants import SMALLEST, TOLERANCE
-from explorer.runtime.memory import aligned
+from explorer.runtime.memory import LINE_BYTES, aligned
 from explorer.runtime.native.library import (
     BAD_INPUT,
     BAD_WEIGHT,
     TILE_ROWS,
+    NativeBackwardCall,
     NativeCircuit,
+    NativeTile,
     NativeTraining,
     load_library,
     make_input,
 )
-from explorer.runtime.native.threads import num_threads, run_in_threads
+from explorer.runtime.native.threads import call_in_threads, num_threads, run_in_threads
 from explorer.runtime.native.training_plan import NORMALIZED, SOFTMAX, PlacedRows, Read, plan_training
 from explorer.runtime.native.workspaces import Workspaces
 from explorer.runtime.units import states_of
-
-MAX_THREADS = 8
-"""Each thread has its own gradients of all weights."""
-
 
 BAD_NUMBER = "a weight is negative or NaN: bounds hold for others only"
 
@@ -202,49 +201,60 @@ class TrainingProgram:
         """The gradient of each tensor, or of the operand of its softmax, from that of the outputs."""
         gradient = gradient.float().contiguous()
         scale = _scale(gradient)
+        found = [self._empty_gradient(number, one) for number, one in enumerate(tensors[: len(self.plan.reads)])]
+        densities = torch.zeros(self.plan.gaussian_floats, dtype=torch.float32, device="cpu")
         logarithms = torch.zeros_like(tensors[-1])
         given = make_input(torch.empty((0, 0), dtype=torch.int64, device="cpu"), tensors[-1])
-        native, shared = self._structures(step, tensors)
-        size = self.library.training_workspace(ctypes.byref(native), ctypes.byref(shared), step.tile_rows)
-
-        def run(thread: int) -> list[Tensor]:
-            found = [self._empty_gradient(number, one) for number, one in enumerate(tensors[: len(self.plan.reads)])]
-            densities = torch.zeros(self.plan.gaussian_floats, dtype=torch.float32, device="cpu")
-            addresses = np.array([one.data_ptr() for one in found], dtype=np.int64)
-            training = NativeTraining.from_buffer_copy(shared)
-            training.gradients = addresses.ctypes.data
-            training.constants_gradient, training.densities_gradient = densities.data_ptr(), logarithms.data_ptr()
-            workspace = self.workspaces.borrow(size)
-            for at, tile in enumerate(step.tiles(thread)):
-                self.library.train_backward(
-                    ctypes.byref(native),
-                    ctypes.byref(training),
-                    ctypes.byref(given),
-                    tile.first,
-                    tile.rows,
-                    int(at == 0),
-                    gradient.data_ptr(),
-                    1 / scale,
-                    tile.values,
-                    workspace.ctypes.data,
-                )
-            self.workspaces.give_back(workspace)
-            return [*found, densities]
-
-        total, *others = run_in_threads(run, range(step.threads), step.threads)
-        for other in others:
-            for one, added in zip(total, other, strict=True):
-                one += added
+        native, training = self._structures(step, tensors)
+        addresses = np.array([one.data_ptr() for one in found], dtype=np.int64)
+        training.gradients = addresses.ctypes.data
+        training.constants_gradient, training.densities_gradient = densities.data_ptr(), logarithms.data_ptr()
+        tiles = step.all_tiles()
+        done = np.zeros((len(tiles), LINE_BYTES // 8), dtype=np.int64)
+        size = self.library.training_workspace(ctypes.byref(native), ctypes.byref(training), step.tile_rows)
+        workspaces = [self.workspaces.borrow(size) for _ in range(step.threads)]
+        places = np.array([one.ctypes.data for one in workspaces], dtype=np.int64)
+        call = NativeBackwardCall(
+            circuit=ctypes.addressof(native),
+            training=ctypes.addressof(training),
+            input=ctypes.addressof(given),
+            tiles=ctypes.addressof(tiles),
+            num_tiles=len(tiles),
+            turns=self.plan.turns.ctypes.data,
+            of_outputs=gradient.data_ptr(),
+            by=1 / scale,
+            workspaces=places.ctypes.data,
+            num_threads=step.threads,
+            done=done.ctypes.data,
+        )
+        # threads may outlive an interrupted call
+        call.keeps = (
+            self,
+            native,
+            training,
+            given,
+            tiles,
+            gradient,
+            done,
+            found,
+            densities,
+            addresses,
+            workspaces,
+            places,
+        )
+        call_in_threads(self.library.take_tiles, call, step.threads)
+        for one in workspaces:
+            self.workspaces.give_back(one)
         for number in self._softmaxes:
-            self._pass_softmax(total[number], tensors[number], step.threads)
-        found = [*total[:-1], *self._split(total[-1], tensors), logarithms]
+            self._pass_softmax(found[number], tensors[number], step.threads)
+        gradients = [*found, *self._split(densities, tensors), logarithms]
         if scale != 1:
-            for one in found:
+            for one in gradients:
                 one *= scale
-        return found
+        return gradients
 
     def _new_step(self, rows: int) -> "Step":
-        threads = min(num_threads(rows), MAX_THREADS)
+        threads = num_threads(rows)
         share = -(-rows // threads)
         threads, tile_rows = -(-rows // share), min(share, TILE_ROWS)
         native, training = self.plan.arrays.native, self._sizes(self._placed_rows(rows))
@@ -315,15 +325,6 @@ class TrainingProgram:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class Tile:
-    """Some rows of a batch, and the address of the values that are kept of them."""
-
-    first: int
-    rows: int
-    values: int
-
-
 @dataclass(frozen=True, eq=False)
 class Step:
     """The memory of a step from its forward to its backward pass: constants, their scales, and the values of tiles."""
@@ -337,15 +338,21 @@ class Step:
     scales: int
     values: int
 
-    def tiles(self, thread: int) -> list[Tile]:
-        """The tiles of a thread."""
+    def tiles(self, thread: int) -> list[NativeTile]:
+        """The tiles of a thread: rows, and the address of the values that are kept of them."""
         start, stop = thread * self.share, min((thread + 1) * self.share, self.rows)
         firsts = range(start, stop, self.tile_rows)
         before = self.memory.data_ptr() + self.values + thread * -(-self.share // self.tile_rows) * self.tile_bytes
         return [
-            Tile(first, min(self.tile_rows, stop - first), before + at * self.tile_bytes)
+            NativeTile(first, min(self.tile_rows, stop - first), before + at * self.tile_bytes)
             for at, first in enumerate(firsts)
         ]
+
+    def all_tiles(self) -> ctypes.Array[NativeTile]:
+        """The first tile of each thread, the second of each, and so on: equally many of all threads at a time."""
+        rounds = zip_longest(*map(self.tiles, range(self.threads)))
+        found = [tile for tiles in rounds for tile in tiles if tile is not None]
+        return (NativeTile * len(found))(*found)
 
 
 class _Evaluation(torch.autograd.Function):

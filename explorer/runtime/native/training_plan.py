@@ -67,13 +67,15 @@ class TrainingPlan:
 
     `gaussians` has the offset in the constants of the densities of each layer; `partial` the tensors with folds that no
     unit reads, whose gradient is zero there; `table_operands` the positions of operands that are tables, and the number
-    of the table of each.
+    of the table of each. A tile adds the gradients of a unit to those of the tile before when that one has gone back
+    through as many units as `turns` has for the unit.
     """
 
     arrays: NativeArrays
     reads: tuple[Read, ...]
     partial: frozenset[int]
     gaussians: Mapping[int, int]
+    turns: NDArray[np.int64]
     tables: NDArray[np.int64]
     table_operands: NDArray[np.int64]
     lanes: int
@@ -146,6 +148,7 @@ class _Planner(ArrayBuilder):
             reads=tuple(self.reads),
             partial=frozenset(number for number, count in folds.items() if self.folds_read[number] < count),
             gaussians=self.gaussians,
+            turns=self._turns(),
             tables=np.array(self.tables, dtype=np.int64).reshape(-1, TABLE_FIELDS),
             table_operands=np.array(self.table_operands, dtype=np.int64).reshape(-1, 2),
             lanes=self.lanes,
@@ -157,6 +160,18 @@ class _Planner(ArrayBuilder):
             max_terms=self.max_terms,
             widest=self.widest,
         )
+
+    def _turns(self) -> NDArray[np.int64]:
+        """For each unit that adds to gradients of parameters: those up to it, and up to all that have its densities."""
+        first: dict[Source, int] = {}
+        found = np.zeros(len(self.numbers), dtype=np.int64)
+        for at, number in enumerate(self.numbers):
+            unit = self.units.units[number]
+            if unit.kind is Kind.GAUSSIAN:
+                found[at] = len(found) - min(first.setdefault(source, at) for source in unit.sources)
+            elif unit.kind in WEIGHTED or unit.kind is Kind.TABLE:
+                found[at] = len(found) - at
+        return found
 
     # ------------------------------------------------------------------ constants
 

@@ -1,0 +1,115 @@
+// A step of training: the forward pass of a tile, and the backward pass of all tiles, which add to the same gradients.
+#pragma once
+#include "backward.h"
+#include "evaluation.h"
+
+static void take_training_scratch(TrainingTile& tile, Memory& memory) {
+  memory.take(tile.made, tile.training->num_rows);  // first: kept from tile to tile, and the last one may have fewer rows
+  memory.take(tile.transposed_weights, tile.training->weight_floats);
+  memory.take(tile.norms_of_terms, tile.training->max_terms);
+  take_bounds(tile, memory);
+  take_scratch(tile, memory);
+}
+
+static void take_backward(Backward& tile, Memory& memory) {
+  const int64_t floats = tile.training->widest * tile.capacity;
+  take_training_scratch(tile, memory);
+  memory.take(tile.gradients, tile.training->gradient_floats * tile.capacity);
+  memory.take(tile.products, 2 * floats);
+  memory.take(tile.inner, floats);
+  memory.take(tile.block, tile.training->block_floats);
+  memory.take(tile.block_gradient, tile.training->block_floats);
+  memory.take(tile.top_scales, tile.capacity);
+  memory.take(tile.places, tile.training->most_states);
+  memory.take(tile.seen, tile.capacity);
+}
+
+// Rows first .. first+rows-1 of x, and their values.
+struct KeptTile {
+  int64_t first, rows;
+  char* values;
+};
+
+// The backward pass of some tiles, and the memory of its threads. Threads take tiles in order, and go back through a unit
+// after the tile before has: so all add to the same gradients in the same order, however many threads there are.
+struct BackwardCall {
+  const Circuit* circuit;
+  const Training* training;
+  const Input* input;
+  const KeptTile* tiles;
+  int64_t num_tiles;
+  const int64_t* turns;     // of each unit: begins when the tile before has gone back through so many
+  const float* of_outputs;  // the gradients of all outputs, times `by`
+  double by;
+  char* const* workspaces;  // of each thread
+  int64_t num_threads;      // that have one
+  int64_t* done;            // of each tile: the units that it has gone back through; a line of the cache each
+  int64_t next_tile, next_thread;
+};
+
+static void go_back(const BackwardCall& call, int64_t number, int64_t thread) {
+  const KeptTile& kept = call.tiles[number];
+  const int64_t line = LINE / sizeof(int64_t), count = call.circuit->num_units;
+  int64_t *done = call.done + number * line, *before = done - line;
+  Backward tile{{{*call.circuit, *call.input, kept.first, kept.rows, kept.rows}}};
+  tile.training = call.training;
+  tile.fresh = number == 0;
+  Memory values{kept.values}, scratch{call.workspaces[thread]};
+  take_values(tile, values);
+  take_backward(tile, scratch);
+  begin_tile(tile);
+  memset(tile.places, -1, call.training->most_states * sizeof(int32_t));
+  tile.outputs(call.of_outputs, call.by);
+  for (int64_t i = count - 1; i >= 0; i--) {
+    if (!tile.fresh) wait_for(before, call.turns[i]);
+    tile.back(call.circuit->units[i]);
+    __atomic_store_n(done, count - i, __ATOMIC_RELEASE);
+  }
+}
+
+extern "C" {
+
+// The bytes that training needs for a tile of so many rows: from the forward to the backward pass, and during each.
+int64_t kept_bytes(const Circuit* circuit, const Training* training, int64_t capacity) {
+  Input none{};
+  Tile tile{*circuit, none, 0, 0, capacity};
+  tile.training = training;
+  Memory memory{};
+  take_values(tile, memory);
+  return memory.next - (char*)nullptr;
+}
+
+int64_t training_workspace(const Circuit* circuit, const Training* training, int64_t capacity) {
+  Input none{};
+  Backward tile{{{*circuit, none, 0, 0, capacity}}};
+  tile.training = training;
+  Memory memory{};
+  take_backward(tile, memory);
+  return memory.next - (char*)nullptr;
+}
+
+// Evaluates a tile, rows first .. first+rows-1 of x, and keeps its values. Returns how many rows are not certified, or
+// BAD_INPUT, or BAD_WEIGHT. `fresh` is the first tile of a workspace.
+int64_t train_forward(const Circuit* circuit, const Training* training, const Input* input, int64_t first, int64_t rows,
+                      int64_t fresh, float tolerance, char* kept, char* workspace, float* result, uint8_t* certified) {
+  TrainingTile tile{{*circuit, *input, first, rows, rows}};
+  tile.training = training;
+  Memory values{kept}, scratch{workspace};
+  take_values(tile, values);
+  take_training_scratch(tile, scratch);
+  begin_tile(tile);
+  if (fresh) memset(tile.made, 0, training->num_rows);
+  if (!read_variables(tile)) return BAD_INPUT;
+  for (int64_t i = 0; i < circuit->num_units; i++)
+    if (!tile.run(circuit->units[i])) return BAD_WEIGHT;
+  return tile.write(tolerance, result, certified);
+}
+
+// What each thread does: it takes tiles until none is left.
+void take_tiles(BackwardCall* call) {
+  const int64_t thread = take_next(&call->next_thread);
+  if (thread >= call->num_threads) return;
+  int64_t number;
+  while ((number = take_next(&call->next_tile)) < call->num_tiles) go_back(*call, number, thread);
+}
+}
