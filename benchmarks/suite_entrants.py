@@ -178,7 +178,7 @@ def _ours(
         try:
             made = fast(given, backend=name)
             with torch.set_grad_enabled(training):
-                reason = made.why_not(x)
+                reason = made.why_not(_fewer(x))
         except LoweringError as error:
             absent[name] = str(error)
             continue
@@ -194,9 +194,14 @@ def _ours(
 
 
 def _first_runs(entrant: Entrant) -> Entrant:
-    """Run all rows but one, which packs, compiles and plans, and then all, which allocates the memory that is kept."""
-    replace(entrant, x=entrant.x[: max(len(entrant.x) - 1, 1)]).run()
+    """Run fewer rows, which packs, compiles and plans, and then all, which allocates the memory that is kept."""
+    replace(entrant, x=_fewer(entrant.x)).run()
     return replace(entrant, kept_bytes=kept_bytes(entrant.run))
+
+
+def _fewer(x: Tensor) -> Tensor:
+    """So many rows that each thread has one less: what is kept for these is too small for all."""
+    return x[: max(len(x) - torch.get_num_threads(), 1)]
 
 
 def _differences(circuit: TorchCircuit, x: Tensor, entrants: Mapping[str, Entrant]) -> tuple[dict[str, float], float]:
