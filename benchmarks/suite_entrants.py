@@ -200,7 +200,10 @@ def _first_runs(entrant: Entrant) -> Entrant:
 
 
 def _fewer(x: Tensor) -> Tensor:
-    """So many rows that each thread has one less: what is kept for these is too small for all."""
+    """Fewer rows, so that what is kept for them is too small for all.
+
+    That is so if each thread has one tile, and as many threads take part: for 64 or 256 rows on up to two threads.
+    """
     return x[: max(len(x) - torch.get_num_threads(), 1)]
 
 

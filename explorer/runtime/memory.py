@@ -13,7 +13,7 @@ LINE_BYTES = 64
 """Bytes of a line of the cache, as in `native/kernels/ahead.h`; the widest vector has as many."""
 
 
-def aligned(size: int) -> int:
+def align(size: int) -> int:
     """The bytes of the lines that hold `size` bytes."""
     return -(-size // LINE_BYTES) * LINE_BYTES
 

@@ -91,7 +91,7 @@ def large_tucker(_: int, units: int) -> Circuit:
         (large_tucker, 1, 300),
     ],
 )
-def test_sums_of_many_equal_leaf(make: Callable[[int, int], Circuit], terms: int, units: int, optimize: bool):
+def test_sums_of_many_equal_numbers(make: Callable[[int, int], Circuit], terms: int, units: int, optimize: bool):
     """Added one after the other in single precision, 100,000 equal numbers have a sum that is wrong by 1e-3."""
     assert_right(make(terms, units), optimize=optimize)
 

@@ -9,8 +9,8 @@ from explorer.runtime.native import program
 from explorer.runtime.native.build import BuildError
 from explorer.runtime.native.program import NativeProgram
 from explorer.symbolic import CircuitBuilder
-from tests.runtime.circuits import assert_equal, doubled, has_compiler
-from tests.runtime.test_bounds import leaf, logits, product
+from tests.runtime.circuits import assert_equal, doubled, has_compiler, leaf
+from tests.runtime.test_bounds import logits, product
 
 pytestmark = has_compiler
 

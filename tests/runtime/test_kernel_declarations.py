@@ -7,6 +7,7 @@ import pytest
 
 from explorer.runtime import constants
 from explorer.runtime.grouped import kernels as grouped
+from explorer.runtime.memory import LINE_BYTES
 from explorer.runtime.native import arrays, library, training_plan
 from explorer.runtime.native.arrays import KINDS
 from explorer.runtime.native.build import FOLDER
@@ -62,7 +63,7 @@ def test_statuses_are_the_same():
         ("Numbers", library.NativeNumbers),
         ("Share", library.NativeShare),
         ("Call", library.NativeCall),
-        ("KeptTile", library.NativeTile),
+        ("KeptTile", library.NativeKeptTile),
         ("BackwardCall", library.NativeBackwardCall),
     ],
 )
@@ -91,6 +92,10 @@ def test_rows_that_are_computed_at_a_time_are_the_same():
 
 def test_as_many_products_are_formed_as_there_is_memory_for():
     assert f"TUCKER_WIDTH = {training_plan.TUCKER_VECTORS} * LANES;" in CODE
+
+
+def test_lines_of_the_cache_have_the_same_bytes():
+    assert f"LINE = {LINE_BYTES};" in CODE
 
 
 def test_states_of_tables_fit_their_type():

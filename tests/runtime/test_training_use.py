@@ -1,7 +1,6 @@
 """Training with a fast circuit as programs do it: what they may do between, around and during forward and backward."""
 
 import copy
-import gc
 import multiprocessing
 import pickle
 import sys
@@ -20,8 +19,6 @@ from explorer.errors import LoweringError
 from explorer.graph import Graph
 from explorer.runtime import FastCircuit, fast
 from explorer.runtime.backends import NativeBackend
-from explorer.runtime.memory import allocate
-from explorer.runtime.native import workspaces
 from explorer.symbolic import (
     CategoricalLayer,
     Circuit,
@@ -317,24 +314,6 @@ def test_threads_train_one_circuit_at_once():
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(work, range(4)))
-
-
-def test_a_step_on_several_threads_computes_in_the_memory_of_the_one_before(monkeypatch: pytest.MonkeyPatch):
-    """Without a collection of garbage in between: nothing that a call makes refers to itself."""
-    made, before = fast(compile_circuit(load_named("digits")), backend="native"), torch.get_num_threads()
-    sizes: list[int] = []
-    x = torch.randint(17, (300, 64), generator=torch.Generator().manual_seed(0))
-    torch.set_num_threads(2)
-    gc.disable()
-    try:
-        for _ in range(2):
-            gradients_of(made, x)
-        monkeypatch.setattr(workspaces, "allocate", lambda size: sizes.append(size) or allocate(size))
-        gradients_of(made, x)
-    finally:
-        gc.enable()
-        torch.set_num_threads(before)
-    assert sizes == []
 
 
 def test_the_number_of_threads_may_change_between_forward_and_backward():

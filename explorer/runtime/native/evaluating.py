@@ -89,7 +89,7 @@ class Kernels:
             certified=certified.data_ptr(),
             tolerance=TOLERANCE,
         )
-        call.keeps = (self, arrays, given, shares, memory, result, certified)  # threads may outlive an interrupted call
+        call.kept = (self, arrays, given, shares, memory, result, certified)  # threads may outlive an interrupted call
         call_in_threads(self.library.take_shares, call, threads)
         workspaces.give_back(memory)
         return None if call.is_bad else (result, certified)

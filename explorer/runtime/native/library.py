@@ -116,7 +116,7 @@ class NativeTraining(ctypes.Structure):
     )
 
 
-class NativeTile(ctypes.Structure):
+class NativeKeptTile(ctypes.Structure):
     """As `struct KeptTile` in `kernels/steps.h`."""
 
     _fields_ = (("first", c_int64), ("rows", c_int64), ("values", c_void_p))
@@ -152,7 +152,7 @@ def make_input(x: Tensor, densities: Tensor) -> NativeInput:
     """X (B, D) and the logarithms (B, units) of densities that PyTorch has computed; the result keeps what it needs."""
     x = (x if x.dtype in TYPES else x.float() if x.is_floating_point() else x.long()).contiguous()
     given = NativeInput(x.data_ptr(), TYPES[x.dtype], x.shape[1], densities.data_ptr(), densities.shape[1])
-    given.tensors = (x, densities)  # a thread may still read them after an interrupt has left the caller
+    given.kept = (x, densities)  # a thread may still read them after an interrupt has left the caller
     return given
 
 

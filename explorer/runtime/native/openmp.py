@@ -38,8 +38,8 @@ def find_start_team() -> StartTeam | None:
 
 
 def address_of(function: object) -> int | None:
-    """The address of a function of a library, or of one of Python for it.
+    """The address of a function of a library, or of a `CFUNCTYPE` callback.
 
-    `ctypes.cast` would make the function refer to itself, so that it, and all that it reads, stayed in memory.
+    `ctypes.cast` would make a callback refer to itself, so that it, and all that it reads, would stay in memory.
     """
     return c_void_p.from_buffer(function).value  # pyright: ignore[reportArgumentType]

@@ -22,14 +22,14 @@ from explorer.backend import TorchCircuit, TorchInputLayer
 from explorer.backend.evaluation import LayerValues
 from explorer.errors import LoweringError
 from explorer.runtime.constants import SMALLEST, TOLERANCE
-from explorer.runtime.memory import LINE_BYTES, aligned
+from explorer.runtime.memory import LINE_BYTES, align
 from explorer.runtime.native.library import (
     BAD_INPUT,
     BAD_WEIGHT,
     TILE_ROWS,
     NativeBackwardCall,
     NativeCircuit,
-    NativeTile,
+    NativeKeptTile,
     NativeTraining,
     load_library,
     make_input,
@@ -206,14 +206,15 @@ class TrainingProgram:
         logarithms = torch.zeros_like(tensors[-1])
         given = make_input(torch.empty((0, 0), dtype=torch.int64, device="cpu"), tensors[-1])
         native, training = self._structures(step, tensors)
-        addresses = np.array([one.data_ptr() for one in found], dtype=np.int64)
-        training.gradients = addresses.ctypes.data
+        gradient_addresses = np.array([one.data_ptr() for one in found], dtype=np.int64)
+        training.gradients = gradient_addresses.ctypes.data
         training.constants_gradient, training.densities_gradient = densities.data_ptr(), logarithms.data_ptr()
+        training.written = (gradient_addresses, found, densities, logarithms)
         tiles = step.all_tiles()
         done = np.zeros((len(tiles), LINE_BYTES // 8), dtype=np.int64)
         size = self.library.training_workspace(ctypes.byref(native), ctypes.byref(training), step.tile_rows)
         workspaces = [self.workspaces.borrow(size) for _ in range(step.threads)]
-        places = np.array([one.ctypes.data for one in workspaces], dtype=np.int64)
+        workspace_addresses = np.array([one.ctypes.data for one in workspaces], dtype=np.int64)
         call = NativeBackwardCall(
             circuit=ctypes.addressof(native),
             training=ctypes.addressof(training),
@@ -223,25 +224,12 @@ class TrainingProgram:
             turns=self.plan.turns.ctypes.data,
             of_outputs=gradient.data_ptr(),
             by=1 / scale,
-            workspaces=places.ctypes.data,
+            workspaces=workspace_addresses.ctypes.data,
             num_threads=step.threads,
             done=done.ctypes.data,
         )
         # threads may outlive an interrupted call
-        call.keeps = (
-            self,
-            native,
-            training,
-            given,
-            tiles,
-            gradient,
-            done,
-            found,
-            densities,
-            addresses,
-            workspaces,
-            places,
-        )
+        call.kept = (self, native, training, given, tiles, gradient, workspaces, workspace_addresses, done)
         call_in_threads(self.library.take_tiles, call, step.threads)
         for one in workspaces:
             self.workspaces.give_back(one)
@@ -260,8 +248,8 @@ class TrainingProgram:
         native, training = self.plan.arrays.native, self._sizes(self._placed_rows(rows))
         tile_bytes = self.library.kept_bytes(ctypes.byref(native), ctypes.byref(training), tile_rows)
         placed = self._placed_rows(rows)
-        scales = aligned(4 * placed.constant_floats)
-        values = scales + aligned(8 * placed.num_rows)
+        scales = align(4 * placed.constant_floats)
+        values = scales + align(8 * placed.num_rows)
         memory = self.values.lend(values + threads * -(-share // tile_rows) * tile_bytes)
         return Step(memory, rows, share, tile_rows, threads, tile_bytes, scales, values)
 
@@ -338,21 +326,21 @@ class Step:
     scales: int
     values: int
 
-    def tiles(self, thread: int) -> list[NativeTile]:
+    def tiles(self, thread: int) -> list[NativeKeptTile]:
         """The tiles of a thread: rows, and the address of the values that are kept of them."""
         start, stop = thread * self.share, min((thread + 1) * self.share, self.rows)
         firsts = range(start, stop, self.tile_rows)
         before = self.memory.data_ptr() + self.values + thread * -(-self.share // self.tile_rows) * self.tile_bytes
         return [
-            NativeTile(first, min(self.tile_rows, stop - first), before + at * self.tile_bytes)
+            NativeKeptTile(first, min(self.tile_rows, stop - first), before + at * self.tile_bytes)
             for at, first in enumerate(firsts)
         ]
 
-    def all_tiles(self) -> ctypes.Array[NativeTile]:
-        """The first tile of each thread, the second of each, and so on: equally many of all threads at a time."""
+    def all_tiles(self) -> ctypes.Array[NativeKeptTile]:
+        """In rounds over the threads of the forward pass: tiles that go back at once have about equally many rows."""
         rounds = zip_longest(*map(self.tiles, range(self.threads)))
         found = [tile for tiles in rounds for tile in tiles if tile is not None]
-        return (NativeTile * len(found))(*found)
+        return (NativeKeptTile * len(found))(*found)
 
 
 class _Evaluation(torch.autograd.Function):

@@ -131,7 +131,7 @@ class _Planner(ArrayBuilder):
         self.numbers: list[int] = []  # of the unit of each row
         self.reads: dict[Read, int] = {}
         self.circuit: TorchCircuit = circuit
-        self.folds_read: dict[int, int] = {}
+        self.folds_read: dict[int, set[int]] = {}
         self.tables: list[list[int]] = []
         self.gaussians: dict[int, int] = {}
         self.constant_floats = self.most_states = self.gradient_floats = 0
@@ -146,7 +146,7 @@ class _Planner(ArrayBuilder):
         return TrainingPlan(
             arrays=arrays,
             reads=tuple(self.reads),
-            partial=frozenset(number for number, count in folds.items() if self.folds_read[number] < count),
+            partial=frozenset(number for number, count in folds.items() if len(self.folds_read[number]) < count),
             gaussians=self.gaussians,
             turns=self._turns(),
             tables=np.array(self.tables, dtype=np.int64).reshape(-1, TABLE_FIELDS),
@@ -162,7 +162,11 @@ class _Planner(ArrayBuilder):
         )
 
     def _turns(self) -> NDArray[np.int64]:
-        """For each unit that adds to gradients of parameters: those up to it, and up to all that have its densities."""
+        """For each unit, how many units the previous tile must have gone back through before this one may.
+
+        Up to the same unit, which adds to the same gradients; for densities, up to the first unit in order that reads
+        one of them; 0 for units without parameters.
+        """
         first: dict[Source, int] = {}
         found = np.zeros(len(self.numbers), dtype=np.int64)
         for at, number in enumerate(self.numbers):
@@ -200,7 +204,15 @@ class _Planner(ArrayBuilder):
             self.most_states = max(self.most_states, states)
             self.table_numbers[number] = len(self.tables)
             offset = unit.sources[0].fold * states * unit.width
-            fields = [self._read(read), offset, *strides, unit.width, width, states, CONTENTS[read.content]]
+            fields = [
+                self._read(read, unit.sources[0].fold),
+                offset,
+                *strides,
+                unit.width,
+                width,
+                states,
+                CONTENTS[read.content],
+            ]
             self.tables.append([*fields, 0, 0, 0, 0])
             self.block_floats = max(self.block_floats, width)
 
@@ -225,10 +237,12 @@ class _Planner(ArrayBuilder):
         is_softmax = type(operator) is TorchSoftmaxParameter and operator.axis == STATES and len(operator.shape) == 2
         return Read(source.layer, name, SOFTMAX if is_softmax else "weight")
 
-    def _read(self, read: Read) -> int:
-        """The number of a tensor, of which a unit reads one fold."""
+    def _read(self, read: Read, fold: int) -> int:
+        """The number of a tensor, of which a unit reads a fold; it alone writes the gradient of this fold."""
         number = self.reads.setdefault(read, len(self.reads))
-        self.folds_read[number] = self.folds_read.get(number, 0) + 1
+        folds = self.folds_read.setdefault(number, set())
+        assert fold not in folds, f"two units read fold {fold} of {read}"
+        folds.add(fold)
         return number
 
     # ---------------------------------------------------------------------- units
@@ -259,7 +273,7 @@ class _Planner(ArrayBuilder):
             parameter = parameters_of(layer_of(self.circuit, source))["weight"]
             rows, columns = parameter.shape[0], int(np.prod(parameter.shape[1:]))
             fields[WEIGHT] = source.fold * rows * columns
-            fields[SOURCE] = self._read(self._weight_of(source))
+            fields[SOURCE] = self._read(self._weight_of(source), source.fold)
             in_width = self.padded(columns if unit.kind is Kind.TENSOR_DOT else self.units.units[unit.inputs[0]].width)
             self.weight_floats = max(self.weight_floats, columns * self.padded(rows))
             self.block_floats = max(self.block_floats, self.padded(rows), rows * in_width)

@@ -90,7 +90,12 @@ def test_a_signal_while_the_command_starts_ends_it(monkeypatch: pytest.MonkeyPat
             signal.raise_signal(signal.SIGTERM)
 
     monkeypatch.setattr(subprocess, "Popen", Told)
-    assert run_until_told([sys.executable, "-c", "import time; time.sleep(600)"], os.environ) == 128 + signal.SIGTERM
+    before = signal.signal(signal.SIGTERM, lambda number, frame: None)
+    try:
+        code = run_until_told([sys.executable, "-c", "import time; time.sleep(20)"], os.environ)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert code == 128 + signal.SIGTERM
 
 
 def test_the_exit_code_of_the_command_is_returned() -> None:

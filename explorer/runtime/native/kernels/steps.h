@@ -31,7 +31,7 @@ struct KeptTile {
 };
 
 // The backward pass of some tiles, and the memory of its threads. Threads take tiles in order, and go back through a unit
-// after the tile before has: so all add to the same gradients in the same order, however many threads there are.
+// with parameters after the tile before has: so all add to the same gradients in one order, whichever threads take them.
 struct BackwardCall {
   const Circuit* circuit;
   const Training* training;
