@@ -22,7 +22,7 @@ from explorer.runtime import FastCircuit, fast
 from explorer.runtime.native import openmp, threads as native_threads
 from explorer.runtime.native.build import find_compiler
 from explorer.runtime.native.openmp import find_start_team
-from explorer.runtime.native.threads import CALLERS, run_in_threads
+from explorer.runtime.native.threads import CALL, CALLERS, run_in_threads
 from explorer.templates import load_named
 from tests.levels.modes import compile_circuit
 from tests.runtime.circuits import has_compiler
@@ -148,7 +148,8 @@ def test_ctrl_c_in_a_call_is_raised_after_it():
 
 @needs_team
 def test_no_result_is_missing_where_an_error_is_raised_before_a_call(monkeypatch: pytest.MonkeyPatch):
-    """As a signal handler may raise one. OpenMP cannot pass errors on."""
+    """As a signal handler of the program may raise one. OpenMP cannot pass errors on."""
+    monkeypatch.setattr(signal, "getsignal", lambda number: trace)
     ignored: list[object] = []
     monkeypatch.setattr(sys, "unraisablehook", ignored.append)
 
@@ -164,6 +165,21 @@ def test_no_result_is_missing_where_an_error_is_raised_before_a_call(monkeypatch
     finally:
         sys.settrace(before)
     assert len(ignored) == 1
+
+
+@needs_team
+def test_ctrl_c_before_a_function_begins_is_raised(monkeypatch: pytest.MonkeyPatch):
+    """As it may come in the first line of a callback, where ctypes ignores it."""
+
+    def interrupt(number: int) -> None:
+        raise KeyboardInterrupt
+
+    ignored: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", ignored.append)
+    monkeypatch.setattr(native_threads, "CALL", lambda run: CALL(interrupt))
+    with pytest.raises(KeyboardInterrupt):
+        run_in_threads(thread_of, range(2), 2)
+    assert len(ignored) == 2
 
 
 class Evaluated(Dataset[Tensor]):

@@ -316,6 +316,21 @@ def test_threads_train_one_circuit_at_once():
         list(pool.map(work, range(4)))
 
 
+@pytest.mark.parametrize("rows", [5, 70, 700])
+def test_logits_that_change_between_the_passes_without_a_trace_are_noticed(rows: int):
+    """The kernels read them again, and the layers keep probabilities instead."""
+    made = fast(compile_circuit(load_named("digits")), backend="native")
+    x = torch.randint(17, (rows, 64), generator=torch.Generator().manual_seed(0))
+    logits = next(one for one in made.parameters() if one.shape[-1] == 17)
+    loss, before = loss_of(made(x)), logits.detach().clone()
+    for changed in (before.flip(-1), before + 1e-6 * before.abs()):
+        logits.data.copy_(changed)
+        with pytest.raises(LoweringError, match=r"logits .* were changed between .* \.data"):
+            torch.autograd.grad(loss, list(made.parameters()), retain_graph=True)
+    logits.data.copy_(before)
+    assert all(map(torch.equal, torch.autograd.grad(loss, list(made.parameters())), gradients_of(made, x)))
+
+
 def test_the_number_of_threads_may_change_between_forward_and_backward():
     made = fast(compile_circuit(load_named("digits")), backend="native")
     x, before = torch.randint(17, (300, 64), generator=torch.Generator().manual_seed(0)), torch.get_num_threads()

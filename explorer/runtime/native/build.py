@@ -4,6 +4,7 @@ A library is known by its sources, flags, compiler and processor. It is written 
 so that two processes may compile at once and nobody loads a part of one.
 """
 
+import errno
 import hashlib
 import os
 import platform
@@ -76,6 +77,10 @@ def _sources() -> list[str]:
     return [path.read_text(encoding="utf-8") for path in sorted(FOLDER.iterdir()) if path.suffix in (".cpp", ".h")]
 
 
+NO_SPACE = os.strerror(errno.ENOSPC)
+"""What compilers and linkers print where a disk is full."""
+
+
 def _compile(command: list[str], target: Path) -> None:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -85,7 +90,9 @@ def _compile(command: list[str], target: Path) -> None:
                 [*command, "-o", str(made)], capture_output=True, text=True, timeout=TIMEOUT_S, check=False
             )
             if done.returncode or not made.exists():
-                raise BuildError(f"{command[0]} could not compile the native kernels: {done.stderr.strip()[-800:]}")
+                said = done.stderr.strip()[-800:] or f"it ended with exit status {done.returncode} and no message"
+                full = "; set CIRCUIT_EXPLORER_CACHE to a folder with more space" if NO_SPACE in said else ""
+                raise BuildError(f"{command[0]} could not compile the native kernels: {said}{full}")
             with made.open("ab") as file:
                 file.write(hashlib.sha256(made.read_bytes()).digest())
             made.replace(target)

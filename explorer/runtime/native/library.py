@@ -139,6 +139,7 @@ class NativeBackwardCall(ctypes.Structure):
         ("done", c_void_p),
         ("next_tile", c_int64),
         ("next_thread", c_int64),
+        ("changed", c_int64),
     )
 
 

@@ -6,6 +6,7 @@ also what PyTorch's operators in between run on, and several callers at a time w
 
 import ctypes
 import os
+import signal
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -44,7 +45,8 @@ def num_threads(rows: int) -> int:
 def run_in_threads(function: Callable[[int], Result], items: Iterable[int], threads: int) -> list[Result]:
     """The results for all items, in order, whichever thread has computed them.
 
-    Raises: what the function raises; UserCodeError if a result is missing, as a signal handler has raised an error.
+    Raises: what the function raises. If a signal handler or tracer raises before the function begins, ctypes loses the
+    error: then KeyboardInterrupt, if Ctrl-C raises it in this program, otherwise UserCodeError.
     """
     if threads == 1:
         return list(map(function, items))
@@ -101,6 +103,8 @@ def _run_in_team(
     if errors:
         raise errors[0]
     if len(results) < len(items):
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            raise KeyboardInterrupt
         raise UserCodeError("a signal handler or tracer raised an error before a kernel began; stderr has it")
     return [results[number] for number in range(len(items))]
 

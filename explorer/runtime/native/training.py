@@ -233,6 +233,11 @@ class TrainingProgram:
         call_in_threads(self.library.take_tiles, call, step.threads)
         for one in workspaces:
             self.workspaces.give_back(one)
+        if call.changed:
+            raise LoweringError(
+                "logits of a categorical layer were changed between the forward and the backward pass, by a way that "
+                "PyTorch does not notice (such as .data): change them before the forward or after the backward pass"
+            )
         for number in self._softmaxes:
             self._pass_softmax(found[number], tensors[number], step.threads)
         gradients = [*found, *self._split(densities, tensors), logarithms]

@@ -94,7 +94,7 @@ class TrainingPlan:
         by_row = states > FEW_ROWS * batch
         rows = np.where(by_row, batch, states)
         filled = -(-rows // self.lanes) * self.lanes
-        sizes = rows * width + filled + np.where(content == CONTENTS[NORMALIZED], 2 * width, 0)
+        sizes = rows * width + filled + np.where(content == CONTENTS[NORMALIZED], 3 * width, 0)
         starts = self.gaussian_floats + np.cumsum(sizes) - sizes
         scales, bounds = np.cumsum(rows) - rows, starts + rows * width
         tables[:, -4:] = np.stack([starts, scales, bounds, bounds + filled], axis=1)

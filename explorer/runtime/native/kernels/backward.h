@@ -11,6 +11,7 @@ constexpr int TUCKER_WIDTH = 4 * LANES;  // products of two units that are forme
 
 struct Backward : TrainingTile {
   bool fresh;          // the first tile writes gradients of weights, others add to them
+  bool changed;        // logits differ from those of the forward pass
   float* gradients;    // of values, at their places
   float* products;     // (rows, widest): the terms of a sum; twice as many rows for a table
   float* inner;        // (rows, widest): their gradients
@@ -355,9 +356,11 @@ struct Backward : TrainingTile {
 
   // Through a log-softmax over the states: the gradient of x[k][v] is that of its logarithm, less p[k][v] times the sum
   // of those of all states. `first` writes it over what is there.
-  void subtract_probabilities(const Table& table, const float* totals, float* to, bool first) const {
+  void subtract_probabilities(const Table& table, const float* totals, float* to, bool first) {
     for (int64_t k = 0; k < table.units; k++) {
       const float* from = training->sources[table.source] + table.offset + k * table.unit_stride;
+      const int32_t checksum = checksum_of(from, table.states);
+      changed |= memcmp(circuit.constants + table.normalizers + 2 * table.width + k, &checksum, sizeof checksum) != 0;
       const float* normalizer = circuit.constants + table.normalizers + k;
       const float high = normalizer[0], low = normalizer[table.width], total = totals[k];
       float* into = to + k * table.unit_stride;

@@ -55,7 +55,7 @@ struct Table {
   int64_t source, offset, unit_stride, state_stride, units, width, states;
   int64_t content;
   int64_t rows, scales, bounds;  // where they go, as in Operand
-  int64_t normalizers;           // where log sum exp of each unit goes, twice a row, for what is to be normalized
+  int64_t normalizers;           // of what is to be normalized, three rows: log sum exp of each unit in two, and checksums
 };
 
 // What training reads and writes besides.

@@ -45,15 +45,17 @@ struct BackwardCall {
   int64_t num_threads;      // that have one
   int64_t* done;            // of each tile: the units that it has gone back through; a line of the cache each
   int64_t next_tile, next_thread;
+  int64_t changed;  // logits differ from those of the forward pass
 };
 
-static void go_back(const BackwardCall& call, int64_t number, int64_t thread) {
+static void go_back(BackwardCall& call, int64_t number, int64_t thread) {
   const KeptTile& kept = call.tiles[number];
   const int64_t line = LINE / sizeof(int64_t), count = call.circuit->num_units;
   int64_t *done = call.done + number * line, *before = done - line;
   Backward tile{{{*call.circuit, *call.input, kept.first, kept.rows, kept.rows}}};
   tile.training = call.training;
   tile.fresh = number == 0;
+  tile.changed = false;
   Memory values{kept.values}, scratch{call.workspaces[thread]};
   take_values(tile, values);
   take_backward(tile, scratch);
@@ -65,6 +67,7 @@ static void go_back(const BackwardCall& call, int64_t number, int64_t thread) {
     tile.back(call.circuit->units[i]);
     __atomic_store_n(done, count - i, __ATOMIC_RELEASE);
   }
+  if (tile.changed) __atomic_store_n(&call.changed, 1, __ATOMIC_RELEASE);
 }
 
 extern "C" {

@@ -29,8 +29,30 @@ static void finish_row(const Table& table, int64_t at, float top, float* constan
   }
 }
 
+// A number that depends on the bits of all elements and on their order.
+static int32_t checksum_of(const float* from, int64_t count) {
+  const int64_t whole = count / LANES * LANES;
+  Integers sums{};
+  int32_t found[LANES], sum = 0;
+  for (int64_t v = 0; v < whole; v += LANES) {
+    const Vector some = load(from + v);
+    Integers bits;
+    memcpy(&bits, &some, sizeof bits);
+    sums += (sums << 3) + bits;
+  }
+  memcpy(found, &sums, sizeof sums);
+  for (int64_t i = 0; i < LANES; i++) sum = (int32_t)(9u * (uint32_t)sum + (uint32_t)found[i]);
+  for (int64_t v = whole; v < count; v++) {
+    uint32_t bits;
+    memcpy(&bits, from + v, sizeof bits);
+    sum = (int32_t)(9u * (uint32_t)sum + bits);
+  }
+  return sum;
+}
+
 // log sum exp over the states of each unit: x - it is the logarithm of a probability. It is a sum of two floats, as one
-// would round what logits of any size have in common, and so each logarithm. False if one is not finite.
+// would round what logits of any size have in common, and so each logarithm. After them come the checksums of the
+// logits, which the backward pass reads again. False if a number is not finite.
 static bool normalize(const Table& table, const float* const* sources, float* constants) {
   bool legal = true;
   for (int64_t k = 0; k < table.units; k++) {
@@ -49,6 +71,8 @@ static bool normalize(const Table& table, const float* const* sources, float* co
     legal &= found - found == 0;
     constants[table.normalizers + k] = (float)found;
     constants[table.normalizers + table.width + k] = (float)(found - (float)found);
+    const int32_t checksum = checksum_of(from, table.states);
+    memcpy(constants + table.normalizers + 2 * table.width + k, &checksum, sizeof checksum);
   }
   for (int64_t k = table.units; k < table.width; k++)
     constants[table.normalizers + k] = constants[table.normalizers + table.width + k] = 0;
