@@ -45,15 +45,15 @@ def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 def images(inputs: str, rows: int) -> tuple[TorchCircuit, Tensor]:
     """A circuit and images for it; with Gaussian inputs, the densities of a pixel are read by several units."""
     layer = "cp-t" if inputs == "gaussian" else "cp"
-    circuit = compile_circuit(image_circuit(4, 4, layer=layer, units=4, inputs=inputs), fold=True, optimize=True)
+    circuit = compile_circuit(image_circuit(4, 4, layer=layer, units=4, inputs=inputs, states=32), fold=True, optimize=True)
     random = torch.Generator().manual_seed(0)
     if inputs == "gaussian":
         return circuit, torch.randn(rows, 16, generator=random)
-    return circuit, torch.randint(256, (rows, 16), generator=random)
+    return circuit, torch.randint(32, (rows, 16), generator=random)
 
 
 @pytest.mark.parametrize("inputs", ["categorical", "gaussian"])
-@pytest.mark.parametrize(("count", "rows"), [(2, 64), (2, 1100), (3, 700), (8, 130)])
+@pytest.mark.parametrize(("count", "rows"), [(2, 600), (8, 130)])
 def test_gradients_are_right_and_the_same_bits_in_each_run(
     inputs: str, count: int, rows: int, threads: Callable[[int], None]
 ):
