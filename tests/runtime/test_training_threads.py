@@ -45,7 +45,9 @@ def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 def images(inputs: str, rows: int) -> tuple[TorchCircuit, Tensor]:
     """A circuit and images for it; with Gaussian inputs, the densities of a pixel are read by several units."""
     layer = "cp-t" if inputs == "gaussian" else "cp"
-    circuit = compile_circuit(image_circuit(4, 4, layer=layer, units=4, inputs=inputs, states=32), fold=True, optimize=True)
+    circuit = compile_circuit(
+        image_circuit(4, 4, layer=layer, units=4, inputs=inputs, states=32), fold=True, optimize=True
+    )
     random = torch.Generator().manual_seed(0)
     if inputs == "gaussian":
         return circuit, torch.randn(rows, 16, generator=random)
