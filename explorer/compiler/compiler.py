@@ -355,7 +355,7 @@ def _check_type(name: str, value: object, wanted: type) -> None:
 
 
 MANY_OBJECTS = 20_000
-"""The number of new objects from which a young collection takes longer than 4 ms."""
+"""The number of new objects from which a young collection takes longer than 2 ms."""
 
 
 @contextmanager

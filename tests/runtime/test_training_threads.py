@@ -14,7 +14,7 @@ from torch import Tensor
 
 from explorer.backend import TorchCircuit
 from explorer.runtime import fast
-from explorer.runtime.memory import LINE_BYTES, allocate
+from explorer.runtime.memory import allocate
 from explorer.runtime.native import threads as native_threads, training, workspaces
 from explorer.runtime.native.library import NativeBackwardCall, load_library
 from explorer.runtime.native.openmp import find_start_team
@@ -189,8 +189,3 @@ def test_a_step_computes_in_the_memory_of_the_one_before(
     finally:
         gc.enable()
     assert sizes == []
-
-
-def test_counters_of_tiles_are_in_lines_of_their_own(call: NativeBackwardCall):
-    kept: Any = call.kept  # type: ignore[attr-defined]
-    assert kept[-1].strides[0] == LINE_BYTES
