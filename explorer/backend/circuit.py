@@ -52,6 +52,14 @@ class TorchCircuit(EvaluatedCircuit):
         self._leaf_names = dict(leaf_names)
         self._seed_names = dict(seed_names)
 
+    @property
+    def held_tensors(self) -> tuple[Tensor, ...]:
+        return (*self.present_parameters(), *super().held_tensors)
+
+    def present_parameters(self) -> tuple[Tensor, ...]:
+        """Those of `tensors` in order, or what `functional_call` has put in their place."""
+        return tuple(one for one in self.tensors._parameters.values() if one is not None)
+
     def freeze(self) -> "FrozenCircuit":
         """A circuit with the present parameter values, evaluated once: the form for inference.
 
@@ -60,7 +68,9 @@ class TorchCircuit(EvaluatedCircuit):
         """
         values = self.detached_layer_values()
         with torch.inference_mode(False), torch.no_grad():
-            return FrozenCircuit(self.graph, self.fold_index, self.semiring, self._plan, values)
+            frozen = FrozenCircuit(self.graph, self.fold_index, self.semiring, self._plan, values)
+            held = self.held_tensors
+            return frozen.to(held[0].device) if held else frozen
 
     # ------------------------------------------------------------------ values of leaves
 

@@ -58,6 +58,11 @@ class EvaluatedCircuit(nn.Module, ABC):
         return super()._apply(apply, recurse)
 
     @property
+    def held_tensors(self) -> tuple[Tensor, ...]:
+        """All parameters and buffers; `parameters()` and `buffers()` visit each module, which takes longer."""
+        return tuple(one for one in self._buffers.values() if one is not None)
+
+    @property
     def layers(self) -> tuple[TorchLayer, ...]:
         """The layers in topological order."""
         return tuple(self.graph.nodes.values())

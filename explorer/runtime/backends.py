@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Protocol
 
@@ -12,14 +13,18 @@ from torch import Tensor
 from explorer.backend import EvaluatedCircuit, TorchCircuit
 from explorer.errors import LoweringError
 from explorer.program.running.plain import why_not_plain
+from explorer.runtime.cuda.program import LaunchProgram, interprets
 from explorer.runtime.grouped.inductor import InductorRunner
 from explorer.runtime.grouped.program import GroupedProgram
-from explorer.runtime.grouped.running import CudaGraphs, run_eagerly
+from explorer.runtime.grouped.running import run_eagerly
 from explorer.runtime.native.build import find_compiler
 from explorer.runtime.native.training import RefusedError, TrainingProgram
 
 MAX_COMPILED_READS = 300
 """A circuit whose units read more factors is not compiled: the compiler has a kernel for each, of some seconds."""
+
+ONLY_ON = {"native": "cpu", "triton": "cuda"}
+"""The type of device that the kernels of a backend run on; others run on any."""
 
 MIN_NUMBERS = 4000
 """With fewer numbers per operator, PyTorch takes longer to call operators than to compute."""
@@ -106,11 +111,46 @@ class NativeBackend:
         return TrainingProgram(self.circuit)
 
     def _why_not_tried(self, x: Tensor) -> str:
-        return why_not_plain([x, *self.circuit.parameters(), *self.circuit.buffers()]) or self._why_not_here(x)
+        return why_not_plain([x, *self.circuit.held_tensors]) or self._why_not_here(x)
 
     def _why_not_here(self, *tensors: Tensor) -> str:
-        found = {one.device.type for one in (*tensors, *self.circuit.parameters(), *self.circuit.buffers())} - {"cpu"}
-        return f"a tensor is on {found.pop()}, and the kernels run on the CPU" if found else ""
+        found = next(
+            (one.device.type for one in (*tensors, *self.circuit.held_tensors) if one.device.type != "cpu"), ""
+        )
+        return why_not_on(self.name, found) if found else ""
+
+
+class TritonBackend:
+    """Kernels in Triton on CUDA, one launch for all units of one shape and level. Raises: LoweringError."""
+
+    name = "triton"
+    trains = False
+
+    def __init__(self, circuit: EvaluatedCircuit) -> None:
+        self.circuit = circuit
+        device = next((one.device.type for one in circuit.held_tensors), "cpu")
+        if reason := why_not_on(self.name, device):
+            raise LoweringError(reason)
+        if find_spec("triton") is None:
+            raise LoweringError("Triton is not installed: pip install triton")
+        self.program = LaunchProgram(circuit)
+        if reason := self.program.why_not():
+            raise LoweringError(reason)
+
+    def describe(self) -> str:
+        return f"{self.program.describe()}, captured as a CUDA graph for each batch size"
+
+    def why_not(self, x: Tensor) -> str:
+        return self._why_not_tried(x) or self.program.why_not()
+
+    def remark(self) -> str:
+        return ""
+
+    def evaluate(self, x: Tensor) -> tuple[Tensor, int] | None:
+        return None if self._why_not_tried(x) else self.program.evaluate(x)
+
+    def _why_not_tried(self, x: Tensor) -> str:
+        return self.program.why_not_tried(x) or why_not_on(self.name, x.device.type)
 
 
 class InductorBackend:
@@ -120,10 +160,10 @@ class InductorBackend:
     trains = False
 
     def __init__(self, circuit: EvaluatedCircuit) -> None:
-        if all(one.device.type == "cpu" for one in (*circuit.parameters(), *circuit.buffers())):
+        if all(one.device.type == "cpu" for one in circuit.held_tensors):
             _find_compiler()
         self._inductor = InductorRunner()
-        self.program = GroupedProgram(circuit, CudaGraphs(self._inductor))
+        self.program = GroupedProgram(circuit, self._inductor)
         if self.program.groups.num_reads > MAX_COMPILED_READS:
             raise LoweringError(
                 f"its units read {self.program.groups.num_reads} factors, and more than {MAX_COMPILED_READS} would be "
@@ -159,7 +199,7 @@ class TorchBackend:
         self.program: GroupedProgram | None = None
         self.problem = ""
         try:
-            self.program = GroupedProgram(circuit, CudaGraphs(run_eagerly))
+            self.program = GroupedProgram(circuit, run_eagerly)
         except LoweringError as error:
             self.problem = str(error)
 
@@ -192,11 +232,19 @@ def _find_compiler() -> None:
         raise LoweringError("Inductor needs a C++ compiler (g++ or clang++); set CXX to its path") from error
 
 
+def why_not_on(name: str, device: str) -> str:
+    """Why a backend does not run on a type of device; empty if it does."""
+    wanted = ONLY_ON.get(name, device)
+    if device == wanted or (name == TritonBackend.name and interprets()):
+        return ""
+    return f"the circuit is on {device}, and its kernels run on {wanted}"
+
+
 def _on_cuda(program: GroupedProgram) -> str:
-    return "; a CUDA graph for each batch size, of which no time was measured" if program.device.type == "cuda" else ""
+    return "; a CUDA graph for each batch size" if program.device.type == "cuda" else ""
 
 
 BACKENDS: Mapping[str, Callable[[EvaluatedCircuit], Backend]] = MappingProxyType(
-    {"native": NativeBackend, "inductor": InductorBackend, "torch": TorchBackend}
+    {"native": NativeBackend, "triton": TritonBackend, "inductor": InductorBackend, "torch": TorchBackend}
 )
 """Fastest first."""

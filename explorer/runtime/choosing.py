@@ -4,7 +4,7 @@ from functools import cache
 
 from explorer.backend import EvaluatedCircuit
 from explorer.errors import BackendWarning, DataTypeError, LoweringError, check_name, warn
-from explorer.runtime.backends import BACKENDS, Backend, Choice
+from explorer.runtime.backends import BACKENDS, Backend, Choice, why_not_on
 from explorer.runtime.circuit import FastCircuit
 from explorer.runtime.native.build import BuildError
 from explorer.symbolic import is_cirkit
@@ -43,7 +43,11 @@ def _choose(circuit: EvaluatedCircuit, backend: str) -> FastCircuit:
         return FastCircuit(circuit, made, (Choice(backend, f"used, as asked: {made.describe()}"),))
     chosen: Backend | None = None
     choices: list[Choice] = []
+    device = next((one.device.type for one in circuit.held_tensors), "cpu")
     for name, build in BACKENDS.items():
+        if reason := why_not_on(name, device):
+            choices.append(Choice(name, f"not used: {reason}"))
+            continue
         if name in ON_REQUEST:
             choices.append(Choice(name, f"not used: {ON_REQUEST[name]}"))
             continue

@@ -95,8 +95,9 @@ class _Packer:
         self.num_floats = self.num_doubles = 0
         self.tops: dict[int, Tensor] = {}
         self.lost: dict[int, Tensor] = {}
-        tensors = (*circuit.parameters(), *circuit.buffers())
-        types = {one.dtype for one in tensors if one.is_floating_point() or one.is_complex()} - {torch.float32}
+        types = {one.dtype for one in circuit.held_tensors if one.is_floating_point() or one.is_complex()} - {
+            torch.float32
+        }
         self.problem = f"parameters are {next(iter(types))}, and the kernels compute with float32" if types else ""
 
     def pack(self) -> None:

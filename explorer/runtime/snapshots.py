@@ -7,12 +7,13 @@ PyTorch counts are noticed there.
 
 import ctypes
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
-import torch
 from torch import Tensor
 
 from explorer.backend import EvaluatedCircuit, TorchCircuit
+from explorer.runtime.comparing.comparison import Comparison
 
 _memcmp = ctypes.CDLL(None).memcmp
 _memcmp.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
@@ -39,19 +40,19 @@ class Copies(Snapshot):
 
     def is_present(self) -> bool:
         found = _tensors(self.circuit)
-        return len(found) == len(self.copies) and all(map(self._is_equal, found, self.copies))
+        if len(found) != len(self.copies) or not all(map(_is_alike, found, self.copies)):
+            return False
+        if any(one.device.type != "cpu" for one in found):
+            return self._comparison.is_equal(found)
+        return all(map(_is_equal, found, self.copies))
+
+    @cached_property
+    def _comparison(self) -> Comparison:
+        return Comparison(self.copies)
 
     def restore(self, circuit: EvaluatedCircuit) -> None:
         for tensor, copy in zip(_tensors(circuit), self.copies, strict=True):
             tensor.detach().copy_(copy)
-
-    def _is_equal(self, tensor: Tensor, copy: Tensor) -> bool:
-        if (tensor.dtype, tensor.shape, tensor.device) != (copy.dtype, copy.shape, copy.device):
-            return False
-        tensor = tensor.detach().contiguous()
-        if tensor.device.type != "cpu":
-            return torch.equal(_as_integers(tensor), _as_integers(copy))
-        return _memcmp(tensor.data_ptr(), copy.data_ptr(), copy.nbytes) == 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,14 +64,14 @@ class Versions(Snapshot):
     versions: tuple[int, ...]
 
     def is_present(self) -> bool:
-        found = tuple(self.circuit.buffers())
+        found = self.circuit.held_tensors
         return len(found) == len(self.buffers) and all(
             one is other and one._version == version
             for one, other, version in zip(found, self.buffers, self.versions, strict=True)
         )
 
     def restore(self, circuit: EvaluatedCircuit) -> None:
-        for buffer, present in zip(circuit.buffers(), self.buffers, strict=True):
+        for buffer, present in zip(circuit.held_tensors, self.buffers, strict=True):
             buffer.copy_(present)
 
 
@@ -84,9 +85,14 @@ def take_snapshot(circuit: EvaluatedCircuit) -> Snapshot:
 
 def _tensors(circuit: EvaluatedCircuit) -> tuple[Tensor, ...]:
     """The tensors that the values of a circuit depend on."""
-    return tuple(circuit.tensors) if isinstance(circuit, TorchCircuit) else tuple(circuit.buffers())
+    return circuit.present_parameters() if isinstance(circuit, TorchCircuit) else circuit.held_tensors
 
 
-def _as_integers(tensor: Tensor) -> Tensor:
-    """The same bytes as numbers of which each is equal to itself."""
-    return tensor.reshape(-1).view(torch.uint8)
+def _is_alike(tensor: Tensor, copy: Tensor) -> bool:
+    return tensor.dtype is copy.dtype and tensor.shape == copy.shape and tensor.device == copy.device
+
+
+def _is_equal(tensor: Tensor, copy: Tensor) -> bool:
+    """Whether a tensor on the CPU has the bytes of a contiguous copy."""
+    tensor = tensor.detach().contiguous()  # which is kept until the end
+    return _memcmp(tensor.data_ptr(), copy.data_ptr(), copy.nbytes) == 0

@@ -226,6 +226,7 @@ def test_a_circuit_moves_to_a_different_type(mode: Mode):
 def test_a_circuit_moves_to_a_different_device():
     circuit = compile_circuit(load_named("levels")).to("meta")
     assert {tensor.device.type for tensor in (*circuit.parameters(), *circuit.buffers())} == {"meta"}
+    assert {tensor.device.type for tensor in circuit.freeze().buffers()} == {"meta"}
 
 
 # ---- training

@@ -2,14 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from explorer.backend import EvaluatedCircuit, TorchTensorDotLayer
 from explorer.runtime.constants import Constants
-from explorer.runtime.grouped.groups import Group, Groups
-from explorer.runtime.units import WEIGHTED, Kind, Units, layer_of, num_states
+from explorer.runtime.grouped.groups import Groups
+from explorer.runtime.packed import state_of
+from explorer.runtime.units import WEIGHTED, Kind, layer_of, num_states
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,13 +35,14 @@ class GroupConstants:
     numbers: tuple[tuple[Tensor, ...], ...]
     tables: tuple[Tables, ...]
 
+    @cached_property
     def tensors(self) -> tuple[Tensor, ...]:
         """All of them in order."""
         of_tables = [part for one in self.tables for part in (one.rows, one.scales, one.bounds)]
         return (*(tensor for numbers in self.numbers for tensor in numbers), *of_tables)
 
     def with_tensors(self, tensors: Sequence[Tensor]) -> "GroupConstants":
-        """The same with other tensors, in the order of `tensors()`."""
+        """The same with other tensors, in the order of `tensors`."""
         given = iter(tensors)
         numbers = tuple(tuple(next(given) for _ in some) for some in self.numbers)
         return GroupConstants(numbers, tuple(Tables(next(given), next(given), next(given)) for _ in self.tables))
@@ -52,17 +56,38 @@ class TableReads:
     variables: tuple[Tensor, ...]
 
 
+class Alike(Protocol):
+    """Units of one shape."""
+
+    @property
+    def kind(self) -> Kind: ...
+    @property
+    def width(self) -> int: ...
+    @property
+    def members(self) -> tuple[int, ...]: ...
+    @property
+    def terms(self) -> int: ...
+    @property
+    def in_width(self) -> int: ...
+    @property
+    def variables(self) -> tuple[tuple[int, ...], ...]: ...
+
+
 def make_group_constants(
-    circuit: EvaluatedCircuit, constants: Constants, groups: Groups, device: torch.device
+    circuit: EvaluatedCircuit,
+    constants: Constants,
+    groups: Sequence[Alike],
+    tables_read: Mapping[int, Sequence[int]],
+    device: torch.device,
 ) -> GroupConstants:
-    """The tensors of packed constants, whose vectors have one lane."""
-    numbers = tuple(tuple(one.to(device) for one in _numbers(circuit, constants, group)) for group in groups.groups)
+    """The tensors of packed constants, whose vectors have one lane, of groups and of the tables that they read."""
+    numbers = tuple(tuple(one.to(device) for one in _numbers(circuit, constants, group)) for group in groups)
     tables: list[Tables] = []
-    for width, reads in groups.tables.items():
+    for width, reads in tables_read.items():
         distinct = tuple(dict.fromkeys(reads))
         rows, scales, bounds = [], [], []
         for number in distinct:
-            offsets, states = constants.offsets[number], num_states(circuit, groups.units, number)
+            offsets, states = constants.offsets[number], num_states(circuit, constants.units, number)
             rows.append(constants.floats[offsets.values : offsets.values + states * width])
             bounds.append(constants.floats[offsets.bounds : offsets.bounds + states])
             scales.append(constants.doubles[offsets.scales : offsets.scales + states])
@@ -88,13 +113,7 @@ def make_table_reads(
     return TableReads(tuple(starts), tuple(variables))
 
 
-def state_of(circuit: EvaluatedCircuit, units: Units, number: int) -> tuple[int, int]:
-    """The variable of a table and the number of its states; (-1, 1) if it has none."""
-    variables = units.units[number].variables
-    return (variables[0] if variables else -1, num_states(circuit, units, number))
-
-
-def _numbers(circuit: EvaluatedCircuit, constants: Constants, group: Group) -> list[Tensor]:
+def _numbers(circuit: EvaluatedCircuit, constants: Constants, group: Alike) -> list[Tensor]:
     known = [constants.offsets.get(number) for number in group.members]
 
     def rows(starts: Sequence[int], count: int) -> Tensor:

@@ -42,11 +42,11 @@ class InductorRunner:
         key = (given.states.device, torch.get_num_threads())
         compiled = self._compiled.get(key)
         if compiled is not None:
-            return compiled(given, constants.tensors())
+            return compiled(given, constants.tensors)
         with self._lock:
             try:
                 compiled = self._compiled.get(key) or _compile(groups, constants, indices, given)
-                found = compiled(given, constants.tensors())
+                found = compiled(given, constants.tensors)
             except Exception as error:  # noqa: BLE001 - of dynamo, Inductor, the compiler, a full disk, an older torch
                 self.problem = f"{type(error).__name__}: {error}".strip().splitlines()[0][:200]
                 return run_eagerly(groups, constants, indices, given)

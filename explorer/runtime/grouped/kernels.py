@@ -160,10 +160,10 @@ class _Evaluation:
     def _group(self, number: int, group: Group) -> Values:
         count = len(group.members)
         if group.kind is Kind.GAUSSIAN:
-            return _from_logarithms(self._sums(number, group, None))
+            return from_logarithms(self._sums(number, group, None))
         if group.kind is Kind.DENSITY:
             self.densities += 1
-            return _from_logarithms(self.given.densities[self.densities - 1])
+            return from_logarithms(self.given.densities[self.densities - 1])
         by: list[Tensor] | None = None
         scale = self._product_scale(group.reads[0], count)
         if group.terms > 1:
@@ -264,8 +264,8 @@ def _exponential(difference: Tensor) -> Tensor:
     return torch.where(difference < LOWEST, 0.0, torch.exp(difference)).float()
 
 
-def _from_logarithms(logarithms: Tensor) -> Values:
-    """Values whose largest is 1."""
+def from_logarithms(logarithms: Tensor) -> Values:
+    """Values whose largest is 1 of logarithms (G, B, K)."""
     top = logarithms.amax(dim=2, keepdim=True)
     below = torch.nn.functional.threshold((logarithms - top).float(), LOWEST, -torch.inf)
     bounds = torch.where(torch.isfinite(top), DROPPED, torch.inf).float().squeeze(2)

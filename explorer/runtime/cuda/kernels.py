@@ -1,0 +1,414 @@
+"""The Triton kernels, on scaled values with a bound; see `explorer/runtime/README.md`.
+
+Values of a width are in slots: (slots, B, width) float32, their scales (slots, B) float64, and bounds (slots, B)
+float32. Tables have the same with a row for each state, in memory of their own: `*_apart` is how many numbers lie
+between the two.
+
+A read of a unit is three integers: a slot or the first row of a table, the row of `states` to add, and whether it is a
+table. The last row of `states` has the number of each row of the batch, so that both are read alike.
+"""
+
+# pyright: basic, reportArgumentType=false, reportOperatorIssue=false, reportIndexIssue=false, reportCallIssue=false
+# pyright: reportGeneralTypeIssues=false, reportAttributeAccessIssue=false, reportOptionalMemberAccess=false
+
+import triton
+import triton.language as tl
+
+SMALLEST = tl.constexpr(1.1754943508222875e-38)
+DROPPED = tl.constexpr(1.7e-38)
+LOWEST = tl.constexpr(-87.0)
+LN2 = tl.constexpr(0.6931471805599453)
+EXPONENT = tl.constexpr(0x7F800000)
+TWICE_BIAS = tl.constexpr(254 << 23)
+READ = tl.constexpr(3)
+
+
+@triton.jit
+def read_inputs(
+    x, columns, num_values, states, points, flags, batch, num_columns, num_discrete, num_continuous,
+    BLOCK_ROWS: tl.constexpr, BLOCK_BATCH: tl.constexpr,
+):  # fmt: skip
+    """Transpose x: the states of discrete variables, zeros, and the numbers of rows; then points of continuous ones.
+
+    The first flag is set if a variable has a value that it cannot have; its state is 0 then.
+    """
+    row = tl.program_id(0) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
+    b = tl.program_id(1) * BLOCK_BATCH + tl.arange(0, BLOCK_BATCH)
+    in_batch = b < batch
+    is_discrete = row < num_discrete
+    is_continuous = (row >= num_discrete + 2) & (row < num_discrete + 2 + num_continuous)
+    is_read = (is_discrete | is_continuous)[:, None] & in_batch[None, :]
+    column = tl.load(columns + row, mask=is_discrete | is_continuous, other=0)
+    found = tl.load(x + b.to(tl.int64)[None, :] * num_columns + column[:, None], mask=is_read, other=0)
+    count = tl.load(num_values + row, mask=is_discrete, other=1)
+    if found.dtype.is_floating():
+        number = found.to(tl.float64)
+        is_legal = (number >= 0) & (number < count.to(tl.float64)[:, None]) & (tl.floor(number) == number)
+        is_legal = tl.where(is_discrete[:, None], is_legal, number == number)
+    else:
+        is_legal = tl.where(is_discrete[:, None], (found >= 0) & (found < count[:, None]), found == found)
+    state = tl.where(is_legal & is_discrete[:, None], found, 0).to(tl.int64)
+    state = tl.where((row == num_discrete + 1)[:, None], b[None, :].to(tl.int64), state)
+    to = row.to(tl.int64)[:, None] * batch + b[None, :]
+    tl.store(states + to, state, mask=(row < num_discrete + 2)[:, None] & in_batch[None, :])
+    to = (row - num_discrete - 2).to(tl.int64)[:, None] * batch + b[None, :]
+    tl.store(points + to, found.to(tl.float32), mask=is_continuous[:, None] & in_batch[None, :])
+    is_wrong = tl.max(tl.max(tl.where(is_read & ~is_legal, 1, 0), axis=1), axis=0)
+    tl.atomic_max(flags, is_wrong)
+
+
+@triton.jit
+def _row(reads, at, states, batch, b, in_batch):
+    """The row that a read has for each row of the batch, and whether it is of a table."""
+    start, variable = tl.load(reads + at * READ), tl.load(reads + at * READ + 1)
+    is_table = tl.load(reads + at * READ + 2)
+    state = tl.load(states + variable * batch + b, mask=in_batch, other=0)
+    return start * tl.where(is_table != 0, 1, batch) + state, is_table
+
+
+@triton.jit
+def _product_scale(reads, at, states, batch, b, in_batch, scales, scales_apart, FACTORS: tl.constexpr):
+    """The sum of the scales of the factors from `at` on."""
+    row, is_table = _row(reads, at, states, batch, b, in_batch)
+    found = tl.load(scales + is_table * scales_apart + row, mask=in_batch, other=0.0)
+    for f in tl.static_range(1, FACTORS):
+        row, is_table = _row(reads, at + f, states, batch, b, in_batch)
+        found += tl.load(scales + is_table * scales_apart + row, mask=in_batch, other=0.0)
+    return found
+
+
+@triton.jit
+def _bound_of(reads, at, states, batch, b, in_batch, bounds, bounds_apart):
+    """The bound of a read, and the largest value that its rows may have."""
+    row, is_table = _row(reads, at, states, batch, b, in_batch)
+    return tl.load(bounds + is_table * bounds_apart + row, mask=in_batch, other=0.0), tl.where(is_table != 0, 1.0, 2.0)
+
+
+@triton.jit
+def _product_bound(reads, at, states, batch, b, in_batch, bounds, bounds_apart, FACTORS: tl.constexpr):
+    """|x y - x' y'| <= Y e_x + X e_y + e_x e_y for x <= X, y <= Y, and what underflows."""
+    found, most = _bound_of(reads, at, states, batch, b, in_batch, bounds, bounds_apart)
+    for f in tl.static_range(1, FACTORS):
+        one, largest = _bound_of(reads, at + f, states, batch, b, in_batch, bounds, bounds_apart)
+        found = found * (largest + one) + (one * most + SMALLEST)
+        most *= largest
+    return found
+
+
+@triton.jit
+def _product(
+    reads, at, states, batch, b, in_batch, k, in_width, values, values_apart,
+    WIDTH: tl.constexpr, FACTORS: tl.constexpr,
+):  # fmt: skip
+    """The elements k of the product of the factors from `at` on."""
+    mask = in_batch[:, None] & in_width[None, :]
+    row, is_table = _row(reads, at, states, batch, b, in_batch)
+    found = tl.load(values + is_table * values_apart + row[:, None] * WIDTH + k[None, :], mask=mask, other=0.0)
+    for f in tl.static_range(1, FACTORS):
+        row, is_table = _row(reads, at + f, states, batch, b, in_batch)
+        found *= tl.load(values + is_table * values_apart + row[:, None] * WIDTH + k[None, :], mask=mask, other=0.0)
+    return found
+
+
+@triton.jit
+def _exponential(difference):
+    return tl.where(difference < LOWEST, 0.0, tl.exp(difference)).to(tl.float32)
+
+
+@triton.jit
+def _term_bound(bound, by, norm, underflow, MOST: tl.constexpr, SCALED: tl.constexpr):
+    """The bound of a term of a sum, from that of its product."""
+    if SCALED:
+        bound = tl.where(by == 0, (bound + MOST) * DROPPED, bound * by)
+    return norm * (bound + MOST * SMALLEST) + underflow
+
+
+@triton.jit
+def _power_of_two(top, scale, bound):
+    """What divides a row whose largest element is `top`, with its scale and bound then."""
+    bits = top.to(tl.int32, bitcast=True) & EXPONENT
+    by = (bits * -1 + TWICE_BIAS).to(tl.float32, bitcast=True)  # a tensor first, for the interpreter
+    is_legal = (top >= SMALLEST) & (bits < TWICE_BIAS)
+    scale += ((bits >> 23) - 127).to(tl.float64) * LN2
+    return by, scale, tl.where(is_legal, bound * by + SMALLEST, float("inf"))
+
+
+@triton.jit
+def _write(found, scale, bound, slot, b, k, in_batch, in_width, values, scales, bounds, batch, WIDTH: tl.constexpr):
+    """Divide each row by the power of two of its largest element."""
+    by, scale, bound = _power_of_two(tl.max(found, axis=1), scale, bound)
+    row = slot * batch + b
+    to = values + row[:, None] * WIDTH + k[None, :]
+    tl.store(to, found * by[:, None], mask=in_batch[:, None] & in_width[None, :])
+    tl.store(scales + row, scale, mask=in_batch)
+    tl.store(bounds + row, bound, mask=in_batch)
+
+
+@triton.jit
+def sums(
+    reads, states, weights, norms, values, scales, bounds, values_apart, scales_apart, bounds_apart,
+    slots, out_values, out_scales, out_bounds, batch, batch_blocks, underflow,
+    WIDTH: tl.constexpr, IN_WIDTH: tl.constexpr, TERMS: tl.constexpr, FACTORS: tl.constexpr, SPLIT: tl.constexpr,
+    BLOCK_BATCH: tl.constexpr, BLOCK_IN: tl.constexpr, BLOCK_OUT: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """y[o] = sum_h sum_i w[h, i, o] prod_c x_hc[i]; rows that are in several blocks are written as they are."""
+    unit = (tl.program_id(0) // batch_blocks).to(tl.int64)
+    b = (tl.program_id(0) % batch_blocks) * BLOCK_BATCH + tl.arange(0, BLOCK_BATCH)
+    o = tl.program_id(1) * BLOCK_OUT + tl.arange(0, BLOCK_OUT)
+    in_batch, in_width = b < batch, o < WIDTH
+    first = unit * (TERMS * FACTORS)
+    top = _product_scale(reads, first, states, batch, b, in_batch, scales, scales_apart, FACTORS)
+    for h in range(1, TERMS):
+        at = first + h * FACTORS
+        top = tl.maximum(top, _product_scale(reads, at, states, batch, b, in_batch, scales, scales_apart, FACTORS))
+    found = tl.zeros((BLOCK_BATCH, BLOCK_OUT), tl.float32)
+    bound = tl.zeros((BLOCK_BATCH,), tl.float32)
+    for h in range(TERMS):
+        at = first + h * FACTORS
+        by = tl.full((BLOCK_BATCH,), 1.0, tl.float32)
+        if TERMS > 1:
+            by = _exponential(
+                _product_scale(reads, at, states, batch, b, in_batch, scales, scales_apart, FACTORS) - top
+            )
+        one = _product_bound(reads, at, states, batch, b, in_batch, bounds, bounds_apart, FACTORS)
+        norm = tl.load(norms + unit * TERMS + h)
+        bound += _term_bound(one, by, norm, underflow, 2.0**FACTORS, TERMS > 1)
+        for start in range(0, IN_WIDTH, BLOCK_IN):
+            i = start + tl.arange(0, BLOCK_IN)
+            in_product = i < IN_WIDTH
+            product = _product(
+                reads, at, states, batch, b, in_batch, i, in_product, values, values_apart, IN_WIDTH, FACTORS
+            )  # fmt: skip
+            if TERMS > 1:
+                product *= by[:, None]
+            row = (unit * TERMS + h) * IN_WIDTH + i
+            mask = in_product[:, None] & in_width[None, :]
+            weight = tl.load(weights + row[:, None] * WIDTH + o[None, :], mask=mask, other=0.0)
+            found += tl.dot(product, weight, input_precision=PRECISION)
+    slot = tl.load(slots + unit)
+    if SPLIT:
+        row = slot * batch + b
+        to = out_values + row[:, None] * WIDTH + o[None, :]
+        tl.store(to, found, mask=in_batch[:, None] & in_width[None, :])
+        if tl.program_id(1) == 0:
+            tl.store(out_scales + row, top, mask=in_batch)
+            tl.store(out_bounds + row, bound, mask=in_batch)
+    else:
+        _write(
+            found, top, bound, slot, b, o, in_batch, in_width, out_values, out_scales, out_bounds, batch, WIDTH
+        )  # fmt: skip
+
+
+@triton.jit
+def rescale(
+    slots, values, scales, bounds, batch, batch_blocks,
+    WIDTH: tl.constexpr, BLOCK_BATCH: tl.constexpr, BLOCK_OUT: tl.constexpr,
+):  # fmt: skip
+    """Divide rows that were written as they are by the power of two of their largest element."""
+    unit = (tl.program_id(0) // batch_blocks).to(tl.int64)
+    b = (tl.program_id(0) % batch_blocks) * BLOCK_BATCH + tl.arange(0, BLOCK_BATCH)
+    k = tl.arange(0, BLOCK_OUT)
+    in_batch, in_width = b < batch, k < WIDTH
+    slot = tl.load(slots + unit)
+    row = slot * batch + b
+    mask = in_batch[:, None] & in_width[None, :]
+    found = tl.load(values + row[:, None] * WIDTH + k[None, :], mask=mask, other=0.0)
+    scale = tl.load(scales + row, mask=in_batch, other=0.0)
+    bound = tl.load(bounds + row, mask=in_batch, other=0.0)
+    _write(found, scale, bound, slot, b, k, in_batch, in_width, values, scales, bounds, batch, WIDTH)
+
+
+@triton.jit
+def tuckers(
+    reads, states, weights, norms,
+    values, scales, bounds, values_apart, scales_apart, bounds_apart,
+    right_values, right_scales, right_bounds, right_values_apart, right_scales_apart, right_bounds_apart,
+    slots, out_values, out_scales, out_bounds, batch, batch_blocks, underflow,
+    WIDTH: tl.constexpr, LEFT: tl.constexpr, RIGHT: tl.constexpr, SPLIT: tl.constexpr,
+    BLOCK_BATCH: tl.constexpr, BLOCK_IN: tl.constexpr, BLOCK_OUT: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """y[o] = sum_ij w[i, j, o] x_0[i] x_1[j]; rows that are in several blocks are written as they are."""
+    unit = (tl.program_id(0) // batch_blocks).to(tl.int64)
+    b = (tl.program_id(0) % batch_blocks) * BLOCK_BATCH + tl.arange(0, BLOCK_BATCH)
+    o = tl.program_id(1) * BLOCK_OUT + tl.arange(0, BLOCK_OUT)
+    in_batch, in_width = b < batch, o < WIDTH
+    row, is_table = _row(reads, unit * 2, states, batch, b, in_batch)
+    right_row, right_is_table = _row(reads, unit * 2 + 1, states, batch, b, in_batch)
+    left = values + is_table * values_apart + row * LEFT
+    right = right_values + right_is_table * right_values_apart + right_row * RIGHT
+    found = tl.zeros((BLOCK_BATCH, BLOCK_OUT), tl.float32)
+    for start in range(0, RIGHT, BLOCK_IN):
+        j = start + tl.arange(0, BLOCK_IN)
+        in_right = j < RIGHT
+        y = tl.load(right[:, None] + j[None, :], mask=in_batch[:, None] & in_right[None, :], other=0.0)
+        mask = in_right[:, None] & in_width[None, :]
+        for i in range(LEFT):
+            x = tl.load(left + i, mask=in_batch, other=0.0)
+            to = ((unit * LEFT + i) * RIGHT + j)[:, None] * WIDTH + o[None, :]
+            weight = tl.load(weights + to, mask=mask, other=0.0)
+            found += tl.dot(y * x[:, None], weight, input_precision=PRECISION)
+    scale, bound = _tucker_scale_and_bound(
+        row, is_table, right_row, right_is_table, in_batch, scales, bounds, scales_apart, bounds_apart,
+        right_scales, right_bounds, right_scales_apart, right_bounds_apart,
+    )  # fmt: skip
+    by = tl.full((BLOCK_BATCH,), 1.0, tl.float32)
+    bound = _term_bound(bound, by, tl.load(norms + unit), underflow, 4.0, False)
+    slot = tl.load(slots + unit)
+    if SPLIT:
+        row = slot * batch + b
+        to = out_values + row[:, None] * WIDTH + o[None, :]
+        tl.store(to, found, mask=in_batch[:, None] & in_width[None, :])
+        if tl.program_id(1) == 0:
+            tl.store(out_scales + row, scale, mask=in_batch)
+            tl.store(out_bounds + row, bound, mask=in_batch)
+    else:
+        _write(
+            found, scale, bound, slot, b, o, in_batch, in_width, out_values, out_scales, out_bounds, batch, WIDTH
+        )  # fmt: skip
+
+
+@triton.jit
+def _tucker_scale_and_bound(
+    row, is_table, right_row, right_is_table, in_batch, scales, bounds, scales_apart, bounds_apart,
+    right_scales, right_bounds, right_scales_apart, right_bounds_apart,
+):  # fmt: skip
+    """The scale of a product of two rows, and its bound."""
+    scale = tl.load(scales + is_table * scales_apart + row, mask=in_batch, other=0.0)
+    scale += tl.load(right_scales + right_is_table * right_scales_apart + right_row, mask=in_batch, other=0.0)
+    left = tl.load(bounds + is_table * bounds_apart + row, mask=in_batch, other=0.0)
+    right = tl.load(right_bounds + right_is_table * right_bounds_apart + right_row, mask=in_batch, other=0.0)
+    most = tl.where(right_is_table != 0, 1.0, 2.0)
+    return scale, left * (most + right) + (right * tl.where(is_table != 0, 1.0, 2.0) + SMALLEST)
+
+
+@triton.jit
+def kroneckers(
+    reads, states,
+    values, scales, bounds, values_apart, scales_apart, bounds_apart,
+    right_values, right_scales, right_bounds, right_values_apart, right_scales_apart, right_bounds_apart,
+    slots, out_values, out_scales, out_bounds, batch, batch_blocks,
+    LEFT: tl.constexpr, RIGHT: tl.constexpr, BLOCK_BATCH: tl.constexpr, BLOCK_OUT: tl.constexpr,
+):  # fmt: skip
+    """y[i*J + j] = x_0[i] x_1[j]."""
+    unit = (tl.program_id(0) // batch_blocks).to(tl.int64)
+    b = (tl.program_id(0) % batch_blocks) * BLOCK_BATCH + tl.arange(0, BLOCK_BATCH)
+    k = tl.arange(0, BLOCK_OUT)
+    in_batch, in_width = b < batch, k < LEFT * RIGHT
+    row, is_table = _row(reads, unit * 2, states, batch, b, in_batch)
+    right_row, right_is_table = _row(reads, unit * 2 + 1, states, batch, b, in_batch)
+    left = values + is_table * values_apart + row * LEFT
+    right = right_values + right_is_table * right_values_apart + right_row * RIGHT
+    mask = in_batch[:, None] & in_width[None, :]
+    found = tl.load(left[:, None] + (k // RIGHT)[None, :], mask=mask, other=0.0)
+    found *= tl.load(right[:, None] + (k % RIGHT)[None, :], mask=mask, other=0.0)
+    scale, bound = _tucker_scale_and_bound(
+        row, is_table, right_row, right_is_table, in_batch, scales, bounds, scales_apart, bounds_apart,
+        right_scales, right_bounds, right_scales_apart, right_bounds_apart,
+    )  # fmt: skip
+    slot = tl.load(slots + unit)
+    _write(
+        found, scale, bound, slot, b, k, in_batch, in_width, out_values, out_scales, out_bounds, batch, LEFT * RIGHT
+    )  # fmt: skip
+
+
+@triton.jit
+def mixtures(
+    reads, states, weights, norms, values, scales, bounds, values_apart, scales_apart, bounds_apart,
+    slots, out_values, out_scales, out_bounds, batch, batch_blocks, underflow,
+    WIDTH: tl.constexpr, TERMS: tl.constexpr, FACTORS: tl.constexpr, WEIGHTED: tl.constexpr,
+    BLOCK_BATCH: tl.constexpr, BLOCK_OUT: tl.constexpr,
+):  # fmt: skip
+    """y[k] = sum_h w[h, k] prod_c x_hc[k], or prod_c x_c[k] without weights."""
+    unit = (tl.program_id(0) // batch_blocks).to(tl.int64)
+    b = (tl.program_id(0) % batch_blocks) * BLOCK_BATCH + tl.arange(0, BLOCK_BATCH)
+    k = tl.arange(0, BLOCK_OUT)
+    in_batch, in_width = b < batch, k < WIDTH
+    first = unit * (TERMS * FACTORS)
+    top = _product_scale(reads, first, states, batch, b, in_batch, scales, scales_apart, FACTORS)
+    for h in range(1, TERMS):
+        at = first + h * FACTORS
+        top = tl.maximum(top, _product_scale(reads, at, states, batch, b, in_batch, scales, scales_apart, FACTORS))
+    found = tl.zeros((BLOCK_BATCH, BLOCK_OUT), tl.float32)
+    bound = tl.zeros((BLOCK_BATCH,), tl.float32)
+    for h in range(TERMS):
+        at = first + h * FACTORS
+        product = _product(reads, at, states, batch, b, in_batch, k, in_width, values, values_apart, WIDTH, FACTORS)
+        one = _product_bound(reads, at, states, batch, b, in_batch, bounds, bounds_apart, FACTORS)
+        if WEIGHTED:
+            by = tl.full((BLOCK_BATCH,), 1.0, tl.float32)
+            if TERMS > 1:
+                by = _exponential(
+                    _product_scale(reads, at, states, batch, b, in_batch, scales, scales_apart, FACTORS) - top
+                )  # fmt: skip
+                product *= by[:, None]
+            norm = tl.load(norms + unit * TERMS + h)
+            bound += _term_bound(one, by, norm, underflow, 2.0**FACTORS, TERMS > 1)
+            weight = tl.load(weights + (unit * TERMS + h) * WIDTH + k, mask=in_width, other=0.0)
+            found += product * weight[None, :]
+        else:
+            found, bound = product, one
+    slot = tl.load(slots + unit)
+    _write(
+        found, top, bound, slot, b, k, in_batch, in_width, out_values, out_scales, out_bounds, batch, WIDTH
+    )  # fmt: skip
+
+
+@triton.jit
+def gaussians(
+    variables, points, means, factors, constants, slots, out_values, out_scales, out_bounds, units, batch, batch_blocks,
+    WIDTH: tl.constexpr, COUNT: tl.constexpr, MANY: tl.constexpr, BLOCK_BATCH: tl.constexpr, BLOCK_OUT: tl.constexpr,
+):  # fmt: skip
+    """sum_c constant_c - (factor_c (x_c - mean_c))^2, of which the largest in a row is its scale."""
+    unit = (tl.program_id(0) // batch_blocks).to(tl.int64)
+    b = (tl.program_id(0) % batch_blocks) * BLOCK_BATCH + tl.arange(0, BLOCK_BATCH)
+    k = tl.arange(0, BLOCK_OUT)
+    in_batch, in_width = b < batch, k < WIDTH
+    found = tl.load(constants + unit * WIDTH + k, mask=in_width, other=-float("inf"))[None, :]
+    found = found + tl.zeros((BLOCK_BATCH, BLOCK_OUT), tl.float32)
+    if MANY:
+        found = found.to(tl.float64)
+    for c in range(COUNT):
+        variable = tl.load(variables + unit * COUNT + c)
+        x = tl.load(points + variable * batch + b, mask=in_batch, other=0.0)
+        at = (c * units + unit) * WIDTH + k
+        z = x[:, None] - tl.load(means + at, mask=in_width, other=0.0)[None, :]
+        z *= tl.load(factors + at, mask=in_width, other=0.0)[None, :]
+        if MANY:
+            found -= z.to(tl.float64) * z.to(tl.float64)
+        else:
+            found -= z * z
+    found = found.to(tl.float32)
+    top = tl.max(found, axis=1)
+    below = found - top[:, None]
+    value = tl.where(below < LOWEST, 0.0, tl.exp(below))
+    bound = tl.where(tl.abs(top) < float("inf"), DROPPED, float("inf"))
+    row = tl.load(slots + unit) * batch + b
+    tl.store(out_values + row[:, None] * WIDTH + k[None, :], value, mask=in_batch[:, None] & in_width[None, :])
+    tl.store(out_scales + row, top.to(tl.float64), mask=in_batch)
+    tl.store(out_bounds + row, bound, mask=in_batch)
+
+
+@triton.jit
+def write_outputs(
+    reads, states, values, scales, bounds, values_apart, scales_apart, bounds_apart,
+    outputs, certified, flags, batch, num_outputs, tolerance,
+    WIDTH: tl.constexpr, BLOCK_BATCH: tl.constexpr, BLOCK_OUT: tl.constexpr,
+):  # fmt: skip
+    """Logarithms (B, outputs, classes), and which rows are certified; the second flag is set if one is not."""
+    b = tl.program_id(0) * BLOCK_BATCH + tl.arange(0, BLOCK_BATCH)
+    k = tl.arange(0, BLOCK_OUT)
+    in_batch, in_width = b < batch, k < WIDTH
+    mask = in_batch[:, None] & in_width[None, :]
+    uncertified = tl.zeros((BLOCK_BATCH,), tl.int32)
+    for output in range(num_outputs):
+        row, is_table = _row(reads, output, states, batch, b, in_batch)
+        value = tl.load(values + is_table * values_apart + row[:, None] * WIDTH + k[None, :], mask=mask, other=1.0)
+        scale = tl.load(scales + is_table * scales_apart + row, mask=in_batch, other=0.0)
+        bound = tl.load(bounds + is_table * bounds_apart + row, mask=in_batch, other=0.0)
+        found = (tl.log(value.to(tl.float64)) + scale[:, None]).to(tl.float32)
+        is_certified = (bound[:, None] < tolerance * value) & (tl.abs(found) < float("inf"))
+        uncertified = tl.maximum(uncertified, tl.max(tl.where(is_certified | ~mask, 0, 1), axis=1))
+        to = (b.to(tl.int64) * num_outputs + output) * WIDTH
+        tl.store(outputs + to[:, None] + k[None, :], found, mask=mask)
+    tl.store(certified + b, (1 - uncertified).to(tl.int8), mask=in_batch)
+    tl.atomic_max(flags + 1, tl.max(uncertified, axis=0))

@@ -1,0 +1,95 @@
+"""A circuit as launches of Triton kernels, captured as a CUDA graph for each batch size."""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from explorer.backend import EvaluatedCircuit
+from explorer.runtime.constants import Constants
+from explorer.runtime.cuda.launches import Launches, plan_launches
+from explorer.runtime.cuda.placed import Placed, place_launches
+from explorer.runtime.graphs import CudaGraphs
+from explorer.runtime.grouped.constants import GroupConstants, make_group_constants
+from explorer.runtime.packed import Answer, Packed, PackedProgram, answer_of
+from explorer.runtime.units import Kind, lower_to_units, plan_units
+
+READABLE = {
+    torch.float64,
+    torch.float32,
+    torch.float16,
+    torch.bfloat16,
+    torch.int64,
+    torch.int32,
+    torch.int16,
+    torch.int8,
+    torch.uint8,
+}
+
+
+def interprets() -> bool:
+    """Whether Triton is told to interpret kernels, on the CPU: for tests."""
+    return os.environ.get("TRITON_INTERPRET") == "1"
+
+
+class LaunchProgram(PackedProgram[GroupConstants, Placed]):
+    """The units of a circuit, evaluated on CUDA by one launch of a kernel for all units of one shape and level.
+
+    Raises: LoweringError if a layer has no units, or a unit no kernel.
+    """
+
+    def __init__(self, circuit: EvaluatedCircuit) -> None:
+        super().__init__(circuit)
+        self.units = plan_units(lower_to_units(circuit))
+        self.launches: Launches = plan_launches(self.units)
+        self._density_launches = [one.members for one in self.launches.launches if one.kind is Kind.DENSITY]
+
+    def describe(self) -> str:
+        counts = ", ".join(f"{count} {kind}" for kind, count in self.units.counts().items())
+        return f"{counts}; {len(self.launches.launches)} launches"
+
+    def _forget(self) -> None:
+        super()._forget()
+        self._graphs = CudaGraphs()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_graphs"}
+
+    def _pack(self, constants: Constants) -> GroupConstants:
+        return make_group_constants(self.circuit, constants, self.launches.launches, self.launches.tables, self.device)
+
+    def _answer(self, x: Tensor, packed: Packed[GroupConstants], placed: Placed) -> Answer | None:
+        from explorer.runtime.cuda.evaluation import evaluate_launches
+
+        if x.dtype not in READABLE:
+            x = x.long()
+        densities: tuple[Tensor, ...] = ()
+        if self._density_launches:
+            if not _is_legal(x, placed):
+                return None
+            densities = self._densities(x, packed.constants, self._density_launches)
+
+        def evaluate(tensors: Sequence[Tensor], inputs: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+            constants = packed.numbers.with_tensors(tensors)
+            return evaluate_launches(self.launches, constants, placed, inputs[0], inputs[1:])
+
+        if x.device.type != "cuda":  # Triton's interpreter
+            return answer_of(evaluate(packed.numbers.tensors, (x.contiguous(), *densities)))
+        return answer_of(self._graphs.run(evaluate, packed.numbers.tensors, (x, *densities)))
+
+    def _place(self, device: torch.device) -> Placed:
+        return place_launches(self.circuit, self.launches, device)
+
+
+def _is_legal(x: Tensor, placed: Placed) -> bool:
+    """Whether all variables have values that they can have: layers that PyTorch evaluates may not read others."""
+    inputs = placed.inputs
+    columns, counts = inputs.columns[: inputs.num_discrete], inputs.num_values[: inputs.num_discrete]
+    numbers = torch.index_select(x, 1, columns)
+    legal = (numbers >= 0) & (numbers < counts)
+    if x.is_floating_point():
+        legal &= numbers == numbers.floor()
+    points = torch.index_select(x, 1, inputs.columns[inputs.num_discrete + 2 :])
+    return bool(legal.all() & ~points.isnan().any())

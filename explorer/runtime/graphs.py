@@ -1,0 +1,89 @@
+"""CUDA graphs of a function: captured once for each shape of its inputs, and replayed."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+import torch
+from torch import Tensor
+
+Tensors = tuple[Tensor, ...]
+Function = Callable[[Sequence[Tensor], Sequence[Tensor]], Tensors]
+"""From constants and inputs to outputs, of which the last are flags, without waiting for the device."""
+
+MAX_GRAPHS = 8
+"""Maximum number of shapes of inputs that have a captured graph at a time."""
+WARMUPS = 2
+"""Calls before the capture: what a first call does besides, such as compiling, cannot be captured."""
+
+
+@dataclass(frozen=True, eq=False)
+class Captured:
+    """A graph for one shape of inputs, and the memory that it reads and writes."""
+
+    graph: Any
+    inputs: Tensors
+    outputs: Tensors
+    flags: Tensor
+    """On the CPU, where the graph writes them."""
+
+
+class CudaGraphs:
+    """Captures what a function does on CUDA, once for each shape of its inputs.
+
+    Constants stay where the graphs read them: others are copied there.
+    """
+
+    def __init__(self) -> None:
+        self._device: torch.device | None = None
+        self._constants: Tensors = ()
+        self._latest: Tensors = ()
+        self._captured: dict[tuple[object, ...], Captured] = {}
+        self._lock = Lock()
+
+    def run(self, function: Function, constants: Tensors, inputs: Tensors) -> Tensors:
+        """The outputs of a function, the flags on the CPU. Waits for the device.
+
+        All calls have the same function, and constants of the same shapes. Constants are recognized by their identity.
+        """
+        device = inputs[0].device
+        with self._lock, torch.cuda.device(device):
+            own = self._own(constants, device)
+            key = tuple((one.shape, one.dtype) for one in inputs)
+            captured = self._captured.get(key)
+            if captured is None:
+                captured = self._captured[key] = self._capture(function, own, inputs)
+            for to, one in zip(captured.inputs, inputs, strict=True):
+                to.copy_(one)
+            captured.graph.replay()
+            outputs = tuple(one.clone() for one in captured.outputs)
+            torch.cuda.current_stream().synchronize()  # the next call may be on another stream
+            return (*outputs, captured.flags.clone())
+
+    def _own(self, constants: Tensors, device: torch.device) -> Tensors:
+        """The constants, in memory that stays where it is."""
+        if self._device != device:
+            self._captured.clear()
+            self._device, self._constants = device, constants
+        elif self._latest is not constants:
+            for to, one in zip(self._constants, constants, strict=True):
+                to.copy_(one)
+        self._latest = constants
+        return self._constants
+
+    def _capture(self, function: Function, constants: Tensors, inputs: Tensors) -> Captured:
+        while len(self._captured) >= MAX_GRAPHS:
+            del self._captured[next(iter(self._captured))]
+        own = tuple(one.clone(memory_format=torch.contiguous_format) for one in inputs)
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(WARMUPS):
+                function(constants, own)
+        torch.cuda.current_stream().wait_stream(stream)
+        graph, flags = torch.cuda.CUDAGraph(), function(constants, own)[-1].cpu().pin_memory()
+        with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+            *outputs, found = function(constants, own)
+            flags.copy_(found, non_blocking=True)
+        return Captured(graph, own, tuple(outputs), flags)

@@ -1,0 +1,238 @@
+"""What programs share that read packed parameters and certify their answers, whatever evaluates them."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from threading import Lock
+from typing import Any, Generic, TypeVar
+
+import torch
+from torch import Tensor
+
+from explorer.backend import EvaluatedCircuit, TorchContinuousLayer, TorchDiscreteLayer
+from explorer.errors import LoweringError
+from explorer.program.running.plain import why_not_plain
+from explorer.runtime.constants import Constants, pack_constants
+from explorer.runtime.doubles import DoubleCopy
+from explorer.runtime.snapshots import Snapshot, take_snapshot
+from explorer.runtime.units import MAX_TABLE_ENTRIES, Kind, Units, num_states
+
+FULL_PRECISION = ("none", "ieee", "highest")
+"""The settings of `torch.backends` under which a matrix product of float32 has the rounding of float32."""
+
+Placed = TypeVar("Placed")
+"""The type of what a program has on a device that depends neither on x nor on parameters."""
+Numbers = TypeVar("Numbers")
+"""The type of the tensors that it makes of packed parameters."""
+
+
+@dataclass(frozen=True, eq=False)
+class Packed(Generic[Numbers]):
+    """The parameters at some time, and the tensors that a program made of them."""
+
+    snapshot: Snapshot
+    constants: Constants
+    numbers: Numbers
+    doubles: DoubleCopy
+
+    @cached_property
+    def precise(self) -> EvaluatedCircuit:
+        """The circuit with these parameters in double precision, in the logarithmic domain."""
+        return self.doubles.frozen(self.snapshot)
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """Outputs (B, outputs, classes), and which rows (B) are certified; None if all are."""
+
+    outputs: Tensor
+    certified: Tensor | None
+
+
+def answer_of(found: Sequence[Tensor]) -> Answer | None:
+    """The answer in the memory of a CUDA graph: outputs, certified rows, and flags: illegal values, uncertified rows.
+
+    None if there are illegal values. The flags are on the CPU.
+    """
+    outputs, certified, flags = found
+    has_illegal, has_uncertified = flags.tolist()
+    if has_illegal:
+        return None
+    return Answer(outputs, certified.to(torch.bool) if has_uncertified else None)
+
+
+class PackedProgram(ABC, Generic[Numbers, Placed]):
+    """The units of a circuit, evaluated on the device of the circuit from packed parameters.
+
+    Raises: LoweringError if a layer has no units.
+    """
+
+    units: Units
+
+    def __init__(self, circuit: EvaluatedCircuit) -> None:
+        if circuit.semiring.name != "lse-sum":
+            raise LoweringError(f"units have logarithms of values >= 0; the semiring is {circuit.semiring.name}")
+        self.circuit = circuit
+        self._forget()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy packs again: it has its own parameters."""
+        return {
+            name: value
+            for name, value in self.__dict__.items()
+            if name not in ("_doubles", "_packed", "_placed", "_lock")
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._doubles = DoubleCopy(self.circuit)
+        self._packed: Packed[Numbers] | None = None
+        self._placed: tuple[torch.device, Placed] | None = None
+        self._lock = Lock()
+
+    @abstractmethod
+    def describe(self) -> str:
+        """What was made of the circuit, in one line."""
+
+    @abstractmethod
+    def _pack(self, constants: Constants) -> Numbers:
+        """The tensors of packed constants, on the device of the circuit."""
+
+    @abstractmethod
+    def _place(self, device: torch.device) -> Placed:
+        """What depends neither on x nor on parameters, on a device."""
+
+    @abstractmethod
+    def _answer(self, x: Tensor, packed: Packed[Numbers], placed: Placed) -> Answer | None:
+        """The answer for x (B, D); None if a variable has a value that it cannot have."""
+
+    def packed(self) -> Packed[Numbers]:
+        """The present parameters: packed now, if they have changed."""
+        packed = self._packed
+        if packed is None or not packed.snapshot.is_present():
+            with self._lock, torch.inference_mode(False), torch.no_grad():
+                snapshot = take_snapshot(self.circuit)
+                values = self._doubles.layer_values(snapshot)
+                values = {node: {name: one.cpu() for name, one in some.items()} for node, some in values.items()}
+                constants = pack_constants(self.circuit, values, self.units, 1)
+                self._packed = packed = Packed(snapshot, constants, self._pack(constants), self._doubles)
+        return packed
+
+    # ------------------------------------------------------------------ a call
+
+    def why_not_tried(self, x: Tensor) -> str:
+        """Why a call with x is not tried: its type, a mode of PyTorch, or tensors on several devices."""
+        tensors = [x, *self.circuit.held_tensors]
+        if reason := why_not_plain(tensors):
+            return reason
+        device = x.device
+        if all(one.device == device for one in tensors):
+            return ""
+        return f"tensors are on several devices: {', '.join(sorted({str(one.device) for one in tensors}))}"
+
+    def why_not(self) -> str:
+        """Why it may not be evaluated with the present parameters; empty if it may."""
+        return self.packed().constants.problem
+
+    def evaluate_precisely(self, x: Tensor) -> tuple[Tensor, int] | None:
+        """As `evaluate`, with all rows in double precision, by the layers."""
+        packed = self.packed()
+        if packed.constants.problem:
+            return None
+        with torch.inference_mode(False), torch.no_grad():
+            result = packed.precise(x.double() if x.is_floating_point() else x)
+        return result.to(torch.float32), len(x)
+
+    def evaluate(self, x: Tensor) -> tuple[Tensor, int] | None:
+        """The outputs (B, outputs, classes) of x (B, D), and how many rows were not certified.
+
+        Those are evaluated in double precision, in the logarithmic domain. None if a variable has a value that it
+        cannot have, or if the present parameters have a problem.
+        """
+        packed = self.packed()
+        if packed.constants.problem:
+            return None
+        with torch.inference_mode(False), torch.no_grad():
+            answer = self._answer(x, packed, self._on_device(x.device))
+            if answer is None or answer.certified is None:
+                return None if answer is None else (answer.outputs, 0)
+            again = (~answer.certified).nonzero().squeeze(1)
+            if len(again):
+                chosen = x[again].double() if x.is_floating_point() else x[again]
+                answer.outputs[again] = packed.precise(chosen).to(answer.outputs.dtype)
+        return answer.outputs, len(again)
+
+    def _densities(self, x: Tensor, constants: Constants, groups: Sequence[Sequence[int]]) -> tuple[Tensor, ...]:
+        """The logarithms (G, B, K) of units that have no kernel, in double precision: each group is of one layer."""
+        x = x.double() if x.is_floating_point() else x
+        values = {
+            node: {name: one.to(x.device) for name, one in some.items()} for node, some in constants.densities.items()
+        }
+        found = self.circuit.input_activations(x, tuple(values), values)
+        sources = [[self.units.units[number].sources[0] for number in group] for group in groups]
+        return tuple(found[some[0].layer][[source.fold for source in some]] for some in sources)
+
+    # ------------------------------------------------------------------ what neither x nor parameters change
+
+    @property
+    def device(self) -> torch.device:
+        """Where the circuit is."""
+        tensors = self.circuit.held_tensors
+        return tensors[0].device if tensors else torch.device("cpu")
+
+    def _on_device(self, device: torch.device) -> Placed:
+        """What is on a device: that of the circuit."""
+        if self._placed is None or self._placed[0] != device:
+            self._placed = (device, self._place(device))
+        return self._placed[1]
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """The columns of x that are read: discrete variables with their numbers of values, and continuous variables."""
+
+    discrete: tuple[tuple[int, int], ...]
+    continuous: tuple[int, ...]
+
+
+def columns_of(circuit: EvaluatedCircuit, units: Units, tables: Sequence[int]) -> Columns:
+    """The columns that tables and densities read, and those of which the circuit refuses bad values as well."""
+    nodes = circuit.graph.nodes.values()
+    discrete = [pair for pair in dict.fromkeys(state_of(circuit, units, one) for one in tables) if pair[0] >= 0]
+    discrete += [
+        (scope[0], layer.num_values)
+        for layer in nodes
+        if isinstance(layer, TorchDiscreteLayer) and layer.num_values <= MAX_TABLE_ENTRIES
+        for scope in layer.scope_idx
+    ]
+    continuous = [one for _, unit in units.computed() if unit.kind is Kind.GAUSSIAN for one in unit.variables]
+    continuous += [
+        variable
+        for layer in nodes
+        if isinstance(layer, TorchContinuousLayer)
+        for scope in layer.scope_idx
+        for variable in scope
+    ]
+    return Columns(tuple(dict.fromkeys(discrete)), tuple(dict.fromkeys(continuous)))
+
+
+def state_of(circuit: EvaluatedCircuit, units: Units, number: int) -> tuple[int, int]:
+    """The variable of a table and the number of its states; (-1, 1) if it has none."""
+    variables = units.units[number].variables
+    return (variables[0] if variables else -1, num_states(circuit, units, number))
+
+
+def why_not_precise(device: torch.device) -> str:
+    """Why matrix products of PyTorch may be too imprecise on a device; empty if they are not."""
+    library: Any = torch.backends.cuda if device.type == "cuda" else torch.backends.mkldnn
+    try:
+        precision = library.matmul.fp32_precision
+    except AttributeError:  # before torch 2.9, there is one setting for all libraries
+        precision = torch.get_float32_matmul_precision()
+    if precision in FULL_PRECISION:
+        return ""
+    return f"matrix products of float32 may be rounded to {precision}, which no bound counts"

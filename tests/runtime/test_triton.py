@@ -1,0 +1,245 @@
+"""The Triton kernels have the values of the circuit, with the same certificate as the native kernels.
+
+They run on CUDA where there is a device, and elsewhere in Triton's interpreter: in a process of their own, as Triton
+decides when it is imported. It is slow, so circuits are small here.
+"""
+
+import copy
+import os
+import pickle
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, strategies as st
+from torch import Tensor
+
+from explorer.backend import TorchCircuit
+from explorer.compiler import TorchCompiler
+from explorer.errors import DataTypeError, LoweringError, ShapeError, ValueRangeError
+from explorer.runtime import Certificate, FastCircuit, fast
+from explorer.runtime.units import Kind
+from explorer.symbolic import Circuit
+from explorer.templates import load_named
+from tests.fuzzing import examples
+from tests.levels.modes import MODES, Mode, compile_circuit
+from tests.runtime.circuits import assert_equal, doubled, image_circuit
+from tests.strategies import circuits, random_inputs
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+INTERPRETS = os.environ.get("TRITON_INTERPRET") == "1"
+
+runs_kernels = pytest.mark.skipif(DEVICE == "cpu" and not INTERPRETS, reason="runs in the process of the interpreter")
+runs_only_on_cuda = pytest.mark.skipif(DEVICE == "cpu", reason="needs a CUDA device: it takes long in the interpreter")
+
+
+@pytest.mark.skipif(DEVICE == "cuda" or INTERPRETS, reason="starts the process of the interpreter")
+@pytest.mark.skipif(find_spec("triton") is None, reason="needs Triton, which pip has for Linux")
+def test_all_of_this_file_in_the_interpreter():
+    command = [sys.executable, "-m", "pytest", __file__, "-q", "-n", "0", "-p", "no:cacheprovider"]
+    run = subprocess.run(command, env={**os.environ, "TRITON_INTERPRET": "1"}, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout[-4000:]
+    assert " passed" in run.stdout
+
+
+@pytest.fixture(autouse=True)
+def overflow_is_silent() -> Iterator[None]:
+    """Overflow is what some tests want; NumPy warns of it in the interpreter."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield
+
+
+@torch.no_grad()
+def assert_computes(circuit: TorchCircuit, x: Tensor) -> FastCircuit:
+    circuit, x = circuit.to(DEVICE), x.to(DEVICE)
+    made = fast(circuit, backend="triton")
+    assert made.why_not(x) == ""
+    for _ in range(2):  # on CUDA, the second call replays the graph
+        found = made(x)
+        assert found.dtype == torch.float32
+        assert_equal(found, doubled(circuit)(x))
+    assert made.certificate is not None
+    assert made.certificate.rows == len(x)
+    return made
+
+
+@runs_kernels
+@pytest.mark.parametrize("name", ["levels", "blackboard", "logic", pytest.param("digits", marks=runs_only_on_cuda)])
+def test_a_circuit_of_the_gallery(name: str):
+    circuit = load_named(name)
+    x = random_inputs(circuit, 7)
+    assert x is not None
+    made = assert_computes(compile_circuit(circuit), torch.from_numpy(np.ascontiguousarray(x)))
+    # No random row is a model of the formula, and minus infinity is computed again.
+    assert made.certificate == Certificate(7, 7 if name == "logic" else 0)
+
+
+@runs_kernels
+@examples(10)
+@given(
+    circuits(positive=True, rearranged=False),
+    st.integers(0, 2**16),
+    st.sampled_from([1, 3, 17]),
+    st.sampled_from(MODES),
+)
+def test_random_circuits(circuit: Circuit, seed: int, batch: int, mode: Mode):
+    x, compiled = random_inputs(circuit, batch, seed), compile_circuit(circuit, **mode)
+    if x is not None and "no Triton kernel" not in fast(compiled.to(DEVICE)).explain():
+        assert_computes(compiled, torch.from_numpy(np.ascontiguousarray(x)))
+
+
+def image(layer: str, kind: str, units: int = 8, classes: int = 1) -> TorchCircuit:
+    return TorchCompiler().compile(image_circuit(4, 4, layer=layer, units=units, inputs=kind, classes=classes))
+
+
+def rows(kind: str, count: int = 20) -> Tensor:
+    random = torch.Generator().manual_seed(count)
+    if kind == "gaussian":
+        return torch.randn(count, 16, generator=random)
+    return torch.randint(256, (count, 16), generator=random)
+
+
+@runs_kernels
+@pytest.mark.parametrize("layer", ["cp", "cp-t", "tucker"])
+@pytest.mark.parametrize(("kind", "scales"), [("gaussian", (0.1, 0.01)), ("categorical", (20, 160))])
+def test_no_row_is_finite_and_wrong_however_sharp_the_distributions(layer: str, kind: str, scales: tuple[float, ...]):
+    compiled = image(layer, kind)
+    initial = compiled.leaf_state()
+    again = []
+    for scale in scales:
+        deviations = {name: torch.logit(torch.sigmoid(v) * scale) for name, v in initial.items() if "stddev" in name}
+        logits = {} if kind == "gaussian" else {name: v * scale for name, v in initial.items()}
+        compiled.load_leaf_state({**initial, **deviations, **logits})
+        made = assert_computes(compiled, rows(kind))
+        assert made.certificate is not None
+        again.append(made.certificate.again)
+    assert all(count == 0 for count in again) if kind == "gaussian" else again[-1] > 0
+
+
+@runs_kernels
+@pytest.mark.parametrize("layer", ["cp", "tucker"])
+@pytest.mark.parametrize(("units", "classes"), [(1, 1), (3, 5), (17, 2), (70, 300)])
+def test_widths_and_classes(layer: str, units: int, classes: int):
+    if layer == "tucker" and units > 64:
+        units = 20
+    assert_computes(image(layer, "categorical", units, classes), rows("categorical", 5))
+
+
+@runs_kernels
+@runs_only_on_cuda
+@pytest.mark.parametrize("layer", ["cp", "cp-t", "tucker"])
+@pytest.mark.parametrize("batch", [1, 31, 256, 1000])
+def test_a_large_batch_of_wide_units(layer: str, batch: int):
+    circuit = image_circuit(28, 28, "quad-tree-2", layer, units=48)
+    x = torch.randint(256, (batch, 784), generator=torch.Generator().manual_seed(batch))
+    assert_computes(TorchCompiler().compile(circuit), x)
+
+
+# ---------------------------------------------------------------------- calls and parameters
+
+
+@pytest.fixture
+def small() -> TorchCircuit:
+    return TorchCompiler().compile(image_circuit(4, 4, "quad-tree-2", units=4, states=17)).to(DEVICE)
+
+
+def pixels(count: int = 5) -> Tensor:
+    return torch.randint(17, (count, 16), generator=torch.Generator().manual_seed(count)).to(DEVICE)
+
+
+@runs_kernels
+@torch.no_grad()
+def test_types_of_x(small: TorchCircuit):
+    made, x = fast(small, backend="triton"), pixels()
+    for dtype in (torch.uint8, torch.int32, torch.float32, torch.float64, torch.float16):
+        assert torch.equal(made(x.to(dtype)), made(x))
+        assert torch.equal(made(x.to(dtype).t().contiguous().t()), made(x))
+
+
+@runs_kernels
+@torch.no_grad()
+def test_bad_input_is_refused_as_by_the_circuit(small: TorchCircuit):
+    made = fast(small, backend="triton")
+    for x in (pixels() + 12, pixels() - 3, pixels().double() + 0.5, pixels() + 2**32, pixels().double() * torch.nan):
+        with pytest.raises(ValueRangeError, match="must be an integer from 0 to 16"):
+            made(x)
+    with pytest.raises(ShapeError):
+        made(pixels()[:, :15])
+    with pytest.raises(DataTypeError):
+        made(pixels().to(torch.complex64))
+    assert made(pixels(0)).shape == (0, 1, 1)
+
+
+@runs_kernels
+@torch.no_grad()
+def test_values_without_a_density_have_that_of_the_circuit():
+    circuit = image("cp", "gaussian", 2).to(DEVICE)
+    made, x = fast(circuit, backend="triton"), rows("gaussian", 4).to(DEVICE)
+    x[1, 2], x[2, 0] = torch.inf, 1e30
+    assert torch.equal(made(x).isfinite(), circuit(x).isfinite())
+    assert made(x)[1].item() == circuit(x)[1].item() == -torch.inf
+    x[3, 1] = torch.nan
+    with pytest.raises(ValueRangeError, match="NaN"):
+        made(x)
+
+
+@runs_kernels
+@torch.no_grad()
+def test_a_change_of_parameters_is_seen(small: TorchCircuit):
+    made, x = fast(small, backend="triton"), pixels()
+    for change in (lambda p: p.mul_(1.2), lambda p: p.data.mul_(1.5), lambda p: setattr(p, "data", p.data * 0.5)):
+        before = made(x)
+        for parameter in small.parameters():
+            change(parameter)
+        assert not torch.equal(made(x), before)
+        assert_equal(made(x), doubled(small)(x))
+
+
+@runs_kernels
+@torch.no_grad()
+def test_batches_of_many_sizes(small: TorchCircuit):
+    made = fast(small.freeze().to(DEVICE), backend="triton", batch_size=3)
+    for count in [*range(1, 13), 3, 1]:
+        assert_equal(made(pixels(count)), doubled(small)(pixels(count)))
+
+
+@runs_kernels
+@torch.no_grad()
+def test_copies_and_pickles_are_independent(small: TorchCircuit):
+    made, x = fast(small, backend="triton"), pixels()
+    before = made(x)
+    for other in (copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
+        assert torch.equal(other(x), before)
+        for parameter in other.parameters():
+            parameter.add_(0.5 * torch.rand(parameter.shape, device=DEVICE))
+        assert not torch.equal(other(x), before)
+        torch.testing.assert_close(other(x), other.circuit(x))
+        assert torch.equal(made(x), before)
+
+
+@torch.no_grad()
+def test_values_of_a_slot_are_read_before_another_unit_gets_it():
+    from explorer.runtime.cuda.program import LaunchProgram
+
+    program = LaunchProgram(compile_circuit(image_circuit(8, 8, units=2)))
+    launches, units = program.launches, program.units.units
+    holds: dict[tuple[int, int], int] = {}
+    for launch in launches.launches:
+        for number in launch.members:
+            for one in units[number].inputs:
+                assert units[one].kind is Kind.TABLE or holds[units[one].width, launches.slots[one]] == one
+        holds.update({(launch.width, launches.slots[number]): number for number in launch.members})
+    assert sum(launches.num_slots.values()) < len(launches.slots)
+
+
+def test_it_is_refused_where_it_cannot_run(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    assert "triton: not used: the circuit is on cpu" in fast(compile_circuit(load_named("levels"))).explain()
+    with pytest.raises(LoweringError, match="the circuit is on cpu, and its kernels run on cuda"):
+        fast(compile_circuit(load_named("levels")), backend="triton")
