@@ -126,7 +126,7 @@ class Entrant:
 
 @dataclass(frozen=True, eq=False)
 class Field:
-    """The entrants of a case by name, ours first, and why others are absent or run the layers; why there is no race.
+    """The entrants of a case by name, ours first, and why others are absent or run otherwise; why there is no race.
 
     `difference` is the largest relative one from double precision. `peer_clamps` says whether the peer's outputs are
     compared where log-likelihoods are near zero only, since they differ below; None without the peer, or if no
@@ -142,7 +142,10 @@ class Field:
 
 @dataclass(frozen=True, eq=False)
 class _Entries:
-    """The entrants so far, and why others are absent; an entrant that fails is absent, and the others go on."""
+    """The entrants so far, and why others are absent or run otherwise.
+
+    An entrant that fails is absent, and the others go on.
+    """
 
     entrants: dict[str, Entrant] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
@@ -252,10 +255,10 @@ def _add_ours(entries: _Entries, circuit: TorchCircuit, x: Tensor, training: boo
         if reason and training:
             raise LoweringError(f"the layers run, as {reason}")
         found = _first_runs(Entrant(made, x, training, ours=True))
-        if remark := made.backend.remark():
-            raise LoweringError(remark)
         if reason:
             entries.absent[name] = f"the layers run, as {reason}"
+        elif remark := made.backend.remark():  # such as: not compiled, but run eagerly
+            entries.absent[name] = remark
         return found
 
     for name in (name for name in BACKENDS if name in only):

@@ -98,8 +98,12 @@ def suite_notes(rows: Sequence[SuiteRow]) -> list[str]:
     notes: list[str] = []
     if PEER in found:
         notes.append(f"{PEER} {found[PEER]} {_clamping(rows)}.")
-    absent = {f"{name}: {reason}" for row in rows for name, reason in row.absent.items()}
-    notes += [f"{one}." for one in sorted(absent)]
+    absent: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        for one in row.absent.items():
+            absent.setdefault(one, []).append(row.case)
+    for (name, reason), cases in sorted(absent.items()):
+        notes.append(f"{name} ({', '.join(dict.fromkeys(cases))}): {reason}.")
     notes.append(
         "All run interleaved with equal values. A time is the median of the faster half of the samples, and for an "
         "opponent the smaller one of interleaved and alone. At inference, parameters of ours and of the hand-written "
