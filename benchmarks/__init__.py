@@ -79,7 +79,7 @@ from benchmarks.scaling import (
 )
 from benchmarks.scaling_svg import scaling_svg as scaling_svg
 from benchmarks.suite import SUITE_CASES as SUITE_CASES, SuiteRow as SuiteRow, measure_suite as measure_suite
-from benchmarks.suite_entrants import NAMES as NAMES
+from benchmarks.suite_entrants import NAMES as NAMES, names_for as names_for
 from benchmarks.suite_report import (
     suite_markdown as suite_markdown,
     suite_notes as suite_notes,

@@ -1,8 +1,10 @@
-"""The memory that a call allocates at most at a time: PyTorch's, and NumPy's, which native kernels compute in.
+"""The memory that a call allocates at most at a time: PyTorch's, and what it keeps for the next call.
 
+On the CPU native kernels keep arrays of NumPy, on CUDA captured graphs keep the memory that they compute in.
 `explorer.bench` counts operators, which a program of Inductor does not call; PyTorch's profiler sees its allocations.
 """
 
+import gc
 import os
 import tracemalloc
 from collections.abc import Callable, Iterator
@@ -11,6 +13,7 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
+import torch
 from torch.autograd.profiler import profile
 
 MEMORY = "[memory]"
@@ -38,6 +41,34 @@ def kept_bytes(run: Callable[[], object]) -> int:
     finally:
         tracemalloc.stop()
     return sum(trace.size for trace in kept.traces)
+
+
+def cuda_peak_bytes(run: Callable[[], object]) -> int:
+    """The largest number of bytes on the CUDA device alive at once that a run allocated; run once before.
+
+    A captured graph allocates nothing when it is replayed: see `cuda_kept_bytes`.
+    """
+    gc.collect()
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    run()
+    torch.cuda.synchronize()
+    return torch.cuda.max_memory_allocated() - before
+
+
+def cuda_kept_bytes(run: Callable[[], object]) -> int:
+    """The bytes of the memory pools of CUDA graphs that a run captured: the device's memory, in whole segments."""
+    before = _pool_bytes()
+    run()
+    torch.cuda.synchronize()
+    return _pool_bytes() - before
+
+
+def _pool_bytes() -> int:
+    """The bytes of all segments of the allocator but those of its common pool (0, 0)."""
+    segments = torch.cuda.memory_snapshot()
+    return sum(one["total_size"] for one in segments if tuple(one["segment_pool_id"]) != (0, 0))
 
 
 @contextmanager

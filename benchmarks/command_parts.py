@@ -12,13 +12,14 @@ from benchmarks.peer import PACKAGE
 from explorer.app.commands.console import results, say_note
 from explorer.bench import keep_freed_memory
 from explorer.bench.machine import busy_machine
+from explorer.timings import CPU
 
 JsonOption = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="write all measurements here")]
 
 
-def conditions_of(num_threads: int, repeats: int) -> Conditions:
+def conditions_of(num_threads: int, repeats: int, device: str = CPU) -> Conditions:
     """The conditions of a benchmark next to the peer, with malloc tuned for all."""
-    return Conditions(num_threads, repeats, keep_freed_memory(), PACKAGE)
+    return Conditions(num_threads, repeats, keep_freed_memory(), PACKAGE, device)
 
 
 @contextmanager

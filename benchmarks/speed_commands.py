@@ -10,8 +10,10 @@ import benchmarks as b
 from benchmarks.command_parts import JsonOption, conditions_of, note_interrupt, tell_conditions
 from benchmarks.conditions import write_json
 from explorer.app.commands.console import notes, progress, results, say_note
+from explorer.bench import why_no_cuda
 from explorer.bench.machine_limits import measure_machine_limits
-from explorer.errors import check_name
+from explorer.errors import CircuitError, check_name
+from explorer.timings import CPU, CUDA, DEVICES
 
 FALLBACK_REPEATS = 9
 
@@ -21,10 +23,12 @@ def bench_suite(
         list[str] | None, typer.Argument(metavar="CASES", help="S1, S2, M1, M2 and L1 to L7 by default")
     ] = None,
     threads: Annotated[
-        list[int] | None, typer.Option(min=1, metavar="N", help="torch threads; repeat it for several [default: 1, 2]")
+        list[int] | None,
+        typer.Option(min=1, metavar="N", help="torch threads; repeat it for several [default: 1, 2; on CUDA 1]"),
     ] = None,
     repeats: Annotated[int, typer.Option(min=1, help="timed runs of each entrant")] = 9,
     train: Annotated[bool, typer.Option("--train", help="training steps too")] = False,
+    device: Annotated[str, typer.Option(metavar="cpu|cuda", help="where to run")] = CPU,
     only: Annotated[
         list[str] | None, typer.Option(metavar="ENTRANT", help="only this entrant; repeat it for several")
     ] = None,
@@ -33,16 +37,23 @@ def bench_suite(
 ) -> None:
     """Time our backends next to libcirkit, libcirkit under torch.compile, and a hand-written circuit under Inductor.
 
-    Each case is printed when it has been measured. What torch.compile compiles takes half a minute for each.
+    Each case is printed, and the file written, when it has been measured. What torch.compile compiles takes half a
+    minute for each. On CUDA, the opponents are also compiled with CUDA graphs, and wanted figures are not compared.
     """
+    check_name("device", device, DEVICES)
+    known = dict.fromkeys((*b.names_for(device, False), *b.names_for(device, True)))
     for name in only or ():
-        check_name("entrant", name, b.NAMES)
+        check_name("entrant", name, known)
     chosen = [b.get_case(name) for name in cases or b.SUITE_CASES]
-    numbers = threads or [1, 2]
-    conditions = [conditions_of(num_threads, repeats) for num_threads in numbers]
+    if device == CUDA and (reason := why_no_cuda()) is not None:
+        raise CircuitError(f"--device cuda needs a CUDA device: {reason}")
+    numbers = threads or ([1] if device == CUDA else [1, 2])
+    conditions = [conditions_of(num_threads, repeats, device) for num_threads in numbers]
     if not b.peer_is_installed():
         say_note(b.MISSING_PEER)
     console = results()
+    if device == CUDA:
+        console.print(conditions[0].caption(), markup=False)
     rows: list[b.SuiteRow] = []
     kinds = (False, True) if train else (False,)
     with progress(notes()) as bar, note_interrupt():
@@ -57,20 +68,22 @@ def bench_suite(
                         repeats=repeats,
                         training=training,
                         only=only or b.NAMES,
+                        device=device,
                         on_run=lambda name, what=what: bar.update(task, note=f"{what}: {name}"),
                     )
                     rows.append(row)
                     console.print(b.suite_table(row))
+                    if json is not None:
+                        write_json(json, conditions, b.suite_to_json(rows))
                     bar.advance(task)
-    console.print(b.wanted_table(rows))
+    if device == CPU:
+        console.print(b.wanted_table(rows))
     if markdown:
         console.print(b.suite_markdown(rows), markup=False, soft_wrap=True)
     for note in b.suite_notes(rows):
         console.print(note, markup=False)
     for one in conditions:
         tell_conditions(one)
-    if json is not None:
-        write_json(json, conditions, b.suite_to_json(rows))
 
 
 def bench_scaling(

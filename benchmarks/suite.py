@@ -3,6 +3,7 @@
 A case has no times if outputs or gradients differ from double precision, or if the samples are not quiet; it says why.
 """
 
+import gc
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,8 +12,9 @@ from statistics import median
 import torch
 
 from benchmarks.cases import Case
-from benchmarks.suite_entrants import HAND_WRITTEN, NAMES, PEER, PEER_COMPILED, Entrant, Field, enter, names_of_ours
+from benchmarks.suite_entrants import NAMES, OPPONENTS, Entrant, Field, enter, names_for, names_of_ours
 from explorer.bench import clock_for, estimate, time_interleaved
+from explorer.timings import CPU, CUDA
 
 SUITE_CASES: Sequence[str] = ("S1", "S2", "M1", "M2", "L1", "L2", "L3", "L4", "L5", "L6", "L7")
 
@@ -42,6 +44,7 @@ class SuiteRow:
     absent: Mapping[str, str]
     peer_clamps: bool | None
     refused: str
+    device: str = CPU
 
     def seconds(self, name: str) -> float:
         """The time of an entrant; of an opponent the smaller one of alone and interleaved."""
@@ -70,6 +73,12 @@ def spread(samples: Samples) -> float:
     return estimate(_faster_half(samples)).spread
 
 
+def describe_noise(samples: Mapping[str, Samples]) -> str:
+    """Which entrants have samples that are not quiet; empty if all are."""
+    noisy = [f"{name} ±{spread(one):.0%}" for name, one in samples.items() if spread(one) > QUIET]
+    return f"samples are not quiet: {', '.join(noisy)}" if noisy else ""
+
+
 def measure_suite(
     case: Case,
     *,
@@ -77,31 +86,41 @@ def measure_suite(
     repeats: int,
     training: bool = False,
     only: Collection[str] = NAMES,
+    device: str = CPU,
     on_run: Callable[[str], None] = lambda name: None,
 ) -> SuiteRow:
-    """Measure the entrants of one case that have these names."""
+    """Measure the entrants of one case that have these names, on the CPU or on CUDA.
+
+    Samples that are not quiet refuse the row on the CPU. On CUDA, where runs are rare, the table says so.
+    """
     torch.set_num_threads(num_threads)
     torch._dynamo.reset()
+    if device == CUDA:  # drop the graphs of the case before, and their memory
+        gc.collect()
+        torch.cuda.empty_cache()
     on_run("comparing outputs")
-    field = enter(case, training=training, only=only)
+    names = [name for name in names_for(device, training) if name in only]
+    field = enter(case, training=training, only=names, device=device)
     if field.refused:
-        return _row(case, num_threads, training, field, refused=field.refused)
-    opponents = {name: one for name, one in field.entrants.items() if name in (PEER, PEER_COMPILED, HAND_WRITTEN)}
-    alone = _sample(opponents, num_threads, repeats, on_run)
-    samples = _sample(field.entrants, num_threads, repeats, on_run)
+        return _row(case, num_threads, training, device, field, refused=field.refused)
+    opponents = {name: one for name, one in field.entrants.items() if name in OPPONENTS}
+    alone = _sample(opponents, num_threads, repeats, device, on_run)
+    samples = _sample(field.entrants, num_threads, repeats, device, on_run)
     temporaries: dict[str, int] = {}
     for name, one in field.entrants.items():
         on_run(f"memory of {name}")
-        temporaries[name] = one.temporary_bytes()
-    noisy = [f"{name} ±{spread(one):.0%}" for name, one in samples.items() if spread(one) > QUIET]
-    refused = f"samples are not quiet: {', '.join(noisy)}" if noisy else ""
-    return _row(case, num_threads, training, field, samples, alone, temporaries, refused)
+        found = one.temporary_bytes()
+        if found is not None:
+            temporaries[name] = found
+    refused = describe_noise(samples) if device == CPU else ""
+    return _row(case, num_threads, training, device, field, samples, alone, temporaries, refused)
 
 
 def _row(
     case: Case,
     num_threads: int,
     training: bool,
+    device: str,
     field: Field,
     samples: Mapping[str, Samples] | None = None,
     alone: Mapping[str, Samples] | None = None,
@@ -120,11 +139,12 @@ def _row(
         field.absent,
         field.peer_clamps,
         refused,
+        device,
     )
 
 
 def _sample(
-    entrants: Mapping[str, Entrant], num_threads: int, repeats: int, on_run: Callable[[str], None]
+    entrants: Mapping[str, Entrant], num_threads: int, repeats: int, device: str, on_run: Callable[[str], None]
 ) -> dict[str, Samples]:
     """Interleaved samples; more are added as long as some are not quiet."""
     if not entrants:
@@ -132,7 +152,7 @@ def _sample(
     jobs = {name: one.job() for name, one in entrants.items()}
     found: dict[str, Samples] = dict.fromkeys(jobs, ())
     for attempt in range(ATTEMPTS):
-        clock = clock_for(num_threads)
+        clock = clock_for(num_threads, device)
         more = time_interleaved(jobs, repeats, warmups=1 if attempt else 2, clock=clock, on_run=on_run)
         found = {name: samples + more[name] for name, samples in found.items()}
         if all(spread(samples) <= QUIET for samples in found.values()):

@@ -1,11 +1,13 @@
 """What takes part in the benchmark suite: our backends, the peer, the peer under torch.compile, a hand-written circuit.
 
 All have equal values. Outputs, and gradients of ours, are compared with double precision before anything is timed.
+On CUDA there are more of them: what `torch.compile` makes with CUDA graphs, and our layers.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from time import sleep
 from typing import Any
 
@@ -13,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks import peer as peers
-from benchmarks.allocations import kept_bytes, peak_bytes
+from benchmarks.allocations import cuda_kept_bytes, cuda_peak_bytes, kept_bytes, peak_bytes
 from benchmarks.cases import Case
 from benchmarks.opponent import HandWrittenCircuit
 from explorer.backend import TorchCircuit
@@ -23,12 +25,26 @@ from explorer.errors import LoweringError
 from explorer.runtime import fast
 from explorer.runtime.backends import BACKENDS
 from explorer.symbolic import Circuit
+from explorer.timings import CPU, CUDA
 
-LAYERS, COMPARED = "layers", "parameters compared"
-PEER, PEER_COMPILED, HAND_WRITTEN = "libcirkit", "libcirkit, torch.compile", "hand-written, Inductor"
+LAYERS, LAYERS_COMPILED, COMPARED = "layers", "layers, torch.compile", "parameters compared"
+PEER, PEER_COMPILED, PEER_GRAPHS = "libcirkit", "libcirkit, torch.compile", "libcirkit, reduce-overhead"
+HAND_WRITTEN, WRITTEN_GRAPHS = "hand-written, Inductor", "hand-written, reduce-overhead"
 
-NAMES = (*BACKENDS, COMPARED, LAYERS, PEER, PEER_COMPILED, HAND_WRITTEN)
+PEER_MODES = (PEER, PEER_COMPILED, PEER_GRAPHS)
+OPPONENTS = (*PEER_MODES, HAND_WRITTEN, WRITTEN_GRAPHS)
+
+NAMES = (*BACKENDS, COMPARED, LAYERS, LAYERS_COMPILED, *OPPONENTS)
 """Of all entrants."""
+
+CUDA_ONLY = (LAYERS_COMPILED, PEER_GRAPHS, WRITTEN_GRAPHS)
+"""Entrants that take part on CUDA only. On the CPU there are no CUDA graphs."""
+
+GRAPHS_MODE = "reduce-overhead"
+"""The mode of `torch.compile` that captures CUDA graphs."""
+
+CUDA_TRIALS = 3
+"""Runs before anything is compared on CUDA: `torch.compile` compiles in the first, captures in the second, replays."""
 
 TOLERANCE = 1e-4
 """Of outputs and gradients, relative: at a log-likelihood of -4400 no absolute bound holds in float32."""
@@ -46,7 +62,9 @@ CLAMP = -708.0
 class Entrant:
     """A module with its input, whose forward pass or training step is measured.
 
-    `kept_bytes` are temporaries of native kernels, which they keep for the next run, so that it does not allocate them.
+    `kept_bytes` are temporaries that are kept for the next run, so that it does not allocate them: those of native
+    kernels, and of CUDA graphs. With `in_shared_pool` these are unknown: the graphs of all programs that
+    `torch.compile` makes share one pool of memory.
     """
 
     module: nn.Module
@@ -54,6 +72,7 @@ class Entrant:
     training: bool
     ours: bool = False
     kept_bytes: int = 0
+    in_shared_pool: bool = False
 
     def job(self) -> Job:
         """The forward pass without gradients; or forward and backward of the mean, without an optimizer."""
@@ -63,23 +82,26 @@ class Entrant:
             module.train(self.training)
             if self.training:
                 module.zero_grad(set_to_none=True)
-            if torch.get_num_threads() > 1:
+            if x.is_cuda:
+                torch.compiler.cudagraph_mark_step_begin()  # the outputs of the run before are not needed any more
+            elif torch.get_num_threads() > 1:
                 sleep(SETTLED_S)
 
         def step(_: object) -> None:
             (-module(x).mean()).backward()
 
-        return Job(step if self.training else lambda _: self.output(), prepare)
+        return Job(step if self.training else lambda _: self._infer(), prepare)
 
     def run(self) -> None:
         """Run the job once."""
         job = self.job()
         job.run(job.prepare())
 
-    @torch.no_grad()
     def output(self) -> Tensor:
-        """The outputs (B, 1, 1)."""
-        return self.module(self.x)
+        """The outputs (B, 1, 1), computed as the job does: in training, gradients are recorded."""
+        self.job().prepare()
+        with torch.set_grad_enabled(self.training):
+            return self.module(self.x).detach()
 
     def gradient(self) -> Tensor:
         """The gradients of all parameters after a step, as one vector."""
@@ -87,17 +109,24 @@ class Entrant:
         found = [torch.zeros_like(p) if p.grad is None else p.grad for p in self.module.parameters()]
         return torch.cat([one.reshape(-1) for one in found])
 
-    def temporary_bytes(self) -> int:
-        """What a run allocates at most at a time, and what it kept of the run before."""
+    def temporary_bytes(self) -> int | None:
+        """What a run allocates at most at a time, and what it kept of the run before; None if that is unknown."""
+        if self.in_shared_pool:
+            return None
         self.run()
         job = self.job()
         job.prepare()
-        return self.kept_bytes + peak_bytes(lambda: job.run(None))
+        peak = cuda_peak_bytes if self.x.is_cuda else peak_bytes
+        return self.kept_bytes + peak(lambda: job.run(None))
+
+    @torch.no_grad()
+    def _infer(self) -> Tensor:
+        return self.module(self.x)
 
 
 @dataclass(frozen=True, eq=False)
 class Field:
-    """The entrants of a case by name, ours first, and why others are absent or run the layers; why there is no race.
+    """The entrants of a case by name, ours first, and why others are absent or run otherwise; why there is no race.
 
     `difference` is the largest relative one from double precision. `peer_clamps` says whether the peer's outputs are
     compared where log-likelihoods are near zero only, since they differ below; None without the peer, or if no
@@ -111,35 +140,83 @@ class Field:
     refused: str
 
 
-def enter(case: Case, *, training: bool, only: Collection[str] = NAMES) -> Field:
-    """Build the entrants of a case that have these names, and compare what they compute."""
+@dataclass(frozen=True, eq=False)
+class _Entries:
+    """The entrants so far, and why others are absent or run otherwise.
+
+    An entrant that fails is absent, and the others go on.
+    """
+
+    entrants: dict[str, Entrant] = field(default_factory=dict)
+    absent: dict[str, str] = field(default_factory=dict)
+
+    def add(self, name: str, make: Callable[[], Entrant]) -> None:
+        """Make an entrant and run it, which compiles what is compiled."""
+        skipped = _skipped_graphs()
+        try:
+            made = make()
+            for _ in range(CUDA_TRIALS if made.x.is_cuda else 1):
+                made.run()
+            if made.x.is_cuda:
+                torch.cuda.synchronize()  # so that an error of a kernel is raised here
+        except LoweringError as error:
+            self.absent[name] = str(error)
+            return
+        except Exception as error:  # noqa: BLE001 - of dynamo, Inductor, Triton, CUDA
+            self.absent[name] = f"{type(error).__name__}: {error}".strip().splitlines()[0]
+            return
+        self.entrants[name] = made
+        if made.in_shared_pool and _skipped_graphs() > skipped:
+            self.absent[name] = "runs, but torch.compile made no CUDA graphs of some of its parts"
+
+
+def names_for(device: str, training: bool) -> Sequence[str]:
+    """The names of the entrants that may take part on a device in forward passes, or in training."""
+    left_out = {COMPARED, HAND_WRITTEN, WRITTEN_GRAPHS} if training else {LAYERS_COMPILED}
+    if device == CPU:
+        left_out.update(CUDA_ONLY, () if training else (LAYERS,))
+    return tuple(name for name in NAMES if name not in left_out)
+
+
+def enter(case: Case, *, training: bool, only: Collection[str], device: str = CPU) -> Field:
+    """Build the entrants of a case that have these names, and compare what they compute.
+
+    A difference refuses all of them; on CUDA, where runs are rare, the entrant that differs is absent.
+    """
     source = case.circuit()
     circuit = TorchCompiler().compile(source)
-    x = case.batch()
-    entrants, absent = _ours(circuit, x, training, only)
-    refused, clamps = "", None
+    entries = _Entries()
+    other, order, refused, clamps = None, None, "", None
     if not peers.peer_is_installed():
-        absent[PEER] = "not installed"
-    elif PEER in only or PEER_COMPILED in only:
+        entries.absent[PEER] = "not installed"
+    elif any(name in only for name in PEER_MODES):
         other = peers.compile_symbolic(peers.build_symbolic(case))
         order, calm_difference = _calm_difference(case, source, circuit, other)
         if not calm_difference <= TOLERANCE:
             refused = f"the outputs of {PEER} differ from ours by {calm_difference:.1g}"
-        theirs = x[:, order].contiguous()
-        if PEER in only:
-            entrants[PEER] = Entrant(other.module, theirs, training)
-        if PEER_COMPILED in only:
-            entrants[PEER_COMPILED] = Entrant(_compile(other.module), theirs, training)
-    if HAND_WRITTEN in only and not training:
-        entrants[HAND_WRITTEN] = Entrant(_compile(HandWrittenCircuit(circuit.freeze())), x, training)
+    circuit = circuit.to(device)
+    x = case.batch().to(device)
+    _add_ours(entries, circuit, x, training, only)
+    if other is not None:
+        theirs = case.batch()[:, order].contiguous().to(device)
+        _add_modes(entries, other.module.to(device), theirs, training, only, PEER_MODES)
+    if not training and (HAND_WRITTEN in only or WRITTEN_GRAPHS in only):
+        written = HandWrittenCircuit(circuit.freeze()).to(device)
+        _add_modes(entries, written, x, training, only, ("", HAND_WRITTEN, WRITTEN_GRAPHS))
+    entrants, absent = entries.entrants, entries.absent
     differences, lowest = _differences(circuit, x, entrants)
-    for name in differences.keys() & {PEER, PEER_COMPILED} if lowest < CLAMP else ():
+    for name in differences.keys() & set(PEER_MODES) if lowest < CLAMP else ():
         clamps = bool(clamps) or differences.pop(name) > TOLERANCE
+    for name, difference in list(differences.items()):
+        if not difference <= TOLERANCE:
+            wrong = f"differs from double precision by {difference:.1g}"
+            if device == CUDA:
+                absent[name] = wrong
+                del entrants[name], differences[name]
+            else:
+                refused = f"{name} {wrong}"
     if not entrants:
         refused = "none of these entrants can take part"
-    for name, difference in differences.items():
-        if not difference <= TOLERANCE:
-            refused = f"{name} differs from double precision by {difference:.1g}"
     return Field(entrants, absent, max(differences.values(), default=0.0), clamps, refused)
 
 
@@ -164,39 +241,55 @@ def calm_values(values: Mapping[str, Tensor], case: Case) -> tuple[dict[str, Ten
     return calm, torch.where(keep, x, torch.zeros_like(x))
 
 
-def _ours(
-    circuit: TorchCircuit, x: Tensor, training: bool, only: Collection[str]
-) -> tuple[dict[str, Entrant], dict[str, str]]:
-    """Our entrants, fastest backend first, and why a backend is absent, or why the layers run instead.
+def _add_ours(entries: _Entries, circuit: TorchCircuit, x: Tensor, training: bool, only: Collection[str]) -> None:
+    """Add our entrants, fastest backend first, and say why a backend is absent, or why the layers run instead.
 
     At inference the parameters are evaluated before, but for `COMPARED`, which looks whether they have changed.
     """
-    found: dict[str, Entrant] = {}
-    absent: dict[str, str] = {}
     given = circuit if training else circuit.freeze()
-    for name in (name for name in BACKENDS if name in only):
-        try:
-            made = fast(given, backend=name)
-            with torch.set_grad_enabled(training):
-                reason = made.why_not(_fewer(x))
-        except LoweringError as error:
-            absent[name] = str(error)
-            continue
+
+    def on_backend(name: str) -> Entrant:
+        made = fast(given, backend=name)
+        with torch.set_grad_enabled(training):
+            reason = made.why_not(_fewer(x))
+        if reason and training:
+            raise LoweringError(f"the layers run, as {reason}")
+        found = _first_runs(Entrant(made, x, training, ours=True))
         if reason:
-            absent[name] = f"the layers run, as {reason}"
-        if not (reason and training):
-            found[name] = _first_runs(Entrant(made, x, training, ours=True))
-    if training and LAYERS in only:
-        found[LAYERS] = Entrant(circuit, x, training, ours=True)
+            entries.absent[name] = f"the layers run, as {reason}"
+        elif remark := made.backend.remark():  # such as: not compiled, but run eagerly
+            entries.absent[name] = remark
+        return found
+
+    for name in (name for name in BACKENDS if name in only):
+        entries.add(name, partial(on_backend, name))
+    if LAYERS in only:
+        entries.add(LAYERS, lambda: Entrant(given, x, training, ours=True))
+    if LAYERS_COMPILED in only:
+        entries.add(LAYERS_COMPILED, lambda: Entrant(_compile(given), x, training, ours=True))
     if not training and COMPARED in only:
-        found[COMPARED] = _first_runs(Entrant(fast(circuit), x, training, ours=True))
-    return found, absent
+        entries.add(COMPARED, lambda: _first_runs(Entrant(fast(circuit), x, training, ours=True)))
+
+
+def _add_modes(
+    entries: _Entries, module: nn.Module, x: Tensor, training: bool, only: Collection[str], names: Sequence[str]
+) -> None:
+    """Add an opponent by the names of its modes: as it is, under `torch.compile`, and compiled with CUDA graphs."""
+    eager, compiled, graphs = names
+    if eager in only:
+        entries.add(eager, lambda: Entrant(module, x, training))
+    if compiled in only:
+        entries.add(compiled, lambda: Entrant(_compile(module), x, training))
+    if graphs in only:
+        made = partial(_compile, module, GRAPHS_MODE)
+        entries.add(graphs, lambda: Entrant(made(), x, training, in_shared_pool=x.is_cuda))
 
 
 def _first_runs(entrant: Entrant) -> Entrant:
     """Run fewer rows, which packs, compiles and plans, and then all, which allocates the memory that is kept."""
     replace(entrant, x=_fewer(entrant.x)).run()
-    return replace(entrant, kept_bytes=kept_bytes(entrant.run))
+    kept = cuda_kept_bytes if entrant.x.is_cuda else kept_bytes
+    return replace(entrant, kept_bytes=kept(entrant.run))
 
 
 def _fewer(x: Tensor) -> Tensor:
@@ -243,9 +336,14 @@ def _calm_difference(
     return order, relative_difference(found, wanted)
 
 
-def _compile(module: nn.Module) -> Any:
+def _compile(module: nn.Module, mode: str | None = None) -> Any:
     """The module under torch.compile, for as many threads as torch has now."""
-    return torch.compile(module, dynamic=False)
+    return torch.compile(module, dynamic=False, mode=mode)
+
+
+def _skipped_graphs() -> int:
+    """How many programs `torch.compile` made no CUDA graph of, though its mode asks for one."""
+    return torch._dynamo.utils.counters["inductor"]["cudagraph_skips"]
 
 
 def names_of_ours(entrants: Mapping[str, Entrant]) -> Sequence[str]:

@@ -1,40 +1,53 @@
 """The benchmark suite as printed tables and as data of JSON types."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import geometric_mean
 from typing import Any
 
 from rich.table import Table
 
-from benchmarks.suite import SuiteRow, spread
-from benchmarks.suite_entrants import CLAMP, PEER, PEER_COMPILED
-from benchmarks.wanted import STRONGEST, Outcome, outcomes
+from benchmarks.suite import SuiteRow, describe_noise, spread
+from benchmarks.suite_entrants import CLAMP, CUDA_ONLY, OPPONENTS, PEER, PEER_MODES
+from benchmarks.wanted import Outcome, outcomes
 from explorer.bench.machine import versions
+from explorer.timings import CPU, CUDA
 
 MIB = 2**20
+
+BEST, THE_STRONGEST = f"best of {PEER}", "strongest"
+"""What our entrants are compared with, in addition to the peer as it is."""
 
 
 def suite_table(row: SuiteRow) -> Table:
     """One row per entrant of a case: time, temporaries, and how many times as fast as the opponents."""
     what = "training step" if row.training else "forward"
-    table = Table(title=f"{row.case}, {what}, {_threads(row.num_threads)}: times as fast as the opponents")
+    table = Table(title=f"{row.case}, {what}, {_where(row)}: times as fast as the opponents")
     table.add_column("entrant", overflow="fold")
-    for name in ("ms", "temporaries MiB", PEER, f"best of {PEER}", "strongest"):
+    for name in ("ms", "temporaries MiB", PEER, BEST, THE_STRONGEST):
         table.add_column(name, justify="right", overflow="fold")
     if row.refused:
         table.caption = f"refused: {row.refused}"
+    elif noise := describe_noise(row.samples):
+        table.caption = noise
+    digits = 3 if row.device == CUDA else 2
     for name in row.samples:
         table.add_row(
             name,
-            f"{1000 * row.seconds(name):.2f} ±{spread(row.samples[name]):.0%}",
-            f"{row.temporary_bytes[name] / MIB:.2f}",
-            *(
-                [_times(row, name, one) for one in ((PEER,), (PEER, PEER_COMPILED), STRONGEST)]
-                if name in row.ours
-                else ()
-            ),
+            f"{1000 * row.seconds(name):.{digits}f} ±{spread(row.samples[name]):.0%}",
+            f"{row.temporary_bytes[name] / MIB:.2f}" if name in row.temporary_bytes else "",
+            *([_times(row, name, one) for one in opponents_of(row).values()] if name in row.ours else ()),
         )
     return table
+
+
+def opponents_of(row: SuiteRow) -> Mapping[str, Sequence[str]]:
+    """The opponents that our entrants are compared with: the peer, all modes of it, all opponents.
+
+    On CUDA those that could not take part do not count, and the notes say why.
+    """
+    left_out = CUDA_ONLY if row.device == CPU else row.absent.keys() - row.samples.keys() - {PEER}
+    found = {PEER: (PEER,), BEST: PEER_MODES, THE_STRONGEST: OPPONENTS}
+    return {what: [name for name in names if name not in left_out] for what, names in found.items()}
 
 
 def wanted_table(rows: Sequence[SuiteRow]) -> Table:
@@ -58,22 +71,24 @@ def wanted_table(rows: Sequence[SuiteRow]) -> Table:
 
 
 def suite_markdown(rows: Sequence[SuiteRow]) -> str:
-    """How many times as fast `fast()` is, as a table for a README: a column per case, a row per opponent."""
+    """How many times as fast `fast()` is, as a table for a README: a column per case, a row per opponent.
+
+    On CUDA there are such rows for each of our entrants, with its name.
+    """
     cases = list(dict.fromkeys(row.case for row in rows))
     lines = [f"| times as fast as | {' | '.join(cases)} | geometric mean |", "|---" * (len(cases) + 2) + "|"]
-    for num_threads, training in dict.fromkeys((row.num_threads, row.training) for row in rows):
-        for opponents, name in (
-            ((PEER,), PEER),
-            ((PEER, PEER_COMPILED), f"the best of {PEER}"),
-            (STRONGEST, "the strongest"),
-        ):
-            chosen = {row.case: row for row in rows if (row.num_threads, row.training) == (num_threads, training)}
-            figures = {case: row.speedup(row.ours[0], opponents) for case, row in chosen.items() if row.ours}
-            known = [figure for figure in figures.values() if figure is not None]
-            if known:
-                what = f"{name}: {'training step' if training else 'forward'}, {_threads(num_threads)}"
-                cells = ["" if (found := figures.get(case)) is None else f"{found:.1f}" for case in cases]
-                lines.append(f"| {what} | {' | '.join(cells)} | {geometric_mean(known):.1f} |")
+    for where, training in dict.fromkeys((_where(row), row.training) for row in rows):
+        chosen = [row for row in rows if (_where(row), row.training) == (where, training) and row.ours]
+        what = f"{'training step' if training else 'forward'}, {where}"
+        on_cuda = any(row.device == CUDA for row in chosen)
+        for ours in dict.fromkeys(name for row in chosen for name in row.ours) if on_cuda else ("",):
+            for title, name in ((PEER, PEER), (BEST, f"the best of {PEER}"), (THE_STRONGEST, "the strongest")):
+                figures = {row.case: row.speedup(ours or row.ours[0], opponents_of(row)[title]) for row in chosen}
+                known = [figure for figure in figures.values() if figure is not None]
+                if known:
+                    cells = ["" if (found := figures.get(case)) is None else f"{found:.1f}" for case in cases]
+                    line = f"{ours} against {name}: {what}" if ours else f"{name}: {what}"
+                    lines.append(f"| {line} | {' | '.join(cells)} | {geometric_mean(known):.1f} |")
     return "\n".join(lines)
 
 
@@ -83,8 +98,12 @@ def suite_notes(rows: Sequence[SuiteRow]) -> list[str]:
     notes: list[str] = []
     if PEER in found:
         notes.append(f"{PEER} {found[PEER]} {_clamping(rows)}.")
-    absent = {f"{name}: {reason}" for row in rows for name, reason in row.absent.items()}
-    notes += [f"{one}." for one in sorted(absent)]
+    absent: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        for one in row.absent.items():
+            absent.setdefault(one, []).append(row.case)
+    for (name, reason), cases in sorted(absent.items()):
+        notes.append(f"{name} ({', '.join(dict.fromkeys(cases))}): {reason}.")
     notes.append(
         "All run interleaved with equal values. A time is the median of the faster half of the samples, and for an "
         "opponent the smaller one of interleaved and alone. At inference, parameters of ours and of the hand-written "
@@ -95,13 +114,14 @@ def suite_notes(rows: Sequence[SuiteRow]) -> list[str]:
 
 
 def suite_to_json(rows: Sequence[SuiteRow]) -> dict[str, Any]:
-    """Return all samples, and the wanted figures with what was measured."""
+    """Return all samples, how many times as fast our entrants are, and the wanted figures with what was measured."""
     return {"rows": [_row_to_json(row) for row in rows], "wanted": [_outcome_to_json(one) for one in outcomes(rows)]}
 
 
 def _row_to_json(row: SuiteRow) -> dict[str, Any]:
     return {
         "case": row.case,
+        "device": row.device,
         "num_threads": row.num_threads,
         "training": row.training,
         "ours": list(row.ours),
@@ -113,6 +133,11 @@ def _row_to_json(row: SuiteRow) -> dict[str, Any]:
         "absent": dict(row.absent),
         "peer_clamps": row.peer_clamps,
         "refused": row.refused,
+        "noise": describe_noise(row.samples),
+        "times_as_fast": {
+            name: {what: row.speedup(name, opponents) for what, opponents in opponents_of(row).items()}
+            for name in row.ours
+        },
     }
 
 
@@ -145,13 +170,16 @@ def _clamping(rows: Sequence[SuiteRow]) -> str:
     return f"may clamp logarithms or not: no log-likelihood here is below {CLAMP:g}, where some releases do"
 
 
-def _times(row: SuiteRow, name: str, opponents: tuple[str, ...]) -> str:
+def _times(row: SuiteRow, name: str, opponents: Sequence[str]) -> str:
     found = row.speedup(name, opponents)
     return "" if found is None else f"{found:.2f}"
 
 
-def _threads(num_threads: int) -> str:
-    return "1 thread" if num_threads == 1 else f"{num_threads} threads"
+def _where(row: SuiteRow) -> str:
+    """CUDA, or the number of threads on the CPU."""
+    if row.device == CUDA:
+        return "CUDA"
+    return "1 thread" if row.num_threads == 1 else f"{row.num_threads} threads"
 
 
 def _figure(value: float | None) -> str:

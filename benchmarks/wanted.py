@@ -6,6 +6,7 @@ from statistics import geometric_mean
 
 from benchmarks.suite import SuiteRow
 from benchmarks.suite_entrants import HAND_WRITTEN, PEER, PEER_COMPILED
+from explorer.timings import CPU
 
 LARGE = ("L1", "L2", "L3", "L4", "L5", "L6", "L7")
 """The cases that wanted figures are about."""
@@ -72,7 +73,11 @@ class Outcome:
 
 
 def outcomes(rows: Sequence[SuiteRow]) -> tuple[Outcome, ...]:
-    """What was measured of each wanted figure, over the large cases; or over all, if there are only others."""
+    """What was measured of each wanted figure, over the large cases; or over all, if there are only others.
+
+    Figures are wanted on the CPU only.
+    """
+    rows = [row for row in rows if row.device == CPU]
     chosen = [row for row in rows if row.case in LARGE] or rows
     found: list[Outcome] = []
     for num_threads in dict.fromkeys(row.num_threads for row in rows):

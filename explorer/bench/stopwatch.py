@@ -9,7 +9,7 @@ from time import perf_counter, thread_time
 
 import torch
 
-from explorer.timings import CUDA
+from explorer.timings import CPU, CUDA
 
 Clock = Callable[[], float]
 Stopwatch = Callable[[Iterable[object], int], list[float]]
@@ -34,16 +34,26 @@ def stopwatch(device: str, num_threads: int) -> Stopwatch:
     return laps
 
 
-def clock_for(num_threads: int) -> Clock:
-    """The CPU time of the calling thread for one thread, wall time for more.
+def clock_for(num_threads: int, device: str = CPU) -> Clock:
+    """The CPU time of the calling thread for one thread, wall time for more; on CUDA `synchronized_time`.
 
-    Other processes, and other threads of this one (a server's), hardly disturb the former.
+    Other processes, and other threads of this one (a server's), hardly disturb the CPU time of a thread.
     """
+    if device == CUDA:
+        return synchronized_time
     return thread_time if num_threads == 1 else perf_counter
 
 
-def clock_name(num_threads: int) -> str:
-    """The name of the clock on the CPU."""
+def synchronized_time() -> float:
+    """Wall time, read once the CUDA device has finished its work: what a caller waits for."""
+    torch.cuda.synchronize()
+    return perf_counter()
+
+
+def clock_name(num_threads: int, device: str = CPU) -> str:
+    """The name of the clock of `clock_for`."""
+    if device == CUDA:
+        return "wall time between synchronizations of the device"
     return "CPU time of the measuring thread" if num_threads == 1 else "wall time"
 
 

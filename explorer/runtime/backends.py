@@ -78,8 +78,10 @@ class NativeBackend:
         from explorer.runtime.native.program import NativeProgram
 
         self.circuit = circuit
+        if reason := self._why_not_here():  # before anything is compiled
+            raise LoweringError(reason)
         self.program = NativeProgram(circuit)
-        if reason := self._why_not_here() or self.program.why_not():
+        if reason := self.program.why_not():
             raise LoweringError(reason)
 
     def describe(self) -> str:

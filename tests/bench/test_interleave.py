@@ -72,6 +72,7 @@ def test_timing_nothing_is_refused():
 def test_one_thread_is_measured_in_cpu_time_several_in_wall_time():
     assert clock_for(1).__name__ == "thread_time"
     assert clock_for(2).__name__ == "perf_counter"
+    assert clock_for(1, "cuda").__name__ == "synchronized_time"
 
 
 def test_a_job_out_of_memory_ends_the_timing():

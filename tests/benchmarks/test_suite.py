@@ -14,23 +14,40 @@ from benchmarks.cases import Case
 from benchmarks.opponent import HandWrittenCircuit
 from benchmarks.opponent_layout import plan_layout
 from benchmarks.suite import SuiteRow, faster_median
-from benchmarks.suite_entrants import COMPARED, HAND_WRITTEN, LAYERS, PEER, PEER_COMPILED, calm_values
-from benchmarks.suite_report import suite_notes
+from benchmarks.suite_entrants import (
+    COMPARED,
+    HAND_WRITTEN,
+    LAYERS,
+    LAYERS_COMPILED,
+    OPPONENTS,
+    PEER,
+    PEER_COMPILED,
+    PEER_GRAPHS,
+    WRITTEN_GRAPHS,
+    calm_values,
+    enter,
+    names_for,
+)
+from benchmarks.suite_report import opponents_of, suite_notes
 from benchmarks.wanted import outcomes
 from explorer.app.cli import app
+from explorer.bench import why_no_cuda
 from explorer.compiler import TorchCompiler
 from explorer.errors import LoweringError
+from explorer.runtime import BACKENDS
 from explorer.templates import load_named
 from tests.benchmarks.test_measurements import needs_peer, text_of
 from tests.runtime.circuits import has_compiler
 
 UNCOMPILED = ("native", COMPARED, LAYERS, PEER)
+compiles = pytest.mark.filterwarnings("ignore:`torch.jit.script_method`:DeprecationWarning")
+"""What Inductor imports uses it."""
 TINY = Case("tiny", (1, 4, 4), "quad-graph", "cp", 4, "categorical", 16, 8)
 
 
 def row_of(case="L1", training=False, refused="", **seconds):
     samples = {name.replace("_", " "): (one, one, 9 * one) for name, one in seconds.items()}
-    names = {"peer": PEER, "compiled": PEER_COMPILED, "written": HAND_WRITTEN}
+    names = {"peer": PEER, "compiled": PEER_COMPILED, "graphs": PEER_GRAPHS, "written": HAND_WRITTEN}
     samples = {names.get(name, name): one for name, one in samples.items()}
     temporaries = dict.fromkeys(samples, 100)
     return SuiteRow(case, 1, training, ("native",), samples, {}, temporaries, 0.0, {}, None, refused)
@@ -86,11 +103,87 @@ def test_a_row_of_the_suite(training):
 @needs_peer
 @pytest.mark.peer
 @pytest.mark.fuzz
+@compiles
 def test_a_row_of_all_entrants():
     """Half a minute, for what torch.compile compiles."""
     row = benchmarks.measure_suite(TINY, num_threads=1, repeats=2)
     assert {"native", PEER, PEER_COMPILED, HAND_WRITTEN} <= set(row.samples)
     assert row.difference < 1e-4
+
+
+@needs_peer
+@pytest.mark.peer
+@pytest.mark.fuzz
+@compiles
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # PyTorch's own
+@pytest.mark.parametrize("training", [False, True])
+def test_all_entrants_of_cuda_compute_the_same_on_the_cpu(training):
+    """Two minutes, for what torch.compile compiles."""
+    names = names_for("cuda", training)
+    field = enter(TINY, training=training, only=names)
+    assert not field.refused
+    assert set(names) - set(field.entrants) <= set(BACKENDS), field.absent
+    assert set(field.entrants) >= ({"native"} if training else {"native", "inductor", "torch"}), field.absent
+
+
+@pytest.mark.cuda
+@pytest.mark.skipif(why_no_cuda() is not None, reason=why_no_cuda() or "")
+@pytest.mark.parametrize("training", [False, True])
+def test_a_row_on_cuda(training):
+    only = ("native", "torch", COMPARED, LAYERS, PEER)
+    row = benchmarks.measure_suite(TINY, num_threads=1, repeats=2, training=training, only=only, device="cuda")
+    assert row.absent["native"] == "a tensor is on cuda, and the kernels run on the CPU"
+    assert set(row.ours) == ({LAYERS} if training else {"torch", COMPARED, LAYERS})
+    assert min(row.temporary_bytes[name] for name in row.ours) > 0
+    assert not row.refused
+    assert row.difference < 1e-4
+    assert "forward" in text_of(benchmarks.suite_table(row)) or training
+
+
+def test_cuda_has_further_entrants():
+    assert set(names_for("cuda", False)) - set(names_for("cpu", False)) == {LAYERS, PEER_GRAPHS, WRITTEN_GRAPHS}
+    assert set(names_for("cuda", True)) - set(names_for("cpu", True)) == {LAYERS_COMPILED, PEER_GRAPHS}
+    found = CliRunner().invoke(app, ["bench", "suite", "S1", "--only", PEER_GRAPHS])
+    assert found.exit_code == 2
+    assert "entrant" in found.output
+
+
+def test_an_entrant_that_fails_is_absent(monkeypatch):
+    def fail(module, mode=None):
+        raise RuntimeError("no such kernel\nin a stack of calls")
+
+    monkeypatch.setattr(suite_entrants, "_compile", fail)
+    monkeypatch.setattr(peers, "peer_is_installed", lambda: False)
+    row = benchmarks.measure_suite(TINY, num_threads=1, repeats=1, only=(HAND_WRITTEN, "torch"))
+    assert row.absent[HAND_WRITTEN] == "RuntimeError: no such kernel"
+    assert set(row.samples) == {"torch"}
+
+
+def test_without_cuda_the_command_says_why():
+    if why_no_cuda() is None:
+        pytest.skip("there is a CUDA device")
+    found = CliRunner().invoke(app, ["bench", "suite", "L1", "--device", "cuda"])
+    assert found.exit_code == 2
+    assert found.output == f"Error: --device cuda needs a CUDA device: {why_no_cuda()}\n"
+    assert "no device named 'tpu'" in CliRunner().invoke(app, ["bench", "suite", "--device", "tpu"]).output
+
+
+def test_on_cuda_the_best_of_the_peer_is_that_of_all_its_modes():
+    row = replace(row_of(native=1.0, peer=8.0, compiled=4.0, graphs=2.0, written=3.0), device="cuda")
+    assert row.speedup("native", opponents_of(row)["best of libcirkit"]) == 2.0
+    assert row.speedup("native", opponents_of(row)["strongest"]) is None, f"without {WRITTEN_GRAPHS}"
+    failed = replace(row, absent={WRITTEN_GRAPHS: "RuntimeError: no such kernel"})
+    assert row.speedup("native", opponents_of(failed)["strongest"]) == 2.0
+    on_cpu = opponents_of(replace(row, device="cpu"))
+    assert set(on_cpu["strongest"]) == set(OPPONENTS) - {PEER_GRAPHS, WRITTEN_GRAPHS}
+    assert row.speedup("native", on_cpu["best of libcirkit"]) == 4.0
+
+
+def test_a_table_on_cuda_has_no_unknown_memory_and_no_wanted_figures():
+    row = replace(row_of(native=1.0, peer=8.0, graphs=2.0), device="cuda", temporary_bytes={"native": 2**20})
+    assert "1.00" in text_of(benchmarks.suite_table(row))
+    assert not outcomes([row])
+    assert "| native against libcirkit: forward, CUDA | 8.0 | 8.0 |" in benchmarks.suite_markdown([row]).splitlines()
 
 
 def test_a_difference_refuses_the_row(monkeypatch):
@@ -130,6 +223,11 @@ def test_the_note_about_clamping_says_no_more_than_was_seen(monkeypatch):
     assert "1.2 may clamp logarithms or not" in found[0]
     assert "does not clamp logarithms: its outputs agree with double precision below -708 (L1)" in found[1]
     assert "its outputs are wrong for L1" in found[2]
+
+
+def test_the_notes_name_the_cases_in_which_an_entrant_is_absent():
+    rows = [replace(row_of(case, native=1.0), absent={"inductor": "too many reads"}) for case in ("L1", "L6", "L6")]
+    assert "inductor (L1, L6): too many reads." in suite_notes(rows)
 
 
 def test_the_command_prints_each_case_and_writes_all_conditions(tmp_path):
