@@ -13,6 +13,7 @@ from benchmarks.command_parts import JsonOption, conditions_of, note_if_busy, no
 from benchmarks.conditions import Conditions, write_json
 from benchmarks.dashboard_times import measure_dashboard
 from benchmarks.operators_command import bench_operators
+from benchmarks.pyjuice_command import bench_pyjuice
 from benchmarks.speed_commands import bench_robustness, bench_roofline, bench_scaling, bench_suite
 from benchmarks.sweep_command import bench_sweep
 from benchmarks.view_times import (
@@ -48,6 +49,7 @@ bench.command("scaling")(bench_scaling)
 bench.command("robustness")(bench_robustness)
 bench.command("sweep")(bench_sweep)
 bench.command("operators")(bench_operators)
+bench.command("pyjuice")(bench_pyjuice)
 
 PARTS = ("pictures", "pages", "recording", "dashboard")
 """What `bench views` measures: pictures in Python, exported pages, what the recorder adds, and the dashboard."""

@@ -1,0 +1,125 @@
+"""The comparison with PyJuice, without PyJuice and CUDA: equal values, and notes on what is missing."""
+
+import sys
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from benchmarks import pyjuice_command, pyjuice_peer
+from benchmarks.cases import get_case
+from benchmarks.pyjuice_cases import HiddenTreeCase, neighbour_tree, random_rows
+from benchmarks.pyjuice_command import pyjuice_notes, pyjuice_table, rows_to_json
+from benchmarks.pyjuice_peer import MISSING_PYJUICE, PYJUICE, PYJUICE_INSTALL, build_nodes, measure_pyjuice
+from benchmarks.pyjuice_structure import Categorical, Product, WeightedSum, structure_of
+from explorer.app.cli import app
+from explorer.compiler import TorchCompiler
+from explorer.errors import LoweringError
+from tests.benchmarks.test_measurements import text_of
+
+TREE = HiddenTreeCase("tree", 4, side=4, num_categories=5)
+
+
+def small(name):
+    return replace(get_case(name), shape=(1, 5, 4), num_units=4, batch_size=8, num_categories=5)
+
+
+@pytest.fixture
+def no_pyjuice(monkeypatch):
+    monkeypatch.setattr(pyjuice_command, "pyjuice_is_installed", lambda: False)
+    monkeypatch.setattr(pyjuice_peer, "pyjuice_is_installed", lambda: False)
+
+
+@pytest.mark.parametrize("fold_inputs", [False, True])
+@pytest.mark.parametrize("case", [small("L1"), small("L2"), small("L6"), TREE], ids=lambda case: case.name)
+def test_the_structure_has_the_values_of_the_circuit(case, fold_inputs):
+    source = case.circuit()
+    circuit = TorchCompiler(optimize=False, fold=False).compile(source).double()
+    structure = structure_of(source, circuit, fold_inputs=fold_inputs)
+    x = random_rows(case, source, 8)
+    with torch.no_grad():
+        torch.testing.assert_close(structure.log_values(x), circuit(x)[:, :, 0], rtol=1e-12, atol=0)
+    for one in structure.vectors:
+        if isinstance(one, Product):
+            assert all(isinstance(factor, Categorical | WeightedSum) for factor in one.factors)
+            assert len({factor.num_units for factor in one.factors}) == 1
+
+
+def test_folded_inputs_leave_no_sums_of_one_variable():
+    source = small("L2").circuit()
+    circuit = TorchCompiler(optimize=False, fold=False).compile(source)
+    structure = structure_of(source, circuit, fold_inputs=True)
+    sums = [one for one in structure.vectors if isinstance(one, WeightedSum)]
+    assert all(len(product.factors) > 1 for one in sums for product in one.products)
+    assert structure.num_edges < structure_of(source, circuit, fold_inputs=False).num_edges
+
+
+def test_other_layers_are_refused():
+    source = replace(get_case("L5"), shape=(1, 4, 4), num_units=2).circuit()
+    with pytest.raises(LoweringError, match="expected categorical inputs"):
+        structure_of(source, TorchCompiler(optimize=False, fold=False).compile(source), fold_inputs=False)
+
+
+def test_the_tree_spans_the_image_and_is_rooted_at_its_centre():
+    parents = neighbour_tree(28)
+    depths = []
+    for pixel in range(len(parents)):
+        depth, one = 0, pixel
+        while parents[one] != -1:
+            assert abs(one // 28 - parents[one] // 28) + abs(one % 28 - parents[one] % 28) == 1
+            depth, one = depth + 1, parents[one]
+        depths.append(depth)
+    assert parents.count(-1) == 1
+    assert sorted(depths)[-1] < 100
+
+
+def test_blocks_have_as_many_units_as_a_layer():
+    """The calls of PyJuice, of which a recorder takes the place."""
+    source = replace(small("L2"), shape=(1, 4, 4)).circuit()
+    circuit = TorchCompiler(optimize=False, fold=False).compile(source)
+    calls = []
+
+    def recorder(name):
+        return lambda *given, **keywords: calls.append((name, given, keywords)) or SimpleNamespace(set_params=len)
+
+    juice = SimpleNamespace(
+        inputs=recorder("inputs"),
+        multiply=recorder("multiply"),
+        summate=recorder("summate"),
+        distributions=SimpleNamespace(Categorical=lambda num_cats: num_cats),
+    )
+    structure = structure_of(source, circuit, fold_inputs=False)
+    build_nodes(juice, structure)
+    assert len(calls) == len(structure.vectors)
+    name, given, keywords = calls[-1]
+    assert (name, len(given), keywords["num_node_blocks"], keywords["block_size"]) == ("summate", 2, 1, 1)
+    assert {keywords["block_size"] for name, _, keywords in calls[:-1] if name != "multiply"} == {4}
+    torch.testing.assert_close(keywords["params"].sum(), torch.tensor(1.0))
+
+
+def test_our_backends_are_measured_without_the_peer(no_pyjuice):
+    rows = measure_pyjuice(TREE, [4, 8], 2, only=("torch", PYJUICE), device="cpu")
+    assert [(row.batch_size, row.ours, row.best_peer) for row in rows] == [(4, ("torch",), None), (8, ("torch",), None)]
+    assert "torch" in text_of(pyjuice_table(rows[0]))
+    assert rows_to_json(rows)[0]["seconds"]["torch"] > 0
+
+
+def test_an_import_that_fails_is_a_note(monkeypatch):
+    """The other entrants are measured nevertheless."""
+    monkeypatch.setattr(pyjuice_peer, "pyjuice_is_installed", lambda: True)
+    monkeypatch.setattr(pyjuice_peer, "CUDA", "cpu")
+    monkeypatch.setitem(sys.modules, "pyjuice", None)
+    (row,) = measure_pyjuice(TREE, [4], 1, only=("torch", PYJUICE), device="cpu")
+    assert row.ours == ("torch",)
+    assert any(note.startswith(f"{PYJUICE} is absent: ModuleNotFoundError") for note in pyjuice_notes(row))
+
+
+def test_the_command_says_how_to_install_it(no_pyjuice, monkeypatch):
+    monkeypatch.setattr(pyjuice_command, "why_no_cuda", lambda: "there is none")
+    result = CliRunner().invoke(app, ["bench", "pyjuice", "L1"])
+    assert result.exit_code == 2
+    assert PYJUICE_INSTALL in MISSING_PYJUICE
+    assert PYJUICE_INSTALL in " ".join(result.output.split())
+    assert "there is none" in result.output
