@@ -14,6 +14,7 @@ from explorer.backend import EvaluatedCircuit, TorchCircuit
 from explorer.errors import LoweringError
 from explorer.program.running.plain import why_not_plain
 from explorer.runtime.cuda.program import LaunchProgram, interprets
+from explorer.runtime.cuda.training import LaunchTraining
 from explorer.runtime.grouped.inductor import InductorRunner
 from explorer.runtime.grouped.program import GroupedProgram
 from explorer.runtime.grouped.running import run_eagerly
@@ -126,7 +127,7 @@ class TritonBackend:
     """Kernels in Triton on CUDA, one launch for all units of one shape and level. Raises: LoweringError."""
 
     name = "triton"
-    trains = False
+    trains = True
 
     def __init__(self, circuit: EvaluatedCircuit) -> None:
         self.circuit = circuit
@@ -143,13 +144,31 @@ class TritonBackend:
         return f"{self.program.describe()}, captured as a CUDA graph for each batch size"
 
     def why_not(self, x: Tensor) -> str:
-        return self._why_not_tried(x) or self.program.why_not()
+        if reason := self._why_not_tried(x):
+            return reason
+        if not records_gradients(self.circuit):
+            return self.program.why_not()
+        return self.training if isinstance(self.training, str) else self.training.why_not(x)
 
     def remark(self) -> str:
         return ""
 
     def evaluate(self, x: Tensor) -> tuple[Tensor, int] | None:
-        return None if self._why_not_tried(x) else self.program.evaluate(x)
+        if self._why_not_tried(x):
+            return None
+        if not records_gradients(self.circuit):
+            return self.program.evaluate(x)
+        training = self.training
+        return None if isinstance(training, str) or training.why_not(x) else training.evaluate(x)
+
+    @cached_property
+    def training(self) -> "LaunchTraining | str":
+        """For calls whose gradients are recorded, or why there is none."""
+        assert isinstance(self.circuit, TorchCircuit), "others have no parameters"
+        try:
+            return LaunchTraining(self.circuit)
+        except LoweringError as error:
+            return str(error)
 
     def _why_not_tried(self, x: Tensor) -> str:
         return self.program.why_not_tried(x) or why_not_on(self.name, x.device.type)

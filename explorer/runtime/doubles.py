@@ -8,7 +8,8 @@ from copy import deepcopy
 from threading import Lock
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.func import functional_call
 
 from explorer.backend import EvaluatedCircuit, TorchCircuit
 from explorer.backend.evaluation import LayerValues
@@ -51,3 +52,24 @@ def _double(circuit: EvaluatedCircuit) -> EvaluatedCircuit:
     if isinstance(found, TorchCircuit):  # one tensor given for two parameters is two tensors in another call
         found.tensors = nn.ParameterList(nn.Parameter(one.clone(), requires_grad=False) for one in found.tensors)
     return found
+
+
+class DoubleTraining:
+    """A circuit in double precision whose gradients are those of the parameters of another."""
+
+    def __init__(self, circuit: TorchCircuit) -> None:
+        self.circuit = circuit
+        self._copy: TorchCircuit | None = None
+        self._lock = Lock()
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """The outputs, with gradients of the present parameters."""
+        with self._lock:
+            if self._copy is None:
+                leaves = {id(one): one.detach().clone() for one in self.circuit.parameters()}
+                self._copy = deepcopy(self.circuit, leaves).double()
+            present = {
+                name: one.double() if one.is_floating_point() else one
+                for name, one in self.circuit.named_parameters(remove_duplicate=False)
+            }
+            return functional_call(self._copy, present, (x,), tie_weights=False)  # which are tied may change

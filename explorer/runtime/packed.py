@@ -126,13 +126,7 @@ class PackedProgram(ABC, Generic[Numbers, Placed]):
 
     def why_not_tried(self, x: Tensor) -> str:
         """Why a call with x is not tried: its type, a mode of PyTorch, or tensors on several devices."""
-        tensors = [x, *self.circuit.held_tensors]
-        if reason := why_not_plain(tensors):
-            return reason
-        device = x.device
-        if all(one.device == device for one in tensors):
-            return ""
-        return f"tensors are on several devices: {', '.join(sorted({str(one.device) for one in tensors}))}"
+        return why_not_plain_on_one_device(self.circuit, x)
 
     def why_not(self) -> str:
         """Why it may not be evaluated with the present parameters; empty if it may."""
@@ -224,6 +218,16 @@ def state_of(circuit: EvaluatedCircuit, units: Units, number: int) -> tuple[int,
     """The variable of a table and the number of its states; (-1, 1) if it has none."""
     variables = units.units[number].variables
     return (variables[0] if variables else -1, num_states(circuit, units, number))
+
+
+def why_not_plain_on_one_device(circuit: EvaluatedCircuit, x: Tensor) -> str:
+    """Why a call with x is not tried: types of tensors, a mode of PyTorch, or several devices; empty if it is."""
+    tensors, device = [x, *circuit.held_tensors], x.device
+    if reason := why_not_plain(tensors):
+        return reason
+    if all(one.device == device for one in tensors):
+        return ""
+    return f"tensors are on several devices: {', '.join(sorted({str(one.device) for one in tensors}))}"
 
 
 def why_not_precise(device: torch.device) -> str:

@@ -2,6 +2,7 @@
 
 import copy
 import os
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -77,3 +78,23 @@ def doubled(circuit: TorchCircuit) -> TorchCircuit:
 def assert_equal(found: Tensor, expected: Tensor) -> None:
     """float32 against double precision: log-likelihoods are rounded, by less than a few parts in ten million."""
     torch.testing.assert_close(found.double(), expected, rtol=2e-6, atol=2e-5, equal_nan=True)
+
+
+def gradients(module: torch.nn.Module, x: Tensor, seed: int = 0) -> tuple[Tensor, list[Tensor]]:
+    """The outputs, and the gradients of a loss that weighs each of them differently."""
+    for parameter in module.parameters():
+        parameter.grad = None
+    found = module(x)
+    assert found.requires_grad
+    weights = torch.rand(found.shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    (found * weights.to(found) / len(x)).sum().backward()
+    return found.detach(), [
+        torch.zeros_like(one) if one.grad is None else one.grad.clone() for one in module.parameters()
+    ]
+
+
+def assert_equal_gradients(found: Sequence[Tensor], expected: Sequence[Tensor]) -> None:
+    """float32 against double precision: each gradient is right by some parts in a million of the largest one."""
+    for one, other in zip(found, expected, strict=True):
+        size = float(other.abs().nan_to_num(posinf=0).max()) if other.numel() else 0
+        torch.testing.assert_close(one.double(), other.double(), rtol=1e-4, atol=1e-5 * max(size, 1), equal_nan=True)

@@ -20,23 +20,19 @@ from explorer.templates import BinomialInput, load_named, tabular_data
 from tests.fuzzing import examples
 from tests.levels.modes import MODES, Mode, compile_circuit
 from tests.reference import load_reference, reference_paths
-from tests.runtime.circuits import QUICK_CIRCUITS, assert_equal, doubled, has_compiler, image_circuit, leaf
+from tests.runtime.circuits import (
+    QUICK_CIRCUITS,
+    assert_equal,
+    assert_equal_gradients,
+    doubled,
+    gradients,
+    has_compiler,
+    image_circuit,
+    leaf,
+)
 from tests.strategies import circuits, random_inputs
 
 pytestmark = has_compiler
-
-
-def gradients(module: torch.nn.Module, x: Tensor, seed: int = 0) -> tuple[Tensor, list[Tensor]]:
-    """The outputs, and the gradients of a loss that weighs each of them differently."""
-    for parameter in module.parameters():
-        parameter.grad = None
-    found = module(x)
-    assert found.requires_grad
-    weights = torch.rand(found.shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-    (found * weights.to(found.dtype) / len(x)).sum().backward()
-    return found.detach(), [
-        torch.zeros_like(one) if one.grad is None else one.grad.clone() for one in module.parameters()
-    ]
 
 
 def assert_trains(circuit: TorchCircuit, x: Tensor) -> FastCircuit:
@@ -46,10 +42,8 @@ def assert_trains(circuit: TorchCircuit, x: Tensor) -> FastCircuit:
     fill_memory(made)
     found, found_gradients = gradients(made, x)
     expected, expected_gradients = gradients(doubled, x.double() if x.is_floating_point() else x)
-    torch.testing.assert_close(found.double(), expected, rtol=2e-6, atol=2e-5, equal_nan=True)
-    for one, other in zip(found_gradients, expected_gradients, strict=True):
-        size = float(other.abs().nan_to_num(posinf=0).max()) if other.numel() else 0
-        torch.testing.assert_close(one.double(), other.double(), rtol=1e-4, atol=1e-5 * max(size, 1), equal_nan=True)
+    assert_equal(found, expected)
+    assert_equal_gradients(found_gradients, expected_gradients)
     assert made.certificate is not None
     assert made.certificate.rows == len(x)
     return made

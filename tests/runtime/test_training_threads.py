@@ -23,8 +23,8 @@ from explorer.runtime.native.training_plan import plan_training
 from explorer.runtime.units import Kind, lower_to_units, plan_training_units
 from explorer.symbolic import CircuitBuilder, GaussianLayer
 from tests.levels.modes import compile_circuit
-from tests.runtime.circuits import has_compiler, image_circuit, leaf
-from tests.runtime.test_training import assert_trains, gradients
+from tests.runtime.circuits import gradients, has_compiler, image_circuit, leaf
+from tests.runtime.test_training import assert_trains
 
 pytestmark = has_compiler
 

@@ -241,10 +241,15 @@ def missing_method(layer: TorchLayer, method: str, what: str) -> str:
 
 
 def can_inspect(x: Tensor) -> bool:
-    """Whether Python can read the values of a tensor: not under torch.compile, torch.export or vmap, nor on meta."""
+    """Whether Python can read the values of a tensor.
+
+    It cannot under torch.compile, torch.export or vmap, while a CUDA graph is captured, nor on meta.
+    """
     if torch.compiler.is_compiling():
         return False
     try:
+        if x.is_cuda and torch.cuda.is_current_stream_capturing():
+            return False
         return not bool(x[..., :0].any())
     except RuntimeError:
         return False

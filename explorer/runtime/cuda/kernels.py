@@ -9,7 +9,7 @@ table. The last row of `states` has the number of each row of the batch, so that
 """
 
 # pyright: basic, reportArgumentType=false, reportOperatorIssue=false, reportIndexIssue=false, reportCallIssue=false
-# pyright: reportGeneralTypeIssues=false, reportAttributeAccessIssue=false, reportOptionalMemberAccess=false
+# pyright: reportGeneralTypeIssues=false, reportAssignmentType=false, reportAttributeAccessIssue=false, reportOptionalMemberAccess=false
 
 import triton
 import triton.language as tl
@@ -58,7 +58,7 @@ def read_inputs(
 
 
 @triton.jit
-def _row(reads, at, states, batch, b, in_batch):
+def row_of(reads, at, states, batch, b, in_batch):
     """The row that a read has for each row of the batch, and whether it is of a table."""
     start, variable = tl.load(reads + at * READ), tl.load(reads + at * READ + 1)
     is_table = tl.load(reads + at * READ + 2)
@@ -67,12 +67,12 @@ def _row(reads, at, states, batch, b, in_batch):
 
 
 @triton.jit
-def _product_scale(reads, at, states, batch, b, in_batch, scales, scales_apart, FACTORS: tl.constexpr):
+def product_scale(reads, at, states, batch, b, in_batch, scales, scales_apart, FACTORS: tl.constexpr):
     """The sum of the scales of the factors from `at` on."""
-    row, is_table = _row(reads, at, states, batch, b, in_batch)
+    row, is_table = row_of(reads, at, states, batch, b, in_batch)
     found = tl.load(scales + is_table * scales_apart + row, mask=in_batch, other=0.0)
     for f in tl.static_range(1, FACTORS):
-        row, is_table = _row(reads, at + f, states, batch, b, in_batch)
+        row, is_table = row_of(reads, at + f, states, batch, b, in_batch)
         found += tl.load(scales + is_table * scales_apart + row, mask=in_batch, other=0.0)
     return found
 
@@ -80,7 +80,7 @@ def _product_scale(reads, at, states, batch, b, in_batch, scales, scales_apart, 
 @triton.jit
 def _bound_of(reads, at, states, batch, b, in_batch, bounds, bounds_apart):
     """The bound of a read, and the largest value that its rows may have."""
-    row, is_table = _row(reads, at, states, batch, b, in_batch)
+    row, is_table = row_of(reads, at, states, batch, b, in_batch)
     return tl.load(bounds + is_table * bounds_apart + row, mask=in_batch, other=0.0), tl.where(is_table != 0, 1.0, 2.0)
 
 
@@ -96,22 +96,23 @@ def _product_bound(reads, at, states, batch, b, in_batch, bounds, bounds_apart, 
 
 
 @triton.jit
-def _product(
+def product_of(
     reads, at, states, batch, b, in_batch, k, in_width, values, values_apart,
     WIDTH: tl.constexpr, FACTORS: tl.constexpr,
 ):  # fmt: skip
     """The elements k of the product of the factors from `at` on."""
     mask = in_batch[:, None] & in_width[None, :]
-    row, is_table = _row(reads, at, states, batch, b, in_batch)
+    row, is_table = row_of(reads, at, states, batch, b, in_batch)
     found = tl.load(values + is_table * values_apart + row[:, None] * WIDTH + k[None, :], mask=mask, other=0.0)
     for f in tl.static_range(1, FACTORS):
-        row, is_table = _row(reads, at + f, states, batch, b, in_batch)
+        row, is_table = row_of(reads, at + f, states, batch, b, in_batch)
         found *= tl.load(values + is_table * values_apart + row[:, None] * WIDTH + k[None, :], mask=mask, other=0.0)
     return found
 
 
 @triton.jit
-def _exponential(difference):
+def exponential(difference):
+    """Exp in single precision of a difference in double precision; 0 for what may not be a normal number."""
     return tl.where(difference < LOWEST, 0.0, tl.exp(difference)).to(tl.float32)
 
 
@@ -134,10 +135,15 @@ def _power_of_two(top, scale, bound):
 
 
 @triton.jit
-def _write(found, scale, bound, slot, b, k, in_batch, in_width, values, scales, bounds, batch, WIDTH: tl.constexpr):
-    """Divide each row by the power of two of its largest element."""
+def _write(
+    found, scale, bound, slot, b, k, in_batch, in_width, values, scales, bounds, factors, batch,
+    WIDTH: tl.constexpr, KEEP: tl.constexpr,
+):  # fmt: skip
+    """Multiply each row by a power of two, so that its largest element is in [1, 2); for training keep the factor."""
     by, scale, bound = _power_of_two(tl.max(found, axis=1), scale, bound)
     row = slot * batch + b
+    if KEEP:
+        tl.store(factors + row, by, mask=in_batch)
     to = values + row[:, None] * WIDTH + k[None, :]
     tl.store(to, found * by[:, None], mask=in_batch[:, None] & in_width[None, :])
     tl.store(scales + row, scale, mask=in_batch)
@@ -145,10 +151,19 @@ def _write(found, scale, bound, slot, b, k, in_batch, in_width, values, scales, 
 
 
 @triton.jit
+def place_of_weight(unit, i, o, WIDTH: tl.constexpr, COUNT: tl.constexpr, BY_OUTPUT: tl.constexpr):
+    """Where the weights [i, o] of a unit are: packed as (COUNT, WIDTH), or as the layers have them, (WIDTH, COUNT)."""
+    of_input: tl.constexpr = 1 if BY_OUTPUT else WIDTH
+    of_output: tl.constexpr = COUNT if BY_OUTPUT else 1
+    return unit * (COUNT * WIDTH) + i[:, None] * of_input + o[None, :] * of_output
+
+
+@triton.jit
 def sums(
     reads, states, weights, norms, values, scales, bounds, values_apart, scales_apart, bounds_apart,
-    slots, out_values, out_scales, out_bounds, batch, batch_blocks, underflow,
-    WIDTH: tl.constexpr, IN_WIDTH: tl.constexpr, TERMS: tl.constexpr, FACTORS: tl.constexpr, SPLIT: tl.constexpr,
+    slots, out_values, out_scales, out_bounds, out_factors, batch, batch_blocks, underflow,
+    WIDTH: tl.constexpr, IN_WIDTH: tl.constexpr, TERMS: tl.constexpr, FACTORS: tl.constexpr,
+    SPLIT: tl.constexpr, KEEP: tl.constexpr,
     BLOCK_BATCH: tl.constexpr, BLOCK_IN: tl.constexpr, BLOCK_OUT: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """y[o] = sum_h sum_i w[h, i, o] prod_c x_hc[i]; rows that are in several blocks are written as they are."""
@@ -157,33 +172,31 @@ def sums(
     o = tl.program_id(1) * BLOCK_OUT + tl.arange(0, BLOCK_OUT)
     in_batch, in_width = b < batch, o < WIDTH
     first = unit * (TERMS * FACTORS)
-    top = _product_scale(reads, first, states, batch, b, in_batch, scales, scales_apart, FACTORS)
+    top = product_scale(reads, first, states, batch, b, in_batch, scales, scales_apart, FACTORS)
     for h in range(1, TERMS):
         at = first + h * FACTORS
-        top = tl.maximum(top, _product_scale(reads, at, states, batch, b, in_batch, scales, scales_apart, FACTORS))
+        top = tl.maximum(top, product_scale(reads, at, states, batch, b, in_batch, scales, scales_apart, FACTORS))
     found = tl.zeros((BLOCK_BATCH, BLOCK_OUT), tl.float32)
     bound = tl.zeros((BLOCK_BATCH,), tl.float32)
     for h in range(TERMS):
         at = first + h * FACTORS
         by = tl.full((BLOCK_BATCH,), 1.0, tl.float32)
         if TERMS > 1:
-            by = _exponential(
-                _product_scale(reads, at, states, batch, b, in_batch, scales, scales_apart, FACTORS) - top
-            )
+            by = exponential(product_scale(reads, at, states, batch, b, in_batch, scales, scales_apart, FACTORS) - top)
         one = _product_bound(reads, at, states, batch, b, in_batch, bounds, bounds_apart, FACTORS)
         norm = tl.load(norms + unit * TERMS + h)
         bound += _term_bound(one, by, norm, underflow, 2.0**FACTORS, TERMS > 1)
         for start in range(0, IN_WIDTH, BLOCK_IN):
             i = start + tl.arange(0, BLOCK_IN)
             in_product = i < IN_WIDTH
-            product = _product(
+            product = product_of(
                 reads, at, states, batch, b, in_batch, i, in_product, values, values_apart, IN_WIDTH, FACTORS
             )  # fmt: skip
             if TERMS > 1:
                 product *= by[:, None]
-            row = (unit * TERMS + h) * IN_WIDTH + i
+            at_weight = place_of_weight(unit, h * IN_WIDTH + i, o, WIDTH, TERMS * IN_WIDTH, KEEP)
             mask = in_product[:, None] & in_width[None, :]
-            weight = tl.load(weights + row[:, None] * WIDTH + o[None, :], mask=mask, other=0.0)
+            weight = tl.load(weights + at_weight, mask=mask, other=0.0)
             found += tl.dot(product, weight, input_precision=PRECISION)
     slot = tl.load(slots + unit)
     if SPLIT:
@@ -195,14 +208,15 @@ def sums(
             tl.store(out_bounds + row, bound, mask=in_batch)
     else:
         _write(
-            found, top, bound, slot, b, o, in_batch, in_width, out_values, out_scales, out_bounds, batch, WIDTH
+            found, top, bound, slot, b, o, in_batch, in_width, out_values, out_scales, out_bounds, out_factors, batch,
+            WIDTH, KEEP,
         )  # fmt: skip
 
 
 @triton.jit
 def rescale(
-    slots, values, scales, bounds, batch, batch_blocks,
-    WIDTH: tl.constexpr, BLOCK_BATCH: tl.constexpr, BLOCK_OUT: tl.constexpr,
+    slots, values, scales, bounds, factors, batch, batch_blocks,
+    WIDTH: tl.constexpr, KEEP: tl.constexpr, BLOCK_BATCH: tl.constexpr, BLOCK_OUT: tl.constexpr,
 ):  # fmt: skip
     """Divide rows that were written as they are by the power of two of their largest element."""
     unit = (tl.program_id(0) // batch_blocks).to(tl.int64)
@@ -215,7 +229,7 @@ def rescale(
     found = tl.load(values + row[:, None] * WIDTH + k[None, :], mask=mask, other=0.0)
     scale = tl.load(scales + row, mask=in_batch, other=0.0)
     bound = tl.load(bounds + row, mask=in_batch, other=0.0)
-    _write(found, scale, bound, slot, b, k, in_batch, in_width, values, scales, bounds, batch, WIDTH)
+    _write(found, scale, bound, slot, b, k, in_batch, in_width, values, scales, bounds, factors, batch, WIDTH, KEEP)
 
 
 @triton.jit
@@ -223,8 +237,8 @@ def tuckers(
     reads, states, weights, norms,
     values, scales, bounds, values_apart, scales_apart, bounds_apart,
     right_values, right_scales, right_bounds, right_values_apart, right_scales_apart, right_bounds_apart,
-    slots, out_values, out_scales, out_bounds, batch, batch_blocks, underflow,
-    WIDTH: tl.constexpr, LEFT: tl.constexpr, RIGHT: tl.constexpr, SPLIT: tl.constexpr,
+    slots, out_values, out_scales, out_bounds, out_factors, batch, batch_blocks, underflow,
+    WIDTH: tl.constexpr, LEFT: tl.constexpr, RIGHT: tl.constexpr, SPLIT: tl.constexpr, KEEP: tl.constexpr,
     BLOCK_BATCH: tl.constexpr, BLOCK_IN: tl.constexpr, BLOCK_OUT: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """y[o] = sum_ij w[i, j, o] x_0[i] x_1[j]; rows that are in several blocks are written as they are."""
@@ -232,8 +246,8 @@ def tuckers(
     b = (tl.program_id(0) % batch_blocks) * BLOCK_BATCH + tl.arange(0, BLOCK_BATCH)
     o = tl.program_id(1) * BLOCK_OUT + tl.arange(0, BLOCK_OUT)
     in_batch, in_width = b < batch, o < WIDTH
-    row, is_table = _row(reads, unit * 2, states, batch, b, in_batch)
-    right_row, right_is_table = _row(reads, unit * 2 + 1, states, batch, b, in_batch)
+    row, is_table = row_of(reads, unit * 2, states, batch, b, in_batch)
+    right_row, right_is_table = row_of(reads, unit * 2 + 1, states, batch, b, in_batch)
     left = values + is_table * values_apart + row * LEFT
     right = right_values + right_is_table * right_values_apart + right_row * RIGHT
     found = tl.zeros((BLOCK_BATCH, BLOCK_OUT), tl.float32)
@@ -244,8 +258,8 @@ def tuckers(
         mask = in_right[:, None] & in_width[None, :]
         for i in range(LEFT):
             x = tl.load(left + i, mask=in_batch, other=0.0)
-            to = ((unit * LEFT + i) * RIGHT + j)[:, None] * WIDTH + o[None, :]
-            weight = tl.load(weights + to, mask=mask, other=0.0)
+            at = place_of_weight(unit, i * RIGHT + j, o, WIDTH, LEFT * RIGHT, KEEP)
+            weight = tl.load(weights + at, mask=mask, other=0.0)
             found += tl.dot(y * x[:, None], weight, input_precision=PRECISION)
     scale, bound = _tucker_scale_and_bound(
         row, is_table, right_row, right_is_table, in_batch, scales, bounds, scales_apart, bounds_apart,
@@ -263,7 +277,8 @@ def tuckers(
             tl.store(out_bounds + row, bound, mask=in_batch)
     else:
         _write(
-            found, scale, bound, slot, b, o, in_batch, in_width, out_values, out_scales, out_bounds, batch, WIDTH
+            found, scale, bound, slot, b, o, in_batch, in_width, out_values, out_scales, out_bounds, out_factors, batch,
+            WIDTH, KEEP,
         )  # fmt: skip
 
 
@@ -286,16 +301,16 @@ def kroneckers(
     reads, states,
     values, scales, bounds, values_apart, scales_apart, bounds_apart,
     right_values, right_scales, right_bounds, right_values_apart, right_scales_apart, right_bounds_apart,
-    slots, out_values, out_scales, out_bounds, batch, batch_blocks,
-    LEFT: tl.constexpr, RIGHT: tl.constexpr, BLOCK_BATCH: tl.constexpr, BLOCK_OUT: tl.constexpr,
+    slots, out_values, out_scales, out_bounds, out_factors, batch, batch_blocks,
+    LEFT: tl.constexpr, RIGHT: tl.constexpr, KEEP: tl.constexpr, BLOCK_BATCH: tl.constexpr, BLOCK_OUT: tl.constexpr,
 ):  # fmt: skip
     """y[i*J + j] = x_0[i] x_1[j]."""
     unit = (tl.program_id(0) // batch_blocks).to(tl.int64)
     b = (tl.program_id(0) % batch_blocks) * BLOCK_BATCH + tl.arange(0, BLOCK_BATCH)
     k = tl.arange(0, BLOCK_OUT)
     in_batch, in_width = b < batch, k < LEFT * RIGHT
-    row, is_table = _row(reads, unit * 2, states, batch, b, in_batch)
-    right_row, right_is_table = _row(reads, unit * 2 + 1, states, batch, b, in_batch)
+    row, is_table = row_of(reads, unit * 2, states, batch, b, in_batch)
+    right_row, right_is_table = row_of(reads, unit * 2 + 1, states, batch, b, in_batch)
     left = values + is_table * values_apart + row * LEFT
     right = right_values + right_is_table * right_values_apart + right_row * RIGHT
     mask = in_batch[:, None] & in_width[None, :]
@@ -307,15 +322,16 @@ def kroneckers(
     )  # fmt: skip
     slot = tl.load(slots + unit)
     _write(
-        found, scale, bound, slot, b, k, in_batch, in_width, out_values, out_scales, out_bounds, batch, LEFT * RIGHT
+        found, scale, bound, slot, b, k, in_batch, in_width, out_values, out_scales, out_bounds, out_factors, batch,
+        LEFT * RIGHT, KEEP,
     )  # fmt: skip
 
 
 @triton.jit
 def mixtures(
     reads, states, weights, norms, values, scales, bounds, values_apart, scales_apart, bounds_apart,
-    slots, out_values, out_scales, out_bounds, batch, batch_blocks, underflow,
-    WIDTH: tl.constexpr, TERMS: tl.constexpr, FACTORS: tl.constexpr, WEIGHTED: tl.constexpr,
+    slots, out_values, out_scales, out_bounds, out_factors, batch, batch_blocks, underflow,
+    WIDTH: tl.constexpr, TERMS: tl.constexpr, FACTORS: tl.constexpr, WEIGHTED: tl.constexpr, KEEP: tl.constexpr,
     BLOCK_BATCH: tl.constexpr, BLOCK_OUT: tl.constexpr,
 ):  # fmt: skip
     """y[k] = sum_h w[h, k] prod_c x_hc[k], or prod_c x_c[k] without weights."""
@@ -324,32 +340,34 @@ def mixtures(
     k = tl.arange(0, BLOCK_OUT)
     in_batch, in_width = b < batch, k < WIDTH
     first = unit * (TERMS * FACTORS)
-    top = _product_scale(reads, first, states, batch, b, in_batch, scales, scales_apart, FACTORS)
+    top = product_scale(reads, first, states, batch, b, in_batch, scales, scales_apart, FACTORS)
     for h in range(1, TERMS):
         at = first + h * FACTORS
-        top = tl.maximum(top, _product_scale(reads, at, states, batch, b, in_batch, scales, scales_apart, FACTORS))
+        top = tl.maximum(top, product_scale(reads, at, states, batch, b, in_batch, scales, scales_apart, FACTORS))
     found = tl.zeros((BLOCK_BATCH, BLOCK_OUT), tl.float32)
     bound = tl.zeros((BLOCK_BATCH,), tl.float32)
     for h in range(TERMS):
         at = first + h * FACTORS
-        product = _product(reads, at, states, batch, b, in_batch, k, in_width, values, values_apart, WIDTH, FACTORS)
+        product = product_of(reads, at, states, batch, b, in_batch, k, in_width, values, values_apart, WIDTH, FACTORS)
         one = _product_bound(reads, at, states, batch, b, in_batch, bounds, bounds_apart, FACTORS)
         if WEIGHTED:
             by = tl.full((BLOCK_BATCH,), 1.0, tl.float32)
             if TERMS > 1:
-                by = _exponential(
-                    _product_scale(reads, at, states, batch, b, in_batch, scales, scales_apart, FACTORS) - top
+                by = exponential(
+                    product_scale(reads, at, states, batch, b, in_batch, scales, scales_apart, FACTORS) - top
                 )  # fmt: skip
                 product *= by[:, None]
             norm = tl.load(norms + unit * TERMS + h)
             bound += _term_bound(one, by, norm, underflow, 2.0**FACTORS, TERMS > 1)
-            weight = tl.load(weights + (unit * TERMS + h) * WIDTH + k, mask=in_width, other=0.0)
+            at_weight = unit * (TERMS * WIDTH) + (k * TERMS + h if KEEP else h * WIDTH + k)
+            weight = tl.load(weights + at_weight, mask=in_width, other=0.0)
             found += product * weight[None, :]
         else:
             found, bound = product, one
     slot = tl.load(slots + unit)
     _write(
-        found, top, bound, slot, b, k, in_batch, in_width, out_values, out_scales, out_bounds, batch, WIDTH
+        found, top, bound, slot, b, k, in_batch, in_width, out_values, out_scales, out_bounds, out_factors, batch,
+            WIDTH, KEEP,
     )  # fmt: skip
 
 
@@ -401,7 +419,7 @@ def write_outputs(
     mask = in_batch[:, None] & in_width[None, :]
     uncertified = tl.zeros((BLOCK_BATCH,), tl.int32)
     for output in range(num_outputs):
-        row, is_table = _row(reads, output, states, batch, b, in_batch)
+        row, is_table = row_of(reads, output, states, batch, b, in_batch)
         value = tl.load(values + is_table * values_apart + row[:, None] * WIDTH + k[None, :], mask=mask, other=1.0)
         scale = tl.load(scales + is_table * scales_apart + row, mask=in_batch, other=0.0)
         bound = tl.load(bounds + is_table * bounds_apart + row, mask=in_batch, other=0.0)

@@ -63,8 +63,8 @@ class Launches:
         return f"<Launches: {len(self.launches)} of {sum(len(launch.members) for launch in self.launches)} units>"
 
 
-def plan_launches(units: Units) -> Launches:
-    """The launches of planned units.
+def plan_launches(units: Units, *, keep: bool = False) -> Launches:
+    """The launches of planned units; with `keep` each unit has a slot of its own, whose values stay.
 
     Raises: LoweringError for a kind of unit that has no kernel, or a width above `MAX_WIDTH`.
     """
@@ -74,7 +74,7 @@ def plan_launches(units: Units) -> Launches:
         if unit.width > MAX_WIDTH:
             raise LoweringError(f"unit %{number} has a width of {unit.width}; Triton kernels take up to {MAX_WIDTH}")
     launches = tuple(_launch(units, members) for members in _members(units))
-    slots, num_slots = _slots(units, launches)
+    slots, num_slots = _slots(units, launches, keep)
     tables: dict[int, list[int]] = {}
     for number in units.read_tables:
         tables.setdefault(units.units[number].width, []).append(number)
@@ -88,8 +88,8 @@ def _members(units: Units) -> Sequence[tuple[int, ...]]:
     for number, unit in units.computed():
         level = levels[number] = 1 + max((levels.get(one, 0) for one in unit.inputs), default=0)
         widths = tuple(units.units[one].width for one in unit.inputs)
-        layer = (unit.sources[0].layer, unit.sources[0].part) if unit.kind is Kind.DENSITY else None
-        key = (level, unit.kind.value, unit.width, unit.terms, widths, len(unit.variables), layer)
+        layers = tuple((one.layer, one.part) for one in unit.sources) if unit.kind is Kind.DENSITY else ()
+        key = (level, unit.kind.value, unit.width, unit.terms, widths, len(unit.variables), layers)
         found.setdefault(key, []).append(number)
     return [tuple(found[key]) for key in sorted(found, key=lambda key: key[0])]  # pyright: ignore[reportArgumentType, reportCallIssue]
 
@@ -102,7 +102,7 @@ def _launch(units: Units, members: tuple[int, ...]) -> Launch:
     return Launch(first.kind, first.width, members, first.terms, widths, variables)
 
 
-def _slots(units: Units, launches: Sequence[Launch]) -> tuple[dict[int, int], dict[int, int]]:
+def _slots(units: Units, launches: Sequence[Launch], keep: bool) -> tuple[dict[int, int], dict[int, int]]:
     """The slot of each unit, and how many slots there are by width."""
     last = {
         number: at for at, launch in enumerate(launches) for one in launch.members for number in units.units[one].inputs
@@ -119,6 +119,8 @@ def _slots(units: Units, launches: Sequence[Launch]) -> tuple[dict[int, int], di
             else:
                 slots[number] = counts.get(launch.width, 0)
                 counts[launch.width] = slots[number] + 1
+        if keep:
+            continue
         read = dict.fromkeys(one for number in launch.members for one in units.units[number].inputs if one in slots)
         unread = [number for number in launch.members if number not in last]
         for number in (*read, *unread):

@@ -266,7 +266,7 @@ def _exponential(difference: Tensor) -> Tensor:
 
 def from_logarithms(logarithms: Tensor) -> Values:
     """Values whose largest is 1 of logarithms (G, B, K)."""
-    top = logarithms.amax(dim=2, keepdim=True)
+    top = logarithms.detach().amax(dim=2, keepdim=True)  # scales are constants of a backward pass
     below = torch.nn.functional.threshold((logarithms - top).float(), LOWEST, -torch.inf)
     bounds = torch.where(torch.isfinite(top), DROPPED, torch.inf).float().squeeze(2)
     return Values(torch.exp(below), top.double().squeeze(2), bounds)

@@ -6,22 +6,20 @@ from their values to the outputs, and back. Rows that are not certified are eval
 
 import ctypes
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from math import frexp, inf, sqrt
-from threading import Lock
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call
 
 from explorer.backend import TorchCircuit, TorchInputLayer
 from explorer.backend.evaluation import LayerValues
 from explorer.errors import LoweringError
 from explorer.runtime.constants import SMALLEST, TOLERANCE
+from explorer.runtime.doubles import DoubleTraining
 from explorer.runtime.memory import LINE_BYTES, align
 from explorer.runtime.native.library import (
     BAD_INPUT,
@@ -60,9 +58,8 @@ class TrainingProgram:
         self._operands = {(read.layer, read.name) for read in reads if read.content in (NORMALIZED, SOFTMAX)}
         self._softmaxes = [number for number, read in enumerate(reads) if read.content == SOFTMAX]
         self.workspaces, self.values = Workspaces(), Workspaces()
-        self._double: TorchCircuit | None = None
+        self._precise = DoubleTraining(circuit)
         self._placed: tuple[int, PlacedRows] | None = None
-        self._lock = Lock()
 
     def __getstate__(self) -> dict[str, Any]:
         return {"circuit": self.circuit}
@@ -137,18 +134,6 @@ class TrainingProgram:
             return torch.empty((0, 0), device="cpu", dtype=torch.float32)
         found = self.circuit.input_activations(x, layers, prepared)
         return torch.cat([found[layer].transpose(0, 1).flatten(1) for layer in layers], dim=1)
-
-    def _precise(self, x: Tensor) -> Tensor:
-        """The circuit in double precision, with gradients of its parameters."""
-        with self._lock:
-            if self._double is None:
-                leaves = {id(one): one.detach().clone() for one in self.circuit.parameters()}
-                self._double = deepcopy(self.circuit, leaves).double()
-            present = {
-                name: one.double() if one.is_floating_point() else one
-                for name, one in self.circuit.named_parameters(remove_duplicate=False)
-            }
-            return functional_call(self._double, present, (x,), tie_weights=False)  # which are tied may change
 
     def normalized(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """The tensors with the softmax of those that are operands of it."""

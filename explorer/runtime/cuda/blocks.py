@@ -1,0 +1,55 @@
+"""How the work of a launch is divided into blocks, one for each program of a kernel."""
+
+import torch
+import triton
+from torch import Tensor
+
+MIN_BLOCK = 16
+"""The smallest side of a block whose products are matrix products."""
+MAX_BLOCK = 64
+BLOCK_NUMBERS = 2048
+"""Numbers of a block, if its columns leave enough rows: larger ones have no registers left."""
+MAX_IN = 64
+"""Summands whose products are computed at a time."""
+MAX_OUT = 256
+"""A wider row of a sum is divided among programs."""
+PROGRAMS_PER_PROCESSOR = 2
+PER_WARP, PER_WARP_TUCKER = 512, 1024
+"""Numbers of a block that a warp computes."""
+PRECISION = "ieee"
+"""Of matrix products: float32, not rounded to TF32."""
+
+
+def matrix_rows(batch: int, columns: int, programs: int, processors: int) -> int:
+    """The rows of a block of a matrix product: few where there are few programs of one block of rows each."""
+    size = min(MAX_BLOCK, max(BLOCK_NUMBERS // columns, MIN_BLOCK), max(power_of_two(batch), MIN_BLOCK))
+    while size > MIN_BLOCK and programs * blocks(batch, size) < PROGRAMS_PER_PROCESSOR * processors:
+        size //= 2
+    return size
+
+
+def rows_beside(columns: int, most: int = MAX_BLOCK) -> int:
+    """The rows of a block of an elementwise kernel."""
+    return max(1, min(most, BLOCK_NUMBERS // columns))
+
+
+def blocks(count: int, size: int) -> int:
+    """How many blocks of a size there are."""
+    return -(-count // size)
+
+
+def power_of_two(count: int) -> int:
+    """The smallest power of two that is not below a count."""
+    return triton.next_power_of_2(count)
+
+
+def num_processors(device: torch.device) -> int:
+    """The number of multiprocessors of a device."""
+    return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 1
+
+
+def distance(start: Tensor, stop: Tensor) -> int:
+    """How many numbers lie between the first ones of two tensors of one type."""
+    found, rest = divmod(stop.data_ptr() - start.data_ptr(), start.element_size())
+    assert rest == 0, "memory is aligned"
+    return found

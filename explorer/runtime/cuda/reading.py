@@ -1,0 +1,187 @@
+"""What training reads of the layers of a circuit, with gradients: weights, tables and densities, by launch."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+import torch
+from torch import Tensor
+
+from explorer.backend import TorchCircuit, TorchInputLayer
+from explorer.backend.evaluation import LayerValues
+from explorer.runtime.constants import MARGIN, SMALLEST
+from explorer.runtime.cuda.launches import Launch, Launches
+from explorer.runtime.grouped.constants import GroupConstants, Tables
+from explorer.runtime.grouped.kernels import Values, from_logarithms
+from explorer.runtime.units import WEIGHTED, Kind, Source, Units, layer_of, states_of
+
+Part = Callable[[Source], Tensor]
+"""From a source to a tensor (F, ...) of all folds of its layer."""
+
+
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """Consecutive units that have numbers of one layer: a source for it, and the folds as a slice or on a device."""
+
+    source: Source
+    index: slice | Tensor
+
+    def of(self, tensor: Tensor) -> Tensor:
+        """Those folds of a tensor (F, ...)."""
+        return torch.index_select(tensor, 0, self.index) if isinstance(self.index, Tensor) else tensor[self.index]
+
+
+@dataclass(frozen=True, eq=False)
+class Sources:
+    """Where launches read on a device: weights by launch that has some, tables by width, densities by launch."""
+
+    weights: tuple[tuple[Folds, ...], ...]
+    tables: tuple[tuple[Folds, ...], ...]
+    densities: tuple[tuple[tuple[Folds, ...], ...], ...]
+    """By launch, and by factor of its products of densities."""
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """What an evaluation reads: the tensors that have gradients, and the constants that belong to them.
+
+    `is_legal` is false on the device if a weight is negative or NaN.
+    """
+
+    weights: tuple[Tensor, ...]
+    rows: tuple[Tensor, ...]
+    densities: tuple[Tensor, ...]
+    norms: tuple[Tensor, ...]
+    scales: tuple[Tensor, ...]
+    bounds: tuple[Tensor, ...]
+    density_scales: tuple[Tensor, ...]
+    density_bounds: tuple[Tensor, ...]
+    is_legal: Tensor
+
+    @property
+    def trained(self) -> tuple[Tensor, ...]:
+        """The tensors that have gradients."""
+        return (*self.weights, *self.rows, *self.densities)
+
+    def with_trained(self, tensors: Sequence[Tensor]) -> "Read":
+        """The same with other tensors in place of those that have gradients."""
+        given = iter(tensors)
+        weights, rows, densities = (
+            tuple(next(given) for _ in some) for some in (self.weights, self.rows, self.densities)
+        )
+        return replace(self, weights=weights, rows=rows, densities=densities)
+
+    def constants(self, launches: Launches) -> GroupConstants:
+        """As an evaluation takes them."""
+        weights = zip(self.weights, self.norms, strict=True)
+        numbers = tuple(next(weights) if launch.kind in WEIGHTED else () for launch in launches.launches)
+        tables = tuple(Tables(*some) for some in zip(self.rows, self.scales, self.bounds, strict=True))
+        return GroupConstants(numbers, tables)
+
+    def density_values(self) -> list[Values]:
+        """As an evaluation takes them."""
+        return [Values(*some) for some in zip(self.densities, self.density_scales, self.density_bounds, strict=True)]
+
+
+def densities_by_layers(units: Units) -> Units:
+    """Units whose densities the layers evaluate."""
+    found = {
+        number: replace(unit, kind=Kind.DENSITY, variables=()) if unit.kind is Kind.GAUSSIAN else unit
+        for number, unit in units.units.items()
+    }
+    return replace(units, units=found)
+
+
+def sources_of(launches: Launches, device: torch.device) -> Sources:
+    """Where launches read on a device."""
+    units = launches.units.units
+
+    def folds(sources: Sequence[Source]) -> tuple[Folds, ...]:
+        runs = groupby(sources, lambda one: (one.layer, one.part))
+        return tuple(_folds(tuple(some), device) for _, some in runs)
+
+    def of(numbers: Sequence[int], factor: int = 0) -> tuple[Folds, ...]:
+        return folds([units[number].sources[factor] for number in numbers])
+
+    return Sources(
+        tuple(of(launch.members) for launch in launches.launches if launch.kind in WEIGHTED),
+        tuple(of(tables) for tables in launches.tables.values()),
+        tuple(
+            tuple(of(launch.members, factor) for factor in range(len(units[launch.members[0]].sources)))
+            for launch in launches.launches
+            if launch.kind is Kind.DENSITY
+        ),
+    )
+
+
+def read_layers(circuit: TorchCircuit, launches: Launches, sources: Sources, x: Tensor) -> Read:
+    """What the present parameters are for launches, with gradients; x (B, D) is that of densities."""
+    values = circuit.layer_values()
+    weighted = [launch for launch in launches.launches if launch.kind in WEIGHTED]
+    weights = tuple(_gathered(some, lambda one: _of(values, one)["weight"].flatten(2)) for some in sources.weights)
+    norms = tuple(_norms(launch, one) for launch, one in zip(weighted, weights, strict=True))
+    rows, scales, bounds = _split([_table(circuit, values, some) for some in sources.tables])
+    densities = _split([_densities(circuit, values, some, x) for some in sources.densities])
+    legal = [(one >= 0).all() for one in weights]
+    is_legal = torch.stack(legal).all() if legal else torch.ones((), dtype=torch.bool, device=x.device)
+    return Read(weights, rows, densities[0], norms, scales, bounds, densities[1], densities[2], is_legal)
+
+
+def _folds(sources: Sequence[Source], device: torch.device) -> Folds:
+    folds = [source.fold for source in sources]
+    if folds == list(range(folds[0], folds[0] + len(folds))):
+        return Folds(sources[0], slice(folds[0], folds[0] + len(folds)))
+    return Folds(sources[0], torch.tensor(folds, device=device))
+
+
+def _of(values: LayerValues, source: Source) -> dict[str, Tensor]:
+    """What a layer prepared from its parameters; for a layer inside another one under its own names."""
+    found = values[source.layer]
+    return {name.removeprefix(source.part): value for name, value in found.items() if name.startswith(source.part)}
+
+
+def _gathered(pieces: Sequence[Folds], part: Part) -> Tensor:
+    found = [piece.of(part(piece.source)) for piece in pieces]
+    return (torch.cat(found) if len(found) > 1 else found[0]).contiguous()
+
+
+@torch.no_grad()
+def _norms(launch: Launch, weight: Tensor) -> Tensor:
+    """For each term (G, H) a bound on the sum of the weights (G, O, H*I) of an output unit."""
+    if launch.kind is Kind.MIXING:
+        sums = weight.amax(dim=1)
+    else:
+        sums = weight.unflatten(2, (launch.terms, -1)).sum(dim=3).amax(dim=1)
+    return (sums * MARGIN).clamp(min=SMALLEST).contiguous()
+
+
+def _table(circuit: TorchCircuit, values: LayerValues, pieces: Sequence[Folds]) -> tuple[Tensor, Tensor, Tensor]:
+    """Rows (R, K) of tables in linear scale, the logarithms (R) that they were divided by, and their bounds (R)."""
+
+    def logarithms(source: Source) -> Tensor:
+        layer, prepared = layer_of(circuit, source), _of(values, source)
+        assert isinstance(layer, TorchInputLayer)
+        states = states_of(layer, next(iter(prepared.values())).device)
+        return layer.forward(circuit.semiring, states, prepared)
+
+    found = torch.cat([piece.of(logarithms(piece.source)).flatten(0, 1) for piece in pieces])
+    top = found.detach().amax(dim=1)
+    top = torch.where(top == -torch.inf, 0.0, top)
+    return torch.exp(found - top.unsqueeze(1)), top.double(), torch.full_like(top, SMALLEST)
+
+
+def _densities(
+    circuit: TorchCircuit, values: LayerValues, factors: Sequence[Sequence[Folds]], x: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The values (G, B, K) of products of densities, their scales and bounds (G, B)."""
+    layers = {piece.source.layer for pieces in factors for piece in pieces}
+    found = circuit.input_activations(x, tuple(layers), values)
+    total = _gathered(factors[0], lambda one: found[one.layer])
+    for pieces in factors[1:]:
+        total = total + _gathered(pieces, lambda one: found[one.layer])
+    made = from_logarithms(total)
+    return made.values, made.scales.detach(), made.bounds.detach()
+
+
+def _split(found: Sequence[tuple[Tensor, Tensor, Tensor]]) -> tuple[tuple[Tensor, ...], ...]:
+    return tuple(zip(*found, strict=True)) if found else ((), (), ())

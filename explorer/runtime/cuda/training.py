@@ -1,0 +1,176 @@
+"""Training by Triton kernels: outputs whose gradients are those of the circuit.
+
+PyTorch evaluates the parameter graphs, and so passes gradients on to the parameters. Kernels evaluate everything from
+their values to the outputs, and back. Rows that are not certified are evaluated by the layers in double precision.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from explorer.backend import TorchCircuit
+from explorer.errors import LoweringError
+from explorer.runtime.cuda.launches import plan_launches
+from explorer.runtime.cuda.placed import Placed, place_launches
+from explorer.runtime.cuda.program import READABLE
+from explorer.runtime.cuda.reading import Read, Sources, densities_by_layers, read_layers, sources_of
+from explorer.runtime.doubles import DoubleTraining
+from explorer.runtime.packed import why_not_plain_on_one_device
+from explorer.runtime.training_graphs import TrainingGraphs, refuse_second_derivatives
+from explorer.runtime.units import Kind, lower_to_units, plan_training_units
+
+TRAINED = (Kind.DENSITY, Kind.SUM, Kind.MIXING, Kind.TUCKER, Kind.PRODUCT)
+MAX_TUCKER_WIDTH = 256
+"""Maximum width of what a Tucker product reads and computes: a program has whole rows of both."""
+
+
+@dataclass(frozen=True, eq=False)
+class OnDevice:
+    """What depends neither on x nor on parameters: indices, and by launch whether reads are the only ones of a unit."""
+
+    device: torch.device
+    placed: Placed
+    sources: Sources
+    alone: tuple[Tensor, ...]
+
+
+class LaunchTraining:
+    """The units of a circuit for training on CUDA.
+
+    Raises: LoweringError if a layer has no units, or a unit no kernel.
+    """
+
+    def __init__(self, circuit: TorchCircuit) -> None:
+        if circuit.semiring.name != "lse-sum":
+            raise LoweringError(f"units have logarithms of values >= 0; the semiring is {circuit.semiring.name}")
+        self.circuit = circuit
+        self.units = densities_by_layers(plan_training_units(lower_to_units(circuit)))
+        self._require_kernels()
+        self.launches = plan_launches(self.units, keep=True)
+        self.outputs = tuple(self.launches.slots[number] for number in self.units.outputs)
+        self._precise = DoubleTraining(circuit)
+        self._graphs = TrainingGraphs()
+        self._on_device: OnDevice | None = None
+        self._lock = Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"circuit": self.circuit}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # graphs are of one process
+
+    def why_not(self, x: Tensor) -> str:
+        """Why it does not evaluate a call; empty if it does, unless x or a weight has a value that it cannot have."""
+        parameters = self.circuit.present_parameters()
+        if reason := why_not_plain_on_one_device(self.circuit, x):
+            return reason
+        if types := {one.dtype for one in parameters} - {torch.float32}:
+            return f"parameters are {next(iter(types))}, and the kernels compute with float32"
+        if not all(type(one) is nn.Parameter and one.is_leaf for one in parameters):
+            return "parameters were replaced by other tensors, as functional_call does"
+        return ""
+
+    def evaluate(self, x: Tensor) -> tuple[Tensor, int] | None:
+        """The outputs (B, outputs, classes), with gradients, and how many rows were not certified.
+
+        None if a variable has a value that it cannot have, or if a weight is negative.
+        """
+        if x.dtype not in READABLE:
+            x = x.long()
+        with torch.inference_mode(False):
+            if x.device.type == "cuda":
+                found = self._graphs.run(self._step, x, self.circuit.present_parameters())
+                if found is None:
+                    return None
+            else:  # Triton's interpreter
+                found = self._step(x)
+        outputs, certified, flags = found
+        has_illegal, has_uncertified, has_bad_weight = flags.tolist()
+        if has_illegal or has_bad_weight:
+            return None
+        if not has_uncertified:
+            return outputs, 0
+        again = (certified == 0).nonzero().squeeze(1)
+        chosen = x[again].double() if x.is_floating_point() else x[again]
+        return outputs.index_copy(0, again, self._precise(chosen).to(outputs.dtype)), len(again)
+
+    def _step(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Outputs, which rows are certified, and flags: bad values of x, rows that are not certified, bad weights."""
+        there = self._place(x.device)
+        read = read_layers(self.circuit, self.launches, there.sources, x)
+        outputs, certified, flags = _Launched.apply(self, there, read, x.contiguous(), *read.trained)
+        return outputs, certified, torch.cat((flags, (~read.is_legal).int().unsqueeze(0)))
+
+    def _place(self, device: torch.device) -> OnDevice:
+        with self._lock:
+            if self._on_device is None or self._on_device.device != device:
+                placed = place_launches(self.circuit, self.launches, device)
+                sources = sources_of(self.launches, device)
+                self._on_device = OnDevice(device, placed, sources, self._alone(device))
+            return self._on_device
+
+    def _alone(self, device: torch.device) -> tuple[Tensor, ...]:
+        units = self.units.units
+        counts = Counter(one for _, unit in self.units.computed() for one in unit.inputs) + Counter(self.units.outputs)
+        return tuple(
+            torch.tensor(
+                [
+                    int(counts[one] == 1 and units[one].kind is not Kind.TABLE)
+                    for number in launch.members
+                    for one in units[number].inputs
+                ],
+                dtype=torch.int32,
+                device=device,
+            )
+            for launch in self.launches.launches
+        )
+
+    def _require_kernels(self) -> None:
+        units = self.units.units
+        for number, unit in self.units.computed():
+            if unit.kind not in TRAINED:
+                raise LoweringError(f"there is no Triton kernel for gradients of units of kind {unit.kind.value}")
+            widths = (unit.width, *(units[one].width for one in unit.inputs))
+            if unit.kind is Kind.TUCKER and max(widths) > MAX_TUCKER_WIDTH:
+                raise LoweringError(
+                    f"unit %{number} has a width of {max(widths)}; gradients of Tucker products are computed up to "
+                    f"{MAX_TUCKER_WIDTH}"
+                )
+        if any(units[number].kind is Kind.TABLE for number in self.units.outputs):
+            raise LoweringError("an output is a table, which is not evaluated")
+
+
+class _Launched(torch.autograd.Function):
+    """The outputs, which rows are certified, and flags, of what launches read."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, training: LaunchTraining, there: OnDevice, read: Read, x: Tensor, *trained: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        from explorer.runtime.cuda.evaluation import Evaluation
+
+        read = read.with_trained(trained)
+        launches = training.launches
+        evaluation = Evaluation(launches, read.constants(launches), there.placed, x, keep=True)
+        outputs, certified, flags = evaluation.results(read.density_values())
+        ctx.training, ctx.there, ctx.evaluation = training, there, evaluation
+        ctx.save_for_backward(certified, *trained)
+        ctx.mark_non_differentiable(certified, flags)
+        ctx.set_materialize_grads(False)
+        return outputs, certified, flags
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> tuple[Tensor | None, ...]:
+        from explorer.runtime.cuda.backward import pass_back
+
+        refuse_second_derivatives()
+        certified, *trained = ctx.saved_tensors
+        if grad_outputs[0] is None:
+            return (None,) * (4 + len(trained))
+        training, there = ctx.training, ctx.there
+        found = pass_back(ctx.evaluation, there.alone, certified, training.outputs, grad_outputs[0].float())
+        return (None, None, None, None, *found.weights, *found.tables, *found.densities)
