@@ -16,6 +16,7 @@ from explorer.backend import TorchCircuit
 from explorer.compiler import TorchCompiler
 from explorer.errors import LoweringError, ValueRangeError
 from explorer.runtime import FastCircuit, fast
+from explorer.runtime.cuda.training import LaunchTraining
 from explorer.symbolic import Circuit
 from explorer.templates import load_named
 from tests.fuzzing import examples
