@@ -148,7 +148,7 @@ class TritonBackend:
             return reason
         if not records_gradients(self.circuit):
             return self.program.why_not()
-        return self.training if isinstance(self.training, str) else self.training.why_not(x)
+        return self.training if isinstance(self.training, str) else self.training.why_not()
 
     def remark(self) -> str:
         return ""
@@ -159,7 +159,7 @@ class TritonBackend:
         if not records_gradients(self.circuit):
             return self.program.evaluate(x)
         training = self.training
-        return None if isinstance(training, str) or training.why_not(x) else training.evaluate(x)
+        return None if isinstance(training, str) or training.why_not() else training.evaluate(x)
 
     @cached_property
     def training(self) -> "LaunchTraining | str":

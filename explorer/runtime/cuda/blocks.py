@@ -9,8 +9,8 @@ MIN_BLOCK = 16
 MAX_BLOCK = 64
 BLOCK_NUMBERS = 2048
 """Numbers of a block, if its columns leave enough rows: larger ones have no registers left."""
-MAX_IN = 64
-"""Summands whose products are computed at a time."""
+MAX_IN = 32
+"""Summands whose products are computed at a time: with 64, a kernel has no registers left, and takes 5 times longer."""
 MAX_OUT = 256
 """A wider row of a sum is divided among programs."""
 PROGRAMS_PER_PROCESSOR = 2

@@ -430,3 +430,26 @@ def write_outputs(
         tl.store(outputs + to[:, None] + k[None, :], found, mask=mask)
     tl.store(certified + b, (1 - uncertified).to(tl.int8), mask=in_batch)
     tl.atomic_max(flags + 1, tl.max(uncertified, axis=0))
+
+
+@triton.jit
+def bound_weights(
+    weights, norms, has_bad, margin, WIDTH: tl.constexpr, COUNT: tl.constexpr, TERMS: tl.constexpr,
+    BLOCK_OUT: tl.constexpr, BLOCK_IN: tl.constexpr,
+):  # fmt: skip
+    """For each term the largest sum of the weights of an output, rounded up; and whether one is negative or NaN."""
+    unit, h = (tl.program_id(0) // TERMS).to(tl.int64), tl.program_id(0) % TERMS
+    largest = tl.zeros((BLOCK_OUT,), tl.float32)
+    is_bad = tl.zeros((BLOCK_OUT,), tl.int32)
+    for first in range(0, WIDTH, BLOCK_OUT):
+        o = first + tl.arange(0, BLOCK_OUT)
+        total = tl.zeros((BLOCK_OUT,), tl.float32)
+        for start in range(0, COUNT, BLOCK_IN):
+            i = start + tl.arange(0, BLOCK_IN)
+            at = (unit * WIDTH + o[:, None]) * (TERMS * COUNT) + h * COUNT + i[None, :]
+            weight = tl.load(weights + at, mask=(o < WIDTH)[:, None] & (i < COUNT)[None, :], other=0.0)
+            total += tl.sum(weight, axis=1)
+            is_bad = tl.maximum(is_bad, tl.max(tl.where(weight >= 0, 0, 1), axis=1))
+        largest = tl.maximum(largest, total)
+    tl.store(norms + unit * TERMS + h, tl.maximum(tl.max(largest, axis=0) * margin, SMALLEST))
+    tl.atomic_max(has_bad, tl.max(is_bad, axis=0))

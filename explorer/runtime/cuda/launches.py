@@ -82,7 +82,7 @@ def plan_launches(units: Units, *, keep: bool = False) -> Launches:
 
 
 def _members(units: Units) -> Sequence[tuple[int, ...]]:
-    """The units of each launch, level by level."""
+    """The units of each launch, level by level, in the order of the folds that have their numbers."""
     levels: dict[int, int] = {}
     found: dict[tuple[object, ...], list[int]] = {}
     for number, unit in units.computed():
@@ -91,7 +91,13 @@ def _members(units: Units) -> Sequence[tuple[int, ...]]:
         layers = tuple((one.layer, one.part) for one in unit.sources) if unit.kind is Kind.DENSITY else ()
         key = (level, unit.kind.value, unit.width, unit.terms, widths, len(unit.variables), layers)
         found.setdefault(key, []).append(number)
-    return [tuple(found[key]) for key in sorted(found, key=lambda key: key[0])]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    launches = [found[key] for key in sorted(found, key=lambda key: key[0])]  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+    def place(number: int) -> tuple[int, str, int]:
+        source = units.units[number].sources[0]
+        return source.layer, source.part, source.fold
+
+    return [tuple(sorted(launch, key=place)) for launch in launches]
 
 
 def _launch(units: Units, members: tuple[int, ...]) -> Launch:

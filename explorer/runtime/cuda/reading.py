@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -28,7 +29,9 @@ class Folds:
 
     def of(self, tensor: Tensor) -> Tensor:
         """Those folds of a tensor (F, ...)."""
-        return torch.index_select(tensor, 0, self.index) if isinstance(self.index, Tensor) else tensor[self.index]
+        if isinstance(self.index, Tensor):
+            return torch.index_select(tensor, 0, self.index)
+        return tensor if self.index == slice(0, len(tensor)) else tensor[self.index]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +48,7 @@ class Sources:
 class Read:
     """What an evaluation reads: the tensors that have gradients, and the constants that belong to them.
 
-    `is_legal` is false on the device if a weight is negative or NaN.
+    `has_bad_weight` (1) is 1 on the device if a weight is negative or NaN.
     """
 
     weights: tuple[Tensor, ...]
@@ -56,7 +59,7 @@ class Read:
     bounds: tuple[Tensor, ...]
     density_scales: tuple[Tensor, ...]
     density_bounds: tuple[Tensor, ...]
-    is_legal: Tensor
+    has_bad_weight: Tensor
 
     @property
     def trained(self) -> tuple[Tensor, ...]:
@@ -119,12 +122,11 @@ def read_layers(circuit: TorchCircuit, launches: Launches, sources: Sources, x: 
     values = circuit.layer_values()
     weighted = [launch for launch in launches.launches if launch.kind in WEIGHTED]
     weights = tuple(_gathered(some, lambda one: _of(values, one)["weight"].flatten(2)) for some in sources.weights)
-    norms = tuple(_norms(launch, one) for launch, one in zip(weighted, weights, strict=True))
+    has_bad_weight = torch.zeros(1, dtype=torch.int32, device=x.device)
+    norms = tuple(_norms(launch, one, has_bad_weight) for launch, one in zip(weighted, weights, strict=True))
     rows, scales, bounds = _split([_table(circuit, values, some) for some in sources.tables])
     densities = _split([_densities(circuit, values, some, x) for some in sources.densities])
-    legal = [(one >= 0).all() for one in weights]
-    is_legal = torch.stack(legal).all() if legal else torch.ones((), dtype=torch.bool, device=x.device)
-    return Read(weights, rows, densities[0], norms, scales, bounds, densities[1], densities[2], is_legal)
+    return Read(weights, rows, densities[0], norms, scales, bounds, densities[1], densities[2], has_bad_weight)
 
 
 def _folds(sources: Sequence[Source], device: torch.device) -> Folds:
@@ -145,14 +147,17 @@ def _gathered(pieces: Sequence[Folds], part: Part) -> Tensor:
     return (torch.cat(found) if len(found) > 1 else found[0]).contiguous()
 
 
-@torch.no_grad()
-def _norms(launch: Launch, weight: Tensor) -> Tensor:
+def _norms(launch: Launch, weight: Tensor, has_bad_weight: Tensor) -> Tensor:
     """For each term (G, H) a bound on the sum of the weights (G, O, H*I) of an output unit."""
-    if launch.kind is Kind.MIXING:
-        sums = weight.amax(dim=1)
-    else:
-        sums = weight.unflatten(2, (launch.terms, -1)).sum(dim=3).amax(dim=1)
-    return (sums * MARGIN).clamp(min=SMALLEST).contiguous()
+    from explorer.runtime.cuda import kernels as triton_kernels
+
+    kernels: Any = triton_kernels  # called with a grid, for which their types have no place
+    found = torch.empty((len(launch.members), launch.terms), device=weight.device)
+    kernels.bound_weights[(found.numel(),)](
+        weight, found, has_bad_weight, MARGIN,
+        WIDTH=launch.width, COUNT=weight.shape[2] // launch.terms, TERMS=launch.terms, BLOCK_OUT=16, BLOCK_IN=64,
+    )  # fmt: skip
+    return found
 
 
 def _table(circuit: TorchCircuit, values: LayerValues, pieces: Sequence[Folds]) -> tuple[Tensor, Tensor, Tensor]:
@@ -161,10 +166,13 @@ def _table(circuit: TorchCircuit, values: LayerValues, pieces: Sequence[Folds]) 
     def logarithms(source: Source) -> Tensor:
         layer, prepared = layer_of(circuit, source), _of(values, source)
         assert isinstance(layer, TorchInputLayer)
+        if "table" in prepared:
+            return prepared["table"].transpose(1, 2)
         states = states_of(layer, next(iter(prepared.values())).device)
         return layer.forward(circuit.semiring, states, prepared)
 
-    found = torch.cat([piece.of(logarithms(piece.source)).flatten(0, 1) for piece in pieces])
+    parts = [piece.of(logarithms(piece.source)).flatten(0, 1) for piece in pieces]
+    found = torch.cat(parts) if len(parts) > 1 else parts[0].contiguous()
     top = found.detach().amax(dim=1)
     top = torch.where(top == -torch.inf, 0.0, top)
     return torch.exp(found - top.unsqueeze(1)), top.double(), torch.full_like(top, SMALLEST)

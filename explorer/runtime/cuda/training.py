@@ -19,7 +19,6 @@ from explorer.runtime.cuda.placed import Placed, place_launches
 from explorer.runtime.cuda.program import READABLE
 from explorer.runtime.cuda.reading import Read, Sources, densities_by_layers, read_layers, sources_of
 from explorer.runtime.doubles import DoubleTraining
-from explorer.runtime.packed import why_not_plain_on_one_device
 from explorer.runtime.training_graphs import TrainingGraphs, refuse_second_derivatives
 from explorer.runtime.units import Kind, lower_to_units, plan_training_units
 
@@ -63,11 +62,9 @@ class LaunchTraining:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # graphs are of one process
 
-    def why_not(self, x: Tensor) -> str:
-        """Why it does not evaluate a call; empty if it does, unless x or a weight has a value that it cannot have."""
+    def why_not(self) -> str:
+        """Why it does not evaluate a call with plain tensors on one device; empty if it does."""
         parameters = self.circuit.present_parameters()
-        if reason := why_not_plain_on_one_device(self.circuit, x):
-            return reason
         if types := {one.dtype for one in parameters} - {torch.float32}:
             return f"parameters are {next(iter(types))}, and the kernels compute with float32"
         if not all(type(one) is nn.Parameter and one.is_leaf for one in parameters):
@@ -103,7 +100,7 @@ class LaunchTraining:
         there = self._place(x.device)
         read = read_layers(self.circuit, self.launches, there.sources, x)
         outputs, certified, flags = _Launched.apply(self, there, read, x.contiguous(), *read.trained)
-        return outputs, certified, torch.cat((flags, (~read.is_legal).int().unsqueeze(0)))
+        return outputs, certified, torch.cat((flags, read.has_bad_weight))
 
     def _place(self, device: torch.device) -> OnDevice:
         with self._lock:
