@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from explorer.backend import TorchCircuit
@@ -10,10 +11,10 @@ from explorer.bench.candidates import Candidate, time_candidates
 from explorer.bench.measurement_run import MeasurementRun, Settings, Timed, measure
 from explorer.bench.roofs import roof_of_circuit, with_roof
 from explorer.bench.step_times import Reference, native_bytes
-from explorer.errors import CircuitError, LoweringError
+from explorer.errors import CircuitError
 from explorer.runtime import fast
-from explorer.runtime.backends import BACKENDS as KNOWN, NativeBackend
-from explorer.timings import BACKENDS, FORWARD, LAYERS_AS_THEY_ARE, Run
+from explorer.runtime.backends import BACKENDS as KNOWN, ONLY_ON
+from explorer.timings import BACKENDS, CPU, FORWARD, LAYERS_AS_THEY_ARE, Run
 from explorer.trace import Trace
 
 COMPILED = ("inductor",)
@@ -21,15 +22,15 @@ COMPILED = ("inductor",)
 COMPILE_SECONDS = 120.0
 """The least time of a measurement in which something is compiled."""
 COMPARED = "parameters compared"
-"""The native backend on parameters that may change: it compares them in each call with those that it has packed."""
+"""A backend of kernels on parameters that may change: it compares them in each call with those that it has packed."""
 
 
 def measure_backends(trace: Trace, step: "int | str" = -1, **settings: Any) -> Run:
     """Time the forward pass of the circuit after a step on each backend; otherwise like `measure_steps`.
 
-    Parameters are evaluated before, but for "native, parameters compared", which looks in each call whether they have
-    changed. A backend that cannot run the circuit has the reason instead of a time. Each has the number of rows that
-    were not certified, and the time that no program undercuts on this machine for this work.
+    Parameters are evaluated before, but for "native, parameters compared" and "triton, parameters compared", which look
+    in each call whether they have changed. A backend that cannot run the circuit has the reason instead of a time. Each
+    has the number of rows that were not certified, and the time that no program undercuts on this machine for this work.
 
     Raises: CircuitError if `kind` is training: only forward passes are compared.
     """
@@ -46,33 +47,26 @@ def _time_backends(begun: MeasurementRun, trace: Trace, step: int) -> Timed:
     rows = begun.settings.batch_size
     candidate = replace(Reference(begun, trace, None, rows).candidate(step), what=LAYERS_AS_THEY_ARE)
     circuit = trace.circuit_at(step)
-    others = _of_backends(candidate, circuit, rows, begun.settings.total_seconds)
+    others = _of_backends(candidate, circuit, rows, begun)
     timings, cancelled = time_candidates(begun, [candidate, *others])
     return with_roof(timings, roof_of_circuit(circuit, rows, begun.settings.num_threads)), cancelled
 
 
-def _of_backends(candidate: Candidate, circuit: TorchCircuit, rows: int, seconds: float) -> Iterator[Candidate]:
+def _of_backends(candidate: Candidate, circuit: TorchCircuit, rows: int, begun: MeasurementRun) -> Iterator[Candidate]:
     """A candidate for each backend, or the reason why there is none."""
     for name in sorted(KNOWN, key=COMPILED.__contains__):
-        if name in COMPILED and seconds < COMPILE_SECONDS:
+        if name in COMPILED and begun.settings.total_seconds < COMPILE_SECONDS:
             why = f"it is compiled at first, which takes about a minute: allow {COMPILE_SECONDS:.0f} s"
             yield replace(candidate, what=name, problem=why)
             continue
-        try:
-            made = fast(circuit, backend=name)
-        except LoweringError as error:
-            yield replace(candidate, what=name, problem=str(error))
-            continue
-        is_native = isinstance(made.backend, NativeBackend)
         own = replace(
             candidate,
             what=name,
-            build=lambda name=name: fast(circuit.freeze(), backend=name),
+            build=lambda name=name: circuit.freeze(),
+            there=partial(fast, backend=name),
             own_bytes=lambda module: native_bytes(rows, module),
-            cpu_only=is_native,
+            cpu_only=ONLY_ON.get(name) == CPU,
         )
         yield own
-        if is_native:
-            yield replace(
-                own, what=f"{name}, {COMPARED}", build=lambda name=name: fast(deepcopy(circuit), backend=name)
-            )
+        if ONLY_ON.get(name) in begun.devices:
+            yield replace(own, what=f"{name}, {COMPARED}", build=lambda name=name: deepcopy(circuit))

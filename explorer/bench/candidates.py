@@ -13,6 +13,7 @@ from explorer.bench.measurement_run import MeasurementRun, Timed, with_estimate
 from explorer.bench.programs import Program, program, rows_of
 from explorer.bench.stopwatch import one_lap, stopwatch
 from explorer.bench.usage import StoppedError
+from explorer.errors import LoweringError
 from explorer.runtime import FastCircuit
 from explorer.timings import CPU, CUDA, Timing
 
@@ -31,8 +32,9 @@ class Candidate:
 
     Candidates with the same `build` share the module on each device. `planned_bytes` are those of all activations.
     `any_rows`: the module accepts any number of rows. `own_bytes` tells, for the built module, the bytes that it
-    allocates where they cannot be counted; None if it does not know. `cpu_only`: it runs on the CPU only. `problem` is
-    a reason why it cannot be built.
+    allocates where they cannot be counted; None if it does not know. `cpu_only`: it runs on the CPU only. `there` is
+    what is made of the module once it is on its device; a LoweringError says why it cannot be made. `problem` is a
+    reason why it cannot be built.
     """
 
     what: str
@@ -45,6 +47,7 @@ class Candidate:
     any_rows: bool = True
     own_bytes: Callable[[nn.Module], int | None] | None = None
     cpu_only: bool = False
+    there: Callable[[nn.Module], nn.Module] | None = None
     problem: str = ""
 
     @property
@@ -140,7 +143,11 @@ class _Prepared:
             return f"no time: {candidate.problem}"
         if candidate.cpu_only and device != CPU:
             return "no time: it runs on the CPU only"
-        made = program(self._module(candidate, device), candidate.arguments, self.measurement.settings.kind, device)
+        try:
+            module = self._module(candidate, device)
+        except LoweringError as error:
+            return f"no time: {error}"
+        made = program(module, candidate.arguments, self.measurement.settings.kind, device)
         reason = made.disagreement(candidate.wanted)
         if reason:
             return f"no time: {reason}"
@@ -170,7 +177,8 @@ class _Prepared:
     def _module(self, candidate: Candidate, device: str) -> nn.Module:
         key = candidate.build, device
         if key not in self._modules:
-            self._modules[key] = candidate.build()
+            module = candidate.build()
+            self._modules[key] = module if candidate.there is None else candidate.there(module.to(device))
         return self._modules[key]
 
     def _too_large(self, candidate: Candidate, device: str) -> str:
