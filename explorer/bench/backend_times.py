@@ -14,7 +14,7 @@ from explorer.bench.step_times import Reference, native_bytes
 from explorer.errors import CircuitError
 from explorer.runtime import fast
 from explorer.runtime.backends import BACKENDS as KNOWN, ONLY_ON
-from explorer.timings import BACKENDS, CPU, FORWARD, LAYERS_AS_THEY_ARE, Run
+from explorer.timings import BACKENDS, FORWARD, LAYERS_AS_THEY_ARE, Run
 from explorer.trace import Trace
 
 COMPILED = ("inductor",)
@@ -30,7 +30,7 @@ def measure_backends(trace: Trace, step: "int | str" = -1, **settings: Any) -> R
 
     Parameters are evaluated before, but for "native, parameters compared" and "triton, parameters compared", which look
     in each call whether they have changed. A backend that cannot run the circuit has the reason instead of a time. Each
-    has the number of rows that were not certified, and the time that no program undercuts on this machine for this work.
+    has the number of rows that were not certified, and on the CPU the time that no program undercuts for this work.
 
     Raises: CircuitError if `kind` is training: only forward passes are compared.
     """
@@ -65,7 +65,7 @@ def _of_backends(candidate: Candidate, circuit: TorchCircuit, rows: int, begun: 
             build=lambda name=name: circuit.freeze(),
             there=partial(fast, backend=name),
             own_bytes=lambda module: native_bytes(rows, module),
-            cpu_only=ONLY_ON.get(name) == CPU,
+            only_on=ONLY_ON.get(name, ""),
         )
         yield own
         if ONLY_ON.get(name) in begun.devices:

@@ -15,7 +15,7 @@ from explorer.bench.stopwatch import one_lap, stopwatch
 from explorer.bench.usage import StoppedError
 from explorer.errors import LoweringError
 from explorer.runtime import FastCircuit
-from explorer.timings import CPU, CUDA, Timing
+from explorer.timings import CUDA, Timing
 
 MEMORY_SHARE = 0.5
 """A batch is skipped if, judged by smaller ones, it needs more than this share of the free memory."""
@@ -32,9 +32,9 @@ class Candidate:
 
     Candidates with the same `build` share the module on each device. `planned_bytes` are those of all activations.
     `any_rows`: the module accepts any number of rows. `own_bytes` tells, for the built module, the bytes that it
-    allocates where they cannot be counted; None if it does not know. `cpu_only`: it runs on the CPU only. `there` is
-    what is made of the module once it is on its device; a LoweringError says why it cannot be made. `problem` is a
-    reason why it cannot be built.
+    allocates where they cannot be counted; None if it does not know. `only_on`: the one device that it runs on, if it
+    does not run on any. `there` is what is made of the module once it is on its device; a LoweringError says why it
+    cannot be made. `problem` is a reason why it cannot be built.
     """
 
     what: str
@@ -46,7 +46,7 @@ class Candidate:
     step: int | None = None
     any_rows: bool = True
     own_bytes: Callable[[nn.Module], int | None] | None = None
-    cpu_only: bool = False
+    only_on: str = ""
     there: Callable[[nn.Module], nn.Module] | None = None
     problem: str = ""
 
@@ -141,8 +141,8 @@ class _Prepared:
         """Prepare a candidate; returns why it cannot be timed, or an empty string."""
         if candidate.problem:
             return f"no time: {candidate.problem}"
-        if candidate.cpu_only and device != CPU:
-            return "no time: it runs on the CPU only"
+        if candidate.only_on not in ("", device):
+            return f"no time: it runs on {NAMES[candidate.only_on]} only"
         try:
             module = self._module(candidate, device)
         except LoweringError as error:

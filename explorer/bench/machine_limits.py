@@ -33,7 +33,7 @@ def measure_machine_limits(num_threads: int) -> MachineLimits:
     share = memory.size // num_threads // (8 * lanes) * (8 * lanes)
 
     def compute(thread: int) -> int:
-        result = np.zeros(lanes, dtype=np.float32)
+        result = np.ones(lanes, dtype=np.float32)  # what is added: with 0, numbers would become denormal
         return ROUNDS * library.multiply_and_add(ROUNDS, result.ctypes.data)
 
     def read(thread: int) -> int:

@@ -142,7 +142,7 @@ class Reference:
             step,
             any_rows=level.has_batches,
             own_bytes=partial(native_bytes, rows_of(self.arguments)) if level.has_own_memory else None,
-            cpu_only=level.has_own_memory,
+            only_on=CPU if level.has_own_memory else "",
         )
 
     def _expected_outputs(self, step: int) -> tuple[Tensor, ...]:

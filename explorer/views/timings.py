@@ -163,9 +163,14 @@ def backend_bars(run: Run, *, says_missing: bool = True) -> BarsView:
     found = _bars(run, f"{NAMES_OF_KINDS[run.kind]} by backend", "backend", whats, note)
     device = next(iter(run.devices), CPU)
     by_what = {timing.what: timing for timing in run.on(device)}
-    add_column(found["table"], "rows", [certified_text(by_what.get(what)) for what in whats])
+    add_column(found["table"], "rows", [_certified_on_any_device(run, what) for what in whats])
     add_column(found["table"], "share of the roof", [roof_text(by_what.get(what)) for what in whats])
     return found
+
+
+def _certified_on_any_device(run: Run, what: str) -> str:
+    texts = (certified_text(timing) for timing in run.timings if timing.what == what)
+    return next((text for text in texts if text), "")
 
 
 def sweep_bars(run: Run, *, says_missing: bool = True) -> BarsView:
