@@ -67,6 +67,7 @@ from explorer.views.layer_timings import (
     layer_table as layer_table,
     layer_times_at as layer_times_at,
     layers_note as layers_note,
+    layers_notes as layers_notes,
     part_times as part_times,
     roofs_at as roofs_at,
 )
@@ -112,6 +113,7 @@ from explorer.views.timing_words import crossover_text as crossover_text, no_cud
 from explorer.views.timings import (
     backend_bars as backend_bars,
     check_fits as check_fits,
+    gain_bars as gain_bars,
     measurements as measurements,
     mode_bars as mode_bars,
     step_bars as step_bars,

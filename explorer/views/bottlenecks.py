@@ -115,7 +115,8 @@ def _launch_in_sweep(timings: Sequence[Timing], fold: str) -> list[Bottleneck]:
     if not flat or flat[-1][0] < FLAT_ROWS * times[0][0]:
         return []
     rows, time = flat[-1]
-    text = f"{rows:,} rows take {time_text(time)}, and {times[0][0]:,} take {time_text(times[0][1])}."
+    few = "one takes" if times[0][0] == 1 else f"{times[0][0]:,} take"
+    text = f"{rows:,} rows take {time_text(time)}, and {few} {time_text(times[0][1])}."
     advice = f"Below batches of {rows:,} rows the number of operators dominates the cost: {fold}use larger batches."
     return [Bottleneck("launch-bound in small batches", ordered[0].device, text, advice)]
 

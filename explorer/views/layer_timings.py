@@ -115,13 +115,18 @@ def _unit_table(index: TraceIndex, run: Run, device: str) -> TableView:
 
 
 def layers_note(run: Run, device: str = CPU) -> str:
-    """Compare the sum of the layers with the whole forward pass."""
+    """Compare the sum of the layers with the whole forward pass, on one device."""
     whole, total = (_part(run, device, what) for what in (WHOLE, SUM))
     noun = f"{level_of(run.options).noun}s"
     if whole is None or total is None or whole.estimate is None or total.estimate is None:
         return f"The {noun} were not timed on {device_text(device)}: {run.missing.get(device, 'not measured')}."
-    together = f"The {noun} one by one take {time_text(total.estimate.median)}"
+    together = f"The {noun} one by one take {time_text(total.estimate.median)} on {device_text(device)}"
     return f"{together}, the whole forward pass {time_text(whole.estimate.median)}."
+
+
+def layers_notes(run: Run) -> list[str]:
+    """Return `layers_note` for each device with times; for the CPU if there is none."""
+    return [layers_note(run, device) for device in run.devices or (CPU,)]
 
 
 def _layer_row(

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from explorer.timings import Run, Timing
+from explorer.timings import CUDA, Run, Timing
 from explorer.views.bars import add_column
 from explorer.views.certificates import certified_text
 from explorer.views.costs import NAMES_OF_TIMES
@@ -22,6 +22,7 @@ def conditions(run: Run) -> SectionView:
         ["circuit", run.circuit or "not named"],
         ["what", f"{NAMES_OF_KINDS[run.kind].lower()}, {_batches(run)}"],
         ["threads", f"{plural(setup.num_threads, 'thread')} on the CPU, {setup.clock}"],
+        *([["clock of CUDA", "events on the device"]] if CUDA in run.devices else []),
         ["precision", f"{reached} of {plural(len(precise), 'median')} known within {setup.precision:.0%}"],
         ["date", setup.date],
         ["versions", ", ".join(f"{name} {version}" for name, version in setup.versions.items())],
@@ -41,12 +42,14 @@ def conditions(run: Run) -> SectionView:
 def memory_table(run: Run) -> TableView:
     """Return memory in addition to parameters and input: of all activations, and at the peak.
 
-    With it, of backends: how many rows they certified, and their shares of the roof.
+    With it, of backends: how many rows they certified, and their shares of the roof. What did not run has no row.
     """
     rows: list[list[str]] = []
     certified: list[str] = []
     shares: list[str] = []
     for timing in run.timings:
+        if timing.estimate is None and timing.peak_bytes is None:
+            continue
         if timing.node is None and (timing.planned_bytes is not None or timing.roof_ms is not None):
             peak = UNMEASURED if timing.peak_bytes is None else bytes_text(timing.peak_bytes)
             what = what_text(timing)

@@ -57,4 +57,4 @@ def no_cuda_text(why: str | None, recorded: int) -> str:
         return ""
     if recorded:
         return f"No CUDA: {why}. {plural(recorded, 'recorded run')} can be opened."
-    return f"No CUDA: {why}. There is no recorded run to open either; none has been recorded on a CUDA machine yet."
+    return f"No CUDA: {why}. There is no recorded run to open either: a checkout has them in notebooks/recorded."

@@ -92,25 +92,24 @@ def step_bars(index: TraceIndex, run: Run, *, says_missing: bool = True) -> Bars
 
 
 def _step_table(trace: Trace, run: Run, steps: Sequence[int]) -> tuple[list[str], list[list[str]]]:
-    """Return columns and rows: times, total gain and memory, the last two for the first device with times."""
-    device = next(iter(run.devices), CPU)
+    """Return columns and rows: times, the total gain on each device, and memory on the first one with times."""
+    devices = run.devices or (CPU,)
     there = [device for device in _requested_devices(run) if device not in run.missing]
-    first = run.of_step(steps[0], device) if steps else None
+    first = run.of_step(steps[0], devices[0]) if steps else None
     rows: list[list[str]] = []
     for step in steps:
-        timing = run.of_step(step, device)
-        gained = ""
-        if first is not None and timing is not None and timing is not first and first.estimate and timing.estimate:
-            gained = speed_up(first.estimate, timing.estimate).text
+        timing = run.of_step(step, devices[0])
+        gained = [_gain(run.of_step(steps[0], device), run.of_step(step, device)) for device in devices]
         peak = UNMEASURED if timing is None or timing.peak_bytes is None else bytes_text(timing.peak_bytes)
         layers = "" if timing is None or timing.layers is None else f"{timing.layers:,}"
         known = [run.of_step(step, one) for one in there]
         label = next((what_text(timing) for timing in run.timings if timing.step == step), "")
-        rows.append([label, layers, *(_estimate_text(one, UNMEASURED) for one in known), gained, peak])
+        rows.append([label, layers, *(_estimate_text(one, UNMEASURED) for one in known), *gained, peak])
     what = "the first" if first is None else "unoptimized" if first.step == trace.start else what_text(first)
     names = [NAMES_OF_TIMES[one] for one in there]
-    table: TableView = {"columns": ["step", f"{trace.level.noun}s", *names, f"against {what}", "peak"], "rows": rows}
-    timed = [run.of_step(step, device) for step in steps]
+    columns = ["step", f"{trace.level.noun}s", *names, *_gain_columns(what, devices), "peak"]
+    table: TableView = {"columns": columns, "rows": rows}
+    timed = [run.of_step(step, devices[0]) for step in steps]
     add_column(table, "rows", [certified_text(timing) for timing in timed])
     add_column(table, "share of the roof", [roof_text(timing) for timing in timed])
     return table["columns"], table["rows"]
@@ -138,6 +137,27 @@ def time_change_bars(index: TraceIndex, run: Run, device: str = CPU) -> BarsView
     return bars_view(title, "ms", ["time"], bars, note, ["step", "before", "after", "gain"], rows)
 
 
+def gain_bars(index: TraceIndex, run: Run) -> BarsView:
+    """Return `time_change_bars` of all devices with times, a series per device if there are several."""
+    views = [time_change_bars(index, run, device) for device in run.devices or (CPU,)]
+    if len(views) == 1:
+        return views[0]
+    names = [NAMES_OF_TIMES[device] for device in run.devices]
+    labels = list(dict.fromkeys(bar["label"] for view in views for bar in view["bars"]))
+    bars: list[BarView] = [
+        {**bar, "series": name}
+        for label in labels
+        for name, view in zip(names, views, strict=True)
+        for bar in view["bars"]
+        if bar["label"] == label
+    ]
+    of_label = [{row[0]: row[1:] for row in view["table"]["rows"]} for view in views]
+    rows = [[label, *(cell for known in of_label for cell in known.get(label, ["", "", ""]))] for label in labels]
+    columns = ["step", *(f"{name}: {column}" for name in names for column in ("before", "after", "gain"))]
+    note = " ".join(f"{name}: {view['note']}" for name, view in zip(names, views, strict=True))
+    return bars_view(f"Gain of each step: {NAMES_OF_KINDS[run.kind].lower()}", "ms", names, bars, note, columns, rows)
+
+
 def _whole_gain(estimates: Sequence[Estimate], why: str) -> str:
     if not estimates:
         return f"No times: {why}."
@@ -163,14 +183,17 @@ def backend_bars(run: Run, *, says_missing: bool = True) -> BarsView:
     found = _bars(run, f"{NAMES_OF_KINDS[run.kind]} by backend", "backend", whats, note)
     device = next(iter(run.devices), CPU)
     by_what = {timing.what: timing for timing in run.on(device)}
-    add_column(found["table"], "rows", [_certified_on_any_device(run, what) for what in whats])
+    add_column(found["table"], "rows", [_certified(run, what) for what in whats])
     add_column(found["table"], "share of the roof", [roof_text(by_what.get(what)) for what in whats])
     return found
 
 
-def _certified_on_any_device(run: Run, what: str) -> str:
-    texts = (certified_text(timing) for timing in run.timings if timing.what == what)
-    return next((text for text in texts if text), "")
+def _certified(run: Run, what: str) -> str:
+    """Return how many rows a backend certified; where devices differ, for each of them."""
+    texts = {t.device: text for t in run.timings if t.what == what and (text := certified_text(t))}
+    if len(set(texts.values())) < 2:
+        return next(iter(texts.values()), "")
+    return "; ".join(f"{NAMES_OF_TIMES[device]}: {text}" for device, text in texts.items())
 
 
 def sweep_bars(run: Run, *, says_missing: bool = True) -> BarsView:
@@ -191,9 +214,10 @@ def _bars(run: Run, title: str, column: str, whats: Sequence[str], note: str) ->
     bars: list[BarView] = []
     rows: list[list[str]] = []
     there = [device for device in _requested_devices(run) if device not in run.missing]
-    last = f"against {whats[0]}" if whats else ""
+    devices = run.devices or (CPU,)
+    compared = _gain_columns(whats[0], devices) if whats else []
     if run.subject == SWEEP:
-        last = "CUDA against CPU" if len(there) > 1 else ""
+        compared = ["CUDA against CPU"] if len(there) > 1 else []
     for what in whats:
         row = [what]
         for device in _requested_devices(run):
@@ -202,22 +226,26 @@ def _bars(run: Run, title: str, column: str, whats: Sequence[str], note: str) ->
             bars.append(_estimate_bar(what, timing, device, why))
             if device in there:
                 row.append(_estimate_text(timing, why))
-        rows.append(row if last == "" else [*row, _compare(run, by_place, whats[0], what)])
+        if run.subject != SWEEP:
+            row += [_gain(by_place.get((whats[0], device)), by_place.get((what, device))) for device in devices]
+        elif compared:
+            row.append(_gain(by_place.get((what, CPU)), by_place.get((what, CUDA))))
+        rows.append(row)
     series = [NAMES_OF_TIMES[device] for device in _requested_devices(run)]
-    columns = [column, *(NAMES_OF_TIMES[device] for device in there), *([last] if last else [])]
+    columns = [column, *(NAMES_OF_TIMES[device] for device in there), *compared]
     return bars_view(title, "ms", series, bars, note.strip(), columns, rows, log=True)
 
 
-def _compare(run: Run, by_place: Mapping[tuple[str, str], Timing], first: str, what: str) -> str:
-    """Compare CUDA with the CPU for a sweep; otherwise each with the first, on the first device that has both."""
-    pairs = [((first, device), (what, device)) for device in TIMES]
-    if run.subject == SWEEP:
-        pairs = [((what, CPU), (what, CUDA))]
-    for one, other in pairs:
-        before, after = by_place.get(one), by_place.get(other)
-        if before is not None and after is not None and before.estimate and after.estimate and before is not after:
-            return speed_up(before.estimate, after.estimate).text
-    return ""
+def _gain_columns(what: str, devices: Sequence[str]) -> list[str]:
+    """Name the columns that compare times with that of `what`; of several devices, each has its own column."""
+    return [f"against {what}{'' if len(devices) == 1 else f', on {device_text(device)}'}" for device in devices]
+
+
+def _gain(before: Timing | None, after: Timing | None) -> str:
+    """Return how much faster `after` is than `before`; empty if one of them has no time, or they are the same."""
+    if before is None or after is None or before is after or before.estimate is None or after.estimate is None:
+        return ""
+    return speed_up(before.estimate, after.estimate).text
 
 
 def _estimate_bar(label: str, timing: Timing | None, device: str, why: str) -> BarView:

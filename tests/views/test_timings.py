@@ -6,12 +6,14 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from explorer import bench
+from explorer import bench, runtime
 from explorer.errors import CircuitError
+from explorer.runtime.backends import ONLY_ON
 from explorer.timings import (
     BACKENDS,
     CPU,
     CUDA,
+    DEVICES,
     LAYER,
     LAYERS,
     MODES,
@@ -28,16 +30,20 @@ from explorer.timings import (
     estimate,
 )
 from explorer.views import (
+    LANES,
     backend_bars,
     bottlenecks,
+    check_fits,
     conditions,
     cost_strip,
     crossover_text,
     details,
     film,
+    gain_bars,
     layer_heat,
     layer_table,
     layers_note,
+    layers_notes,
     measurements,
     memory_table,
     mode_bars,
@@ -49,6 +55,7 @@ from explorer.views import (
     time_change_bars,
 )
 from explorer.views.certificates import certified_text
+from explorer.views.lanes import lane_of, lane_of_backend
 from tests.views.showing import index_of
 
 SETUP = Setup(
@@ -248,7 +255,11 @@ def test_layers_are_listed_longest_first_with_the_rest_and_the_sum():
     )
     assert table["rows"][0][0].startswith(f"{nodes[1]}: ")
     assert [row[0] for row in table["rows"][2:]] == ["1 other layer", "sum of layers", "whole forward pass"]
-    assert layers_note(run) == "The layers one by one take 10 ms, the whole forward pass 11 ms."
+    assert layers_note(run) == "The layers one by one take 10 ms on the CPU, the whole forward pass 11 ms."
+    assert layers_notes(run) == [layers_note(run)]
+    on_cuda = tuple(replace(timing, device=CUDA) for timing in run.timings)
+    notes = layers_notes(replace(run, timings=(*run.timings, *on_cuda)))
+    assert notes == [layers_note(run), layers_note(run).replace("the CPU", "CUDA")]
     heat = layer_heat(run)
     assert heat == dict(zip(nodes, (1.0, 6.0, 3.0), strict=True))
     last = len(index.trace.steps) - 1
@@ -287,6 +298,79 @@ def test_conditions_describe_the_setup_and_its_warnings():
 def test_measured_memory_is_shown_next_to_planned_memory():
     assert memory_table(conflict_run())["rows"][0] == ["compile", "CPU", "4 KiB", "2 KiB"]
     assert memory_table(conflict_run())["rows"][2][3] == "not measured"
+
+
+def test_what_did_not_run_has_no_memory():
+    run = conflict_run()
+    refused = replace(run.timings[0], device=CUDA, estimate=None, peak_bytes=None, missing="it runs on the CPU only")
+    assert memory_table(replace(run, timings=(*run.timings, refused))) == memory_table(run)
+
+
+def on_both_devices():
+    """The run of `conflict_run`, and on CUDA a hundred times as long at first and as long at the end."""
+    run = conflict_run()
+    factors = (100, 50, 1)
+    cuda = [
+        replace(timing, device=CUDA, estimate=about(timing.estimate.median * factor))
+        for timing, factor in zip(run.timings, factors, strict=True)
+    ]
+    return replace(run, timings=(*run.timings, *cuda), missing={})
+
+
+def test_of_two_devices_each_has_its_own_gains():
+    run = on_both_devices()
+    table = step_bars(index_of("conflict"), run)["table"]
+    assert table["columns"][4:6] == ["against unoptimized, on the CPU", "against unoptimized, on CUDA"]
+    assert table["rows"][-1][4:6] == ["4x faster (3.62 to 4.42)", "400x faster (362 to 442)"]
+    view = gain_bars(index_of("conflict"), run)
+    assert view["series"] == ["CPU", "CUDA"]
+    assert [(bar["label"], bar["series"], bar.get("tone")) for bar in view["bars"]] == [
+        ("fuse, round 1", "CPU", "noise"),
+        ("fuse, round 1", "CUDA", "faster"),
+        ("fold, level 1", "CPU", "faster"),
+        ("fold, level 1", "CUDA", "faster"),
+    ]
+    assert view["table"]["columns"][:5] == ["step", "CPU: before", "CPU: after", "CPU: gain", "CUDA: before"]
+    assert view["table"]["rows"][1][3] == "3.96x faster (3.58 to 4.38)"
+    assert view["note"].startswith("CPU: 2 ms at first, ")
+    assert " CUDA: 200 ms at first, " in view["note"]
+    assert gain_bars(index_of("conflict"), conflict_run()) == time_change_bars(index_of("conflict"), conflict_run())
+
+
+def test_a_backend_is_compared_on_each_device_that_it_runs_on():
+    timings = [
+        Timing("layers", CPU, 64, about(8.0)),
+        Timing("native", CPU, 64, about(1.0), again=0),
+        Timing("torch", CPU, 64, about(16.0), again=64),
+        Timing("layers", CUDA, 64, about(4.0)),
+        Timing("native", CUDA, 64, missing="no time: it runs on the CPU only"),
+        Timing("torch", CUDA, 64, about(1.0), again=0),
+    ]
+    table = backend_bars(run_of(BACKENDS, *timings))["table"]
+    assert table["columns"][3:] == ["against layers, on the CPU", "against layers, on CUDA", "rows"]
+    assert [row[3:] for row in table["rows"]] == [
+        ["", "", ""],
+        ["8x faster (7.24 to 8.84)", "", "✓ 64 rows certified"],
+        [
+            "2x slower (1.81 to 2.21)",
+            "4x faster (3.62 to 4.42)",
+            "CPU: 64 rows in double precision; CUDA: ✓ 64 rows certified",
+        ],
+    ]
+
+
+def test_each_backend_has_a_lane_on_each_device_that_it_runs_on():
+    lanes = {lane_of_backend(name, on) for name in runtime.BACKENDS for on in DEVICES if ONLY_ON.get(name, on) == on}
+    assert lanes <= set(LANES)
+    assert {lane_of(lane, recorded=True) for lane in lanes} <= set(LANES)
+
+
+@pytest.mark.parametrize("name", ["digits", pytest.param("mnist", marks=pytest.mark.fuzz)])
+def test_the_recorded_runs_of_the_project_fit_their_circuits(name):
+    runs = [run for file in bench.recorded_runs() for run in file.runs if run.circuit == name]
+    assert {BACKENDS, LAYERS, STEPS, SWEEP} <= {run.subject for run in runs}
+    for run in runs:
+        check_fits(index_of(name), run)
 
 
 def test_without_cuda_the_reason_and_recorded_runs_are_shown():
@@ -334,7 +418,7 @@ def test_a_sweep_reports_the_batch_size_up_to_which_rows_are_almost_free():
     run = replace(run, timings=tuple(replace(t, step=last, operators=5, one_row=1.0) for t in run.timings))
     (bottleneck,) = bottlenecks(index_of("conflict"), [run])
     assert str(bottleneck).startswith(
-        "launch-bound in small batches on the CPU: 16 rows take 1.3 ms, and 1 take 1 ms. Below"
+        "launch-bound in small batches on the CPU: 16 rows take 1.3 ms, and one takes 1 ms. Below"
     )
 
 

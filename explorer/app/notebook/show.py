@@ -12,9 +12,9 @@ from explorer.compiler import record, trace_of_circuit
 from explorer.errors import CircuitError, DataTypeError, UnknownNameError
 from explorer.options import CompilerOptions
 from explorer.symbolic import Circuit, from_cirkit, is_cirkit
-from explorer.timings import CPU, LAYERS, MODES, STEPS, Run
+from explorer.timings import BACKENDS, LAYERS, MODES, STEPS, SWEEP, Run
 from explorer.trace import ConflictRecord, FoldGroup, MatchFound, Trace
-from explorer.views import check_fits, layers_note, mode_bars, part_times, step_bars, sweep_bars
+from explorer.views import backend_bars, check_fits, layers_notes, mode_bars, part_times, step_bars, sweep_bars
 from widgets.schema import HEIGHT, BarsView, ColourBy, GroupBy, Mode
 
 if TYPE_CHECKING:
@@ -51,8 +51,9 @@ def show(
     - A circuit of cirkit, symbolic or compiled, is converted with its values and compiled here.
     - A trace shows its steps; `match` (its number in `step`, or one of `trace.steps[i].matches`) or `fold_level`
       choose where to start, and a fold level has its index tables below the graph.
-    - A timing is drawn as bars with whiskers: modes and batch sizes on their own, steps as `show(trace, timing=run)`,
-      where the times of layers colour the graph. Other bars (`BarsView`) are drawn in the same way.
+    - A timing is drawn as bars with whiskers: modes, backends and batch sizes on their own, steps as
+      `show(trace, timing=run)`, where the times of layers colour the graph. Other bars (`BarsView`) are drawn in the
+      same way.
 
     `near_misses` names a pattern whose near misses are drawn; `selection` contains ids of boxes or of nodes; `height`
     is in pixels. `film=False` leaves out the film and the time line, which tell what later steps do: for a picture
@@ -162,14 +163,18 @@ def _select(session: Session, selection: "Sequence[str | int]") -> None:
 
 
 def _bars_of(thing: object) -> BarsView | None:
-    """Return bars, or those of a timing of modes or batch sizes. Raises: DataTypeError for one that needs its trace."""
+    """Return bars, or those of a timing of modes, backends or batch sizes.
+
+    Raises: DataTypeError for a timing that needs its trace.
+    """
     if isinstance(thing, Mapping) and {"bars", "series", "unit", "table"} <= set(thing):
         return cast(BarsView, thing)
     if not isinstance(thing, Run):
         return None
     if thing.subject in (STEPS, LAYERS):
         raise DataTypeError(f"times of {thing.subject} need their trace: show(trace, timing=run)")
-    return mode_bars(thing) if thing.subject == MODES else sweep_bars(thing)
+    views = {MODES: mode_bars, BACKENDS: backend_bars, SWEEP: sweep_bars}
+    return views[thing.subject](thing)
 
 
 def _colour_by_time(session: Session, run: Run) -> str:
@@ -181,12 +186,11 @@ def _colour_by_time(session: Session, run: Run) -> str:
     if run.subject != LAYERS or not steps:
         raise DataTypeError(f"a timing of {run.subject} is shown without a trace: show(run)")
     check_fits(session.index, run)
-    device = next(iter(run.devices), CPU)
     layers = {lane: {steps[0]: part_times(run, lane)} for lane in run.devices}
     session.add_findings(layer_times=layers, missing=run.missing)
     session.go(steps[0])
     session.change_look(colour_by="time")
-    return layers_note(run, device)
+    return " ".join(layers_notes(run))
 
 
 def _show_bars(bars: BarsView) -> "BarsWidget":

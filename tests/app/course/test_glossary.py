@@ -45,7 +45,7 @@ class TestTheGlossaryOfTheCourse:
     def test_every_line_is_read_and_terms_are_in_order(self) -> None:
         terms = [term for term, *_ in ENTRY.findall(WRITTEN)]
         assert len(terms) == WRITTEN.count("\n- ")
-        assert terms == sorted(terms)
+        assert terms == sorted(terms, key=str.lower)
 
     def test_a_form_belongs_to_one_term(self) -> None:
         forms = [
@@ -58,5 +58,5 @@ class TestTheGlossaryOfTheCourse:
         cells = [cell for lesson in lessons for cell in lesson.cells]
         text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown").lower()
         for term, others, _ in ENTRY.findall(WRITTEN):
-            forms = [form.strip("`") for form in (term, *filter(None, others.split(", ")))]
+            forms = [form.strip("`").lower() for form in (term, *filter(None, others.split(", ")))]
             assert any(re.search(rf"\b{re.escape(form)}\b", text) for form in forms), term

@@ -196,7 +196,7 @@ def test_layers_keep_their_time_while_inputs_and_settings_are_the_same() -> None
 def recorded(session: Session, *devices: str) -> tuple[Run, ...]:
     """Recorded runs of all subjects with times on some devices."""
     found = estimate([0.001 * i for i in range(1, 8)])
-    setup = Setup("2026-01-01", 1, "", "", 0.1, 10.0, 0, {}, {}, "")
+    setup = Setup("2026-01-01", 1, "", "", 0.1, 10.0, 0, {"cpu": "A processor"}, {}, "")
 
     def run(subject: str, whats: list[tuple[str, dict[str, Any]]]) -> Run:
         timings = [Timing(what, device, 16, found, reached=True, **more) for device in devices for what, more in whats]
@@ -227,9 +227,14 @@ def test_a_recorded_run_is_shown_as_a_measurement_is(reader: Reader, monkeypatch
     session.change_look(colour_by="time")
     nodes = [node for node in session.picture().view["nodes"] if node["change"] != "removed"]
     assert {node["fill_text"] for node in nodes} == {"4 ms on CUDA, recorded"}
-    titles = {}
+    titles, words = {}, {}
     for what in WHAT.values():
         reader.tool.what.value = what
-        titles[what] = json.loads(reader.tool.bars.bars)["title"] if what != LAYERS else reader.tool.words.object
+        words[what] = reader.tool.words.object
+        titles[what] = json.loads(reader.tool.bars.bars)["title"] if what != LAYERS else words[what]
     assert len(set(titles.values())) == len(WHAT) - 2, titles  # every step with its layers, and every step's backends
-    assert "The layers one by one take 4 ms" in titles[LAYERS]
+    assert "The layers one by one take 4 ms on the CPU" in titles[LAYERS]
+    assert "The layers one by one take 4 ms on CUDA" in titles[LAYERS]
+    assert all(text.startswith("<p>A recorded run: A processor, 2026-01-01.</p>") for text in words.values())
+    reader.tool.what.value = LAYERS
+    assert [f"<caption>{device}</caption>" in reader.tool.facts.object for device in ("CPU", "CUDA")] == [True, True]

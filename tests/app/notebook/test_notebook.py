@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ import explorer
 from explorer import TorchCompiler
 from explorer.bench import measure_layers, measure_steps
 from explorer.errors import CircuitError, DataTypeError, UnknownNameError, ValueRangeError
-from explorer.timings import Estimate, Run, Setup, Timing
+from explorer.timings import BACKENDS, Estimate, Run, Setup, Timing
 from explorer.trace import Trace
 from explorer.views import TraceIndex, picture, stat_bars
 
@@ -212,6 +213,8 @@ class TestOtherThings:
         assert "The layers one by one take" in repr(widget)
         with pytest.raises(DataTypeError, match=r"show\(trace, timing=run\)"):
             explorer.show(run)
+        backends = replace(run, subject=BACKENDS, timings=(replace(run.timings[0], what="native"),))
+        assert json.loads(str(explorer.show(backends).bars))["title"] == "Forward pass by backend"
         other = explorer.record(explorer.gallery.load_named("digits"))
         with pytest.raises(CircuitError, match="the recorded run is of another compilation"):
             explorer.show(other, timing=run)

@@ -17,6 +17,7 @@ thead th{border-bottom:2px solid color-mix(in srgb,currentColor 55%,transparent)
 tbody th{font-weight:500}
 caption,h3{text-align:left;font-size:13px;font-weight:650;margin:0;padding:2px 0 4px}
 p{margin:2px 0}
+.side{display:flex;flex-wrap:wrap;gap:8px 32px;align-items:flex-start}
 code,pre{font:12px/1.45 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
 pre{margin:0;white-space:pre-wrap}
 tr[data-slice]:hover,tr[data-slice]:focus{background:color-mix(in srgb,currentColor 12%,transparent)}

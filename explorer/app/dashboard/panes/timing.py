@@ -29,14 +29,15 @@ from explorer.views import (
     bottlenecks,
     conditions,
     crossover_text,
+    gain_bars,
     layer_table,
-    layers_note,
+    layers_notes,
+    list_text,
     memory_table,
     mode_bars,
     no_cuda_text,
     step_bars,
     sweep_bars,
-    time_change_bars,
 )
 from widgets.dashboard import BarsPane
 
@@ -202,11 +203,25 @@ class TimeTool(Tool):
         step = step_of(run) if run.subject == LAYERS else self.workspace.session.step
         advice = bottlenecks(index, [one for one in known if one.subject in (run.subject, LAYERS)] or [run], step)
         advice_html = "".join(f"<p>{escape(str(bottleneck))}</p>" for bottleneck in advice)
-        note = [crossover_text(run)] if run.subject == "sweep" else []
-        note += [layers_note(run)] if run.subject == "layers" else []
+        note = [_recorded_text(run)] if any(run in file.runs for file in self._files.values()) else []
+        note += [crossover_text(run)] if run.subject == "sweep" else []
+        note += layers_notes(run) if run.subject == "layers" else []
         self.words.object = lines_html(note) + advice_html
-        table = table_html(layer_table(index, run)) if run.subject == "layers" else table_html(memory_table(run))
+        table = _layer_tables(index, run) if run.subject == "layers" else table_html(memory_table(run))
         self.facts.object = table + section_html(conditions(run))
+
+
+def _recorded_text(run: Run) -> str:
+    """Name the machine of a recorded run, and the day."""
+    return f"A recorded run: {list_text(list(run.setup.devices.values()))}, {run.setup.date.partition('T')[0]}."
+
+
+def _layer_tables(index: TraceIndex, run: Run) -> str:
+    """Return a table for each device with times; its caption names the device if there are several."""
+    devices = run.devices or (CPU,)
+    captions = [DEVICE_NAMES[device] if len(devices) > 1 else "" for device in devices]
+    tables = [table_html(layer_table(index, run, device), text) for device, text in zip(devices, captions, strict=True)]
+    return f'<div class="side">{"".join(tables)}</div>'
 
 
 def _bars(index: TraceIndex, run: Run, what: str) -> Any:
@@ -214,7 +229,7 @@ def _bars(index: TraceIndex, run: Run, what: str) -> Any:
         "modes": lambda: mode_bars(run),
         "backends": lambda: backend_bars(run),
         "sweep": lambda: sweep_bars(run),
-        "steps": lambda: time_change_bars(index, run, *run.devices[:1]) if what == WATERFALL else step_bars(index, run),
+        "steps": lambda: gain_bars(index, run) if what == WATERFALL else step_bars(index, run),
     }
     return makers[run.subject]()
 
