@@ -4,7 +4,7 @@
 .ceb-root *{box-sizing:border-box}
 .ceb-root [hidden]{display:none!important}
 .ceb-head{display:flex;flex-wrap:wrap;align-items:center;gap:4px 16px;padding:8px 12px 4px}
-.ceb-head h2{margin:0;font-size:14px;font-weight:650;flex:1 1 auto;color:inherit}
+.ceb-head h2{margin:0;padding:0;border:0;font-size:14px;font-weight:650;flex:1 1 auto;color:inherit}
 .ceb-legend{display:flex;flex-wrap:wrap;gap:2px 14px;margin:0;padding:0;list-style:none;font-size:12px}
 .ceb-legend li{display:inline-flex;align-items:center;gap:6px}
 .ceb-root button{font:inherit;font-weight:500;color:inherit;height:28px;padding:0 10px;border:1px solid var(--ceb-control);border-radius:6px;background:var(--ceb-bg);cursor:pointer}

@@ -7,7 +7,7 @@ from weakref import ref
 
 import panel as pn
 import panel_material_ui as pmui
-from bokeh.models import ColumnDataSource, Whisker
+from bokeh.models import BasicTickFormatter, ColumnDataSource, FixedTicker, LogTicker, TeeHead, Whisker
 from bokeh.plotting import figure
 from panel.viewable import Viewable
 
@@ -250,7 +250,12 @@ def sweep_chart(run: Run) -> pn.pane.Bokeh:
         style = {"color": COLOURS[device], "legend_label": DEVICE_NAMES[device], "source": source}
         chart.line("batch", "median", line_width=2, line_dash="solid" if device == CPU else "dashed", **style)
         chart.scatter("batch", "median", size=7, marker="circle" if device == CPU else "square", **style)
-        chart.add_layout(Whisker(base="batch", upper="high", lower="low", source=source))
+        ends = {end: TeeHead(size=8, line_color=COLOURS[device]) for end in ("upper_head", "lower_head")}
+        whisker = Whisker(base="batch", upper="high", lower="low", source=source, line_color=COLOURS[device], **ends)
+        chart.add_layout(whisker)
+    chart.xaxis.ticker = FixedTicker(ticks=sorted({timing.batch_size for timing in run.timings}))
+    chart.yaxis.ticker = LogTicker(mantissas=[1, 2, 5])
+    chart.xaxis.formatter = chart.yaxis.formatter = BasicTickFormatter(use_scientific=False)
     chart.legend.location = "top_left"
     return pn.pane.Bokeh(chart, sizing_mode="stretch_width")
 
