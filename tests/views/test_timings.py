@@ -311,7 +311,7 @@ def on_both_devices():
     run = conflict_run()
     factors = (100, 50, 1)
     cuda = [
-        replace(timing, device=CUDA, estimate=about(timing.estimate.median * factor))
+        replace(timing, device=CUDA, estimate=about((timing.median or 0.0) * factor))
         for timing, factor in zip(run.timings, factors, strict=True)
     ]
     return replace(run, timings=(*run.timings, *cuda), missing={})

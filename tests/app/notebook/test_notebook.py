@@ -214,7 +214,9 @@ class TestOtherThings:
         with pytest.raises(DataTypeError, match=r"show\(trace, timing=run\)"):
             explorer.show(run)
         backends = replace(run, subject=BACKENDS, timings=(replace(run.timings[0], what="native"),))
-        assert json.loads(str(explorer.show(backends).bars))["title"] == "Forward pass by backend"
+        bars = explorer.show(backends)
+        assert isinstance(bars, BarsWidget)
+        assert json.loads(str(bars.bars))["title"] == "Forward pass by backend"
         other = explorer.record(explorer.gallery.load_named("digits"))
         with pytest.raises(CircuitError, match="the recorded run is of another compilation"):
             explorer.show(other, timing=run)

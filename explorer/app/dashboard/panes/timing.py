@@ -250,7 +250,9 @@ def sweep_chart(run: Run) -> pn.pane.Bokeh:
         style = {"color": COLOURS[device], "legend_label": DEVICE_NAMES[device], "source": source}
         chart.line("batch", "median", line_width=2, line_dash="solid" if device == CPU else "dashed", **style)
         chart.scatter("batch", "median", size=7, marker="circle" if device == CPU else "square", **style)
-        ends = {end: TeeHead(size=8, line_color=COLOURS[device]) for end in ("upper_head", "lower_head")}
+        ends: dict[str, Any] = {
+            end: TeeHead(size=8, line_color=COLOURS[device]) for end in ("upper_head", "lower_head")
+        }
         whisker = Whisker(base="batch", upper="high", lower="low", source=source, line_color=COLOURS[device], **ends)
         chart.add_layout(whisker)
     chart.xaxis.ticker = FixedTicker(ticks=sorted({timing.batch_size for timing in run.timings}))
