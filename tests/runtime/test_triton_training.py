@@ -22,7 +22,15 @@ from explorer.templates import load_named
 from tests.fuzzing import examples
 from tests.levels.modes import MODES, Mode, compile_circuit
 from tests.runtime.circuits import assert_equal, assert_equal_gradients, gradients, image_circuit
-from tests.runtime.test_triton import DEVICE, overflow_is_silent, runs_kernels, runs_only_on_cuda  # noqa: F401
+from tests.runtime.test_triton import CALLS, DEVICE, PIXELS, SIZE, on_cuda, runs_kernels, runs_only_on_cuda
+    CALLS,
+    DEVICE,
+    PIXELS,
+    SIZE,
+    on_cuda,
+    runs_kernels,
+    runs_only_on_cuda,
+)
 from tests.strategies import circuits, random_inputs
 
 pytestmark = runs_kernels
@@ -33,7 +41,7 @@ def assert_trains(circuit: TorchCircuit, x: Tensor) -> FastCircuit:
     made, doubled = fast(circuit, backend="triton"), copy.deepcopy(circuit).double()
     assert made.why_not(x) == ""
     expected, expected_gradients = gradients(doubled, x.double() if x.is_floating_point() else x)
-    for _ in range(2):  # on CUDA, the second step replays the graphs
+    for _ in range(CALLS):
         found, found_gradients = gradients(made, x)
         assert_equal(found, expected)
         assert_equal_gradients(found_gradients, expected_gradients)
@@ -43,18 +51,18 @@ def assert_trains(circuit: TorchCircuit, x: Tensor) -> FastCircuit:
 
 
 def image(layer: str, kind: str, units: int = 8, graph: str = "quad-graph", classes: int = 1) -> TorchCircuit:
-    circuit = image_circuit(4, 4, graph, layer, units=units, inputs=kind, states=7, classes=classes)
+    circuit = image_circuit(*SIZE, graph, layer, units=units, inputs=kind, states=7, classes=classes)
     return TorchCompiler().compile(circuit)
 
 
 def rows(kind: str, count: int = 18) -> Tensor:
     random = torch.Generator().manual_seed(count)
     if kind == "gaussian":
-        return torch.randn(count, 16, generator=random)
-    return torch.randint(7, (count, 16), generator=random)
+        return torch.randn(count, PIXELS, generator=random)
+    return torch.randint(7, (count, PIXELS), generator=random)
 
 
-@pytest.mark.parametrize("name", ["levels", "blackboard", "logic", pytest.param("digits", marks=runs_only_on_cuda)])
+@pytest.mark.parametrize("name", ["levels", *on_cuda("blackboard", "logic", "digits")])
 def test_a_circuit_of_the_gallery(name: str):
     x = random_inputs(load_named(name), 7)
     assert_trains(compile_circuit(load_named(name)), torch.from_numpy(np.ascontiguousarray(x)))
@@ -68,14 +76,12 @@ def test_an_image(layer: str, kind: str):
     assert made.certificate.again == 0
 
 
-@pytest.mark.parametrize(
-    ("layer", "units", "classes"), [("cp", 1, 3), ("cp-t", 70, 2), ("tucker", 3, 5), ("tucker", 17, 1)]
-)
+@pytest.mark.parametrize(("layer", "units", "classes"), [("cp", 1, 3), ("cp-t", 70, 2), ("tucker", 17, 5)])
 def test_widths_and_classes(layer: str, units: int, classes: int):
     assert_trains(image(layer, "categorical", units, "quad-tree-2", classes), rows("categorical", 5))
 
 
-@pytest.mark.parametrize("layer", ["cp", "tucker"])
+@pytest.mark.parametrize("layer", ["tucker", *on_cuda("cp")])
 def test_rows_that_are_not_certified_have_the_gradients_of_double_precision(layer: str):
     circuit = image(layer, "categorical", graph="quad-tree-2")
     circuit.load_leaf_state({name: value * 160 for name, value in circuit.leaf_state().items()})
@@ -84,7 +90,7 @@ def test_rows_that_are_not_certified_have_the_gradients_of_double_precision(laye
     assert made.certificate.again > 0
 
 
-@examples(8)
+@examples(8 if DEVICE == "cuda" else 3)
 @given(
     circuits(positive=True, rearranged=False),
     st.integers(0, 2**16),
@@ -119,13 +125,13 @@ def circuit() -> TorchCircuit:
     return image("cp-t", "categorical", 4, "quad-tree-2").to(DEVICE)
 
 
-@pytest.mark.parametrize("optimizer", [torch.optim.SGD, torch.optim.Adam])
+@pytest.mark.parametrize("optimizer", [torch.optim.SGD, *on_cuda(torch.optim.Adam)])
 def test_steps_of_an_optimizer_are_those_of_the_circuit(circuit: TorchCircuit, optimizer: type[torch.optim.Optimizer]):
     other, x = copy.deepcopy(circuit).double(), rows("categorical").to(DEVICE)
     made = fast(circuit, backend="triton")
     for module in (made, other):
         steps = optimizer(module.parameters(), lr=0.05)  # pyright: ignore[reportCallIssue]
-        for batch in (x, x[:5], x, x[3:10]):
+        for batch in (x, x[:5]):
             steps.zero_grad()
             (-module(batch).mean()).backward()
             steps.step()
