@@ -23,14 +23,6 @@ from tests.fuzzing import examples
 from tests.levels.modes import MODES, Mode, compile_circuit
 from tests.runtime.circuits import assert_equal, assert_equal_gradients, gradients, image_circuit
 from tests.runtime.test_triton import CALLS, DEVICE, PIXELS, SIZE, on_cuda, runs_kernels, runs_only_on_cuda
-    CALLS,
-    DEVICE,
-    PIXELS,
-    SIZE,
-    on_cuda,
-    runs_kernels,
-    runs_only_on_cuda,
-)
 from tests.strategies import circuits, random_inputs
 
 pytestmark = runs_kernels
