@@ -42,24 +42,29 @@ class CudaGraphs:
         self._captured: dict[tuple[object, ...], Captured] = {}
         self._lock = Lock()
 
-    def run(self, function: Function, constants: Tensors, inputs: Tensors) -> Tensors:
-        """The outputs of a function, the flags on the CPU. Waits for the device.
+    def run(self, function: Function, constants: Tensors, inputs: Tensors) -> tuple[Tensor, Tensors, list[int]]:
+        """The first output, the others but for the flags (only if one of these is set), and the flags.
 
-        All calls have the same function, and constants of the same shapes. Constants are recognized by their identity.
+        Waits for the device. All calls have the same function, and constants of the same shapes. Constants are
+        recognized by their identity.
         """
         device = inputs[0].device
         with self._lock, torch.cuda.device(device):
             own = self._own(constants, device)
-            key = tuple((one.shape, one.dtype) for one in inputs)
+            key = tuple([(one.shape, one.dtype) for one in inputs])
             captured = self._captured.get(key)
             if captured is None:
                 captured = self._captured[key] = self._capture(function, own, inputs)
             for to, one in zip(captured.inputs, inputs, strict=True):
                 to.copy_(one)
             captured.graph.replay()
-            outputs = tuple(one.clone() for one in captured.outputs)
-            torch.cuda.current_stream().synchronize()  # the next call may be on another stream
-            return (*outputs, captured.flags.clone())
+            first, stream = captured.outputs[0].clone(), torch.cuda.current_stream()
+            stream.synchronize()  # the next call may be on another stream
+            flags, others = captured.flags.tolist(), ()
+            if any(flags):
+                others = tuple(one.clone() for one in captured.outputs[1:])
+                stream.synchronize()
+            return first, others, flags
 
     def _own(self, constants: Tensors, device: torch.device) -> Tensors:
         """The constants, in memory that stays where it is."""

@@ -50,16 +50,15 @@ class Answer:
     certified: Tensor | None
 
 
-def answer_of(found: Sequence[Tensor]) -> Answer | None:
-    """The answer in the memory of a CUDA graph: outputs, certified rows, and flags: illegal values, uncertified rows.
+def answer_of(outputs: Tensor, others: Sequence[Tensor], flags: Sequence[int]) -> Answer | None:
+    """The answer of outputs, which rows are certified, and two flags: illegal values, and rows that are not certified.
 
-    None if there are illegal values. The flags are on the CPU.
+    None if there are illegal values.
     """
-    outputs, certified, flags = found
-    has_illegal, has_uncertified = flags.tolist()
+    has_illegal, has_uncertified = flags
     if has_illegal:
         return None
-    return Answer(outputs, certified.to(torch.bool) if has_uncertified else None)
+    return Answer(outputs, others[0].to(torch.bool) if has_uncertified else None)
 
 
 class PackedProgram(ABC, Generic[Numbers, Placed]):

@@ -76,8 +76,9 @@ class LaunchProgram(PackedProgram[GroupConstants, Placed]):
             return evaluate_launches(self.launches, constants, placed, inputs[0], inputs[1:])
 
         if x.device.type != "cuda":  # Triton's interpreter
-            return answer_of(evaluate(packed.numbers.tensors, (x.contiguous(), *densities)))
-        return answer_of(self._graphs.run(evaluate, packed.numbers.tensors, (x, *densities)))
+            outputs, certified, flags = evaluate(packed.numbers.tensors, (x.contiguous(), *densities))
+            return answer_of(outputs, (certified,), flags.tolist())
+        return answer_of(*self._graphs.run(evaluate, packed.numbers.tensors, (x, *densities)))
 
     def _place(self, device: torch.device) -> Placed:
         return place_launches(self.circuit, self.launches, device)

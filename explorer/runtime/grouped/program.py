@@ -79,7 +79,7 @@ class GroupedProgram(PackedProgram[GroupConstants, Placed]):
                 outputs, certified = self._evaluated(packed.numbers.with_tensors(tensors), placed, given)
                 return outputs, certified, torch.stack((~is_legal, ~certified.all()))
 
-            return answer_of(self._graphs.run(evaluate, packed.numbers.tensors, (x, *densities)))
+            return answer_of(*self._graphs.run(evaluate, packed.numbers.tensors, (x, *densities)))
         given, is_legal = self._read(x, placed, densities)
         return Answer(*self._evaluated(packed.numbers, placed, given)) if bool(is_legal) else None
 
