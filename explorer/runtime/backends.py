@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from explorer.backend import EvaluatedCircuit, TorchCircuit
-from explorer.errors import LoweringError
+from explorer.errors import BackendWarning, CircuitError, LoweringError, warn
 from explorer.program.running.plain import why_not_plain
 from explorer.runtime.cuda.program import LaunchProgram, interprets
 from explorer.runtime.cuda.training import LaunchTraining
@@ -124,13 +124,17 @@ class NativeBackend:
 
 
 class TritonBackend:
-    """Kernels in Triton on CUDA, one launch for all units of one shape and level. Raises: LoweringError."""
+    """Kernels in Triton on CUDA, one launch for all units of one shape and level. Raises: LoweringError.
+
+    If a kernel cannot be compiled, or a graph not captured, the layers run from then on, and a warning says why.
+    """
 
     name = "triton"
     trains = True
 
     def __init__(self, circuit: EvaluatedCircuit) -> None:
         self.circuit = circuit
+        self.problem = ""
         device = next((one.device.type for one in circuit.held_tensors), "cpu")
         if reason := why_not_on(self.name, device):
             raise LoweringError(reason)
@@ -151,15 +155,25 @@ class TritonBackend:
         return self.training if isinstance(self.training, str) else self.training.why_not()
 
     def remark(self) -> str:
-        return ""
+        return f"not used any more: {self.problem}" if self.problem else ""
 
     def evaluate(self, x: Tensor) -> tuple[Tensor, int] | None:
         if self._why_not_tried(x):
             return None
-        if not records_gradients(self.circuit):
-            return self.program.evaluate(x)
-        training = self.training
-        return None if isinstance(training, str) or training.why_not() else training.evaluate(x)
+        try:
+            if not records_gradients(self.circuit):
+                return self.program.evaluate(x)
+            training = self.training
+            return None if isinstance(training, str) or training.why_not() else training.evaluate(x)
+        except (CircuitError, torch.OutOfMemoryError):
+            raise
+        except Exception as error:  # noqa: BLE001 - of Triton, its compiler, the driver
+            self.problem = f"{type(error).__name__}: {error}".strip().splitlines()[0][:200]
+            warn(
+                f"a fast circuit runs its layers from now on, as its Triton kernels failed: {self.problem}",
+                BackendWarning,
+            )
+            return None
 
     @cached_property
     def training(self) -> "LaunchTraining | str":
@@ -171,7 +185,7 @@ class TritonBackend:
             return str(error)
 
     def _why_not_tried(self, x: Tensor) -> str:
-        return self.program.why_not_tried(x) or why_not_on(self.name, x.device.type)
+        return self.problem or self.program.why_not_tried(x) or why_not_on(self.name, x.device.type)
 
 
 class InductorBackend:

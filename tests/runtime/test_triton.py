@@ -20,7 +20,7 @@ from torch import Tensor
 
 from explorer.backend import TorchCircuit
 from explorer.compiler import TorchCompiler
-from explorer.errors import DataTypeError, LoweringError, ShapeError, ValueRangeError
+from explorer.errors import BackendWarning, DataTypeError, LoweringError, ShapeError, ValueRangeError
 from explorer.runtime import Certificate, FastCircuit, fast
 from explorer.runtime.units import Kind
 from explorer.symbolic import Circuit
@@ -245,6 +245,22 @@ def test_values_of_a_slot_are_read_before_another_unit_gets_it():
                 assert units[one].kind is Kind.TABLE or holds[units[one].width, launches.slots[one]] == one
         holds.update({(launch.width, launches.slots[number]): number for number in launch.members})
     assert sum(launches.num_slots.values()) < len(launches.slots)
+
+
+@runs_kernels
+@torch.no_grad()
+def test_a_kernel_that_fails_leaves_the_layers(small: TorchCircuit, monkeypatch: pytest.MonkeyPatch):
+    from explorer.runtime.cuda import evaluation
+
+    made, x = fast(small, backend="triton"), pixels()
+    monkeypatch.setattr(evaluation.kernels, "sums", None)
+    with pytest.warns(BackendWarning, match="as its Triton kernels failed: TypeError"):
+        found = made(x)
+    assert torch.equal(found, small(x))
+    assert made.circuit_answered
+    assert "not used any more: TypeError" in made.explain()
+    assert "TypeError" in made.why_not(x)
+    assert torch.equal(made(x), small(x))
 
 
 def test_it_is_refused_where_it_cannot_run(monkeypatch: pytest.MonkeyPatch):
