@@ -70,7 +70,7 @@ class CudaGraphs:
         """The constants, in memory that stays where it is."""
         if self._device != device:
             self._captured.clear()
-            self._device, self._constants = device, constants
+            self._device, self._constants = device, tuple(one.clone() for one in constants)
         elif self._latest is not constants:
             for to, one in zip(self._constants, constants, strict=True):
                 to.copy_(one)

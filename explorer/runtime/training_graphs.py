@@ -17,7 +17,7 @@ Step = Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]
 MAX_GRAPHS = 4
 """Maximum number of shapes of x that have captured graphs at a time: each keeps the values of its forward pass."""
 MAX_CAPTURES = 64
-"""If more were captured, parameters move so often that graphs do not pay."""
+"""If more were captured, what a step reads moves so often that graphs do not pay."""
 
 
 @dataclass(eq=False)
@@ -25,7 +25,6 @@ class Captured:
     """The graphs of a step for one shape of x, and the memory that they read and write."""
 
     x: Tensor
-    parameters: tuple[Tensor, ...]
     forward: Any
     backward: Any
     outputs: Tensor
@@ -80,13 +79,15 @@ class TrainingGraphs:
         self._captures = 0
         self._lock = Lock()
 
-    def run(self, step: Step, x: Tensor, parameters: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor] | None:
+    def run(
+        self, step: Step, x: Tensor, parameters: Sequence[Tensor], read: Sequence[Tensor]
+    ) -> tuple[Tensor, Tensor, Tensor] | None:
         """What a step returns, with gradients of the parameters that require them; the flags on the CPU.
 
-        Waits for the device. None if parameters move so often that graphs do not pay.
+        Waits for the device. None if what a step reads, such as parameters, moves so often that graphs do not pay.
         """
-        addresses = tuple([(one.data_ptr(), one.requires_grad) for one in parameters])
-        key = (x.shape, x.dtype, x.device, addresses)
+        trained = [one for one in parameters if one.requires_grad]
+        key = (x.shape, x.dtype, *[one.data_ptr() for one in read], *[one.requires_grad for one in parameters])
         with torch.cuda.device(x.device):
             with self._lock:
                 captured = self._captured.get(key)
@@ -95,9 +96,8 @@ class TrainingGraphs:
                         return None
                     while len(self._captured) >= MAX_GRAPHS:
                         del self._captured[next(iter(self._captured))]
-                    captured = self._captured[key] = _capture(step, x, tuple(parameters))
+                    captured = self._captured[key] = _capture(step, x, trained)
                     self._captures += 1
-            trained = [one for one in captured.parameters if one.requires_grad]
             return _Replayed.apply(captured, x, *trained)
 
 
@@ -122,7 +122,8 @@ class _Replayed(torch.autograd.Function):
             stream.synchronize()
             flags = captured.flags.clone()
         ctx.captured = captured
-        ctx.save_for_backward(x, *trained)  # PyTorch notices if they are changed in place before the backward pass
+        # PyTorch notices if parameters are changed in place before the backward pass; x may be
+        ctx.save_for_backward(x.detach().clone(), *trained)
         ctx.mark_non_differentiable(other, flags)
         ctx.set_materialize_grads(False)
         return outputs, other, flags
@@ -136,11 +137,8 @@ class _Replayed(torch.autograd.Function):
         return (None, None, *ctx.captured.replay_backward(x, ctx.ticket, grad_outputs[0]))
 
 
-def _capture(step: Step, x: Tensor, parameters: tuple[Tensor, ...]) -> Captured:
-    own, trained = (
-        x.detach().clone(memory_format=torch.contiguous_format),
-        [one for one in parameters if one.requires_grad],
-    )
+def _capture(step: Step, x: Tensor, trained: Sequence[Tensor]) -> Captured:
+    own = x.detach().clone(memory_format=torch.contiguous_format)
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream), torch.enable_grad():
@@ -157,4 +155,4 @@ def _capture(step: Step, x: Tensor, parameters: tuple[Tensor, ...]) -> Captured:
     gradient = torch.zeros_like(outputs)
     with torch.cuda.graph(backward, pool=forward.pool(), capture_error_mode="thread_local"):
         gradients = torch.autograd.grad(outputs, trained, gradient, allow_unused=True)
-    return Captured(own, parameters, forward, backward, outputs.detach(), other, pinned, gradient, gradients)
+    return Captured(own, forward, backward, outputs.detach(), other, pinned, gradient, gradients)

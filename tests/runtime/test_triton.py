@@ -11,6 +11,7 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -220,6 +221,23 @@ def test_batches_of_many_sizes(small: TorchCircuit):
 
 @runs_kernels
 @torch.no_grad()
+def test_many_rows_are_evaluated_some_at_a_time(small: TorchCircuit, monkeypatch: pytest.MonkeyPatch):
+    from explorer.runtime.cuda import program
+
+    monkeypatch.setattr(program, "MAX_ROWS", 4)
+    sharp = copy.deepcopy(small)
+    sharp.load_leaf_state({name: value * 300 for name, value in sharp.leaf_state().items()})
+    for circuit in (small, sharp):
+        made = fast(circuit, backend="triton")
+        assert_equal(made(pixels(11)), doubled(circuit)(pixels(11)))
+        assert made.certificate is not None
+        assert (made.certificate.again > 0) == (circuit is sharp)
+    with pytest.raises(ValueRangeError):
+        made(torch.cat((pixels(11), pixels(1) + 17)))
+
+
+@runs_kernels
+@torch.no_grad()
 def test_copies_and_pickles_are_independent(small: TorchCircuit):
     made, x = fast(small, backend="triton"), pixels()
     before = made(x)
@@ -245,6 +263,21 @@ def test_values_of_a_slot_are_read_before_another_unit_gets_it():
                 assert units[one].kind is Kind.TABLE or holds[units[one].width, launches.slots[one]] == one
         holds.update({(launch.width, launches.slots[number]): number for number in launch.members})
     assert sum(launches.num_slots.values()) < len(launches.slots)
+
+
+@runs_kernels
+def test_the_kernel_that_compares_memory():
+    from explorer.runtime.comparing.kernel import compare
+
+    left = torch.arange(100, dtype=torch.int32, device=DEVICE)
+    for at, count, differs in ((0, 0, 0), (3, 60, 1), (59, 60, 1), (60, 60, 0), (99, 60, 0), (64, 36, 0), (99, 100, 1)):
+        right, found = left.clone(), torch.zeros(1, dtype=torch.int32, device=DEVICE)
+        right[at] += at != 0
+        starts = torch.tensor([0, 4 * 32], device=DEVICE)
+        counts = torch.tensor([min(count, 32), max(count - 32, 0)], device=DEVICE)
+        launch: Any = compare[(2,)]
+        launch(left.data_ptr() + starts, right.data_ptr() + starts, counts, found, BLOCK=128)
+        assert found.item() == differs, (at, count)
 
 
 @runs_kernels

@@ -29,6 +29,10 @@ READABLE = {
 }
 
 
+MAX_ROWS = 8192
+"""Of a graph: more rows are evaluated so many at a time, as all values of a batch are kept on the device."""
+
+
 def interprets() -> bool:
     """Whether Triton is told to interpret kernels, on the CPU: for tests."""
     return os.environ.get("TRITON_INTERPRET") == "1"
@@ -65,6 +69,8 @@ class LaunchProgram(PackedProgram[GroupConstants, Placed]):
 
         if x.dtype not in READABLE:
             x = x.long()
+        if len(x) > MAX_ROWS:
+            return _joined([self._answer(part, packed, placed) for part in x.split(MAX_ROWS)])
         densities: tuple[Tensor, ...] = ()
         if self._density_launches:
             if not _is_legal(x, placed):
@@ -94,3 +100,20 @@ def _is_legal(x: Tensor, placed: Placed) -> bool:
         legal &= numbers == numbers.floor()
     points = torch.index_select(x, 1, inputs.columns[inputs.num_discrete + 2 :])
     return bool(legal.all() & ~points.isnan().any())
+
+
+def _joined(parts: Sequence[Answer | None]) -> Answer | None:
+    """One answer of the answers for consecutive rows."""
+    found = [part for part in parts if part is not None]
+    if len(found) < len(parts):
+        return None
+    outputs = torch.cat([one.outputs for one in found])
+    if all(one.certified is None for one in found):
+        return Answer(outputs, None)
+    certified = [
+        torch.ones(len(one.outputs), dtype=torch.bool, device=outputs.device)
+        if one.certified is None
+        else one.certified
+        for one in found
+    ]
+    return Answer(outputs, torch.cat(certified))

@@ -80,7 +80,9 @@ class LaunchTraining:
             x = x.long()
         with torch.inference_mode(False):
             if x.device.type == "cuda":
-                found = self._graphs.run(self._step, x, self.circuit.present_parameters())
+                self._place(x.device)  # before the capture, which cannot copy from the CPU
+                parameters = self.circuit.present_parameters()
+                found = self._graphs.run(self._step, x, parameters, self.circuit.held_tensors)
                 if found is None:
                     return None
             else:  # Triton's interpreter
@@ -105,6 +107,7 @@ class LaunchTraining:
     def _place(self, device: torch.device) -> OnDevice:
         with self._lock:
             if self._on_device is None or self._on_device.device != device:
+                self._graphs = TrainingGraphs()  # graphs read what is on the device
                 placed = place_launches(self.circuit, self.launches, device)
                 sources = sources_of(self.launches, device)
                 self._on_device = OnDevice(device, placed, sources, self._alone(device))
