@@ -161,12 +161,12 @@ class TritonBackend:
         if self._why_not_tried(x):
             return None
         try:
-            if not records_gradients(self.circuit):
-                return self.program.evaluate(x)
-            training = self.training
-            return None if isinstance(training, str) or training.why_not() else training.evaluate(x)
-        except (CircuitError, torch.OutOfMemoryError):
+            return self._evaluate(x)
+        except CircuitError:
             raise
+        except torch.OutOfMemoryError:
+            self._release_graphs()  # whose memory may be enough
+            return self._evaluate(x)
         except Exception as error:  # noqa: BLE001 - of Triton, its compiler, the driver
             self.problem = f"{type(error).__name__}: {error}".strip().splitlines()[0][:200]
             warn(
@@ -175,10 +175,24 @@ class TritonBackend:
             )
             return None
 
+    def _evaluate(self, x: Tensor) -> tuple[Tensor, int] | None:
+        if not records_gradients(self.circuit):
+            return self.program.evaluate(x)
+        training = self.training
+        return None if isinstance(training, str) or training.why_not() else training.evaluate(x)
+
+    def _release_graphs(self) -> None:
+        """Free the memory of all graphs; they are captured again when they are needed."""
+        self.program.release_graphs()
+        if isinstance(self.training, LaunchTraining):
+            self.training.release_graphs()
+        torch.cuda.empty_cache()
+
     @cached_property
     def training(self) -> "LaunchTraining | str":
         """For calls whose gradients are recorded, or why there is none."""
-        assert isinstance(self.circuit, TorchCircuit), "others have no parameters"
+        if not isinstance(self.circuit, TorchCircuit):
+            return "a frozen circuit has no parameters"
         try:
             return LaunchTraining(self.circuit)
         except LoweringError as error:

@@ -178,6 +178,7 @@ def test_only_what_requires_a_gradient_gets_one(circuit: TorchCircuit):
     first.requires_grad_(False)
     found = gradients(made, x)[1]
     assert not found[0].any()
+    assert first.grad is None
     for one, other in zip(found[1:], expected[1:], strict=True):
         torch.testing.assert_close(one, other)
 
@@ -199,6 +200,31 @@ def test_gradients_of_outputs_of_any_size(circuit: TorchCircuit, scale: float):
     found = torch.autograd.grad((made(x) * scale).sum(), list(made.parameters()))
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one / scale, other, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("layer", ["cp", *on_cuda("tucker")])
+def test_a_row_of_which_no_density_is_a_number_spoils_no_gradient(layer: str):
+    circuit, x = image(layer, "gaussian", 2, "quad-tree-2").to(DEVICE), rows("gaussian", 4).to(DEVICE)
+    x[1, 2] = 5e19
+    made = fast(circuit, backend="triton")
+    keep = torch.tensor([0, 2, 3], device=DEVICE)
+    expected, found = (torch.autograd.grad(one(x)[keep].sum(), list(circuit.parameters())) for one in (circuit, made))
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-5)
+
+
+def test_hooks_and_deterministic_algorithms_run_the_layers(circuit: TorchCircuit):
+    made, x = fast(circuit, backend="triton"), rows("categorical").to(DEVICE)
+    assert made.why_not(x) == ""
+    handle = next(iter(circuit.parameters())).register_hook(lambda gradient: gradient * 2)
+    assert "a parameter has a hook" in made.why_not(x)
+    handle.remove()
+    torch.use_deterministic_algorithms(True)
+    try:
+        assert "deterministic algorithms are wanted" in made.why_not(x)
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert made.why_not(x) == ""
 
 
 def test_a_copy_trains(circuit: TorchCircuit):

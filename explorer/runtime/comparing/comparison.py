@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from explorer.runtime.graphs import CAPTURING
+
 BLOCK = 4096
 """Numbers of 32 bits that a program of the kernel compares."""
 
@@ -38,8 +40,8 @@ class Comparison:
 
     def is_equal(self, tensors: Sequence[Tensor]) -> bool:
         """Whether tensors of the types, shapes and devices of the copies have the same bytes. Waits for the device."""
-        present = [one if one.is_contiguous() else one.detach().contiguous() for one in tensors]
-        with self._lock:
+        with self._lock, torch.inference_mode(False), torch.no_grad():
+            present = [one if one.is_contiguous() else one.detach().contiguous() for one in tensors]
             if self._has_kernel and not self._known:
                 try:
                     with torch.cuda.device_of(self.copies[0]):
@@ -48,8 +50,8 @@ class Comparison:
                     self._has_kernel = False
             if self._has_kernel:
                 return self._are_equal_by_kernel(present)
-        pairs = zip(present, self.copies, strict=True)
-        return all(torch.equal(_as_bytes(one.detach()), _as_bytes(copy)) for one, copy in pairs)
+            pairs = zip(present, self.copies, strict=True)
+            return all(torch.equal(_as_bytes(one.detach()), _as_bytes(copy)) for one, copy in pairs)
 
     def _are_equal_by_kernel(self, present: Sequence[Tensor]) -> bool:
         addresses = _addresses(present)
@@ -72,7 +74,7 @@ class Comparison:
         compare[(len(counts),)](self._addresses, others, counts, differs, BLOCK=BLOCK)  # compiles it
         self._differs, self._graph = differs.cpu().pin_memory(), torch.cuda.CUDAGraph()
         self._used = (others, counts, differs)  # by the graph
-        with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
+        with CAPTURING, torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
             differs.zero_()
             compare[(len(counts),)](self._addresses, others, counts, differs, BLOCK=BLOCK)
             self._differs.copy_(differs, non_blocking=True)

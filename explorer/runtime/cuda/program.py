@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,7 +10,6 @@ from explorer.backend import EvaluatedCircuit
 from explorer.runtime.constants import Constants
 from explorer.runtime.cuda.launches import Launches, plan_launches
 from explorer.runtime.cuda.placed import Placed, place_launches
-from explorer.runtime.graphs import CudaGraphs
 from explorer.runtime.grouped.constants import GroupConstants, make_group_constants
 from explorer.runtime.packed import Answer, Packed, PackedProgram, answer_of
 from explorer.runtime.units import Kind, lower_to_units, plan_units
@@ -38,6 +36,13 @@ def interprets() -> bool:
     return os.environ.get("TRITON_INTERPRET") == "1"
 
 
+def readable(x: Tensor) -> Tensor:
+    """X in a type that the kernels read."""
+    if x.dtype in READABLE:
+        return x
+    return x.float() if x.is_floating_point() else x.long()
+
+
 class LaunchProgram(PackedProgram[GroupConstants, Placed]):
     """The units of a circuit, evaluated on CUDA by one launch of a kernel for all units of one shape and level.
 
@@ -54,21 +59,13 @@ class LaunchProgram(PackedProgram[GroupConstants, Placed]):
         counts = ", ".join(f"{count} {kind}" for kind, count in self.units.counts().items())
         return f"{counts}; {len(self.launches.launches)} launches"
 
-    def _forget(self) -> None:
-        super()._forget()
-        self._graphs = CudaGraphs()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in super().__getstate__().items() if name != "_graphs"}
-
     def _pack(self, constants: Constants) -> GroupConstants:
         return make_group_constants(self.circuit, constants, self.launches.launches, self.launches.tables, self.device)
 
     def _answer(self, x: Tensor, packed: Packed[GroupConstants], placed: Placed) -> Answer | None:
         from explorer.runtime.cuda.evaluation import evaluate_launches
 
-        if x.dtype not in READABLE:
-            x = x.long()
+        x = readable(x)
         if len(x) > MAX_ROWS:
             return _joined([self._answer(part, packed, placed) for part in x.split(MAX_ROWS)])
         densities: tuple[Tensor, ...] = ()

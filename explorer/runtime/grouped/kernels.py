@@ -267,7 +267,8 @@ def _exponential(difference: Tensor) -> Tensor:
 def from_logarithms(logarithms: Tensor) -> Values:
     """Values whose largest is 1 of logarithms (G, B, K)."""
     top = logarithms.detach().amax(dim=2, keepdim=True)  # scales are constants of a backward pass
-    below = torch.nn.functional.threshold((logarithms - top).float(), LOWEST, -torch.inf)
+    divided = logarithms - torch.where(torch.isfinite(top), top, 0.0)  # not NaN, whose gradients are NaN
+    below = torch.nn.functional.threshold(divided.float(), LOWEST, -torch.inf)
     bounds = torch.where(torch.isfinite(top), DROPPED, torch.inf).float().squeeze(2)
     return Values(torch.exp(below), top.double().squeeze(2), bounds)
 

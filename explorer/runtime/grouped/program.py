@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -10,7 +9,6 @@ from torch import Tensor
 from explorer.backend import EvaluatedCircuit
 from explorer.errors import LoweringError
 from explorer.runtime.constants import TOLERANCE, Constants
-from explorer.runtime.graphs import CudaGraphs
 from explorer.runtime.grouped.constants import GroupConstants, make_group_constants, make_table_reads
 from explorer.runtime.grouped.groups import group_units
 from explorer.runtime.grouped.kernels import Given, Indices
@@ -55,13 +53,6 @@ class GroupedProgram(PackedProgram[GroupConstants, Placed]):
     def why_not_tried(self, x: Tensor) -> str:
         """Also what makes matrix products imprecise."""
         return super().why_not_tried(x) or why_not_precise(x.device)
-
-    def _forget(self) -> None:
-        super()._forget()
-        self._graphs = CudaGraphs()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in super().__getstate__().items() if name != "_graphs"}
 
     def _pack(self, constants: Constants) -> GroupConstants:
         return make_group_constants(self.circuit, constants, self.groups.groups, self.groups.tables, self.device)
