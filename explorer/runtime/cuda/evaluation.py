@@ -24,8 +24,8 @@ from explorer.runtime.cuda.blocks import (
 )
 from explorer.runtime.cuda.launches import Launch, Launches
 from explorer.runtime.cuda.placed import LaunchIndices, Placed
-from explorer.runtime.grouped.constants import GroupConstants, Tables
 from explorer.runtime.grouped.kernels import MAX_DENSITIES, Values, from_logarithms
+from explorer.runtime.packed_tensors import PackedTensors, Tables
 from explorer.runtime.units import Kind
 
 kernels: Any = triton_kernels
@@ -39,7 +39,7 @@ The first flag is set if x has a value that a variable cannot have, the second i
 
 
 def evaluate_launches(
-    launches: Launches, constants: GroupConstants, placed: Placed, x: Tensor, densities: Sequence[Tensor]
+    launches: Launches, constants: PackedTensors, placed: Placed, x: Tensor, densities: Sequence[Tensor]
 ) -> Results:
     """The outputs of a circuit; `densities` are the logarithms (G, B, K) of the launches that PyTorch evaluates."""
     return Evaluation(launches, constants, placed, x).results([from_logarithms(one) for one in densities])
@@ -52,7 +52,7 @@ class Evaluation:
     """
 
     def __init__(
-        self, launches: Launches, constants: GroupConstants, placed: Placed, x: Tensor, *, keep: bool = False
+        self, launches: Launches, constants: PackedTensors, placed: Placed, x: Tensor, *, keep: bool = False
     ) -> None:
         self.launches = launches
         self.constants = constants

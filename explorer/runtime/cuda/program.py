@@ -10,8 +10,8 @@ from explorer.backend import EvaluatedCircuit
 from explorer.runtime.constants import Constants
 from explorer.runtime.cuda.launches import Launches, plan_launches
 from explorer.runtime.cuda.placed import Placed, place_launches
-from explorer.runtime.grouped.constants import GroupConstants, make_group_constants
 from explorer.runtime.packed import Answer, Packed, PackedProgram, answer_of
+from explorer.runtime.packed_tensors import PackedTensors, make_packed_tensors
 from explorer.runtime.units import Kind, lower_to_units, plan_units
 
 READABLE = {
@@ -43,7 +43,7 @@ def readable(x: Tensor) -> Tensor:
     return x.float() if x.is_floating_point() else x.long()
 
 
-class LaunchProgram(PackedProgram[GroupConstants, Placed]):
+class LaunchProgram(PackedProgram[PackedTensors, Placed]):
     """The units of a circuit, evaluated on CUDA by one launch of a kernel for all units of one shape and level.
 
     Raises: LoweringError if a layer has no units, or a unit no kernel.
@@ -59,10 +59,10 @@ class LaunchProgram(PackedProgram[GroupConstants, Placed]):
         counts = ", ".join(f"{count} {kind}" for kind, count in self.units.counts().items())
         return f"{counts}; {len(self.launches.launches)} launches"
 
-    def _pack(self, constants: Constants) -> GroupConstants:
-        return make_group_constants(self.circuit, constants, self.launches.launches, self.launches.tables, self.device)
+    def _pack(self, constants: Constants) -> PackedTensors:
+        return make_packed_tensors(self.circuit, constants, self.launches.launches, self.launches.tables, self.device)
 
-    def _answer(self, x: Tensor, packed: Packed[GroupConstants], placed: Placed) -> Answer | None:
+    def _answer(self, x: Tensor, packed: Packed[PackedTensors], placed: Placed) -> Answer | None:
         from explorer.runtime.cuda.evaluation import evaluate_launches
 
         x = readable(x)
