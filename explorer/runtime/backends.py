@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from explorer.backend import EvaluatedCircuit, TorchCircuit
-from explorer.errors import LoweringError
+from explorer.errors import BackendWarning, CircuitError, LoweringError, warn
 from explorer.program.running.plain import why_not_plain
 from explorer.runtime.cuda.program import LaunchProgram, interprets
 from explorer.runtime.cuda.training import LaunchTraining
@@ -124,13 +124,17 @@ class NativeBackend:
 
 
 class TritonBackend:
-    """Kernels in Triton on CUDA, one launch for all units of one shape and level. Raises: LoweringError."""
+    """Kernels in Triton on CUDA, one launch for all units of one shape and level. Raises: LoweringError.
+
+    If a kernel cannot be compiled, or a graph not captured, the layers run from then on, and a warning says why.
+    """
 
     name = "triton"
     trains = True
 
     def __init__(self, circuit: EvaluatedCircuit) -> None:
         self.circuit = circuit
+        self.problem = ""
         device = next((one.device.type for one in circuit.held_tensors), "cpu")
         if reason := why_not_on(self.name, device):
             raise LoweringError(reason)
@@ -151,27 +155,51 @@ class TritonBackend:
         return self.training if isinstance(self.training, str) else self.training.why_not()
 
     def remark(self) -> str:
-        return ""
+        return f"not used any more: {self.problem}" if self.problem else ""
 
     def evaluate(self, x: Tensor) -> tuple[Tensor, int] | None:
         if self._why_not_tried(x):
             return None
+        try:
+            return self._evaluate(x)
+        except CircuitError:
+            raise
+        except torch.OutOfMemoryError:
+            self._release_graphs()  # whose memory may be enough
+            return self._evaluate(x)
+        except Exception as error:  # noqa: BLE001 - of Triton, its compiler, the driver
+            self.problem = f"{type(error).__name__}: {error}".strip().splitlines()[0][:200]
+            warn(
+                f"a fast circuit runs its layers from now on, as its Triton kernels failed: {self.problem}",
+                BackendWarning,
+            )
+            return None
+
+    def _evaluate(self, x: Tensor) -> tuple[Tensor, int] | None:
         if not records_gradients(self.circuit):
             return self.program.evaluate(x)
         training = self.training
         return None if isinstance(training, str) or training.why_not() else training.evaluate(x)
 
+    def _release_graphs(self) -> None:
+        """Free the memory of all graphs; they are captured again when they are needed."""
+        self.program.release_graphs()
+        if isinstance(self.training, LaunchTraining):
+            self.training.release_graphs()
+        torch.cuda.empty_cache()
+
     @cached_property
     def training(self) -> "LaunchTraining | str":
         """For calls whose gradients are recorded, or why there is none."""
-        assert isinstance(self.circuit, TorchCircuit), "others have no parameters"
+        if not isinstance(self.circuit, TorchCircuit):
+            return "a frozen circuit has no parameters"
         try:
             return LaunchTraining(self.circuit)
         except LoweringError as error:
             return str(error)
 
     def _why_not_tried(self, x: Tensor) -> str:
-        return self.program.why_not_tried(x) or why_not_on(self.name, x.device.type)
+        return self.problem or self.program.why_not_tried(x) or why_not_on(self.name, x.device.type)
 
 
 class InductorBackend:

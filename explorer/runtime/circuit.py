@@ -6,7 +6,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
-from explorer.backend import EvaluatedCircuit, TorchCircuit
+from explorer.backend import EvaluatedCircuit, TorchCircuit, TorchContinuousLayer
 from explorer.errors import DataTypeError, ValueRangeError
 from explorer.runtime.backends import Backend, Choice, records_gradients
 
@@ -84,8 +84,11 @@ class FastCircuit(nn.Module):
             raise DataTypeError(f"batch_size must be an integer; found {batch_size!r}")
         if batch_size < 1:
             raise ValueRangeError(f"batch_size must be at least 1; found {batch_size}")
-        device = next((one.device for one in (*self.parameters(), *self.buffers())), None)
-        x = torch.zeros((batch_size, self.circuit.num_variables), device=device)
+        held = self.circuit.held_tensors
+        is_continuous = any(isinstance(layer, TorchContinuousLayer) for layer in self.circuit.layers)
+        dtype = torch.float32 if is_continuous else torch.int64
+        shape = (batch_size, self.circuit.num_variables)
+        x = torch.zeros(shape, dtype=dtype, device=held[0].device if held else None)
         if not self.why_not(x):
             self.backend.evaluate(x)
 

@@ -38,7 +38,9 @@ class DoubleCopy:
     @torch.inference_mode(False)
     @torch.no_grad()
     def _restored(self, snapshot: Snapshot) -> EvaluatedCircuit:
-        found = self._copy or _double(self.circuit)
+        found = self._copy
+        if found is None or _device(found) != _device(self.circuit):
+            found = _double(self.circuit)
         if isinstance(found, TorchCircuit):
             self._copy = found
         snapshot.restore(found)
@@ -54,6 +56,10 @@ def _double(circuit: EvaluatedCircuit) -> EvaluatedCircuit:
     return found
 
 
+def _device(circuit: EvaluatedCircuit) -> torch.device | None:
+    return next((one.device for one in circuit.held_tensors), None)
+
+
 class DoubleTraining:
     """A circuit in double precision whose gradients are those of the parameters of another."""
 
@@ -65,7 +71,7 @@ class DoubleTraining:
     def __call__(self, x: Tensor) -> Tensor:
         """The outputs, with gradients of the present parameters."""
         with self._lock:
-            if self._copy is None:
+            if self._copy is None or _device(self._copy) != _device(self.circuit):
                 leaves = {id(one): one.detach().clone() for one in self.circuit.parameters()}
                 self._copy = deepcopy(self.circuit, leaves).double()
             present = {

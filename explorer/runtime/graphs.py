@@ -12,16 +12,19 @@ Tensors = tuple[Tensor, ...]
 Function = Callable[[Sequence[Tensor], Sequence[Tensor]], Tensors]
 """From constants and inputs to outputs, of which the last are flags, without waiting for the device."""
 
-MAX_GRAPHS = 8
+MAX_GRAPHS = 16
 """Maximum number of shapes of inputs that have a captured graph at a time."""
+CAPTURING = Lock()
+"""Held while anything is captured: all captures of a process are on one stream of PyTorch's."""
 WARMUPS = 2
 """Calls before the capture: what a first call does besides, such as compiling, cannot be captured."""
 
 
 @dataclass(frozen=True, eq=False)
 class Captured:
-    """A graph for one shape of inputs, and the memory that it reads and writes."""
+    """A graph for one shape of inputs, and the memory that it reads and writes; `function` has what else it reads."""
 
+    function: Function
     graph: Any
     inputs: Tensors
     outputs: Tensors
@@ -42,30 +45,34 @@ class CudaGraphs:
         self._captured: dict[tuple[object, ...], Captured] = {}
         self._lock = Lock()
 
-    def run(self, function: Function, constants: Tensors, inputs: Tensors) -> Tensors:
-        """The outputs of a function, the flags on the CPU. Waits for the device.
+    def run(self, function: Function, constants: Tensors, inputs: Tensors) -> tuple[Tensor, Tensors, list[int]]:
+        """The first output, the others but for the flags (only if one of these is set), and the flags.
 
-        All calls have the same function, and constants of the same shapes. Constants are recognized by their identity.
+        Waits for the device. All calls have the same function, and constants of the same shapes. Constants are
+        recognized by their identity. Raises what the function raises, and RuntimeError if it cannot be captured.
         """
         device = inputs[0].device
         with self._lock, torch.cuda.device(device):
             own = self._own(constants, device)
-            key = tuple((one.shape, one.dtype) for one in inputs)
-            captured = self._captured.get(key)
-            if captured is None:
-                captured = self._captured[key] = self._capture(function, own, inputs)
+            key = tuple([(one.shape, one.dtype) for one in inputs])
+            captured = self._captured.pop(key, None) or self._capture(function, own, inputs)
+            self._captured[key] = captured  # the latest is the last
             for to, one in zip(captured.inputs, inputs, strict=True):
                 to.copy_(one)
             captured.graph.replay()
-            outputs = tuple(one.clone() for one in captured.outputs)
-            torch.cuda.current_stream().synchronize()  # the next call may be on another stream
-            return (*outputs, captured.flags.clone())
+            first, stream = captured.outputs[0].clone(), torch.cuda.current_stream()
+            stream.synchronize()  # the next call may be on another stream
+            flags, others = captured.flags.tolist(), ()
+            if any(flags):
+                others = tuple(one.clone() for one in captured.outputs[1:])
+                stream.synchronize()
+            return first, others, flags
 
     def _own(self, constants: Tensors, device: torch.device) -> Tensors:
         """The constants, in memory that stays where it is."""
         if self._device != device:
             self._captured.clear()
-            self._device, self._constants = device, constants
+            self._device, self._constants = device, tuple(one.clone() for one in constants)
         elif self._latest is not constants:
             for to, one in zip(self._constants, constants, strict=True):
                 to.copy_(one)
@@ -83,7 +90,7 @@ class CudaGraphs:
                 function(constants, own)
         torch.cuda.current_stream().wait_stream(stream)
         graph, flags = torch.cuda.CUDAGraph(), function(constants, own)[-1].cpu().pin_memory()
-        with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+        with CAPTURING, torch.cuda.graph(graph, capture_error_mode="thread_local"):
             *outputs, found = function(constants, own)
             flags.copy_(found, non_blocking=True)
-        return Captured(graph, own, tuple(outputs), flags)
+        return Captured(function, graph, own, tuple(outputs), flags)

@@ -15,6 +15,7 @@ from explorer.errors import LoweringError
 from explorer.program.running.plain import why_not_plain
 from explorer.runtime.constants import Constants, pack_constants
 from explorer.runtime.doubles import DoubleCopy
+from explorer.runtime.graphs import CudaGraphs
 from explorer.runtime.snapshots import Snapshot, take_snapshot
 from explorer.runtime.units import MAX_TABLE_ENTRIES, Kind, Units, num_states
 
@@ -50,16 +51,19 @@ class Answer:
     certified: Tensor | None
 
 
-def answer_of(found: Sequence[Tensor]) -> Answer | None:
-    """The answer in the memory of a CUDA graph: outputs, certified rows, and flags: illegal values, uncertified rows.
+def answer_of(outputs: Tensor, others: Sequence[Tensor], flags: Sequence[int]) -> Answer | None:
+    """The answer of outputs, which rows are certified, and two flags: illegal values, and rows that are not certified.
 
-    None if there are illegal values. The flags are on the CPU.
+    None if there are illegal values.
     """
-    outputs, certified, flags = found
-    has_illegal, has_uncertified = flags.tolist()
+    has_illegal, has_uncertified = flags
     if has_illegal:
         return None
-    return Answer(outputs, certified.to(torch.bool) if has_uncertified else None)
+    return Answer(outputs, others[0].to(torch.bool) if has_uncertified else None)
+
+
+OF_ONE_PROCESS = ("_doubles", "_packed", "_placed", "_graphs", "_lock")
+"""The attributes of a program that a copy makes again."""
 
 
 class PackedProgram(ABC, Generic[Numbers, Placed]):
@@ -78,11 +82,7 @@ class PackedProgram(ABC, Generic[Numbers, Placed]):
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy packs again: it has its own parameters."""
-        return {
-            name: value
-            for name, value in self.__dict__.items()
-            if name not in ("_doubles", "_packed", "_placed", "_lock")
-        }
+        return {name: value for name, value in self.__dict__.items() if name not in OF_ONE_PROCESS}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -92,6 +92,7 @@ class PackedProgram(ABC, Generic[Numbers, Placed]):
         self._doubles = DoubleCopy(self.circuit)
         self._packed: Packed[Numbers] | None = None
         self._placed: tuple[torch.device, Placed] | None = None
+        self._graphs = CudaGraphs()
         self._lock = Lock()
 
     @abstractmethod
@@ -115,12 +116,18 @@ class PackedProgram(ABC, Generic[Numbers, Placed]):
         packed = self._packed
         if packed is None or not packed.snapshot.is_present():
             with self._lock, torch.inference_mode(False), torch.no_grad():
+                if self._packed is not packed and self._packed is not None and self._packed.snapshot.is_present():
+                    return self._packed  # another thread was first
                 snapshot = take_snapshot(self.circuit)
                 values = self._doubles.layer_values(snapshot)
                 values = {node: {name: one.cpu() for name, one in some.items()} for node, some in values.items()}
                 constants = pack_constants(self.circuit, values, self.units, 1)
                 self._packed = packed = Packed(snapshot, constants, self._pack(constants), self._doubles)
         return packed
+
+    def release_graphs(self) -> None:
+        """Forget captured graphs, whose memory is freed then."""
+        self._graphs = CudaGraphs()
 
     # ------------------------------------------------------------------ a call
 
@@ -180,9 +187,11 @@ class PackedProgram(ABC, Generic[Numbers, Placed]):
 
     def _on_device(self, device: torch.device) -> Placed:
         """What is on a device: that of the circuit."""
-        if self._placed is None or self._placed[0] != device:
-            self._placed = (device, self._place(device))
-        return self._placed[1]
+        with self._lock:
+            if self._placed is None or self._placed[0] != device:
+                self._placed = (device, self._place(device))
+                self._graphs = CudaGraphs()  # graphs read what was there
+            return self._placed[1]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ PyTorch counts are noticed there.
 import ctypes
 from dataclasses import dataclass
 from functools import cached_property
+from operator import is_
 from typing import Protocol
 
 from torch import Tensor
@@ -61,14 +62,13 @@ class Versions(Snapshot):
 
     circuit: EvaluatedCircuit
     buffers: tuple[Tensor, ...]
-    versions: tuple[int, ...]
+    versions: list[int]
 
     def is_present(self) -> bool:
         found = self.circuit.held_tensors
-        return len(found) == len(self.buffers) and all(
-            one is other and one._version == version
-            for one, other, version in zip(found, self.buffers, self.versions, strict=True)
-        )
+        if len(found) != len(self.buffers) or not all(map(is_, found, self.buffers)):
+            return False
+        return [one._version for one in found] == self.versions
 
     def restore(self, circuit: EvaluatedCircuit) -> None:
         for buffer, present in zip(circuit.held_tensors, self.buffers, strict=True):
@@ -80,7 +80,7 @@ def take_snapshot(circuit: EvaluatedCircuit) -> Snapshot:
     tensors = _tensors(circuit)
     if isinstance(circuit, TorchCircuit) or any(one.is_inference() for one in tensors):  # these have no version
         return Copies(circuit, tuple(one.detach().clone().contiguous() for one in tensors))
-    return Versions(circuit, tensors, tuple(one._version for one in tensors))
+    return Versions(circuit, tensors, [one._version for one in tensors])
 
 
 def _tensors(circuit: EvaluatedCircuit) -> tuple[Tensor, ...]:

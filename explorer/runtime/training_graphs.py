@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from explorer.errors import LoweringError
-from explorer.runtime.graphs import WARMUPS
+from explorer.runtime.graphs import CAPTURING, WARMUPS
 
 Step = Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]
 """From x to outputs with gradients, to another tensor, and to flags, without waiting for the device."""
@@ -17,15 +17,16 @@ Step = Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]
 MAX_GRAPHS = 4
 """Maximum number of shapes of x that have captured graphs at a time: each keeps the values of its forward pass."""
 MAX_CAPTURES = 64
-"""If more were captured, parameters move so often that graphs do not pay."""
+"""If more were captured, what a step reads moves so often that graphs do not pay."""
 
 
 @dataclass(eq=False)
-class Captured:
+class CapturedStep:
     """The graphs of a step for one shape of x, and the memory that they read and write."""
 
+    read: tuple[object, ...]
+    """What the graphs read besides, which must stay where it is."""
     x: Tensor
-    parameters: tuple[Tensor, ...]
     forward: Any
     backward: Any
     outputs: Tensor
@@ -76,28 +77,34 @@ class TrainingGraphs:
     """Captures a step on CUDA, once for each shape of x."""
 
     def __init__(self) -> None:
-        self._captured: dict[tuple[object, ...], Captured] = {}
+        self._captured: dict[tuple[object, ...], CapturedStep] = {}
         self._captures = 0
         self._lock = Lock()
 
-    def run(self, step: Step, x: Tensor, parameters: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor] | None:
+    @property
+    def are_exhausted(self) -> bool:
+        """Whether what steps read moved, or x had another shape, so often that graphs do not pay."""
+        return self._captures >= MAX_CAPTURES
+
+    def run(
+        self, step: Step, x: Tensor, parameters: Sequence[Tensor], read: Sequence[Tensor], kept: object
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """What a step returns, with gradients of the parameters that require them; the flags on the CPU.
 
-        Waits for the device. None if parameters move so often that graphs do not pay.
+        `read` are all tensors that may be replaced and that the step reads; `kept` is what else it reads. Waits for the
+        device. Raises what the step raises, and RuntimeError if it cannot be captured.
         """
-        addresses = tuple([(one.data_ptr(), one.requires_grad) for one in parameters])
-        key = (x.shape, x.dtype, x.device, addresses)
+        trained = list({id(one): one for one in parameters if one.requires_grad}.values())  # tied ones once
+        key = (x.shape, x.dtype, *[(one.data_ptr(), one.shape, one.stride(), one.requires_grad) for one in read])
         with torch.cuda.device(x.device):
             with self._lock:
-                captured = self._captured.get(key)
+                captured = self._captured.pop(key, None)
                 if captured is None:
-                    if self._captures >= MAX_CAPTURES:
-                        return None
                     while len(self._captured) >= MAX_GRAPHS:
                         del self._captured[next(iter(self._captured))]
-                    captured = self._captured[key] = _capture(step, x, tuple(parameters))
+                    captured = _capture(step, x, trained, (kept, *[one.detach() for one in read]))
                     self._captures += 1
-            trained = [one for one in captured.parameters if one.requires_grad]
+                self._captured[key] = captured  # the latest is the last
             return _Replayed.apply(captured, x, *trained)
 
 
@@ -112,7 +119,7 @@ def refuse_second_derivatives() -> None:
 
 class _Replayed(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, captured: Captured, x: Tensor, *trained: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(ctx: Any, captured: CapturedStep, x: Tensor, *trained: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         with captured.lock:
             captured.wait()
             ctx.ticket = captured.replay_forward(x)
@@ -122,7 +129,8 @@ class _Replayed(torch.autograd.Function):
             stream.synchronize()
             flags = captured.flags.clone()
         ctx.captured = captured
-        ctx.save_for_backward(x, *trained)  # PyTorch notices if they are changed in place before the backward pass
+        # PyTorch notices if parameters are changed in place before the backward pass; x may be
+        ctx.save_for_backward(x.detach().clone(), *trained)
         ctx.mark_non_differentiable(other, flags)
         ctx.set_materialize_grads(False)
         return outputs, other, flags
@@ -136,11 +144,8 @@ class _Replayed(torch.autograd.Function):
         return (None, None, *ctx.captured.replay_backward(x, ctx.ticket, grad_outputs[0]))
 
 
-def _capture(step: Step, x: Tensor, parameters: tuple[Tensor, ...]) -> Captured:
-    own, trained = (
-        x.detach().clone(memory_format=torch.contiguous_format),
-        [one for one in parameters if one.requires_grad],
-    )
+def _capture(step: Step, x: Tensor, trained: Sequence[Tensor], read: tuple[object, ...]) -> CapturedStep:
+    own = x.detach().clone(memory_format=torch.contiguous_format)
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream), torch.enable_grad():
@@ -151,10 +156,10 @@ def _capture(step: Step, x: Tensor, parameters: tuple[Tensor, ...]) -> Captured:
     torch.cuda.current_stream().wait_stream(stream)
     pinned = flags.cpu().pin_memory()
     forward, backward = torch.cuda.CUDAGraph(), torch.cuda.CUDAGraph()
-    with torch.cuda.graph(forward, capture_error_mode="thread_local"), torch.enable_grad():
+    with CAPTURING, torch.cuda.graph(forward, capture_error_mode="thread_local"), torch.enable_grad():
         outputs, other, flags = step(own)
         pinned.copy_(flags, non_blocking=True)
     gradient = torch.zeros_like(outputs)
-    with torch.cuda.graph(backward, pool=forward.pool(), capture_error_mode="thread_local"):
+    with CAPTURING, torch.cuda.graph(backward, pool=forward.pool(), capture_error_mode="thread_local"):
         gradients = torch.autograd.grad(outputs, trained, gradient, allow_unused=True)
-    return Captured(own, parameters, forward, backward, outputs.detach(), other, pinned, gradient, gradients)
+    return CapturedStep(read, own, forward, backward, outputs.detach(), other, pinned, gradient, gradients)

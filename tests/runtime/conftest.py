@@ -1,5 +1,7 @@
 """Circuits of these tests have parameters of float32, which the native kernels compute with."""
 
+import os
+import warnings
 from collections.abc import Iterator
 
 import pytest
@@ -20,3 +22,11 @@ def float32() -> Iterator[None]:
 def units_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """The torch backend evaluates units of small circuits too here, not their layers."""
     monkeypatch.setattr(backends, "MIN_NUMBERS", 0)
+
+
+@pytest.fixture(autouse=os.environ.get("TRITON_INTERPRET") == "1")
+def overflow_is_silent() -> Iterator[None]:
+    """Some tests want overflow, of which NumPy warns in Triton's interpreter."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield

@@ -212,7 +212,7 @@ def functions_of(value: Tensor) -> set[str]:
 
 
 def test_the_gradient_of_a_softmax_of_weights_needs_no_memory_of_its_own():
-    """It is written over that of its result, so PyTorch evaluates no softmax."""
+    """The kernels write it over that of its result, so PyTorch evaluates no softmax."""
     circuit = compile_circuit(load_named("digits"), fold=True).float()
     x = torch.zeros(2, circuit.num_variables, dtype=torch.int64)
     assert "SoftmaxBackward0" in functions_of(circuit(x))
@@ -318,16 +318,19 @@ def test_threads_train_one_circuit_at_once():
 
 @pytest.mark.parametrize("rows", [5, 70, 700])
 def test_logits_that_change_between_the_passes_without_a_trace_are_noticed(rows: int):
-    """The kernels read them again, and the layers keep probabilities instead."""
+    """The kernels read those of tables and weights again, and the layers keep probabilities instead."""
     made = fast(compile_circuit(load_named("digits")), backend="native")
     x = torch.randint(17, (rows, 64), generator=torch.Generator().manual_seed(0))
-    logits = next(one for one in made.parameters() if one.shape[-1] == 17)
-    loss, before = loss_of(made(x)), logits.detach().clone()
-    for changed in (before.flip(-1), before + 1e-6 * before.abs()):
-        logits.data.copy_(changed)
-        with pytest.raises(LoweringError, match=r"logits .* were changed between .* \.data"):
-            torch.autograd.grad(loss, list(made.parameters()), retain_graph=True)
-    logits.data.copy_(before)
+    loss = loss_of(made(x))
+    tables = next(one for one in made.parameters() if one.shape[-1] == 17)
+    weights = next(one for one in made.parameters() if one.shape[-1] != 17)
+    for logits in (tables, weights):
+        before = logits.detach().clone()
+        for changed in (before.flip(-1), before + 1e-6 * before.abs()):
+            logits.data.copy_(changed)
+            with pytest.raises(LoweringError, match=r"logits .* were changed between .* \.data"):
+                torch.autograd.grad(loss, list(made.parameters()), retain_graph=True)
+        logits.data.copy_(before)
     assert all(map(torch.equal, torch.autograd.grad(loss, list(made.parameters())), gradients_of(made, x)))
 
 

@@ -8,7 +8,7 @@ from torch._C._functorch import is_legacy_batchedtensor
 from torch.autograd import forward_ad
 from torch.utils._python_dispatch import _get_current_dispatch_mode
 
-PLAIN = (torch.Tensor, nn.Parameter, nn.Buffer)
+PLAIN = frozenset((torch.Tensor, nn.Parameter, nn.Buffer))
 
 
 def why_not_plain(tensors: Sequence[torch.Tensor]) -> str | None:
@@ -21,13 +21,13 @@ def why_not_plain(tensors: Sequence[torch.Tensor]) -> str | None:
         return "autocast is active"
     if torch._C._are_functorch_transforms_active():
         return "a transform of torch.func is active"
-    if any(type(tensor) not in PLAIN or _is_wrapped(tensor) for tensor in tensors):
+    if not PLAIN.issuperset(map(type, tensors)) or _are_wrapped(tensors):
         return "an argument is not a plain tensor"
     return None
 
 
-def _is_wrapped(tensor: torch.Tensor) -> bool:
-    """Whether batches of gradients (`is_grads_batched`) or forward-mode differentiation wrap a tensor."""
-    if is_legacy_batchedtensor(tensor):
+def _are_wrapped(tensors: Sequence[torch.Tensor]) -> bool:
+    """Whether batches of gradients (`is_grads_batched`) or forward-mode differentiation wrap one of the tensors."""
+    if any(map(is_legacy_batchedtensor, tensors)):
         return True
-    return forward_ad._current_level >= 0 and forward_ad.unpack_dual(tensor).tangent is not None
+    return forward_ad._current_level >= 0 and any(forward_ad.unpack_dual(one).tangent is not None for one in tensors)

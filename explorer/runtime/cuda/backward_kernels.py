@@ -5,12 +5,13 @@ another writes its gradient; others, and all that read tables, add to it.
 """
 
 # pyright: basic, reportArgumentType=false, reportOperatorIssue=false, reportIndexIssue=false, reportCallIssue=false
-# pyright: reportGeneralTypeIssues=false, reportAssignmentType=false, reportAttributeAccessIssue=false, reportOptionalMemberAccess=false
+# pyright: reportGeneralTypeIssues=false, reportAssignmentType=false, reportInvalidTypeForm=false, reportAttributeAccessIssue=false, reportOptionalMemberAccess=false
 
 import triton
 import triton.language as tl
 
 from explorer.runtime.cuda.kernels import (
+    APART,
     exponential,
     place_of_weight,
     product_of,
@@ -55,7 +56,7 @@ def _pass_on(
         found = tl.where(is_used[:, None], found, 0.0)
         tl.store(to, found, mask=in_batch[:, None] & in_width[None, :])
     else:
-        tl.atomic_add(to, found, mask=is_used[:, None] & in_width[None, :])
+        tl.atomic_add(to, found, mask=is_used[:, None] & in_width[None, :], sem="relaxed")
 
 
 @triton.jit
@@ -78,9 +79,10 @@ def _pass_on_product(
         )  # fmt: skip
 
 
-@triton.jit
+@triton.jit(do_not_specialize=APART)
 def sums_back(
-    reads, alone, states, weights, values, scales, values_apart, scales_apart, gradients, gradients_apart,
+    reads, alone, states, weights, values, scales,
+    values_apart: tl.int64, scales_apart: tl.int64, gradients, gradients_apart: tl.int64,
     slots, out_gradients, out_factors, certified, batch, batch_blocks,
     WIDTH: tl.constexpr, IN_WIDTH: tl.constexpr, TERMS: tl.constexpr, FACTORS: tl.constexpr,
     BLOCK_BATCH: tl.constexpr, BLOCK_IN: tl.constexpr, BLOCK_OUT: tl.constexpr, IN_BLOCKS: tl.constexpr,
@@ -114,9 +116,9 @@ def sums_back(
     )  # fmt: skip
 
 
-@triton.jit
+@triton.jit(do_not_specialize=APART)
 def weights_of_sums_back(
-    reads, states, values, scales, values_apart, scales_apart,
+    reads, states, values, scales, values_apart: tl.int64, scales_apart: tl.int64,
     slots, out_gradients, out_factors, certified, found_weights, scale, batch,
     WIDTH: tl.constexpr, IN_WIDTH: tl.constexpr, TERMS: tl.constexpr, FACTORS: tl.constexpr,
     BLOCK_BATCH: tl.constexpr, BLOCK_IN: tl.constexpr, BLOCK_OUT: tl.constexpr, IN_BLOCKS: tl.constexpr,
@@ -148,9 +150,10 @@ def weights_of_sums_back(
     tl.store(found_weights + place, found * tl.load(scale), mask=in_product[:, None] & in_width[None, :])
 
 
-@triton.jit
+@triton.jit(do_not_specialize=APART)
 def mixtures_back(
-    reads, alone, states, weights, values, scales, values_apart, scales_apart, gradients, gradients_apart,
+    reads, alone, states, weights, values, scales,
+    values_apart: tl.int64, scales_apart: tl.int64, gradients, gradients_apart: tl.int64,
     slots, out_gradients, out_factors, certified, batch, batch_blocks,
     WIDTH: tl.constexpr, TERMS: tl.constexpr, FACTORS: tl.constexpr, WEIGHTED: tl.constexpr,
     BLOCK_BATCH: tl.constexpr, BLOCK_OUT: tl.constexpr,
@@ -177,9 +180,9 @@ def mixtures_back(
     )  # fmt: skip
 
 
-@triton.jit
+@triton.jit(do_not_specialize=APART)
 def weights_of_mixtures_back(
-    reads, states, values, scales, values_apart, scales_apart,
+    reads, states, values, scales, values_apart: tl.int64, scales_apart: tl.int64,
     slots, out_gradients, out_factors, certified, found_weights, scale, batch,
     WIDTH: tl.constexpr, TERMS: tl.constexpr, FACTORS: tl.constexpr,
     BLOCK_BATCH: tl.constexpr, BLOCK_OUT: tl.constexpr,
@@ -206,10 +209,10 @@ def weights_of_mixtures_back(
     tl.store(found_weights + unit * (TERMS * WIDTH) + k * TERMS + h, found * tl.load(scale), mask=in_width)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=APART)
 def tuckers_back(
-    reads, alone, states, weights, values, values_apart, gradients, gradients_apart,
-    right_values, right_values_apart, right_gradients, right_gradients_apart,
+    reads, alone, states, weights, values, values_apart: tl.int64, gradients, gradients_apart: tl.int64,
+    right_values, right_values_apart: tl.int64, right_gradients, right_gradients_apart: tl.int64,
     slots, out_gradients, out_factors, certified, batch, batch_blocks,
     WIDTH: tl.constexpr, LEFT: tl.constexpr, RIGHT: tl.constexpr,
     BLOCK_BATCH: tl.constexpr, BLOCK_IN: tl.constexpr, BLOCK_OUT: tl.constexpr, PRECISION: tl.constexpr,
@@ -240,16 +243,16 @@ def tuckers_back(
         if is_alone != 0:
             tl.store(left_to + i, tl.where(is_used, of_left, 0.0), mask=in_batch)
         else:
-            tl.atomic_add(left_to + i, of_left, mask=is_used)
+            tl.atomic_add(left_to + i, of_left, mask=is_used, sem="relaxed")
     _pass_on(
         reads, alone, unit * 2 + 1, states, batch, b, is_used, in_batch, j, in_right, found,
         right_gradients, right_gradients_apart, RIGHT,
     )  # fmt: skip
 
 
-@triton.jit
+@triton.jit(do_not_specialize=APART)
 def weights_of_tuckers_back(
-    reads, states, values, values_apart, right_values, right_values_apart,
+    reads, states, values, values_apart: tl.int64, right_values, right_values_apart: tl.int64,
     slots, out_gradients, out_factors, certified, found_weights, scale, batch,
     WIDTH: tl.constexpr, LEFT: tl.constexpr, RIGHT: tl.constexpr,
     BLOCK_BATCH: tl.constexpr, BLOCK_IN: tl.constexpr, BLOCK_OUT: tl.constexpr, PRECISION: tl.constexpr,

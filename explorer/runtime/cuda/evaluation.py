@@ -24,16 +24,12 @@ from explorer.runtime.cuda.blocks import (
 )
 from explorer.runtime.cuda.launches import Launch, Launches
 from explorer.runtime.cuda.placed import LaunchIndices, Placed
-from explorer.runtime.grouped.constants import GroupConstants, Tables
-from explorer.runtime.grouped.kernels import Values, from_logarithms
+from explorer.runtime.grouped.kernels import MAX_DENSITIES, Values, from_logarithms
+from explorer.runtime.packed_tensors import PackedTensors, Tables
 from explorer.runtime.units import Kind
 
 kernels: Any = triton_kernels
 """Called with a grid, for which their types have no place."""
-
-MAX_DENSITIES = 16
-"""Logarithms of more densities than that are added in double precision."""
-
 
 Results = tuple[Tensor, Tensor, Tensor]
 """Logarithms (B, outputs, classes), which rows (B) are certified, and two flags.
@@ -43,7 +39,7 @@ The first flag is set if x has a value that a variable cannot have, the second i
 
 
 def evaluate_launches(
-    launches: Launches, constants: GroupConstants, placed: Placed, x: Tensor, densities: Sequence[Tensor]
+    launches: Launches, constants: PackedTensors, placed: Placed, x: Tensor, densities: Sequence[Tensor]
 ) -> Results:
     """The outputs of a circuit; `densities` are the logarithms (G, B, K) of the launches that PyTorch evaluates."""
     return Evaluation(launches, constants, placed, x).results([from_logarithms(one) for one in densities])
@@ -56,7 +52,7 @@ class Evaluation:
     """
 
     def __init__(
-        self, launches: Launches, constants: GroupConstants, placed: Placed, x: Tensor, *, keep: bool = False
+        self, launches: Launches, constants: PackedTensors, placed: Placed, x: Tensor, *, keep: bool = False
     ) -> None:
         self.launches = launches
         self.constants = constants
@@ -106,7 +102,7 @@ class Evaluation:
 
     def _read(self) -> None:
         inputs, rows, block = self.placed.inputs, len(self.placed.inputs.columns), 32
-        grid = (blocks(rows, block), blocks(self.batch, block))
+        grid = (blocks(self.batch, block), blocks(rows, block))
         kernels.read_inputs[grid](
             self.x, inputs.columns, inputs.num_values, self.states, self.points, self.flags, self.batch,
             self.x.shape[1], inputs.num_discrete, inputs.num_continuous, BLOCK_ROWS=block, BLOCK_BATCH=block,
@@ -171,8 +167,8 @@ class Evaluation:
         grid, size, out = self._row_blocks(launch)
         kernels.kroneckers[grid](
             indices.reads, self.states, *self.read_of(left), *self.read_of(right), indices.slots,
-            *self._written(launch.width), self.batch, blocks(self.batch, size),
-            LEFT=left, RIGHT=right, KEEP=self.keep, BLOCK_BATCH=size, BLOCK_OUT=out,
+            *self._written(launch.width)[:3], self.batch, blocks(self.batch, size),
+            LEFT=left, RIGHT=right, BLOCK_BATCH=size, BLOCK_OUT=out,
         )  # fmt: skip
 
     def _mixtures(self, launch: Launch, numbers: Sequence[Tensor], indices: LaunchIndices) -> None:

@@ -9,18 +9,26 @@ table. The last row of `states` has the number of each row of the batch, so that
 """
 
 # pyright: basic, reportArgumentType=false, reportOperatorIssue=false, reportIndexIssue=false, reportCallIssue=false
-# pyright: reportGeneralTypeIssues=false, reportAssignmentType=false, reportAttributeAccessIssue=false, reportOptionalMemberAccess=false
+# pyright: reportGeneralTypeIssues=false, reportAssignmentType=false, reportInvalidTypeForm=false, reportAttributeAccessIssue=false, reportOptionalMemberAccess=false
 
 import triton
 import triton.language as tl
 
-SMALLEST = tl.constexpr(1.1754943508222875e-38)
-DROPPED = tl.constexpr(1.7e-38)
-LOWEST = tl.constexpr(-87.0)
-LN2 = tl.constexpr(0.6931471805599453)
-EXPONENT = tl.constexpr(0x7F800000)
+from explorer.runtime import constants
+from explorer.runtime.grouped import kernels as operators
+
+SMALLEST = tl.constexpr(constants.SMALLEST)
+DROPPED = tl.constexpr(operators.DROPPED)
+LOWEST = tl.constexpr(operators.LOWEST)
+LN2 = tl.constexpr(operators.LN2)
+EXPONENT = tl.constexpr(operators.EXPONENT)
 TWICE_BIAS = tl.constexpr(254 << 23)
 READ = tl.constexpr(3)
+APART = (
+    "values_apart", "scales_apart", "bounds_apart", "right_values_apart", "right_scales_apart", "right_bounds_apart",
+    "gradients_apart", "right_gradients_apart",
+)  # fmt: skip
+"""Arguments that are other numbers in each capture: a kernel is not compiled for each of them."""
 
 
 @triton.jit
@@ -32,8 +40,8 @@ def read_inputs(
 
     The first flag is set if a variable has a value that it cannot have; its state is 0 then.
     """
-    row = tl.program_id(0) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
-    b = tl.program_id(1) * BLOCK_BATCH + tl.arange(0, BLOCK_BATCH)
+    b = tl.program_id(0) * BLOCK_BATCH + tl.arange(0, BLOCK_BATCH)
+    row = tl.program_id(1) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
     in_batch = b < batch
     is_discrete = row < num_discrete
     is_continuous = (row >= num_discrete + 2) & (row < num_discrete + 2 + num_continuous)
@@ -155,12 +163,13 @@ def place_of_weight(unit, i, o, WIDTH: tl.constexpr, COUNT: tl.constexpr, BY_OUT
     """Where the weights [i, o] of a unit are: packed as (COUNT, WIDTH), or as the layers have them, (WIDTH, COUNT)."""
     of_input: tl.constexpr = 1 if BY_OUTPUT else WIDTH
     of_output: tl.constexpr = COUNT if BY_OUTPUT else 1
-    return unit * (COUNT * WIDTH) + i[:, None] * of_input + o[None, :] * of_output
+    return unit * (COUNT * WIDTH) + i[:, None].to(tl.int64) * of_input + o[None, :].to(tl.int64) * of_output
 
 
-@triton.jit
+@triton.jit(do_not_specialize=APART)
 def sums(
-    reads, states, weights, norms, values, scales, bounds, values_apart, scales_apart, bounds_apart,
+    reads, states, weights, norms, values, scales, bounds,
+    values_apart: tl.int64, scales_apart: tl.int64, bounds_apart: tl.int64,
     slots, out_values, out_scales, out_bounds, out_factors, batch, batch_blocks, underflow,
     WIDTH: tl.constexpr, IN_WIDTH: tl.constexpr, TERMS: tl.constexpr, FACTORS: tl.constexpr,
     SPLIT: tl.constexpr, KEEP: tl.constexpr,
@@ -232,11 +241,12 @@ def rescale(
     _write(found, scale, bound, slot, b, k, in_batch, in_width, values, scales, bounds, factors, batch, WIDTH, KEEP)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=APART)
 def tuckers(
     reads, states, weights, norms,
-    values, scales, bounds, values_apart, scales_apart, bounds_apart,
-    right_values, right_scales, right_bounds, right_values_apart, right_scales_apart, right_bounds_apart,
+    values, scales, bounds, values_apart: tl.int64, scales_apart: tl.int64, bounds_apart: tl.int64,
+    right_values, right_scales, right_bounds,
+    right_values_apart: tl.int64, right_scales_apart: tl.int64, right_bounds_apart: tl.int64,
     slots, out_values, out_scales, out_bounds, out_factors, batch, batch_blocks, underflow,
     WIDTH: tl.constexpr, LEFT: tl.constexpr, RIGHT: tl.constexpr, SPLIT: tl.constexpr, KEEP: tl.constexpr,
     BLOCK_BATCH: tl.constexpr, BLOCK_IN: tl.constexpr, BLOCK_OUT: tl.constexpr, PRECISION: tl.constexpr,
@@ -296,13 +306,14 @@ def _tucker_scale_and_bound(
     return scale, left * (most + right) + (right * tl.where(is_table != 0, 1.0, 2.0) + SMALLEST)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=APART)
 def kroneckers(
     reads, states,
-    values, scales, bounds, values_apart, scales_apart, bounds_apart,
-    right_values, right_scales, right_bounds, right_values_apart, right_scales_apart, right_bounds_apart,
-    slots, out_values, out_scales, out_bounds, out_factors, batch, batch_blocks,
-    LEFT: tl.constexpr, RIGHT: tl.constexpr, KEEP: tl.constexpr, BLOCK_BATCH: tl.constexpr, BLOCK_OUT: tl.constexpr,
+    values, scales, bounds, values_apart: tl.int64, scales_apart: tl.int64, bounds_apart: tl.int64,
+    right_values, right_scales, right_bounds,
+    right_values_apart: tl.int64, right_scales_apart: tl.int64, right_bounds_apart: tl.int64,
+    slots, out_values, out_scales, out_bounds, batch, batch_blocks,
+    LEFT: tl.constexpr, RIGHT: tl.constexpr, BLOCK_BATCH: tl.constexpr, BLOCK_OUT: tl.constexpr,
 ):  # fmt: skip
     """y[i*J + j] = x_0[i] x_1[j]."""
     unit = (tl.program_id(0) // batch_blocks).to(tl.int64)
@@ -322,14 +333,15 @@ def kroneckers(
     )  # fmt: skip
     slot = tl.load(slots + unit)
     _write(
-        found, scale, bound, slot, b, k, in_batch, in_width, out_values, out_scales, out_bounds, out_factors, batch,
-        LEFT * RIGHT, KEEP,
+        found, scale, bound, slot, b, k, in_batch, in_width, out_values, out_scales, out_bounds, out_bounds, batch,
+        LEFT * RIGHT, False,
     )  # fmt: skip
 
 
-@triton.jit
+@triton.jit(do_not_specialize=APART)
 def mixtures(
-    reads, states, weights, norms, values, scales, bounds, values_apart, scales_apart, bounds_apart,
+    reads, states, weights, norms, values, scales, bounds,
+    values_apart: tl.int64, scales_apart: tl.int64, bounds_apart: tl.int64,
     slots, out_values, out_scales, out_bounds, out_factors, batch, batch_blocks, underflow,
     WIDTH: tl.constexpr, TERMS: tl.constexpr, FACTORS: tl.constexpr, WEIGHTED: tl.constexpr, KEEP: tl.constexpr,
     BLOCK_BATCH: tl.constexpr, BLOCK_OUT: tl.constexpr,
@@ -406,9 +418,9 @@ def gaussians(
     tl.store(out_bounds + row, bound, mask=in_batch)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=APART)
 def write_outputs(
-    reads, states, values, scales, bounds, values_apart, scales_apart, bounds_apart,
+    reads, states, values, scales, bounds, values_apart: tl.int64, scales_apart: tl.int64, bounds_apart: tl.int64,
     outputs, certified, flags, batch, num_outputs, tolerance,
     WIDTH: tl.constexpr, BLOCK_BATCH: tl.constexpr, BLOCK_OUT: tl.constexpr,
 ):  # fmt: skip
@@ -439,17 +451,18 @@ def bound_weights(
 ):  # fmt: skip
     """For each term the largest sum of the weights of an output, rounded up; and whether one is negative or NaN."""
     unit, h = (tl.program_id(0) // TERMS).to(tl.int64), tl.program_id(0) % TERMS
-    largest = tl.zeros((BLOCK_OUT,), tl.float32)
+    largest = tl.zeros((BLOCK_OUT,), tl.float64)
     is_bad = tl.zeros((BLOCK_OUT,), tl.int32)
     for first in range(0, WIDTH, BLOCK_OUT):
         o = first + tl.arange(0, BLOCK_OUT)
-        total = tl.zeros((BLOCK_OUT,), tl.float32)
+        total = tl.zeros((BLOCK_OUT,), tl.float64)
         for start in range(0, COUNT, BLOCK_IN):
             i = start + tl.arange(0, BLOCK_IN)
             at = (unit * WIDTH + o[:, None]) * (TERMS * COUNT) + h * COUNT + i[None, :]
             weight = tl.load(weights + at, mask=(o < WIDTH)[:, None] & (i < COUNT)[None, :], other=0.0)
-            total += tl.sum(weight, axis=1)
+            total += tl.sum(weight.to(tl.float64), axis=1)
             is_bad = tl.maximum(is_bad, tl.max(tl.where(weight >= 0, 0, 1), axis=1))
         largest = tl.maximum(largest, total)
-    tl.store(norms + unit * TERMS + h, tl.maximum(tl.max(largest, axis=0) * margin, SMALLEST))
+    norm = (tl.max(largest, axis=0) * margin).to(tl.float32)
+    tl.store(norms + unit * TERMS + h, tl.maximum(norm, SMALLEST))
     tl.atomic_max(has_bad, tl.max(is_bad, axis=0))

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,9 +10,8 @@ from explorer.backend import EvaluatedCircuit
 from explorer.runtime.constants import Constants
 from explorer.runtime.cuda.launches import Launches, plan_launches
 from explorer.runtime.cuda.placed import Placed, place_launches
-from explorer.runtime.graphs import CudaGraphs
-from explorer.runtime.grouped.constants import GroupConstants, make_group_constants
 from explorer.runtime.packed import Answer, Packed, PackedProgram, answer_of
+from explorer.runtime.packed_tensors import PackedTensors, make_packed_tensors
 from explorer.runtime.units import Kind, lower_to_units, plan_units
 
 READABLE = {
@@ -29,12 +27,23 @@ READABLE = {
 }
 
 
+MAX_ROWS = 8192
+"""Of a graph: more rows are evaluated so many at a time, as all values of a batch are kept on the device."""
+
+
 def interprets() -> bool:
     """Whether Triton is told to interpret kernels, on the CPU: for tests."""
     return os.environ.get("TRITON_INTERPRET") == "1"
 
 
-class LaunchProgram(PackedProgram[GroupConstants, Placed]):
+def readable(x: Tensor) -> Tensor:
+    """X in a type that the kernels read."""
+    if x.dtype in READABLE:
+        return x
+    return x.float() if x.is_floating_point() else x.long()
+
+
+class LaunchProgram(PackedProgram[PackedTensors, Placed]):
     """The units of a circuit, evaluated on CUDA by one launch of a kernel for all units of one shape and level.
 
     Raises: LoweringError if a layer has no units, or a unit no kernel.
@@ -50,21 +59,15 @@ class LaunchProgram(PackedProgram[GroupConstants, Placed]):
         counts = ", ".join(f"{count} {kind}" for kind, count in self.units.counts().items())
         return f"{counts}; {len(self.launches.launches)} launches"
 
-    def _forget(self) -> None:
-        super()._forget()
-        self._graphs = CudaGraphs()
+    def _pack(self, constants: Constants) -> PackedTensors:
+        return make_packed_tensors(self.circuit, constants, self.launches.launches, self.launches.tables, self.device)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in super().__getstate__().items() if name != "_graphs"}
-
-    def _pack(self, constants: Constants) -> GroupConstants:
-        return make_group_constants(self.circuit, constants, self.launches.launches, self.launches.tables, self.device)
-
-    def _answer(self, x: Tensor, packed: Packed[GroupConstants], placed: Placed) -> Answer | None:
+    def _answer(self, x: Tensor, packed: Packed[PackedTensors], placed: Placed) -> Answer | None:
         from explorer.runtime.cuda.evaluation import evaluate_launches
 
-        if x.dtype not in READABLE:
-            x = x.long()
+        x = readable(x)
+        if len(x) > MAX_ROWS:
+            return _joined([self._answer(part, packed, placed) for part in x.split(MAX_ROWS)])
         densities: tuple[Tensor, ...] = ()
         if self._density_launches:
             if not _is_legal(x, placed):
@@ -76,8 +79,9 @@ class LaunchProgram(PackedProgram[GroupConstants, Placed]):
             return evaluate_launches(self.launches, constants, placed, inputs[0], inputs[1:])
 
         if x.device.type != "cuda":  # Triton's interpreter
-            return answer_of(evaluate(packed.numbers.tensors, (x.contiguous(), *densities)))
-        return answer_of(self._graphs.run(evaluate, packed.numbers.tensors, (x, *densities)))
+            outputs, certified, flags = evaluate(packed.numbers.tensors, (x.contiguous(), *densities))
+            return answer_of(outputs, (certified,), flags.tolist())
+        return answer_of(*self._graphs.run(evaluate, packed.numbers.tensors, (x, *densities)))
 
     def _place(self, device: torch.device) -> Placed:
         return place_launches(self.circuit, self.launches, device)
@@ -93,3 +97,20 @@ def _is_legal(x: Tensor, placed: Placed) -> bool:
         legal &= numbers == numbers.floor()
     points = torch.index_select(x, 1, inputs.columns[inputs.num_discrete + 2 :])
     return bool(legal.all() & ~points.isnan().any())
+
+
+def _joined(parts: Sequence[Answer | None]) -> Answer | None:
+    """One answer of the answers for consecutive rows."""
+    found = [part for part in parts if part is not None]
+    if len(found) < len(parts):
+        return None
+    outputs = torch.cat([one.outputs for one in found])
+    if all(one.certified is None for one in found):
+        return Answer(outputs, None)
+    certified = [
+        torch.ones(len(one.outputs), dtype=torch.bool, device=outputs.device)
+        if one.certified is None
+        else one.certified
+        for one in found
+    ]
+    return Answer(outputs, torch.cat(certified))

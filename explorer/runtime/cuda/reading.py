@@ -12,8 +12,8 @@ from explorer.backend import TorchCircuit, TorchInputLayer
 from explorer.backend.evaluation import LayerValues
 from explorer.runtime.constants import MARGIN, SMALLEST
 from explorer.runtime.cuda.launches import Launch, Launches
-from explorer.runtime.grouped.constants import GroupConstants, Tables
 from explorer.runtime.grouped.kernels import Values, from_logarithms
+from explorer.runtime.packed_tensors import PackedTensors, Tables
 from explorer.runtime.units import WEIGHTED, Kind, Source, Units, layer_of, states_of
 
 Part = Callable[[Source], Tensor]
@@ -74,12 +74,12 @@ class Read:
         )
         return replace(self, weights=weights, rows=rows, densities=densities)
 
-    def constants(self, launches: Launches) -> GroupConstants:
+    def constants(self, launches: Launches) -> PackedTensors:
         """As an evaluation takes them."""
         weights = zip(self.weights, self.norms, strict=True)
         numbers = tuple(next(weights) if launch.kind in WEIGHTED else () for launch in launches.launches)
         tables = tuple(Tables(*some) for some in zip(self.rows, self.scales, self.bounds, strict=True))
-        return GroupConstants(numbers, tables)
+        return PackedTensors(numbers, tables)
 
     def density_values(self) -> list[Values]:
         """As an evaluation takes them."""

@@ -16,7 +16,7 @@ from explorer.backend import TorchCircuit
 from explorer.errors import LoweringError
 from explorer.runtime.cuda.launches import plan_launches
 from explorer.runtime.cuda.placed import Placed, place_launches
-from explorer.runtime.cuda.program import READABLE
+from explorer.runtime.cuda.program import readable
 from explorer.runtime.cuda.reading import Read, Sources, densities_by_layers, read_layers, sources_of
 from explorer.runtime.doubles import DoubleTraining
 from explorer.runtime.training_graphs import TrainingGraphs, refuse_second_derivatives
@@ -62,6 +62,10 @@ class LaunchTraining:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # graphs are of one process
 
+    def release_graphs(self) -> None:
+        """Forget captured graphs, whose memory is freed when no loss needs it any more."""
+        self._graphs = TrainingGraphs()
+
     def why_not(self) -> str:
         """Why it does not evaluate a call with plain tensors on one device; empty if it does."""
         parameters = self.circuit.present_parameters()
@@ -69,6 +73,12 @@ class LaunchTraining:
             return f"parameters are {next(iter(types))}, and the kernels compute with float32"
         if not all(type(one) is nn.Parameter and one.is_leaf for one in parameters):
             return "parameters were replaced by other tensors, as functional_call does"
+        if any(one._backward_hooks for one in parameters):
+            return "a parameter has a hook, which a CUDA graph would not call"
+        if torch.are_deterministic_algorithms_enabled():
+            return "deterministic algorithms are wanted, and gradients of tables are added in any order"
+        if self._graphs.are_exhausted:
+            return "parameters moved, or batches had another size, so often that capturing CUDA graphs does not pay"
         return ""
 
     def evaluate(self, x: Tensor) -> tuple[Tensor, int] | None:
@@ -76,13 +86,12 @@ class LaunchTraining:
 
         None if a variable has a value that it cannot have, or if a weight is negative.
         """
-        if x.dtype not in READABLE:
-            x = x.long()
+        x = readable(x)
         with torch.inference_mode(False):
             if x.device.type == "cuda":
-                found = self._graphs.run(self._step, x, self.circuit.present_parameters())
-                if found is None:
-                    return None
+                there = self._place(x.device)
+                parameters, held = self.circuit.present_parameters(), self.circuit.held_tensors
+                found = self._graphs.run(self._step, x, parameters, held, there)
             else:  # Triton's interpreter
                 found = self._step(x)
         outputs, certified, flags = found
@@ -105,6 +114,7 @@ class LaunchTraining:
     def _place(self, device: torch.device) -> OnDevice:
         with self._lock:
             if self._on_device is None or self._on_device.device != device:
+                self._graphs = TrainingGraphs()  # graphs read what is on the device
                 placed = place_launches(self.circuit, self.launches, device)
                 sources = sources_of(self.launches, device)
                 self._on_device = OnDevice(device, placed, sources, self._alone(device))

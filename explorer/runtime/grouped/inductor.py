@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from explorer.runtime.grouped.constants import GroupConstants
 from explorer.runtime.grouped.groups import Groups
 from explorer.runtime.grouped.kernels import Given, Indices, Outputs, evaluate_groups
 from explorer.runtime.grouped.running import run_eagerly
+from explorer.runtime.packed_tensors import PackedTensors
 
 Compiled = Callable[[Given, tuple[Tensor, ...]], Outputs]
 
@@ -35,7 +35,7 @@ class InductorRunner:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__()
 
-    def __call__(self, groups: Groups, constants: GroupConstants, indices: Indices, given: Given, /) -> Outputs:
+    def __call__(self, groups: Groups, constants: PackedTensors, indices: Indices, given: Given, /) -> Outputs:
         """The outputs of a circuit."""
         if self.problem or given.states.shape[1] == 1:  # a single row would be compiled on its own
             return run_eagerly(groups, constants, indices, given)
@@ -54,7 +54,7 @@ class InductorRunner:
             return found
 
 
-def _compile(groups: Groups, constants: GroupConstants, indices: Indices, given: Given) -> Compiled:
+def _compile(groups: Groups, constants: PackedTensors, indices: Indices, given: Given) -> Compiled:
     """A function of what units read of x and of the tensors of constants, which is compiled when it is called."""
 
     def evaluate(states: Tensor, points: Tensor, densities: tuple[Tensor, ...], tensors: tuple[Tensor, ...]) -> Outputs:

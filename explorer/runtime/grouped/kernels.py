@@ -13,8 +13,9 @@ from torch import Tensor
 
 from explorer.errors import LoweringError
 from explorer.runtime.constants import SMALLEST
-from explorer.runtime.grouped.constants import GroupConstants, TableReads
 from explorer.runtime.grouped.groups import Group, Groups, Read
+from explorer.runtime.grouped.table_reads import TableReads
+from explorer.runtime.packed_tensors import PackedTensors
 from explorer.runtime.units import Kind
 
 LN2 = log(2)
@@ -63,9 +64,7 @@ class Values:
     bounds: Tensor
 
 
-def evaluate_groups(
-    groups: Groups, constants: GroupConstants, indices: Indices, given: Given, step: int = 0
-) -> Outputs:
+def evaluate_groups(groups: Groups, constants: PackedTensors, indices: Indices, given: Given, step: int = 0) -> Outputs:
     """The outputs of a circuit.
 
     `step` is how many numbers of a row the products of a step have at most, so that they stay in the cache; 0 for no
@@ -80,7 +79,7 @@ def step_for(like: Tensor, batch: int) -> int:
 
 
 class _Evaluation:
-    def __init__(self, groups: Groups, constants: GroupConstants, indices: Indices, given: Given, step: int) -> None:
+    def __init__(self, groups: Groups, constants: PackedTensors, indices: Indices, given: Given, step: int) -> None:
         self.groups = groups
         self.constants = constants
         self.indices = indices
@@ -267,7 +266,8 @@ def _exponential(difference: Tensor) -> Tensor:
 def from_logarithms(logarithms: Tensor) -> Values:
     """Values whose largest is 1 of logarithms (G, B, K)."""
     top = logarithms.detach().amax(dim=2, keepdim=True)  # scales are constants of a backward pass
-    below = torch.nn.functional.threshold((logarithms - top).float(), LOWEST, -torch.inf)
+    divided = logarithms - torch.where(torch.isfinite(top), top, 0.0)  # not NaN, whose gradients are NaN
+    below = torch.nn.functional.threshold(divided.float(), LOWEST, -torch.inf)
     bounds = torch.where(torch.isfinite(top), DROPPED, torch.inf).float().squeeze(2)
     return Values(torch.exp(below), top.double().squeeze(2), bounds)
 

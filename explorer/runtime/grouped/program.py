@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -10,12 +9,12 @@ from torch import Tensor
 from explorer.backend import EvaluatedCircuit
 from explorer.errors import LoweringError
 from explorer.runtime.constants import TOLERANCE, Constants
-from explorer.runtime.graphs import CudaGraphs
-from explorer.runtime.grouped.constants import GroupConstants, make_group_constants, make_table_reads
 from explorer.runtime.grouped.groups import group_units
 from explorer.runtime.grouped.kernels import Given, Indices
 from explorer.runtime.grouped.running import Runner
+from explorer.runtime.grouped.table_reads import make_table_reads
 from explorer.runtime.packed import Answer, Packed, PackedProgram, answer_of, columns_of, why_not_precise
+from explorer.runtime.packed_tensors import PackedTensors, make_packed_tensors
 from explorer.runtime.units import Kind, lower_to_units, plan_units
 
 MAX_READS = 20_000
@@ -32,7 +31,7 @@ class Placed:
     indices: Indices
 
 
-class GroupedProgram(PackedProgram[GroupConstants, Placed]):
+class GroupedProgram(PackedProgram[PackedTensors, Placed]):
     """The units of a circuit in groups, evaluated by operators of PyTorch on the device of the circuit, as `run` does.
 
     On CUDA, the operators are captured as a CUDA graph for each batch size. Raises: LoweringError if a layer has no
@@ -56,17 +55,10 @@ class GroupedProgram(PackedProgram[GroupConstants, Placed]):
         """Also what makes matrix products imprecise."""
         return super().why_not_tried(x) or why_not_precise(x.device)
 
-    def _forget(self) -> None:
-        super()._forget()
-        self._graphs = CudaGraphs()
+    def _pack(self, constants: Constants) -> PackedTensors:
+        return make_packed_tensors(self.circuit, constants, self.groups.groups, self.groups.tables, self.device)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in super().__getstate__().items() if name != "_graphs"}
-
-    def _pack(self, constants: Constants) -> GroupConstants:
-        return make_group_constants(self.circuit, constants, self.groups.groups, self.groups.tables, self.device)
-
-    def _answer(self, x: Tensor, packed: Packed[GroupConstants], placed: Placed) -> Answer | None:
+    def _answer(self, x: Tensor, packed: Packed[PackedTensors], placed: Placed) -> Answer | None:
         densities: tuple[Tensor, ...] = ()
         if self._density_groups:
             if not bool(self._read(x, placed, ())[1]):
@@ -79,7 +71,7 @@ class GroupedProgram(PackedProgram[GroupConstants, Placed]):
                 outputs, certified = self._evaluated(packed.numbers.with_tensors(tensors), placed, given)
                 return outputs, certified, torch.stack((~is_legal, ~certified.all()))
 
-            return answer_of(self._graphs.run(evaluate, packed.numbers.tensors, (x, *densities)))
+            return answer_of(*self._graphs.run(evaluate, packed.numbers.tensors, (x, *densities)))
         given, is_legal = self._read(x, placed, densities)
         return Answer(*self._evaluated(packed.numbers, placed, given)) if bool(is_legal) else None
 
@@ -94,7 +86,7 @@ class GroupedProgram(PackedProgram[GroupConstants, Placed]):
         states = torch.nn.functional.pad(states, (0, 1)).t().contiguous()  # the last is of tables with one row
         return Given(states, points.t().contiguous(), densities), legal.all() & ~points.isnan().any()
 
-    def _evaluated(self, constants: GroupConstants, placed: Placed, given: Given) -> tuple[Tensor, Tensor]:
+    def _evaluated(self, constants: PackedTensors, placed: Placed, given: Given) -> tuple[Tensor, Tensor]:
         """The outputs, and which rows are certified."""
         outputs, values, bounds = self.run(self.groups, constants, placed.indices, given)
         certified = ((bounds < TOLERANCE * values) & torch.isfinite(outputs)).all(dim=2).all(dim=1)

@@ -192,7 +192,7 @@ class ArrayBuilder:
                 pass
         widths = (in_units, self.padded(in_units), unit.width, self.padded(unit.width))
         slot = self.units.slots.get(number, -1)
-        return [KINDS[unit.kind], slot, 0, *widths, terms, factors, start, weight, offsets.bounds, -1, 0]
+        return [KINDS[unit.kind], slot, 0, *widths, terms, factors, start, weight, offsets.bounds, -1, -1, 0]
 
     def _need_scratch(self, in_units: int, floats: int) -> None:
         """Require `floats` of scratch memory for each row that a unit computes at a time."""

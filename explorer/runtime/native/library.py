@@ -169,7 +169,6 @@ SIGNATURES = {
         c_int64,
     ),
     "take_tiles": ((c_void_p,), None),
-    "softmax_back": ((c_void_p, c_int64, c_int64, c_int64, c_void_p), None),
     "take_numbers": ((c_void_p,), None),
     "multiply_and_add": ((c_int64, c_void_p), c_int64),
     "read_floats": ((c_void_p, c_int64, c_void_p), None),

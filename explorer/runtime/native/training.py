@@ -56,7 +56,6 @@ class TrainingProgram:
         self.plan = plan_training(circuit, self.library.lanes())
         reads = self.plan.reads
         self._operands = {(read.layer, read.name) for read in reads if read.content in (NORMALIZED, SOFTMAX)}
-        self._softmaxes = [number for number, read in enumerate(reads) if read.content == SOFTMAX]
         self.workspaces, self.values = Workspaces(), Workspaces()
         self._precise = DoubleTraining(circuit)
         self._placed: tuple[int, PlacedRows] | None = None
@@ -84,7 +83,7 @@ class TrainingProgram:
         """Why it cannot evaluate a call; empty if it can."""
         try:
             with torch.no_grad():
-                self.forward(x, self.normalized(self._tensors(x)))
+                self.forward(x, self._tensors(x))
         except RefusedError as error:
             return str(error)
         return ""
@@ -134,13 +133,6 @@ class TrainingProgram:
             return torch.empty((0, 0), device="cpu", dtype=torch.float32)
         found = self.circuit.input_activations(x, layers, prepared)
         return torch.cat([found[layer].transpose(0, 1).flatten(1) for layer in layers], dim=1)
-
-    def normalized(self, tensors: Sequence[Tensor]) -> list[Tensor]:
-        """The tensors with the softmax of those that are operands of it."""
-        found = list(tensors)
-        for number in self._softmaxes:
-            found[number] = torch.softmax(found[number], dim=-1)
-        return found
 
     # --------------------------------------------------------------------- steps
 
@@ -220,11 +212,9 @@ class TrainingProgram:
             self.workspaces.give_back(one)
         if call.changed:
             raise LoweringError(
-                "logits of a categorical layer were changed between the forward and the backward pass, by a way that "
+                "logits of a softmax were changed between the forward and the backward pass, by a way that "
                 "PyTorch does not notice (such as .data): change them before the forward or after the backward pass"
             )
-        for number in self._softmaxes:
-            self._pass_softmax(found[number], tensors[number], step.threads)
         gradients = [*found, *self._split(densities, tensors), logarithms]
         if scale != 1:
             for one in gradients:
@@ -280,17 +270,6 @@ class TrainingProgram:
         for start, packed in zip(self.plan.gaussians.values(), tensors[len(self.plan.reads) : -1], strict=True):
             constants[start : start + packed.numel()] = packed.reshape(-1)
 
-    def _pass_softmax(self, gradient: Tensor, values: Tensor, threads: int) -> None:
-        """Replace the gradient (F, K, I) of a softmax by that of its operand, in the same memory."""
-        rows, count = gradient.shape[:-1].numel(), gradient.shape[-1]
-        share = -(-rows // threads)
-
-        def run(start: int) -> None:
-            stop = min(start + share, rows)
-            self.library.softmax_back(values.data_ptr(), start, stop, count, gradient.data_ptr())
-
-        run_in_threads(run, range(0, rows, share), threads)
-
     def _empty_gradient(self, number: int, tensor: Tensor) -> Tensor:
         return torch.zeros_like(tensor) if number in self.plan.partial else torch.empty_like(tensor)
 
@@ -338,10 +317,10 @@ class _Evaluation(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, program: TrainingProgram, x: Tensor, *tensors: Tensor) -> tuple[Tensor, Tensor]:
-        step, result, certified = program.forward(x, normalized := program.normalized(tensors))
+        step, result, certified = program.forward(x, tensors)
         # PyTorch frees what is saved in the backward pass, while others may keep `ctx`: a loss that is summed up
         ctx.program, ctx.step = program, replace(step, memory=torch.empty(0, device="cpu"))
-        ctx.save_for_backward(step.memory, *normalized)
+        ctx.save_for_backward(step.memory, *tensors)
         ctx.mark_non_differentiable(certified)
         ctx.set_materialize_grads(False)
         return result, certified

@@ -33,7 +33,7 @@ NORMALIZED = "normalized"
 """Of a table: the operand of its softmax or log-softmax, which the kernels compute."""
 
 SOFTMAX = "softmax"
-"""Of a weight: the operand of its softmax, which is evaluated for all folds at once, and back in the same memory."""
+"""Of a weight: the operand of its softmax, which the kernels compute."""
 
 CONTENTS = {"linear": 0, "logarithms": 1, "evaluated": 1, NORMALIZED: 2}
 """The numbers of `enum Content` in `kernels/circuit.h`."""
@@ -65,10 +65,11 @@ class Read:
 class TrainingPlan:
     """The arrays of a circuit, the tensors that they read, and the sizes of what a step needs.
 
-    `gaussians` has the offset in the constants of the densities of each layer; `partial` the tensors with folds that no
-    unit reads, whose gradient is zero there; `table_operands` the positions of operands that are tables, and the number
-    of the table of each. A tile adds the gradients of a unit to those of the tile before when that one has gone back
-    through as many units as `turns` has for the unit.
+    `gaussians` has the offset in the constants of the densities of each layer; after these and the normalizers of
+    weights come the rows of tables, from `first_row` on. `partial` has the tensors with folds that no unit reads, whose
+    gradient is zero there; `table_operands` the positions of operands that are tables, and the number of the table of
+    each. A tile adds the gradients of a unit to those of the tile before when that one has gone back through as many
+    units as `turns` has for the unit.
     """
 
     arrays: NativeArrays
@@ -80,6 +81,7 @@ class TrainingPlan:
     table_operands: NDArray[np.int64]
     lanes: int
     gaussian_floats: int
+    first_row: int
     most_states: int
     gradient_floats: int
     weight_floats: int
@@ -95,13 +97,13 @@ class TrainingPlan:
         rows = np.where(by_row, batch, states)
         filled = -(-rows // self.lanes) * self.lanes
         sizes = rows * width + filled + np.where(content == CONTENTS[NORMALIZED], 3 * width, 0)
-        starts = self.gaussian_floats + np.cumsum(sizes) - sizes
+        starts = self.first_row + np.cumsum(sizes) - sizes
         scales, bounds = np.cumsum(rows) - rows, starts + rows * width
         tables[:, -4:] = np.stack([starts, scales, bounds, bounds + filled], axis=1)
         at, table = self.table_operands[:, 0], self.table_operands[:, 1]
         operands[at, ROWS : ROWS + 3] = np.stack([starts, scales, bounds], axis=1)[table]
         operands[at, BY_ROW] = by_row[table]
-        return PlacedRows(tables, operands, self.gaussian_floats + int(sizes.sum()), int(rows.sum()))
+        return PlacedRows(tables, operands, self.first_row + int(sizes.sum()), int(rows.sum()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +142,7 @@ class _Planner(ArrayBuilder):
 
     def plan(self) -> TrainingPlan:
         self._place_gaussians()
+        gaussian_floats = self.constant_floats
         self._add_tables()
         arrays = self.build()
         folds = {number: self.circuit.graph.nodes[read.layer].num_folds for read, number in self.reads.items()}
@@ -152,7 +155,8 @@ class _Planner(ArrayBuilder):
             tables=np.array(self.tables, dtype=np.int64).reshape(-1, TABLE_FIELDS),
             table_operands=np.array(self.table_operands, dtype=np.int64).reshape(-1, 2),
             lanes=self.lanes,
-            gaussian_floats=self.constant_floats,
+            gaussian_floats=gaussian_floats,
+            first_row=self.constant_floats,
             most_states=self.most_states,
             gradient_floats=self.gradient_floats,
             weight_floats=self.weight_floats,
@@ -257,9 +261,8 @@ class _Planner(ArrayBuilder):
             self.scratch_fixed = max(self.scratch_fixed, self.lanes * width)
             self.add_operand(number)
             self.widest = max(self.widest, width)
-            self.rows.append(
-                [KINDS[unit.kind], -1, 0, 0, 0, unit.width, width, 1, 1, operand, self.table_numbers[number], 0, -1, 0]
-            )
+            widths, table = (0, 0, unit.width, width), self.table_numbers[number]
+            self.rows.append([KINDS[unit.kind], -1, 0, *widths, 1, 1, operand, table, 0, -1, -1, 0])
 
     def add_operand(self, number: int) -> None:
         if number in self.table_numbers:
@@ -273,7 +276,11 @@ class _Planner(ArrayBuilder):
             parameter = parameters_of(layer_of(self.circuit, source))["weight"]
             rows, columns = parameter.shape[0], int(np.prod(parameter.shape[1:]))
             fields[WEIGHT] = source.fold * rows * columns
-            fields[SOURCE] = self._read(self._weight_of(source), source.fold)
+            read = self._weight_of(source)
+            fields[SOURCE] = self._read(read, source.fold)
+            if read.content == SOFTMAX:
+                fields[NORMALIZERS] = self.constant_floats
+                self.constant_floats += 2 * self.padded(rows) + self.lanes
             in_width = self.padded(columns if unit.kind is Kind.TENSOR_DOT else self.units.units[unit.inputs[0]].width)
             self.weight_floats = max(self.weight_floats, columns * self.padded(rows))
             self.block_floats = max(self.block_floats, self.padded(rows), rows * in_width)
@@ -320,7 +327,7 @@ class _Planner(ArrayBuilder):
             free[self.padded(unit.width)].append(places[number])
 
 
-SLOT, OPERANDS, WEIGHT, SOURCE = 1, 9, 10, 12
+SLOT, OPERANDS, WEIGHT, SOURCE, NORMALIZERS = 1, 9, 10, 12, 13
 """Fields of `struct Unit`."""
 ROWS, GRADIENT, BY_ROW = 3, 6, 8
 """Fields of `struct Operand`."""

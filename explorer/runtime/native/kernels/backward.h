@@ -11,7 +11,9 @@ constexpr int TUCKER_WIDTH = 4 * LANES;  // products of two units that are forme
 
 struct Backward : TrainingTile {
   bool fresh;          // the first tile writes gradients of weights, others add to them
+  bool last;           // the last tile passes them through a softmax
   bool changed;        // logits differ from those of the forward pass
+  const float* matrix; // weights (rows, columns) of the present unit
   float* gradients;    // of values, at their places
   float* products;     // (rows, widest): the terms of a sum; twice as many rows for a table
   float* inner;        // (rows, widest): their gradients
@@ -22,7 +24,6 @@ struct Backward : TrainingTile {
   int32_t* seen;       // the first row of each of these
 
   float* gradient(int64_t place) const { return gradients + place * capacity; }
-  const float* weights_of(const Unit& unit) const { return training->sources[unit.source] + unit.weight; }
   float* weights_gradient(const Unit& unit) const { return training->gradients[unit.source] + unit.weight; }
 
   // ------------------------------------------------------------------------------------------------- the outputs
@@ -139,7 +140,7 @@ struct Backward : TrainingTile {
       outer_products(G, unit.out_width, direct ? values(factors->place) : products, width,
                      weights_gradient(unit) + h * units, columns, unit.out_units, units);
       int64_t ld = columns;
-      const float* weight = padded(weights_of(unit) + h * units, ld, unit.out_units, units, width);
+      const float* weight = padded(matrix + h * units, ld, unit.out_units, units, width);
       const bool alone = !by && unit.factors == 1;
       multiply<false>(G, unit.out_width, weight, ld, unit.out_units, width, alone ? gradient(factors->gradient) : inner,
                       width, rows, alone && factors->adds);
@@ -152,7 +153,7 @@ struct Backward : TrainingTile {
     const int64_t width = unit.out_width;
     each_term(unit, [&](int64_t h, const Operand* factors, const float* by) {
       multiply_rows(factors, unit.factors, all_rows(), width, by, products);
-      for (int64_t k = 0; k < unit.out_units; k++) block[k] = weights_of(unit)[k * unit.terms + h];
+      for (int64_t k = 0; k < unit.out_units; k++) block[k] = matrix[k * unit.terms + h];
       for (int64_t k = unit.out_units; k < width; k++) block[k] = 0;
       memset(block_gradient, 0, width * sizeof(float));
       for (int64_t b = 0; b < rows; b++)
@@ -189,7 +190,7 @@ struct Backward : TrainingTile {
       outer_products(G, out_width, products, size, weights_gradient(unit) + i * units, columns, unit.out_units,
                      count * units);
       int64_t ld = columns;
-      const float* weight = padded(weights_of(unit) + i * units, ld, unit.out_units, count * units, size);
+      const float* weight = padded(matrix + i * units, ld, unit.out_units, count * units, size);
       multiply<false>(G, out_width, weight, ld, unit.out_units, size, inner, size, rows, false);
       for (int64_t b = 0; b < rows; b++) {
         const float *left = lefts.values + lefts.at(b) * width + i, *right = rights.values + rights.at(b) * width;
@@ -249,7 +250,7 @@ struct Backward : TrainingTile {
     const Operand* operand = circuit.operands + unit.operands;
     const Rows from = rows_of(*operand);
     const int64_t J = unit.terms, Q = unit.in_units / J, P = unit.out_units / Q;
-    const float* weight = weights_of(unit);
+    const float* weight = matrix;
     float* to = gradient(operand->gradient);
     if (!operand->adds) memset(to, 0, rows * unit.in_width * sizeof(float));
     memset(block_gradient, 0, P * J * sizeof(float));
@@ -397,6 +398,29 @@ struct Backward : TrainingTile {
     if (table.content == NORMALIZED) subtract_probabilities(table, totals, to, false);
   }
 
+  // Points `matrix` to the weights of a unit; those after a softmax are made where other weights would be transposed.
+  void read_weights(const Unit& unit) {
+    matrix = source_of(unit);
+    if (unit.normalizers < 0) return;
+    const int64_t width = weight_width(unit);
+    const float* kept = circuit.constants + unit.normalizers;
+    if (fresh) {
+      const int32_t checksum = logits_checksum(unit);
+      changed |= memcmp(kept + 2 * width, &checksum, sizeof checksum) != 0;
+    }
+    softmax_of_rows(matrix, weight_rows(unit), weight_columns(unit), kept, kept + width, transposed_weights);
+    matrix = transposed_weights;
+  }
+
+  void weighted_back(const Unit& unit) {
+    switch (unit.kind) {
+      case SUM: return sum_back(unit);
+      case MIXING: return mixing_back(unit);
+      case TUCKER: return tucker_back(unit);
+      case TENSOR_DOT: return tensor_dot_back(unit);
+    }
+  }
+
   void back(const Unit& unit) {
     switch (unit.kind) {
       case TABLE: return table_back(unit);
@@ -409,13 +433,11 @@ struct Backward : TrainingTile {
       }
     }
     before_rescaling(unit);
-    switch (unit.kind) {
-      case PRODUCT: return product_back(unit);
-      case SUM: return sum_back(unit);
-      case MIXING: return mixing_back(unit);
-      case TUCKER: return tucker_back(unit);
-      case KRONECKER: return kronecker_back(unit);
-      case TENSOR_DOT: return tensor_dot_back(unit);
-    }
+    if (unit.kind == PRODUCT) return product_back(unit);
+    if (unit.kind == KRONECKER) return kronecker_back(unit);
+    read_weights(unit);
+    weighted_back(unit);
+    if (last && unit.normalizers >= 0)
+      softmax_back(matrix, weight_rows(unit), weight_columns(unit), weights_gradient(unit));
   }
 };

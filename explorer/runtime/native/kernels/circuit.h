@@ -23,10 +23,12 @@ struct Operand {
 };
 
 // `terms` times `factors` operands; widths are padded ones, but for `in_units` and `out_units`. In training, `source` is
-// the number of the tensor that has its weights, from `weight` on.
+// the number of the tensor that has its weights, from `weight` on. If these are a softmax, the tensor has their logits,
+// and from `normalizers` on the constants have the largest logit of each row, the factor of the exponentials of each row,
+// and a checksum of all logits; else it is -1.
 struct Unit {
   int64_t kind, slot, place, in_units, in_width, out_units, out_width, terms, factors, operands, weight, norms;
-  int64_t source, gradient;
+  int64_t source, normalizers, gradient;
 };
 
 struct Circuit {

@@ -1,5 +1,4 @@
 // The functions of the library: evaluation, training, and the limits of the machine.
 #include "limits.h"
-#include "softmax.h"
 #include "steps.h"
 #include "team.h"

@@ -55,6 +55,7 @@ static void go_back(BackwardCall& call, int64_t number, int64_t thread) {
   Backward tile{{{*call.circuit, *call.input, kept.first, kept.rows, kept.rows}}};
   tile.training = call.training;
   tile.fresh = number == 0;
+  tile.last = number == call.num_tiles - 1;
   tile.changed = false;
   Memory values{kept.values}, scratch{call.workspaces[thread]};
   take_values(tile, values);

@@ -1,6 +1,7 @@
 // The forward pass of training: weights and tables are read from the tensors of PyTorch, which change in each step.
 #pragma once
 #include "forward.h"
+#include "softmax.h"
 #include "tables.h"
 
 constexpr float NORM_MARGIN = 1.001f;    // sums of weights are rounded, and bounds are not smaller than the sums
@@ -19,42 +20,68 @@ struct TrainingTile : Tile {
     return true;
   }
 
-  // Transposes the weights of a unit, and adds them up for its bounds. False if one is negative or NaN.
+  // Weights (rows, columns) of a unit are kept as columns (columns, width).
+  static int64_t weight_rows(const Unit& unit) {
+    return unit.kind == TENSOR_DOT ? unit.out_units / (unit.in_units / unit.terms) : unit.out_units;
+  }
+  static int64_t weight_columns(const Unit& unit) {
+    if (unit.kind == SUM) return unit.terms * unit.in_units;
+    return unit.kind == TUCKER ? unit.in_units * unit.in_units : unit.terms;
+  }
+  static int64_t weight_width(const Unit& unit) { return unit.kind == TENSOR_DOT ? unit.factors : unit.out_width; }
+
+  // The weights of a unit, or the logits whose softmax they are.
+  const float* source_of(const Unit& unit) const { return training->sources[unit.source] + unit.weight; }
+
+  // A checksum of the logits of a unit, which are in the cache then.
+  int32_t logits_checksum(const Unit& unit) const {
+    return checksum_of(source_of(unit), weight_rows(unit) * weight_columns(unit));
+  }
+
+  // Transposes the weights of a unit, after their softmax, and adds them up for its bounds. False if one is negative or
+  // NaN.
   bool transpose_weights(const Unit& unit) {
     if (unit.source < 0) return true;
-    const bool dot = unit.kind == TENSOR_DOT;
-    const int64_t P = dot ? unit.out_units / (unit.in_units / unit.terms) : unit.out_units;
-    const int64_t block = dot ? unit.terms : unit.kind == MIXING ? 1 : unit.kind == TUCKER ? unit.in_units * unit.in_units
-                                                                                          : unit.in_units;
-    const int64_t terms = unit.kind == SUM || unit.kind == MIXING ? unit.terms : 1;
-    const int64_t columns = terms * block, width = dot ? unit.factors : unit.out_width;
-    const float* from = training->sources[unit.source] + unit.weight;
-    if (P < width) memset(transposed_weights, 0, columns * width * sizeof(float));
-    Integers bad{};
-    for (int64_t h = 0; h < terms; h++) {
-      float most = 0;
-      for (int64_t o = 0; o < P; o++) {
-        const float* row = from + o * columns + h * block;
-        Vector sums{};
-        int64_t i = 0;
-        for (; i + LANES <= block; i += LANES) {
-          const Vector some = load(row + i);
-          bad |= ~(some >= Vector{});
-          sums += some;
-        }
-        float sum = 0;
-        for (; i < block; i++) {
-          bad[0] |= row[i] >= 0 ? 0 : -1;
-          sum += row[i];
-        }
-        sum += sum_of(sums);
-        most = sum <= most ? most : sum;
-      }
-      norms_of_terms[h] = most * NORM_MARGIN + SMALLEST;
+    const int64_t units = weight_rows(unit), columns = weight_columns(unit), width = weight_width(unit);
+    float* kept = (float*)circuit.constants + unit.normalizers;
+    const bool are_logits = unit.normalizers >= 0;
+    if (are_logits && first == 0) {
+      const int32_t checksum = logits_checksum(unit);
+      memcpy(kept + 2 * width, &checksum, sizeof checksum);
     }
-    transpose(from, columns, P, columns, transposed_weights, width);
+    transpose(source_of(unit), columns, units, columns, transposed_weights, width);
+    if (are_logits) softmax_of_columns(transposed_weights, columns, width, kept, kept + width);
+    if (units < width)
+      for (int64_t i = 0; i < columns; i++)
+        memset(transposed_weights + i * width + units, 0, (width - units) * sizeof(float));
     weights = transposed_weights;
     norms = norms_of_terms;
+    return add_weights(unit.kind == SUM || unit.kind == MIXING ? unit.terms : 1, columns, width);
+  }
+
+  // Adds up the transposed weights of each row, for each of the terms, and keeps the largest sum. False if a weight is
+  // negative or NaN.
+  bool add_weights(int64_t terms, int64_t columns, int64_t width) {
+    const int64_t count = columns / terms;
+    Integers bad{};
+    for (int64_t h = 0; h < terms; h++) {
+      Vector most{};
+      for (int64_t n = 0; n < width; n += LANES) {
+        const float* from = transposed_weights + h * count * width + n;
+        Vector sum{};
+        for (int64_t start = 0; start < count; start += BLOCK_ROWS) {
+          Vector part{};
+          for (int64_t i = start; i < count && i < start + BLOCK_ROWS; i++) {
+            const Vector some = load(from + i * width);
+            bad |= ~(some >= Vector{});
+            part += some;
+          }
+          sum += part;
+        }
+        most = larger(most, sum);
+      }
+      norms_of_terms[h] = largest((const float*)&most, LANES) * NORM_MARGIN + SMALLEST;
+    }
     return is_zero(bad);
   }
 

@@ -70,26 +70,30 @@ static inline bool is_zero(Integers v) { return bits_of_any(v) == 0; }
 static inline Vector larger(Vector a, Vector b) { return a > b ? a : b; }
 
 // exp(x) for x <= 0 with a relative error of about 2e-7, or 3e-16 for doubles; zero below LOWEST. It is 2^n exp(r): adding
-// `SHIFT` rounds to an integer, which is in the last bits.
+// `SHIFT` rounds to an integer, which is in the last bits. With an EXPONENT, times 2^EXPONENT, and zero further below.
 #if defined(__AVX512F__) && !defined(DOUBLES)
 // n is a multiple of 1/16, and |r| <= log(2) / 32: 2^n is one of sixteen roots of two, times a power of two.
+template <int EXPONENT = 0>
 static inline Vector exponential(Vector x) {
-  const Vector rounded = x * (16 * LOG2E) + SHIFT, n = rounded - SHIFT;
+  constexpr Real SHIFTED = SHIFT + 16 * EXPONENT, LEAST = LOWEST - EXPONENT * (Real)LN2;
+  const Vector rounded = x * (16 * LOG2E) + SHIFTED, n = rounded - SHIFTED;
   const Vector r = (x - n * (LN2_HIGH / 16)) - n * (LN2_LOW / 16);
   const Vector q = ((r * (1.0f / 6) + 0.5f) * r + 1.0f) * r;  // exp(r) - 1
   const Integers root = (Integers)_mm512_permutexvar_epi32((__m512i)rounded, _mm512_loadu_si512(ROOTS));
   const Vector power = (Vector)(root + ((Integers)rounded << (MANTISSA - 4)));
-  return x < LOWEST ? Vector{} : power * q + power;
+  return x < LEAST ? Vector{} : power * q + power;
 }
 #else
 // n is an integer, and |r| <= log(2) / 2.
+template <int EXPONENT = 0>
 static inline Vector exponential(Vector x) {
-  const Vector rounded = x * LOG2E + SHIFT, n = rounded - SHIFT;
+  constexpr Real SHIFTED = SHIFT + EXPONENT, LEAST = LOWEST - EXPONENT * (Real)LN2;
+  const Vector rounded = x * LOG2E + SHIFTED, n = rounded - SHIFTED;
   const Vector r = (x - n * LN2_HIGH) - n * LN2_LOW;
   Vector p = all(EXPONENTIAL[0]);
   UNROLL for (int i = 1; i <= DEGREE; i++) p = p * r + EXPONENTIAL[i];
   const Integers power = ((Integers)rounded + BIAS) << MANTISSA;
-  return x < LOWEST ? Vector{} : p * (Vector)power;
+  return x < LEAST ? Vector{} : p * (Vector)power;
 }
 #endif
 

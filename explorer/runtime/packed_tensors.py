@@ -1,4 +1,4 @@
-"""The packed numbers of units as tensors of groups, on the device of the circuit."""
+"""Packed numbers as tensors of groups of units of one shape, on the device of the circuit."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,8 +10,6 @@ from torch import Tensor
 
 from explorer.backend import EvaluatedCircuit, TorchTensorDotLayer
 from explorer.runtime.constants import Constants
-from explorer.runtime.grouped.groups import Groups
-from explorer.runtime.packed import state_of
 from explorer.runtime.units import WEIGHTED, Kind, layer_of, num_states
 
 
@@ -25,7 +23,7 @@ class Tables:
 
 
 @dataclass(frozen=True, eq=False)
-class GroupConstants:
+class PackedTensors:
     """What depends on parameters: numbers and bounds of each group, and tables by width.
 
     `numbers` are weights (G, H*I, O) of a group of sums, (G, H, K) of mixtures, (G, J, P) of partial products;
@@ -41,19 +39,11 @@ class GroupConstants:
         of_tables = [part for one in self.tables for part in (one.rows, one.scales, one.bounds)]
         return (*(tensor for numbers in self.numbers for tensor in numbers), *of_tables)
 
-    def with_tensors(self, tensors: Sequence[Tensor]) -> "GroupConstants":
+    def with_tensors(self, tensors: Sequence[Tensor]) -> "PackedTensors":
         """The same with other tensors, in the order of `tensors`."""
         given = iter(tensors)
         numbers = tuple(tuple(next(given) for _ in some) for some in self.numbers)
-        return GroupConstants(numbers, tuple(Tables(next(given), next(given), next(given)) for _ in self.tables))
-
-
-@dataclass(frozen=True, eq=False)
-class TableReads:
-    """By width: the first row of the table of each read (T, 1), and the row (T) of its variable among the states."""
-
-    starts: tuple[Tensor, ...]
-    variables: tuple[Tensor, ...]
+        return PackedTensors(numbers, tuple(Tables(next(given), next(given), next(given)) for _ in self.tables))
 
 
 class Alike(Protocol):
@@ -73,13 +63,13 @@ class Alike(Protocol):
     def variables(self) -> tuple[tuple[int, ...], ...]: ...
 
 
-def make_group_constants(
+def make_packed_tensors(
     circuit: EvaluatedCircuit,
     constants: Constants,
     groups: Sequence[Alike],
     tables_read: Mapping[int, Sequence[int]],
     device: torch.device,
-) -> GroupConstants:
+) -> PackedTensors:
     """The tensors of packed constants, whose vectors have one lane, of groups and of the tables that they read."""
     numbers = tuple(tuple(one.to(device) for one in _numbers(circuit, constants, group)) for group in groups)
     tables: list[Tables] = []
@@ -93,24 +83,7 @@ def make_group_constants(
             scales.append(constants.doubles[offsets.scales : offsets.scales + states])
         found = (torch.cat(rows).view(-1, width), torch.cat(scales), torch.cat(bounds))
         tables.append(Tables(*(one.to(device) for one in found)))
-    return GroupConstants(numbers, tuple(tables))
-
-
-def make_table_reads(
-    circuit: EvaluatedCircuit, groups: Groups, rows: Mapping[tuple[int, int], int], device: torch.device
-) -> TableReads:
-    """Where the rows of tables are read, from the row of each (variable, number of states)."""
-    starts: list[Tensor] = []
-    variables: list[Tensor] = []
-    for reads in groups.tables.values():
-        start, begin = 0, dict[int, int]()
-        for number in dict.fromkeys(reads):
-            begin[number] = start
-            start += num_states(circuit, groups.units, number)
-        starts.append(torch.tensor([begin[one] for one in reads], device=device).unsqueeze(1))
-        chosen = [rows[state_of(circuit, groups.units, one)] for one in reads]
-        variables.append(torch.tensor(chosen, device=device))
-    return TableReads(tuple(starts), tuple(variables))
+    return PackedTensors(numbers, tuple(tables))
 
 
 def _numbers(circuit: EvaluatedCircuit, constants: Constants, group: Alike) -> list[Tensor]:
