@@ -115,9 +115,7 @@ class _Packer:
         return {layer: self.layer_values[layer] for layer in layers}
 
     def _parameters(self, source: Source) -> Mapping[str, Tensor]:
-        """What a layer prepared from its parameters; for a layer inside another one under its own names."""
-        found = self.layer_values[source.layer]
-        return {name.removeprefix(source.part): value for name, value in found.items() if name.startswith(source.part)}
+        return values_of_source(self.layer_values, source)
 
     def _add(self, values: Tensor) -> int:
         """Append numbers; returns where they begin."""
@@ -234,6 +232,12 @@ class _Packer:
         read = [below[one] for number in group for one in self.units.units[number].inputs]
         inputs = torch.stack(read).unflatten(0, (len(group), -1))
         return layer.forward(semiring, inputs, {name: value[folds] for name, value in parameters.items()})
+
+
+def values_of_source(values: LayerValues, source: Source) -> dict[str, Tensor]:
+    """What a layer prepared from its parameters; for a layer inside another one under its own names."""
+    found = values[source.layer]
+    return {name.removeprefix(source.part): value for name, value in found.items() if name.startswith(source.part)}
 
 
 def _padded(width: int, lanes: int) -> int:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from explorer.backend import TorchCircuit, TorchInputLayer
 from explorer.backend.evaluation import LayerValues
-from explorer.runtime.constants import MARGIN, SMALLEST
+from explorer.runtime.constants import MARGIN, SMALLEST, values_of_source
 from explorer.runtime.cuda.launches import Launch, Launches
 from explorer.runtime.grouped.kernels import Values, from_logarithms
 from explorer.runtime.packed_tensors import PackedTensors, Tables
@@ -121,7 +121,9 @@ def read_layers(circuit: TorchCircuit, launches: Launches, sources: Sources, x: 
     """What the present parameters are for launches, with gradients; x (B, D) is that of densities."""
     values = circuit.layer_values()
     weighted = [launch for launch in launches.launches if launch.kind in WEIGHTED]
-    weights = tuple(_gathered(some, lambda one: _of(values, one)["weight"].flatten(2)) for some in sources.weights)
+    weights = tuple(
+        _gathered(some, lambda one: values_of_source(values, one)["weight"].flatten(2)) for some in sources.weights
+    )
     has_bad_weight = torch.zeros(1, dtype=torch.int32, device=x.device)
     norms = tuple(_norms(launch, one, has_bad_weight) for launch, one in zip(weighted, weights, strict=True))
     rows, scales, bounds = _split([_table(circuit, values, some) for some in sources.tables])
@@ -134,12 +136,6 @@ def _folds(sources: Sequence[Source], device: torch.device) -> Folds:
     if folds == list(range(folds[0], folds[0] + len(folds))):
         return Folds(sources[0], slice(folds[0], folds[0] + len(folds)))
     return Folds(sources[0], torch.tensor(folds, device=device))
-
-
-def _of(values: LayerValues, source: Source) -> dict[str, Tensor]:
-    """What a layer prepared from its parameters; for a layer inside another one under its own names."""
-    found = values[source.layer]
-    return {name.removeprefix(source.part): value for name, value in found.items() if name.startswith(source.part)}
 
 
 def _gathered(pieces: Sequence[Folds], part: Part) -> Tensor:
@@ -164,7 +160,7 @@ def _table(circuit: TorchCircuit, values: LayerValues, pieces: Sequence[Folds]) 
     """Rows (R, K) of tables in linear scale, the logarithms (R) that they were divided by, and their bounds (R)."""
 
     def logarithms(source: Source) -> Tensor:
-        layer, prepared = layer_of(circuit, source), _of(values, source)
+        layer, prepared = layer_of(circuit, source), values_of_source(values, source)
         assert isinstance(layer, TorchInputLayer)
         if "table" in prepared:
             return prepared["table"].transpose(1, 2)
