@@ -11,10 +11,11 @@ import torch
 from torch import Tensor
 
 from explorer.backend import EvaluatedCircuit, TorchCircuit
-from explorer.errors import BackendWarning, CircuitError, LoweringError, warn
+from explorer.errors import BackendWarning, LoweringError, warn
 from explorer.program.running.plain import why_not_plain
 from explorer.runtime.cuda.program import LaunchProgram, interprets
 from explorer.runtime.cuda.training import LaunchTraining
+from explorer.runtime.graphs import KernelError
 from explorer.runtime.grouped.inductor import InductorRunner
 from explorer.runtime.grouped.program import GroupedProgram
 from explorer.runtime.grouped.running import run_eagerly
@@ -162,13 +163,11 @@ class TritonBackend:
             return None
         try:
             return self._evaluate(x)
-        except CircuitError:
-            raise
         except torch.OutOfMemoryError:
             self._release_graphs()  # whose memory may be enough
             return self._evaluate(x)
-        except Exception as error:  # noqa: BLE001 - of Triton, its compiler, the driver
-            self.problem = f"{type(error).__name__}: {error}".strip().splitlines()[0][:200]
+        except KernelError as error:
+            self.problem = str(error)
             warn(
                 f"a fast circuit runs its layers from now on, as its Triton kernels failed: {self.problem}",
                 BackendWarning,

@@ -1,12 +1,15 @@
 """CUDA graphs of a function: captured once for each shape of its inputs, and replayed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
 import torch
 from torch import Tensor
+
+from explorer.errors import CircuitError
 
 Tensors = tuple[Tensor, ...]
 Function = Callable[[Sequence[Tensor], Sequence[Tensor]], Tensors]
@@ -18,6 +21,29 @@ CAPTURING = Lock()
 """Held while anything is captured: all captures of a process are on one stream of PyTorch's."""
 WARMUPS = 2
 """Calls before the capture: what a first call does besides, such as compiling, cannot be captured."""
+
+
+class KernelError(Exception):
+    """Kernels cannot be compiled, or their launches cannot be captured."""
+
+
+@contextmanager
+def preparing() -> Iterator[None]:
+    """Compile and capture without the hooks of saved tensors that a caller has set.
+
+    Raises: KernelError for whatever Triton, its compiler or the driver raises; CircuitError and OutOfMemoryError pass.
+    """
+    try:
+        with torch.autograd.graph.saved_tensors_hooks(_as_it_is, _as_it_is):
+            yield
+    except (CircuitError, torch.OutOfMemoryError):
+        raise
+    except Exception as error:
+        raise KernelError(f"{type(error).__name__}: {error}".strip().splitlines()[0][:200]) from error
+
+
+def _as_it_is(tensor: Tensor) -> Tensor:
+    return tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,13 +75,16 @@ class CudaGraphs:
         """The first output, the others but for the flags (only if one of these is set), and the flags.
 
         Waits for the device. All calls have the same function, and constants of the same shapes. Constants are
-        recognized by their identity. Raises what the function raises, and RuntimeError if it cannot be captured.
+        recognized by their identity. Raises: KernelError if the function cannot be captured, and as `preparing`.
         """
         device = inputs[0].device
         with self._lock, torch.cuda.device(device):
             own = self._own(constants, device)
             key = tuple([(one.shape, one.dtype) for one in inputs])
-            captured = self._captured.pop(key, None) or self._capture(function, own, inputs)
+            captured = self._captured.pop(key, None)
+            if captured is None:
+                with preparing():
+                    captured = self._capture(function, own, inputs)
             self._captured[key] = captured  # the latest is the last
             for to, one in zip(captured.inputs, inputs, strict=True):
                 to.copy_(one)

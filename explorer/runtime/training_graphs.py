@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from explorer.errors import LoweringError
-from explorer.runtime.graphs import CAPTURING, WARMUPS
+from explorer.runtime.graphs import CAPTURING, WARMUPS, preparing
+from explorer.runtime.refusing import refuse_unusual_gradients
 
 Step = Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]
 """From x to outputs with gradients, to another tensor, and to flags, without waiting for the device."""
@@ -49,15 +50,20 @@ class CapturedStep:
         self.ticket = self.last_ticket
         return self.ticket
 
-    def replay_backward(self, x: Tensor, ticket: int, gradient: Tensor) -> tuple[Tensor | None, ...]:
+    def replay_backward(self, x: Tensor, outputs: Tensor, ticket: int, gradient: Tensor) -> tuple[Tensor | None, ...]:
         """The gradients of the parameters from that of the outputs of a forward pass.
 
-        It is repeated if its values are no longer kept.
+        It is repeated if its values are no longer kept. Raises: LoweringError if the outputs are others then.
         """
         with self.lock, torch.cuda.device(self.x.device):
             self.wait()
             if self.ticket != ticket:
                 self.replay_forward(x)
+                if not torch.equal(_as_bits(self.outputs), _as_bits(outputs)):
+                    raise LoweringError(
+                        "parameters were changed between the forward and the backward pass, by a way that PyTorch does "
+                        "not notice (such as .data): change them before the forward or after the backward pass"
+                    )
             self.gradient.copy_(gradient)
             self.backward.replay()
             self.ticket = 0
@@ -92,7 +98,7 @@ class TrainingGraphs:
         """What a step returns, with gradients of the parameters that require them; the flags on the CPU.
 
         `read` are all tensors that may be replaced and that the step reads; `kept` is what else it reads. Waits for the
-        device. Raises what the step raises, and RuntimeError if it cannot be captured.
+        device. Raises: KernelError if the step cannot be captured, and as `preparing`.
         """
         trained = list({id(one): one for one in parameters if one.requires_grad}.values())  # tied ones once
         key = (x.shape, x.dtype, *[(one.data_ptr(), one.shape, one.stride(), one.requires_grad) for one in read])
@@ -102,19 +108,11 @@ class TrainingGraphs:
                 if captured is None:
                     while len(self._captured) >= MAX_GRAPHS:
                         del self._captured[next(iter(self._captured))]
-                    captured = _capture(step, x, trained, (kept, *[one.detach() for one in read]))
+                    with preparing():
+                        captured = _capture(step, x, trained, (kept, *[one.detach() for one in read]))
                     self._captures += 1
                 self._captured[key] = captured  # the latest is the last
             return _Replayed.apply(captured, x, *trained)
-
-
-def refuse_second_derivatives() -> None:
-    """Raises: LoweringError in a backward pass that is itself recorded."""
-    if torch.is_grad_enabled():
-        raise LoweringError(
-            "the kernels have no second derivatives (create_graph=True): call the circuit itself, which is the "
-            "attribute `circuit` of the fast one"
-        )
 
 
 class _Replayed(torch.autograd.Function):
@@ -130,18 +128,23 @@ class _Replayed(torch.autograd.Function):
             flags = captured.flags.clone()
         ctx.captured = captured
         # PyTorch notices if parameters are changed in place before the backward pass; x may be
-        ctx.save_for_backward(x.detach().clone(), *trained)
+        ctx.save_for_backward(x.detach().clone(), outputs.clone(), *trained)
         ctx.mark_non_differentiable(other, flags)
         ctx.set_materialize_grads(False)
         return outputs, other, flags
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> tuple[Tensor | None, ...]:
-        refuse_second_derivatives()
-        x, *trained = ctx.saved_tensors
+        refuse_unusual_gradients(grad_outputs[0])
+        x, outputs, *trained = ctx.saved_tensors
         if grad_outputs[0] is None:
             return (None,) * (2 + len(trained))
-        return (None, None, *ctx.captured.replay_backward(x, ctx.ticket, grad_outputs[0]))
+        return (None, None, *ctx.captured.replay_backward(x, outputs, ctx.ticket, grad_outputs[0]))
+
+
+def _as_bits(tensor: Tensor) -> Tensor:
+    """Numbers of which each is equal to itself."""
+    return tensor.contiguous().view(torch.int32)
 
 
 def _capture(step: Step, x: Tensor, trained: Sequence[Tensor], read: tuple[object, ...]) -> CapturedStep:

@@ -225,6 +225,12 @@ def test_second_derivatives_are_refused(made):
         torch.autograd.grad(loss, list(made.parameters()), create_graph=True)
 
 
+def test_many_gradients_at_a_time_are_refused(made):
+    found = made(X)
+    with pytest.raises(LoweringError, match="many vectors at a time"):
+        torch.autograd.grad(found, list(made.parameters()), torch.ones(2, *found.shape), is_grads_batched=True)
+
+
 @pytest.mark.parametrize("depth", [-2.0, UNCERTIFIED])
 def test_checkpoints_and_saved_tensors_elsewhere(depth: float):
     circuit = some_circuit(depth)
@@ -326,7 +332,10 @@ def test_logits_that_change_between_the_passes_without_a_trace_are_noticed(rows:
     weights = next(one for one in made.parameters() if one.shape[-1] != 17)
     for logits in (tables, weights):
         before = logits.detach().clone()
-        for changed in (before.flip(-1), before + 1e-6 * before.abs()):
+        signs, alternating = -before, before.clone()
+        alternating[..., ::2] *= -1
+        scaled = (before * 4, before * 16, before * 2**16)
+        for changed in (before.flip(-1), before + 1e-6 * before.abs(), signs, alternating, *scaled):
             logits.data.copy_(changed)
             with pytest.raises(LoweringError, match=r"logits .* were changed between .* \.data"):
                 torch.autograd.grad(loss, list(made.parameters()), retain_graph=True)

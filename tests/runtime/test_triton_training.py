@@ -11,13 +11,21 @@ import torch
 from hypothesis import given, strategies as st
 from torch import Tensor
 from torch.func import functional_call
+from torch.utils.checkpoint import checkpoint
 
 from explorer.backend import TorchCircuit
 from explorer.compiler import TorchCompiler
 from explorer.errors import LoweringError, ValueRangeError
 from explorer.runtime import FastCircuit, fast
 from explorer.runtime.cuda.training import LaunchTraining
-from explorer.symbolic import Circuit
+from explorer.symbolic import (
+    CategoricalLayer,
+    Circuit,
+    CircuitBuilder,
+    ConstantInitializer,
+    SoftmaxParameter,
+    TensorParameter,
+)
 from explorer.templates import load_named
 from tests.fuzzing import examples
 from tests.levels.modes import MODES, Mode, compile_circuit
@@ -224,6 +232,35 @@ def test_hooks_and_deterministic_algorithms_run_the_layers(circuit: TorchCircuit
         assert "deterministic algorithms are wanted" in made.why_not(x)
     finally:
         torch.use_deterministic_algorithms(False)
+    assert made.why_not(x) == ""
+
+
+def test_a_probability_that_is_not_a_normal_number_has_a_gradient():
+    b = CircuitBuilder()
+    logits = TensorParameter((2, 3), initializer=ConstantInitializer(np.array([[0.0, -95, -1], [0, -93, -2]])))
+    category = CategoricalLayer(scope=(0,), num_output_units=2, num_categories=3, probs=SoftmaxParameter((logits,)))
+    weight = SoftmaxParameter((TensorParameter((1, 2)),))
+    compiled = compile_circuit(b.build(b.sum(b.add(category), num_units=1, weight=weight)), optimize=False)
+    assert_trains(compiled, torch.tensor([[1], [0]]))
+
+
+@pytest.mark.parametrize("use_reentrant", [False, True])
+def test_checkpoints(circuit: TorchCircuit, use_reentrant: bool):
+    made, x = fast(circuit, backend="triton"), rows("categorical").to(DEVICE)
+    expected = gradients(made, x)[1]
+
+    def evaluate(x: Tensor, _: Tensor) -> Tensor:
+        return made(x)
+
+    def evaluated(x: Tensor) -> Tensor:
+        found = checkpoint(evaluate, x, torch.ones((), requires_grad=True), use_reentrant=use_reentrant)
+        assert isinstance(found, Tensor)
+        return found
+
+    module = copy.copy(made)
+    module.__dict__["forward"] = evaluated
+    for one, other in zip(gradients(module, x)[1], expected, strict=True):
+        torch.testing.assert_close(one, other)
     assert made.why_not(x) == ""
 
 

@@ -10,6 +10,7 @@ from explorer.backend import EvaluatedCircuit
 from explorer.runtime.constants import Constants
 from explorer.runtime.cuda.launches import Launches, plan_launches
 from explorer.runtime.cuda.placed import Placed, place_launches
+from explorer.runtime.graphs import preparing
 from explorer.runtime.packed import Answer, Packed, PackedProgram, answer_of
 from explorer.runtime.packed_tensors import PackedTensors, make_packed_tensors
 from explorer.runtime.units import Kind, lower_to_units, plan_units
@@ -79,7 +80,8 @@ class LaunchProgram(PackedProgram[PackedTensors, Placed]):
             return evaluate_launches(self.launches, constants, placed, inputs[0], inputs[1:])
 
         if x.device.type != "cuda":  # Triton's interpreter
-            outputs, certified, flags = evaluate(packed.numbers.tensors, (x.contiguous(), *densities))
+            with preparing():
+                outputs, certified, flags = evaluate(packed.numbers.tensors, (x.contiguous(), *densities))
             return answer_of(outputs, (certified,), flags.tolist())
         return answer_of(*self._graphs.run(evaluate, packed.numbers.tensors, (x, *densities)))
 

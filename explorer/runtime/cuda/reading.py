@@ -1,6 +1,6 @@
 """What training reads of the layers of a circuit, with gradients: weights, tables and densities, by launch."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
@@ -8,8 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from explorer.backend import TorchCircuit, TorchInputLayer
+from explorer.backend import TorchCategoricalLayer, TorchCircuit, TorchInputLayer
 from explorer.backend.evaluation import LayerValues
+from explorer.backend.parameters import TorchLogSoftmaxParameter, TorchSoftmaxParameter
 from explorer.runtime.constants import MARGIN, SMALLEST, values_of_source
 from explorer.runtime.cuda.launches import Launch, Launches
 from explorer.runtime.grouped.kernels import Values, from_logarithms
@@ -42,6 +43,8 @@ class Sources:
     tables: tuple[tuple[Folds, ...], ...]
     densities: tuple[tuple[tuple[Folds, ...], ...], ...]
     """By launch, and by factor of its products of densities."""
+    normalized: Mapping[int, str]
+    """By categorical layer the parameter that is a softmax, or log-softmax, over its states."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +98,7 @@ def densities_by_layers(units: Units) -> Units:
     return replace(units, units=found)
 
 
-def sources_of(launches: Launches, device: torch.device) -> Sources:
+def sources_of(circuit: TorchCircuit, launches: Launches, device: torch.device) -> Sources:
     """Where launches read on a device."""
     units = launches.units.units
 
@@ -114,12 +117,24 @@ def sources_of(launches: Launches, device: torch.device) -> Sources:
             for launch in launches.launches
             if launch.kind is Kind.DENSITY
         ),
+        _normalized(circuit),
     )
+
+
+def _normalized(circuit: TorchCircuit) -> dict[int, str]:
+    found: dict[int, str] = {}
+    for node, layer in circuit.graph.nodes.items():
+        for name, softmax in (("probs", TorchSoftmaxParameter), ("logits", TorchLogSoftmaxParameter)):
+            if isinstance(layer, TorchCategoricalLayer) and getattr(layer, name) is not None:
+                operator = circuit.last_operator(node, name)
+                if isinstance(operator, softmax) and operator.axis == 1:  # of (K, states)
+                    found[node] = name
+    return found
 
 
 def read_layers(circuit: TorchCircuit, launches: Launches, sources: Sources, x: Tensor) -> Read:
     """What the present parameters are for launches, with gradients; x (B, D) is that of densities."""
-    values = circuit.layer_values()
+    values = _layer_values(circuit, sources.normalized)
     weighted = [launch for launch in launches.launches if launch.kind in WEIGHTED]
     weights = tuple(
         _gathered(some, lambda one: values_of_source(values, one)["weight"].flatten(2)) for some in sources.weights
@@ -129,6 +144,22 @@ def read_layers(circuit: TorchCircuit, launches: Launches, sources: Sources, x: 
     rows, scales, bounds = _split([_table(circuit, values, some) for some in sources.tables])
     densities = _split([_densities(circuit, values, some, x) for some in sources.densities])
     return Read(weights, rows, densities[0], norms, scales, bounds, densities[1], densities[2], has_bad_weight)
+
+
+def _layer_values(circuit: TorchCircuit, normalized: Mapping[int, str]) -> LayerValues:
+    """What layers prepared from their parameters.
+
+    The logarithm of a softmax over states is taken at once: where the softmax is not a normal number, its own gradient
+    would be lost.
+    """
+    given = circuit.parameter_values(normalized.items())
+    found: dict[int, Mapping[str, Tensor]] = {}
+    for node, layer in circuit.graph.nodes.items():
+        if node in normalized:
+            found[node] = {"table": torch.log_softmax(given[node][normalized[node]], dim=2)}
+        else:
+            found[node] = layer.prepare(circuit.semiring, given[node]) if given[node] else {}
+    return found
 
 
 def _folds(sources: Sequence[Source], device: torch.device) -> Folds:

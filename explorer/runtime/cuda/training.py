@@ -19,7 +19,8 @@ from explorer.runtime.cuda.placed import Placed, place_launches
 from explorer.runtime.cuda.program import readable
 from explorer.runtime.cuda.reading import Read, Sources, densities_by_layers, read_layers, sources_of
 from explorer.runtime.doubles import DoubleTraining
-from explorer.runtime.training_graphs import TrainingGraphs, refuse_second_derivatives
+from explorer.runtime.refusing import refuse_unusual_gradients
+from explorer.runtime.training_graphs import TrainingGraphs
 from explorer.runtime.units import Kind, lower_to_units, plan_training_units
 
 TRAINED = (Kind.DENSITY, Kind.SUM, Kind.MIXING, Kind.TUCKER, Kind.PRODUCT)
@@ -116,7 +117,7 @@ class LaunchTraining:
             if self._on_device is None or self._on_device.device != device:
                 self._graphs = TrainingGraphs()  # graphs read what is on the device
                 placed = place_launches(self.circuit, self.launches, device)
-                sources = sources_of(self.launches, device)
+                sources = sources_of(self.circuit, self.launches, device)
                 self._on_device = OnDevice(device, placed, sources, self._alone(device))
             return self._on_device
 
@@ -174,7 +175,7 @@ class _Launched(torch.autograd.Function):
     def backward(ctx: Any, *grad_outputs: Any) -> tuple[Tensor | None, ...]:
         from explorer.runtime.cuda.backward import pass_back
 
-        refuse_second_derivatives()
+        refuse_unusual_gradients(grad_outputs[0])
         certified, *trained = ctx.saved_tensors
         if grad_outputs[0] is None:
             return (None,) * (4 + len(trained))

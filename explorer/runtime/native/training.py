@@ -35,6 +35,7 @@ from explorer.runtime.native.library import (
 from explorer.runtime.native.threads import call_in_threads, num_threads, run_in_threads
 from explorer.runtime.native.training_plan import NORMALIZED, SOFTMAX, PlacedRows, Read, plan_training
 from explorer.runtime.native.workspaces import Workspaces
+from explorer.runtime.refusing import refuse_unusual_gradients
 from explorer.runtime.units import states_of
 
 BAD_NUMBER = "a weight is negative or NaN: bounds hold for others only"
@@ -327,13 +328,9 @@ class _Evaluation(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> tuple[Tensor | None, ...]:
-        if torch.is_grad_enabled():
-            raise LoweringError(
-                "the native kernels have no second derivatives (create_graph=True): call the circuit itself, "
-                "which is the attribute `circuit` of the fast one"
-            )
-        memory, *tensors = ctx.saved_tensors
         gradient = grad_outputs[0]
+        refuse_unusual_gradients(gradient)
+        memory, *tensors = ctx.saved_tensors
         if gradient is None:
             return (None,) * (2 + len(tensors))
         found = ctx.program.backward(replace(ctx.step, memory=memory), tensors, gradient)

@@ -29,25 +29,34 @@ static void finish_row(const Table& table, int64_t at, float top, float* constan
   }
 }
 
+// A checksum with more bits: a rotation, an exclusive or and a sum, of which no two commute. In a sum alone, flipped signs,
+// or exponents that all grow by one number, would cancel.
+typedef uint32_t Naturals __attribute__((vector_size(VECTOR_BYTES), aligned(4), may_alias));
+template <class N>
+static N mixed(N sum, N bits) {
+  sum = ((sum << 5) | (sum >> 27)) ^ bits;
+  return sum + (sum << 3);
+}
+
 // A number that depends on the bits of all elements and on their order.
 static int32_t checksum_of(const float* from, int64_t count) {
   const int64_t whole = count / LANES * LANES;
-  Integers sums{};
-  int32_t found[LANES], sum = 0;
+  Naturals sums{};
+  uint32_t found[LANES], sum = 0;
   for (int64_t v = 0; v < whole; v += LANES) {
     const Vector some = load(from + v);
-    Integers bits;
+    Naturals bits;
     memcpy(&bits, &some, sizeof bits);
-    sums += (sums << 3) + bits;
+    sums = mixed(sums, bits);
   }
   memcpy(found, &sums, sizeof sums);
-  for (int64_t i = 0; i < LANES; i++) sum = (int32_t)(9u * (uint32_t)sum + (uint32_t)found[i]);
+  for (int64_t i = 0; i < LANES; i++) sum = mixed(sum, found[i]);
   for (int64_t v = whole; v < count; v++) {
     uint32_t bits;
     memcpy(&bits, from + v, sizeof bits);
-    sum = (int32_t)(9u * (uint32_t)sum + bits);
+    sum = mixed(sum, bits);
   }
-  return sum;
+  return (int32_t)sum;
 }
 
 // log sum exp over the states of each unit: x - it is the logarithm of a probability. It is a sum of two floats, as one
