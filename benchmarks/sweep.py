@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -16,7 +17,7 @@ from explorer.compiler import record
 from explorer.errors import ValueRangeError, check_name
 from explorer.options import PRESETS
 from explorer.runtime import fast
-from explorer.runtime.backends import BACKENDS, NativeBackend
+from explorer.runtime.backends import BACKENDS, ONLY_ON
 from explorer.runtime.choosing import AUTO
 from explorer.symbolic import circuit_from_json
 from explorer.templates import gallery
@@ -127,14 +128,15 @@ def _time(begun: MeasurementRun, trace: Trace, configuration: Configuration) -> 
     candidate = Reference(begun, trace, None, configuration.batch_size).candidate(len(trace.steps) - 1)
     backend = configuration.backend
     if backend != LAYERS_AS_THEY_ARE:
-        circuit = trace.circuit_at(-1)
-        chosen = fast(circuit, backend=backend).backend  # raises, if it cannot run the circuit
+        circuit = trace.circuit_at(-1).to(configuration.device)
+        fast(circuit, backend=backend)  # raises, if it cannot run the circuit
         candidate = replace(
             candidate,
             what=backend,
-            build=lambda: fast(circuit if configuration.kind == TRAINING else circuit.freeze(), backend=backend),
+            build=lambda: circuit if configuration.kind == TRAINING else circuit.freeze(),
+            there=partial(fast, backend=backend),
             own_bytes=lambda module: native_bytes(configuration.batch_size, module),
-            cpu_only=isinstance(chosen, NativeBackend),
+            only_on=ONLY_ON.get(backend, ""),
         )
     return time_candidates(begun, [candidate])
 
