@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from explorer.errors import CircuitError
+from explorer.errors import CircuitError, LoweringError
 
 Tensors = tuple[Tensor, ...]
 Function = Callable[[Sequence[Tensor], Sequence[Tensor]], Tensors]
@@ -23,7 +23,7 @@ WARMUPS = 2
 """Calls before the capture: what a first call does besides, such as compiling, cannot be captured."""
 
 
-class KernelError(Exception):
+class KernelError(LoweringError):
     """Kernels cannot be compiled, or their launches cannot be captured."""
 
 

@@ -13,7 +13,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from explorer.errors import BackendWarning
 from explorer.runtime import graphs, training_graphs
+from explorer.runtime.comparing.comparison import Comparison
 from explorer.runtime.graphs import CudaGraphs
 from explorer.runtime.training_graphs import TrainingGraphs
 
@@ -108,6 +110,16 @@ def test_a_graph_keeps_what_its_function_reads():
     del function
     gc.collect()
     assert alive() is not None
+
+
+def test_tensors_are_compared_one_after_the_other_if_the_kernel_fails(monkeypatch: pytest.MonkeyPatch):
+    copies = [torch.tensor([1.0, 2.0]), torch.tensor([3.0])]
+    made = Comparison(copies)
+    monkeypatch.setattr(made, "_has_kernel", True)
+    monkeypatch.setattr(made, "_of_blocks", lambda addresses: 1 / 0)
+    with pytest.warns(BackendWarning, match="as a Triton kernel failed: ZeroDivisionError"):
+        assert made.is_equal([one.clone() for one in copies])
+    assert not made.is_equal([torch.tensor([1.0, 2.0]), torch.tensor([-3.0])])
 
 
 # ---------------------------------------------------------------------- training

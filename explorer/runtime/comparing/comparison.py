@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from explorer.runtime.graphs import CAPTURING
+from explorer.errors import BackendWarning, warn
+from explorer.runtime.graphs import CAPTURING, KernelError, preparing
 
 BLOCK = 4096
 """Numbers of 32 bits that a program of the kernel compares."""
@@ -44,10 +45,14 @@ class Comparison:
             present = [one if one.is_contiguous() else one.detach().contiguous() for one in tensors]
             if self._has_kernel and not self._known:
                 try:
-                    with torch.cuda.device_of(self.copies[0]):
+                    with torch.cuda.device_of(self.copies[0]), preparing():
                         self._capture(present)
-                except Exception:  # noqa: BLE001 - of Triton, its compiler, the driver
+                except KernelError as error:
                     self._has_kernel = False
+                    warn(
+                        f"parameters are compared one after the other, as a Triton kernel failed: {error}",
+                        BackendWarning,
+                    )
             if self._has_kernel:
                 return self._are_equal_by_kernel(present)
             pairs = zip(present, self.copies, strict=True)

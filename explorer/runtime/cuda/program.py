@@ -38,7 +38,7 @@ def interprets() -> bool:
 
 
 def readable(x: Tensor) -> Tensor:
-    """X in a type that the kernels read."""
+    """The input in a type that the kernels read."""
     if x.dtype in READABLE:
         return x
     return x.float() if x.is_floating_point() else x.long()
