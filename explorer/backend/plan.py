@@ -15,7 +15,7 @@ from explorer.backend.addressing import FoldIndexInfo, Read, direct_read, plan_r
 from explorer.backend.layers import TorchInnerLayer, TorchInputLayer, TorchLayer
 from explorer.backend.parameters import TorchLeafParameter, TorchParameter, TorchParameterNode, TorchParameterOp
 from explorer.errors import DataTypeError
-from explorer.graph import Graph, nested_of, parameters_of
+from explorer.graph import Graph, field_names, parameters_of
 from explorer.symbolic import Scope, TensorParameter
 
 Slots = Mapping[TensorParameter, tuple[int, int]]
@@ -185,8 +185,8 @@ class _Planner:
 def all_parameters(layer: TorchLayer) -> dict[str, TorchParameter]:
     """The parameters of a layer and of the layers inside it (`layer.probs`)."""
     found: dict[str, TorchParameter] = parameters_of(layer)
-    for name, nested in nested_of(layer).items():
-        found |= {f"{name}.{inner}": parameter for inner, parameter in all_parameters(nested).items()}
+    for name in field_names(layer.__class__, "nested"):
+        found |= {f"{name}.{inner}": parameter for inner, parameter in all_parameters(getattr(layer, name)).items()}
     return found
 
 

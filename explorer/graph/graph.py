@@ -58,9 +58,7 @@ class Graph(Generic[Node]):
         For many small graphs, where copies and checks would take longer than the work.
         """
         graph = object.__new__(cls)
-        object.__setattr__(graph, "nodes", nodes)
-        object.__setattr__(graph, "inputs", inputs)
-        object.__setattr__(graph, "outputs", outputs)
+        graph.__dict__.update(nodes=nodes, inputs=inputs, outputs=outputs)  # the class is frozen
         return graph
 
     def _order_error(self, node: int, source: int) -> GraphError:

@@ -30,6 +30,10 @@ class ParameterSurvey:
 
     def _examine(self, layer: TorchLayer) -> tuple[int, bool]:
         """The number of parameter nodes of a layer, and whether it may match."""
-        types = [type(node) for parameter in all_parameters(layer).values() for node in parameter.graph.nodes.values()]
-        found = self._known[layer] = (len(types), any(map(self._is_root, types)))
+        number, may_match, is_root = 0, False, self._is_root
+        for parameter in all_parameters(layer).values():
+            for node in parameter.graph.nodes.values():
+                number += 1
+                may_match = may_match or is_root(node.__class__)
+        found = self._known[layer] = (number, may_match)
         return found

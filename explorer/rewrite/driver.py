@@ -70,6 +70,7 @@ def optimize_graph(
         accept=_acceptance(rules, context, replacement_of),
         parameter_path=parameter_path,
         known=context.known,
+        near_misses=bool(context.listeners),
     )
     numbers = _report(matches, context, parameter_path)
     return _rewrite(graph, matches, replacement_of, context, parameter_path, numbers) if matches.chosen else None
@@ -80,9 +81,10 @@ def is_possible(graph: Graph[Any], rules: Sequence[Rule], context: RewriteContex
     patterns = tuple(rule.pattern for rule in rules)
     accept = _acceptance(rules, context, _replacements(rules, context))
     first = OptMatchStrategy.FIRST_MATCH
-    return bool(
-        match_optimization_patterns(graph, patterns, first, accept=accept, parameter_path=parameter_path).chosen
+    found = match_optimization_patterns(
+        graph, patterns, first, accept=accept, parameter_path=parameter_path, near_misses=False
     )
+    return bool(found.chosen)
 
 
 def _replacements(rules: Sequence[Rule], context: RewriteContext) -> ReplacementOf:

@@ -29,8 +29,9 @@ class TorchParameter:
     def __init__(
         self, graph: "Graph[TorchParameterNode] | _Application", fold_index: FoldIndexInfo | None = None
     ) -> None:
-        applied = graph if isinstance(graph, _Application) else None
+        applied: _Application | None = None
         if isinstance(graph, _Application):
+            applied = graph
             shape, is_complex = graph.op.shape, graph.op.is_complex([x.is_complex for x in graph.operands])
         else:
             shape, is_complex = graph.nodes[graph.outputs[0]].shape, _is_complex(graph)
