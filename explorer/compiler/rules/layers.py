@@ -6,14 +6,13 @@ from typing import Any
 
 from explorer.backend import TorchBinomialLayer, TorchLayer
 from explorer.compiler.registries import CompilerRegistry, CompileRule
-from explorer.graph import config_of, field_names, nested_of, parameters_of
-from explorer.symbolic import BinomialLayer, Layer
+from explorer.graph import config_of, nested_of, parameters_of
+from explorer.symbolic import BinomialLayer, InputLayer, Layer
 
 
 @cache
 def layer_rule(layer_type: type[TorchLayer]) -> CompileRule:
     """The rule that copies config and scope, and compiles parameters and inner layers."""
-    has_scope = "scope_idx" in field_names(layer_type, "scope")
 
     def compile_layer(compiler: Any, layer: Layer) -> TorchLayer:
         values = config_of(layer)
@@ -21,7 +20,7 @@ def layer_rule(layer_type: type[TorchLayer]) -> CompileRule:
             values[name] = compiler.compile_parameter(parameter)
         for name, inner in nested_of(layer).items():
             values[name] = compiler.compile_layer(inner)
-        if has_scope:
+        if isinstance(layer, InputLayer):
             values["scope_idx"] = (layer.scope,)
         return layer_type(**values)
 
