@@ -75,22 +75,36 @@ class Entrant:
     in_shared_pool: bool = False
 
     def job(self) -> Job:
-        """The forward pass without gradients; or forward and backward of the mean, without an optimizer."""
+        """The forward pass without gradients; or forward and backward of the mean, without an optimizer.
+
+        With several threads, the run is the second one after a pause: a program that runs in a loop does not wait for
+        threads to wake up.
+        """
         module, x = self.module, self.x
 
-        def prepare() -> None:
+        def begin() -> None:
             module.train(self.training)
             if self.training:
                 module.zero_grad(set_to_none=True)
-            if x.is_cuda:
-                torch.compiler.cudagraph_mark_step_begin()  # the outputs of the run before are not needed any more
-            elif torch.get_num_threads() > 1:
-                sleep(SETTLED_S)
 
         def step(_: object) -> None:
             (-module(x).mean()).backward()
 
-        return Job(step if self.training else lambda _: self._infer(), prepare)
+        def infer(_: object) -> None:
+            self._infer()
+
+        run = step if self.training else infer
+
+        def prepare() -> None:
+            begin()
+            if x.is_cuda:
+                torch.compiler.cudagraph_mark_step_begin()  # the outputs of the run before are not needed any more
+            elif torch.get_num_threads() > 1:
+                sleep(SETTLED_S)
+                run(None)
+                begin()
+
+        return Job(run, prepare)
 
     def run(self) -> None:
         """Run the job once."""
