@@ -64,6 +64,12 @@ class Values:
     bounds: Tensor
 
 
+Compute = Callable[[slice, Tensor | None, Tensor | None], Tensor]
+"""(units of a group, memory for their products, memory for the result) -> their values before they are rescaled."""
+Finish = Callable[[slice, Tensor, Tensor | None], Values]
+"""(units of a group, their values before they are rescaled, memory for the result) -> their values."""
+
+
 def evaluate_groups(groups: Groups, constants: PackedTensors, indices: Indices, given: Given, step: int = 0) -> Outputs:
     """The outputs of a circuit.
 
@@ -159,7 +165,11 @@ class _Evaluation:
     def _group(self, number: int, group: Group) -> Values:
         count = len(group.members)
         if group.kind is Kind.GAUSSIAN:
-            return from_logarithms(self._sums(number, group, None))
+            return self._in_steps(
+                group,
+                lambda units, scratch, out: self._gaussian(number, group, units, scratch, out),
+                lambda units, values, out: from_logarithms(values, out),
+            )
         if group.kind is Kind.DENSITY:
             self.densities += 1
             return from_logarithms(self.given.densities[self.densities - 1])
@@ -170,7 +180,12 @@ class _Evaluation:
             for one in scales[1:]:
                 scale = torch.maximum(scale, one)
             by = [_exponential(one - scale) for one in scales]
-        return _rescaled(self._sums(number, group, by), scale, self._sum_bound(number, group, by))
+        bound = self._sum_bound(number, group, by)
+        return self._in_steps(
+            group,
+            lambda units, scratch, out: self._some(number, group, by, units, scratch, out),
+            lambda units, values, out: _rescaled(values, scale[units], bound[units], out),
+        )
 
     def _sum_bound(self, number: int, group: Group, by: Sequence[Tensor] | None) -> Tensor:
         """The bound before values are rescaled."""
@@ -190,36 +205,40 @@ class _Evaluation:
         assert total is not None
         return total
 
-    def _sums(self, number: int, group: Group, by: Sequence[Tensor] | None) -> Tensor:
-        """The values (G, B, K) of a group before they are rescaled, some units at a time."""
-        count, width = len(group.members), group.in_width
-        size = max(1, self.step // width) if self.step else count
+    def _in_steps(self, group: Group, compute: Compute, finish: Finish) -> Values:
+        """The values of a group, computed and finished some units at a time, which are then still in the cache."""
+        count = len(group.members)
+        size = max(1, self.step // group.in_width) if self.step else count
         if size >= count:
-            return self._some(number, group, by, 0, count, None, None)
+            every = slice(0, count)
+            return finish(every, compute(every, None, None), None)
         empty = self.given.points.new_empty
-        found, scratch = empty((count, self.batch, group.width)), empty((size, self.batch, width))
+        found, scratch = empty((count, self.batch, group.width)), empty((size, self.batch, group.in_width))
+        finished: list[Values] = []
+        done = 0
         for start in range(0, count, size):
             stop = min(start + size, count)
-            self._some(number, group, by, start, stop, scratch[: stop - start], found[start:stop])
-        return found
+            compute(slice(start, stop), scratch[: stop - start], found[start:stop])
+            if stop == count or (stop + size - done) * group.width > self.step:
+                units = slice(done, stop)
+                finished.append(finish(units, found[units], found[units]))
+                done = stop
+        return Values(found, torch.cat([one.scales for one in finished]), torch.cat([one.bounds for one in finished]))
 
     def _some(
         self,
         number: int,
         group: Group,
         by: Sequence[Tensor] | None,
-        start: int,
-        stop: int,
+        units: slice,
         scratch: Tensor | None,
         out: Tensor | None,
     ) -> Tensor:
-        """Units start .. stop-1 of a group, in `out` if it is given; `scratch` is memory for a product."""
-        if group.kind is Kind.GAUSSIAN:
-            return self._gaussian(number, group, start, stop, scratch, out)
-        terms = [[self._operand(read, start, stop) for read in term] for term in group.reads]
-        factors = None if by is None else [one[start:stop].unsqueeze(2) for one in by]
+        """Some units of a group before they are rescaled, in `out` if given; `scratch` is memory for a product."""
+        terms = [[self._operand(read, units.start, units.stop) for read in term] for term in group.reads]
+        factors = None if by is None else [one[units].unsqueeze(2) for one in by]
         numbers = self.constants.numbers[number]
-        weight = numbers[0][start:stop] if numbers else None
+        weight = numbers[0][units] if numbers else None
         match group.kind, weight:
             case Kind.PRODUCT, _:
                 return _product(terms[0], None, out)
@@ -238,18 +257,16 @@ class _Evaluation:
             case _:
                 raise LoweringError(f"units of kind {group.kind.value} are not evaluated in groups")
 
-    def _gaussian(
-        self, number: int, group: Group, start: int, stop: int, scratch: Tensor | None, out: Tensor | None
-    ) -> Tensor:
+    def _gaussian(self, number: int, group: Group, units: slice, scratch: Tensor | None, out: Tensor | None) -> Tensor:
         """sum_c constant_c - (factor_c (x_c - mean_c))^2."""
         means, factors, constant = self.constants.numbers[number]
-        found = constant[start:stop]
+        found = constant[units]
         many = len(group.variables) > MAX_DENSITIES
         found = found.double() if many else found
         for c in range(len(group.variables)):
-            x = torch.index_select(self.given.points, 0, self.indices.points[number][c][start:stop])
-            z = torch.sub(x.unsqueeze(2), means[c, start:stop], out=scratch)
-            z = torch.mul(z, factors[c, start:stop], out=scratch)
+            x = torch.index_select(self.given.points, 0, self.indices.points[number][c][units])
+            z = torch.sub(x.unsqueeze(2), means[c, units], out=scratch)
+            z = torch.mul(z, factors[c, units], out=scratch)
             found = found - z.double().square() if many else torch.addcmul(found, z, z, value=-1, out=out)
         return _in(out, found)
 
@@ -263,23 +280,26 @@ def _exponential(difference: Tensor) -> Tensor:
     return torch.where(difference < LOWEST, 0.0, torch.exp(difference)).float()
 
 
-def from_logarithms(logarithms: Tensor) -> Values:
-    """Values whose largest is 1 of logarithms (G, B, K)."""
+def from_logarithms(logarithms: Tensor, out: Tensor | None = None) -> Values:
+    """Values whose largest is 1 of logarithms (G, B, K), in `out` if it is given, which may be the logarithms."""
     top = logarithms.detach().amax(dim=2, keepdim=True)  # scales are constants of a backward pass
-    divided = logarithms - torch.where(torch.isfinite(top), top, 0.0)  # not NaN, whose gradients are NaN
-    below = torch.nn.functional.threshold(divided.float(), LOWEST, -torch.inf)
+    shift = torch.where(torch.isfinite(top), top, 0.0)  # not NaN, whose gradients are NaN
+    divided = torch.sub(logarithms, shift, out=out).float()
+    below = torch.nn.functional.threshold(divided, LOWEST, -torch.inf, inplace=out is not None)
     bounds = torch.where(torch.isfinite(top), DROPPED, torch.inf).float().squeeze(2)
-    return Values(torch.exp(below), top.double().squeeze(2), bounds)
+    return Values(torch.exp(below, out=out), top.double().squeeze(2), bounds)
 
 
-def _rescaled(values: Tensor, scales: Tensor, bounds: Tensor) -> Values:
-    """Divide each row by the power of two of its largest element."""
+def _rescaled(values: Tensor, scales: Tensor, bounds: Tensor, out: Tensor | None) -> Values:
+    """Divide each row by the power of two of its largest element, in `out` if it is given."""
     top = values.amax(dim=2)
     bits = top.view(torch.int32) & EXPONENT
     by = ((254 << 23) - bits).view(torch.float32)
     legal = (top >= SMALLEST) & (bits < (254 << 23))
     scales = scales + ((bits >> 23) - 127).double() * LN2
-    return Values(values * by.unsqueeze(2), scales, torch.where(legal, bounds * by + SMALLEST, torch.inf))
+    return Values(
+        torch.mul(values, by.unsqueeze(2), out=out), scales, torch.where(legal, bounds * by + SMALLEST, torch.inf)
+    )
 
 
 def _product(factors: Sequence[Tensor], by: Tensor | None, out: Tensor | None) -> Tensor:
