@@ -43,6 +43,11 @@ class FastCircuit(nn.Module):
         self.circuit_answered = False
         """Whether the circuit itself answered the last call."""
 
+    @property
+    def num_variables(self) -> int:
+        """D, the number of columns of x."""
+        return self.circuit.num_variables
+
     def forward(self, x: Tensor | None = None) -> Tensor:
         """The value of the circuit: x (B, D) -> (B, outputs, classes)."""
         self.circuit_answered, self.certificate = False, None  # also if this call raises an error
@@ -87,7 +92,7 @@ class FastCircuit(nn.Module):
         held = self.circuit.held_tensors
         is_continuous = any(isinstance(layer, TorchContinuousLayer) for layer in self.circuit.layers)
         dtype = torch.float32 if is_continuous else torch.int64
-        shape = (batch_size, self.circuit.num_variables)
+        shape = (batch_size, self.num_variables)
         x = torch.zeros(shape, dtype=dtype, device=held[0].device if held else None)
         if not self.why_not(x):
             self.backend.evaluate(x)
@@ -97,8 +102,8 @@ class FastCircuit(nn.Module):
         return self._why_not_tried(x) or self.backend.why_not(x)
 
     def _why_not_tried(self, x: Tensor) -> str:
-        if not isinstance(x, Tensor) or x.dim() != 2 or x.shape[1] != self.circuit.num_variables or not x.shape[0]:
-            return f"x is not of shape (B, {self.circuit.num_variables}) with at least one row"
+        if not isinstance(x, Tensor) or x.dim() != 2 or x.shape[1] != self.num_variables or not x.shape[0]:
+            return f"x is not of shape (B, {self.num_variables}) with at least one row"
         if x.is_complex() or x.requires_grad:
             return "x is complex or requires a gradient"
         if not self.backend.trains and records_gradients(self.circuit):

@@ -51,10 +51,11 @@ def crossover_text(run: Run) -> str:
     return f"Crossover: from a batch of about {found:,.0f} on, {faster} is faster."
 
 
-def no_cuda_text(why: str | None, recorded: int) -> str:
-    """Explain why CUDA is not available, with the number of recorded runs to open instead."""
+def no_cuda_text(why: str | None, recorded: int, of: str = "") -> str:
+    """Explain why CUDA is not available, with the number of recorded runs to open instead, in the Time tool of what."""
     if why is None:
         return ""
     if recorded:
-        return f"No CUDA: {why}. {plural(recorded, 'recorded run')} can be opened."
+        where = f" in the Time tool of {of}" if of else ""
+        return f"No CUDA: {why}. {plural(recorded, 'recorded run')} can be opened{where}."
     return f"No CUDA: {why}. There is no recorded run to open either: a checkout has them in notebooks/recorded."

@@ -341,6 +341,7 @@ def test_it_explains_itself(digits):
 def test_a_circuit_that_is_prepared_for_a_batch_size_runs_batches_of_any(digits):
     made = digits.fast(batch_size=16)
     assert made.certificate is None, "of no call yet"
+    assert made.num_variables == digits.num_variables
     for rows in (1, 16, 40):
         assert_equal(made(pixels(rows)), doubled(digits)(pixels(rows)))
     with pytest.raises(ValueRangeError, match="batch_size must be at least 1; found 0"):

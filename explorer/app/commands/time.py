@@ -11,7 +11,7 @@ from rich.table import Table
 
 from explorer.app.commands.console import check_writable, notes, print_text, results, say_note
 from explorer.app.commands.trace import LEVELS_TEXT, recorder_of
-from explorer.errors import ValueRangeError, check_name
+from explorer.errors import CircuitError, ValueRangeError, check_name
 
 if TYPE_CHECKING:
     from explorer.bench import Progress, Run
@@ -60,6 +60,8 @@ def time(
         from explorer.compiler import options_of
         from explorer.views import TraceIndex, bottlenecks
 
+    if device == "cuda" and (why := b.why_no_cuda()) is not None:
+        raise CircuitError(f"--device cuda needs a CUDA device: {why}")
     trace, name = _trace(source, level, batch), Path(source).name
     kind = "training" if training else "forward"
     chosen = _steps(trace, steps)
@@ -151,7 +153,7 @@ def _tell_conditions(runs: "Sequence[Run]") -> None:
         say_note(line)
     why = runs[0].missing.get("cuda")
     if why is not None:
-        say_note(no_cuda_text(why, len([file for file in recorded_runs() if file.runs])))
+        say_note(no_cuda_text(why, len([file for file in recorded_runs() if file.runs]), of="the dashboard"))
 
 
 def _step_of(run: "Run") -> int:

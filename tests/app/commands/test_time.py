@@ -40,13 +40,9 @@ def test_every_part_is_printed_and_written(tmp_path):
         assert "No crossover of CPU and CUDA" not in words
 
 
-def test_a_table_without_times_says_why(monkeypatch):
-    monkeypatch.setattr("explorer.bench.measurement_run.why_no_cuda", lambda: "it is in another room")
-    words = " ".join(run("blackboard", "--device", "cuda", "--modes", "--sweep").split())
-    assert words.count("No times on CUDA: it is in another room.") == 3
-    assert "was not measured" not in words
-    assert "neither launch-bound" not in words
-    assert "Note: No CUDA: it is in another room." in words
+def test_cuda_alone_is_an_error_where_there_is_none(monkeypatch):
+    monkeypatch.setattr("explorer.bench.why_no_cuda", lambda: "it is in another room")
+    assert "--device cuda needs a CUDA device: it is in another room" in run("blackboard", "--device", "cuda", code=2)
 
 
 def test_one_step_has_no_gain():
