@@ -10,8 +10,8 @@ another writes its gradient; others, and all that read tables, add to it.
 import triton
 import triton.language as tl
 
-from explorer.runtime.cuda.kernels import (
-    APART,
+from explorer.runtime.cuda.kernels import APART
+from explorer.runtime.cuda.rows import (
     exponential,
     place_of_weight,
     product_of,

@@ -1,11 +1,7 @@
-"""The Triton kernels, on scaled values with a bound; see `explorer/runtime/README.md`.
+"""The Triton kernels, on scaled values with a bound; see `explorer/runtime/README.md`, and `rows` for how they read.
 
 Values of a width are in slots: (slots, B, width) float32, their scales (slots, B) float64, and bounds (slots, B)
-float32. Tables have the same with a row for each state, in memory of their own: `*_apart` is how many numbers lie
-between the two.
-
-A read of a unit is three integers: a slot or the first row of a table, the row of `states` to add, and whether it is a
-table. The last row of `states` has the number of each row of the batch, so that both are read alike.
+float32. Tables have the same with a row for each state.
 """
 
 # pyright: basic, reportArgumentType=false, reportOperatorIssue=false, reportIndexIssue=false, reportCallIssue=false
@@ -14,16 +10,22 @@ table. The last row of `states` has the number of each row of the batch, so that
 import triton
 import triton.language as tl
 
-from explorer.runtime import constants
-from explorer.runtime.grouped import kernels as operators
+from explorer.runtime.cuda.rows import (
+    DROPPED,
+    LOWEST,
+    SMALLEST,
+    exponential,
+    place_of_weight,
+    product_bound,
+    product_of,
+    product_scale,
+    row_of,
+    term_bound,
+    tucker_scale_and_bound,
+    write_block,
+    write_rows,
+)
 
-SMALLEST = tl.constexpr(constants.SMALLEST)
-DROPPED = tl.constexpr(operators.DROPPED)
-LOWEST = tl.constexpr(operators.LOWEST)
-LN2 = tl.constexpr(operators.LN2)
-EXPONENT = tl.constexpr(operators.EXPONENT)
-TWICE_BIAS = tl.constexpr(254 << 23)
-READ = tl.constexpr(3)
 APART = (
     "values_apart", "scales_apart", "bounds_apart", "right_values_apart", "right_scales_apart", "right_bounds_apart",
     "gradients_apart", "right_gradients_apart",
@@ -65,107 +67,6 @@ def read_inputs(
     tl.atomic_max(flags, is_wrong)
 
 
-@triton.jit
-def row_of(reads, at, states, batch, b, in_batch):
-    """The row that a read has for each row of the batch, and whether it is of a table."""
-    start, variable = tl.load(reads + at * READ), tl.load(reads + at * READ + 1)
-    is_table = tl.load(reads + at * READ + 2)
-    state = tl.load(states + variable * batch + b, mask=in_batch, other=0)
-    return start * tl.where(is_table != 0, 1, batch) + state, is_table
-
-
-@triton.jit
-def product_scale(reads, at, states, batch, b, in_batch, scales, scales_apart, FACTORS: tl.constexpr):
-    """The sum of the scales of the factors from `at` on."""
-    row, is_table = row_of(reads, at, states, batch, b, in_batch)
-    found = tl.load(scales + is_table * scales_apart + row, mask=in_batch, other=0.0)
-    for f in tl.static_range(1, FACTORS):
-        row, is_table = row_of(reads, at + f, states, batch, b, in_batch)
-        found += tl.load(scales + is_table * scales_apart + row, mask=in_batch, other=0.0)
-    return found
-
-
-@triton.jit
-def _bound_of(reads, at, states, batch, b, in_batch, bounds, bounds_apart):
-    """The bound of a read, and the largest value that its rows may have."""
-    row, is_table = row_of(reads, at, states, batch, b, in_batch)
-    return tl.load(bounds + is_table * bounds_apart + row, mask=in_batch, other=0.0), tl.where(is_table != 0, 1.0, 2.0)
-
-
-@triton.jit
-def _product_bound(reads, at, states, batch, b, in_batch, bounds, bounds_apart, FACTORS: tl.constexpr):
-    """|x y - x' y'| <= Y e_x + X e_y + e_x e_y for x <= X, y <= Y, and what underflows."""
-    found, most = _bound_of(reads, at, states, batch, b, in_batch, bounds, bounds_apart)
-    for f in tl.static_range(1, FACTORS):
-        one, largest = _bound_of(reads, at + f, states, batch, b, in_batch, bounds, bounds_apart)
-        found = found * (largest + one) + (one * most + SMALLEST)
-        most *= largest
-    return found
-
-
-@triton.jit
-def product_of(
-    reads, at, states, batch, b, in_batch, k, in_width, values, values_apart,
-    WIDTH: tl.constexpr, FACTORS: tl.constexpr,
-):  # fmt: skip
-    """The elements k of the product of the factors from `at` on."""
-    mask = in_batch[:, None] & in_width[None, :]
-    row, is_table = row_of(reads, at, states, batch, b, in_batch)
-    found = tl.load(values + is_table * values_apart + row[:, None] * WIDTH + k[None, :], mask=mask, other=0.0)
-    for f in tl.static_range(1, FACTORS):
-        row, is_table = row_of(reads, at + f, states, batch, b, in_batch)
-        found *= tl.load(values + is_table * values_apart + row[:, None] * WIDTH + k[None, :], mask=mask, other=0.0)
-    return found
-
-
-@triton.jit
-def exponential(difference):
-    """Exp in single precision of a difference in double precision; 0 for what may not be a normal number."""
-    return tl.where(difference < LOWEST, 0.0, tl.exp(difference)).to(tl.float32)
-
-
-@triton.jit
-def _term_bound(bound, by, norm, underflow, MOST: tl.constexpr, SCALED: tl.constexpr):
-    """The bound of a term of a sum, from that of its product."""
-    if SCALED:
-        bound = tl.where(by == 0, (bound + MOST) * DROPPED, bound * by)
-    return norm * (bound + MOST * SMALLEST) + underflow
-
-
-@triton.jit
-def _power_of_two(top, scale, bound):
-    """What divides a row whose largest element is `top`, with its scale and bound then."""
-    bits = top.to(tl.int32, bitcast=True) & EXPONENT
-    by = (bits * -1 + TWICE_BIAS).to(tl.float32, bitcast=True)  # a tensor first, for the interpreter
-    is_legal = (top >= SMALLEST) & (bits < TWICE_BIAS)
-    scale += ((bits >> 23) - 127).to(tl.float64) * LN2
-    return by, scale, tl.where(is_legal, bound * by + SMALLEST, float("inf"))
-
-
-@triton.jit
-def _write(
-    found, scale, bound, slot, b, k, in_batch, in_width, values, scales, bounds, factors, batch,
-    WIDTH: tl.constexpr, KEEP: tl.constexpr,
-):  # fmt: skip
-    """Multiply each row by a power of two, so that its largest element is in [1, 2); for training keep the factor."""
-    by, scale, bound = _power_of_two(tl.max(found, axis=1), scale, bound)
-    row = slot * batch + b
-    if KEEP:
-        tl.store(factors + row, by, mask=in_batch)
-    to = values + row[:, None] * WIDTH + k[None, :]
-    tl.store(to, found * by[:, None], mask=in_batch[:, None] & in_width[None, :])
-    tl.store(scales + row, scale, mask=in_batch)
-    tl.store(bounds + row, bound, mask=in_batch)
-
-
-@triton.jit
-def place_of_weight(unit, i, o, WIDTH: tl.constexpr, COUNT: tl.constexpr, BY_OUTPUT: tl.constexpr):
-    """Where the weights [i, o] of a unit are: packed as (COUNT, WIDTH), or as the layers have them, (WIDTH, COUNT)."""
-    of_input: tl.constexpr = 1 if BY_OUTPUT else WIDTH
-    of_output: tl.constexpr = COUNT if BY_OUTPUT else 1
-    return unit * (COUNT * WIDTH) + i[:, None].to(tl.int64) * of_input + o[None, :].to(tl.int64) * of_output
-
-
 @triton.jit(do_not_specialize=APART)
 def sums(
     reads, states, weights, norms, values, scales, bounds,
@@ -192,9 +93,9 @@ def sums(
         by = tl.full((BLOCK_BATCH,), 1.0, tl.float32)
         if TERMS > 1:
             by = exponential(product_scale(reads, at, states, batch, b, in_batch, scales, scales_apart, FACTORS) - top)
-        one = _product_bound(reads, at, states, batch, b, in_batch, bounds, bounds_apart, FACTORS)
+        one = product_bound(reads, at, states, batch, b, in_batch, bounds, bounds_apart, FACTORS)
         norm = tl.load(norms + unit * TERMS + h)
-        bound += _term_bound(one, by, norm, underflow, 2.0**FACTORS, TERMS > 1)
+        bound += term_bound(one, by, norm, underflow, 2.0**FACTORS, TERMS > 1)
         for start in range(0, IN_WIDTH, BLOCK_IN):
             i = start + tl.arange(0, BLOCK_IN)
             in_product = i < IN_WIDTH
@@ -207,19 +108,10 @@ def sums(
             mask = in_product[:, None] & in_width[None, :]
             weight = tl.load(weights + at_weight, mask=mask, other=0.0)
             found += tl.dot(product, weight, input_precision=PRECISION)
-    slot = tl.load(slots + unit)
-    if SPLIT:
-        row = slot * batch + b
-        to = out_values + row[:, None] * WIDTH + o[None, :]
-        tl.store(to, found, mask=in_batch[:, None] & in_width[None, :])
-        if tl.program_id(1) == 0:
-            tl.store(out_scales + row, top, mask=in_batch)
-            tl.store(out_bounds + row, bound, mask=in_batch)
-    else:
-        _write(
-            found, top, bound, slot, b, o, in_batch, in_width, out_values, out_scales, out_bounds, out_factors, batch,
-            WIDTH, KEEP,
-        )  # fmt: skip
+    write_block(
+        found, top, bound, tl.load(slots + unit), b, o, in_batch, in_width, out_values, out_scales, out_bounds,
+        out_factors, batch, WIDTH, SPLIT, KEEP,
+    )  # fmt: skip
 
 
 @triton.jit
@@ -238,7 +130,7 @@ def rescale(
     found = tl.load(values + row[:, None] * WIDTH + k[None, :], mask=mask, other=0.0)
     scale = tl.load(scales + row, mask=in_batch, other=0.0)
     bound = tl.load(bounds + row, mask=in_batch, other=0.0)
-    _write(found, scale, bound, slot, b, k, in_batch, in_width, values, scales, bounds, factors, batch, WIDTH, KEEP)
+    write_rows(found, scale, bound, slot, b, k, in_batch, in_width, values, scales, bounds, factors, batch, WIDTH, KEEP)
 
 
 @triton.jit(do_not_specialize=APART)
@@ -271,39 +163,16 @@ def tuckers(
             at = place_of_weight(unit, i * RIGHT + j, o, WIDTH, LEFT * RIGHT, KEEP)
             weight = tl.load(weights + at, mask=mask, other=0.0)
             found += tl.dot(y * x[:, None], weight, input_precision=PRECISION)
-    scale, bound = _tucker_scale_and_bound(
+    scale, bound = tucker_scale_and_bound(
         row, is_table, right_row, right_is_table, in_batch, scales, bounds, scales_apart, bounds_apart,
         right_scales, right_bounds, right_scales_apart, right_bounds_apart,
     )  # fmt: skip
     by = tl.full((BLOCK_BATCH,), 1.0, tl.float32)
-    bound = _term_bound(bound, by, tl.load(norms + unit), underflow, 4.0, False)
-    slot = tl.load(slots + unit)
-    if SPLIT:
-        row = slot * batch + b
-        to = out_values + row[:, None] * WIDTH + o[None, :]
-        tl.store(to, found, mask=in_batch[:, None] & in_width[None, :])
-        if tl.program_id(1) == 0:
-            tl.store(out_scales + row, scale, mask=in_batch)
-            tl.store(out_bounds + row, bound, mask=in_batch)
-    else:
-        _write(
-            found, scale, bound, slot, b, o, in_batch, in_width, out_values, out_scales, out_bounds, out_factors, batch,
-            WIDTH, KEEP,
-        )  # fmt: skip
-
-
-@triton.jit
-def _tucker_scale_and_bound(
-    row, is_table, right_row, right_is_table, in_batch, scales, bounds, scales_apart, bounds_apart,
-    right_scales, right_bounds, right_scales_apart, right_bounds_apart,
-):  # fmt: skip
-    """The scale of a product of two rows, and its bound."""
-    scale = tl.load(scales + is_table * scales_apart + row, mask=in_batch, other=0.0)
-    scale += tl.load(right_scales + right_is_table * right_scales_apart + right_row, mask=in_batch, other=0.0)
-    left = tl.load(bounds + is_table * bounds_apart + row, mask=in_batch, other=0.0)
-    right = tl.load(right_bounds + right_is_table * right_bounds_apart + right_row, mask=in_batch, other=0.0)
-    most = tl.where(right_is_table != 0, 1.0, 2.0)
-    return scale, left * (most + right) + (right * tl.where(is_table != 0, 1.0, 2.0) + SMALLEST)
+    bound = term_bound(bound, by, tl.load(norms + unit), underflow, 4.0, False)
+    write_block(
+        found, scale, bound, tl.load(slots + unit), b, o, in_batch, in_width, out_values, out_scales, out_bounds,
+        out_factors, batch, WIDTH, SPLIT, KEEP,
+    )  # fmt: skip
 
 
 @triton.jit(do_not_specialize=APART)
@@ -327,12 +196,12 @@ def kroneckers(
     mask = in_batch[:, None] & in_width[None, :]
     found = tl.load(left[:, None] + (k // RIGHT)[None, :], mask=mask, other=0.0)
     found *= tl.load(right[:, None] + (k % RIGHT)[None, :], mask=mask, other=0.0)
-    scale, bound = _tucker_scale_and_bound(
+    scale, bound = tucker_scale_and_bound(
         row, is_table, right_row, right_is_table, in_batch, scales, bounds, scales_apart, bounds_apart,
         right_scales, right_bounds, right_scales_apart, right_bounds_apart,
     )  # fmt: skip
     slot = tl.load(slots + unit)
-    _write(
+    write_rows(
         found, scale, bound, slot, b, k, in_batch, in_width, out_values, out_scales, out_bounds, out_bounds, batch,
         LEFT * RIGHT, False,
     )  # fmt: skip
@@ -361,7 +230,7 @@ def mixtures(
     for h in range(TERMS):
         at = first + h * FACTORS
         product = product_of(reads, at, states, batch, b, in_batch, k, in_width, values, values_apart, WIDTH, FACTORS)
-        one = _product_bound(reads, at, states, batch, b, in_batch, bounds, bounds_apart, FACTORS)
+        one = product_bound(reads, at, states, batch, b, in_batch, bounds, bounds_apart, FACTORS)
         if WEIGHTED:
             by = tl.full((BLOCK_BATCH,), 1.0, tl.float32)
             if TERMS > 1:
@@ -370,14 +239,14 @@ def mixtures(
                 )  # fmt: skip
                 product *= by[:, None]
             norm = tl.load(norms + unit * TERMS + h)
-            bound += _term_bound(one, by, norm, underflow, 2.0**FACTORS, TERMS > 1)
+            bound += term_bound(one, by, norm, underflow, 2.0**FACTORS, TERMS > 1)
             at_weight = unit * (TERMS * WIDTH) + (k * TERMS + h if KEEP else h * WIDTH + k)
             weight = tl.load(weights + at_weight, mask=in_width, other=0.0)
             found += product * weight[None, :]
         else:
             found, bound = product, one
     slot = tl.load(slots + unit)
-    _write(
+    write_rows(
         found, top, bound, slot, b, k, in_batch, in_width, out_values, out_scales, out_bounds, out_factors, batch,
             WIDTH, KEEP,
     )  # fmt: skip

@@ -1,0 +1,157 @@
+"""What Triton kernels have in common: how a unit reads rows of other units and of tables, and writes its own.
+
+A read of a unit is three integers: a slot or the first row of a table, the row of `states` to add, and whether it is a
+table. The last row of `states` has the number of each row of the batch, so that both are read alike. Tables are in
+memory of their own: `*_apart` is how many numbers lie between the two.
+"""
+
+# pyright: basic, reportArgumentType=false, reportOperatorIssue=false, reportIndexIssue=false, reportCallIssue=false
+# pyright: reportGeneralTypeIssues=false, reportAssignmentType=false, reportInvalidTypeForm=false, reportAttributeAccessIssue=false, reportOptionalMemberAccess=false
+
+import triton
+import triton.language as tl
+
+from explorer.runtime import constants
+from explorer.runtime.grouped import kernels as operators
+
+SMALLEST = tl.constexpr(constants.SMALLEST)
+DROPPED = tl.constexpr(operators.DROPPED)
+LOWEST = tl.constexpr(operators.LOWEST)
+LN2 = tl.constexpr(operators.LN2)
+EXPONENT = tl.constexpr(operators.EXPONENT)
+TWICE_BIAS = tl.constexpr(254 << 23)
+READ = tl.constexpr(3)
+
+
+@triton.jit
+def row_of(reads, at, states, batch, b, in_batch):
+    """The row that a read has for each row of the batch, and whether it is of a table."""
+    start, variable = tl.load(reads + at * READ), tl.load(reads + at * READ + 1)
+    is_table = tl.load(reads + at * READ + 2)
+    state = tl.load(states + variable * batch + b, mask=in_batch, other=0)
+    return start * tl.where(is_table != 0, 1, batch) + state, is_table
+
+
+@triton.jit
+def product_scale(reads, at, states, batch, b, in_batch, scales, scales_apart, FACTORS: tl.constexpr):
+    """The sum of the scales of the factors from `at` on."""
+    row, is_table = row_of(reads, at, states, batch, b, in_batch)
+    found = tl.load(scales + is_table * scales_apart + row, mask=in_batch, other=0.0)
+    for f in tl.static_range(1, FACTORS):
+        row, is_table = row_of(reads, at + f, states, batch, b, in_batch)
+        found += tl.load(scales + is_table * scales_apart + row, mask=in_batch, other=0.0)
+    return found
+
+
+@triton.jit
+def _bound_of(reads, at, states, batch, b, in_batch, bounds, bounds_apart):
+    """The bound of a read, and the largest value that its rows may have."""
+    row, is_table = row_of(reads, at, states, batch, b, in_batch)
+    return tl.load(bounds + is_table * bounds_apart + row, mask=in_batch, other=0.0), tl.where(is_table != 0, 1.0, 2.0)
+
+
+@triton.jit
+def product_bound(reads, at, states, batch, b, in_batch, bounds, bounds_apart, FACTORS: tl.constexpr):
+    """|x y - x' y'| <= Y e_x + X e_y + e_x e_y for x <= X, y <= Y, and what underflows."""
+    found, most = _bound_of(reads, at, states, batch, b, in_batch, bounds, bounds_apart)
+    for f in tl.static_range(1, FACTORS):
+        one, largest = _bound_of(reads, at + f, states, batch, b, in_batch, bounds, bounds_apart)
+        found = found * (largest + one) + (one * most + SMALLEST)
+        most *= largest
+    return found
+
+
+@triton.jit
+def product_of(
+    reads, at, states, batch, b, in_batch, k, in_width, values, values_apart,
+    WIDTH: tl.constexpr, FACTORS: tl.constexpr,
+):  # fmt: skip
+    """The elements k of the product of the factors from `at` on."""
+    mask = in_batch[:, None] & in_width[None, :]
+    row, is_table = row_of(reads, at, states, batch, b, in_batch)
+    found = tl.load(values + is_table * values_apart + row[:, None] * WIDTH + k[None, :], mask=mask, other=0.0)
+    for f in tl.static_range(1, FACTORS):
+        row, is_table = row_of(reads, at + f, states, batch, b, in_batch)
+        found *= tl.load(values + is_table * values_apart + row[:, None] * WIDTH + k[None, :], mask=mask, other=0.0)
+    return found
+
+
+@triton.jit
+def exponential(difference):
+    """Exp in single precision of a difference in double precision; 0 for what may not be a normal number."""
+    return tl.where(difference < LOWEST, 0.0, tl.exp(difference)).to(tl.float32)
+
+
+@triton.jit
+def term_bound(bound, by, norm, underflow, MOST: tl.constexpr, SCALED: tl.constexpr):
+    """The bound of a term of a sum, from that of its product."""
+    if SCALED:
+        bound = tl.where(by == 0, (bound + MOST) * DROPPED, bound * by)
+    return norm * (bound + MOST * SMALLEST) + underflow
+
+
+@triton.jit
+def power_of_two(top, scale, bound):
+    """What divides a row whose largest element is `top`, with its scale and bound then."""
+    bits = top.to(tl.int32, bitcast=True) & EXPONENT
+    by = (bits * -1 + TWICE_BIAS).to(tl.float32, bitcast=True)  # a tensor first, for the interpreter
+    is_legal = (top >= SMALLEST) & (bits < TWICE_BIAS)
+    scale += ((bits >> 23) - 127).to(tl.float64) * LN2
+    return by, scale, tl.where(is_legal, bound * by + SMALLEST, float("inf"))
+
+
+@triton.jit
+def write_rows(
+    found, scale, bound, slot, b, k, in_batch, in_width, values, scales, bounds, factors, batch,
+    WIDTH: tl.constexpr, KEEP: tl.constexpr,
+):  # fmt: skip
+    """Multiply each row by a power of two, so that its largest element is in [1, 2); for training keep the factor."""
+    by, scale, bound = power_of_two(tl.max(found, axis=1), scale, bound)
+    row = slot * batch + b
+    if KEEP:
+        tl.store(factors + row, by, mask=in_batch)
+    to = values + row[:, None] * WIDTH + k[None, :]
+    tl.store(to, found * by[:, None], mask=in_batch[:, None] & in_width[None, :])
+    tl.store(scales + row, scale, mask=in_batch)
+    tl.store(bounds + row, bound, mask=in_batch)
+
+
+@triton.jit
+def write_block(
+    found, scale, bound, slot, b, k, in_batch, in_width, values, scales, bounds, factors, batch,
+    WIDTH: tl.constexpr, SPLIT: tl.constexpr, KEEP: tl.constexpr,
+):  # fmt: skip
+    """Write some columns of each row of a unit: as they are if programs share the row (SPLIT), for `rescale`."""
+    if SPLIT:
+        row = slot * batch + b
+        to = values + row[:, None] * WIDTH + k[None, :]
+        tl.store(to, found, mask=in_batch[:, None] & in_width[None, :])
+        if tl.program_id(1) == 0:
+            tl.store(scales + row, scale, mask=in_batch)
+            tl.store(bounds + row, bound, mask=in_batch)
+    else:
+        write_rows(
+            found, scale, bound, slot, b, k, in_batch, in_width, values, scales, bounds, factors, batch, WIDTH, KEEP
+        )
+
+
+@triton.jit
+def place_of_weight(unit, i, o, WIDTH: tl.constexpr, COUNT: tl.constexpr, BY_OUTPUT: tl.constexpr):
+    """Where the weights [i, o] of a unit are: packed as (COUNT, WIDTH), or as the layers have them, (WIDTH, COUNT)."""
+    of_input: tl.constexpr = 1 if BY_OUTPUT else WIDTH
+    of_output: tl.constexpr = COUNT if BY_OUTPUT else 1
+    return unit * (COUNT * WIDTH) + i[:, None].to(tl.int64) * of_input + o[None, :].to(tl.int64) * of_output
+
+
+@triton.jit
+def tucker_scale_and_bound(
+    row, is_table, right_row, right_is_table, in_batch, scales, bounds, scales_apart, bounds_apart,
+    right_scales, right_bounds, right_scales_apart, right_bounds_apart,
+):  # fmt: skip
+    """The scale of a product of two rows, and its bound."""
+    scale = tl.load(scales + is_table * scales_apart + row, mask=in_batch, other=0.0)
+    scale += tl.load(right_scales + right_is_table * right_scales_apart + right_row, mask=in_batch, other=0.0)
+    left = tl.load(bounds + is_table * bounds_apart + row, mask=in_batch, other=0.0)
+    right = tl.load(right_bounds + right_is_table * right_bounds_apart + right_row, mask=in_batch, other=0.0)
+    most = tl.where(right_is_table != 0, 1.0, 2.0)
+    return scale, left * (most + right) + (right * tl.where(is_table != 0, 1.0, 2.0) + SMALLEST)
