@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from explorer.runtime.cuda import backward_kernels as triton_kernels
+from explorer.runtime.cuda import backward_kernels as kernels
 from explorer.runtime.cuda.blocks import (
     MAX_IN,
     MIN_BLOCK,
@@ -20,10 +20,8 @@ from explorer.runtime.cuda.blocks import (
 from explorer.runtime.cuda.evaluation import Evaluation
 from explorer.runtime.cuda.launches import Launch
 from explorer.runtime.cuda.placed import LaunchIndices
+from explorer.runtime.launching import start
 from explorer.runtime.units import Kind
-
-kernels: Any = triton_kernels
-"""Called with a grid, for which their types have no place."""
 
 BATCH_BLOCK = 32
 """Rows of the batch that the gradient of a weight adds at a time."""
@@ -124,12 +122,13 @@ class _Backward:
         size, warps = self._matrix_rows(launch, block_in)
         shape = {"WIDTH": launch.width, "IN_WIDTH": launch.in_width, "TERMS": launch.terms, "FACTORS": launch.factors}
         sizes = {"BLOCK_IN": block_in, "BLOCK_OUT": block_out, "IN_BLOCKS": in_blocks, "PRECISION": PRECISION}
-        kernels.sums_back[len(launch.members) * blocks(self.batch, size), launch.terms * in_blocks](
+        start(kernels.sums_back, (len(launch.members) * blocks(self.batch, size), launch.terms * in_blocks))(
             indices.reads, alone, self.evaluation.states, weights, *self._read_of(width), *self._gradients_of(width),
             indices.slots, *self._written(launch.width), self.batch, blocks(self.batch, size),
             **shape, **sizes, BLOCK_BATCH=size, num_warps=warps,
         )  # fmt: skip
-        kernels.weights_of_sums_back[len(launch.members) * launch.terms * in_blocks, blocks(launch.width, block_out)](
+        grid = (len(launch.members) * launch.terms * in_blocks, blocks(launch.width, block_out))
+        start(kernels.weights_of_sums_back, grid)(
             indices.reads, self.evaluation.states, *self._read_of(width),
             indices.slots, *self._written(launch.width), found, self.scale, self.batch,
             **shape, **sizes, BLOCK_BATCH=BATCH_BLOCK, num_warps=min(max(block_in * block_out // 512, 1), 8),
@@ -142,7 +141,7 @@ class _Backward:
         size, width = min(rows_beside(out), power_of_two(self.batch)), launch.widths[0]
         weights = numbers[0] if numbers else self.certified
         shape = {"WIDTH": launch.width, "TERMS": launch.terms, "FACTORS": launch.factors}
-        kernels.mixtures_back[len(launch.members) * blocks(self.batch, size), launch.terms](
+        start(kernels.mixtures_back, (len(launch.members) * blocks(self.batch, size), launch.terms))(
             indices.reads, alone, self.evaluation.states, weights, *self._read_of(width), *self._gradients_of(width),
             indices.slots, *self._written(launch.width), self.batch, blocks(self.batch, size),
             **shape, WEIGHTED=found is not None, BLOCK_BATCH=size, BLOCK_OUT=out,
@@ -150,7 +149,7 @@ class _Backward:
         if found is None:
             return
         out = min(out, MAX_IN)
-        kernels.weights_of_mixtures_back[len(launch.members) * launch.terms, blocks(launch.width, out)](
+        start(kernels.weights_of_mixtures_back, (len(launch.members) * launch.terms, blocks(launch.width, out)))(
             indices.reads, self.evaluation.states, *self._read_of(width),
             indices.slots, *self._written(launch.width), found, self.scale, self.batch,
             **shape, BLOCK_BATCH=BATCH_BLOCK, BLOCK_OUT=out,
@@ -164,16 +163,15 @@ class _Backward:
         size, warps = self._matrix_rows(launch, max(block_in, out))
         shape = {"WIDTH": launch.width, "LEFT": left, "RIGHT": right, "PRECISION": PRECISION}
         of_left, of_right = self._read_of(left), self._read_of(right)
-        kernels.tuckers_back[len(launch.members) * blocks(self.batch, size),](
+        start(kernels.tuckers_back, (len(launch.members) * blocks(self.batch, size),))(
             indices.reads, alone, self.evaluation.states, weights,
             of_left[0], of_left[2], *self._gradients_of(left), of_right[0], of_right[2], *self._gradients_of(right),
             indices.slots, *self._written(launch.width), self.batch, blocks(self.batch, size),
             **shape, BLOCK_BATCH=size, BLOCK_IN=block_in, BLOCK_OUT=out, num_warps=warps,
         )  # fmt: skip
         block_in, out = min(block_in, MAX_IN), min(out, MAX_IN)
-        kernels.weights_of_tuckers_back[
-            len(launch.members) * left, blocks(right, block_in), blocks(launch.width, out)
-        ](
+        grid = (len(launch.members) * left, blocks(right, block_in), blocks(launch.width, out))
+        start(kernels.weights_of_tuckers_back, grid)(
             indices.reads, self.evaluation.states, of_left[0], of_left[2], of_right[0], of_right[2],
             indices.slots, *self._written(launch.width), found, self.scale, self.batch,
             **shape, BLOCK_BATCH=BATCH_BLOCK, BLOCK_IN=block_in, BLOCK_OUT=out,

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -14,6 +13,7 @@ from explorer.backend.parameters import TorchLogSoftmaxParameter, TorchSoftmaxPa
 from explorer.runtime.constants import MARGIN, SMALLEST, values_of_source
 from explorer.runtime.cuda.launches import Launch, Launches
 from explorer.runtime.grouped.kernels import Values, from_logarithms
+from explorer.runtime.launching import start
 from explorer.runtime.packed_tensors import PackedTensors, Tables
 from explorer.runtime.units import WEIGHTED, Kind, Source, Units, layer_of, states_of
 
@@ -176,11 +176,10 @@ def _gathered(pieces: Sequence[Folds], part: Part) -> Tensor:
 
 def _norms(launch: Launch, weight: Tensor, has_bad_weight: Tensor) -> Tensor:
     """For each term (G, H) a bound on the sum of the weights (G, O, H*I) of an output unit."""
-    from explorer.runtime.cuda import kernels as triton_kernels
+    from explorer.runtime.cuda import kernels
 
-    kernels: Any = triton_kernels  # called with a grid, for which their types have no place
     found = torch.empty((len(launch.members), launch.terms), device=weight.device)
-    kernels.bound_weights[(found.numel(),)](
+    start(kernels.bound_weights, (found.numel(),))(
         weight, found, has_bad_weight, MARGIN,
         WIDTH=launch.width, COUNT=weight.shape[2] // launch.terms, TERMS=launch.terms, BLOCK_OUT=16, BLOCK_IN=64,
     )  # fmt: skip

@@ -24,8 +24,8 @@ from explorer.runtime.training_graphs import TrainingGraphs
 from explorer.runtime.units import Kind, lower_to_units, plan_training_units
 
 TRAINED = (Kind.DENSITY, Kind.SUM, Kind.MIXING, Kind.TUCKER, Kind.PRODUCT)
-MAX_TUCKER_WIDTH = 256
-"""Maximum width of what a Tucker product reads and computes: a program has whole rows of both."""
+MAX_TUCKER_WIDTH = 64
+"""Maximum width of what a Tucker product reads and computes: a program has whole rows of both in shared memory."""
 
 
 @dataclass(frozen=True, eq=False)

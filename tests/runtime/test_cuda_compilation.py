@@ -1,0 +1,126 @@
+"""The Triton kernels compile for CUDA: all that circuits launch, for an architecture, on a machine without a device.
+
+Triton's interpreter, which the other tests use there, accepts types and sizes that its compiler refuses.
+"""
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from explorer.compiler import TorchCompiler
+from explorer.runtime.cuda.program import READABLE, LaunchProgram
+from explorer.runtime.cuda.training import MAX_TUCKER_WIDTH, LaunchTraining
+from explorer.runtime.launching import start
+from tests.runtime.circuits import image_circuit
+from tests.runtime.test_triton import DEVICE, INTERPRETS
+
+pytestmark = [
+    pytest.mark.skipif(DEVICE == "cuda" or INTERPRETS, reason="the kernels run here"),
+    pytest.mark.skipif(find_spec("triton") is None, reason="needs Triton, which pip has for Linux"),
+]
+
+SHARED_BYTES = {75: 64 << 10, 80: 99 << 10, 90: 99 << 10}
+"""By architecture, the shared memory that a program can have on all of its devices: consumer cards have the least."""
+
+
+class WithoutDevice:
+    """What Triton asks of its driver to compile."""
+
+    def __init__(self, capability: int) -> None:
+        self.capability = capability
+
+    def get_current_target(self) -> object:
+        """The architecture."""
+        from triton.backends.compiler import GPUTarget
+
+        return GPUTarget("cuda", self.capability, 32)
+
+    def get_current_device(self) -> int:
+        """Its number: kernels are kept by device."""
+        return self.capability
+
+    def get_current_stream(self, device: int | None = None) -> int:
+        """Its number."""
+        return 0
+
+
+@pytest.fixture
+def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    """What is launched is compiled instead, and must fit; by name of a kernel, the shared memory of a program."""
+    from triton.runtime import driver
+    from triton.runtime.jit import JITFunction
+
+    found: dict[str, int] = {}
+    run: Any = JITFunction.run
+
+    def compile_only(kernel: Any, *args: Any, warmup: bool, **options: Any) -> Any:
+        made = run(kernel, *args, warmup=True, **options)
+        found[kernel.__name__] = made.metadata.shared
+        assert made.metadata.shared <= SHARED_BYTES[request.param], kernel.__name__
+        return made
+
+    monkeypatch.setattr(JITFunction, "run", compile_only)
+    monkeypatch.setattr(driver, "_active", WithoutDevice(request.param))
+    return found
+
+
+def launch(
+    layer: str,
+    inputs: str,
+    units: int = 8,
+    *,
+    size: tuple[int, int] = (2, 3),
+    trains: bool = True,
+    optimize: bool = True,
+    dtype: torch.dtype | None = None,
+) -> None:
+    """Launch the kernels of a forward pass, and of a training step, of a small image, whose results mean nothing."""
+    circuit = image_circuit(*size, layer=layer, units=units, inputs=inputs, states=7)
+    x = torch.zeros((18, size[0] * size[1]), dtype=dtype or (torch.float32 if inputs == "gaussian" else torch.int64))
+    module = TorchCompiler(optimize=optimize).compile(circuit)
+    with torch.no_grad():
+        LaunchProgram(module.eval()).evaluate(x)
+    if trains:
+        outputs, *_ = LaunchTraining(module.train())._step(x)
+        outputs.sum().backward()
+
+
+@pytest.mark.parametrize("compiled", [80], indirect=True)
+def test_every_kernel_compiles(compiled: dict[str, int]):
+    from explorer.runtime.comparing import kernel
+    from explorer.runtime.cuda import backward_kernels, kernels
+
+    launch("cp", "categorical", size=(2, 2))
+    launch("tucker", "gaussian", size=(1, 2))
+    launch("tucker", "categorical", size=(1, 2), optimize=False, trains=False)  # Kronecker products have no gradient
+    launch("cp", "gaussian", 300, size=(1, 2), trains=False)
+    numbers, flag = torch.zeros(1, dtype=torch.int64), torch.zeros(1, dtype=torch.int32)
+    start(kernel.compare, (1,))(numbers, numbers, numbers, flag, BLOCK=64)
+    assert compiled.keys() == {name for module in (kernel, kernels, backward_kernels) for name in declared_in(module)}
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("compiled", SHARED_BYTES, indirect=True)
+@pytest.mark.parametrize("layer", ["cp", "cp-t", "tucker"])
+@pytest.mark.parametrize("units", [1, 17, 64, 70, 256])
+def test_circuits_of_many_widths_compile(compiled: dict[str, int], layer: str, units: int):
+    for inputs in ("categorical", "gaussian"):
+        launch(layer, inputs, units, trains=layer != "tucker" or units <= MAX_TUCKER_WIDTH)
+    assert len(compiled) > 4
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("compiled", [80], indirect=True)
+@pytest.mark.parametrize("dtype", sorted(READABLE, key=str), ids=str)
+def test_every_type_of_x_compiles(compiled: dict[str, int], dtype: torch.dtype):
+    launch("cp", "categorical", dtype=dtype)
+    assert "read_inputs" in compiled
+
+
+def declared_in(module: Any) -> set[str]:
+    """The kernels that a module declares and launches: others begin with an underscore."""
+    source = Path(module.__file__).read_text()
+    return {name for name in vars(module) if f"\ndef {name}(" in source and not name.startswith("_")}
