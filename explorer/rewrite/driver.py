@@ -70,7 +70,7 @@ def optimize_graph(
         accept=_acceptance(rules, context, replacement_of),
         parameter_path=parameter_path,
         known=context.known,
-        near_misses=bool(context.listeners),
+        all_refusals=bool(context.listeners),
     )
     numbers = _report(matches, context, parameter_path)
     return _rewrite(graph, matches, replacement_of, context, parameter_path, numbers) if matches.chosen else None
@@ -82,7 +82,7 @@ def is_possible(graph: Graph[Any], rules: Sequence[Rule], context: RewriteContex
     accept = _acceptance(rules, context, _replacements(rules, context))
     first = OptMatchStrategy.FIRST_MATCH
     found = match_optimization_patterns(
-        graph, patterns, first, accept=accept, parameter_path=parameter_path, near_misses=False
+        graph, patterns, first, accept=accept, parameter_path=parameter_path, all_refusals=False
     )
     return bool(found.chosen)
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from explorer.errors import RuleError
 from explorer.graph import Graph, config_of
 from explorer.rewrite.attempts import KnownAttempts
-from explorer.rewrite.occurrence import occurring
+from explorer.rewrite.occurrence import select_occurring
 from explorer.rewrite.patterns import NO_CONDITIONS, Condition, GraphOptPattern, ParameterOptPattern
 from explorer.trace import Check, Question, Refusal, RefusalKind
 
@@ -229,17 +229,17 @@ def match_pattern_graph(
     parameter_path: str = "",
     waived: Refusal | None = None,
     known: KnownResults | None = None,
-    near_misses: bool = True,
+    all_refusals: bool = True,
 ) -> SearchResult:
     """Try every pattern at every node whose type fits its first entry, a pattern of outputs only at outputs.
 
     No refusal is recorded of the other nodes, which are not near misses; `match_pattern` has one for any node, and
-    explains `waived`. Attempts that are `known` from earlier searches are not repeated. Without `near_misses`, a
-    pattern is not tried if no node has one of its types, and the refusals are not all that there are.
+    explains `waived`. Attempts that are `known` from earlier searches are not repeated. Without `all_refusals`, a
+    pattern is not tried if no node has one of its types, and its refusals are missing.
     """
     search = SearchResult()
-    if not near_misses:
-        patterns = occurring(patterns, graph)
+    if not all_refusals:
+        patterns = select_occurring(patterns, graph)
     attempts = [_Attempts(pattern, {} if known is None else known.of(pattern, graph), []) for pattern in patterns]
     by_type: dict[type, list[_Attempts]] = {}
     for root, node in graph.nodes.items():

@@ -1,40 +1,43 @@
-"""Which patterns can match in a graph at all, as far as the types of its nodes tell.
+"""Selects the patterns that may match in a graph, by the types of its nodes alone.
 
-A search that nobody watches need not try the others: in a circuit without Kronecker products, no rule about them
-matches. (Looking into parameters for the types of sub-patterns takes as long as trying.)
+Searches without listeners try only these: in a circuit without Kronecker products, no rule about them matches. To look
+into parameters, for the types of sub-patterns, takes as long as trying.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from explorer.graph import Graph
-from explorer.rewrite.patterns import GraphOptPattern
+from explorer.rewrite.patterns import ChainEntry, Condition, GraphOptPattern
 
-SMALL_GRAPH = 32
-"""In a graph with fewer nodes, trying a pattern takes less time than this test."""
+MIN_NODES = 32
+"""In a smaller graph, trying a pattern takes less time than this test."""
 
 
-def occurring(patterns: Sequence[GraphOptPattern], graph: Graph[Any]) -> tuple[GraphOptPattern, ...]:
-    """The patterns for each of whose entries a node of the graph has the type.
+def select_occurring(patterns: Sequence[GraphOptPattern], graph: Graph[Any]) -> tuple[GraphOptPattern, ...]:
+    """The patterns without those that surely fail: no node has the type of an entry, and no question before can raise.
 
-    A pattern that reads a field that nodes do not have is kept, so that the search reports the error.
+    So a search for them finds the same matches, and raises the same errors.
     """
-    if len(graph) < SMALL_GRAPH:
+    if len(graph) < MIN_NODES:
         return tuple(patterns)
-    one_of_type: dict[type, Any] = {node.__class__: node for node in graph.nodes.values()}
-    return tuple([one for one in patterns if _has_all(one, one_of_type) or _reads_unknown_field(one, one_of_type)])
+    types = {node.__class__ for node in graph.nodes.values()}
+    return tuple([pattern for pattern in patterns if not _surely_fails(pattern, types)])
 
 
-def _has_all(pattern: GraphOptPattern, one_of_type: Mapping[type, Any]) -> bool:
-    return all(any(map(entry.accepts, one_of_type)) for entry in pattern.chain)
+def _surely_fails(pattern: GraphOptPattern, types: set[type]) -> bool:
+    for entry in pattern.chain:
+        fitting = [one for one in types if entry.accepts(one)]
+        if not fitting:
+            return True
+        if not _compares_fields(entry, fitting):
+            return False
+    return False
 
 
-def _reads_unknown_field(pattern: GraphOptPattern, one_of_type: Mapping[type, Any]) -> bool:
-    """Whether a condition is about a field that the nodes of a type that fits do not have."""
-    return any(
-        not hasattr(node, field)
-        for entry in pattern.chain
-        for field, _ in entry.conditions
-        for node_type, node in one_of_type.items()
-        if entry.accepts(node_type)
+def _compares_fields(entry: ChainEntry, types: Sequence[type]) -> bool:
+    """Whether an entry asks only whether dataclass fields of these types equal given values, which raises nothing."""
+    return not entry.sub_patterns and all(
+        not isinstance(condition, Condition) and all(name in getattr(one, "__dataclass_fields__", ()) for one in types)
+        for name, condition in entry.conditions
     )

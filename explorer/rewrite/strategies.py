@@ -52,15 +52,15 @@ def match_optimization_patterns(
     accept: Callable[[GraphOptMatch], Refusal | None] | None = None,
     parameter_path: str = "",
     known: KnownResults | None = None,
-    near_misses: bool = True,
+    all_refusals: bool = True,
 ) -> Matches:
     """Search for all patterns in a graph and decide which matches to apply.
 
     `accept` returns a refusal to decline a match; `cost` returns how much applying a match adds to the cost of the
-    graph, for LOWEST_COST. Attempts that are `known` from earlier searches are not repeated. Without `near_misses`,
-    not all refusals are found, which takes less time.
+    graph, for LOWEST_COST. Attempts that are `known` from earlier searches are not repeated. Without
+    `all_refusals`, those of patterns that cannot match are missing, which takes less time.
     """
-    search = match_pattern_graph(graph, patterns, parameter_path, known=known, near_misses=near_misses)
+    search = match_pattern_graph(graph, patterns, parameter_path, known=known, all_refusals=all_refusals)
     found: list[GraphOptMatch] = []
     for match in search.matches:
         declined = accept(match) if accept is not None else None

@@ -1,13 +1,14 @@
-"""How Triton kernels are launched, whatever the defaults of this release of Triton are."""
+"""How Triton kernels are launched, whatever the defaults of the installed release of Triton are."""
 
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 
-def start(kernel: Any, grid: tuple[int, ...]) -> Callable[..., object]:
-    """The function that starts a kernel for a grid of programs.
+def launcher(kernel: Any, grid: tuple[int, ...]) -> Callable[..., object]:
+    """The function that launches a kernel for a grid of programs.
 
-    It multiplies and adds in one step: releases that do not by default take twice as long for matrix products.
+    Kernels multiply and add in one instruction: without it, which is the default from Triton 3.10 on, matrix products
+    take twice as long.
     """
     return partial(kernel[grid], enable_fp_fusion=True)

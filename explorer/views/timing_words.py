@@ -51,11 +51,11 @@ def crossover_text(run: Run) -> str:
     return f"Crossover: from a batch of about {found:,.0f} on, {faster} is faster."
 
 
-def no_cuda_text(why: str | None, recorded: int, of: str = "") -> str:
-    """Explain why CUDA is not available, with the number of recorded runs to open instead, in the Time tool of what."""
+def no_cuda_text(why: str | None, recorded: int, app: str = "") -> str:
+    """Explain why CUDA is not available, with the number of recorded runs that the Time tool of an app can open."""
     if why is None:
         return ""
     if recorded:
-        where = f" in the Time tool of {of}" if of else ""
+        where = f" in the Time tool of {app}" if app else ""
         return f"No CUDA: {why}. {plural(recorded, 'recorded run')} can be opened{where}."
     return f"No CUDA: {why}. There is no recorded run to open either: a checkout has them in notebooks/recorded."

@@ -1,6 +1,7 @@
-"""Occurring patterns: a search that nobody watches finds the same matches, and tries no pattern that cannot match."""
+"""Searches without listeners find the same matches, and try no pattern of which a type does not occur."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ from hypothesis import given, strategies as st
 from explorer.errors import RuleError
 from explorer.graph import Graph
 from explorer.rewrite import GraphOptPattern, ParameterOptPattern, match_pattern_graph
-from explorer.rewrite.occurrence import SMALL_GRAPH
+from explorer.rewrite.occurrence import MIN_NODES
+from explorer.rewrite.patterns import Condition
 from tests.fuzzing import examples
 from tests.rewrite.toys import A, B, C, Inner, Toy, WithInner, chain, pattern
 from tests.strategies import graphs
@@ -39,34 +41,59 @@ def large_graphs(draw: st.DrawFn) -> Graph[Any]:
     makers = draw(st.lists(st.sampled_from(MAKERS), min_size=1, max_size=3, unique=True))
     shape = draw(graphs())
     nodes = {node: draw(st.sampled_from(makers))() for node in shape.nodes}
-    tail = {shape.next_id + i: makers[0]() for i in range(SMALL_GRAPH)}
+    tail = {shape.next_id + i: makers[0]() for i in range(MIN_NODES)}
     return Graph({**nodes, **tail}, {**shape.inputs, **dict.fromkeys(tail, ())}, (*shape.outputs, *tail))
 
 
 @examples(200)
 @given(large_graphs())
-def test_without_near_misses_a_search_finds_the_same_matches(graph: Graph[Any]):
-    found = match_pattern_graph(graph, PATTERNS, near_misses=False)
+def test_without_all_refusals_a_search_finds_the_same_matches(graph: Graph[Any]):
+    found = match_pattern_graph(graph, PATTERNS, all_refusals=False)
     every = match_pattern_graph(graph, PATTERNS)
     assert [(m.pattern, m.nodes) for m in found.matches] == [(m.pattern, m.nodes) for m in every.matches]
     assert set(found.refusals) <= set(every.refusals)
 
 
 def tried(graph: Graph[Any], one: GraphOptPattern) -> int:
-    """The number of attempts that a search without near misses makes."""
-    search = match_pattern_graph(graph, (one,), near_misses=False)
+    """The number of attempts that a search without all refusals makes."""
+    search = match_pattern_graph(graph, (one,), all_refusals=False)
     return len(search.matches) + len(search.refusals)
 
 
 def test_a_pattern_is_tried_only_where_all_of_its_types_occur():
-    many = [A() for _ in range(SMALL_GRAPH)]
+    many = [A() for _ in range(MIN_NODES)]
     assert tried(chain(*many), pattern("AB", A, B)) == 0
     assert tried(chain(B(), *many), pattern("AB", A, B)) == len(many)
     assert tried(chain(*many[1:]), pattern("AB", A, B)) == len(many) - 1, "the graph is small"
 
 
-def test_a_field_that_does_not_exist_is_an_error_whether_watched_or_not():
-    wanted = pattern("Odd", A, B, config_patterns=({"sizes": 1},))
-    for near_misses in (True, False):
-        with pytest.raises(RuleError, match="reads 'sizes' of a A"):
-            match_pattern_graph(chain(*[A() for _ in range(SMALL_GRAPH)]), (wanted,), near_misses=near_misses)
+@dataclass(frozen=True, eq=False)
+class Odd(Toy):
+    @property
+    def ratio(self) -> float:
+        return 1 / 0
+
+
+def fails(value: object) -> bool:
+    raise OverflowError
+
+
+@pytest.mark.parametrize(
+    ("node", "config", "error"),
+    [
+        (A(), {"sizes": 1}, RuleError),
+        (A(), {"size": Condition("odd", fails)}, OverflowError),
+        (Odd(), {"ratio": 1}, ZeroDivisionError),
+    ],
+)
+def test_an_error_of_a_pattern_is_raised_whether_watched_or_not(node: Toy, config: dict[str, object], error: type):
+    wanted = pattern("Raises", type(node), B, config_patterns=(config,))
+    for watched in (True, False):
+        with pytest.raises(error):
+            match_pattern_graph(chain(*[node] * MIN_NODES), (wanted,), all_refusals=watched)
+
+
+def test_a_property_of_an_entry_that_is_never_reached_is_not_read():
+    wanted = pattern("Unreached", A, Odd, config_patterns=({}, {"ratio": 1}))
+    search = match_pattern_graph(chain(*[Odd()] * MIN_NODES), (wanted,), all_refusals=False)
+    assert (search.matches, search.refusals) == ([], [])

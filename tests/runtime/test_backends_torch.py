@@ -16,7 +16,7 @@ from explorer.backend import TorchCircuit, TorchTensorDotLayer
 from explorer.compiler import TorchCompiler
 from explorer.errors import DataTypeError, LoweringError, ShapeError, ValueRangeError
 from explorer.runtime import Certificate, FastCircuit, fast
-from explorer.runtime.grouped import kernels, program, running
+from explorer.runtime.grouped import program, running
 from explorer.runtime.grouped.groups import group_units
 from explorer.runtime.units import Kind, lower_to_units, plan_units
 from explorer.symbolic import (
@@ -122,17 +122,6 @@ def test_no_row_is_finite_and_wrong_however_sharp_the_distributions(layer: str, 
 @pytest.mark.parametrize(("units", "classes"), [(1, 1), (3, 5), (17, 2)])
 def test_widths_and_classes(layer: str, units: int, classes: int):
     assert_computes(image(layer, "categorical", units, classes), rows("categorical", 5))
-
-
-@pytest.mark.parametrize("layer", ["cp", "cp-t", "tucker"])
-@pytest.mark.parametrize("kind", ["gaussian", "categorical"])
-@torch.no_grad()
-def test_steps_of_any_size_have_the_same_values(layer: str, kind: str, monkeypatch: pytest.MonkeyPatch):
-    made, x = fast(image(layer, kind), backend="torch"), rows(kind)
-    whole = made(x)
-    for numbers in (1, 1 << 12, 1 << 15):
-        monkeypatch.setattr(kernels, "STEP_NUMBERS", numbers)
-        torch.testing.assert_close(made(x), whole, rtol=1e-6, atol=1e-5)
 
 
 def test_units_of_a_group_are_of_one_shape_and_trees_are_read_without_gathers():

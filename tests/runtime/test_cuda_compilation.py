@@ -13,7 +13,7 @@ import torch
 from explorer.compiler import TorchCompiler
 from explorer.runtime.cuda.program import READABLE, LaunchProgram
 from explorer.runtime.cuda.training import MAX_TUCKER_WIDTH, LaunchTraining
-from explorer.runtime.launching import start
+from explorer.runtime.launching import launcher
 from tests.runtime.circuits import image_circuit
 from tests.runtime.test_triton import DEVICE, INTERPRETS
 
@@ -98,7 +98,7 @@ def test_every_kernel_compiles(compiled: dict[str, int]):
     launch("tucker", "categorical", size=(1, 2), optimize=False, trains=False)  # Kronecker products have no gradient
     launch("cp", "gaussian", 300, size=(1, 2), trains=False)
     numbers, flag = torch.zeros(1, dtype=torch.int64), torch.zeros(1, dtype=torch.int32)
-    start(kernel.compare, (1,))(numbers, numbers, numbers, flag, BLOCK=64)
+    launcher(kernel.compare, (1,))(numbers, numbers, numbers, flag, BLOCK=64)
     assert compiled.keys() == {name for module in (kernel, kernels, backward_kernels) for name in declared_in(module)}
 
 

@@ -376,7 +376,7 @@ def test_the_recorded_runs_of_the_project_fit_their_circuits(name):
 def test_without_cuda_the_reason_and_recorded_runs_are_shown():
     assert no_cuda_text("no device", 0).startswith("No CUDA: no device. There is no recorded run to open either")
     assert no_cuda_text("no device", 2) == "No CUDA: no device. 2 recorded runs can be opened."
-    assert no_cuda_text("no device", 1, of="the dashboard").endswith(
+    assert no_cuda_text("no device", 1, app="the dashboard").endswith(
         "1 recorded run can be opened in the Time tool of the dashboard."
     )
     assert no_cuda_text(None, 2) == ""

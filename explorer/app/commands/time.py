@@ -153,7 +153,7 @@ def _tell_conditions(runs: "Sequence[Run]") -> None:
         say_note(line)
     why = runs[0].missing.get("cuda")
     if why is not None:
-        say_note(no_cuda_text(why, len([file for file in recorded_runs() if file.runs]), of="the dashboard"))
+        say_note(no_cuda_text(why, len([file for file in recorded_runs() if file.runs]), app="the dashboard"))
 
 
 def _step_of(run: "Run") -> int:

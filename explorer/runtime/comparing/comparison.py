@@ -10,7 +10,7 @@ from torch import Tensor
 
 from explorer.errors import BackendWarning, warn
 from explorer.runtime.graphs import CAPTURING, KernelError, preparing
-from explorer.runtime.launching import start
+from explorer.runtime.launching import launcher
 
 BLOCK = 4096
 """Numbers of 32 bits that a program of the kernel compares."""
@@ -76,12 +76,12 @@ class Comparison:
         self._addresses, others = self._of_blocks(known), self._of_blocks(_addresses(self.copies))
         counts = self._counts_of_blocks().to(device)
         differs = torch.zeros(1, dtype=torch.int32, device=device)
-        start(compare, (len(counts),))(self._addresses, others, counts, differs, BLOCK=BLOCK)  # compiles it
+        launcher(compare, (len(counts),))(self._addresses, others, counts, differs, BLOCK=BLOCK)  # compiles it
         self._differs, self._graph = differs.cpu().pin_memory(), torch.cuda.CUDAGraph()
         self._used = (others, counts, differs)  # by the graph
         with CAPTURING, torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
             differs.zero_()
-            start(compare, (len(counts),))(self._addresses, others, counts, differs, BLOCK=BLOCK)
+            launcher(compare, (len(counts),))(self._addresses, others, counts, differs, BLOCK=BLOCK)
             self._differs.copy_(differs, non_blocking=True)
         self._known = known
 

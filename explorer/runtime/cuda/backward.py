@@ -20,7 +20,7 @@ from explorer.runtime.cuda.blocks import (
 from explorer.runtime.cuda.evaluation import Evaluation
 from explorer.runtime.cuda.launches import Launch
 from explorer.runtime.cuda.placed import LaunchIndices
-from explorer.runtime.launching import start
+from explorer.runtime.launching import launcher
 from explorer.runtime.units import Kind
 
 BATCH_BLOCK = 32
@@ -122,13 +122,13 @@ class _Backward:
         size, warps = self._matrix_rows(launch, block_in)
         shape = {"WIDTH": launch.width, "IN_WIDTH": launch.in_width, "TERMS": launch.terms, "FACTORS": launch.factors}
         sizes = {"BLOCK_IN": block_in, "BLOCK_OUT": block_out, "IN_BLOCKS": in_blocks, "PRECISION": PRECISION}
-        start(kernels.sums_back, (len(launch.members) * blocks(self.batch, size), launch.terms * in_blocks))(
+        launcher(kernels.sums_back, (len(launch.members) * blocks(self.batch, size), launch.terms * in_blocks))(
             indices.reads, alone, self.evaluation.states, weights, *self._read_of(width), *self._gradients_of(width),
             indices.slots, *self._written(launch.width), self.batch, blocks(self.batch, size),
             **shape, **sizes, BLOCK_BATCH=size, num_warps=warps,
         )  # fmt: skip
         grid = (len(launch.members) * launch.terms * in_blocks, blocks(launch.width, block_out))
-        start(kernels.weights_of_sums_back, grid)(
+        launcher(kernels.weights_of_sums_back, grid)(
             indices.reads, self.evaluation.states, *self._read_of(width),
             indices.slots, *self._written(launch.width), found, self.scale, self.batch,
             **shape, **sizes, BLOCK_BATCH=BATCH_BLOCK, num_warps=min(max(block_in * block_out // 512, 1), 8),
@@ -141,7 +141,7 @@ class _Backward:
         size, width = min(rows_beside(out), power_of_two(self.batch)), launch.widths[0]
         weights = numbers[0] if numbers else self.certified
         shape = {"WIDTH": launch.width, "TERMS": launch.terms, "FACTORS": launch.factors}
-        start(kernels.mixtures_back, (len(launch.members) * blocks(self.batch, size), launch.terms))(
+        launcher(kernels.mixtures_back, (len(launch.members) * blocks(self.batch, size), launch.terms))(
             indices.reads, alone, self.evaluation.states, weights, *self._read_of(width), *self._gradients_of(width),
             indices.slots, *self._written(launch.width), self.batch, blocks(self.batch, size),
             **shape, WEIGHTED=found is not None, BLOCK_BATCH=size, BLOCK_OUT=out,
@@ -149,7 +149,7 @@ class _Backward:
         if found is None:
             return
         out = min(out, MAX_IN)
-        start(kernels.weights_of_mixtures_back, (len(launch.members) * launch.terms, blocks(launch.width, out)))(
+        launcher(kernels.weights_of_mixtures_back, (len(launch.members) * launch.terms, blocks(launch.width, out)))(
             indices.reads, self.evaluation.states, *self._read_of(width),
             indices.slots, *self._written(launch.width), found, self.scale, self.batch,
             **shape, BLOCK_BATCH=BATCH_BLOCK, BLOCK_OUT=out,
@@ -163,7 +163,7 @@ class _Backward:
         size, warps = self._matrix_rows(launch, max(block_in, out))
         shape = {"WIDTH": launch.width, "LEFT": left, "RIGHT": right, "PRECISION": PRECISION}
         of_left, of_right = self._read_of(left), self._read_of(right)
-        start(kernels.tuckers_back, (len(launch.members) * blocks(self.batch, size),))(
+        launcher(kernels.tuckers_back, (len(launch.members) * blocks(self.batch, size),))(
             indices.reads, alone, self.evaluation.states, weights,
             of_left[0], of_left[2], *self._gradients_of(left), of_right[0], of_right[2], *self._gradients_of(right),
             indices.slots, *self._written(launch.width), self.batch, blocks(self.batch, size),
@@ -171,7 +171,7 @@ class _Backward:
         )  # fmt: skip
         block_in, out = min(block_in, MAX_IN), min(out, MAX_IN)
         grid = (len(launch.members) * left, blocks(right, block_in), blocks(launch.width, out))
-        start(kernels.weights_of_tuckers_back, grid)(
+        launcher(kernels.weights_of_tuckers_back, grid)(
             indices.reads, self.evaluation.states, of_left[0], of_left[2], of_right[0], of_right[2],
             indices.slots, *self._written(launch.width), found, self.scale, self.batch,
             **shape, BLOCK_BATCH=BATCH_BLOCK, BLOCK_IN=block_in, BLOCK_OUT=out,

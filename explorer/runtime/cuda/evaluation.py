@@ -25,7 +25,7 @@ from explorer.runtime.cuda.blocks import (
 from explorer.runtime.cuda.launches import Launch, Launches
 from explorer.runtime.cuda.placed import LaunchIndices, Placed
 from explorer.runtime.grouped.kernels import MAX_DENSITIES, Values, from_logarithms
-from explorer.runtime.launching import start
+from explorer.runtime.launching import launcher
 from explorer.runtime.packed_tensors import PackedTensors, Tables
 from explorer.runtime.units import Kind
 
@@ -101,7 +101,7 @@ class Evaluation:
     def _read(self) -> None:
         inputs, rows, block = self.placed.inputs, len(self.placed.inputs.columns), 32
         grid = (blocks(self.batch, block), blocks(rows, block))
-        start(kernels.read_inputs, grid)(
+        launcher(kernels.read_inputs, grid)(
             self.x, inputs.columns, inputs.num_values, self.states, self.points, self.flags, self.batch,
             self.x.shape[1], inputs.num_discrete, inputs.num_continuous, BLOCK_ROWS=block, BLOCK_BATCH=block,
         )  # fmt: skip
@@ -112,7 +112,7 @@ class Evaluation:
         found = torch.empty((self.batch, len(outputs), width), device=self.x.device)
         certified = torch.empty(self.batch, dtype=torch.int8, device=self.x.device)
         out, size = power_of_two(width), rows_beside(power_of_two(width), 32)
-        start(kernels.write_outputs, (blocks(self.batch, size),))(
+        launcher(kernels.write_outputs, (blocks(self.batch, size),))(
             self.placed.outputs, self.states, *self.read_of(width), found, certified, self.flags, self.batch,
             len(outputs), TOLERANCE, WIDTH=width, BLOCK_BATCH=size, BLOCK_OUT=out,
         )  # fmt: skip
@@ -126,7 +126,7 @@ class Evaluation:
         size, out, warps = self._matrix_blocks(launch)
         is_split = out < launch.width
         grid = (len(launch.members) * blocks(self.batch, size), blocks(launch.width, out))
-        start(kernels.sums, grid)(
+        launcher(kernels.sums, grid)(
             indices.reads, self.states, weights, norms, *self.read_of(launch.widths[0]), indices.slots,
             *self._written(launch.width), self.batch, blocks(self.batch, size),
             _underflow(launch.in_width, launch.factors),
@@ -143,7 +143,7 @@ class Evaluation:
         size, out, warps = self._matrix_blocks(launch)
         is_split = out < launch.width
         grid = (len(launch.members) * blocks(self.batch, size), blocks(launch.width, out))
-        start(kernels.tuckers, grid)(
+        launcher(kernels.tuckers, grid)(
             indices.reads, self.states, weights, norms, *self.read_of(left), *self.read_of(right), indices.slots,
             *self._written(launch.width), self.batch, blocks(self.batch, size),
             _underflow(launch.in_width, launch.factors),
@@ -155,7 +155,7 @@ class Evaluation:
 
     def _rescale(self, launch: Launch, indices: LaunchIndices) -> None:
         grid, size, out = self._row_blocks(launch)
-        start(kernels.rescale, grid)(
+        launcher(kernels.rescale, grid)(
             indices.slots, *self._written(launch.width), self.batch, blocks(self.batch, size),
             WIDTH=launch.width, KEEP=self.keep, BLOCK_BATCH=size, BLOCK_OUT=out,
         )  # fmt: skip
@@ -163,7 +163,7 @@ class Evaluation:
     def _kroneckers(self, launch: Launch, indices: LaunchIndices) -> None:
         left, right = launch.widths
         grid, size, out = self._row_blocks(launch)
-        start(kernels.kroneckers, grid)(
+        launcher(kernels.kroneckers, grid)(
             indices.reads, self.states, *self.read_of(left), *self.read_of(right), indices.slots,
             *self._written(launch.width)[:3], self.batch, blocks(self.batch, size),
             LEFT=left, RIGHT=right, BLOCK_BATCH=size, BLOCK_OUT=out,
@@ -172,7 +172,7 @@ class Evaluation:
     def _mixtures(self, launch: Launch, numbers: Sequence[Tensor], indices: LaunchIndices) -> None:
         weights, norms = numbers or (self.flags, self.flags)
         grid, size, out = self._row_blocks(launch)
-        start(kernels.mixtures, grid)(
+        launcher(kernels.mixtures, grid)(
             indices.reads, self.states, weights, norms, *self.read_of(launch.widths[0]), indices.slots,
             *self._written(launch.width), self.batch, blocks(self.batch, size),
             _underflow(launch.terms, launch.factors),
@@ -184,7 +184,7 @@ class Evaluation:
         means, factors, constants = numbers
         grid, size, out = self._row_blocks(launch)
         count = len(launch.variables)
-        start(kernels.gaussians, grid)(
+        launcher(kernels.gaussians, grid)(
             indices.points, self.points, means, factors, constants, indices.slots, *self._written(launch.width)[:3],
             len(launch.members), self.batch, blocks(self.batch, size),
             WIDTH=launch.width, COUNT=count, MANY=count > MAX_DENSITIES, BLOCK_BATCH=size, BLOCK_OUT=out,

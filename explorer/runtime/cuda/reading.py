@@ -13,7 +13,7 @@ from explorer.backend.parameters import TorchLogSoftmaxParameter, TorchSoftmaxPa
 from explorer.runtime.constants import MARGIN, SMALLEST, values_of_source
 from explorer.runtime.cuda.launches import Launch, Launches
 from explorer.runtime.grouped.kernels import Values, from_logarithms
-from explorer.runtime.launching import start
+from explorer.runtime.launching import launcher
 from explorer.runtime.packed_tensors import PackedTensors, Tables
 from explorer.runtime.units import WEIGHTED, Kind, Source, Units, layer_of, states_of
 
@@ -179,7 +179,7 @@ def _norms(launch: Launch, weight: Tensor, has_bad_weight: Tensor) -> Tensor:
     from explorer.runtime.cuda import kernels
 
     found = torch.empty((len(launch.members), launch.terms), device=weight.device)
-    start(kernels.bound_weights, (found.numel(),))(
+    launcher(kernels.bound_weights, (found.numel(),))(
         weight, found, has_bad_weight, MARGIN,
         WIDTH=launch.width, COUNT=weight.shape[2] // launch.terms, TERMS=launch.terms, BLOCK_OUT=16, BLOCK_IN=64,
     )  # fmt: skip

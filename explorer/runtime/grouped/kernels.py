@@ -218,7 +218,8 @@ class _Evaluation:
         done = 0
         for start in range(0, count, size):
             stop = min(start + size, count)
-            compute(slice(start, stop), scratch[: stop - start], found[start:stop])
+            values = compute(slice(start, stop), scratch[: stop - start], found[start:stop])
+            _in(found[start:stop], values)
             if stop == count or (stop + size - done) * group.width > self.step:
                 units = slice(done, stop)
                 finished.append(finish(units, found[units], found[units]))
@@ -273,7 +274,9 @@ class _Evaluation:
 
 def _in(out: Tensor | None, found: Tensor) -> Tensor:
     """The values in `out`, if it is given and they are not there."""
-    return found.float() if out is None else found if found is out else out.copy_(found)
+    if out is None:
+        return found.float()
+    return found if found.data_ptr() == out.data_ptr() else out.copy_(found)
 
 
 def _exponential(difference: Tensor) -> Tensor:
