@@ -18,6 +18,8 @@ PER_WARP, PER_WARP_TUCKER = 512, 1024
 """Numbers of a block that a warp computes."""
 PRECISION = "ieee"
 """Of matrix products: float32, not rounded to TF32."""
+MAX_SHARED = 227 << 10
+"""Bytes of shared memory of a program on an H100."""
 
 
 def matrix_rows(batch: int, columns: int, programs: int, processors: int) -> int:
@@ -46,6 +48,20 @@ def power_of_two(count: int) -> int:
 def num_processors(device: torch.device) -> int:
     """The number of multiprocessors of a device."""
     return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 1
+
+
+def shared_bytes(device: torch.device) -> int:
+    """The shared memory that a program can have on a device; on the CPU, for tests, what the largest devices have."""
+    if device.type != "cuda":
+        return MAX_SHARED
+    properties = torch.cuda.get_device_properties(device)
+    return getattr(properties, "shared_memory_per_block_optin", properties.shared_memory_per_block)
+
+
+def tucker_bytes(inputs: int, outputs: int) -> int:
+    """The shared memory of the gradients of what a Tucker product reads: twice a matrix of weights, and its rows."""
+    right, out = (max(power_of_two(width), MIN_BLOCK) for width in (inputs, outputs))
+    return 8 * right * out + 64 * max(right, out) + 64
 
 
 def distance(start: Tensor, stop: Tensor) -> int:

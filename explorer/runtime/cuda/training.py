@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from explorer.backend import TorchCircuit
 from explorer.errors import LoweringError
+from explorer.runtime.cuda.blocks import shared_bytes, tucker_bytes
 from explorer.runtime.cuda.launches import plan_launches
 from explorer.runtime.cuda.placed import Placed, place_launches
 from explorer.runtime.cuda.program import readable
@@ -24,8 +25,6 @@ from explorer.runtime.training_graphs import TrainingGraphs
 from explorer.runtime.units import Kind, lower_to_units, plan_training_units
 
 TRAINED = (Kind.DENSITY, Kind.SUM, Kind.MIXING, Kind.TUCKER, Kind.PRODUCT)
-MAX_TUCKER_WIDTH = 64
-"""Maximum width of what a Tucker product reads and computes: a program has whole rows of both in shared memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,15 +138,18 @@ class LaunchTraining:
 
     def _require_kernels(self) -> None:
         units = self.units.units
+        held = self.circuit.held_tensors
+        available = shared_bytes(held[0].device if held else torch.device("cpu"))
         for number, unit in self.units.computed():
             if unit.kind not in TRAINED:
                 raise LoweringError(f"there is no Triton kernel for gradients of units of kind {unit.kind.value}")
-            widths = (unit.width, *(units[one].width for one in unit.inputs))
-            if unit.kind is Kind.TUCKER and max(widths) > MAX_TUCKER_WIDTH:
-                raise LoweringError(
-                    f"unit %{number} has a width of {max(widths)}; gradients of Tucker products are computed up to "
-                    f"{MAX_TUCKER_WIDTH}"
-                )
+            if unit.kind is Kind.TUCKER:
+                needed = tucker_bytes(units[unit.inputs[1]].width, unit.width)
+                if needed > available:
+                    raise LoweringError(
+                        f"gradients of the Tucker product %{number} of {unit.width} units take {needed:,} bytes of "
+                        f"shared memory, and a program on this device has {available:,}"
+                    )
         if any(units[number].kind is Kind.TABLE for number in self.units.outputs):
             raise LoweringError("an output is a table, which is not evaluated")
 
