@@ -77,8 +77,8 @@ class Entrant:
     def job(self) -> Job:
         """The forward pass without gradients; or forward and backward of the mean, without an optimizer.
 
-        With several threads, the run is the second one after a pause: a program that runs in a loop does not wait for
-        threads to wake up.
+        On the CPU with several threads, the run is the second one after a pause: a program that runs in a loop does not
+        wait for threads to wake up.
         """
         module, x = self.module, self.x
 

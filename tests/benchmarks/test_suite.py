@@ -24,6 +24,7 @@ from benchmarks.suite_entrants import (
     PEER_COMPILED,
     PEER_GRAPHS,
     WRITTEN_GRAPHS,
+    Entrant,
     calm_values,
     enter,
     names_for,
@@ -237,6 +238,34 @@ def test_the_command_prints_each_case_and_writes_all_conditions(tmp_path):
     assert found.exit_code == 0, found.output
     assert found.output.index("S1, forward, 1 thread") < found.output.index("S1, forward, 2 threads")
     assert [one["num_threads"] for one in json.loads(path.read_text())["conditions"]] == [1, 2]
+
+
+class Counting(torch.nn.Module):
+    """Counts its calls, and the gradients that its weight has when it is called."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(1))
+        self.calls = self.gradients = 0
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls += 1
+        self.gradients += self.weight.grad is not None
+        return x * self.weight
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize(("threads", "calls"), [(1, 0), (2, 1)])
+def test_with_several_threads_a_sample_is_the_second_call(training, threads, calls, monkeypatch):
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+    module = Counting()
+    job = Entrant(module, torch.ones(2, 1), training).job()
+    for _ in range(2):
+        module.calls = 0
+        prepared = job.prepare()
+        assert module.calls == calls
+        job.run(prepared)
+        assert (module.calls, module.gradients) == (calls + 1, 0)
 
 
 def test_the_slower_half_of_the_samples_does_not_count():

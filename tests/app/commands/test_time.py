@@ -45,6 +45,16 @@ def test_cuda_alone_is_an_error_where_there_is_none(monkeypatch):
     assert "--device cuda needs a CUDA device: it is in another room" in run("blackboard", "--device", "cuda", code=2)
 
 
+def test_a_table_without_times_says_why(monkeypatch):
+    monkeypatch.setattr("explorer.bench.why_no_cuda", lambda: None)
+    monkeypatch.setattr("explorer.bench.measurement_run.why_no_cuda", lambda: "it left the room")
+    words = " ".join(run("blackboard", "--device", "cuda", "--modes", "--sweep").split())
+    assert words.count("No times on CUDA: it left the room.") == 3
+    assert "was not measured" not in words
+    assert "neither launch-bound" not in words
+    assert "Note: No CUDA: it left the room." in words
+
+
 def test_one_step_has_no_gain():
     assert "Gain of each step" not in run("blackboard", *QUICK, "--steps", "0")
 
