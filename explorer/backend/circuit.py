@@ -1,6 +1,7 @@
 """The compiled circuit, an `nn.Module` that holds the tensors of frozen layers; and the frozen circuit made of it."""
 
 from collections.abc import Collection, Mapping, Sequence
+from copy import deepcopy
 from itertools import count
 
 import torch
@@ -69,8 +70,23 @@ class TorchCircuit(EvaluatedCircuit):
         values = self.detached_layer_values()
         with torch.inference_mode(False), torch.no_grad():
             frozen = FrozenCircuit(self.graph, self.fold_index, self.semiring, self._plan, values)
+            frozen.has_underflowed = self._has_underflowed(values)
             held = self.held_tensors
             return frozen.to(held[0].device) if held else frozen
+
+    def _has_underflowed(self, values: LayerValues) -> bool:
+        """Whether a value in float32 is below normal numbers, or the logarithm of zero, and the true one is not.
+
+        Parameters are evaluated in double precision only if there are such values.
+        """
+        every = [one for some in values.values() for one in some.values()]
+        if any(one.is_meta for one in every) or not any(bool(_is_tiny(one).any()) for one in every):
+            return False
+        copies = {id(one): nn.Parameter(one.detach().clone(), requires_grad=False) for one in self.parameters()}
+        precise = deepcopy(self, copies).double().detached_layer_values()
+        return any(
+            bool(_lost(one, precise[node][name]).any()) for node, some in values.items() for name, one in some.items()
+        )
 
     # ------------------------------------------------------------------ values of leaves
 
@@ -263,6 +279,8 @@ class FrozenCircuit(EvaluatedCircuit):
         layer_values: LayerValues,
     ) -> None:
         super().__init__(graph, fold_index, semiring, plan)
+        self.has_underflowed = False
+        """Whether a value underflowed when it was evaluated, so that a sum of small terms may lack all of them."""
         self._names: dict[int, dict[str, str]] = {}
         fresh = count()
         for node, values in layer_values.items():
@@ -272,6 +290,19 @@ class FrozenCircuit(EvaluatedCircuit):
 
     def layer_values(self) -> LayerValues:
         return {node: {key: getattr(self, name) for key, name in names.items()} for node, names in self._names.items()}
+
+
+def _is_tiny(values: Tensor) -> Tensor:
+    """Which values in single precision are zero, below its normal numbers, or the logarithm of zero."""
+    if values.dtype != torch.float32:
+        return torch.zeros((), dtype=torch.bool, device=values.device)
+    return (values.abs() < torch.finfo(torch.float32).tiny) | torch.isneginf(values)
+
+
+def _lost(values: Tensor, precise: Tensor) -> Tensor:
+    """Which values have underflowed in single precision. Logarithms near zero have not: they are rounded."""
+    tiny = (precise != 0) & (precise.abs() < torch.finfo(torch.float32).tiny)
+    return torch.where(torch.isneginf(values), ~torch.isneginf(precise), tiny) & _is_tiny(values)
 
 
 def _ending(key: str) -> str:

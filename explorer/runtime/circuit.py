@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from explorer.backend import EvaluatedCircuit, TorchCircuit, TorchContinuousLayer
-from explorer.errors import DataTypeError, ValueRangeError
+from explorer.errors import DataTypeError, LoweringError, ValueRangeError
 from explorer.runtime.backends import Backend, Choice, records_gradients
 
 
@@ -67,6 +67,8 @@ class FastCircuit(nn.Module):
     def freeze(self) -> "FastCircuit":
         """The circuit that it was made of, frozen (`TorchCircuit.freeze`), on the same backend.
 
+        If parameters underflow when they are evaluated, that backend cannot run it, and `explain()` says so.
+
         Raises: DataTypeError if that circuit is frozen already.
         """
         if not isinstance(self.circuit, TorchCircuit):
@@ -74,7 +76,11 @@ class FastCircuit(nn.Module):
                 f"only a circuit with parameters can be frozen; this is a fast {type(self.circuit).__name__}: call it "
                 "as it is"
             )
-        frozen, name = _made_fast(self.circuit.freeze().fast(backend=self.backend.name)), self.backend.name
+        circuit, name = self.circuit.freeze(), self.backend.name
+        try:
+            frozen = _made_fast(circuit.fast(backend=name))
+        except LoweringError:
+            return _made_fast(circuit.fast())
         kept = Choice(name, f"used, kept from the circuit that was frozen: {frozen.backend.describe()}")
         frozen.choices = tuple(kept if choice.name == name else choice for choice in self.choices)
         return frozen

@@ -14,7 +14,7 @@ from math import sqrt
 import torch
 from torch import Tensor
 
-from explorer.backend import EvaluatedCircuit, TorchInputLayer
+from explorer.backend import EvaluatedCircuit, FrozenCircuit, TorchInputLayer
 from explorer.backend.evaluation import LayerValues
 from explorer.runtime.memory import concat
 from explorer.runtime.units import WEIGHTED, Kind, Source, Units, input_table, layer_of, states_of
@@ -99,6 +99,8 @@ class _Packer:
             torch.float32
         }
         self.problem = f"parameters are {next(iter(types))}, and the kernels compute with float32" if types else ""
+        if isinstance(circuit, FrozenCircuit) and circuit.has_underflowed:
+            self.problem = "parameters underflowed as the circuit was frozen; call fast() of the circuit itself"
 
     def pack(self) -> None:
         for group in _groups(self.units):

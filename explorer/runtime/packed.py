@@ -62,6 +62,18 @@ def answer_of(outputs: Tensor, others: Sequence[Tensor], flags: Sequence[int]) -
     return Answer(outputs, others[0].to(torch.bool) if has_uncertified else None)
 
 
+READABLE = {
+    torch.float64,
+    torch.float32,
+    torch.float16,
+    torch.bfloat16,
+    torch.int64,
+    torch.int32,
+    torch.int16,
+    torch.int8,
+    torch.uint8,
+}
+"""The types of x that operators and kernels compare."""
 OF_ONE_PROCESS = ("_doubles", "_packed", "_placed", "_graphs", "_lock")
 """The attributes of a program that a copy makes again."""
 
@@ -229,10 +241,26 @@ def state_of(circuit: EvaluatedCircuit, units: Units, number: int) -> tuple[int,
     return (variables[0] if variables else -1, num_states(circuit, units, number))
 
 
+def readable(x: Tensor) -> Tensor:
+    """The input in a type that operators and kernels compare."""
+    if x.dtype in READABLE:
+        return x
+    return x.float() if x.is_floating_point() else x.long()
+
+
+def why_not_read(tensors: Sequence[Tensor]) -> str:
+    """Why kernels cannot read the memory of these tensors, in the present modes of PyTorch; empty if they can."""
+    if reason := why_not_plain(tensors):
+        return reason
+    if any(one.is_neg() or one.is_conj() or torch._is_zerotensor(one) for one in tensors):  # pyright: ignore[reportPrivateImportUsage]
+        return "a tensor is the negative of its memory, or has none; pass x.resolve_neg(), or a copy"
+    return ""
+
+
 def why_not_plain_on_one_device(circuit: EvaluatedCircuit, x: Tensor) -> str:
     """Why a call with x is not tried: types of tensors, a mode of PyTorch, or several devices; empty if it is."""
     tensors, device = [x, *circuit.held_tensors], x.device
-    if reason := why_not_plain(tensors):
+    if reason := why_not_read(tensors):
         return reason
     if all(one.device == device for one in tensors):
         return ""

@@ -8,9 +8,10 @@ from torch import Tensor
 
 from explorer.backend import FrozenCircuit, TorchCircuit
 from explorer.compiler import TorchCompiler
-from explorer.errors import DataTypeError
-from explorer.runtime import fast
-from explorer.templates import load_named
+from explorer.errors import DataTypeError, LoweringError
+from explorer.runtime import Certificate, fast
+from explorer.symbolic import CategoricalLayer, CircuitBuilder, Parameterization
+from explorer.templates import fully_factorized, load_named
 from tests.runtime.circuits import assert_equal, has_compiler
 
 pytestmark = has_compiler
@@ -61,3 +62,74 @@ def test_a_frozen_fast_circuit_explains_its_backend_by_the_circuit_that_was_froz
     assert [line for line in before if line.startswith(f"{made.backend.name}: used")] == before[:1]
     assert frozen.explain().splitlines()[: len(made.choices)] == [wanted, *before[1 : len(made.choices)]]
     assert [choice.name for choice in frozen.choices] == [choice.name for choice in made.choices]
+
+
+def sharp_circuit() -> TorchCircuit:
+    """Two coins: at (1, 1), a term of e^-121 is the larger one, and its weight underflows in single precision."""
+    softmax, b = Parameterization("softmax"), CircuitBuilder()
+    coins = [
+        b.add(CategoricalLayer(scope=(v,), num_output_units=2, num_categories=2, probs=softmax((2, 2)))) for v in (0, 1)
+    ]
+    circuit = TorchCompiler().compile(b.build(b.sum(b.hadamard(*coins), num_units=1)))
+    with torch.no_grad():
+        for tensor in circuit.parameters():
+            sharp = [[0.0, -80.0], [0.0, 0.0]] if tensor.shape[-2:] == (2, 2) else [0.0, -120.0]
+            tensor.copy_(torch.tensor(sharp).expand_as(tensor))
+    return circuit
+
+
+@torch.no_grad()
+def test_a_circuit_whose_parameters_underflowed_as_it_was_frozen_has_no_certificate():
+    circuit, x = sharp_circuit(), torch.tensor([[1, 1], [0, 0]])
+    exact = copy.deepcopy(circuit).double()(x)
+    for backend in ("native", "torch"):
+        assert_equal(circuit.fast(backend=backend)(x), exact)
+        frozen = circuit.fast(backend=backend).freeze()
+        assert torch.equal(frozen(x), circuit.freeze()(x)), "the layers answer"
+        assert frozen.certificate is None
+        assert "parameters underflowed as the circuit was frozen" in frozen.why_not(x)
+    with pytest.raises(LoweringError, match="call fast\\(\\) of the circuit itself"):
+        circuit.freeze().fast(backend="native")
+
+
+@torch.no_grad()
+def test_weights_that_are_zero_and_probabilities_of_one_have_not_underflowed(digits):
+    assert not digits.freeze().has_underflowed
+    assert not TorchCompiler().compile(load_named("logic")).freeze().has_underflowed
+    certain = copy.deepcopy(digits)
+    for tensor in certain.parameters():
+        tensor.zero_()
+        tensor[..., 0] = 60.0  # the others have e^-60, and the logarithm of the first is -1e-26, rounded to 0
+    assert not certain.freeze().has_underflowed
+
+
+@torch.no_grad()
+def test_tensors_that_are_the_negative_of_their_memory_are_read_as_they_are():
+    circuit = TorchCompiler().compile(fully_factorized(6, "gaussian"))
+    x = torch.randn(5, 6, generator=torch.Generator().manual_seed(0))
+    for backend in ("native", "torch"):
+        made = fast(circuit, backend=backend)
+        assert_equal(made(torch._neg_view(x)), circuit.double()(-x.double()))
+        circuit.float()
+        assert "negative of its memory" in made.why_not(torch._neg_view(x))
+        assert made(torch._efficientzerotensor((5, 6))).shape == (5, 1, 1)
+
+
+@torch.no_grad()
+def test_the_default_device_of_the_cpu_changes_nothing(digits):
+    made, x = fast(digits), pixels()
+    with torch.device("cpu"):
+        assert made.why_not(x) == ""
+        assert torch.equal(made(x), fast(digits)(x))
+    with torch.device("meta"):
+        assert made.why_not(x) == "a mode of PyTorch is active: DeviceContext"
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("dtype", [torch.uint16, torch.uint32, torch.uint64])
+def test_unsigned_pixels(digits, dtype):
+    x = pixels().repeat(500, 1)
+    for backend in ("native", "torch"):
+        made = fast(digits, backend=backend)
+        assert torch.equal(made(x.to(dtype)), made(x))
+        assert made.certificate == Certificate(2500, 0)

@@ -6,6 +6,7 @@ import torch
 from torch import nn
 from torch._C._functorch import is_legacy_batchedtensor
 from torch.autograd import forward_ad
+from torch.utils._device import DeviceContext
 from torch.utils._python_dispatch import _get_current_dispatch_mode
 
 PLAIN = frozenset((torch.Tensor, nn.Parameter, nn.Buffer))
@@ -15,8 +16,9 @@ def why_not_plain(tensors: Sequence[torch.Tensor]) -> str | None:
     """Why instructions cannot run on these tensors, in the present modes of PyTorch; None if they can."""
     if torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None:
         return "torch.compile, torch.export or torch.jit traces it"
-    if _get_current_dispatch_mode() is not None or torch.overrides._get_current_function_mode_stack():
-        return "a mode of PyTorch is active"
+    modes = [_get_current_dispatch_mode(), *torch.overrides._get_current_function_mode_stack()]
+    if active := [mode for mode in modes if mode is not None and not _sets_cpu(mode)]:
+        return f"a mode of PyTorch is active: {type(active[-1]).__name__}"
     if any(torch.is_autocast_enabled(kind) for kind in ("cpu", "cuda")):
         return "autocast is active"
     if torch._C._are_functorch_transforms_active():
@@ -24,6 +26,11 @@ def why_not_plain(tensors: Sequence[torch.Tensor]) -> str | None:
     if not PLAIN.issuperset(map(type, tensors)) or _are_wrapped(tensors):
         return "an argument is not a plain tensor"
     return None
+
+
+def _sets_cpu(mode: object) -> bool:
+    """Whether a mode is `torch.set_default_device("cpu")`, or the context manager: it changes nothing here."""
+    return isinstance(mode, DeviceContext) and torch.device(mode.device).type == "cpu"
 
 
 def _are_wrapped(tensors: Sequence[torch.Tensor]) -> bool:

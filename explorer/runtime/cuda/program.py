@@ -11,22 +11,9 @@ from explorer.runtime.constants import Constants
 from explorer.runtime.cuda.launches import Launches, plan_launches
 from explorer.runtime.cuda.placed import Placed, place_launches
 from explorer.runtime.graphs import preparing
-from explorer.runtime.packed import Answer, Packed, PackedProgram, answer_of
+from explorer.runtime.packed import Answer, Packed, PackedProgram, answer_of, readable
 from explorer.runtime.packed_tensors import PackedTensors, make_packed_tensors
 from explorer.runtime.units import Kind, lower_to_units, plan_units
-
-READABLE = {
-    torch.float64,
-    torch.float32,
-    torch.float16,
-    torch.bfloat16,
-    torch.int64,
-    torch.int32,
-    torch.int16,
-    torch.int8,
-    torch.uint8,
-}
-
 
 MAX_ROWS = 8192
 """Of a graph: more rows are evaluated so many at a time, as all values of a batch are kept on the device."""
@@ -35,13 +22,6 @@ MAX_ROWS = 8192
 def interprets() -> bool:
     """Whether Triton is told to interpret kernels, on the CPU: for tests."""
     return os.environ.get("TRITON_INTERPRET") == "1"
-
-
-def readable(x: Tensor) -> Tensor:
-    """The input in a type that the kernels read."""
-    if x.dtype in READABLE:
-        return x
-    return x.float() if x.is_floating_point() else x.long()
 
 
 class LaunchProgram(PackedProgram[PackedTensors, Placed]):

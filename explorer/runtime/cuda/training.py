@@ -17,9 +17,9 @@ from explorer.errors import LoweringError
 from explorer.runtime.cuda.blocks import shared_bytes, tucker_bytes
 from explorer.runtime.cuda.launches import plan_launches
 from explorer.runtime.cuda.placed import Placed, place_launches
-from explorer.runtime.cuda.program import readable
 from explorer.runtime.cuda.reading import Read, Sources, densities_by_layers, read_layers, sources_of
 from explorer.runtime.doubles import DoubleTraining
+from explorer.runtime.packed import readable
 from explorer.runtime.refusing import refuse_unusual_gradients
 from explorer.runtime.training_graphs import TrainingGraphs
 from explorer.runtime.units import Kind, lower_to_units, plan_training_units

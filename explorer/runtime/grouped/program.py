@@ -13,7 +13,7 @@ from explorer.runtime.grouped.groups import group_units
 from explorer.runtime.grouped.kernels import Given, Indices
 from explorer.runtime.grouped.running import Runner
 from explorer.runtime.grouped.table_reads import make_table_reads
-from explorer.runtime.packed import Answer, Packed, PackedProgram, answer_of, columns_of, why_not_precise
+from explorer.runtime.packed import Answer, Packed, PackedProgram, answer_of, columns_of, readable, why_not_precise
 from explorer.runtime.packed_tensors import PackedTensors, make_packed_tensors
 from explorer.runtime.units import Kind, lower_to_units, plan_units
 
@@ -59,6 +59,7 @@ class GroupedProgram(PackedProgram[PackedTensors, Placed]):
         return make_packed_tensors(self.circuit, constants, self.groups.groups, self.groups.tables, self.device)
 
     def _answer(self, x: Tensor, packed: Packed[PackedTensors], placed: Placed) -> Answer | None:
+        x = readable(x)
         densities: tuple[Tensor, ...] = ()
         if self._density_groups:
             if not bool(self._read(x, placed, ())[1]):
