@@ -85,7 +85,7 @@ def test_a_circuit_whose_parameters_underflowed_as_it_was_frozen_has_no_certific
     exact = copy.deepcopy(circuit).double()(x)
     for backend in ("native", "torch"):
         assert_equal(circuit.fast(backend=backend)(x), exact)
-        frozen = circuit.fast(backend=backend).freeze()
+        frozen = fast(circuit, backend=backend).freeze()
         assert torch.equal(frozen(x), circuit.freeze()(x)), "the layers answer"
         assert frozen.certificate is None
         assert "parameters underflowed as the circuit was frozen" in frozen.why_not(x)
