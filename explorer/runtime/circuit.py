@@ -24,6 +24,7 @@ class FastCircuit(nn.Module):
 
     Shapes, devices, errors, gradients and `state_dict()` are those of the circuit, and parameters that change are seen.
     A call that the backend cannot answer runs the circuit itself; `why_not(x)` says why. `explain()` names the backend.
+    `torch.compile` compiles the circuit itself.
 
     Raises: DataTypeError if it is moved to the meta device. Raises on call: ShapeError, DataTypeError, ValueRangeError
     for input that does not fit.
@@ -50,6 +51,8 @@ class FastCircuit(nn.Module):
 
     def forward(self, x: Tensor | None = None) -> Tensor:
         """The value of the circuit: x (B, D) -> (B, outputs, classes)."""
+        if torch.compiler.is_compiling():  # of which nothing here is traced
+            return self.circuit(x)
         self.circuit_answered, self.certificate = False, None  # also if this call raises an error
         found = None if x is None or self._why_not_tried(x) else self.backend.evaluate(x)
         if x is None or found is None:

@@ -134,3 +134,13 @@ def test_unsigned_pixels(digits, dtype):
         made = fast(digits, backend=backend)
         assert torch.equal(made(x.to(dtype)), made(x))
         assert made.certificate == Certificate(2500, 0)
+
+
+@pytest.mark.parametrize("backend", ["native", "torch"])
+def test_torch_compile_compiles_the_circuit_itself_in_one_graph(digits, backend):
+    made, x = fast(digits, backend=backend), pixels()
+    torch._dynamo.reset()
+    compiled = torch.compile(made, fullgraph=True, backend="eager")
+    assert torch.equal(compiled(x), digits(x))
+    compiled(x).sum().backward()
+    assert all(tensor.grad is not None for tensor in digits.parameters())
