@@ -184,7 +184,7 @@ class TorchCompiler:
 
     def _compile_layers(self, circuit: Circuit) -> Graph[TorchLayer]:
         compiled_layers_map = {node: self.compile_layer(layer) for node, layer in circuit.graph.nodes.items()}
-        return Graph(compiled_layers_map, circuit.graph.inputs, circuit.graph.outputs)
+        return circuit.graph.with_nodes(compiled_layers_map)
 
     def _post_process_circuit(
         self, circuit: Circuit, graph: Graph[TorchLayer], skips: SkipTracker, next_id: int

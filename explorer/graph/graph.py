@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from explorer.errors import CycleError, GraphError
 
 Node = TypeVar("Node")
+Other = TypeVar("Other")
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +60,23 @@ class Graph(Generic[Node]):
         """
         graph = object.__new__(cls)
         graph.__dict__.update(nodes=nodes, inputs=inputs, outputs=outputs)  # the class is frozen
+        return graph
+
+    def with_nodes(self, nodes: Mapping[int, Other]) -> "Graph[Other]":
+        """A graph with the same ids, edges and outputs, and other nodes.
+
+        What is known of the edges, such as `users`, is known of the new graph. Raises: GraphError for other ids, or
+        another order.
+
+        >>> Graph({0: "x", 1: "y"}, {0: (), 1: (0,)}, (1,)).with_nodes({0: "a", 1: "b"}).nodes
+        {0: 'a', 1: 'b'}
+        """
+        if list(nodes) != list(self.nodes):
+            raise GraphError(
+                f"expected nodes of the ids {list(self.nodes)[:10]}, in this order; got {list(nodes)[:10]}"
+            )
+        graph = cast("Graph[Other]", object.__new__(Graph))
+        graph.__dict__.update(self.__dict__, nodes=dict(nodes))  # the class is frozen
         return graph
 
     def _order_error(self, node: int, source: int) -> GraphError:

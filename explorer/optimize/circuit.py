@@ -96,7 +96,7 @@ def _optimize_parameter_nodes(
                 changed[node] = new
     if not changed:
         return None
-    return Graph({node: changed.get(node, layer) for node, layer in graph.nodes.items()}, graph.inputs, graph.outputs)
+    return graph.with_nodes({node: changed.get(node, layer) for node, layer in graph.nodes.items()})
 
 
 def _optimize_parameters_of(

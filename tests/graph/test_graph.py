@@ -180,3 +180,15 @@ def test_the_groups_of_levels_contain_every_node_once_after_its_inputs(graph):
     assert sorted(node for group in groups for node in group) == sorted(graph.nodes)
     at = {node: i for i, group in enumerate(groups) for node in group}
     assert all(at[source] < at[node] for node, sources in graph.inputs.items() for source in sources)
+
+
+def test_other_nodes_on_the_same_edges_share_what_is_known_of_these():
+    graph = Graph({0: "x", 1: "y", 2: "z"}, {0: (), 1: (0,), 2: (0, 1)}, (2,))
+    users = graph.users
+    other = graph.with_nodes({0: 1.0, 1: 2.0, 2: 3.0})
+    assert (other.nodes, other.inputs, other.outputs) == ({0: 1.0, 1: 2.0, 2: 3.0}, graph.inputs, graph.outputs)
+    assert other.users is users
+    assert graph.nodes == {0: "x", 1: "y", 2: "z"}
+    for odd in ({0: 1.0, 1: 2.0}, {1: 2.0, 0: 1.0, 2: 3.0}):
+        with pytest.raises(GraphError, match="expected nodes of the ids"):
+            graph.with_nodes(odd)
