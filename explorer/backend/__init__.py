@@ -11,12 +11,12 @@ from explorer.backend.addressing import (
     plan_read as plan_read,
 )
 from explorer.backend.circuit import (
-    FrozenCircuit as FrozenCircuit,
     ProbedCircuit as ProbedCircuit,
     TorchCircuit as TorchCircuit,
 )
 from explorer.backend.declarations import compiled_class_of as compiled_class_of
 from explorer.backend.evaluation import EvaluatedCircuit as EvaluatedCircuit
+from explorer.backend.frozen import FrozenCircuit as FrozenCircuit
 from explorer.backend.layers import (
     LeafFunction as LeafFunction,
     Polynomial as Polynomial,

@@ -1,14 +1,14 @@
-"""The compiled circuit, an `nn.Module` that holds the tensors of frozen layers; and the frozen circuit made of it."""
+"""The compiled circuit, an `nn.Module` that holds the tensors of folded layers."""
 
 from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
-from itertools import count
 
 import torch
 from torch import Tensor, nn
 
 from explorer.backend.addressing import FoldIndexInfo
 from explorer.backend.evaluation import EvaluatedCircuit, LayerValues
+from explorer.backend.frozen import FrozenCircuit, is_tiny, truly_tiny
 from explorer.backend.layers import TorchInputLayer, TorchLayer
 from explorer.backend.parameters import TorchLeafParameter, TorchParameterOp
 from explorer.backend.plan import CircuitPlan, PlannedLayer, PlannedParameter, parameter_nodes, plan_circuit
@@ -69,24 +69,20 @@ class TorchCircuit(EvaluatedCircuit):
         """
         values = self.detached_layer_values()
         with torch.inference_mode(False), torch.no_grad():
-            frozen = FrozenCircuit(self.graph, self.fold_index, self.semiring, self._plan, values)
-            frozen.has_underflowed = self._has_underflowed(values)
+            tiny = self._truly_tiny(values)
+            frozen = FrozenCircuit(self.graph, self.fold_index, self.semiring, self._plan, values, tiny)
             held = self.held_tensors
             return frozen.to(held[0].device) if held else frozen
 
-    def _has_underflowed(self, values: LayerValues) -> bool:
-        """Whether a value in float32 is below normal numbers, or the logarithm of zero, and the true one is not.
+    def _truly_tiny(self, values: LayerValues) -> LayerValues:
+        """Which of the tiny values did not underflow, as masks.
 
-        Parameters are evaluated in double precision only if there are such values.
+        Parameters are evaluated in double precision only if there are tiny values.
         """
-        every = [one for some in values.values() for one in some.values()]
-        if any(one.is_meta for one in every) or not any(bool(_is_tiny(one).any()) for one in every):
-            return False
+        if not any(is_tiny(one).any() for some in values.values() for one in some.values() if not one.is_meta):
+            return {}
         copies = {id(one): nn.Parameter(one.detach().clone(), requires_grad=False) for one in self.parameters()}
-        precise = deepcopy(self, copies).double().detached_layer_values()
-        return any(
-            bool(_lost(one, precise[node][name]).any()) for node, some in values.items() for name, one in some.items()
-        )
+        return truly_tiny(values, deepcopy(self, copies).double().detached_layer_values())
 
     # ------------------------------------------------------------------ values of leaves
 
@@ -262,52 +258,3 @@ class ProbedCircuit(EvaluatedCircuit):
             }
             prepared[planned.node] = planned.layer.prepare(self.semiring, values) if values else {}
         return prepared
-
-
-class FrozenCircuit(EvaluatedCircuit):
-    """A circuit whose parameters are evaluated, made by `TorchCircuit.freeze()`: x (B, D) -> (B, outputs, classes).
-
-    What depends on parameters only is in its buffers and hence in its `state_dict()`; it has no parameters.
-    """
-
-    def __init__(
-        self,
-        graph: Graph[TorchLayer],
-        fold_index: FoldIndexInfo | None,
-        semiring: Semiring,
-        plan: CircuitPlan,
-        layer_values: LayerValues,
-    ) -> None:
-        super().__init__(graph, fold_index, semiring, plan)
-        self.has_underflowed = False
-        """Whether a value underflowed when it was evaluated, so that a sum of small terms may lack all of them."""
-        self._names: dict[int, dict[str, str]] = {}
-        fresh = count()
-        for node, values in layer_values.items():
-            self._names[node] = {key: f"value_{next(fresh)}{_ending(key)}" for key in values}
-            for key, value in values.items():
-                self.register_buffer(self._names[node][key], value.clone())
-
-    def layer_values(self) -> LayerValues:
-        return {node: {key: getattr(self, name) for key, name in names.items()} for node, names in self._names.items()}
-
-
-def _is_tiny(values: Tensor) -> Tensor:
-    """Which values in single precision are zero, below its normal numbers, or the logarithm of zero."""
-    if values.dtype != torch.float32:
-        return torch.zeros((), dtype=torch.bool, device=values.device)
-    return (values.abs() < torch.finfo(torch.float32).tiny) | torch.isneginf(values)
-
-
-def _lost(values: Tensor, precise: Tensor) -> Tensor:
-    """Which values have underflowed in single precision. Logarithms near zero have not: they are rounded."""
-    tiny = (precise != 0) & (precise.abs() < torch.finfo(torch.float32).tiny)
-    return torch.where(torch.isneginf(values), ~torch.isneginf(precise), tiny) & _is_tiny(values)
-
-
-def _ending(key: str) -> str:
-    """What the name of a buffer ends with. Only logits are named, which binomial layers once had as probabilities.
-
-    So a state that was saved then is refused, and is not read as logits.
-    """
-    return "_logits" if key.rpartition(".")[2] == "logits" else ""

@@ -99,8 +99,11 @@ class _Packer:
             torch.float32
         }
         self.problem = f"parameters are {next(iter(types))}, and the kernels compute with float32" if types else ""
-        if isinstance(circuit, FrozenCircuit) and circuit.has_underflowed:
-            self.problem = "parameters underflowed as the circuit was frozen; call fast() of the circuit itself"
+        if isinstance(circuit, FrozenCircuit) and circuit.may_have_underflowed:
+            self.problem = (
+                "parameters underflowed before they came into the frozen circuit, or may have; "
+                "call fast() of the circuit itself"
+            )
 
     def pack(self) -> None:
         for group in _groups(self.units):

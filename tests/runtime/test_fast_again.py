@@ -88,20 +88,51 @@ def test_a_circuit_whose_parameters_underflowed_as_it_was_frozen_has_no_certific
         frozen = fast(circuit, backend=backend).freeze()
         assert torch.equal(frozen(x), circuit.freeze()(x)), "the layers answer"
         assert frozen.certificate is None
-        assert "parameters underflowed as the circuit was frozen" in frozen.why_not(x)
+        assert "parameters underflowed before they came into the frozen circuit" in frozen.why_not(x)
     with pytest.raises(LoweringError, match="call fast\\(\\) of the circuit itself"):
         circuit.freeze().fast(backend="native")
 
 
 @torch.no_grad()
 def test_weights_that_are_zero_and_probabilities_of_one_have_not_underflowed(digits):
-    assert not digits.freeze().has_underflowed
-    assert not TorchCompiler().compile(load_named("logic")).freeze().has_underflowed
+    assert not digits.freeze().may_have_underflowed
+    assert not TorchCompiler().compile(load_named("logic")).freeze().may_have_underflowed
     certain = copy.deepcopy(digits)
     for tensor in certain.parameters():
         tensor.zero_()
         tensor[..., 0] = 60.0  # the others have e^-60, and the logarithm of the first is -1e-26, rounded to 0
-    assert not certain.freeze().has_underflowed
+    assert not certain.freeze().may_have_underflowed
+
+
+@torch.no_grad()
+def test_values_that_underflowed_elsewhere_are_noticed_when_they_come_into_a_frozen_circuit():
+    sharp, x = sharp_circuit(), torch.tensor([[1, 1], [0, 0]])
+    mild = copy.deepcopy(sharp)
+    for tensor in mild.parameters():
+        tensor.zero_()
+    loaded = mild.freeze()
+    assert not loaded.may_have_underflowed
+    loaded.load_state_dict(sharp.freeze().state_dict())
+    assert loaded.may_have_underflowed
+    assert "underflowed" in fast(loaded).why_not(x)
+    loaded.load_state_dict(mild.freeze().state_dict())
+    assert not loaded.may_have_underflowed
+    for tensor, value in zip(loaded.buffers(), sharp.freeze().buffers(), strict=True):
+        tensor.copy_(value)
+    assert loaded.may_have_underflowed, "copied by hand"
+    assert copy.deepcopy(sharp).double().freeze().float().may_have_underflowed
+
+
+@torch.no_grad()
+def test_of_tiny_values_that_come_into_a_frozen_circuit_nothing_is_known():
+    frozen = TorchCompiler().compile(load_named("logic")).freeze()
+    assert not copy.deepcopy(frozen).may_have_underflowed
+    saved_by_an_older_version = copy.deepcopy(frozen)
+    state = {key: value for key, value in frozen.__getstate__().items() if key != "_truly_tiny"}
+    saved_by_an_older_version.__setstate__(state)
+    assert saved_by_an_older_version.may_have_underflowed
+    frozen.load_state_dict(frozen.state_dict())
+    assert frozen.may_have_underflowed
 
 
 @torch.no_grad()
