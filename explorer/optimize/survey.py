@@ -32,8 +32,8 @@ class ParameterSurvey:
         """The number of parameter nodes of a layer, and whether it may match."""
         number, may_match, is_root = 0, False, self._is_root
         for parameter in all_parameters(layer).values():
-            for node in parameter.graph.nodes.values():
-                number += 1
-                may_match = may_match or is_root(node.__class__)
+            nodes = parameter.graph.nodes
+            number += len(nodes)
+            may_match = may_match or any(is_root(node.__class__) for node in nodes.values())
         found = self._known[layer] = (number, may_match)
         return found

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from explorer.errors import RuleError
 from explorer.graph import Graph, config_of
 from explorer.rewrite.attempts import KnownAttempts
-from explorer.rewrite.occurrence import select_occurring
 from explorer.rewrite.patterns import NO_CONDITIONS, Condition, GraphOptPattern, ParameterOptPattern
+from explorer.rewrite.prefilter import may_match
 from explorer.trace import Check, Question, Refusal, RefusalKind
 
 
@@ -234,19 +234,23 @@ def match_pattern_graph(
     """Try every pattern at every node whose type fits its first entry, a pattern of outputs only at outputs.
 
     No refusal is recorded of the other nodes, which are not near misses; `match_pattern` has one for any node, and
-    explains `waived`. Attempts that are `known` from earlier searches are not repeated. Without `all_refusals`, a
-    pattern is not tried if no node has one of its types, and its refusals are missing.
+    explains `waived`. Attempts that are `known` from earlier searches are not repeated. Without `all_refusals`, those
+    that surely fail by the types of nodes are not made, and their refusals are missing.
     """
     search = SearchResult()
-    if not all_refusals:
-        patterns = select_occurring(patterns, graph)
     attempts = [_Attempts(pattern, {} if known is None else known.of(pattern, graph), []) for pattern in patterns]
-    by_type: dict[type, list[_Attempts]] = {}
-    for root, node in graph.nodes.items():
-        kind: type = node.__class__
-        fitting = by_type.get(kind)
+    by_types: dict[tuple[type, type | None], list[_Attempts]] = {}
+    nodes, inputs_of = graph.nodes, graph.inputs
+    for root, node in nodes.items():
+        inputs = inputs_of[root]
+        types = (node.__class__, nodes[inputs[0]].__class__ if len(inputs) == 1 else None)
+        fitting = by_types.get(types)
         if fitting is None:
-            fitting = by_type[kind] = [one for one in attempts if issubclass(kind, one.pattern.entries[0])]
+            fitting = by_types[types] = [
+                one
+                for one in attempts
+                if (one.pattern.chain[0].accepts(types[0]) if all_refusals else may_match(one.pattern, *types))
+            ]
         for pattern, results, matches in fitting:
             if pattern.is_output and root not in graph.output_set:
                 continue

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from explorer.backend import TorchBinomialLayer, TorchLayer
+from explorer.backend import TorchBinomialLayer, TorchInputLayer, TorchLayer
 from explorer.compiler.registries import CompilerRegistry, CompileRule
 from explorer.graph import config_of, nested_of, parameters_of
 from explorer.symbolic import BinomialLayer, InputLayer, Layer
@@ -13,6 +13,7 @@ from explorer.symbolic import BinomialLayer, InputLayer, Layer
 @cache
 def layer_rule(layer_type: type[TorchLayer]) -> CompileRule:
     """The rule that copies config and scope, and compiles parameters and inner layers."""
+    reads_variables = issubclass(layer_type, TorchInputLayer)
 
     def compile_layer(compiler: Any, layer: Layer) -> TorchLayer:
         values = config_of(layer)
@@ -20,7 +21,7 @@ def layer_rule(layer_type: type[TorchLayer]) -> CompileRule:
             values[name] = compiler.compile_parameter(parameter)
         for name, inner in nested_of(layer).items():
             values[name] = compiler.compile_layer(inner)
-        if isinstance(layer, InputLayer):
+        if reads_variables and isinstance(layer, InputLayer):
             values["scope_idx"] = (layer.scope,)
         return layer_type(**values)
 
