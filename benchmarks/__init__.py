@@ -93,3 +93,4 @@ from benchmarks.tensor_counts import (
     tensor_table as tensor_table,
     tensor_to_json as tensor_to_json,
 )
+from benchmarks.wanted import outcomes as outcomes

@@ -76,7 +76,7 @@ def bench_suite(
                     if json is not None:
                         write_json(json, conditions, b.suite_to_json(rows))
                     bar.advance(task)
-    if device == CPU:
+    if b.outcomes(rows):
         console.print(b.wanted_table(rows))
     if markdown:
         console.print(b.suite_markdown(rows), markup=False, soft_wrap=True)

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from benchmarks.suite import SuiteRow, describe_noise, spread
 from benchmarks.suite_entrants import CLAMP, CUDA_ONLY, OPPONENTS, PEER, PEER_MODES
-from benchmarks.wanted import Outcome, outcomes
+from benchmarks.wanted import LARGE, Outcome, outcomes
 from explorer.bench.machine import versions
 from explorer.timings import CPU, CUDA
 
@@ -52,7 +52,7 @@ def opponents_of(row: SuiteRow) -> Mapping[str, Sequence[str]]:
 
 def wanted_table(rows: Sequence[SuiteRow]) -> Table:
     """One row per wanted figure and number of threads."""
-    table = Table(title="Wanted: times as fast, or times less memory")
+    table = Table(title=f"Wanted for {LARGE[0]} to {LARGE[-1]}: times as fast, or times less memory")
     table.add_column("against", overflow="fold")
     for name in ("threads", "cases", "geometric mean", "wanted", "worst case", "wanted", "met"):
         table.add_column(name, justify="right", overflow="fold")
@@ -60,7 +60,7 @@ def wanted_table(rows: Sequence[SuiteRow]) -> Table:
         table.add_row(
             str(one.wanted),
             str(one.num_threads),
-            str(one.num_cases),
+            f"{one.num_cases} of {len(LARGE)}",
             f"{one.mean:.2f}",
             _figure(one.wanted.mean),
             f"{one.worst:.2f} ({one.worst_case})",

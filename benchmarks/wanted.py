@@ -73,16 +73,12 @@ class Outcome:
 
 
 def outcomes(rows: Sequence[SuiteRow]) -> tuple[Outcome, ...]:
-    """What was measured of each wanted figure, over the large cases; or over all, if there are only others.
-
-    Figures are wanted on the CPU only.
-    """
-    rows = [row for row in rows if row.device == CPU]
-    chosen = [row for row in rows if row.case in LARGE] or rows
+    """What was measured of each wanted figure, over the large cases; none of other cases, nor on CUDA."""
+    rows = [row for row in rows if row.device == CPU and row.case in LARGE]
     found: list[Outcome] = []
     for num_threads in dict.fromkeys(row.num_threads for row in rows):
         for wanted in WANTED:
-            figures = [(row.case, wanted.of(row)) for row in chosen if row.num_threads == num_threads]
+            figures = [(row.case, wanted.of(row)) for row in rows if row.num_threads == num_threads]
             known = {case: figure for case, figure in figures if figure is not None}
             if known:
                 worst = min(known, key=known.__getitem__)

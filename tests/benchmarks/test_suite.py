@@ -295,6 +295,7 @@ def test_wanted_figures_are_those_of_the_large_cases_and_of_rows_that_were_not_r
     assert (step.mean, step.is_met) == (2.0, False)
     assert not found["forward: memory of libcirkit, torch.compile"].is_met
     assert "forward: libcirkit" in text_of(benchmarks.wanted_table(rows))
+    assert not outcomes(rows[3:4]), "nothing is wanted of small cases"
 
 
 def test_the_table_for_a_readme_has_a_column_per_case():
