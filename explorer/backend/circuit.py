@@ -59,7 +59,7 @@ class TorchCircuit(EvaluatedCircuit):
 
     def present_parameters(self) -> tuple[Tensor, ...]:
         """Those of `tensors` in order, or what `functional_call` has put in their place."""
-        return tuple(one for one in self.tensors._parameters.values() if one is not None)
+        return tuple([one for one in self.tensors._parameters.values() if one is not None])
 
     def freeze(self) -> "FrozenCircuit":
         """A circuit with the present parameter values, evaluated once: the form for inference.

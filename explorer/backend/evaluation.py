@@ -60,7 +60,7 @@ class EvaluatedCircuit(nn.Module, ABC):
     @property
     def held_tensors(self) -> tuple[Tensor, ...]:
         """All parameters and buffers; `parameters()` and `buffers()` visit each module, which takes longer."""
-        return tuple(one for one in self._buffers.values() if one is not None)
+        return tuple([one for one in self._buffers.values() if one is not None])
 
     @property
     def layers(self) -> tuple[TorchLayer, ...]:

@@ -1,6 +1,6 @@
 """The backends of a circuit, fastest first: each either runs it or says why it cannot."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -82,7 +82,7 @@ class NativeBackend:
         from explorer.runtime.native.program import NativeProgram
 
         self.circuit = circuit
-        if reason := self._why_not_here():  # before anything is compiled
+        if reason := self._why_not_here(circuit.held_tensors):  # before anything is compiled
             raise LoweringError(reason)
         self.program = NativeProgram(circuit)
         if reason := self.program.why_not():
@@ -117,12 +117,11 @@ class NativeBackend:
         return TrainingProgram(self.circuit)
 
     def _why_not_tried(self, x: Tensor) -> str:
-        return why_not_read([x, *self.circuit.held_tensors]) or self._why_not_here(x)
+        tensors = (x, *self.circuit.held_tensors)
+        return why_not_read(tensors) or self._why_not_here(tensors)
 
-    def _why_not_here(self, *tensors: Tensor) -> str:
-        found = next(
-            (one.device.type for one in (*tensors, *self.circuit.held_tensors) if one.device.type != "cpu"), ""
-        )
+    def _why_not_here(self, tensors: Sequence[Tensor]) -> str:
+        found = next((one.device.type for one in tensors if not one.is_cpu), "")
         return why_not_on(self.name, found) if found else ""
 
 

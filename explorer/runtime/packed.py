@@ -252,8 +252,9 @@ def why_not_read(tensors: Sequence[Tensor]) -> str:
     """Why kernels cannot read the memory of these tensors, in the present modes of PyTorch; empty if they can."""
     if reason := why_not_plain(tensors):
         return reason
-    if any(one.is_neg() or one.is_conj() or torch._is_zerotensor(one) for one in tensors):  # pyright: ignore[reportPrivateImportUsage]
-        return "a tensor is the negative of its memory, or has none; pass x.resolve_neg(), or a copy"
+    for one in tensors:
+        if one.is_neg() or one.is_conj() or torch._is_zerotensor(one):  # pyright: ignore[reportPrivateImportUsage]
+            return "a tensor is the negative of its memory, or has none; pass x.resolve_neg(), or a copy"
     return ""
 
 

@@ -19,7 +19,7 @@ def why_not_plain(tensors: Sequence[torch.Tensor]) -> str | None:
     modes = [_get_current_dispatch_mode(), *torch.overrides._get_current_function_mode_stack()]
     if active := [mode for mode in modes if mode is not None and not _sets_cpu(mode)]:
         return f"a mode of PyTorch is active: {type(active[-1]).__name__}"
-    if any(torch.is_autocast_enabled(kind) for kind in ("cpu", "cuda")):
+    if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
         return "autocast is active"
     if torch._C._are_functorch_transforms_active():
         return "a transform of torch.func is active"

@@ -20,6 +20,9 @@ from explorer.runtime.units import Units
 Found = tuple[Tensor, Tensor]
 """Outputs (B, outputs, classes), and for each row whether it is certified."""
 
+MAX_DIVISIONS = 64
+"""How many are kept: a program has few sizes of batches."""
+
 
 class UnitShares:
     """What each of several threads computes, decided once for each number of threads."""
@@ -48,6 +51,27 @@ class SharedArrays:
 
 
 @dataclass(frozen=True, eq=False)
+class Division:
+    """What each thread computes of some rows, and the memory that they need.
+
+    `values_bytes` are for the values of all threads; `values_stride` is from those of one thread to the next, or 0 if
+    the threads share them; `scratch_bytes` are for each thread besides.
+    """
+
+    arrays: NativeArrays
+    shares: ctypes.Array[NativeShare]
+    threads: int
+    values_bytes: int
+    values_stride: int
+    scratch_bytes: int
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of all threads together."""
+        return self.values_bytes + self.scratch_bytes * self.threads
+
+
+@dataclass(frozen=True, eq=False)
 class Kernels:
     """A library, and what it reads of the parameters at some time; without `sharing`, threads always divide rows."""
 
@@ -55,8 +79,10 @@ class Kernels:
     constants: Constants
     arrays: NativeArrays
     sharing: UnitShares | None
-    shared: dict[int, SharedArrays] = field(default_factory=dict[int, SharedArrays])
+    shared: dict[int, SharedArrays] = field(init=False, default_factory=dict[int, SharedArrays])
     """The arrays for numbers of threads, made when they are first needed."""
+    divisions: dict[tuple[int, int], Division] = field(init=False, default_factory=dict[tuple[int, int], Division])
+    """The divisions for numbers of threads and of rows, likewise."""
 
     @property
     def dtype(self) -> torch.dtype:
@@ -68,35 +94,50 @@ class Kernels:
         native = self.arrays.native
         result = torch.empty((rows, native.num_outputs, native.output_units), dtype=torch.float32, device="cpu")
         certified = torch.empty(rows, dtype=torch.bool, device="cpu")
-        shared = self._shared(torch.get_num_threads(), rows)
-        threads = num_threads(rows) if shared is None else len(shared.stops) - 1
-        arrays = self.arrays if shared is None else shared.arrays
-        shares = _divide_rows(arrays, rows, threads) if shared is None else _divide_units(shared, rows)
-        size, scratch_size = _sizes(self.library, arrays, max(share.rows for share in shares))
-        values_size = size * (1 if shared else threads)
-        memory = workspaces.borrow(values_size + scratch_size * threads)
+        division = self._division(rows)
+        memory = workspaces.borrow(division.bytes)
+        address = memory.ctypes.data
         call = NativeCall(
-            circuit=ctypes.addressof(arrays.native),
+            circuit=ctypes.addressof(division.arrays.native),
             input=ctypes.addressof(given),
-            shares=ctypes.addressof(shares),
-            num_shares=len(shares),
-            values=memory.ctypes.data,
-            values_stride=0 if shared else size,
-            scratch=memory.ctypes.data + values_size,
-            scratch_stride=scratch_size,
-            num_threads=threads,
+            shares=ctypes.addressof(division.shares),
+            num_shares=len(division.shares),
+            values=address,
+            values_stride=division.values_stride,
+            scratch=address + division.values_bytes,
+            scratch_stride=division.scratch_bytes,
+            num_threads=division.threads,
             result=result.data_ptr(),
             certified=certified.data_ptr(),
             tolerance=TOLERANCE,
         )
-        call.kept = (self, arrays, given, shares, memory, result, certified)  # threads may outlive an interrupted call
-        call_in_threads(self.library.take_shares, call, threads)
+        call.kept = (self, division, given, memory, result, certified)  # threads may outlive an interrupted call
+        call_in_threads(self.library.take_shares, call, division.threads)
         workspaces.give_back(memory)
         return None if call.is_bad else (result, certified)
 
     def memory(self, rows: int) -> int:
         """The bytes for the values of a tile of some rows, on one thread."""
         return sum(_sizes(self.library, self.arrays, min(rows, TILE_ROWS)))
+
+    def _division(self, rows: int) -> Division:
+        """How the threads divide some rows now; decided once for each number of rows."""
+        key = torch.get_num_threads(), rows
+        found = self.divisions.get(key)
+        if found is None:
+            if len(self.divisions) >= MAX_DIVISIONS:
+                self.divisions.clear()
+            found = self.divisions[key] = self._divide(*key)
+        return found
+
+    def _divide(self, available: int, rows: int) -> Division:
+        shared = self._shared(available, rows)
+        threads = num_threads(rows) if shared is None else len(shared.stops) - 1
+        arrays = self.arrays if shared is None else shared.arrays
+        shares = _divide_rows(arrays, rows, threads) if shared is None else _divide_units(shared, rows)
+        size, scratch_bytes = _sizes(self.library, arrays, max(share.rows for share in shares))
+        values_bytes, values_stride = (size * threads, size) if shared is None else (size, 0)
+        return Division(arrays, shares, threads, values_bytes, values_stride, scratch_bytes)
 
     def _shared(self, threads: int, rows: int) -> SharedArrays | None:
         """The arrays of units that threads share in a call of some rows; None if threads divide the rows."""

@@ -22,6 +22,9 @@ from explorer.runtime.native.workspaces import Workspaces
 from explorer.runtime.snapshots import Snapshot, take_snapshot
 from explorer.runtime.units import Units, lower_to_units, plan_units
 
+NO_DENSITIES = torch.empty((0, 0), device="cpu")
+"""Of a circuit all of whose layers have kernels."""
+
 
 @dataclass(frozen=True, eq=False)
 class Packed:
@@ -127,9 +130,10 @@ class NativeProgram:
         if found is None:
             return None
         result, certified = found
+        if certified.all():
+            return result, 0
         again = (~certified).nonzero().squeeze(1)
-        if len(again):
-            result[again] = self.evaluate_precisely(x[again], packed)
+        result[again] = self.evaluate_precisely(x[again], packed)
         return result, len(again)
 
     def evaluate_precisely(self, x: Tensor, packed: Packed | None = None) -> Tensor:
@@ -143,14 +147,14 @@ class NativeProgram:
         if found is None:
             return self._evaluate_layers(packed, x)
         result, certified = found
-        again = (~certified).nonzero().squeeze(1)
-        if len(again):
+        if not certified.all():
+            again = (~certified).nonzero().squeeze(1)
             result[again] = self._evaluate_layers(packed, x[again])
         return result
 
     def run(self, kernels: Kernels, x: Tensor) -> tuple[Tensor, Tensor] | None:
         """The outputs, and for each row whether it is certified; None if a variable has a value that it cannot have."""
-        return kernels.evaluate(make_input(x, self._densities(kernels, x)), len(x), self.workspaces)
+        return kernels.evaluate(make_input(x, self._densities(kernels, x)), x.shape[0], self.workspaces)
 
     def memory(self, rows: int) -> int:
         """The bytes for the values of a tile of some rows."""
@@ -164,7 +168,7 @@ class NativeProgram:
         """The logarithms (B, units of all folds) of the layers that PyTorch evaluates."""
         layers = kernels.arrays.densities
         if not layers:
-            return torch.empty((0, 0), dtype=kernels.dtype, device="cpu")
+            return NO_DENSITIES
         x = x.double() if x.is_floating_point() else x
         found = self.circuit.input_activations(x, layers, kernels.constants.densities)
         return (
