@@ -24,6 +24,7 @@ class FastCircuit(nn.Module):
 
     Shapes, devices, errors, gradients and `state_dict()` are those of the circuit, and parameters that change are seen.
     A call that the backend cannot answer runs the circuit itself; `why_not(x)` says why. `explain()` names the backend.
+    An x of float64 is rounded to the float32 of the parameters, as it is by the circuit.
     `torch.compile` compiles the circuit itself.
 
     Raises: DataTypeError if it is moved to the meta device. Raises on call: ShapeError, DataTypeError, ValueRangeError

@@ -16,6 +16,11 @@ from explorer.backend.evaluation import LayerValues
 from explorer.runtime.snapshots import Snapshot
 
 
+def as_doubles(x: Tensor) -> Tensor:
+    """The rows that kernels read, in double precision: they round x to float32, as the layers do; integers stay."""
+    return x.float().double() if x.is_floating_point() else x
+
+
 class DoubleCopy:
     """Makes the copy once for a circuit whose parameters are trained, and each time for a frozen one."""
 

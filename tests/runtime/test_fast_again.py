@@ -175,3 +175,15 @@ def test_torch_compile_compiles_the_circuit_itself_in_one_graph(digits, backend)
     assert torch.equal(compiled(x), digits(x))
     compiled(x).sum().backward()
     assert all(tensor.grad is not None for tensor in digits.parameters())
+
+
+@pytest.mark.parametrize("backend", ["native", "torch"])
+@torch.no_grad()
+def test_x_in_double_precision_is_rounded_as_by_the_circuit_certified_or_not(backend: str):
+    circuit = TorchCompiler().compile(fully_factorized(3, "gaussian"))
+    next(circuit.parameters()).fill_(1.7e9)  # the means, near seconds since 1970
+    x = 1.7e9 + torch.tensor([[1.0, 2.0, 3.0], [5.0, 0.0, 600.0]], dtype=torch.float64)
+    made = fast(circuit, backend=backend)
+    for rows in (x, x[:1], x.repeat(40, 1)):
+        assert_equal(made(rows), copy.deepcopy(circuit).double()(rows.float().double()))
+        assert_equal(made(rows), circuit(rows).double())

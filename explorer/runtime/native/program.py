@@ -13,7 +13,7 @@ from explorer.backend import EvaluatedCircuit
 from explorer.backend.evaluation import LayerValues
 from explorer.errors import LoweringError
 from explorer.runtime.constants import Constants, pack_constants
-from explorer.runtime.doubles import DoubleCopy
+from explorer.runtime.doubles import DoubleCopy, as_doubles
 from explorer.runtime.native.arrays import NativeArrays, make_arrays
 from explorer.runtime.native.build import BuildError
 from explorer.runtime.native.evaluating import Kernels, UnitShares
@@ -142,7 +142,7 @@ class NativeProgram:
         Rows that the kernels do not certify in double precision either are evaluated by the layers of the circuit, in
         the logarithmic domain.
         """
-        packed = packed or self.packed()
+        packed, x = packed or self.packed(), as_doubles(x)
         found = None if packed.in_doubles is None else self.run(packed.in_doubles, x)
         if found is None:
             return self._evaluate_layers(packed, x)
@@ -162,15 +162,14 @@ class NativeProgram:
 
     @torch.no_grad()
     def _evaluate_layers(self, packed: Packed, x: Tensor) -> Tensor:
-        return packed.precise(x.double() if x.is_floating_point() else x).float()
+        return packed.precise(as_doubles(x)).float()
 
     def _densities(self, kernels: Kernels, x: Tensor) -> Tensor:
         """The logarithms (B, units of all folds) of the layers that PyTorch evaluates."""
         layers = kernels.arrays.densities
         if not layers:
             return NO_DENSITIES
-        x = x.double() if x.is_floating_point() else x
-        found = self.circuit.input_activations(x, layers, kernels.constants.densities)
+        found = self.circuit.input_activations(as_doubles(x), layers, kernels.constants.densities)
         return (
             torch.cat([found[layer].transpose(0, 1).flatten(1) for layer in layers], dim=1)
             .to(kernels.dtype)

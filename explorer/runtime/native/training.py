@@ -19,7 +19,7 @@ from explorer.backend import TorchCircuit, TorchInputLayer
 from explorer.backend.evaluation import LayerValues
 from explorer.errors import LoweringError
 from explorer.runtime.constants import SMALLEST, TOLERANCE
-from explorer.runtime.doubles import DoubleTraining
+from explorer.runtime.doubles import DoubleTraining, as_doubles
 from explorer.runtime.memory import LINE_BYTES, align
 from explorer.runtime.native.library import (
     BAD_INPUT,
@@ -76,8 +76,7 @@ class TrainingProgram:
         result, certified = _Evaluation.apply(self, x, *tensors)
         again = (~certified).nonzero().squeeze(1)
         if len(again):
-            chosen = x[again].double() if x.is_floating_point() else x[again]
-            result = result.index_copy(0, again, self._precise(chosen).to(result.dtype))
+            result = result.index_copy(0, again, self._precise(as_doubles(x[again])).to(result.dtype))
         return result, len(again)
 
     def why_not(self, x: Tensor) -> str:
