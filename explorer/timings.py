@@ -21,6 +21,8 @@ STEPS, MODES, LAYERS, SWEEP, BACKENDS = "steps", "modes", "layers", "sweep", "ba
 SUBJECTS: tuple[str, ...] = (STEPS, MODES, LAYERS, SWEEP, BACKENDS)
 LAYERS_AS_THEY_ARE = "layers"
 """The first row of a run of backends: the layers of the circuit in PyTorch, without `fast()`."""
+COMPARED = "parameters compared"
+"""A backend of kernels on parameters that may change: it compares them in each call with those that it has packed."""
 WHOLE, SUM, LAYER, READ = "whole forward", "sum of layers", "layer", "read"
 """The parts of a run of layers: the forward pass by itself, its layers one by one, the copying of their inputs."""
 CONFIDENCE = 0.95

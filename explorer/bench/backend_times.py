@@ -14,15 +14,13 @@ from explorer.bench.step_times import Reference, native_bytes
 from explorer.errors import CircuitError
 from explorer.runtime import fast
 from explorer.runtime.backends import BACKENDS as KNOWN, ONLY_ON
-from explorer.timings import BACKENDS, FORWARD, LAYERS_AS_THEY_ARE, Run
+from explorer.timings import BACKENDS, COMPARED, FORWARD, LAYERS_AS_THEY_ARE, Run
 from explorer.trace import Trace
 
 COMPILED = ("inductor",)
 """The backends that are compiled when they are first called; they are prepared last."""
 COMPILE_SECONDS = 120.0
 """The least time of a measurement in which something is compiled."""
-COMPARED = "parameters compared"
-"""A backend of kernels on parameters that may change: it compares them in each call with those that it has packed."""
 
 
 def measure_backends(trace: Trace, step: "int | str" = -1, **settings: Any) -> Run:

@@ -9,6 +9,7 @@ from itertools import pairwise
 from explorer.errors import CircuitError
 from explorer.timings import (
     BACKENDS,
+    COMPARED,
     CPU,
     CUDA,
     LAYERS_AS_THEY_ARE,
@@ -30,6 +31,10 @@ from explorer.views.timing_words import NAMES_OF_KINDS, UNMEASURED, crossover_te
 from explorer.views.words import bytes_text, time_text
 from widgets.schema import BarsView, BarView, TableView
 
+TWO_FORMS = (
+    f"Parameters are evaluated once, as in circuit.freeze().fast(); with '{COMPARED}', each call looks whether they "
+    "have changed, as in circuit.fast()."
+)
 INTERVALS = "Dots are medians, lines their 95 % confidence intervals."
 
 
@@ -179,7 +184,8 @@ def backend_bars(run: Run, *, says_missing: bool = True) -> BarsView:
     """Return the times of the backends of a circuit, a series per device."""
     whats = list(dict.fromkeys(timing.what for timing in run.timings))
     declined = [f"{timing.what} ran the layers: {timing.declined}." for timing in run.timings if timing.declined]
-    note = " ".join([_note(run, says_missing), *declined])
+    forms = [TWO_FORMS] if any(COMPARED in what for what in whats) else []
+    note = " ".join([_note(run, says_missing), *forms, *declined])
     found = _bars(run, f"{NAMES_OF_KINDS[run.kind]} by backend", "backend", whats, note)
     device = next(iter(run.devices), CPU)
     by_what = {timing.what: timing for timing in run.on(device)}

@@ -346,7 +346,11 @@ def test_a_backend_is_compared_on_each_device_that_it_runs_on():
         Timing("native", CUDA, 64, missing="no time: it runs on the CPU only"),
         Timing("torch", CUDA, 64, about(1.0), again=0),
     ]
-    table = backend_bars(run_of(BACKENDS, *timings))["table"]
+    view = backend_bars(run_of(BACKENDS, *timings))
+    assert "as in circuit.fast()" not in view["note"]
+    both = backend_bars(run_of(BACKENDS, *timings, Timing("native, parameters compared", CPU, 64, about(1.1))))
+    assert "as in circuit.freeze().fast(); with 'parameters compared', each call looks whether" in both["note"]
+    table = view["table"]
     assert table["columns"][3:] == ["against layers, on the CPU", "against layers, on CUDA", "rows"]
     assert [row[3:] for row in table["rows"]] == [
         ["", "", ""],
