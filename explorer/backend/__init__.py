@@ -13,6 +13,7 @@ from explorer.backend.addressing import (
 from explorer.backend.circuit import (
     ProbedCircuit as ProbedCircuit,
     TorchCircuit as TorchCircuit,
+    double_copy as double_copy,
 )
 from explorer.backend.declarations import compiled_class_of as compiled_class_of
 from explorer.backend.evaluation import EvaluatedCircuit as EvaluatedCircuit

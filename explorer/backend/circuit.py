@@ -1,15 +1,16 @@
 """The compiled circuit, an `nn.Module` that holds the tensors of folded layers."""
 
 from collections.abc import Collection, Mapping, Sequence
-from copy import deepcopy
+from copy import copy
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from explorer.backend.addressing import FoldIndexInfo
 from explorer.backend.evaluation import EvaluatedCircuit, LayerValues
-from explorer.backend.frozen import FrozenCircuit, is_tiny, truly_tiny
-from explorer.backend.layers import TorchInputLayer, TorchLayer
+from explorer.backend.frozen import FrozenCircuit, has_lost
+from explorer.backend.layers import TorchInputLayer, TorchLayer, can_inspect
 from explorer.backend.parameters import TorchLeafParameter, TorchParameterOp
 from explorer.backend.plan import CircuitPlan, PlannedLayer, PlannedParameter, parameter_nodes, plan_circuit
 from explorer.backend.semiring import Semiring
@@ -65,24 +66,24 @@ class TorchCircuit(EvaluatedCircuit):
         """A circuit with the present parameter values, evaluated once: the form for inference.
 
         It is a snapshot: later changes of this circuit do not reach it, and it has no parameters of its own, so nothing
-        can be trained or loaded into it by mistake. Freeze again after a change.
+        can be trained or loaded into it by mistake. Freeze again after a change. Values are computed in double
+        precision and rounded once, so what underflows on the way is not lost.
         """
-        values = self.detached_layer_values()
+        values, underflowed = self.detached_layer_values(), None
         with torch.inference_mode(False), torch.no_grad():
-            tiny = self._truly_tiny(values)
-            frozen = FrozenCircuit(self.graph, self.fold_index, self.semiring, self._plan, values, tiny)
+            every = [one for some in values.values() for one in some.values()]
+            if all(one.dtype in (torch.float64, torch.complex128) for one in every):
+                underflowed = False
+            elif all(map(can_inspect, every)):
+                precise = double_copy(self).detached_layer_values()
+                values = {
+                    node: {key: precise[node][key].to(one.dtype) for key, one in some.items()}
+                    for node, some in values.items()
+                }
+                underflowed = has_lost(values, precise)
+            frozen = FrozenCircuit(self.graph, self.fold_index, self.semiring, self._plan, values, underflowed)
             held = self.held_tensors
             return frozen.to(held[0].device) if held else frozen
-
-    def _truly_tiny(self, values: LayerValues) -> LayerValues:
-        """Which of the tiny values did not underflow, as masks.
-
-        Parameters are evaluated in double precision only if there are tiny values.
-        """
-        if not any(is_tiny(one).any() for some in values.values() for one in some.values() if not one.is_meta):
-            return {}
-        copies = {id(one): nn.Parameter(one.detach().clone(), requires_grad=False) for one in self.parameters()}
-        return truly_tiny(values, deepcopy(self, copies).double().detached_layer_values())
 
     # ------------------------------------------------------------------ values of leaves
 
@@ -258,3 +259,19 @@ class ProbedCircuit(EvaluatedCircuit):
             }
             prepared[planned.node] = planned.layer.prepare(self.semiring, values) if values else {}
         return prepared
+
+
+Evaluated = TypeVar("Evaluated", bound=EvaluatedCircuit)
+
+
+def double_copy(circuit: Evaluated) -> Evaluated:
+    """A copy in double precision. It has its own tensors, and shares the layers and the plan, which never change.
+
+    Its parameters are leaves, whatever `functional_call` has put in place of those of the circuit.
+    """
+    found = copy(circuit)
+    found._buffers = {name: None if one is None else one.clone() for name, one in circuit._buffers.items()}
+    found._modules = {}
+    if isinstance(circuit, TorchCircuit):
+        found.tensors = nn.ParameterList(nn.Parameter(one.detach().clone(), False) for one in circuit.tensors)
+    return found.double()

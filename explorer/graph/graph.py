@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import zip_longest
 from typing import Generic, TypeVar, cast
 
 from explorer.errors import CycleError, GraphError
@@ -72,8 +73,11 @@ class Graph(Generic[Node]):
         {0: 'a', 1: 'b'}
         """
         if list(nodes) != list(self.nodes):
+            pairs = enumerate(zip_longest(self.nodes, nodes, fillvalue="none"))
+            place, (wanted, found) = next((i, pair) for i, pair in pairs if pair[0] != pair[1])
             raise GraphError(
-                f"expected nodes of the ids {list(self.nodes)[:10]}, in this order; got {list(nodes)[:10]}"
+                f"expected nodes for the {len(self.nodes)} ids of the graph, in their order; got {len(nodes)}: at "
+                f"position {place} comes {found} instead of {wanted}"
             )
         graph = cast("Graph[Other]", object.__new__(Graph))
         graph.__dict__.update(self.__dict__, nodes=dict(nodes))  # the class is frozen

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from explorer.errors import RuleError
-from explorer.graph import Graph, config_of
+from explorer.graph import Graph, field_names
 from explorer.rewrite.attempts import KnownAttempts
 from explorer.rewrite.patterns import NO_CONDITIONS, Condition, GraphOptPattern, ParameterOptPattern
 from explorer.rewrite.prefilter import may_match
@@ -138,7 +138,7 @@ def _match_chain(
 
 def _no_field(node: Any, name: str, pattern: GraphOptPattern) -> RuleError:
     """The error for a condition on a field or property that the node does not have."""
-    known = ", ".join(config_of(node))
+    known = ", ".join(field_names(node.__class__, "config"))
     return RuleError(
         f"the pattern {pattern.name} ({pattern.source}) reads {name!r} of a {type(node).__name__}, which has no "
         f"such field; known are: {known}"

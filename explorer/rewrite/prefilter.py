@@ -4,11 +4,18 @@ Searches without listeners make only the attempts that may succeed: most sums do
 sums needs to look at them.
 """
 
-from explorer.rewrite.patterns import ChainEntry, Condition, GraphOptPattern
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from types import NoneType
+
+from explorer.rewrite.patterns import ChainEntry, GraphOptPattern
+
+PLAIN = (int, float, complex, str, bytes, Enum, type, NoneType)
+"""Types of values that may be compared with those of fields; comparing arrays or tensors may raise an error."""
 
 
 def may_match(pattern: GraphOptPattern, root: type, below: type | None) -> bool:
-    """Whether an attempt at a node of the type `root` may match or raise an error.
+    """Whether an attempt at a node of the type `root` may match, or raise the error of a condition.
 
     `below` is the type of the node's only input; None: it has several or none.
     """
@@ -21,8 +28,9 @@ def may_match(pattern: GraphOptPattern, root: type, below: type | None) -> bool:
 
 
 def _compares_fields(entry: ChainEntry, kind: type) -> bool:
-    """Whether an entry asks only whether dataclass fields of this type equal given values, which raises nothing."""
-    known = getattr(kind, "__dataclass_fields__", ())
+    """Whether an entry asks only whether dataclass fields of this type equal numbers, strings or other plain values."""
+    computed = {name for base in kind.__mro__ for name, value in vars(base).items() if isinstance(value, property)}
+    known = {one.name for one in fields(kind) if one.init} if is_dataclass(kind) else set[str]()
     return not entry.sub_patterns and all(
-        not isinstance(condition, Condition) and name in known for name, condition in entry.conditions
+        isinstance(condition, PLAIN) and name in known - computed for name, condition in entry.conditions
     )

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from explorer.backend import EvaluatedCircuit, TorchCircuit
 from explorer.errors import BackendWarning, LoweringError, warn
+from explorer.program.running.plain import why_not_plain
 from explorer.runtime.cuda.program import LaunchProgram, interprets
 from explorer.runtime.cuda.training import LaunchTraining
 from explorer.runtime.graphs import KernelError
@@ -20,7 +21,6 @@ from explorer.runtime.grouped.program import GroupedProgram
 from explorer.runtime.grouped.running import run_eagerly
 from explorer.runtime.native.build import find_compiler
 from explorer.runtime.native.training import RefusedError, TrainingProgram
-from explorer.runtime.packed import why_not_read
 
 MAX_COMPILED_READS = 300
 """A circuit whose units read more factors is not compiled: the compiler has a kernel for each, of some seconds."""
@@ -118,7 +118,7 @@ class NativeBackend:
 
     def _why_not_tried(self, x: Tensor) -> str:
         tensors = (x, *self.circuit.held_tensors)
-        return why_not_read(tensors) or self._why_not_here(tensors)
+        return why_not_plain(tensors) or self._why_not_here(tensors)
 
     def _why_not_here(self, tensors: Sequence[Tensor]) -> str:
         found = next((one.device.type for one in tensors if not one.is_cpu), "")

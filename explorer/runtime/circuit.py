@@ -53,6 +53,8 @@ class FastCircuit(nn.Module):
     def forward(self, x: Tensor | None = None) -> Tensor:
         """The value of the circuit: x (B, D) -> (B, outputs, classes)."""
         if torch.compiler.is_compiling():  # of which nothing here is traced
+            if not torch.compiler.is_exporting():
+                self.circuit_answered, self.certificate = True, None
             return self.circuit(x)
         state = self.__dict__  # nn.Module takes 3 microseconds to set an attribute
         state["circuit_answered"], state["certificate"] = False, None  # also if this call raises an error
@@ -138,6 +140,9 @@ class FastCircuit(nn.Module):
         if self.circuit_answered:
             lines.append("last call: the circuit itself, without a certificate; why_not(x) says why")
         return "\n".join(lines)
+
+    def _load_from_state_dict(self, *args: Any, **options: Any) -> None:
+        self.circuit._load_from_state_dict(*args, **options)
 
     def _apply(self, fn: Any, recurse: bool = True) -> Self:
         if fn(torch.zeros(1)).device.type == "meta":

@@ -98,10 +98,12 @@ class _Packer:
         types = {one.dtype for one in circuit.held_tensors if one.is_floating_point() or one.is_complex()} - {
             torch.float32
         }
-        self.problem = f"parameters are {next(iter(types))}, and the kernels compute with float32" if types else ""
-        if isinstance(circuit, FrozenCircuit) and circuit.may_have_underflowed:
+        self.problem = ""
+        if types:
+            self.problem = f"parameters are {next(iter(types))}, and the kernels compute with float32"
+        elif isinstance(circuit, FrozenCircuit) and circuit.may_have_underflowed:
             self.problem = (
-                "parameters underflowed before they came into the frozen circuit, or may have; "
+                "parameters underflowed before they came into the frozen circuit, or may have underflowed; "
                 "call fast() of the circuit itself"
             )
 

@@ -4,14 +4,13 @@ Packed parameters are computed by it, and not from the parameters themselves, wh
 what is packed is what the snapshot has.
 """
 
-from copy import deepcopy
 from threading import Lock
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.func import functional_call
 
-from explorer.backend import EvaluatedCircuit, TorchCircuit
+from explorer.backend import EvaluatedCircuit, TorchCircuit, double_copy
 from explorer.backend.evaluation import LayerValues
 from explorer.runtime.snapshots import Snapshot
 
@@ -45,20 +44,11 @@ class DoubleCopy:
     def _restored(self, snapshot: Snapshot) -> EvaluatedCircuit:
         found = self._copy
         if found is None or _device(found) != _device(self.circuit):
-            found = _double(self.circuit)
+            found = double_copy(self.circuit)
         if isinstance(found, TorchCircuit):
             self._copy = found
         snapshot.restore(found)
         return found
-
-
-def _double(circuit: EvaluatedCircuit) -> EvaluatedCircuit:
-    """A copy. Its parameters are leaves, whatever `functional_call` has put in their place."""
-    leaves = {id(one): nn.Parameter(one.detach().clone(), requires_grad=False) for one in circuit.parameters()}
-    found = deepcopy(circuit, leaves).double()
-    if isinstance(found, TorchCircuit):  # one tensor given for two parameters is two tensors in another call
-        found.tensors = nn.ParameterList(nn.Parameter(one.clone(), requires_grad=False) for one in found.tensors)
-    return found
 
 
 def _device(circuit: EvaluatedCircuit) -> torch.device | None:
@@ -77,8 +67,7 @@ class DoubleTraining:
         """The outputs, with gradients of the present parameters."""
         with self._lock:
             if self._copy is None or _device(self._copy) != _device(self.circuit):
-                leaves = {id(one): one.detach().clone() for one in self.circuit.parameters()}
-                self._copy = deepcopy(self.circuit, leaves).double()
+                self._copy = double_copy(self.circuit)
             present = {
                 name: one.double() if one.is_floating_point() else one
                 for name, one in self.circuit.named_parameters(remove_duplicate=False)

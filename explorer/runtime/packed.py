@@ -247,20 +247,10 @@ def readable(x: Tensor) -> Tensor:
     return x.float() if x.is_floating_point() else x.long()
 
 
-def why_not_read(tensors: Sequence[Tensor]) -> str:
-    """Why kernels cannot read the memory of these tensors, in the present modes of PyTorch; empty if they can."""
-    if reason := why_not_plain(tensors):
-        return reason
-    for one in tensors:
-        if one.is_neg() or one.is_conj() or torch._is_zerotensor(one):  # pyright: ignore[reportPrivateImportUsage]
-            return "a tensor is the negative of its memory, or has none; pass x.resolve_neg(), or a copy"
-    return ""
-
-
 def why_not_plain_on_one_device(circuit: EvaluatedCircuit, x: Tensor) -> str:
     """Why a call with x is not tried: types of tensors, a mode of PyTorch, or several devices; empty if it is."""
     tensors, device = [x, *circuit.held_tensors], x.device
-    if reason := why_not_read(tensors):
+    if reason := why_not_plain(tensors):
         return reason
     if all(one.device == device for one in tensors):
         return ""

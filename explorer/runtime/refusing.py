@@ -1,4 +1,4 @@
-"""What kernels that compute gradients refuse."""
+"""What kernels that compute gradients refuse, and how they read the gradients of their outputs."""
 
 import torch
 from torch import Tensor
@@ -18,3 +18,10 @@ def refuse_unusual_gradients(gradient: Tensor | None) -> None:
     raise LoweringError(
         f"the kernels have no {what}: call the circuit itself, which is the attribute `circuit` of the fast one"
     )
+
+
+def in_memory(gradient: Tensor) -> Tensor:
+    """A gradient in single precision with its values in memory: it may be the negative of its memory, or have none."""
+    found = gradient.float().resolve_neg()
+    has_none = torch._is_zerotensor(found)  # pyright: ignore[reportPrivateImportUsage]
+    return (found.clone() if has_none else found).contiguous()

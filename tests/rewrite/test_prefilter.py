@@ -1,9 +1,10 @@
 """Searches without listeners find the same matches, and make no attempt that fails by types."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
@@ -72,6 +73,15 @@ class Odd(Toy):
         return 1 / 0
 
 
+class Computed(A):
+    size = property(lambda self: 1 / 0, lambda self, value: None)  # pyright: ignore[reportAssignmentType]
+
+
+@dataclass(frozen=True, eq=False)
+class Late(A):
+    shape: int = field(init=False)
+
+
 def fails(value: object) -> bool:
     raise OverflowError
 
@@ -82,6 +92,9 @@ def fails(value: object) -> bool:
         (A(), {"sizes": 1}, RuleError),
         (A(), {"size": Condition("odd", fails)}, OverflowError),
         (Odd(), {"ratio": 1}, ZeroDivisionError),
+        (Computed(), {"size": 1}, ZeroDivisionError),
+        (Late(), {"shape": 1}, RuleError),
+        (A(), {"size": np.ones(2)}, ValueError),
     ],
 )
 def test_an_error_of_a_pattern_is_raised_whether_watched_or_not(node: Toy, config: dict[str, object], error: type):

@@ -25,7 +25,19 @@ def why_not_plain(tensors: Sequence[torch.Tensor]) -> str | None:
         return "a transform of torch.func is active"
     if not PLAIN.issuperset(map(type, tensors)) or _are_wrapped(tensors):
         return "an argument is not a plain tensor"
+    for one in tensors:
+        if one.layout is not torch.strided or one.is_neg() or one.is_conj() or torch._is_zerotensor(one):  # pyright: ignore[reportPrivateImportUsage]
+            return _not_in_memory(one)
     return None
+
+
+def _not_in_memory(tensor: torch.Tensor) -> str:
+    """In words: the values of a tensor are not what is in its memory."""
+    if tensor.layout is not torch.strided:
+        return f"a tensor is {str(tensor.layout).removeprefix('torch.')}"
+    if tensor.is_neg() or tensor.is_conj():
+        return "a tensor is the negative or the conjugate of its memory; pass x.resolve_neg() or x.resolve_conj()"
+    return "a tensor of zeros has no memory; pass a copy"
 
 
 def _sets_cpu(mode: object) -> bool:

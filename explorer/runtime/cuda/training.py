@@ -20,7 +20,7 @@ from explorer.runtime.cuda.placed import Placed, place_launches
 from explorer.runtime.cuda.reading import Read, Sources, densities_by_layers, read_layers, sources_of
 from explorer.runtime.doubles import DoubleTraining, as_doubles
 from explorer.runtime.packed import readable
-from explorer.runtime.refusing import refuse_unusual_gradients
+from explorer.runtime.refusing import in_memory, refuse_unusual_gradients
 from explorer.runtime.training_graphs import TrainingGraphs
 from explorer.runtime.units import Kind, lower_to_units, plan_training_units
 
@@ -182,5 +182,5 @@ class _Launched(torch.autograd.Function):
         if grad_outputs[0] is None:
             return (None,) * (4 + len(trained))
         training, there = ctx.training, ctx.there
-        found = pass_back(ctx.evaluation, there.alone, certified, training.outputs, grad_outputs[0].float())
+        found = pass_back(ctx.evaluation, there.alone, certified, training.outputs, in_memory(grad_outputs[0]))
         return (None, None, None, None, *found.weights, *found.tables, *found.densities)

@@ -35,7 +35,7 @@ from explorer.runtime.native.library import (
 from explorer.runtime.native.threads import call_in_threads, num_threads, run_in_threads
 from explorer.runtime.native.training_plan import NORMALIZED, SOFTMAX, PlacedRows, Read, plan_training
 from explorer.runtime.native.workspaces import Workspaces
-from explorer.runtime.refusing import refuse_unusual_gradients
+from explorer.runtime.refusing import in_memory, refuse_unusual_gradients
 from explorer.runtime.units import states_of
 
 BAD_NUMBER = "a weight is negative or NaN: bounds hold for others only"
@@ -176,7 +176,7 @@ class TrainingProgram:
 
     def backward(self, step: "Step", tensors: Sequence[Tensor], gradient: Tensor) -> list[Tensor]:
         """The gradient of each tensor, or of the operand of its softmax, from that of the outputs."""
-        gradient = gradient.float().contiguous()
+        gradient = in_memory(gradient)
         scale = _scale(gradient)
         found = [self._empty_gradient(number, one) for number, one in enumerate(tensors[: len(self.plan.reads)])]
         densities = torch.zeros(self.plan.gaussian_floats, dtype=torch.float32, device="cpu")
