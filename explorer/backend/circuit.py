@@ -69,19 +69,19 @@ class TorchCircuit(EvaluatedCircuit):
         can be trained or loaded into it by mistake. Freeze again after a change. Values are computed in double
         precision and rounded once, so what underflows on the way is not lost.
         """
-        values, underflowed = self.detached_layer_values(), None
+        values, lost = self.detached_layer_values(), None
         with torch.inference_mode(False), torch.no_grad():
             every = [one for some in values.values() for one in some.values()]
             if all(one.dtype in (torch.float64, torch.complex128) for one in every):
-                underflowed = False
+                lost = False
             elif all(map(can_inspect, every)):
                 precise = double_copy(self).detached_layer_values()
                 values = {
                     node: {key: precise[node][key].to(one.dtype) for key, one in some.items()}
                     for node, some in values.items()
                 }
-                underflowed = has_lost(values, precise)
-            frozen = FrozenCircuit(self.graph, self.fold_index, self.semiring, self._plan, values, underflowed)
+                lost = has_lost(values, precise)
+            frozen = FrozenCircuit(self.graph, self.fold_index, self.semiring, self._plan, values, lost)
             held = self.held_tensors
             return frozen.to(held[0].device) if held else frozen
 
@@ -154,14 +154,15 @@ class TorchCircuit(EvaluatedCircuit):
             for node, values in self.parameter_values().items()
         }
 
-    def parameter_values(self, operands: Collection[tuple[int, str]] = ()) -> LayerValues:
+    def parameter_values(self, operands: Collection[tuple[int, str]] = (), *, in_doubles: bool = False) -> LayerValues:
         """For each layer the values (F, *shape) of its parameters by name, before the layer prepares them.
 
-        For parameters in `operands`, by layer and name, it is the operand of their `last_operator` instead.
+        For parameters in `operands`, by layer and name, it is the operand of their `last_operator` instead. With
+        `in_doubles`, operators compute in double precision, and values that none computes are in their own.
         """
         return {
             planned.node: {
-                name: self._parameter(parameter, (planned.node, name) in operands)
+                name: self._parameter(parameter, (planned.node, name) in operands, in_doubles)
                 for name, parameter in planned.parameters
             }
             for planned in self._plan.layers
@@ -184,14 +185,20 @@ class TorchCircuit(EvaluatedCircuit):
         """A view of this circuit that keeps the values of the nodes of its parameter graphs."""
         return ProbedCircuit(self, self._plan)
 
-    def node_values(self, planned: PlannedParameter, operand: bool = False) -> dict[int, Tensor]:
+    def node_values(
+        self, planned: PlannedParameter, operand: bool = False, in_doubles: bool = False
+    ) -> dict[int, Tensor]:
         """The value (F, *shape) of each node of a parameter graph, or of the last one the `operand` instead."""
         values: dict[int, Tensor] = {}
+        applied = planned.nodes[:-1] if operand else planned.nodes
+        in_doubles = in_doubles and any(step.op is not None for step in applied)
         for step in planned.nodes:
             if step.op is None:
                 read = step.reads[0]
                 tensors = [self.tensors[source] for source in read.read.sources]
-                values[step.node] = self._as_number(self._read(read, tensors).squeeze(1))
+                value = self._as_number(self._read(read, tensors).squeeze(1))
+                dtype = torch.promote_types(value.dtype, torch.float64) if in_doubles else value.dtype
+                values[step.node] = value.to(dtype)
             else:
                 operands = [self._read(r, [values[s] for s in r.read.sources]).squeeze(1) for r in step.reads]
                 values[step.node] = operands[0] if operand and step is planned.nodes[-1] else step.op.forward(*operands)
@@ -203,9 +210,9 @@ class TorchCircuit(EvaluatedCircuit):
             return values[planned.last]
         return self._read(planned.result, [values[s] for s in planned.result.read.sources]).squeeze(1)
 
-    def _parameter(self, planned: PlannedParameter, operand: bool = False) -> Tensor:
+    def _parameter(self, planned: PlannedParameter, operand: bool = False, in_doubles: bool = False) -> Tensor:
         """The value (F, *shape) of a parameter graph, or the `operand` of its last operator."""
-        return self.result_of(planned, self.node_values(planned, operand))
+        return self.result_of(planned, self.node_values(planned, operand, in_doubles))
 
     def _as_number(self, value: Tensor) -> Tensor:
         """Integers in the precision of the other leaves: operators and matrix products do not mix types."""

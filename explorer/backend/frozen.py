@@ -1,6 +1,6 @@
-"""The frozen circuit: its parameters are evaluated, and it knows whether one of their values underflowed."""
+"""The frozen circuit: its parameters are evaluated, and it knows whether rounding has lost one of their values."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from hashlib import blake2b
 from itertools import count
 from typing import Any
@@ -15,12 +15,15 @@ from explorer.backend.plan import CircuitPlan
 from explorer.backend.semiring import Semiring
 from explorer.graph import Graph
 
+MAX_ROUNDING = 1e-6
+"""Of means, relative to standard deviations, and of probabilities, relative to the rest to 1: more changes a result."""
+
 
 class FrozenCircuit(EvaluatedCircuit):
     """A circuit whose parameters are evaluated, made by `TorchCircuit.freeze()`: x (B, D) -> (B, outputs, classes).
 
     What depends on parameters only is in its buffers and hence in its `state_dict()`; it has no parameters.
-    `underflowed` says whether one of `layer_values` is tiny and should not be; None: it is unknown.
+    `has_lost` says whether rounding has lost something of `layer_values`; None: it is unknown.
     """
 
     def __init__(
@@ -30,7 +33,7 @@ class FrozenCircuit(EvaluatedCircuit):
         semiring: Semiring,
         plan: CircuitPlan,
         layer_values: LayerValues,
-        underflowed: bool | None,
+        has_lost: bool | None,
     ) -> None:
         super().__init__(graph, fold_index, semiring, plan)
         self._names: dict[int, dict[str, str]] = {}
@@ -39,20 +42,21 @@ class FrozenCircuit(EvaluatedCircuit):
             self._names[node] = {key: f"value_{next(fresh)}{_ending(key)}" for key in values}
             for key, value in values.items():
                 self.register_buffer(self._names[node][key], value.clone())
-        known = underflowed is not None and self._has_tiny_values()
-        self._underflowed = underflowed
-        self._examined = self._digest() if known else ""
+        self._has_lost = has_lost
+        is_known = has_lost or (has_lost is False and self._has_tiny_values())
+        self._examined = self._digest() if is_known else ""
 
     @property
-    def may_have_underflowed(self) -> bool:
-        """Whether a value may have underflowed before it came here, so that a sum of small terms may lack all of them.
+    def may_have_lost(self) -> bool:
+        """Whether rounding may have lost something before it came here: then no bound on values of the circuit holds.
 
-        `freeze()` finds out. Of others, loaded or converted later, each tiny one may have: a value that is zero, below
-        the normal numbers of its type, or the logarithm of zero.
+        `freeze()` finds out; most of it is underflow, after which a sum of small terms may lack all of them. Of values
+        that were loaded or converted later, each tiny one may have underflowed: one that is zero, below the normal
+        numbers of its type, or the logarithm of zero.
         """
-        if not self._has_tiny_values():
-            return False
-        return self._underflowed is not False or self._examined != self._digest()
+        if self._examined and self._examined == self._digest():
+            return bool(self._has_lost)
+        return self._has_tiny_values()
 
     def layer_values(self) -> LayerValues:
         return {node: {key: getattr(self, name) for key, name in names.items()} for node, names in self._names.items()}
@@ -64,7 +68,7 @@ class FrozenCircuit(EvaluatedCircuit):
             self._examined = ""  # equal numbers may have underflowed from others
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__({"_underflowed": None, "_examined": "", **state})  # an older version did not examine them
+        super().__setstate__({"_has_lost": None, "_examined": "", **state})  # an older version did not examine them
 
     def _values(self) -> Iterator[tuple[str, Tensor]]:
         """The floating-point values that are in memory, by name."""
@@ -87,22 +91,32 @@ class FrozenCircuit(EvaluatedCircuit):
 
 
 def has_lost(values: LayerValues, precise: LayerValues) -> bool:
-    """Whether a value is tiny, and in double precision it is not. Logarithms near zero are rounded: nothing is lost."""
+    """Whether rounding of these values has lost what they were computed to in double precision.
+
+    That is a value that is tiny now and was not, the mean of a density that is much narrower than its rounding, and a
+    probability near 1 of which the rest is lost. Logarithms near zero are rounded, and nothing is lost.
+    """
     return any(
-        bool(_lost(one, precise[node][key]).any())
+        bool(_lost(key, one, precise[node]).any())
         for node, some in values.items()
         for key, one in some.items()
         if one.is_floating_point()
     )
 
 
+def _lost(key: str, values: Tensor, precise: Mapping[str, Tensor]) -> Tensor:
+    exact = precise[key]
+    lost = is_tiny(values) & torch.where(torch.isneginf(values), ~torch.isneginf(exact), exact > 0)
+    if key == "mean" and "stddev" in precise:
+        lost = lost | ((values - exact).abs() > MAX_ROUNDING * precise["stddev"])
+    if key == "probs":
+        lost = lost | ((values - exact).abs() > MAX_ROUNDING * (1 - exact))
+    return lost
+
+
 def is_tiny(values: Tensor) -> Tensor:
     """Which values are zero, below the normal numbers of their type, or the logarithm of zero."""
     return (values.abs() < torch.finfo(values.dtype).tiny) | torch.isneginf(values)
-
-
-def _lost(values: Tensor, precise: Tensor) -> Tensor:
-    return is_tiny(values) & torch.where(torch.isneginf(values), ~torch.isneginf(precise), precise > 0)
 
 
 def _ending(key: str) -> str:

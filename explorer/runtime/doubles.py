@@ -4,6 +4,7 @@ Packed parameters are computed by it, and not from the parameters themselves, wh
 what is packed is what the snapshot has.
 """
 
+from collections.abc import Mapping
 from threading import Lock
 
 import torch
@@ -18,6 +19,11 @@ from explorer.runtime.snapshots import Snapshot
 def as_doubles(x: Tensor) -> Tensor:
     """The rows that kernels read, in double precision: they round x to float32, as the layers do; integers stay."""
     return x.float().double() if x.is_floating_point() else x
+
+
+def in_doubles(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Values of parameters in double precision; integers stay."""
+    return {name: one.double() if one.is_floating_point() else one for name, one in values.items()}
 
 
 class DoubleCopy:

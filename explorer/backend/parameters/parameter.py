@@ -81,6 +81,11 @@ class TorchParameter:
             found[node] = value.rows_sum_to_one([found[source] for source in self.graph.inputs[node]])
         return all(map(found.__getitem__, self.graph.outputs))
 
+    @cached_property
+    def is_stored(self) -> bool:
+        """Whether it consists of leaves, and no operator computes it."""
+        return not any(isinstance(node, TorchParameterOp) for node in self.graph.nodes.values())
+
     def __repr__(self) -> str:
         names = [type(node).__name__.removeprefix("Torch").removesuffix("Parameter") for node in self.nodes]
         folds = f"[x{self.num_folds}]" if self.fold_index is not None else ""

@@ -7,11 +7,12 @@ from itertools import groupby
 import torch
 from torch import Tensor
 
-from explorer.backend import TorchCategoricalLayer, TorchCircuit, TorchInputLayer
+from explorer.backend import TorchCategoricalLayer, TorchCircuit, TorchGaussianLayer, TorchInputLayer
 from explorer.backend.evaluation import LayerValues
 from explorer.backend.parameters import TorchLogSoftmaxParameter, TorchSoftmaxParameter
 from explorer.runtime.constants import MARGIN, SMALLEST, values_of_source
 from explorer.runtime.cuda.launches import Launch, Launches
+from explorer.runtime.doubles import in_doubles
 from explorer.runtime.grouped.kernels import Values, from_logarithms
 from explorer.runtime.launching import launcher
 from explorer.runtime.packed_tensors import PackedTensors, Tables
@@ -137,7 +138,8 @@ def read_layers(circuit: TorchCircuit, launches: Launches, sources: Sources, x: 
     values = _layer_values(circuit, sources.normalized)
     weighted = [launch for launch in launches.launches if launch.kind in WEIGHTED]
     weights = tuple(
-        _gathered(some, lambda one: values_of_source(values, one)["weight"].flatten(2)) for some in sources.weights
+        _gathered(some, lambda one: values_of_source(values, one)["weight"].flatten(2).float())
+        for some in sources.weights
     )
     has_bad_weight = torch.zeros(1, dtype=torch.int32, device=x.device)
     norms = tuple(_norms(launch, one, has_bad_weight) for launch, one in zip(weighted, weights, strict=True))
@@ -150,15 +152,19 @@ def _layer_values(circuit: TorchCircuit, normalized: Mapping[int, str]) -> Layer
     """What layers prepared from their parameters.
 
     The logarithm of a softmax over states is taken at once: where the softmax is not a normal number, its own gradient
-    would be lost.
+    would be lost. Operators and other input layers compute in double precision.
     """
-    given = circuit.parameter_values(normalized.items())
+    given = circuit.parameter_values(normalized.items(), in_doubles=True)
     found: dict[int, Mapping[str, Tensor]] = {}
     for node, layer in circuit.graph.nodes.items():
+        values = given[node]
         if node in normalized:
-            found[node] = {"table": torch.log_softmax(given[node][normalized[node]], dim=2)}
+            found[node] = {"table": torch.log_softmax(values[normalized[node]], dim=2)}
+        elif isinstance(layer, TorchGaussianLayer) and layer.mean.is_stored:  # large, and precise enough
+            found[node] = {name: one.float() for name, one in layer.prepare(circuit.semiring, values).items()}
         else:
-            found[node] = layer.prepare(circuit.semiring, given[node]) if given[node] else {}
+            values = in_doubles(values) if isinstance(layer, TorchInputLayer) else values
+            found[node] = layer.prepare(circuit.semiring, values) if values else {}
     return found
 
 
@@ -201,7 +207,8 @@ def _table(circuit: TorchCircuit, values: LayerValues, pieces: Sequence[Folds]) 
     found = torch.cat(parts) if len(parts) > 1 else parts[0].contiguous()
     top = found.detach().amax(dim=1)
     top = torch.where(top == -torch.inf, 0.0, top)
-    return torch.exp(found - top.unsqueeze(1)), top.double(), torch.full_like(top, SMALLEST)
+    bounds = torch.full_like(top, SMALLEST, dtype=torch.float32)
+    return torch.exp(found - top.unsqueeze(1)).float(), top.double(), bounds
 
 
 def _densities(
@@ -209,12 +216,12 @@ def _densities(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The values (G, B, K) of products of densities, their scales and bounds (G, B)."""
     layers = {piece.source.layer for pieces in factors for piece in pieces}
-    found = circuit.input_activations(x, tuple(layers), values)
+    found = circuit.input_activations(x.float() if x.is_floating_point() else x, tuple(layers), values)
     total = _gathered(factors[0], lambda one: found[one.layer])
     for pieces in factors[1:]:
         total = total + _gathered(pieces, lambda one: found[one.layer])
     made = from_logarithms(total)
-    return made.values, made.scales.detach(), made.bounds.detach()
+    return made.values.float(), made.scales.detach(), made.bounds.detach()
 
 
 def _split(found: Sequence[tuple[Tensor, Tensor, Tensor]]) -> tuple[tuple[Tensor, ...], ...]:

@@ -19,7 +19,7 @@ from explorer.backend import TorchCircuit, TorchInputLayer
 from explorer.backend.evaluation import LayerValues
 from explorer.errors import LoweringError
 from explorer.runtime.constants import SMALLEST, TOLERANCE
-from explorer.runtime.doubles import DoubleTraining, as_doubles
+from explorer.runtime.doubles import DoubleTraining, as_doubles, in_doubles
 from explorer.runtime.memory import LINE_BYTES, align
 from explorer.runtime.native.library import (
     BAD_INPUT,
@@ -92,19 +92,15 @@ class TrainingProgram:
 
     def _tensors(self, x: Tensor) -> list[Tensor]:
         """What the library reads, from the present parameters: see `TrainingPlan`."""
-        given = self.circuit.parameter_values(self._operands)
-        nodes, semiring = self.circuit.graph.nodes, self.circuit.semiring
-        prepared: LayerValues = {
-            layer: nodes[layer].prepare(semiring, given[layer])
-            for layer in (*self.plan.gaussians, *self.plan.arrays.densities)
-        }
-        found = [self._read(read, given[read.layer]) for read in self.plan.reads]
-        found += [self._densities(prepared[layer]) for layer in self.plan.gaussians]
-        found.append(self._logarithms(x, prepared))
-        for one in found:
-            if one.dtype != torch.float32:
+        for one in self.circuit.present_parameters():
+            if one.dtype != torch.float32 and (one.is_floating_point() or one.is_complex()):
                 raise RefusedError(f"parameters are {one.dtype}, and the kernels compute with float32")
-        return [one.contiguous() for one in found]
+        given = self.circuit.parameter_values(self._operands, in_doubles=True)
+        nodes, semiring = self.circuit.graph.nodes, self.circuit.semiring
+        found = [self._read(read, given[read.layer]) for read in self.plan.reads]
+        found += [self._densities(nodes[layer].prepare(semiring, given[layer])) for layer in self.plan.gaussians]
+        found.append(self._logarithms(x, given))
+        return [one.float().contiguous() for one in found]
 
     def _read(self, read: Read, given: Mapping[str, Tensor]) -> Tensor:
         if read.content != "evaluated":
@@ -112,12 +108,12 @@ class TrainingProgram:
         layer, semiring = self.circuit.graph.nodes[read.layer], self.circuit.semiring
         assert isinstance(layer, TorchInputLayer)
         states = states_of(layer, next(iter(given.values())).device)
-        return layer.forward(semiring, states, layer.prepare(semiring, given))
+        return layer.forward(semiring, states, layer.prepare(semiring, in_doubles(given)))
 
     def _densities(self, prepared: Mapping[str, Tensor]) -> Tensor:
         """Means, 1 / (sqrt(2) stddev) and constants (F, 3, K), filled up to whole vectors."""
         mean, stddev, constant = (prepared[name][:, 0] for name in ("mean", "stddev", "constant"))
-        factor = sqrt(0.5) / stddev
+        factor, constant = (sqrt(0.5) / stddev).float(), constant.float()
         with torch.no_grad():
             legal = mean.isfinite() & constant.isfinite() & (factor >= SMALLEST) & (factor < inf)
             if not bool(legal.all()):
@@ -126,12 +122,14 @@ class TrainingProgram:
         constant = nn.functional.pad(constant, (0, filled.shape[-1] - constant.shape[-1]), value=-inf)
         return torch.cat([filled, constant.unsqueeze(1)], 1)
 
-    def _logarithms(self, x: Tensor, prepared: LayerValues) -> Tensor:
-        """The logarithms (B, units of all folds) of the layers that PyTorch evaluates."""
+    def _logarithms(self, x: Tensor, given: LayerValues) -> Tensor:
+        """The logarithms (B, units of all folds) of the layers that PyTorch evaluates, in double precision."""
         layers = self.plan.arrays.densities
         if not layers:
             return torch.empty((0, 0), device="cpu", dtype=torch.float32)
-        found = self.circuit.input_activations(x, layers, prepared)
+        nodes, semiring = self.circuit.graph.nodes, self.circuit.semiring
+        prepared = {layer: nodes[layer].prepare(semiring, in_doubles(given[layer])) for layer in layers}
+        found = self.circuit.input_activations(as_doubles(x), layers, prepared)
         return torch.cat([found[layer].transpose(0, 1).flatten(1) for layer in layers], dim=1)
 
     # --------------------------------------------------------------------- steps

@@ -86,7 +86,7 @@ def outputs_of(circuit: EvaluatedCircuit) -> list[tuple[int, int]]:
 
 def _input(layer: TorchInputLayer, source: Source) -> Unit:
     width, scope, kind = layer.num_output_units, tuple(layer.scope_idx[source.fold]), type(layer)
-    if kind is TorchGaussianLayer:
+    if isinstance(layer, TorchGaussianLayer) and kind is TorchGaussianLayer and layer.mean.is_stored:
         return Unit(Kind.GAUSSIAN, width, (source,), variables=scope)
     if kind is TorchConstantValueLayer or kind is TorchEvidenceLayer:
         return Unit(Kind.TABLE, width, (source,))
