@@ -24,7 +24,8 @@ LayerCall = Callable[[TorchLayer, Semiring, Tensor, Mapping[str, Tensor]], Tenso
 """How a layer is called: with what its `forward` receives."""
 
 
-def _forward(layer: TorchLayer, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
+def forward_layer(layer: TorchLayer, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
+    """Evaluate a layer, as circuits do unless their `call_layer` is replaced."""
     return layer.forward(semiring, x, parameters)
 
 
@@ -40,7 +41,7 @@ class EvaluatedCircuit(nn.Module, ABC):
         self.semiring = semiring
         self._plan = plan
         self._planned = {planned.node: planned for planned in plan.layers}
-        self.call_layer: LayerCall = _forward
+        self.call_layer: LayerCall = forward_layer
         for name, tensors in (("index", plan.indices), ("columns", plan.columns)):
             for position, tensor in enumerate(tensors):
                 self.register_buffer(f"{name}_{position}", tensor, persistent=False)

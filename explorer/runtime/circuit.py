@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from explorer.backend import EvaluatedCircuit, TorchCircuit, TorchContinuousLayer
+from explorer.backend.evaluation import forward_layer
 from explorer.errors import DataTypeError, LoweringError, ValueRangeError
 from explorer.runtime.backends import Backend, Choice, records_gradients
 
@@ -119,6 +120,10 @@ class FastCircuit(nn.Module):
             return f"x is not of shape (B, {self.num_variables}) with at least one row"
         if x.is_complex() or x.requires_grad:
             return "x is complex or requires a gradient"
+        if self.circuit._forward_hooks or self.circuit._forward_pre_hooks or self.circuit._backward_hooks:
+            return "the circuit has hooks, which only it calls; register them on the fast circuit"
+        if self.circuit.call_layer is not forward_layer:
+            return "the circuit has a `call_layer` of its own"
         if not self.backend.trains and records_gradients(self.circuit):
             return f"gradients are recorded, and {self.backend.name} has none; call it under torch.no_grad()"
         return ""

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from explorer.backend import FrozenCircuit, TorchCircuit
+from explorer.backend.evaluation import forward_layer
 from explorer.compiler import TorchCompiler
 from explorer.errors import DataTypeError
 from explorer.runtime import Certificate, fast
@@ -126,3 +127,24 @@ def test_x_in_double_precision_is_rounded_as_by_the_circuit_certified_or_not(bac
     for rows in (x, x[:1], x.repeat(40, 1)):
         assert_equal(made(rows), copy.deepcopy(circuit).double()(rows.float().double()))
         assert_equal(made(rows), circuit(rows).double())
+
+
+@torch.no_grad()
+def test_hooks_of_the_circuit_are_called_and_those_of_the_fast_circuit_cost_nothing(digits):
+    circuit, x = copy.deepcopy(digits), pixels()
+    made = fast(circuit)
+    wanted = made(x)
+
+    def times(factor: int) -> Any:
+        return lambda module, given, output: factor * output
+
+    hook = circuit.register_forward_hook(times(2))
+    assert torch.allclose(made(x), 2 * wanted)
+    assert "has hooks" in made.why_not(x)
+    hook.remove()
+    made.register_forward_hook(times(3))
+    assert torch.equal(made(x), 3 * wanted)
+    assert made.certificate is not None
+    circuit.call_layer = lambda *given: -forward_layer(*given)
+    assert torch.equal(made(x), 3 * circuit(x))
+    assert "call_layer" in made.why_not(x)
