@@ -30,6 +30,7 @@ from explorer.templates import load_named
 from tests.fuzzing import examples
 from tests.levels.modes import MODES, Mode, compile_circuit
 from tests.runtime.circuits import assert_equal, doubled, image_circuit
+from tests.runtime.lossy import LOSSY, lossy_circuit
 from tests.strategies import circuits, random_inputs
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -74,6 +75,12 @@ def assert_computes(circuit: TorchCircuit, x: Tensor) -> FastCircuit:
     assert made.certificate is not None
     assert made.certificate.rows == len(x)
     return made
+
+
+@runs_kernels
+@pytest.mark.parametrize("name", ["probabilities near 1", "narrow density", *on_cuda(*LOSSY)])
+def test_what_single_precision_would_lose(name: str):
+    assert_computes(*lossy_circuit(name))
 
 
 @runs_kernels

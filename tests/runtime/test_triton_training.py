@@ -30,6 +30,7 @@ from explorer.templates import load_named
 from tests.fuzzing import examples
 from tests.levels.modes import MODES, Mode, compile_circuit
 from tests.runtime.circuits import assert_equal, assert_equal_gradients, gradients, image_circuit
+from tests.runtime.lossy import LOSSY, lossy_circuit
 from tests.runtime.test_triton import CALLS, DEVICE, PIXELS, SIZE, on_cuda, runs_kernels, runs_only_on_cuda
 from tests.strategies import circuits, random_inputs
 
@@ -85,6 +86,11 @@ def test_an_image(layer: str, kind: str):
 @pytest.mark.parametrize(("layer", "units", "classes"), [("cp-t", 70, 2), ("tucker", 17, 5), *on_cuda(("cp", 1, 3))])
 def test_widths_and_classes(layer: str, units: int, classes: int):
     assert_trains(image(layer, "categorical", units, "quad-tree-2", classes), rows("categorical", 5))
+
+
+@pytest.mark.parametrize("name", ["log of a softmax", "narrow density", *on_cuda(*LOSSY)])
+def test_what_single_precision_would_lose(name: str):
+    assert_trains(*lossy_circuit(name))
 
 
 @pytest.mark.parametrize("layer", ["tucker", *on_cuda("cp")])

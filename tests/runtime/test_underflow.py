@@ -1,9 +1,7 @@
 """Parameters that underflow in single precision: a frozen circuit never certifies a value that lacks them."""
 
 import copy
-from collections.abc import Sequence
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -13,32 +11,19 @@ from explorer.compiler import TorchCompiler
 from explorer.errors import LoweringError
 from explorer.runtime import fast
 from explorer.symbolic import (
-    BinomialLayer,
     CategoricalLayer,
-    Circuit,
     CircuitBuilder,
-    ConstantInitializer,
-    ConstantValueLayer,
     EmbeddingLayer,
     ExpParameter,
-    GaussianLayer,
     HadamardParameter,
-    InputLayer,
-    LogParameter,
     Parameterization,
-    ParameterNode,
-    PolynomialLayer,
-    ScaledSigmoidParameter,
-    SigmoidParameter,
     SoftmaxParameter,
-    SquareParameter,
-    SumParameter,
-    TensorParameter,
     constant,
     operators,
 )
 from explorer.templates import load_named
 from tests.runtime.circuits import assert_equal, has_compiler
+from tests.runtime.lossy import LOSSY, leaf, lossy_circuit, softmax
 
 pytestmark = has_compiler
 
@@ -155,72 +140,6 @@ def test_of_tiny_values_that_come_into_a_frozen_circuit_nothing_is_known():
     assert frozen.may_have_lost
 
 
-def leaf(values: Sequence[object]) -> TensorParameter:
-    """A parameter that is trained, with these values."""
-    array = np.array(values)
-    return TensorParameter(array.shape, initializer=ConstantInitializer(array))
-
-
-STEEP = leaf([[-102.0, 0.0], [-105.0, 1.0]])
-"""Logits whose softmax and exponential are below the normal numbers of single precision."""
-
-
-def softmax(values: ParameterNode) -> ParameterNode:
-    return SoftmaxParameter((values,), axis=1)
-
-
-def categorical(**parameters: ParameterNode) -> InputLayer:
-    return CategoricalLayer(scope=(0,), num_output_units=2, num_categories=2, **parameters)
-
-
-def gaussian(**parameters: ParameterNode) -> InputLayer:
-    given = {"mean": leaf([1.0, 2.0]), "stddev": constant([1.0, 1.0]), **parameters}
-    return GaussianLayer(scope=(0,), num_output_units=2, **given)
-
-
-def binomial(total_count: int, probs: ParameterNode) -> InputLayer:
-    return BinomialLayer(scope=(0,), num_output_units=2, total_count=total_count, probs=probs)
-
-
-LAYERS = {
-    "log of a sum": (
-        lambda: categorical(logits=LogParameter((SumParameter((SigmoidParameter((STEEP,)), ExpParameter((STEEP,)))),))),
-        0.0,
-    ),
-    "log of a softmax": (
-        lambda: categorical(logits=LogParameter((HadamardParameter((softmax(STEEP), constant(np.ones((2, 2))))),))),
-        0.0,
-    ),
-    "softmax": (lambda: categorical(probs=softmax(STEEP)), 0.0),
-    "log partition": (
-        lambda: gaussian(log_partition=LogParameter((ExpParameter((leaf([-100.0, -103.0]),)),))),
-        2.0,
-    ),
-    "probabilities near 1": (lambda: binomial(10_000, ScaledSigmoidParameter((leaf([20.0, 15.0]),), 0.0, 1.0)), 0.0),
-    "square of a sigmoid": (
-        lambda: binomial(100, SquareParameter((SigmoidParameter((leaf([-50.0, 9.0]),)),))),
-        1.0,
-    ),
-    "narrow density": (
-        lambda: gaussian(mean=SumParameter((leaf([1.1, 2.3]), leaf([0.3, -0.77]))), stddev=constant([1e-4, 1e-4])),
-        1.4001,
-    ),
-    "value": (lambda: ConstantValueLayer(num_output_units=2, value=ExpParameter((leaf([-102.0, -104.0]),))), 0.0),
-    "polynomial": (
-        lambda: PolynomialLayer(
-            scope=(0,), num_output_units=2, degree=1, coeff=ExpParameter((leaf([[-102.0, -103.0], [-104.0, -102.0]]),))
-        ),
-        1.0,
-    ),
-}
-"""Layers, and values of their variable, for which single precision loses digits that the logarithm needs."""
-
-
-def circuit_of(layer: InputLayer) -> Circuit:
-    b = CircuitBuilder()
-    return b.build(b.sum(b.add(layer), num_units=1, weight=constant([[0.5, 0.5]])))
-
-
 def assert_trains_as_in_double_precision(circuit: TorchCircuit, x: Tensor) -> None:
     precise = copy.deepcopy(circuit).double()
     made, wanted = fast(circuit, backend="native"), precise(x.double() if x.is_floating_point() else x)
@@ -234,20 +153,15 @@ def assert_trains_as_in_double_precision(circuit: TorchCircuit, x: Tensor) -> No
             torch.testing.assert_close(one.grad, other.grad.float(), rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("name", LOSSY)
 def test_values_and_gradients_of_a_training_call_have_what_single_precision_would_lose(name: str):
-    make, value = LAYERS[name]
-    circuit = TorchCompiler().compile(circuit_of(make()))
-    x = torch.tensor([[value]] if circuit.num_variables else [[]] * 2)
-    assert_trains_as_in_double_precision(circuit, x)
+    assert_trains_as_in_double_precision(*lossy_circuit(name))
 
 
-@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("name", LOSSY)
 @torch.no_grad()
 def test_nothing_that_single_precision_would_lose_is_certified_without_it(name: str):
-    make, value = LAYERS[name]
-    circuit = TorchCompiler().compile(circuit_of(make()))
-    x = torch.tensor([[value]] if circuit.num_variables else [[]] * 2)
+    circuit, x = lossy_circuit(name)
     exact = copy.deepcopy(circuit).double()(x.double())
     for backend in ("native", "torch"):
         for made in (fast(circuit, backend=backend), fast(circuit, backend=backend).freeze()):
