@@ -11,6 +11,9 @@ from explorer.backend.evaluation import forward_layer
 from explorer.errors import DataTypeError, LoweringError, ValueRangeError
 from explorer.runtime.backends import Backend, Choice, records_gradients
 
+HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+"""What a module calls before or after `forward` or the backward pass."""
+
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
@@ -120,7 +123,7 @@ class FastCircuit(nn.Module):
             return f"x is not of shape (B, {self.num_variables}) with at least one row"
         if x.is_complex() or x.requires_grad:
             return "x is complex or requires a gradient"
-        if self.circuit._forward_hooks or self.circuit._forward_pre_hooks or self.circuit._backward_hooks:
+        if any(getattr(self.circuit, hooks) for hooks in HOOKS):
             return "the circuit has hooks, which only it calls; register them on the fast circuit"
         if self.circuit.call_layer is not forward_layer:
             return "the circuit has a `call_layer` of its own"

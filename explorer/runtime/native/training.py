@@ -210,8 +210,8 @@ class TrainingProgram:
             self.workspaces.give_back(one)
         if call.changed:
             raise LoweringError(
-                "logits of a softmax were changed between the forward and the backward pass, by a way that "
-                "PyTorch does not notice (such as .data): change them before the forward or after the backward pass"
+                "logits of a softmax are not those of the forward pass: PyTorch does not notice changes by .data, and "
+                "saved_tensors_hooks may round; change them before the forward or after the backward pass"
             )
         gradients = [*found, *self._split(densities, tensors), logarithms]
         if scale != 1:
