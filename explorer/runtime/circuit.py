@@ -78,7 +78,8 @@ class FastCircuit(nn.Module):
     def freeze(self) -> "FastCircuit":
         """The circuit that it was made of, frozen (`TorchCircuit.freeze`), on the same backend.
 
-        If parameters underflow when they are evaluated, that backend cannot run it, and `explain()` says so.
+        If evaluated parameters underflow or lose digits that matter when they are rounded, that backend cannot run it,
+        and `explain()` says so.
 
         Raises: DataTypeError if that circuit is frozen already.
         """
