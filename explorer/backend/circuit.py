@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from explorer.backend.addressing import FoldIndexInfo
 from explorer.backend.evaluation import EvaluatedCircuit, LayerValues
-from explorer.backend.frozen import FrozenCircuit, has_lost
+from explorer.backend.frozen import FrozenCircuit, has_lost_digits
 from explorer.backend.layers import TorchInputLayer, TorchLayer, can_inspect
 from explorer.backend.parameters import TorchLeafParameter, TorchParameterOp
 from explorer.backend.plan import CircuitPlan, PlannedLayer, PlannedParameter, parameter_nodes, plan_circuit
@@ -72,16 +72,20 @@ class TorchCircuit(EvaluatedCircuit):
         values, lost = self.detached_layer_values(), None
         with torch.inference_mode(False), torch.no_grad():
             every = [one for some in values.values() for one in some.values()]
-            if all(one.dtype in (torch.float64, torch.complex128) for one in every):
-                lost = False
-            elif all(map(can_inspect, every)):
+            is_known = all(map(can_inspect, every))
+            if is_known and any(one.dtype not in (torch.float64, torch.complex128) for one in every):
+                dtypes = {node: {key: one.dtype for key, one in some.items()} for node, some in values.items()}
+                del values, every  # whose memory double precision needs
                 precise = double_copy(self).detached_layer_values()
                 values = {
-                    node: {key: precise[node][key].to(one.dtype) for key, one in some.items()}
-                    for node, some in values.items()
+                    node: {key: precise[node][key].to(dtype) for key, dtype in some.items()}
+                    for node, some in dtypes.items()
                 }
-                lost = has_lost(values, precise)
+                lost = has_lost_digits(values, precise)
+            elif is_known:
+                lost = False
             frozen = FrozenCircuit(self.graph, self.fold_index, self.semiring, self._plan, values, lost)
+            frozen.call_layer = self.call_layer
             held = self.held_tensors
             return frozen.to(held[0].device) if held else frozen
 
@@ -154,16 +158,19 @@ class TorchCircuit(EvaluatedCircuit):
             for node, values in self.parameter_values().items()
         }
 
-    def parameter_values(self, operands: Collection[tuple[int, str]] = (), *, in_doubles: bool = False) -> LayerValues:
+    def parameter_values(
+        self, operands: Collection[tuple[int, str]] = (), *, in_doubles: Collection[tuple[int, str]] = ()
+    ) -> LayerValues:
         """For each layer the values (F, *shape) of its parameters by name, before the layer prepares them.
 
-        For parameters in `operands`, by layer and name, it is the operand of their `last_operator` instead. With
-        `in_doubles`, operators compute in double precision, and values that none computes are in their own.
+        For parameters in `operands`, by layer and name, it is the operand of their `last_operator` instead. Of those in
+        `in_doubles`, operators compute in double precision, and integers are in it.
         """
         return {
             planned.node: {
-                name: self._parameter(parameter, (planned.node, name) in operands, in_doubles)
+                name: self._parameter(parameter, pair in operands, pair in in_doubles)
                 for name, parameter in planned.parameters
+                for pair in [(planned.node, name)]
             }
             for planned in self._plan.layers
         }
@@ -191,14 +198,15 @@ class TorchCircuit(EvaluatedCircuit):
         """The value (F, *shape) of each node of a parameter graph, or of the last one the `operand` instead."""
         values: dict[int, Tensor] = {}
         applied = planned.nodes[:-1] if operand else planned.nodes
-        in_doubles = in_doubles and any(step.op is not None for step in applied)
+        is_computed = any(step.op is not None for step in applied)
         for step in planned.nodes:
             if step.op is None:
                 read = step.reads[0]
                 tensors = [self.tensors[source] for source in read.read.sources]
-                value = self._as_number(self._read(read, tensors).squeeze(1))
-                dtype = torch.promote_types(value.dtype, torch.float64) if in_doubles else value.dtype
-                values[step.node] = value.to(dtype)
+                value = self._read(read, tensors).squeeze(1)
+                if in_doubles and (is_computed or not (value.is_floating_point() or value.is_complex())):
+                    value = value.to(torch.promote_types(value.dtype, torch.float64))
+                values[step.node] = self._as_number(value)
             else:
                 operands = [self._read(r, [values[s] for s in r.read.sources]).squeeze(1) for r in step.reads]
                 values[step.node] = operands[0] if operand and step is planned.nodes[-1] else step.op.forward(*operands)
@@ -278,7 +286,7 @@ def double_copy(circuit: Evaluated) -> Evaluated:
     """
     found = copy(circuit)
     found._buffers = {name: None if one is None else one.clone() for name, one in circuit._buffers.items()}
-    found._modules = {}
+    found._parameters, found._modules = {}, {}
     if isinstance(circuit, TorchCircuit):
         found.tensors = nn.ParameterList(nn.Parameter(one.detach().clone(), False) for one in circuit.tensors)
     return found.double()

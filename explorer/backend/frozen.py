@@ -13,17 +13,20 @@ from explorer.backend.evaluation import EvaluatedCircuit, LayerValues
 from explorer.backend.layers import TorchLayer
 from explorer.backend.plan import CircuitPlan
 from explorer.backend.semiring import Semiring
-from explorer.graph import Graph
+from explorer.graph import Graph, parameters_of
+
+WELL_CONDITIONED = ("weight", "rows", "table", "value", "constant", "logits", "stddev")
+"""Values whose last digits change a result no more than their own: not coefficients, nor probabilities near 1."""
 
 MAX_ROUNDING = 1e-6
-"""Of means, relative to standard deviations, and of probabilities, relative to the rest to 1: more changes a result."""
+"""Of means, relative to standard deviations: more changes a result."""
 
 
 class FrozenCircuit(EvaluatedCircuit):
     """A circuit whose parameters are evaluated, made by `TorchCircuit.freeze()`: x (B, D) -> (B, outputs, classes).
 
     What depends on parameters only is in its buffers and hence in its `state_dict()`; it has no parameters.
-    `has_lost` says whether rounding has lost something of `layer_values`; None: it is unknown.
+    `has_lost_digits` is what the function of this name says of `layer_values`; None: it is unknown.
     """
 
     def __init__(
@@ -33,7 +36,7 @@ class FrozenCircuit(EvaluatedCircuit):
         semiring: Semiring,
         plan: CircuitPlan,
         layer_values: LayerValues,
-        has_lost: bool | None,
+        has_lost_digits: bool | None,
     ) -> None:
         super().__init__(graph, fold_index, semiring, plan)
         self._names: dict[int, dict[str, str]] = {}
@@ -42,21 +45,21 @@ class FrozenCircuit(EvaluatedCircuit):
             self._names[node] = {key: f"value_{next(fresh)}{_ending(key)}" for key in values}
             for key, value in values.items():
                 self.register_buffer(self._names[node][key], value.clone())
-        self._has_lost = has_lost
-        is_known = has_lost or (has_lost is False and self._has_tiny_values())
+        self._has_lost_digits = has_lost_digits
+        is_known = has_lost_digits or (has_lost_digits is False and self._may_lack_digits())
         self._examined = self._digest() if is_known else ""
 
     @property
-    def may_have_lost(self) -> bool:
-        """Whether rounding may have lost something before it came here: then no bound on values of the circuit holds.
+    def may_have_lost_digits(self) -> bool:
+        """Whether rounding may have lost digits of values before they came here: then no bound on results holds.
 
         `freeze()` finds out; most of it is underflow, after which a sum of small terms may lack all of them. Of values
-        that were loaded or converted later, each tiny one may have underflowed: one that is zero, below the normal
-        numbers of its type, or the logarithm of zero.
+        that were loaded or converted later nothing is known: one may have underflowed if it is zero, below the normal
+        numbers of its type, or the logarithm of zero; and last digits that count may lack where operators compute it.
         """
         if self._examined and self._examined == self._digest():
-            return bool(self._has_lost)
-        return self._has_tiny_values()
+            return bool(self._has_lost_digits)
+        return self._may_lack_digits()
 
     def layer_values(self) -> LayerValues:
         return {node: {key: getattr(self, name) for key, name in names.items()} for node, names in self._names.items()}
@@ -68,7 +71,9 @@ class FrozenCircuit(EvaluatedCircuit):
             self._examined = ""  # equal numbers may have underflowed from others
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__({"_has_lost": None, "_examined": "", **state})  # an older version did not examine them
+        super().__setstate__(
+            {"_has_lost_digits": None, "_examined": "", **state}
+        )  # an older version did not examine them
 
     def _values(self) -> Iterator[tuple[str, Tensor]]:
         """The floating-point values that are in memory, by name."""
@@ -78,8 +83,15 @@ class FrozenCircuit(EvaluatedCircuit):
                 if value.is_floating_point() and not value.is_meta:
                     yield name, value
 
-    def _has_tiny_values(self) -> bool:
-        return any(bool(is_tiny(value).any()) for _, value in self._values())
+    def _may_lack_digits(self) -> bool:
+        if any(bool(is_tiny(value).any()) for _, value in self._values()):
+            return True
+        layers = self.graph.nodes
+        return any(
+            _may_be_rounded(layers[node], values)
+            for node, values in self.layer_values().items()
+            if not _on_meta(values)
+        )
 
     def _digest(self) -> str:
         """A digest of all values: that of equal values is equal, on any device."""
@@ -90,11 +102,11 @@ class FrozenCircuit(EvaluatedCircuit):
         return found.hexdigest()
 
 
-def has_lost(values: LayerValues, precise: LayerValues) -> bool:
+def has_lost_digits(values: LayerValues, precise: LayerValues) -> bool:
     """Whether rounding of these values has lost what they were computed to in double precision.
 
-    That is a value that is tiny now and was not, the mean of a density that is much narrower than its rounding, and a
-    probability near 1 of which the rest is lost. Logarithms near zero are rounded, and nothing is lost.
+    That is a value that underflows or overflows, and the last digits of one that is not in `WELL_CONDITIONED`; those of
+    a mean count where its density is narrow. Logarithms near zero are rounded, and nothing is lost.
     """
     return any(
         bool(_lost(key, one, precise[node]).any())
@@ -106,12 +118,27 @@ def has_lost(values: LayerValues, precise: LayerValues) -> bool:
 
 def _lost(key: str, values: Tensor, precise: Mapping[str, Tensor]) -> Tensor:
     exact = precise[key]
-    lost = is_tiny(values) & torch.where(torch.isneginf(values), ~torch.isneginf(exact), exact > 0)
+    lost = (is_tiny(values) & (exact > 0)) | (values.isinf() & ~exact.isinf())
     if key == "mean" and "stddev" in precise:
-        lost = lost | ((values - exact).abs() > MAX_ROUNDING * precise["stddev"])
-    if key == "probs":
-        lost = lost | ((values - exact).abs() > MAX_ROUNDING * (1 - exact))
-    return lost
+        return lost | ((values - exact).abs() > MAX_ROUNDING * precise["stddev"])
+    return lost if key.rpartition(".")[2] in WELL_CONDITIONED else lost | (values != exact)
+
+
+def _may_be_rounded(layer: TorchLayer, values: Mapping[str, Tensor]) -> bool:
+    """Whether a parameter of a layer is computed, not well-conditioned, and has last digits that count."""
+    for name, parameter in parameters_of(layer).items():
+        if name not in values or name in WELL_CONDITIONED or parameter.is_stored:
+            continue
+        if name != "mean" or "stddev" not in values:
+            return True
+        mean = values[name]
+        if bool((mean.abs() * torch.finfo(mean.dtype).eps / 2 > MAX_ROUNDING * values["stddev"]).any()):
+            return True
+    return False
+
+
+def _on_meta(values: Mapping[str, Tensor]) -> bool:
+    return any(value.is_meta for value in values.values())
 
 
 def is_tiny(values: Tensor) -> Tensor:

@@ -127,7 +127,9 @@ class FastCircuit(nn.Module):
         if any(getattr(self.circuit, hooks) for hooks in HOOKS):
             return "the circuit has hooks, which only it calls; register them on the fast circuit"
         if self.circuit.call_layer is not forward_layer:
-            return "the circuit has a `call_layer` of its own"
+            return "the circuit has a custom `call_layer`"
+        if "forward" in self.circuit.__dict__:
+            return "the circuit has a custom `forward`"
         if not self.backend.trains and records_gradients(self.circuit):
             return f"gradients are recorded, and {self.backend.name} has none; call it under torch.no_grad()"
         return ""

@@ -101,7 +101,7 @@ class _Packer:
         self.problem = ""
         if types:
             self.problem = f"parameters are {next(iter(types))}, and the kernels compute with float32"
-        elif isinstance(circuit, FrozenCircuit) and circuit.may_have_lost:
+        elif isinstance(circuit, FrozenCircuit) and circuit.may_have_lost_digits:
             self.problem = (
                 "parameters underflowed or lost digits before they came into the frozen circuit, or may have; "
                 "call fast() of the circuit itself"

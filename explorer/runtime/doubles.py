@@ -4,14 +4,14 @@ Packed parameters are computed by it, and not from the parameters themselves, wh
 what is packed is what the snapshot has.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from threading import Lock
 
 import torch
 from torch import Tensor
 from torch.func import functional_call
 
-from explorer.backend import EvaluatedCircuit, TorchCircuit, double_copy
+from explorer.backend import EvaluatedCircuit, TorchCircuit, all_parameters, double_copy
 from explorer.backend.evaluation import LayerValues
 from explorer.runtime.snapshots import Snapshot
 
@@ -24,6 +24,24 @@ def as_doubles(x: Tensor) -> Tensor:
 def in_doubles(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Values of parameters in double precision; integers stay."""
     return {name: one.double() if one.is_floating_point() else one for name, one in values.items()}
+
+
+def parameters_in_doubles(circuit: TorchCircuit, read: Collection[tuple[int, str]]) -> set[tuple[int, str]]:
+    """The parameters, by layer and name, that training computes in double precision: all but some of those in `read`.
+
+    Kernels read these as they are, and a single operator on floating-point leaves is right to a few units in the last
+    place, or below the smallest normal number, which their bounds count.
+    """
+    every = {
+        (node, name): parameter
+        for node, layer in circuit.graph.nodes.items()
+        for name, parameter in all_parameters(layer).items()
+    }
+    return {
+        pair
+        for pair, parameter in every.items()
+        if pair not in read or parameter.num_operators > 1 or parameter.reads_integers
+    }
 
 
 class DoubleCopy:

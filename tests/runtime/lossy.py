@@ -14,6 +14,7 @@ from explorer.symbolic import (
     CircuitBuilder,
     ConstantInitializer,
     ConstantValueLayer,
+    EmbeddingLayer,
     ExpParameter,
     GaussianLayer,
     HadamardParameter,
@@ -82,6 +83,36 @@ LOSSY: dict[str, tuple[Callable[[], InputLayer], float]] = {
         1.4001,
     ),
     "value": (lambda: ConstantValueLayer(num_output_units=2, value=ExpParameter((leaf([-102.0, -104.0]),))), 0.0),
+    "polynomial near a root": (
+        lambda: PolynomialLayer(scope=(0,), num_output_units=2, degree=2, coeff=leaf([[1.21, -2.2, 1.0]] * 2)),
+        1.1005,
+    ),
+    "computed coefficients": (
+        lambda: PolynomialLayer(
+            scope=(0,), num_output_units=2, degree=2, coeff=SquareParameter((leaf([[1.1, 0.3, 1.0]] * 2),))
+        ),
+        0.5,
+    ),
+    "large integers": (
+        lambda: gaussian(mean=SumParameter((constant([16_777_217, 16_777_219]), leaf([0.0, 0.0])))),
+        16_777_216.0,
+    ),
+    "integer means": (lambda: gaussian(mean=constant([16_777_217, 16_777_219]), stddev=leaf([1.0, 1.5])), 16_777_216.0),
+    "table of integers": (
+        lambda: EmbeddingLayer(
+            scope=(0,),
+            num_output_units=2,
+            num_states=2,
+            weight=SumParameter((constant([[16_777_217, 1], [2, 3]]), constant([[-16_777_216, 0], [0, 0]]))),
+        ),
+        0.0,
+    ),
+    "table that overflows": (
+        lambda: EmbeddingLayer(
+            scope=(0,), num_output_units=2, num_states=2, weight=ExpParameter((leaf([[90.0, 0.0], [1.0, 2.0]]),))
+        ),
+        0.0,
+    ),
     "polynomial": (
         lambda: PolynomialLayer(
             scope=(0,), num_output_units=2, degree=1, coeff=ExpParameter((leaf([[-102.0, -103.0], [-104.0, -102.0]]),))
@@ -96,5 +127,5 @@ def lossy_circuit(name: str) -> tuple[TorchCircuit, Tensor]:
     """One of these layers under a sum, compiled, and a row for it."""
     make, value = LOSSY[name]
     b = CircuitBuilder()
-    circuit = TorchCompiler().compile(b.build(b.sum(b.add(make()), num_units=1, weight=constant([[0.5, 0.5]]))))
+    circuit = TorchCompiler().compile(b.build(b.sum(b.add(make()), num_units=1, weight=softmax(leaf([[0.1, 0.2]])))))
     return circuit, torch.tensor([[value]] if circuit.num_variables else [[]] * 2)

@@ -5,7 +5,7 @@ from functools import cached_property
 from itertools import count
 
 from explorer.backend.addressing import FoldIndexInfo
-from explorer.backend.parameters.nodes import TorchParameterNode, TorchParameterOp
+from explorer.backend.parameters.nodes import TorchLeafParameter, TorchParameterNode, TorchParameterOp
 from explorer.errors import ShapeError
 from explorer.graph import Graph
 from explorer.symbolic import Shape
@@ -83,8 +83,19 @@ class TorchParameter:
 
     @cached_property
     def is_stored(self) -> bool:
-        """Whether it consists of leaves, and no operator computes it."""
-        return not any(isinstance(node, TorchParameterOp) for node in self.graph.nodes.values())
+        """Whether it consists of leaves of floating-point numbers: no operator computes it, and nothing is rounded."""
+        return self.num_operators == 0 and not self.reads_integers
+
+    @property
+    def reads_integers(self) -> bool:
+        """Whether one of its leaves has integers, of which large ones are rounded in single precision."""
+        leaves = [node for node in self.graph.nodes.values() if isinstance(node, TorchLeafParameter)]
+        return not all(leaf.dtype.is_floating_point or leaf.dtype.is_complex for leaf in leaves)
+
+    @property
+    def num_operators(self) -> int:
+        """How many operators compute it."""
+        return sum(isinstance(node, TorchParameterOp) for node in self.graph.nodes.values())
 
     def __repr__(self) -> str:
         names = [type(node).__name__.removeprefix("Torch").removesuffix("Parameter") for node in self.nodes]

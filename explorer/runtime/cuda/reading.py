@@ -7,12 +7,18 @@ from itertools import groupby
 import torch
 from torch import Tensor
 
-from explorer.backend import TorchCategoricalLayer, TorchCircuit, TorchGaussianLayer, TorchInputLayer
+from explorer.backend import (
+    TorchCategoricalLayer,
+    TorchCircuit,
+    TorchGaussianLayer,
+    TorchInputLayer,
+    all_parameters,
+)
 from explorer.backend.evaluation import LayerValues
 from explorer.backend.parameters import TorchLogSoftmaxParameter, TorchSoftmaxParameter
 from explorer.runtime.constants import MARGIN, SMALLEST, values_of_source
 from explorer.runtime.cuda.launches import Launch, Launches
-from explorer.runtime.doubles import in_doubles
+from explorer.runtime.doubles import in_doubles, parameters_in_doubles
 from explorer.runtime.grouped.kernels import Values, from_logarithms
 from explorer.runtime.launching import launcher
 from explorer.runtime.packed_tensors import PackedTensors, Tables
@@ -154,7 +160,13 @@ def _layer_values(circuit: TorchCircuit, normalized: Mapping[int, str]) -> Layer
     The logarithm of a softmax over states is taken at once: where the softmax is not a normal number, its own gradient
     would be lost. Operators and other input layers compute in double precision.
     """
-    given = circuit.parameter_values(normalized.items(), in_doubles=True)
+    weights = {
+        (node, name)
+        for node, layer in circuit.graph.nodes.items()
+        if not isinstance(layer, TorchInputLayer)
+        for name in all_parameters(layer)
+    }
+    given = circuit.parameter_values(normalized.items(), in_doubles=parameters_in_doubles(circuit, weights))
     found: dict[int, Mapping[str, Tensor]] = {}
     for node, layer in circuit.graph.nodes.items():
         values = given[node]

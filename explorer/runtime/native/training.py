@@ -15,11 +15,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from explorer.backend import TorchCircuit, TorchInputLayer
+from explorer.backend import TorchCircuit, TorchInputLayer, all_parameters
 from explorer.backend.evaluation import LayerValues
 from explorer.errors import LoweringError
 from explorer.runtime.constants import SMALLEST, TOLERANCE
-from explorer.runtime.doubles import DoubleTraining, as_doubles, in_doubles
+from explorer.runtime.doubles import DoubleTraining, as_doubles, in_doubles, parameters_in_doubles
 from explorer.runtime.memory import LINE_BYTES, align
 from explorer.runtime.native.library import (
     BAD_INPUT,
@@ -57,6 +57,8 @@ class TrainingProgram:
         self.plan = plan_training(circuit, self.library.lanes())
         reads = self.plan.reads
         self._operands = {(read.layer, read.name) for read in reads if read.content in (NORMALIZED, SOFTMAX)}
+        self._computed = {number for number, read in enumerate(reads) if self._is_computed(read)}
+        self._in_doubles = parameters_in_doubles(circuit, {(read.layer, read.name) for read in reads})
         self.workspaces, self.values = Workspaces(), Workspaces()
         self._precise = DoubleTraining(circuit)
         self._placed: tuple[int, PlacedRows] | None = None
@@ -72,7 +74,10 @@ class TrainingProgram:
 
         Raises: RefusedError.
         """
-        tensors = self._tensors(x)
+        try:
+            tensors = self._tensors(x)
+        except OverflowError:
+            return self._precise(as_doubles(x)).float(), len(x)
         result, certified = _Evaluation.apply(self, x, *tensors)
         again = (~certified).nonzero().squeeze(1)
         if len(again):
@@ -84,6 +89,8 @@ class TrainingProgram:
         try:
             with torch.no_grad():
                 self.forward(x, self._tensors(x))
+        except OverflowError:
+            return ""  # all rows are evaluated in double precision
         except RefusedError as error:
             return str(error)
         return ""
@@ -91,16 +98,32 @@ class TrainingProgram:
     # ---------------------------------------------------------------- parameters
 
     def _tensors(self, x: Tensor) -> list[Tensor]:
-        """What the library reads, from the present parameters: see `TrainingPlan`."""
+        """What the library reads, from the present parameters: see `TrainingPlan`.
+
+        Raises: RefusedError; OverflowError if a value is more than single precision holds.
+        """
         for one in self.circuit.present_parameters():
             if one.dtype != torch.float32 and (one.is_floating_point() or one.is_complex()):
                 raise RefusedError(f"parameters are {one.dtype}, and the kernels compute with float32")
-        given = self.circuit.parameter_values(self._operands, in_doubles=True)
+        given = self.circuit.parameter_values(self._operands, in_doubles=self._in_doubles)
         nodes, semiring = self.circuit.graph.nodes, self.circuit.semiring
         found = [self._read(read, given[read.layer]) for read in self.plan.reads]
         found += [self._densities(nodes[layer].prepare(semiring, given[layer])) for layer in self.plan.gaussians]
         found.append(self._logarithms(x, given))
-        return [one.float().contiguous() for one in found]
+        return [self._rounded(number, one) for number, one in enumerate(found)]
+
+    def _rounded(self, number: int, values: Tensor) -> Tensor:
+        """Values in single precision, in order. Raises: OverflowError if one is more than it holds."""
+        found = values.float().contiguous()
+        may_overflow = number in self._computed or values.dtype == torch.float64
+        if may_overflow and bool((found == inf).any()):
+            raise OverflowError
+        return found
+
+    def _is_computed(self, read: Read) -> bool:
+        """Whether an operator computes what the kernels read."""
+        parameter = all_parameters(self.circuit.graph.nodes[read.layer]).get(read.name)
+        return parameter is not None and (read.layer, read.name) not in self._operands and parameter.num_operators > 0
 
     def _read(self, read: Read, given: Mapping[str, Tensor]) -> Tensor:
         if read.content != "evaluated":

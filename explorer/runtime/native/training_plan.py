@@ -232,14 +232,19 @@ class _Planner(ArrayBuilder):
     def _given(self, source: Source, name: str, content: str) -> Read:
         operator = self.circuit.last_operator(source.layer, name)
         softmax = TorchLogSoftmaxParameter if content == "logarithms" else TorchSoftmaxParameter
-        is_normalized = isinstance(operator, softmax) and operator.axis == STATES
+        is_normalized = isinstance(operator, softmax) and operator.axis == STATES and self._is_of_leaf(source, name)
         return Read(source.layer, name, NORMALIZED if is_normalized else content)
 
     def _weight_of(self, source: Source) -> Read:
         name = f"{source.part}weight"
         operator = self.circuit.last_operator(source.layer, name)
         is_softmax = type(operator) is TorchSoftmaxParameter and operator.axis == STATES and len(operator.shape) == 2
+        is_softmax = is_softmax and self._is_of_leaf(source, "weight")
         return Read(source.layer, name, SOFTMAX if is_softmax else "weight")
+
+    def _is_of_leaf(self, source: Source, name: str) -> bool:
+        """Whether a parameter is one operator of a leaf, which kernels can apply: others need double precision."""
+        return parameters_of(layer_of(self.circuit, source))[name].num_operators == 1
 
     def _read(self, read: Read, fold: int) -> int:
         """The number of a tensor, of which a unit reads a fold; it alone writes the gradient of this fold."""
