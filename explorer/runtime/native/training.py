@@ -45,6 +45,10 @@ class RefusedError(Exception):
     """The library cannot evaluate a call, for the reason given; the layers can, or raise an error."""
 
 
+class TooLargeError(Exception):
+    """Single precision does not hold a value that an operator computed: double precision evaluates the call."""
+
+
 class TrainingProgram:
     """The units of a circuit for training.
 
@@ -76,7 +80,7 @@ class TrainingProgram:
         """
         try:
             tensors = self._tensors(x)
-        except OverflowError:
+        except TooLargeError:
             return self._precise(as_doubles(x)).float(), len(x)
         result, certified = _Evaluation.apply(self, x, *tensors)
         again = (~certified).nonzero().squeeze(1)
@@ -89,7 +93,7 @@ class TrainingProgram:
         try:
             with torch.no_grad():
                 self.forward(x, self._tensors(x))
-        except OverflowError:
+        except TooLargeError:
             return ""  # all rows are evaluated in double precision
         except RefusedError as error:
             return str(error)
@@ -100,7 +104,7 @@ class TrainingProgram:
     def _tensors(self, x: Tensor) -> list[Tensor]:
         """What the library reads, from the present parameters: see `TrainingPlan`.
 
-        Raises: RefusedError; OverflowError if a value is more than single precision holds.
+        Raises: RefusedError; TooLargeError.
         """
         for one in self.circuit.present_parameters():
             if one.dtype != torch.float32 and (one.is_floating_point() or one.is_complex()):
@@ -113,11 +117,11 @@ class TrainingProgram:
         return [self._rounded(number, one) for number, one in enumerate(found)]
 
     def _rounded(self, number: int, values: Tensor) -> Tensor:
-        """Values in single precision, in order. Raises: OverflowError if one is more than it holds."""
+        """Values in single precision, in order. Raises: TooLargeError."""
         found = values.float().contiguous()
         may_overflow = number in self._computed or values.dtype == torch.float64
         if may_overflow and bool((found == inf).any()):
-            raise OverflowError
+            raise TooLargeError
         return found
 
     def _is_computed(self, read: Read) -> bool:

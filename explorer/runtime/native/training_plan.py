@@ -244,7 +244,8 @@ class _Planner(ArrayBuilder):
 
     def _is_of_leaf(self, source: Source, name: str) -> bool:
         """Whether a parameter is one operator of a leaf, which kernels can apply: others need double precision."""
-        return parameters_of(layer_of(self.circuit, source))[name].num_operators == 1
+        parameter = parameters_of(layer_of(self.circuit, source))[name]
+        return parameter.num_operators == 1 and not parameter.reads_integers
 
     def _read(self, read: Read, fold: int) -> int:
         """The number of a tensor, of which a unit reads a fold; it alone writes the gradient of this fold."""
