@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from explorer.errors import RuleError
 from explorer.graph import Graph, field_names
+from explorer.rewrite.alike import Facts, RootFacts, moved
 from explorer.rewrite.attempts import KnownAttempts
 from explorer.rewrite.patterns import NO_CONDITIONS, Condition, GraphOptPattern, ParameterOptPattern
-from explorer.rewrite.prefilter import may_match
 from explorer.trace import Check, Question, Refusal, RefusalKind
 
 
@@ -234,30 +234,39 @@ def match_pattern_graph(
     """Try every pattern at every node whose type fits its first entry, a pattern of outputs only at outputs.
 
     No refusal is recorded of the other nodes, which are not near misses; `match_pattern` has one for any node, and
-    explains `waived`. Attempts that are `known` from earlier searches are not repeated. Without `all_refusals`, those
-    that surely fail by the types of nodes are not made, and their refusals are missing.
+    explains `waived`. Attempts that are `known` from earlier searches are not repeated, and one attempt is enough for
+    nodes that are alike. Without `all_refusals`, the refusals of the other nodes that are alike are missing.
     """
     search = SearchResult()
     attempts = [_Attempts(pattern, {} if known is None else known.of(pattern, graph), []) for pattern in patterns]
-    by_types: dict[tuple[type, type | None], list[_Attempts]] = {}
-    nodes, inputs_of = graph.nodes, graph.inputs
-    for root, node in nodes.items():
-        inputs = inputs_of[root]
-        types = (node.__class__, nodes[inputs[0]].__class__ if len(inputs) == 1 else None)
-        fitting = by_types.get(types)
-        if fitting is None:
-            fitting = by_types[types] = [
-                one
-                for one in attempts
-                if (one.pattern.chain[0].accepts(types[0]) if all_refusals else may_match(one.pattern, *types))
-            ]
-        for pattern, results, matches in fitting:
-            if pattern.is_output and root not in graph.output_set:
+    by_type: dict[type, tuple[RootFacts, list[tuple[_Attempts, dict[Facts | None, Refusal]]]]] = {}
+    outputs = graph.output_set
+    for root, node in graph.nodes.items():
+        kind = node.__class__
+        found = by_type.get(kind)
+        if found is None:
+            fitting = [one for one in attempts if one.pattern.chain[0].accepts(kind)]
+            of_type = RootFacts.of(kind, [one.pattern for one in fitting])
+            found = by_type[kind] = (of_type, [(one, {}) for one in fitting])
+        of_type, tried = found
+        facts: Facts | None = None
+        for (pattern, results, matches), of_alike in tried:
+            if pattern.is_output and root not in outputs:
                 continue
             result = results.get(root)
             if result is None:
-                result = results[root] = _match_chain(graph, pattern, root, parameter_path, waived)
+                facts = facts or of_type.read(graph, root)
+                result = of_alike.get(facts)
+                if result is None:
+                    result = _match_chain(graph, pattern, root, parameter_path, waived)
+                    if facts and isinstance(result, Refusal) and of_type.determine(result, pattern):
+                        of_alike[facts] = result
+                results[root] = result
             if isinstance(result, Refusal):
+                if result.root != root:
+                    if not all_refusals:
+                        continue
+                    result = results[root] = moved(result, root, graph.inputs[root])
                 search.refusals.append(result)
             else:
                 matches.append(result)
