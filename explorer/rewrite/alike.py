@@ -1,16 +1,16 @@
-"""Which refusals are the same at all roots that are alike, so that one attempt is enough for all of them.
+"""Refusals that all roots which are alike have in common, so that one attempt is enough for all of them.
 
 Most attempts fail for a reason that a few facts of their root determine: how many nodes it reads, the type of the only
 one, the fields on which patterns have conditions, and the operator that computes a parameter. Of the thousands of sums
-of an image circuit, a few differ in these facts.
+of an image circuit, few differ in these facts.
 """
 
 import inspect
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from itertools import takewhile
-from types import NoneType
+from types import MemberDescriptorType, NoneType
 from typing import Any, cast
 
 from explorer.graph import Graph
@@ -20,17 +20,24 @@ from explorer.trace import Refusal, RefusalKind
 PLAIN = frozenset((int, str, NoneType))
 """Types of values that are the same if they are equal."""
 
+UNKNOWN = object()
+"""The fact of a field that is not set or not plain, and of a parameter that has no single output."""
+
 Facts = tuple[object, ...]
 """Facts of a root; roots of one type with equal facts are alike."""
+
+Answer = tuple[int, RefusalKind, str]
+"""The entry, kind and field of a refusal."""
 
 
 @dataclass(frozen=True)
 class RootFacts:
     """The facts of roots of one type on which the first entries of patterns have conditions and sub-patterns."""
 
-    stored: frozenset[str]
-    conditions: tuple[str, ...]
-    parameters: tuple[str, ...]
+    conditions: Mapping[str, int]
+    """Field -> the position of its value among the facts. The first fact is about the inputs."""
+    parameters: Mapping[str, int]
+    """Parameter -> the position of its output among the facts."""
 
     @classmethod
     def of(cls, kind: type, patterns: Iterable[GraphOptPattern]) -> "RootFacts":
@@ -44,61 +51,74 @@ class RootFacts:
             conditions |= dict.fromkeys(names)
             if len(names) == len(first.conditions):
                 parameters |= dict.fromkeys([name for name, _ in first.sub_patterns[:1] if name in stored])
-        return cls(stored, tuple(conditions), tuple(parameters))
+        places = {name: place for place, name in enumerate(conditions, 1)}
+        return cls(places, {name: place for place, name in enumerate(parameters, 1 + len(places))})
 
-    def read(self, graph: Graph[Any], root: int) -> Facts | None:
-        """The facts of a root; None if one of them is not a plain value."""
+    def read(self, graph: Graph[Any], root: int) -> Facts:
+        """The facts of a root."""
         node, inputs = graph.nodes[root], graph.inputs[root]
         facts: list[object] = [graph.nodes[inputs[0]].__class__ if len(inputs) == 1 else len(inputs)]
         for name in self.conditions:
-            value = getattr(node, name)
-            if value.__class__ not in PLAIN:
-                return None
-            facts.append(value)
+            value = getattr(node, name, UNKNOWN)
+            facts.append(value if value.__class__ in PLAIN else UNKNOWN)
         for name in self.parameters:
-            parameter = getattr(node, name)
-            if parameter is None:
-                facts.append(None)
-                continue
-            found = getattr(parameter, "graph", None)
-            if not isinstance(found, Graph) or len(found.outputs) != 1:
-                return None
-            inner = cast("Graph[Any]", found)
-            output = inner.outputs[0]
-            facts.append((output, inner.nodes[output].__class__))
+            facts.append(_output(getattr(node, name, UNKNOWN)))
         return tuple(facts)
 
-    def determine(self, refusal: Refusal, pattern: GraphOptPattern) -> bool:
-        """Whether all roots that are alike are refused for this reason: no question until then asks for anything else.
 
-        These are the questions of `matching.questions_of`, in that order.
-        """
-        asked = (refusal.entry, refusal.kind, refusal.what)
-        return asked in self._determined(pattern) and all(
-            (inner.entry, inner.kind) == (0, RefusalKind.WRONG_TYPE) for inner in refusal.inner
-        )
+class AlikeRoots:
+    """The refusals of a pattern at roots of one type, by the facts that determine them."""
 
-    def _determined(self, pattern: GraphOptPattern) -> Iterator[tuple[int, RefusalKind, str]]:
-        """The refusals of a pattern that the facts determine, as far as sub-patterns fail at their first entry."""
-        first, *others = pattern.chain
-        yield 0, RefusalKind.SEVERAL_INPUTS, ""
-        for name, _ in first.conditions:
-            if name not in self.stored:
-                return
-            yield 0, RefusalKind.CONFIG_DIFFERS, name
-        for name, sub_pattern in first.sub_patterns:
-            if name in self.stored and sub_pattern.is_output:
-                yield 0, RefusalKind.SUB_PATTERN_FAILED, name
-            return  # if it matches, the next questions are about parameters of which little is known
-        if others:
-            yield 0, RefusalKind.NO_INPUT, ""
-            yield 1, RefusalKind.WRONG_TYPE, ""
+    def __init__(self, pattern: GraphOptPattern, facts: RootFacts) -> None:
+        self.refusals: dict[Facts, Refusal] = {}
+        self._places = dict(_determined(pattern, facts))
+
+    def keep(self, refusal: Refusal, facts: Facts) -> None:
+        """Keep the refusal of a root with these facts for the others, if no question until then asks for more."""
+        places = self._places.get((refusal.entry, refusal.kind, refusal.what))
+        if places is None or any(facts[place] is UNKNOWN for place in places):
+            return
+        if all((inner.entry, inner.kind) == (0, RefusalKind.WRONG_TYPE) for inner in refusal.inner):
+            self.refusals[facts] = refusal
 
 
-def moved(refusal: Refusal, root: int, inputs: tuple[int, ...]) -> Refusal:
-    """The refusal at another root that is alike and reads these inputs."""
+def _determined(pattern: GraphOptPattern, facts: RootFacts) -> Iterator[tuple[Answer, tuple[int, ...]]]:
+    """The refusals that facts of the root determine, and their places: those of all questions until then.
+
+    Questions are in the order of `matching.questions_of`. Of parameters, facts determine the first question.
+    """
+    first, *others = pattern.chain
+    places: tuple[int, ...] = ()
+    yield (0, RefusalKind.SEVERAL_INPUTS, ""), places
+    for name, _ in first.conditions:
+        if name not in facts.conditions:
+            return
+        places += (facts.conditions[name],)
+        yield (0, RefusalKind.CONFIG_DIFFERS, name), places
+    for name, sub_pattern in first.sub_patterns:
+        if name in facts.parameters and sub_pattern.is_output:
+            yield (0, RefusalKind.SUB_PATTERN_FAILED, name), (*places, facts.parameters[name])
+        return
+    if others:
+        yield (0, RefusalKind.NO_INPUT, ""), places
+        yield (1, RefusalKind.WRONG_TYPE, ""), places
+
+
+def refusal_at(refusal: Refusal, root: int, inputs: tuple[int, ...]) -> Refusal:
+    """The same refusal for another root that is alike, and reads these inputs."""
     pattern, _, entry, _, kind, found, wanted, what, inner = refusal
     return Refusal(pattern, root, entry, inputs[0] if entry else root, kind, found, wanted, what, inner)
+
+
+def _output(parameter: object) -> object:
+    """The output of a parameter and its type; None if there is no parameter."""
+    if parameter is None:
+        return None
+    found = getattr(parameter, "graph", None)
+    if not isinstance(found, Graph) or len(found.outputs) != 1:
+        return UNKNOWN
+    graph = cast("Graph[Any]", found)
+    return graph.outputs[0], graph.nodes[graph.outputs[0]].__class__
 
 
 @cache
@@ -106,5 +126,9 @@ def _stored_fields(kind: type) -> frozenset[str]:
     """The fields of a type whose values are read from the object; a property, or any other descriptor, may compute."""
     if not is_dataclass(kind):
         return frozenset()
-    names = frozenset(one.name for one in fields(kind) if one.init)
-    return names - {name for name in names if hasattr(inspect.getattr_static(kind, name, None).__class__, "__get__")}
+    return frozenset(one.name for one in fields(kind) if one.init and _is_stored(kind, one.name))
+
+
+def _is_stored(kind: type, name: str) -> bool:
+    found = inspect.getattr_static(kind, name, None)
+    return isinstance(found, MemberDescriptorType) or not hasattr(found.__class__, "__get__")

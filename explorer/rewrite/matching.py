@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from explorer.errors import RuleError
 from explorer.graph import Graph, field_names
-from explorer.rewrite.alike import Facts, RootFacts, moved
+from explorer.rewrite.alike import AlikeRoots, Facts, RootFacts, refusal_at
 from explorer.rewrite.attempts import KnownAttempts
 from explorer.rewrite.patterns import NO_CONDITIONS, Condition, GraphOptPattern, ParameterOptPattern
 from explorer.trace import Check, Question, Refusal, RefusalKind
@@ -235,38 +235,38 @@ def match_pattern_graph(
 
     No refusal is recorded of the other nodes, which are not near misses; `match_pattern` has one for any node, and
     explains `waived`. Attempts that are `known` from earlier searches are not repeated, and one attempt is enough for
-    nodes that are alike. Without `all_refusals`, the refusals of the other nodes that are alike are missing.
+    nodes that are alike. Without `all_refusals`, refusals of nodes that are alike may be missing.
     """
     search = SearchResult()
     attempts = [_Attempts(pattern, {} if known is None else known.of(pattern, graph), []) for pattern in patterns]
-    by_type: dict[type, tuple[RootFacts, list[tuple[_Attempts, dict[Facts | None, Refusal]]]]] = {}
-    outputs = graph.output_set
+    by_type: dict[type, tuple[RootFacts, list[tuple[_Attempts, AlikeRoots]]]] = {}
+    outputs = graph.nodes if _is_waived(waived, 0, RefusalKind.NOT_AN_OUTPUT) else graph.output_set
     for root, node in graph.nodes.items():
         kind = node.__class__
         found = by_type.get(kind)
         if found is None:
             fitting = [one for one in attempts if one.pattern.chain[0].accepts(kind)]
             of_type = RootFacts.of(kind, [one.pattern for one in fitting])
-            found = by_type[kind] = (of_type, [(one, {}) for one in fitting])
+            found = by_type[kind] = (of_type, [(one, AlikeRoots(one.pattern, of_type)) for one in fitting])
         of_type, tried = found
-        facts: Facts | None = None
-        for (pattern, results, matches), of_alike in tried:
+        facts: Facts = ()
+        for (pattern, results, matches), alike in tried:
             if pattern.is_output and root not in outputs:
                 continue
             result = results.get(root)
             if result is None:
                 facts = facts or of_type.read(graph, root)
-                result = of_alike.get(facts)
+                result = alike.refusals.get(facts)
                 if result is None:
                     result = _match_chain(graph, pattern, root, parameter_path, waived)
-                    if facts and isinstance(result, Refusal) and of_type.determine(result, pattern):
-                        of_alike[facts] = result
+                    if isinstance(result, Refusal):
+                        alike.keep(result, facts)
                 results[root] = result
             if isinstance(result, Refusal):
                 if result.root != root:
                     if not all_refusals:
                         continue
-                    result = results[root] = moved(result, root, graph.inputs[root])
+                    result = results[root] = refusal_at(result, root, graph.inputs[root])
                 search.refusals.append(result)
             else:
                 matches.append(result)

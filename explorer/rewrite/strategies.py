@@ -58,7 +58,7 @@ def match_optimization_patterns(
 
     `accept` returns a refusal to decline a match; `cost` returns how much applying a match adds to the cost of the
     graph, for LOWEST_COST. Attempts that are `known` from earlier searches are not repeated. Without
-    `all_refusals`, one refusal stands for those of all nodes that are alike, which takes less time.
+    `all_refusals`, refusals of nodes that are alike may be missing, which takes less time.
     """
     search = match_pattern_graph(graph, patterns, parameter_path, known=known, all_refusals=all_refusals)
     found: list[GraphOptMatch] = []

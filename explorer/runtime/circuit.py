@@ -1,6 +1,7 @@
 """A circuit that is called as the one it was made of, and runs on the fastest backend that is right for the call."""
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Self
 
 import torch
@@ -103,14 +104,14 @@ class FastCircuit(nn.Module):
 
         Raises: DataTypeError if it is not an integer; ValueRangeError if it is below 1.
         """
-        if isinstance(batch_size, bool) or not isinstance(batch_size, int):
+        if isinstance(batch_size, bool) or not isinstance(batch_size, Integral):
             raise DataTypeError(f"batch_size must be an integer; found {batch_size!r}")
         if batch_size < 1:
             raise ValueRangeError(f"batch_size must be at least 1; found {batch_size}")
         held = self.circuit.held_tensors
         is_continuous = any(isinstance(layer, TorchContinuousLayer) for layer in self.circuit.layers)
         dtype = torch.float32 if is_continuous else torch.int64
-        shape = (batch_size, self.num_variables)
+        shape = (int(batch_size), self.num_variables)
         x = torch.zeros(shape, dtype=dtype, device=held[0].device if held else None)
         if not self.why_not(x):
             self.backend.evaluate(x)

@@ -27,21 +27,17 @@ def in_doubles(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def parameters_in_doubles(circuit: TorchCircuit, read: Collection[tuple[int, str]]) -> set[tuple[int, str]]:
-    """The parameters, by layer and name, that training computes in double precision: all but some of those in `read`.
+    """The parameters, by layer and name, that training computes in double precision.
 
-    Kernels read these as they are, and a single operator on floating-point leaves is right to a few units in the last
-    place, or below the smallest normal number, which their bounds count.
+    These are all but those that keep their digits and that kernels `read` as they are: their bounds count what is below
+    the smallest normal number.
     """
     every = {
         (node, name): parameter
         for node, layer in circuit.graph.nodes.items()
         for name, parameter in all_parameters(layer).items()
     }
-    return {
-        pair
-        for pair, parameter in every.items()
-        if pair not in read or parameter.num_operators > 1 or parameter.reads_integers
-    }
+    return {pair for pair, parameter in every.items() if pair not in read or not parameter.keeps_digits}
 
 
 class DoubleCopy:

@@ -347,6 +347,13 @@ def test_a_waived_question_passes_and_the_others_do_not():
     assert (second.entry, second.what) == (1, "size")
 
 
+def test_a_search_waives_that_a_node_is_not_an_output():
+    graph, top = chain(A(), A()), pattern("top", A, is_output=True)
+    inside = refusal(graph, top, 0)
+    assert inside.kind is RefusalKind.NOT_AN_OUTPUT
+    assert [match.nodes for match in match_pattern_graph(graph, (top,), waived=inside).matches] == [(0,), (1,)]
+
+
 def test_a_waived_sub_pattern_binds_nothing():
     graph = chain(WithInner(inner=Inner(chain(C()))))
     wanted = pattern("p", WithInner, sub_patterns=({"inner": INNER_AB},))

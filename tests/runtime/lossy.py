@@ -22,6 +22,8 @@ from explorer.symbolic import (
     LogParameter,
     ParameterNode,
     PolynomialLayer,
+    ReduceProductParameter,
+    ReduceSumParameter,
     ScaledSigmoidParameter,
     SigmoidParameter,
     SoftmaxParameter,
@@ -59,7 +61,7 @@ def binomial(total_count: int, probs: ParameterNode) -> InputLayer:
     return BinomialLayer(scope=(0,), num_output_units=2, total_count=total_count, probs=probs)
 
 
-LOSSY: dict[str, tuple[Callable[[], InputLayer], float]] = {
+LAYERS: dict[str, tuple[Callable[[], InputLayer], float]] = {
     "log of a sum": (
         lambda: categorical(logits=LogParameter((SumParameter((SigmoidParameter((STEEP,)), ExpParameter((STEEP,)))),))),
         0.0,
@@ -123,9 +125,30 @@ LOSSY: dict[str, tuple[Callable[[], InputLayer], float]] = {
 """Layers, and values of their variable, for which single precision loses digits that the logarithm needs."""
 
 
+WEIGHTS: dict[str, Callable[[], ParameterNode]] = {
+    "difference": lambda: ReduceSumParameter((leaf([[[1e8, 5.0, -99999992.0], [1e8, 21.0, -99999992.0]]]),), axis=2),
+    "product that underflows on the way": lambda: ReduceProductParameter(
+        (leaf([[[1e-30, 1e-30, 1e30, 1e31], [1.0, 1.0, 1.0, 1.0]]]),), axis=2
+    ),
+    "scaled sigmoid near zero": lambda: ScaledSigmoidParameter((leaf([[1e-6, 3e-6]]),), -1.0, 1.0),
+    "sigmoid near one": lambda: SigmoidParameter((leaf([[18.0, 20.0]]),)),
+    "softmax of large integers": lambda: softmax(constant([[16_777_217, 16_777_216]])),
+    "exponential that overflows": lambda: ExpParameter((leaf([[90.0, 1.0]]),)),
+}
+"""Weights, most of them computed by one operator, for which single precision loses digits of values or gradients."""
+
+LOSSY = (*LAYERS, *WEIGHTS)
+
+
 def lossy_circuit(name: str) -> tuple[TorchCircuit, Tensor]:
-    """One of these layers under a sum, compiled, and a row for it."""
-    make, value = LOSSY[name]
+    """A circuit with one of these layers or weights, and a row for it."""
     b = CircuitBuilder()
-    circuit = TorchCompiler().compile(b.build(b.sum(b.add(make()), num_units=1, weight=softmax(leaf([[0.1, 0.2]])))))
+    if name in WEIGHTS:
+        table = softmax(leaf([[0.1, 1.0], [2.0, 0.0]]))
+        layer: InputLayer = EmbeddingLayer(scope=(0,), num_output_units=2, num_states=2, weight=table)
+        value, weight = 0.0, WEIGHTS[name]()
+    else:
+        make, value = LAYERS[name]
+        layer, weight = make(), softmax(leaf([[0.1, 0.2]]))
+    circuit = TorchCompiler().compile(b.build(b.sum(b.add(layer), num_units=1, weight=weight)))
     return circuit, torch.tensor([[value]] if circuit.num_variables else [[]] * 2)

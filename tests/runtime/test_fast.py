@@ -339,15 +339,16 @@ def test_it_explains_itself(digits):
 
 
 def test_a_circuit_that_is_prepared_for_a_batch_size_runs_batches_of_any(digits):
-    made = digits.fast(batch_size=16)
+    made = digits.fast(batch_size=np.int64(16))  # pyright: ignore[reportArgumentType]
     assert made.certificate is None, "of no call yet"
     assert made.num_variables == digits.num_variables
     for rows in (1, 16, 40):
         assert_equal(made(pixels(rows)), doubled(digits)(pixels(rows)))
     with pytest.raises(ValueRangeError, match="batch_size must be at least 1; found 0"):
         fast(digits, batch_size=0)
-    with pytest.raises(DataTypeError, match="batch_size must be an integer; found 2"):
-        fast(digits, batch_size=2.5)  # pyright: ignore[reportArgumentType]
+    for odd in (2.5, True, "2"):
+        with pytest.raises(DataTypeError, match="batch_size must be an integer; found"):
+            fast(digits, batch_size=odd)  # pyright: ignore[reportArgumentType]
 
 
 def test_only_a_compiled_circuit_is_made_fast(digits):

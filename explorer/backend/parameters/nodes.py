@@ -91,6 +91,9 @@ class TorchParameterOp(TorchParameterNode, ABC):
     """
 
     compiles: ClassVar[type[ParameterOp] | None] = None
+    keeps_digits: ClassVar[bool] = False
+    """Whether value and gradient have as many correct digits as the operands, whatever these are: nothing cancels, and
+    no result on the way overflows or underflows unless the value does."""
 
     in_shapes: tuple[Shape, ...]
 

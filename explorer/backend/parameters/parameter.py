@@ -86,6 +86,15 @@ class TorchParameter:
         """Whether it consists of leaves of floating-point numbers: no operator computes it, and nothing is rounded."""
         return self.num_operators == 0 and not self.reads_integers
 
+    @cached_property
+    def keeps_digits(self) -> bool:
+        """Whether single precision computes it, and its gradients, as well as its leaves are known.
+
+        At most one operator does, which keeps digits: of two, the second may lose what the first rounds away.
+        """
+        operators = [node for node in self.graph.nodes.values() if isinstance(node, TorchParameterOp)]
+        return not self.reads_integers and (not operators or (len(operators) == 1 and operators[0].keeps_digits))
+
     @property
     def reads_integers(self) -> bool:
         """Whether one of its leaves has integers, of which large ones are rounded in single precision."""

@@ -45,10 +45,6 @@ class RefusedError(Exception):
     """The library cannot evaluate a call, for the reason given; the layers can, or raise an error."""
 
 
-class TooLargeError(Exception):
-    """Single precision does not hold a value that an operator computed: double precision evaluates the call."""
-
-
 class TrainingProgram:
     """The units of a circuit for training.
 
@@ -78,9 +74,8 @@ class TrainingProgram:
 
         Raises: RefusedError.
         """
-        try:
-            tensors = self._tensors(x)
-        except TooLargeError:
+        tensors = self._tensors(x)
+        if tensors is None:
             return self._precise(as_doubles(x)).float(), len(x)
         result, certified = _Evaluation.apply(self, x, *tensors)
         again = (~certified).nonzero().squeeze(1)
@@ -92,19 +87,21 @@ class TrainingProgram:
         """Why it cannot evaluate a call; empty if it can."""
         try:
             with torch.no_grad():
-                self.forward(x, self._tensors(x))
-        except TooLargeError:
-            return ""  # all rows are evaluated in double precision
+                tensors = self._tensors(x)
+                if tensors is not None:
+                    self.forward(x, tensors)
         except RefusedError as error:
             return str(error)
         return ""
 
     # ---------------------------------------------------------------- parameters
 
-    def _tensors(self, x: Tensor) -> list[Tensor]:
+    def _tensors(self, x: Tensor) -> list[Tensor] | None:
         """What the library reads, from the present parameters: see `TrainingPlan`.
 
-        Raises: RefusedError; TooLargeError.
+        None if single precision does not hold one that an operator computed: double precision evaluates the call.
+
+        Raises: RefusedError.
         """
         for one in self.circuit.present_parameters():
             if one.dtype != torch.float32 and (one.is_floating_point() or one.is_complex()):
@@ -114,15 +111,8 @@ class TrainingProgram:
         found = [self._read(read, given[read.layer]) for read in self.plan.reads]
         found += [self._densities(nodes[layer].prepare(semiring, given[layer])) for layer in self.plan.gaussians]
         found.append(self._logarithms(x, given))
-        return [self._rounded(number, one) for number, one in enumerate(found)]
-
-    def _rounded(self, number: int, values: Tensor) -> Tensor:
-        """Values in single precision, in order. Raises: TooLargeError."""
-        found = values.float().contiguous()
-        may_overflow = number in self._computed or values.dtype == torch.float64
-        if may_overflow and bool((found == inf).any()):
-            raise TooLargeError
-        return found
+        singles = [one.float().contiguous() for one in found]
+        return None if any(_has_infinity(singles[number]) for number in self._computed) else singles
 
     def _is_computed(self, read: Read) -> bool:
         """Whether an operator computes what the kernels read."""
@@ -363,6 +353,12 @@ class _Evaluation(torch.autograd.Function):
             None,
             *(one if needed else None for one, needed in zip(found, ctx.needs_input_grad[2:], strict=True)),
         )
+
+
+def _has_infinity(values: Tensor) -> bool:
+    """Whether a value is infinite: the largest one says so, unless there is one that is not a number."""
+    largest = values.detach().amax()
+    return bool(largest == inf) or (bool(largest.isnan()) and bool((values == inf).any()))
 
 
 def _scale(gradient: Tensor) -> float:

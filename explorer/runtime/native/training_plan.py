@@ -243,9 +243,8 @@ class _Planner(ArrayBuilder):
         return Read(source.layer, name, SOFTMAX if is_softmax else "weight")
 
     def _is_of_leaf(self, source: Source, name: str) -> bool:
-        """Whether a parameter is one operator of a leaf, which kernels can apply: others need double precision."""
-        parameter = parameters_of(layer_of(self.circuit, source))[name]
-        return parameter.num_operators == 1 and not parameter.reads_integers
+        """Whether the last operator of a parameter reads leaves, and kernels can apply it: others need doubles."""
+        return parameters_of(layer_of(self.circuit, source))[name].keeps_digits
 
     def _read(self, read: Read, fold: int) -> int:
         """The number of a tensor, of which a unit reads a fold; it alone writes the gradient of this fold."""

@@ -25,6 +25,7 @@ class TorchIndexParameter(TorchParameterOp):
     """The entries at some indices along an axis: one slice for each run of consecutive indices."""
 
     compiles = symbolic.IndexParameter
+    keeps_digits = True
     indices: tuple[int, ...]
     axis: int
 
@@ -42,6 +43,7 @@ class TorchMixingWeightParameter(TorchParameterOp):
     """(F, K, H) -> (F, K, H*K): one diagonal block for each input."""
 
     compiles = symbolic.MixingWeightParameter
+    keeps_digits = True
 
     def rows_sum_to_one(self, inputs: Sequence[bool]) -> bool:
         return all(inputs)
@@ -55,6 +57,7 @@ class TorchKroneckerIdentityParameter(TorchParameterOp):
     """The Kronecker product with an identity matrix: (F, O, C) -> (F, O*size, C*size)."""
 
     compiles = symbolic.KroneckerIdentityParameter
+    keeps_digits = True
     size: int
 
     def rows_sum_to_one(self, inputs: Sequence[bool]) -> bool:
@@ -70,6 +73,7 @@ class TorchReorderParameter(TorchParameterOp):
     """An axis viewed as several, which are transposed."""
 
     compiles = symbolic.ReorderParameter
+    keeps_digits = True
     sizes: tuple[int, ...]
     order: tuple[int, ...]
     axis: int
@@ -116,6 +120,7 @@ class TorchTriangleParameter(TorchParameterOp):
 class TorchFlattenParameter(TorchParameterOp):
     """Flattens the axes start_axis .. end_axis, both included, into one."""
 
+    keeps_digits = True
     start_axis: int
     end_axis: int
 

@@ -28,6 +28,7 @@ class TorchKroneckerParameter(TorchParameterOp):
     """The Kronecker product in every fold; the first operand varies slower along every axis."""
 
     compiles = symbolic.KroneckerParameter
+    keeps_digits = True
 
     def rows_sum_to_one(self, inputs: Sequence[bool]) -> bool:
         return all(inputs)
@@ -45,6 +46,7 @@ class TorchOuterProductParameter(TorchParameterOp):
     """All products of entries along an axis; the first operand varies slower."""
 
     compiles = symbolic.OuterProductParameter
+    keeps_digits = True
     axis: int
 
     def forward(self, *operands: Tensor) -> Tensor:

@@ -31,6 +31,7 @@ class TorchSoftmaxParameter(TorchParameterOp):
     """exp(x) / sum exp(x) along an axis."""
 
     compiles = symbolic.SoftmaxParameter
+    keeps_digits = True
     axis: int
 
     def rows_sum_to_one(self, inputs: Sequence[bool]) -> bool:
@@ -45,6 +46,7 @@ class TorchLogSoftmaxParameter(TorchParameterOp):
     """x - log sum exp(x) along an axis."""
 
     compiles = symbolic.LogSoftmaxParameter
+    keeps_digits = True
     axis: int
 
     def forward(self, *operands: Tensor) -> Tensor:
@@ -78,6 +80,7 @@ class TorchClampParameter(TorchParameterOp):
     """min(max(x, vmin), vmax)."""
 
     compiles = symbolic.ClampParameter
+    keeps_digits = True
     vmin: float | None
     vmax: float | None
 
@@ -90,6 +93,7 @@ class TorchSoftplusParameter(TorchParameterOp):
     """log(1 + exp(x))."""
 
     compiles = symbolic.SoftplusParameter
+    keeps_digits = True
 
     def forward(self, *operands: Tensor) -> Tensor:
         return torch.nn.functional.softplus(operands[0])
@@ -120,6 +124,7 @@ class TorchSquareParameter(TorchParameterOp):
     """x * x."""
 
     compiles = symbolic.SquareParameter
+    keeps_digits = True
 
     def forward(self, *operands: Tensor) -> Tensor:
         return torch.square(operands[0])
@@ -130,6 +135,7 @@ class TorchConjugateParameter(TorchParameterOp):
     """The complex conjugate."""
 
     compiles = symbolic.ConjugateParameter
+    keeps_digits = True
 
     def forward(self, *operands: Tensor) -> Tensor:
         return torch.conj(operands[0])
@@ -150,6 +156,7 @@ class TorchHadamardParameter(TorchParameterOp):
     """x * y, elementwise."""
 
     compiles = symbolic.HadamardParameter
+    keeps_digits = True
 
     def forward(self, *operands: Tensor) -> Tensor:
         return operands[0] * operands[1]
