@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from copy import copy
+from functools import cache
 from typing import TypeVar
 
 import torch
@@ -59,8 +60,10 @@ class TorchCircuit(EvaluatedCircuit):
         return (*self.present_parameters(), *super().held_tensors)
 
     def present_parameters(self) -> tuple[Tensor, ...]:
-        """Those of `tensors` in order, or what `functional_call` has put in their place."""
-        return tuple([one for one in self.tensors._parameters.values() if one is not None])
+        """Those of `tensors` in order, or what `functional_call`, pruning or a parametrization put in their place."""
+        held = self.tensors._parameters
+        found = held.values() if tuple(held) == _names(len(self.tensors)) else self.tensors
+        return tuple([one for one in found if one is not None])
 
     def freeze(self) -> "FrozenCircuit":
         """A circuit with the present parameter values, evaluated once: the form for inference.
@@ -274,6 +277,12 @@ class ProbedCircuit(EvaluatedCircuit):
             }
             prepared[planned.node] = planned.layer.prepare(self.semiring, values) if values else {}
         return prepared
+
+
+@cache
+def _names(count: int) -> tuple[str, ...]:
+    """The names of the entries of a `ParameterList`."""
+    return tuple(map(str, range(count)))
 
 
 Evaluated = TypeVar("Evaluated", bound=EvaluatedCircuit)

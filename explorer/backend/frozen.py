@@ -11,9 +11,9 @@ from torch import Tensor
 from explorer.backend.addressing import FoldIndexInfo
 from explorer.backend.evaluation import EvaluatedCircuit, LayerValues
 from explorer.backend.layers import TorchLayer
-from explorer.backend.plan import CircuitPlan
+from explorer.backend.plan import CircuitPlan, all_parameters
 from explorer.backend.semiring import Semiring
-from explorer.graph import Graph, parameters_of
+from explorer.graph import Graph
 
 WELL_CONDITIONED = ("weight", "rows", "table", "value", "constant", "logits", "stddev")
 """Values whose last digits change a result no more than their own: not coefficients, nor probabilities near 1."""
@@ -71,9 +71,9 @@ class FrozenCircuit(EvaluatedCircuit):
             self._examined = ""  # equal numbers may have underflowed from others
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(
-            {"_has_lost_digits": None, "_examined": "", **state}
-        )  # an older version did not examine them
+        """Of the values of an older version, which did not examine them so, nothing is known."""
+        unknown = {} if "_has_lost_digits" in state else {"_has_lost_digits": None, "_examined": ""}
+        super().__setstate__({**state, **unknown})
 
     def _values(self) -> Iterator[tuple[str, Tensor]]:
         """The floating-point values that are in memory, by name."""
@@ -126,13 +126,15 @@ def _lost(key: str, values: Tensor, precise: Mapping[str, Tensor]) -> Tensor:
 
 def _may_be_rounded(layer: TorchLayer, values: Mapping[str, Tensor]) -> bool:
     """Whether a parameter of a layer is computed, not well-conditioned, and has last digits that count."""
-    for name, parameter in parameters_of(layer).items():
-        if name not in values or name in WELL_CONDITIONED or parameter.is_stored:
+    for key, parameter in all_parameters(layer).items():
+        part, dot, name = key.rpartition(".")
+        if key not in values or name in WELL_CONDITIONED or parameter.is_stored:
             continue
-        if name != "mean" or "stddev" not in values:
+        stddev = values.get(f"{part}{dot}stddev")
+        if name != "mean" or stddev is None:
             return True
-        mean = values[name]
-        if bool((mean.abs() * torch.finfo(mean.dtype).eps / 2 > MAX_ROUNDING * values["stddev"]).any()):
+        mean = values[key]
+        if bool((mean.abs() * torch.finfo(mean.dtype).eps / 2 > MAX_ROUNDING * stddev).any()):
             return True
     return False
 

@@ -1,19 +1,28 @@
 """A circuit that is called as the one it was made of, and runs on the fastest backend that is right for the call."""
 
 from dataclasses import dataclass
+from functools import cache
 from numbers import Integral
 from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 
-from explorer.backend import EvaluatedCircuit, TorchCircuit, TorchContinuousLayer
+from explorer.backend import EvaluatedCircuit, FrozenCircuit, TorchCircuit, TorchContinuousLayer
 from explorer.backend.evaluation import forward_layer
 from explorer.errors import DataTypeError, LoweringError, ValueRangeError
 from explorer.runtime.backends import Backend, Choice, records_gradients
 
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 """What a module calls before or after `forward` or the backward pass."""
+
+METHODS = frozenset(
+    ("forward", "activations", "evaluate_layer", "layer_values", "parameter_values", "node_values", "read_inputs")
+)
+"""The methods of circuits that backends do not call, and compute the same as."""
+
+COMPILED = (TorchCircuit, FrozenCircuit)
+"""The circuits that can be made fast."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +138,8 @@ class FastCircuit(nn.Module):
             return "the circuit has hooks, which only it calls; register them on the fast circuit"
         if self.circuit.call_layer is not forward_layer:
             return "the circuit has a custom `call_layer`"
-        if "forward" in self.circuit.__dict__:
-            return "the circuit has a custom `forward`"
+        if custom := _custom_methods(type(self.circuit)) or METHODS & self.circuit.__dict__.keys():
+            return f"the circuit has a custom {' and '.join(f'`{name}`' for name in sorted(custom))}"
         if not self.backend.trains and records_gradients(self.circuit):
             return f"gradients are recorded, and {self.backend.name} has none; call it under torch.no_grad()"
         return ""
@@ -168,6 +177,13 @@ class FastCircuit(nn.Module):
 
     def __repr__(self) -> str:
         return f"FastCircuit({self.backend.name}) of {self.circuit!r}"
+
+
+@cache
+def _custom_methods(kind: type) -> frozenset[str]:
+    """The names in `METHODS` that a subclass of a circuit replaces."""
+    base = next((one for one in kind.__mro__ if one in COMPILED), kind)
+    return frozenset(name for name in METHODS if getattr(kind, name, None) is not getattr(base, name, None))
 
 
 def _made_fast(module: nn.Module) -> FastCircuit:

@@ -5,20 +5,40 @@ what is packed is what the snapshot has.
 """
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from threading import Lock
 
 import torch
 from torch import Tensor
-from torch.func import functional_call
 
-from explorer.backend import EvaluatedCircuit, TorchCircuit, all_parameters, double_copy
+from explorer.backend import EvaluatedCircuit, TorchCircuit, TorchContinuousLayer, all_parameters, double_copy
 from explorer.backend.evaluation import LayerValues
 from explorer.runtime.snapshots import Snapshot
 
 
-def as_doubles(x: Tensor) -> Tensor:
-    """The rows that kernels read, in double precision: they round x to float32, as the layers do; integers stay."""
-    return x.float().double() if x.is_floating_point() else x
+@dataclass(frozen=True)
+class DoubleRows:
+    """Converts rows x (B, D) to double precision; integers stay.
+
+    Continuous variables are rounded to float32 first, as the layers of the circuit and kernels round them. Others are
+    not: a number that is no state stays one, and so does a large count.
+    """
+
+    continuous: list[int]
+
+    @classmethod
+    def of(cls, circuit: EvaluatedCircuit) -> "DoubleRows":
+        layers = [layer for layer in circuit.layers if isinstance(layer, TorchContinuousLayer)]
+        return cls(sorted({variable for layer in layers for scope in layer.scope_idx for variable in scope}))
+
+    def __call__(self, x: Tensor) -> Tensor:
+        if not x.is_floating_point():
+            return x
+        if x.dtype != torch.float64 or len(self.continuous) == x.shape[1]:
+            return x.float().double()
+        rows = x.clone()
+        rows[:, self.continuous] = x[:, self.continuous].float().double()
+        return rows
 
 
 def in_doubles(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -80,16 +100,18 @@ class DoubleTraining:
 
     def __init__(self, circuit: TorchCircuit) -> None:
         self.circuit = circuit
+        self._rows = DoubleRows.of(circuit)
         self._copy: TorchCircuit | None = None
         self._lock = Lock()
 
     def __call__(self, x: Tensor) -> Tensor:
-        """The outputs, with gradients of the present parameters."""
+        """The outputs for rows x (B, D), with gradients of the present parameters. No hook is called."""
         with self._lock:
             if self._copy is None or _device(self._copy) != _device(self.circuit):
                 self._copy = double_copy(self.circuit)
-            present = {
-                name: one.double() if one.is_floating_point() else one
-                for name, one in self.circuit.named_parameters(remove_duplicate=False)
-            }
-            return functional_call(self._copy, present, (x,), tie_weights=False)  # which are tied may change
+            held = self._copy.tensors._parameters
+            held.update(in_doubles({str(number): one for number, one in enumerate(self.circuit.tensors)}))  # type: ignore[arg-type]
+            try:
+                return self._copy.forward(self._rows(x))
+            finally:
+                held.update(dict.fromkeys(held))

@@ -14,7 +14,7 @@ from explorer.backend import EvaluatedCircuit, TorchContinuousLayer, TorchDiscre
 from explorer.errors import LoweringError
 from explorer.program.running.plain import why_not_plain
 from explorer.runtime.constants import Constants, pack_constants
-from explorer.runtime.doubles import DoubleCopy, as_doubles
+from explorer.runtime.doubles import DoubleCopy, DoubleRows
 from explorer.runtime.graphs import CudaGraphs
 from explorer.runtime.snapshots import Snapshot, take_snapshot
 from explorer.runtime.units import MAX_TABLE_ENTRIES, Kind, Units, num_states
@@ -101,7 +101,7 @@ class PackedProgram(ABC, Generic[Numbers, Placed]):
         self._forget()
 
     def _forget(self) -> None:
-        self._doubles = DoubleCopy(self.circuit)
+        self._rows, self._doubles = DoubleRows.of(self.circuit), DoubleCopy(self.circuit)
         self._packed: Packed[Numbers] | None = None
         self._placed: tuple[torch.device, Placed] | None = None
         self._graphs = CudaGraphs()
@@ -157,7 +157,7 @@ class PackedProgram(ABC, Generic[Numbers, Placed]):
         if packed.constants.problem:
             return None
         with torch.inference_mode(False), torch.no_grad():
-            result = packed.precise(as_doubles(x))
+            result = packed.precise.forward(self._rows(x))
         return result.to(torch.float32), len(x)
 
     def evaluate(self, x: Tensor) -> tuple[Tensor, int] | None:
@@ -175,12 +175,12 @@ class PackedProgram(ABC, Generic[Numbers, Placed]):
                 return None if answer is None else (answer.outputs, 0)
             again = (~answer.certified).nonzero().squeeze(1)
             if len(again):
-                answer.outputs[again] = packed.precise(as_doubles(x[again])).to(answer.outputs.dtype)
+                answer.outputs[again] = packed.precise.forward(self._rows(x[again])).to(answer.outputs.dtype)
         return answer.outputs, len(again)
 
     def _densities(self, x: Tensor, constants: Constants, groups: Sequence[Sequence[int]]) -> tuple[Tensor, ...]:
         """The logarithms (G, B, K) of units that have no kernel, in double precision: each group is of one layer."""
-        x = as_doubles(x)
+        x = self._rows(x)
         values = {
             node: {name: one.to(x.device) for name, one in some.items()} for node, some in constants.densities.items()
         }

@@ -18,7 +18,7 @@ from explorer.runtime.cuda.blocks import shared_bytes, tucker_bytes
 from explorer.runtime.cuda.launches import plan_launches
 from explorer.runtime.cuda.placed import Placed, place_launches
 from explorer.runtime.cuda.reading import Read, Sources, densities_by_layers, read_layers, sources_of
-from explorer.runtime.doubles import DoubleTraining, as_doubles
+from explorer.runtime.doubles import DoubleTraining
 from explorer.runtime.packed import readable
 from explorer.runtime.refusing import in_memory, refuse_unusual_gradients
 from explorer.runtime.training_graphs import TrainingGraphs
@@ -101,7 +101,7 @@ class LaunchTraining:
         if not has_uncertified:
             return outputs, 0
         again = (certified == 0).nonzero().squeeze(1)
-        precise = self._precise(as_doubles(x[again]))
+        precise = self._precise(x[again])
         return outputs.index_copy(0, again, precise.to(outputs.dtype)), len(again)
 
     def _step(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -13,7 +13,7 @@ from explorer.backend import EvaluatedCircuit
 from explorer.backend.evaluation import LayerValues
 from explorer.errors import LoweringError
 from explorer.runtime.constants import Constants, pack_constants
-from explorer.runtime.doubles import DoubleCopy, as_doubles
+from explorer.runtime.doubles import DoubleCopy, DoubleRows
 from explorer.runtime.native.arrays import NativeArrays, make_arrays
 from explorer.runtime.native.build import BuildError
 from explorer.runtime.native.evaluating import Kernels, UnitShares
@@ -88,7 +88,7 @@ class NativeProgram:
         self.library = load_library()
         self.units = plan_units(lower_to_units(circuit)) if units is None else units
         self._sharing = UnitShares(self.units, circuit)
-        self._doubles = DoubleCopy(circuit)
+        self._rows, self._doubles = DoubleRows.of(circuit), DoubleCopy(circuit)
         self.workspaces = Workspaces()
         self._packed: Packed | None = None
         self._lock = Lock()
@@ -100,7 +100,7 @@ class NativeProgram:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, library=load_library(), workspaces=Workspaces(), _packed=None, _lock=Lock())
         self._sharing = UnitShares(self.units, self.circuit)
-        self._doubles = DoubleCopy(self.circuit)
+        self._rows, self._doubles = DoubleRows.of(self.circuit), DoubleCopy(self.circuit)
 
     def packed(self) -> Packed:
         """The present parameters: packed now, if they have changed."""
@@ -142,7 +142,7 @@ class NativeProgram:
         Rows that the kernels do not certify in double precision either are evaluated by the layers of the circuit, in
         the logarithmic domain.
         """
-        packed, x = packed or self.packed(), as_doubles(x)
+        packed, x = packed or self.packed(), self._rows(x)
         found = None if packed.in_doubles is None else self.run(packed.in_doubles, x)
         if found is None:
             return self._evaluate_layers(packed, x)
@@ -162,14 +162,14 @@ class NativeProgram:
 
     @torch.no_grad()
     def _evaluate_layers(self, packed: Packed, x: Tensor) -> Tensor:
-        return packed.precise(as_doubles(x)).float()
+        return packed.precise.forward(self._rows(x)).float()
 
     def _densities(self, kernels: Kernels, x: Tensor) -> Tensor:
         """The logarithms (B, units of all folds) of the layers that PyTorch evaluates."""
         layers = kernels.arrays.densities
         if not layers:
             return NO_DENSITIES
-        found = self.circuit.input_activations(as_doubles(x), layers, kernels.constants.densities)
+        found = self.circuit.input_activations(self._rows(x), layers, kernels.constants.densities)
         return (
             torch.cat([found[layer].transpose(0, 1).flatten(1) for layer in layers], dim=1)
             .to(kernels.dtype)

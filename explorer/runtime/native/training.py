@@ -19,7 +19,7 @@ from explorer.backend import TorchCircuit, TorchInputLayer, all_parameters
 from explorer.backend.evaluation import LayerValues
 from explorer.errors import LoweringError
 from explorer.runtime.constants import SMALLEST, TOLERANCE
-from explorer.runtime.doubles import DoubleTraining, as_doubles, in_doubles, parameters_in_doubles
+from explorer.runtime.doubles import DoubleRows, DoubleTraining, in_doubles, parameters_in_doubles
 from explorer.runtime.memory import LINE_BYTES, align
 from explorer.runtime.native.library import (
     BAD_INPUT,
@@ -60,7 +60,7 @@ class TrainingProgram:
         self._computed = {number for number, read in enumerate(reads) if self._is_computed(read)}
         self._in_doubles = parameters_in_doubles(circuit, {(read.layer, read.name) for read in reads})
         self.workspaces, self.values = Workspaces(), Workspaces()
-        self._precise = DoubleTraining(circuit)
+        self._rows, self._precise = DoubleRows.of(circuit), DoubleTraining(circuit)
         self._placed: tuple[int, PlacedRows] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -76,11 +76,11 @@ class TrainingProgram:
         """
         tensors = self._tensors(x)
         if tensors is None:
-            return self._precise(as_doubles(x)).float(), len(x)
+            return self._precise(x).float(), len(x)
         result, certified = _Evaluation.apply(self, x, *tensors)
         again = (~certified).nonzero().squeeze(1)
         if len(again):
-            result = result.index_copy(0, again, self._precise(as_doubles(x[again])).to(result.dtype))
+            result = result.index_copy(0, again, self._precise(x[again]).to(result.dtype))
         return result, len(again)
 
     def why_not(self, x: Tensor) -> str:
@@ -146,7 +146,7 @@ class TrainingProgram:
             return torch.empty((0, 0), device="cpu", dtype=torch.float32)
         nodes, semiring = self.circuit.graph.nodes, self.circuit.semiring
         prepared = {layer: nodes[layer].prepare(semiring, in_doubles(given[layer])) for layer in layers}
-        found = self.circuit.input_activations(as_doubles(x), layers, prepared)
+        found = self.circuit.input_activations(self._rows(x), layers, prepared)
         return torch.cat([found[layer].transpose(0, 1).flatten(1) for layer in layers], dim=1)
 
     # --------------------------------------------------------------------- steps
