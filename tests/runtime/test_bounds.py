@@ -15,6 +15,7 @@ from explorer.runtime import Certificate, FastCircuit, fast
 from explorer.runtime.backends import NativeBackend
 from explorer.runtime.native import program
 from explorer.runtime.snapshots import take_snapshot
+from explorer.runtime.units import Kind, Unit, Units, ir, lower_to_units
 from explorer.symbolic import (
     BinomialLayer,
     CategoricalLayer,
@@ -22,9 +23,11 @@ from explorer.symbolic import (
     CircuitBuilder,
     GaussianLayer,
     HadamardParameter,
+    ParameterNode,
     PolynomialLayer,
     SoftmaxParameter,
 )
+from explorer.templates import CategoricalInput, hmm, load_named
 from tests.runtime.circuits import has_compiler, leaf
 
 pytestmark = has_compiler
@@ -231,3 +234,63 @@ def test_a_chain_of_products_with_small_sums_keeps_its_certificates():
     made = fast(TorchCompiler(optimize=False).compile(b.build(top)), backend="native")
     made(torch.randn((64, depth), generator=torch.Generator().manual_seed(0)))
     assert made.certificate == Certificate(64, 0)
+
+
+@pytest.mark.parametrize("is_trained", [False, True])
+def test_values_that_shrink_in_hundreds_of_steps_keep_their_certificates(is_trained: bool):
+    """The bound grows with every observation, relative to the values, as that of the likeliest one would need."""
+    random = np.random.default_rng(0)
+
+    def normalized(shape: tuple[int, ...]) -> ParameterNode:
+        return SoftmaxParameter((leaf(random.normal(size=shape)),), axis=len(shape) - 1)
+
+    emissions = CategoricalInput(num_categories=4, probs=normalized)
+    symbolic = hmm(range(300), emissions, num_latent_states=3, weight_param=normalized, homogeneous=True)
+    circuit = TorchCompiler().compile(symbolic)
+    made, precise = fast(circuit, backend="native"), copy.deepcopy(circuit).double()
+    x = torch.from_numpy(random.integers(4, size=(64, 300)))
+    with torch.set_grad_enabled(is_trained):
+        found, expected = made(x), precise(x)
+    assert made.certificate == Certificate(64, 0)
+    torch.testing.assert_close(found.double(), expected, rtol=2e-7, atol=3e-6)
+    if is_trained:
+        found.mean().backward()
+        expected.mean().backward()
+        for one, other in zip(circuit.parameters(), precise.parameters(), strict=True):
+            assert one.grad is not None
+            torch.testing.assert_close(one.grad.double(), other.grad, rtol=1e-4, atol=1e-5)
+
+
+def chained(*products: tuple[int, ...]) -> Units:
+    """Two leaves, 0 and 1, a sum of the first, 2, and products of these from 3 on."""
+    sums = {0: Unit(Kind.TABLE, 1), 1: Unit(Kind.TABLE, 1), 2: Unit(Kind.SUM, 1, inputs=(0,))}
+    made = {number: Unit(Kind.PRODUCT, 1, inputs=inputs) for number, inputs in enumerate(products, 3)}
+    return Units({**sums, **made}, (2 + len(products),))
+
+
+def test_errors_count_once_where_no_product_has_two_factors_that_depend_on_one_unit(monkeypatch: pytest.MonkeyPatch):
+    assert chained((0, 1)).counts_errors_once
+    assert chained((2, 1)).counts_errors_once
+    assert not chained((0, 0)).counts_errors_once
+    assert not chained((2, 0)).counts_errors_once
+    assert not chained((2, 1), (3, 1)).counts_errors_once
+    either = Units({**chained((2, 1)).units, 4: Unit(Kind.SUM, 1, inputs=(3, 2), terms=2)}, (4,))
+    assert either.counts_errors_once, "terms are added up: a value has the larger error"
+    assert lower_to_units(TorchCompiler().compile(load_named("digits"))).counts_errors_once
+    monkeypatch.setattr(ir, "MAX_PAIRS", 1)
+    assert not chained((0, 1)).counts_errors_once
+
+
+@torch.no_grad()
+def test_where_errors_may_count_twice_rows_are_not_certified_instead(monkeypatch: pytest.MonkeyPatch):
+    circuit = TorchCompiler().compile(hmm(range(300), num_latent_states=3, num_categories=4))
+    x = torch.randint(4, (5, 300), generator=torch.Generator().manual_seed(0))
+    precise = copy.deepcopy(circuit).double()(x)
+    again: list[int] = []
+    for is_once in (True, False):
+        monkeypatch.setattr(Units, "counts_errors_once", is_once)
+        made = fast(circuit, backend="native")
+        torch.testing.assert_close(made(x).double(), precise, rtol=2e-7, atol=3e-6)
+        assert made.certificate is not None
+        again.append(made.certificate.again)
+    assert again == [0, 5]

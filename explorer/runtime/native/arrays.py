@@ -139,6 +139,7 @@ class ArrayBuilder:
             num_discrete=len(discrete),
             continuous=points,
             num_continuous=len(self.continuous),
+            absorbs=self.units.counts_errors_once,
         )
         return NativeArrays(native, arrays, tuple(self.density_starts))
 

@@ -43,6 +43,7 @@ class NativeCircuit(ctypes.Structure):
         ("continuous", c_void_p),
         ("num_continuous", c_int64),
         ("ahead_lines", c_int64),
+        ("absorbs", c_int64),
     )
 
 

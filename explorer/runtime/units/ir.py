@@ -35,6 +35,9 @@ class Kind(Enum):
     """y[q*P + p] = sum_j w[p, j] x[j*Q + q]."""
 
 
+MAX_PAIRS = 10**9
+"""Of units and leaves: so many bits say which leaves all units depend on."""
+
 WEIGHTED = (Kind.SUM, Kind.MIXING, Kind.TUCKER, Kind.TENSOR_DOT)
 """The kinds of units that have weights."""
 
@@ -88,6 +91,27 @@ class Units:
             for read in dict.fromkeys(unit.inputs):
                 found[read].append(number)
         return {number: tuple(users) for number, users in found.items()}
+
+    @cached_property
+    def counts_errors_once(self) -> bool:
+        """Whether no product has two factors that depend on one unit, as in decomposable circuits.
+
+        Then a relative error of a unit is one of all values, at most, and not twice as much. It is not asked of
+        circuits with so many units that the answer would take long.
+        """
+        leaves = [number for number, unit in self.units.items() if not unit.inputs]
+        if len(leaves) * len(self.units) > MAX_PAIRS:
+            return False
+        read = {number: 1 << place for place, number in enumerate(leaves)}
+        for number, unit in self.units.items():
+            for factors in unit.factors:
+                term = 0
+                for one in factors:
+                    if term & read[one]:
+                        return False
+                    term |= read[one]
+                read[number] = read.get(number, 0) | term
+        return True
 
     @property
     def num_slots(self) -> int:

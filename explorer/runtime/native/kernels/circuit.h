@@ -50,6 +50,7 @@ struct Circuit {
   const int64_t* continuous;   // columns of x of the continuous variables
   int64_t num_continuous;
   int64_t ahead_lines;  // lines of constants that a unit reads at most
+  int64_t absorbs;      // 1: a value depends on each unit by one factor of a product only, so its errors count once
 };
 
 // A table (units, states) in a tensor, of which training makes rows.

@@ -31,6 +31,7 @@ static void take_values(Tile& tile, Memory& memory) {
 static void take_bounds(Tile& tile, Memory& memory) {
   memory.take(tile.bounds, tile.circuit.num_slots * tile.capacity);
   memory.take(tile.tops, tile.circuit.num_slots * tile.capacity);
+  memory.take(tile.absorbed, tile.capacity);
 }
 
 static void take_scratch(Tile& tile, Memory& memory) {
@@ -100,6 +101,7 @@ static void evaluate_share(Call& call, const Share& share, int64_t thread) {
   take_bounds(tile, values);
   take_scratch(tile, scratch);
   begin_tile(tile);
+  if (share.reads) tile.begin_absorbing();
   if (share.reads && !read_variables(tile)) __atomic_store_n(&call.is_bad, 1, __ATOMIC_RELEASE);
   if (__atomic_load_n(&call.is_bad, __ATOMIC_ACQUIRE)) return;
   tile.run(share.start_unit, share.stop_unit);

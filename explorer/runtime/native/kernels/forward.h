@@ -2,7 +2,8 @@
 //
 // Values of a unit are a tile (rows, width) of Real, in linear scale, and for each row
 //   scale: the natural logarithm of what the row was divided by, in double;
-//   bound: an upper bound on the absolute error that underflow has caused in any element, in units of the row;
+//   bound: an upper bound on the absolute error that underflow has caused in any element, in units of the row, besides
+//     the relative error that was absorbed;
 //   top: the largest element.
 // A row is rescaled by a power of two after a unit unless its top is in [2^-KEPT, 2). The rounding of Real arithmetic is
 // not part of the bound: it is relative. explorer/runtime/README.md derives the bounds.
@@ -13,6 +14,8 @@
 
 constexpr int KEPT = 8;  // rows whose largest element is in [2^-8, 2) are not rescaled
 constexpr Real FAR = DROPPED * (1 << 20);  // the largest bound of rows of densities above about 2^-19 of their peak
+constexpr Real LARGE = 0x1p-66;             // bounds above it are absorbed
+constexpr double MOST_ABSORBED = 0x1p-34;   // unless the relative error were larger
 constexpr Bits ABOVE_KEPT = ((Bits)(KEPT + 1) << MANTISSA) - 1;  // the bits of the largest less those of 2^-8
 
 struct Tile : TileRows {
@@ -340,6 +343,27 @@ struct Tile : TileRows {
     }
   }
 
+  void begin_absorbing() { memset(absorbed + begin, 0, (rows - begin) * sizeof(uint64_t)); }
+
+  // Makes large bounds relative: an error of at most e is one of at most e / least of every element, which does not grow
+  // as values shrink from unit to unit. The relative errors of a row are added up, those of all units.
+  void absorb(const Unit& unit) {
+    Real* bound = bounds_of(unit);
+    Integers are_large{};
+    for (int64_t b = begin; b < rows; b += LANES) are_large |= load(bound + b) > all(LARGE);
+    if (is_zero(are_large) || !circuit.absorbs) return;
+    for (int64_t b = begin; b < rows; b++) {
+      if (!(bound[b] > LARGE && bound[b] < 1)) continue;
+      const Real* row = values_of(unit) + b * unit.out_width;
+      Real least = row[0];
+      for (int64_t n = 1; n < unit.out_units; n++) least = row[n] < least ? row[n] : least;
+      const double error = (double)bound[b] / least;
+      if (!(least > 0 && error < MOST_ABSORBED)) continue;
+      __atomic_fetch_add(absorbed + b, (uint64_t)(error / ABSORBED_UNIT) + 1, __ATOMIC_RELAXED);
+      bound[b] = 0;
+    }
+  }
+
   // Computes a unit from `weights`.
   void compute(const Unit& unit) {
     switch (unit.kind) {
@@ -364,6 +388,7 @@ struct Tile : TileRows {
       weights = circuit.constants + unit->weight;
       norms = circuit.constants + unit->norms;
       compute(*unit);
+      absorb(*unit);
     }
   }
 
@@ -402,6 +427,7 @@ struct Tile : TileRows {
     const int64_t width = (circuit.output_units + LANES - 1) / LANES * LANES;
     for (int64_t b = begin; b < rows; b++) {
       bool sure = true;
+      const Real left = tolerance - (Real)(absorbed[b] * ABSORBED_UNIT);
       for (int64_t i = 0; i < circuit.num_outputs; i++) {
         const Rows one = rows_of(circuit.operands[circuit.outputs[i]]);
         const Real* from = one.values + one.at(b) * width;
@@ -410,7 +436,7 @@ struct Tile : TileRows {
         float* result = to + ((first + b) * circuit.num_outputs + i) * circuit.output_units;
         for (int64_t n = 0; n < circuit.output_units; n++) {
           result[n] = (float)(log((double)from[n]) + scale_of);
-          sure &= bound_of < tolerance * from[n] && result[n] - result[n] == 0;
+          sure &= bound_of < left * from[n] && result[n] - result[n] == 0;
         }
       }
       certified[first + b] = sure;

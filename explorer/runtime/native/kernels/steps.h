@@ -103,6 +103,7 @@ int64_t train_forward(const Circuit* circuit, const Training* training, const In
   take_training_scratch(tile, scratch);
   begin_tile(tile);
   if (fresh) memset(tile.made, 0, training->num_rows);
+  tile.begin_absorbing();
   if (!read_variables(tile)) return BAD_INPUT;
   for (int64_t i = 0; i < circuit->num_units; i++)
     if (!tile.run(circuit->units[i])) return BAD_WEIGHT;

@@ -17,6 +17,7 @@ struct TrainingTile : Tile {
     if (unit.kind == TABLE) return make_rows(unit);
     if (!transpose_weights(unit)) return false;
     compute(unit);
+    absorb(unit);
     return true;
   }
 
