@@ -65,21 +65,22 @@ class FastCircuit(nn.Module):
         return self.circuit.num_variables
 
     def forward(self, x: Tensor | None = None) -> Tensor:
-        """The value of the circuit: x (B, D) -> (B, outputs, classes)."""
+        """The value of the circuit: x (B, D) -> (B, outputs, classes); without x (outputs, classes)."""
         if torch.compiler.is_compiling():  # of which nothing here is traced
             if not torch.compiler.is_exporting():
                 self.circuit_answered, self.certificate = True, None
             return self.circuit(x)
         state = self.__dict__  # nn.Module takes 3 microseconds to set an attribute
         state["circuit_answered"], state["certificate"] = False, None  # also if this call raises an error
-        found = None if x is None or self._why_not_tried(x) else self.backend.evaluate(x)
-        if x is None or found is None:
+        rows = self._rows(x)
+        found = None if self._why_not_tried(rows) else self.backend.evaluate(rows)
+        if found is None:
             answer = self.circuit(x)
             state["circuit_answered"] = True
             return answer
         result, again = found
-        state["certificate"] = Certificate(x.shape[0], again)
-        return result
+        state["certificate"] = Certificate(rows.shape[0], again)
+        return result[0] if x is None else result
 
     def fast(self, *, backend: str = "auto", batch_size: int | None = None) -> "FastCircuit":
         """The circuit that it was made of on a backend that is chosen again, as `explorer.fast` chooses it."""
@@ -125,9 +126,14 @@ class FastCircuit(nn.Module):
         if not self.why_not(x):
             self.backend.evaluate(x)
 
-    def why_not(self, x: Tensor) -> str:
+    def why_not(self, x: Tensor | None = None) -> str:
         """Why a call with x would run the circuit itself; empty if the backend answers it."""
-        return self._why_not_tried(x) or self.backend.why_not(x)
+        rows = self._rows(x)
+        return self._why_not_tried(rows) or self.backend.why_not(rows)
+
+    def _rows(self, x: Tensor | None) -> Tensor:
+        """The rows of a call; without x, one without variables, if the circuit reads none."""
+        return x if x is not None or self.num_variables else self.circuit.check_rows(None)  # type: ignore[return-value]
 
     def _why_not_tried(self, x: Tensor) -> str:
         if not isinstance(x, Tensor) or x.dim() != 2 or x.shape[1] != self.num_variables or not x.shape[0]:

@@ -12,6 +12,7 @@ from explorer.backend.evaluation import forward_layer
 from explorer.compiler import TorchCompiler
 from explorer.errors import DataTypeError
 from explorer.runtime import Certificate, fast
+from explorer.symbolic import operators
 from explorer.templates import fully_factorized, load_named
 from tests.runtime.circuits import assert_equal, has_compiler
 
@@ -148,3 +149,17 @@ def test_hooks_of_the_circuit_are_called_and_those_of_the_fast_circuit_cost_noth
     circuit.call_layer = lambda *given: -forward_layer(*given)
     assert torch.equal(made(x), 3 * circuit(x))
     assert "call_layer" in made.why_not(x)
+
+
+@pytest.mark.parametrize("backend", ["native", "torch"])
+def test_a_circuit_that_reads_no_variables_needs_no_rows(backend: str):
+    circuit = TorchCompiler().compile(operators.integrate(load_named("digits")))
+    made = fast(circuit, backend=backend)
+    with torch.no_grad():
+        assert made.why_not() == ""
+        found = made()
+    assert made.certificate == Certificate(1, 0)
+    torch.testing.assert_close(found, circuit())
+    if backend == "native":
+        made().sum().backward()
+        assert made.certificate == Certificate(1, 0)
