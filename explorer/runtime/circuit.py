@@ -1,7 +1,6 @@
 """A circuit that is called as the one it was made of, and runs on the fastest backend that is right for the call."""
 
 from dataclasses import dataclass
-from functools import cache
 from numbers import Integral
 from typing import Any, Self
 
@@ -16,13 +15,14 @@ from explorer.runtime.backends import Backend, Choice, records_gradients
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 """What a module calls before or after `forward` or the backward pass."""
 
-METHODS = frozenset(
-    ("forward", "activations", "evaluate_layer", "layer_values", "parameter_values", "node_values", "read_inputs")
-)
+METHODS = ("forward", "activations", "evaluate_layer", "layer_values", "parameter_values", "node_values", "read_inputs")
 """The methods of circuits that backends do not call, and compute the same as."""
 
 COMPILED = (TorchCircuit, FrozenCircuit)
 """The circuits that can be made fast."""
+
+ORIGINALS = {kind: {name: getattr(kind, name, None) for name in METHODS} for kind in COMPILED}
+"""The methods as they were: a class may get others later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class FastCircuit(nn.Module):
 
     Shapes, devices, errors, gradients and `state_dict()` are those of the circuit, and parameters that change are seen.
     A call that the backend cannot answer runs the circuit itself; `why_not(x)` says why. `explain()` names the backend.
-    An x of float64 is rounded to the float32 of the parameters, as it is by the circuit.
+    Continuous variables of an x of float64 are rounded to the float32 of the parameters, as they are by the circuit.
     `torch.compile` compiles the circuit itself.
 
     Raises: DataTypeError if it is moved to the meta device. Raises on call: ShapeError, DataTypeError, ValueRangeError
@@ -144,8 +144,8 @@ class FastCircuit(nn.Module):
             return "the circuit has hooks, which only it calls; register them on the fast circuit"
         if self.circuit.call_layer is not forward_layer:
             return "the circuit has a custom `call_layer`"
-        if custom := _custom_methods(type(self.circuit)) or METHODS & self.circuit.__dict__.keys():
-            return f"the circuit has a custom {' and '.join(f'`{name}`' for name in sorted(custom))}"
+        if custom := _custom_methods(self.circuit):
+            return f"the circuit has a custom {' and '.join(f'`{name}`' for name in custom)}"
         if not self.backend.trains and records_gradients(self.circuit):
             return f"gradients are recorded, and {self.backend.name} has none; call it under torch.no_grad()"
         return ""
@@ -185,11 +185,11 @@ class FastCircuit(nn.Module):
         return f"FastCircuit({self.backend.name}) of {self.circuit!r}"
 
 
-@cache
-def _custom_methods(kind: type) -> frozenset[str]:
-    """The names in `METHODS` that a subclass of a circuit replaces."""
-    base = next((one for one in kind.__mro__ if one in COMPILED), kind)
-    return frozenset(name for name in METHODS if getattr(kind, name, None) is not getattr(base, name, None))
+def _custom_methods(circuit: EvaluatedCircuit) -> list[str]:
+    """The names in `METHODS` that the circuit or its class replaces."""
+    kind, own = type(circuit), circuit.__dict__
+    originals = ORIGINALS[FrozenCircuit if issubclass(kind, FrozenCircuit) else TorchCircuit]
+    return [name for name in METHODS if getattr(kind, name, None) is not originals[name] or name in own]
 
 
 def _made_fast(module: nn.Module) -> FastCircuit:

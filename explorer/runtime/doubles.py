@@ -36,6 +36,8 @@ class DoubleRows:
             return x
         if x.dtype != torch.float64 or len(self.continuous) == x.shape[1]:
             return x.float().double()
+        if not self.continuous:
+            return x
         rows = x.clone()
         rows[:, self.continuous] = x[:, self.continuous].float().double()
         return rows

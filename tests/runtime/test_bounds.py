@@ -15,7 +15,7 @@ from explorer.runtime import Certificate, FastCircuit, fast
 from explorer.runtime.backends import NativeBackend
 from explorer.runtime.native import program
 from explorer.runtime.snapshots import take_snapshot
-from explorer.runtime.units import Kind, Unit, Units, ir, lower_to_units
+from explorer.runtime.units import Kind, Unit, Units, ir, lower_to_units, plan_units
 from explorer.symbolic import (
     BinomialLayer,
     CategoricalLayer,
@@ -238,7 +238,7 @@ def test_a_chain_of_products_with_small_sums_keeps_its_certificates():
 
 @pytest.mark.parametrize("is_trained", [False, True])
 def test_values_that_shrink_in_hundreds_of_steps_keep_their_certificates(is_trained: bool):
-    """The bound grows with every observation, relative to the values, as that of the likeliest one would need."""
+    """An absolute bound shrinks as the likeliest observation would, the values as what is observed."""
     random = np.random.default_rng(0)
 
     def normalized(shape: tuple[int, ...]) -> ParameterNode:
@@ -274,6 +274,10 @@ def test_errors_count_once_where_no_product_has_two_factors_that_depend_on_one_u
     assert not chained((0, 0)).counts_errors_once
     assert not chained((2, 0)).counts_errors_once
     assert not chained((2, 1), (3, 1)).counts_errors_once
+    assert not chained((0, 1, 0)).counts_errors_once
+    assert not chained((2, 1, 0)).counts_errors_once
+    several_terms = {2: Unit(Kind.SUM, 1, inputs=(0, 1), terms=2), 3: Unit(Kind.PRODUCT, 1, inputs=(2, 0))}
+    assert not Units({**chained((0, 1)).units, **several_terms}, (3,)).counts_errors_once
     either = Units({**chained((2, 1)).units, 4: Unit(Kind.SUM, 1, inputs=(3, 2), terms=2)}, (4,))
     assert either.counts_errors_once, "terms are added up: a value has the larger error"
     assert lower_to_units(TorchCompiler().compile(load_named("digits"))).counts_errors_once
@@ -294,3 +298,32 @@ def test_where_errors_may_count_twice_rows_are_not_certified_instead(monkeypatch
         assert made.certificate is not None
         again.append(made.certificate.again)
     assert again == [0, 5]
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("small", [0, 1])
+def test_a_bound_far_above_one_element_is_not_relative_though_it_is_far_below_another(small: int):
+    b = CircuitBuilder()
+    weight = np.array([[1e-25, 1e20], [1.0, 0.0]])[[small, 1 - small]]
+    row = b.sum(product(b, [0], [0]), product(b, [-44], [-44.1]), num_units=2, weight=leaf(weight))
+    top = b.sum(b.hadamard(row, logits(b, 2, [0, 0])), num_units=1, weight=leaf(np.eye(2)[[small]]))
+    assert_right(b.build(top), torch.zeros(2, 3), optimize=False)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(("steps", "is_certified"), [(1_000, True), (40_000, False)])
+def test_relative_errors_add_up(steps: int, is_certified: bool):
+    b = CircuitBuilder()
+    top = b.sum(product(b, [0], [0]), num_units=1, weight=leaf([[2.0**-89]]))
+    circuit = TorchCompiler(optimize=False).compile(b.build(top))
+    planned = plan_units(lower_to_units(circuit))
+    first = last = planned.outputs[0]
+    units, slots = dict(planned.units), dict(planned.slots)
+    for number in range(100, 100 + steps):
+        units[number] = Unit(Kind.SUM, 1, units[first].sources, (last,))
+        slots[number] = 1 - slots[last]
+        last = number
+    repeated = program.NativeProgram(circuit, Units(units, (last,), slots))
+    found = repeated.run(repeated.packed().kernels, torch.zeros(1, 2, dtype=torch.int64))
+    assert found is not None
+    assert bool(found[1]) == is_certified

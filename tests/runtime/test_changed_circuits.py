@@ -13,7 +13,16 @@ from explorer.backend import TorchCircuit
 from explorer.compiler import TorchCompiler
 from explorer.errors import DataTypeError, ValueRangeError
 from explorer.runtime import Certificate, fast
-from explorer.symbolic import BinomialLayer, CategoricalLayer, CircuitBuilder, ParameterNode, constant
+from explorer.runtime.native import program
+from explorer.runtime.native.build import BuildError
+from explorer.symbolic import (
+    BinomialLayer,
+    CategoricalLayer,
+    CircuitBuilder,
+    ParameterNode,
+    PolynomialLayer,
+    constant,
+)
 from explorer.templates import load_named
 from tests.runtime.circuits import assert_equal, gradients, has_compiler, leaf
 from tests.runtime.lossy import softmax
@@ -114,6 +123,14 @@ def test_a_method_of_a_subclass_is_called(circuit: TorchCircuit, kind: type[Torc
     assert not torch.equal(made(X), before)
 
 
+def test_a_method_that_a_class_gets_later_is_called(circuit: TorchCircuit, monkeypatch: pytest.MonkeyPatch):
+    made, before = circuit.fast(), circuit(X)
+    torch.testing.assert_close(made(X), before)
+    original = TorchCircuit.forward
+    monkeypatch.setattr(TorchCircuit, "forward", lambda self, x=None: original(self, x) / 2)
+    torch.testing.assert_close(made(X), before / 2)
+
+
 def test_a_probed_circuit_is_not_made_fast(circuit: TorchCircuit):
     with pytest.raises(DataTypeError, match="found ProbedCircuit"):
         circuit.probe().fast()
@@ -132,6 +149,10 @@ def uncertified() -> tuple[TorchCircuit, Tensor]:
     return TorchCompiler().compile(b.build(top)), torch.cartesian_prod(torch.arange(4), torch.arange(4))
 
 
+def no_library() -> None:
+    raise BuildError("none here")
+
+
 @has_compiler
 def test_a_circuit_with_a_module_of_its_users_trains_with_rows_that_are_not_certified():
     circuit, x = uncertified()
@@ -148,7 +169,8 @@ def test_a_circuit_with_a_module_of_its_users_trains_with_rows_that_are_not_cert
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("is_trained", [False, True])
-def test_a_hook_of_all_modules_sees_each_row_once(backend: str, is_trained: bool):
+def test_a_hook_of_all_modules_sees_each_row_once(backend: str, is_trained: bool, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(program, "load_doubles", no_library)  # the layers evaluate what is not certified
     circuit, x = uncertified()
     wanted = circuit(x)
     made = fast(circuit, backend=backend)
@@ -182,3 +204,20 @@ def test_a_large_count_keeps_its_digits(backend: str):
     circuit = TorchCompiler().compile(b.build(b.add(layer)))
     x = torch.tensor([[2.0**24 + 1], [3.0]], dtype=torch.float64)
     assert_equal(fast(circuit, backend=backend)(x), copy.deepcopy(circuit).double()(x))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("is_trained", [False, True])
+def test_continuous_variables_are_rounded_and_rows_stay_what_they_are(backend: str, is_trained: bool):
+    b = CircuitBuilder()
+    line = b.add(PolynomialLayer(scope=(0,), num_output_units=1, degree=1, coeff=leaf([[-1.0, 1.0]])))
+    coin = b.add(BinomialLayer(scope=(1,), num_output_units=1, total_count=3, probs=constant([0.49])))
+    circuit = TorchCompiler().compile(b.build(b.sum(b.hadamard(line, coin), num_units=1, weight=constant([[1.0]]))))
+    x = torch.tensor([[1 + 3e-6, 2.0]], dtype=torch.float64)
+    before, rounded = x.clone(), torch.stack([x[:, 0].float().double(), x[:, 1]], dim=1)
+    made = fast(circuit, backend=backend)
+    with torch.set_grad_enabled(is_trained):
+        found = made(x)
+    if made.certificate is not None:
+        assert_equal(found.detach(), copy.deepcopy(circuit).double()(rounded).detach())
+    assert torch.equal(x, before)

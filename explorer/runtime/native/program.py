@@ -137,7 +137,7 @@ class NativeProgram:
         return result, len(again)
 
     def evaluate_precisely(self, x: Tensor, packed: Packed | None = None) -> Tensor:
-        """The outputs (B, outputs, classes) in double precision, for x whose values are legal, rounded to float32.
+        """The outputs (B, outputs, classes) in double precision, of x (B, D) whose values are legal.
 
         Rows that the kernels do not certify in double precision either are evaluated by the layers of the circuit, in
         the logarithmic domain.

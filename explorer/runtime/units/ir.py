@@ -36,7 +36,7 @@ class Kind(Enum):
 
 
 MAX_PAIRS = 10**9
-"""Of units and leaves: so many bits say which leaves all units depend on."""
+"""Of a unit and a leaf: so many bits, up to 125 MB, say which leaves the units depend on."""
 
 WEIGHTED = (Kind.SUM, Kind.MIXING, Kind.TUCKER, Kind.TENSOR_DOT)
 """The kinds of units that have weights."""
@@ -96,8 +96,8 @@ class Units:
     def counts_errors_once(self) -> bool:
         """Whether no product has two factors that depend on one unit, as in decomposable circuits.
 
-        Then a relative error of a unit is one of all values, at most, and not twice as much. It is not asked of
-        circuits with so many units that the answer would take long.
+        Then a relative error e of a unit changes each value by at most e, and not by 2 e. False, too, if there are so
+        many units that the answer would need much memory.
         """
         leaves = [number for number, unit in self.units.items() if not unit.inputs]
         if len(leaves) * len(self.units) > MAX_PAIRS:

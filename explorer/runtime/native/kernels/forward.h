@@ -14,8 +14,9 @@
 
 constexpr int KEPT = 8;  // rows whose largest element is in [2^-8, 2) are not rescaled
 constexpr Real FAR = DROPPED * (1 << 20);  // the largest bound of rows of densities above about 2^-19 of their peak
-constexpr Real LARGE = 0x1p-66;             // bounds above it are absorbed
-constexpr double MOST_ABSORBED = 0x1p-34;   // unless the relative error were larger
+constexpr Real LARGE = 0x1p-66;            // bounds above it are absorbed, so seldom
+constexpr Real TIMES_LARGER = 0x1p34;      // if all elements are so many times larger: 2^14 errors make the tolerance
+constexpr double ABSORBED_UNIT = 0x1p-70;  // an error has at most 2^36 of them: no sum of 2^28 errors overflows
 constexpr Bits ABOVE_KEPT = ((Bits)(KEPT + 1) << MANTISSA) - 1;  // the bits of the largest less those of 2^-8
 
 struct Tile : TileRows {
@@ -354,12 +355,12 @@ struct Tile : TileRows {
     if (is_zero(are_large) || !circuit.absorbs) return;
     for (int64_t b = begin; b < rows; b++) {
       if (!(bound[b] > LARGE && bound[b] < 1)) continue;
-      const Real* row = values_of(unit) + b * unit.out_width;
-      Real least = row[0];
-      for (int64_t n = 1; n < unit.out_units; n++) least = row[n] < least ? row[n] : least;
-      const double error = (double)bound[b] / least;
-      if (!(least > 0 && error < MOST_ABSORBED)) continue;
-      __atomic_fetch_add(absorbed + b, (uint64_t)(error / ABSORBED_UNIT) + 1, __ATOMIC_RELAXED);
+      const Real *row = values_of(unit) + b * unit.out_width, above = bound[b] * TIMES_LARGER;
+      Real least = INFINITY;
+      int64_t n = 0;
+      for (; n < unit.out_units && row[n] > above; n++) least = row[n] < least ? row[n] : least;
+      if (n < unit.out_units) continue;
+      __atomic_fetch_add(absorbed + b, (uint64_t)(bound[b] / least / ABSORBED_UNIT) + 1, __ATOMIC_RELAXED);
       bound[b] = 0;
     }
   }

@@ -5,7 +5,6 @@
 
 constexpr int SPAN_ROWS = 48;    // rows that a unit is computed for at a time: they stay in the nearest cache
 constexpr int SPAN_WIDTH = 128;  // unless its inputs are wider: then its weights are read once for all rows
-constexpr double ABSORBED_UNIT = 0x1p-80;
 constexpr int SQUARE = 16;       // rows and variables that are copied at a time
 
 // An operand for all rows of a tile: row b is at `values + at(b) * width`, and its scale at `scales[at(b)]`, as its
@@ -35,7 +34,7 @@ struct TileRows {
   double* scales;
   Real* bounds;
   Real* tops;  // the largest element of each row
-  uint64_t* absorbed;  // of each row: the sum of what was absorbed, in units of ABSORBED_UNIT
+  uint64_t* absorbed;  // of each row: the sum of the errors that were absorbed, in units of ABSORBED_UNIT
   Real* scratch;
   double* term_scales;  // of the present term
   Real* term_bounds;
