@@ -11,9 +11,9 @@ from rich.table import Table
 from explorer.app.session.heap import settle_heap
 from explorer.trace import Trace
 from explorer.views import TraceIndex, add_looks, cost_strip, details, empty_recording, picture, recording, steps
-from widgets import page_html
-from widgets.encode import picture_traits, to_json
-from widgets.schema import GroupBy
+from explorer_widgets import page_html
+from explorer_widgets.encode import picture_traits, to_json
+from explorer_widgets.schema import GroupBy
 
 VIEW_CASES = ("digits", "mnist", "poon-domingos")
 """The default circuit, and two of 5,725 and 19,342 layers."""

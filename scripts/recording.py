@@ -13,7 +13,7 @@ from playwright.sync_api import Page, sync_playwright
 
 import explorer
 from explorer.views import TraceIndex, film, recording
-from widgets import page_html
+from explorer_widgets import page_html
 
 FILE = Path(__file__).parents[1] / "widgets" / "pictures" / "digits.gif"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

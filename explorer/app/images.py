@@ -4,8 +4,8 @@ import struct
 
 from explorer.app.needs import require_ui
 from explorer.views import Picture, bars_svg, static_svg
-from widgets.encode import Png
-from widgets.schema import BarsView
+from explorer_widgets.encode import Png
+from explorer_widgets.schema import BarsView
 
 DENSITY = 2
 """Pixels of the image per CSS pixel, in each direction."""

@@ -1,4 +1,4 @@
-"""Views: pure functions from a trace to plain data for drawing. The contract is `widgets.schema`.
+"""Views: pure functions from a trace to plain data for drawing. The contract is `explorer_widgets.schema`.
 
 Create one `TraceIndex` per trace and pass it to every view: it holds the data that they share.
 """

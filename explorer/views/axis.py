@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from widgets.schema import BarsView
+from explorer_widgets.schema import BarsView
 
 STEPS = (1, 2, 5)
 """A logarithmic axis has ticks at these multiples of the powers of ten."""

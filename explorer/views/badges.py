@@ -6,7 +6,7 @@ from explorer.views.box import Box
 from explorer.views.index import TraceIndex
 from explorer.views.roles import LOST, MISSED_FOLD, NEAR_MISS, OUTPUT
 from explorer.views.words import plural
-from widgets.schema import BadgeView, HullView
+from explorer_widgets.schema import BadgeView, HullView
 
 Texts = dict[str, list[str]]
 """Lines of text by box."""

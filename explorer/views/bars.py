@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from widgets.schema import VERSION, BarsView, BarView, TableView
+from explorer_widgets.schema import VERSION, BarsView, BarView, TableView
 
 
 def bar(label: str, value: float | None, series: str) -> BarView:

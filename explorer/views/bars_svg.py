@@ -5,8 +5,8 @@ from collections.abc import Callable
 from xml.sax.saxutils import escape
 
 from explorer.views.axis import Axis, axis_of, tick_text
-from widgets.schema import BarsView, BarView
-from widgets.theme import LIGHT, SERIES, TONES
+from explorer_widgets.schema import BarsView, BarView
+from explorer_widgets.theme import LIGHT, SERIES, TONES
 
 SIDE, HEAD, ROW, SPAN, VALUE = 24.0, 70.0, 22.0, 420.0, 220.0
 """Margin, height of the header and of a row, widths of the axis and of the values."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from explorer.views.index import TraceIndex
 from explorer.views.states import ABSENT, IntArray
-from widgets.schema import Change
+from explorer_widgets.schema import Change
 
 
 @dataclass(frozen=True)

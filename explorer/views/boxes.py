@@ -12,7 +12,7 @@ from explorer.views.layout import Grid
 from explorer.views.scopes import node_scopes
 from explorer.views.states import State
 from explorer.views.words import list_text, plural, scope_text
-from widgets.schema import NodeKind
+from explorer_widgets.schema import NodeKind
 
 DETAIL_CHARACTER, SIDES = 6.9, 18.0
 """Width of a character of the detail, and total margin on both sides."""

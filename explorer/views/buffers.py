@@ -8,7 +8,7 @@ from explorer.views.box import ShownMode
 from explorer.views.index import TraceIndex, cached
 from explorer.views.layer_spans import layer_spans, layer_words, undrawn_layers
 from explorer.views.words import bytes_text, list_text, plural
-from widgets.schema import BuffersView, BufferView, ByteScaleView, ListedView, SectionView
+from explorer_widgets.schema import BuffersView, BufferView, ByteScaleView, ListedView, SectionView
 
 MAX_TICKS = 3
 """Maximum number of ticks of an axis of bytes above zero."""

@@ -9,8 +9,8 @@ from xml.sax.saxutils import escape
 
 from explorer.views.looks import css
 from explorer.views.plates.pen import path, rectangle
-from widgets.schema import BuffersView, BufferView, LayerSpanView
-from widgets.theme import LIGHT
+from explorer_widgets.schema import BuffersView, BufferView, LayerSpanView
+from explorer_widgets.theme import LIGHT
 
 HEIGHT, BAND, WORDS, PEAK, AXIS_WIDTH, GAP = 150.0, 24.0, 18.0, 20.0, 62.0, 30.0
 """Heights of the drawing, of the layers below it, of a line of words and of the peak's name; width of the axis; gap

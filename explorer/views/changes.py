@@ -4,7 +4,7 @@ import numpy as np
 
 from explorer.views.index import TraceIndex, cached
 from explorer.views.states import ABSENT, IntArray
-from widgets.schema import Change
+from explorer_widgets.schema import Change
 
 CHANGES: tuple[Change, ...] = ("kept", "added", "removed", "changed")
 KEPT, ADDED, REMOVED, CHANGED = range(4)

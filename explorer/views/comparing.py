@@ -12,7 +12,7 @@ from explorer.views.index import TraceIndex, cached, owner
 from explorer.views.scopes import node_scopes
 from explorer.views.states import State, scopes_of
 from explorer.views.words import list_text, plural
-from widgets.schema import TableView
+from explorer_widgets.schema import TableView
 
 
 @dataclass(frozen=True, slots=True)

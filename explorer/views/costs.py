@@ -14,7 +14,7 @@ from explorer.views.certificates import certified_text
 from explorer.views.index import TraceIndex
 from explorer.views.lanes import LANES, in_order
 from explorer.views.words import bytes_text, time_text
-from widgets.schema import BarsView, SectionView
+from explorer_widgets.schema import BarsView, SectionView
 
 Measurements = Mapping[int, Mapping[str, Timing]]
 """The measured times of the states after steps, by lane."""

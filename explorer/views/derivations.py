@@ -15,7 +15,7 @@ from explorer.views.index import TraceIndex
 from explorer.views.plates.drawing import stage_of
 from explorer.views.plates.layout import Placed
 from explorer.views.words import plural
-from widgets.schema import VERSION, DerivationView, DrawnCircuitView, DrawnPlateView
+from explorer_widgets.schema import VERSION, DerivationView, DrawnCircuitView, DrawnPlateView
 
 MAX_DRAWN_LAYERS = 4_000
 """Larger derivations are not drawn, but counted."""

@@ -19,8 +19,8 @@ from explorer.views.names import names_of
 from explorer.views.states import State
 from explorer.views.timing_words import roof_share_text
 from explorer.views.words import bytes_text, list_text, plural, time_text
-from widgets.schema import DetailsView, SectionView
-from widgets.theme import KINDS
+from explorer_widgets.schema import DetailsView, SectionView
+from explorer_widgets.theme import KINDS
 
 OPERANDS = {"reads": "in", "writes": "out"}
 """The names of the operands of an instruction in its config, and in the details."""

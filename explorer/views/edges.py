@@ -10,7 +10,7 @@ from explorer.views.grouping import boxes_of
 from explorer.views.index import TraceIndex, cached
 from explorer.views.states import IntArray, State
 from explorer.views.words import bytes_text
-from widgets.schema import Change, EdgeView, GroupBy
+from explorer_widgets.schema import Change, EdgeView, GroupBy
 
 Pair = tuple[int, int]
 

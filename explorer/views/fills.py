@@ -9,7 +9,7 @@ from explorer.views.box import Box
 from explorer.views.boxes import bytes_of_box
 from explorer.views.index import TraceIndex
 from explorer.views.words import bytes_text, list_text, plural, time_text
-from widgets.schema import ColourBy, LegendItem
+from explorer_widgets.schema import ColourBy, LegendItem
 
 LETTERS = "ABCDEFGH"
 """The letter of each colour of the categorical palette."""

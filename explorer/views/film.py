@@ -14,7 +14,7 @@ from explorer.views.plates.drawing import small_plates
 from explorer.views.sentences import calls_of, sentence_of
 from explorer.views.speed_ups import speed_up
 from explorer.views.words import bytes_text, time_text
-from widgets.schema import FrameView
+from explorer_widgets.schema import FrameView
 
 MAX_OPERATORS = 20_000
 """Maximum number of operators in the small drawings of a tensor graph: placing them takes about 50 µs each."""

@@ -6,7 +6,7 @@ from explorer.errors import UnknownNameError
 from explorer.trace import FoldGroup, type_title
 from explorer.views.index import NodeRead, TraceIndex
 from explorer.views.words import bytes_text, plural
-from widgets.schema import VERSION, FoldGroupView, FoldLevelView, TableView
+from explorer_widgets.schema import VERSION, FoldGroupView, FoldLevelView, TableView
 
 READS = {
     "view": "all slices are read in place, in order; nothing is copied",

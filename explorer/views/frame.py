@@ -9,7 +9,7 @@ from explorer.views.graph_svg import tag_width
 from explorer.views.layout import MARGIN
 from explorer.views.lines import Place
 from explorer.views.picture import PAINTERS, Picture
-from widgets.schema import PictureView
+from explorer_widgets.schema import PictureView
 
 MIN_WIDTH, MIN_HEIGHT = 160.0, 60.0
 EDGE = 6.0

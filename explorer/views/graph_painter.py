@@ -8,7 +8,7 @@ from explorer.views.graph_svg import graph_elements
 from explorer.views.lines import Place, add_lines
 from explorer.views.places import grid_of, places_of
 from explorer.views.request import Request
-from widgets.schema import LegendItem, Mode, PictureView
+from explorer_widgets.schema import LegendItem, Mode, PictureView
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from xml.sax.saxutils import escape
 from explorer.views.lines import Place, Point, Spot, arrow_head, curve, direct, label_of, spots_by_id
 from explorer.views.looks import badge_colours, box_look, css, dashes, letters_of, line_look, pill_of, signs_of
 from explorer.views.tables import edge_text
-from widgets.plate_look import PLATES
-from widgets.schema import EdgeView, HullView, NodeView, PictureView
-from widgets.theme import HULLS, KINDS
+from explorer_widgets.plate_look import PLATES
+from explorer_widgets.schema import EdgeView, HullView, NodeView, PictureView
+from explorer_widgets.theme import HULLS, KINDS
 
 STACK = (8, 4)
 ROUND, ANGULAR = ("input", "leaf"), ("matmul", "view", "operator")

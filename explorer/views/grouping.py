@@ -14,7 +14,7 @@ from explorer.views.index import TraceIndex, cached
 from explorer.views.plates.boxes import plate_boxes
 from explorer.views.scopes import scope_numbers
 from explorer.views.states import ABSENT, IntArray, State
-from widgets.schema import Change, GroupBy
+from explorer_widgets.schema import Change, GroupBy
 
 
 @cached

@@ -12,7 +12,7 @@ from explorer.views.grouping import boxes_of
 from explorer.views.index import TraceIndex, owner
 from explorer.views.trials import PatternTrial
 from explorer.views.words import ordinal, plural
-from widgets.schema import GroupBy, HullKind, HullView
+from explorer_widgets.schema import GroupBy, HullKind, HullView
 
 ORDER: tuple[HullKind, ...] = ("match", "winner", "lost", "near-miss")
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from explorer.timings import CPU, CUDA, PartTime
-from widgets import theme
+from explorer_widgets import theme
 
 LayerTimes = Mapping[str, Mapping[int, Mapping[int, PartTime]]]
 """The measured times of layers, by lane, step and layer."""

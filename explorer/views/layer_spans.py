@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from explorer.trace import LayerOrigin, MemoryRecord, NodeRecord, ids_text, layer_of_path, paths_of, title_of_path
 from explorer.views.index import TraceIndex, cached
 from explorer.views.words import plural
-from widgets.schema import LayerSpanView, NodeKind, SectionView
+from explorer_widgets.schema import LayerSpanView, NodeKind, SectionView
 
 MAX_SPANS = 400
 """Maximum number of layers that are drawn: more would be too narrow to be seen."""

@@ -14,7 +14,7 @@ from explorer.views.plates.cells import plates_of
 from explorer.views.timing_words import UNMEASURED, device_text, roof_share_text, share_text
 from explorer.views.timings import check_fits
 from explorer.views.words import number_text, plural, time_text
-from widgets.schema import TableView
+from explorer_widgets.schema import TableView
 
 Time = TypeVar("Time")
 """Milliseconds, or a time with its interval."""

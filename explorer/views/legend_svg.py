@@ -6,8 +6,8 @@ from xml.sax.saxutils import escape
 from explorer.views.graph_svg import box_path
 from explorer.views.looks import css, dashes, ink_on
 from explorer.views.plates.svg import plate_swatch
-from widgets.schema import LegendItem
-from widgets.theme import CHANGES, HULLS, KINDS, LIGHT, value_role
+from explorer_widgets.schema import LegendItem
+from explorer_widgets.theme import CHANGES, HULLS, KINDS, LIGHT, value_role
 
 MAX_SIGN = 2
 """Maximum length of a sign inside its swatch."""

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from explorer.views.roles import BADGE_TEXTS, CHANGE_TEXTS, HULL_TEXTS, MISSED_FOLD, OUTPUT
 from explorer.views.words import bytes_text
-from widgets.schema import EdgeView, HullView, LegendItem, NodeView
-from widgets.theme import CHANGES, HULLS, KINDS, MATCHED
+from explorer_widgets.schema import EdgeView, HullView, LegendItem, NodeView
+from explorer_widgets.theme import CHANGES, HULLS, KINDS, MATCHED
 
 
 def legend_of(

@@ -1,14 +1,14 @@
 """How boxes and arrows look in an image: the colours, borders and signs of the interactive view.
 
-A colour is the name of a role of `widgets/theme.json`, or that of a value (`value-37`).
+A colour is the name of a role of `widgets/explorer_widgets/theme.json`, or that of a value (`value-37`).
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import log2
 
-from widgets.schema import BadgeView, EdgeView, NodeView, PictureView
-from widgets.theme import CATEGORIES, CHANGES, LIGHT, MATCHED, value_role
+from explorer_widgets.schema import BadgeView, EdgeView, NodeView, PictureView
+from explorer_widgets.theme import CATEGORIES, CHANGES, LIGHT, MATCHED, value_role
 
 SCALES = ("time", "memory", "fold")
 """Colourings in which a box without a value is hatched."""

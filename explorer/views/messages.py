@@ -12,7 +12,7 @@ from explorer.views.index import TraceIndex
 from explorer.views.memory_words import before_memory, memory_change_of
 from explorer.views.trials import closest
 from explorer.views.words import ordinal, plural
-from widgets.schema import ActionView
+from explorer_widgets.schema import ActionView
 
 RUN_MORE, SHOW_ALL, SHOW_MISSES = "run-more", "show-all", "show-near-misses:"
 """Names of the actions of a picture; the last one is a prefix of a pattern's name."""

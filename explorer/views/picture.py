@@ -28,7 +28,7 @@ from explorer.views.plates.painter import PlatesPainter
 from explorer.views.request import Painter, Request
 from explorer.views.tables import table_of
 from explorer.views.trials import PatternTrial
-from widgets.schema import VERSION, ColourBy, GroupBy, HullView, LegendItem, Mode, NodeView, PictureView
+from explorer_widgets.schema import VERSION, ColourBy, GroupBy, HullView, LegendItem, Mode, NodeView, PictureView
 
 MODES: tuple[Mode, ...] = ("diff", "before", "after", "side")
 """The modes that users can choose."""

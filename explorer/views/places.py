@@ -22,7 +22,7 @@ from explorer.views.index import TraceIndex, cached
 from explorer.views.layered import pull_up
 from explorer.views.layout import GAP, MARGIN, WIDE_ROW_GAP, Grid, layout
 from explorer.views.states import IntArray, State
-from widgets.schema import GroupBy
+from explorer_widgets.schema import GroupBy
 
 Point = tuple[float, float]
 Where = Literal["right", "left", "between", "beside", "below"]

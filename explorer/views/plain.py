@@ -2,7 +2,7 @@
 
 from explorer.views.roles import OUTPUT
 from explorer.views.tables import table_of
-from widgets.schema import EdgeView, LegendItem, NodeView, PictureView
+from explorer_widgets.schema import EdgeView, LegendItem, NodeView, PictureView
 
 TELLING_CHANNELS = ("border", "hull", "mark")
 """Channels of the legend that show what a step did."""

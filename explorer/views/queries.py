@@ -6,7 +6,7 @@ from explorer.views.closeup.glyphs import digits_on
 from explorer.views.index import TraceIndex
 from explorer.views.plates.cells import image_of
 from explorer.views.plates.geometry import Grid
-from widgets.schema import VERSION, ImageView, QueryView
+from explorer_widgets.schema import VERSION, ImageView, QueryView
 
 Rows = Sequence[tuple[str, Sequence[float]]]
 """Rows (D,) with their names."""

@@ -3,7 +3,7 @@
 from explorer.views.index import TraceIndex
 from explorer.views.picture import picture
 from explorer.views.predicting import Question, check, fold_together, hint, layers_left, noun_of, why_apart
-from widgets.schema import (
+from explorer_widgets.schema import (
     VERSION,
     ClicksView,
     ColourBy,

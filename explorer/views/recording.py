@@ -10,7 +10,7 @@ from explorer.views.lanes import LayerTimes
 from explorer.views.layer_timings import heat_at, roofs_at
 from explorer.views.picture import picture
 from explorer.views.steps import steps
-from widgets.schema import VERSION, ByteScaleView, ColourBy, GroupBy, Mode, PictureView, RecordingView
+from explorer_widgets.schema import VERSION, ByteScaleView, ColourBy, GroupBy, Mode, PictureView, RecordingView
 
 NO_SCALE: ByteScaleView = {"height": 0, "ticks": []}
 """In place of the scale of a state, which each picture has."""

@@ -9,7 +9,7 @@ from explorer.views.index import TraceIndex
 from explorer.views.lanes import LayerTimes
 from explorer.views.lines import Place
 from explorer.views.trials import PatternTrial
-from widgets.schema import ColourBy, GroupBy, LegendItem, Mode, PictureView
+from explorer_widgets.schema import ColourBy, GroupBy, LegendItem, Mode, PictureView
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
-"""What the signs of pictures mean; the signs themselves are in `widgets/theme.json`."""
+"""What the signs of pictures mean; the signs themselves are in `widgets/explorer_widgets/theme.json`."""
 
 from collections.abc import Mapping
 
-from widgets.schema import Change, HullKind
-from widgets.theme import HULLS
+from explorer_widgets.schema import Change, HullKind
+from explorer_widgets.theme import HULLS
 
 OUTPUT = "out"
 """The sign of outputs if a circuit has several: they must not disappear inside a match."""

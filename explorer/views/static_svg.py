@@ -15,8 +15,8 @@ from explorer.views.graph_svg import DEFINITIONS as HATCHES, STYLE as GRAPH_STYL
 from explorer.views.legend_svg import legend_item, text_at
 from explorer.views.picture import PAINTERS, Picture
 from explorer.views.plates.svg import STYLE as PLATES_STYLE
-from widgets.schema import LegendItem, PictureView
-from widgets.theme import DARK, DARK_VALUES, LIGHT, LIGHT_VALUES
+from explorer_widgets.schema import LegendItem, PictureView
+from explorer_widgets.theme import DARK, DARK_VALUES, LIGHT, LIGHT_VALUES
 
 MAX_WIDTH, MAX_HEIGHT, MAX_TOTAL_HEIGHT = 1400.0, 720.0, 2400.0
 """The size of a page in pixels. A drawing over MAX_HEIGHT is not scaled below LEGIBLE_SCALE for it."""

@@ -11,7 +11,7 @@ from explorer.views.lanes import LayerTimes
 from explorer.views.messages import rules_text, step_title
 from explorer.views.states import folds_of
 from explorer.views.story import story
-from widgets.schema import StepView
+from explorer_widgets.schema import StepView
 
 
 class Counted(TypedDict, total=False):

@@ -14,7 +14,7 @@ from explorer.views.predicting.plates import guess_plates
 from explorer.views.scopes import node_scopes
 from explorer.views.sentences import calls_of, sentence_of, titles_of
 from explorer.views.words import list_text, plural, time_text
-from widgets.schema import Mode, SceneName, SceneView
+from explorer_widgets.schema import Mode, SceneName, SceneView
 
 SlidesName = Literal["", "steps"] | SceneName
 """What slides show: nothing, the steps, or a scene of the story."""

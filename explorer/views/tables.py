@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from explorer.views.words import bytes_text, plural
-from widgets.schema import EdgeView, HullView, NodeView, TableView
-from widgets.theme import KINDS
+from explorer_widgets.schema import EdgeView, HullView, NodeView, TableView
+from explorer_widgets.theme import KINDS
 
 COLUMNS = (
     "box",

@@ -5,7 +5,7 @@ from math import sqrt
 from explorer.views.index import TraceIndex
 from explorer.views.plates.drawing import stage_of
 from explorer.views.plates.layout import Placed, Stage
-from widgets.schema import ThumbnailPlateView, ThumbnailView
+from explorer_widgets.schema import ThumbnailPlateView, ThumbnailView
 
 WIDTH, HEIGHT = 240.0, 150.0
 SIDE, GAP, SMALLER = 46.0, 7.0, 0.85

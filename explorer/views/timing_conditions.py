@@ -8,7 +8,7 @@ from explorer.views.certificates import certified_text
 from explorer.views.costs import NAMES_OF_TIMES
 from explorer.views.timing_words import NAMES_OF_KINDS, UNMEASURED, device_text, roof_text, what_text
 from explorer.views.words import bytes_text, plural
-from widgets.schema import SectionView, TableView
+from explorer_widgets.schema import SectionView, TableView
 
 
 def conditions(run: Run) -> SectionView:

@@ -29,7 +29,7 @@ from explorer.views.lanes import LANES, lane_of_backend
 from explorer.views.speed_ups import speed_up
 from explorer.views.timing_words import NAMES_OF_KINDS, UNMEASURED, crossover_text, device_text, roof_text, what_text
 from explorer.views.words import bytes_text, time_text
-from widgets.schema import BarsView, BarView, TableView
+from explorer_widgets.schema import BarsView, BarView, TableView
 
 TWO_FORMS = (
     f"Parameters are evaluated once, as in circuit.freeze().fast(); with '{COMPARED}', each call looks whether they "

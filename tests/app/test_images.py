@@ -14,8 +14,8 @@ from explorer.templates import gallery
 from explorer.views import TraceIndex, bars_svg, picture, static_svg
 from explorer.views.roles import BADGE_TEXTS
 from explorer.views.static_svg import MAX_TOTAL_HEIGHT, MAX_WIDTH
-from widgets.schema import BarsView, BarView
-from widgets.theme import CHANGES, HULLS, KINDS, LIGHT, TONES
+from explorer_widgets.schema import BarsView, BarView
+from explorer_widgets.theme import CHANGES, HULLS, KINDS, LIGHT, TONES
 
 pytest.importorskip("resvg_py", reason="needs resvg_py: pip install 'circuit-explorer[ui]'")
 image = pytest.importorskip("PIL.Image", reason="needs Pillow: pip install 'circuit-explorer[test]'")

@@ -31,8 +31,8 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
+from explorer_widgets.theme import CLOSEUPS, DARK, LIGHT
 from tests.browser.axe import serious_violations_in, settled
-from widgets.theme import CLOSEUPS, DARK, LIGHT
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page

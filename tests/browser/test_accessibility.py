@@ -11,10 +11,10 @@ import pytest
 import explorer
 from explorer.templates import gallery
 from explorer.views import TraceIndex, picture, recording
+from explorer_widgets import page_html
+from explorer_widgets.schema import GroupBy
 from tests.browser.axe import colour_violations, serious_violations
 from tests.chromium import WAIT_MS
-from widgets import page_html
-from widgets.schema import GroupBy
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

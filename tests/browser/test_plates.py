@@ -13,9 +13,9 @@ from explorer.app.session.exporting import page_recording
 from explorer.bench import measure_layers
 from explorer.templates import gallery
 from explorer.views import TraceIndex, add_looks, empty_recording, part_times
+from explorer_widgets import page_html
 from tests.browser.driving import Host, drive, record_branches, see_half_bars
 from tests.chromium import WAIT_MS
-from widgets import page_html
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -9,8 +9,8 @@ import pytest
 
 from explorer.app.session.exporting import page_recording
 from explorer.views import steps
+from explorer_widgets import page_html
 from tests.browser.conftest import WAIT_MS, Dashboard, opened_by
-from widgets import page_html
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -21,9 +21,9 @@ from explorer.views.buffers import buffers_of, listing_of, memory_text, state_of
 from explorer.views.buffers_svg import buffers_height, buffers_svg
 from explorer.views.layer_spans import MAX_SPANS, layer_spans, undrawn_layers
 from explorer.views.messages import caption_of
+from explorer_widgets.schema import BuffersView, LayerSpanView
 from tests.needed import is_missing
 from tests.views.showing import section
-from widgets.schema import BuffersView, LayerSpanView
 
 ANSWERS = Path(__file__).parents[1] / "widgets" / "sharing_answers.mjs"
 

@@ -9,8 +9,8 @@ from explorer.symbolic import Circuit, operator_words
 from explorer.symbolic.operators import concatenate, conjugate, evidence, integrate, multiply
 from explorer.templates import load_named
 from explorer.views import TraceIndex, derivation_view, derivations, details, film, picture, sentence_of, steps, story
+from explorer_widgets.schema import PlateView
 from tests.views.showing import section
-from widgets.schema import PlateView
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ from explorer.views import picture
 from explorer.views.lines import Spot
 from explorer.views.lines.drawing import add_outlines
 from explorer.views.lines.outlines import cover, outline
+from explorer_widgets.schema import HullView
 from tests.views.showing import SMALL, every_step, index_of
-from widgets.schema import HullView
 
 
 def test_an_outline_surrounds_one_box_with_four_round_corners():

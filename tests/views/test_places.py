@@ -13,9 +13,9 @@ from explorer.templates import gallery
 from explorer.views import TraceIndex, picture
 from explorer.views.layout import MARGIN, Grid, layout
 from explorer.views.places import grid_of, places_of
+from explorer_widgets.schema import GroupBy
 from tests.fuzzing import examples
 from tests.views.showing import SMALL, every_step, index_of
-from widgets.schema import GroupBy
 
 GRID = Grid(160.0)
 BOXED: tuple[GroupBy, ...] = ("fold", "none", "scope")

@@ -212,7 +212,7 @@ test("nothing of a question becomes markup, and the theme follows the host", asy
 test("radios of questions loaded as separate modules are separate groups", async () => {
   const names = [];
   for (const copy of ["a", "b"]) {
-    const module = await import(`../../widgets/static/question.js?${copy}`);
+    const module = await import(`../../widgets/explorer_widgets/static/question.js?${copy}`);
     const document = newDocument();
     const el = document.createElement("div");
     module.default.render({ model: newModel({ question: JSON.stringify(question(choices)), selection: [] }), el });

@@ -5,7 +5,7 @@ import struct
 from itertools import pairwise
 from typing import Any
 
-from widgets.schema import BarsView, NodeView, PictureView, QuestionView, RecordingView, StepView
+from explorer_widgets.schema import BarsView, NodeView, PictureView, QuestionView, RecordingView, StepView
 
 TITLES = ("Step 0 of 2: compile", "Step 1 of 2: fuse, round 1", "Step 2 of 2: fold, level 1")
 

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from explorer_widgets import page_html
 from tests.widgets.samples import coordinates, pictures, recording, steps
-from widgets import page_html
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -218,7 +218,7 @@ def test_a_thousand_boxes_and_more_are_drawn_on_a_canvas(recorded: "Page") -> No
 @pytest.fixture
 def panel_server() -> Iterator[tuple[Any, str]]:
     panel = pytest.importorskip("panel", reason="needs panel: pip install 'circuit-explorer[ui]'")
-    from widgets.dashboard import GraphPane
+    from explorer_widgets.dashboard import GraphPane
 
     made: list[Any] = []
 

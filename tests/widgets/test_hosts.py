@@ -3,12 +3,13 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from explorer_widgets.encode import Png, picture_traits
 from tests.widgets.samples import bars, coordinates, pictures, question, steps
-from widgets.encode import Png, picture_traits
 
 TRAITS = {"picture", "coordinates", "steps", "step", "selection", "view", "details", "options", "request"}
 
@@ -20,9 +21,19 @@ def run(code: str) -> str:
 def test_importing_widgets_loads_no_host() -> None:
     names = "('panel', 'bokeh', 'ipywidgets', 'anywidget', 'torch', 'explorer')"
     assert (
-        run(f"import sys, widgets, widgets.schema, widgets.page; print([n for n in {names} if n in sys.modules])")
+        run(
+            "import sys, explorer_widgets, explorer_widgets.schema, explorer_widgets.page; "
+            f"print([n for n in {names} if n in sys.modules])"
+        )
         == "[]"
     )
+
+
+def test_user_modules_named_widgets_are_not_imported(tmp_path: Path) -> None:
+    (tmp_path / "widgets.py").write_text("raise RuntimeError('imported')", encoding="utf-8")
+    code = "from explorer.views import TraceIndex; from explorer_widgets.schema import VERSION; print(VERSION)"
+    found = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert found.stdout.strip().isdigit()
 
 
 def test_coordinates_of_the_wrong_length_are_refused() -> None:
@@ -39,7 +50,7 @@ class TestJupyter:
         pytest.importorskip("anywidget", reason="needs anywidget: pip install 'circuit-explorer[ui]'")
 
     def test_traits_are_synced(self) -> None:
-        from widgets.jupyter import GraphWidget
+        from explorer_widgets.jupyter import GraphWidget
 
         widget = GraphWidget(pictures()[0], coordinates(pictures()[0]), steps())
         assert set(widget.keys) >= TRAITS
@@ -48,7 +59,7 @@ class TestJupyter:
         assert widget.options == {"compact": True, "height": 420}
 
     def test_showing_another_picture_sends_both_parts_in_one_message(self) -> None:
-        from widgets.jupyter import GraphWidget
+        from explorer_widgets.jupyter import GraphWidget
 
         widget = GraphWidget()
         sent: list[set[str]] = []
@@ -57,7 +68,7 @@ class TestJupyter:
         assert sent == [{"picture", "coordinates"}]
 
     def test_the_changes_of_one_update_are_told_together_and_once(self) -> None:
-        from widgets.jupyter import GraphWidget
+        from explorer_widgets.jupyter import GraphWidget
 
         widget = GraphWidget()
         told: list[dict[str, Any]] = []
@@ -71,13 +82,13 @@ class TestJupyter:
         assert told[1:] == [{"step": 1}, {"selection": ["Sum"]}]
 
     def test_repr_is_stable_and_describes_the_picture(self) -> None:
-        from widgets.jupyter import BarsWidget, GraphWidget
+        from explorer_widgets.jupyter import BarsWidget, GraphWidget
 
         assert repr(GraphWidget(selection=["Sum"])) == "GraphWidget(step=0, selection=Sum)"
         assert repr(BarsWidget(bars())) == "BarsWidget(Forward)"
 
     def test_an_image_is_included(self) -> None:
-        from widgets.jupyter import Fallback, GraphWidget
+        from explorer_widgets.jupyter import Fallback, GraphWidget
 
         calls: list[int] = []
 
@@ -98,7 +109,7 @@ class TestJupyter:
     def test_a_second_output_holds_the_image_for_a_saved_notebook_in_jupyterlab(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        import widgets.jupyter as host
+        import explorer_widgets.jupyter as host
 
         outputs: list[dict[str, str]] = []
         monkeypatch.setattr(host, "publish_display_data", lambda data, metadata=None: outputs.append(data))
@@ -115,7 +126,7 @@ class TestJupyter:
         assert [set(data) for data in outputs] == [{"application/vnd.jupyter.widget-view+json", "text/plain"}]
 
     def test_the_traits_of_a_question_are_synced(self) -> None:
-        from widgets.jupyter import QuestionWidget
+        from explorer_widgets.jupyter import QuestionWidget
 
         widget = QuestionWidget(question())
         assert set(widget.keys) >= {"question", "selection", "answer", "revealed", "options"}
@@ -124,7 +135,7 @@ class TestJupyter:
         assert repr(widget) == "QuestionWidget(How many?)"
 
     def test_it_loads_no_panel(self) -> None:
-        assert run("import sys, widgets.jupyter; print('panel' in sys.modules)") == "False"
+        assert run("import sys, explorer_widgets.jupyter; print('panel' in sys.modules)") == "False"
 
 
 class TestDashboard:
@@ -133,14 +144,14 @@ class TestDashboard:
         pytest.importorskip("panel", reason="needs panel: pip install 'circuit-explorer[ui]'")
 
     def test_params_are_the_contract(self) -> None:
-        from widgets.dashboard import GraphPane
+        from explorer_widgets.dashboard import GraphPane
 
         pane = GraphPane()
         assert set(pane.param) >= TRAITS
         assert pane.sizing_mode == "stretch_width"
 
     def test_showing_another_picture_changes_both_parts_at_once(self) -> None:
-        from widgets.dashboard import GraphPane
+        from explorer_widgets.dashboard import GraphPane
 
         pane = GraphPane()
         seen: list[set[str]] = []
@@ -151,7 +162,7 @@ class TestDashboard:
         assert seen == [{"picture", "coordinates", "step"}]
 
     def test_the_steps_are_a_tree_whose_step_the_reader_sets(self) -> None:
-        from widgets.dashboard import StepsPane
+        from explorer_widgets.dashboard import StepsPane
 
         pane = StepsPane()
         assert set(pane.param) >= {"steps", "step", "options"}
@@ -164,7 +175,7 @@ class TestDashboard:
         assert pane.step == 2
 
     def test_the_browser_model_is_invisible_and_counts_its_requests(self) -> None:
-        from widgets.dashboard import BrowserHost
+        from explorer_widgets.dashboard import BrowserHost
 
         browser = BrowserHost()
         assert set(browser.param) >= {"flips", "copy", "copied"}
@@ -178,8 +189,8 @@ class TestDashboard:
         assert browser.copy == {"text": "import explorer", "n": 2}  # the same text is copied again
 
     def test_the_modules_are_served_as_they_are(self) -> None:
-        from widgets.dashboard import BarsPane, BrowserHost, GraphPane, StepsPane
-        from widgets.static import BARS, GRAPH, HOST, STEPS
+        from explorer_widgets.dashboard import BarsPane, BrowserHost, GraphPane, StepsPane
+        from explorer_widgets.static import BARS, GRAPH, HOST, STEPS
 
         assert GraphPane._bundle_path == GRAPH
         assert BarsPane(bars())._bundle_path == BARS
@@ -187,4 +198,4 @@ class TestDashboard:
         assert BrowserHost._bundle_path == HOST
 
     def test_it_loads_no_widgets_of_jupyter(self) -> None:
-        assert run("import sys, widgets.dashboard; print('anywidget' in sys.modules)") == "False"
+        assert run("import sys, explorer_widgets.dashboard; print('anywidget' in sys.modules)") == "False"

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-import widgets.page
+import explorer_widgets.page
+from explorer_widgets import page_html
 from tests.widgets.samples import recording
 from tests.widgets.stored import read_page
-from widgets import page_html
 
 
 def test_the_page_holds_the_recording_and_the_drawing() -> None:
@@ -49,7 +49,7 @@ def test_without_its_recording_the_page_is_small() -> None:
 
 @pytest.mark.parametrize("name", ["graph.js", "bars.js", "question.js", "page.js"])
 def test_modules_import_nothing(name: str) -> None:
-    text = (Path(widgets.page.__file__).parent / "static" / name).read_text(encoding="utf-8")
+    text = (Path(explorer_widgets.page.__file__).parent / "static" / name).read_text(encoding="utf-8")
     assert text.startswith("// Made from widgets/js/")
     assert not re.search(
         r"^\s*import\b|\bimport\(|\bfetch\(|innerHTML|insertAdjacentHTML|\beval\(|new Function", text, re.MULTILINE

@@ -2,17 +2,17 @@
 
 import pytest
 
-import widgets.parts
+import explorer_widgets.parts
+from explorer_widgets import page_html
+from explorer_widgets.parts import cut
 from tests.widgets.samples import recording
 from tests.widgets.stored import read_page
-from widgets import page_html
-from widgets.parts import cut
 
 
 def test_small_steps_share_a_part_and_large_ones_have_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     head, parts = cut(recording())
     assert (head["part_of"], len(parts)) == ({"0": 0, "1": 0, "2": 0}, 1)
-    monkeypatch.setattr(widgets.parts, "PART_CHARACTERS", 1)
+    monkeypatch.setattr(explorer_widgets.parts, "PART_CHARACTERS", 1)
     head, parts = cut(recording())
     assert head["part_of"] == {"0": 0, "1": 1, "2": 2}
     assert [list(part["pictures"]) for part in parts] == [[f"{step}/diff/change/fold"] for step in range(3)]
@@ -26,7 +26,7 @@ def test_the_head_names_all_pictures_and_has_none() -> None:
 
 
 def test_a_part_has_the_buffers_of_its_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(widgets.parts, "PART_CHARACTERS", 1)
+    monkeypatch.setattr(explorer_widgets.parts, "PART_CHARACTERS", 1)
     shown = recording()
     shown["buffers"] = ["first", "second"]  # pyright: ignore[reportGeneralTypeIssues]
     for step, state in enumerate((0, 1, 1)):
@@ -36,6 +36,6 @@ def test_a_part_has_the_buffers_of_its_pictures(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_the_parts_of_a_page_are_the_whole_recording(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(widgets.parts, "PART_CHARACTERS", 1)
+    monkeypatch.setattr(explorer_widgets.parts, "PART_CHARACTERS", 1)
     (read,) = read_page(page_html(recording()))["recordings"]
     assert {name: read[name] for name in recording()} == recording()

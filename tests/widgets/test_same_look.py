@@ -17,9 +17,9 @@ from explorer.views.bars import bar, bars_view
 from explorer.views.graph_svg import box_path, symbol_centre
 from explorer.views.lines import Point, arrow_head, curve
 from explorer.views.looks import badge_colours, box_look, letters_of, line_look, pill_of, signs_of
+from explorer_widgets.schema import EdgeView, HullView, NodeView, PictureView
+from explorer_widgets.theme import HULLS, KINDS, LIGHT, LIGHT_VALUES
 from tests.needed import is_missing
-from widgets.schema import EdgeView, HullView, NodeView, PictureView
-from widgets.theme import HULLS, KINDS, LIGHT, LIGHT_VALUES
 
 LOOKS = Path(__file__).with_name("looks.mjs")
 AXIS = Path(__file__).parents[2] / "widgets" / "js" / "bars" / "axis.js"

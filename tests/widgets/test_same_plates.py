@@ -14,10 +14,10 @@ import pytest
 from explorer.timings import Estimate, PartTime
 from explorer.views import Picture, picture
 from explorer.views.plates.svg import plates_elements
+from explorer_widgets.plate_look import PLATES
+from explorer_widgets.theme import DARK, DARK_VALUES, LANES, LIGHT, LIGHT_VALUES
 from tests.needed import is_missing
 from tests.views.showing import index_of
-from widgets.plate_look import PLATES
-from widgets.theme import DARK, DARK_VALUES, LANES, LIGHT, LIGHT_VALUES
 
 LOOKS = Path(__file__).with_name("plate_looks.mjs")
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")

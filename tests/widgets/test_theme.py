@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 
+from explorer_widgets.theme import CATEGORIES, CHANGES, DARK, FILE, HULLS, LIGHT, TONES, is_dark, value_colour
 from tests.needed import is_missing
-from widgets.theme import CATEGORIES, CHANGES, DARK, FILE, HULLS, LIGHT, TONES, is_dark, value_colour
 
 SOURCE = FILE.parent / "js" / "shared" / "theme.js"
 VALUES = [number / 40 for number in range(41)]

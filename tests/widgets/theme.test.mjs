@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import themes from "../../widgets/theme.json" with { type: "json" };
+import themes from "../../widgets/explorer_widgets/theme.json" with { type: "json" };
 import { heat, inkOn, luminance } from "../../widgets/js/shared/theme.js";
 
 const GROUNDS = ["bg", "ground", "panel"];

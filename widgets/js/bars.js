@@ -1,7 +1,7 @@
 /**
  * Horizontal bars with whiskers, one unit, one axis.
  *
- * Reads the traits `bars` (JSON of `BarsView` in `widgets/schema/`) and `options` ({theme, height}). Setting `bars`
+ * Reads the traits `bars` (JSON of `BarsView` in `widgets/explorer_widgets/schema/`) and `options` ({theme, height}). Setting `bars`
  * again redraws them, so that a measurement is shown as it runs. A missing value is hatched, with the reason. A bar
  * with a `tone` is a change in time: its colour and its sign say faster, slower, or within the noise.
  */

@@ -1,5 +1,5 @@
 /**
- * Bundles each view into one self-contained module in `widgets/static/`: `npm run build`.
+ * Bundles each view into one self-contained module in `widgets/explorer_widgets/static/`: `npm run build`.
  * With --check, fails instead if a bundle differs from what its sources give.
  */
 
@@ -10,7 +10,7 @@ import { build, transform } from "esbuild";
 
 const VIEWS = ["bars", "derivation", "graph", "host", "page", "query", "question", "steps"];
 const HERE = dirname(fileURLToPath(import.meta.url));
-const STATIC = join(HERE, "..", "static");
+const STATIC = join(HERE, "..", "explorer_widgets", "static");
 const BANNER = "// Made from widgets/js/ by `npm run build` there: edit the sources, not this file.";
 
 /** A page embeds the modules, so they are short: all names but those of their exports are. */
@@ -38,7 +38,7 @@ async function bundleOf(name) {
 const texts = await Promise.all(VIEWS.map(bundleOf));
 const bundles = new Map(VIEWS.map((name, index) => [name, texts[index]]));
 
-// `widgets/page.py` puts the page into one module with the graph, and calls `render` of each view: no name may clash.
+// `widgets/explorer_widgets/page.py` puts the page into one module with the graph, and calls `render` of each view: no name may clash.
 await transform(`${bundles.get("graph")}\n${bundles.get("page")}`, { format: "esm" });
 for (const [name, code] of bundles) {
   if (name !== "page" && !/\bfunction render\(/.test(code)) throw new Error(`${name}.js has no function "render"`);
@@ -47,7 +47,8 @@ for (const [name, code] of bundles) {
 if (process.argv.includes("--check")) {
   const stale = [];
   for (const [name, code] of bundles) {
-    if ((await readFile(join(STATIC, `${name}.js`), "utf8")) !== code) stale.push(`widgets/static/${name}.js`);
+    if ((await readFile(join(STATIC, `${name}.js`), "utf8")) !== code)
+      stale.push(`widgets/explorer_widgets/static/${name}.js`);
   }
   if (stale.length) {
     console.error(

@@ -3,7 +3,7 @@
 import { spawnSync } from "node:child_process";
 
 const FORMAT = ["--config=.prettierrc.json", "--log-level=warn"];
-const FORMATTED = [".", "../theme.json", "../../tests/widgets"];
+const FORMATTED = [".", "../explorer_widgets/theme.json", "../../tests/widgets"];
 const fix = process.argv.includes("--fix");
 const steps = [
   ...(fix ? [] : [["node_modules/typescript/bin/tsc"]]),

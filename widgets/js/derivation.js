@@ -2,7 +2,7 @@
  * The circuits that operators combined, next to what they made of them: a click on a layer lights up all layers that it was
  * made of, and all that were made of it.
  *
- * Reads the traits `derivation` (JSON of `DerivationView` in `widgets/schema/`) and `options` ({theme}).
+ * Reads the traits `derivation` (JSON of `DerivationView` in `widgets/explorer_widgets/schema/`) and `options` ({theme}).
  */
 
 import { keyOf, readDerivation, relativesOf } from "./derivation/reading.js";

@@ -1,7 +1,7 @@
 /**
  * The graph of one step of a trace: stepper, picture, legend, table, inspector.
  *
- * It draws plain data (the contract is `widgets/schema/`) that Python computed: positions, colour roles, words. It
+ * It draws plain data (the contract is `widgets/explorer_widgets/schema/`) that Python computed: positions, colour roles, words. It
  * runs unchanged as an anywidget (Jupyter), as a Panel AnyWidgetComponent (shadow root, smaller model) and in a
  * stand-alone page.
  *

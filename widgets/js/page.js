@@ -1,8 +1,8 @@
 /**
  * The models of a page without Python: they answer a view's requests from a recording, a `RecordingView` of
- * `widgets/schema/`.
+ * `widgets/explorer_widgets/schema/`.
  *
- * `widgets/page.py` appends its bundle to that of `graph.js` in one module, so it imports nothing that `graph.js`
+ * `widgets/explorer_widgets/page.py` appends its bundle to that of `graph.js` in one module, so it imports nothing that `graph.js`
  * imports: the build fails if two names clash.
  */
 

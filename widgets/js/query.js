@@ -1,7 +1,7 @@
 /**
  * The observed pixels of an image, painted on a pad, and the images that a circuit answered.
  *
- * Reads the traits `query` (JSON of `QueryView` in `widgets/schema/`) and `options` ({theme}); writes `evidence` after each
+ * Reads the traits `query` (JSON of `QueryView` in `widgets/explorer_widgets/schema/`) and `options` ({theme}); writes `evidence` after each
  * stroke: {x, observed, n}, the value of each variable, and whether it is observed; and `chosen`, the image that was clicked.
  */
 

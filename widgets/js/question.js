@@ -1,7 +1,7 @@
 /**
  * A question below the picture of a step: an input, Check with feedback on the answer, Reveal.
  *
- * Reads the traits `question` (JSON of `QuestionView` in `widgets/schema/`), `selection` (the selected boxes of the
+ * Reads the traits `question` (JSON of `QuestionView` in `widgets/explorer_widgets/schema/`), `selection` (the selected boxes of the
  * picture) and `options` ({theme}); writes `answer` (the last one checked: a list of nodes, a choice, or a number) and
  * reads and writes `revealed`. A wrong first answer gets a hint, and is not written: `answer` is set once the question
  * is settled. The feedback comes from Python, as part of the question; the host navigates the picture.

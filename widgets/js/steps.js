@@ -1,7 +1,7 @@
 /**
  * The steps of a trace as a tree of passes, with a filter.
  *
- * Reads the traits `steps` (JSON of the list of `StepView` in `widgets/schema/`) and `options`
+ * Reads the traits `steps` (JSON of the list of `StepView` in `widgets/explorer_widgets/schema/`) and `options`
  * ({theme, height, any_step}: with `any_step`, steps that changed nothing are shown too);
  * reads and writes `step`. Python decides the name of a step and its position in the tree.
  */

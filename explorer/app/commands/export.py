@@ -10,7 +10,7 @@ from explorer.app.commands.trace import OfLevel, Source, trace_of
 
 if TYPE_CHECKING:
     from explorer.trace import Trace
-    from widgets.schema import ColourBy, Mode
+    from explorer_widgets.schema import ColourBy, Mode
 
 PICTURES = (".svg", ".png")
 """The formats of pictures, by the ending of the file's name."""
@@ -25,7 +25,7 @@ def html(
     """Write a trace as one self-contained HTML file that opens from disk and steps without Python."""
     from explorer.app.session.exporting import page_recording
     from explorer.views import TraceIndex
-    from widgets import page_html
+    from explorer_widgets import page_html
 
     check_writable(out, source)
     trace = trace_of(source, level)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from explorer.bench import Progress, Run
     from explorer.trace import Trace
     from explorer.views import TraceIndex
-    from widgets.schema import TableView
+    from explorer_widgets.schema import TableView
 
 DEVICES = {"cpu": ("cpu",), "cuda": ("cuda",), "both": ("cpu", "cuda")}
 

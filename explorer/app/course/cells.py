@@ -12,8 +12,8 @@ from typing import Any, cast
 
 from explorer.app.course.markdown import TextOf, code_html
 from explorer.app.course.recorder import RECORDINGS_MIME, VIEW_MIME
-from widgets.page import view_html
-from widgets.schema import EmbeddedView, RecordingView
+from explorer_widgets.page import view_html
+from explorer_widgets.schema import EmbeddedView, RecordingView
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 ANSWER = "answer"

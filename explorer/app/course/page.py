@@ -19,7 +19,7 @@ from explorer.app.course.glossary import Glossary
 from explorer.app.course.links import ANSWERS, GLOSSARY, INDEX, QUIZ
 from explorer.app.course.markdown import CODE_STYLE, TextOf, plain_text
 from explorer.app.course.style import FOLDS_SCRIPT, FONT_POLICY, STYLE, math_font_style
-from widgets.page import POLICY, views_html
+from explorer_widgets.page import POLICY, views_html
 
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 MINUTES = re.compile(r"[Aa]bout (\d+) minutes")

@@ -15,9 +15,9 @@ from explorer.app.notebook.trace_widget import FoldLevelWidget, TraceWidget, fol
 from explorer.app.session.session import Session
 from explorer.errors import CircuitError
 from explorer.views import MODES, PictureKey, add_looks, empty_recording, fold_level
-from widgets.jupyter import BarsWidget
-from widgets.page import RECORDED_MODES
-from widgets.schema import EmbeddedView, GraphOptions, PictureStateView, RecordingView
+from explorer_widgets.jupyter import BarsWidget
+from explorer_widgets.page import RECORDED_MODES
+from explorer_widgets.schema import EmbeddedView, GraphOptions, PictureStateView, RecordingView
 
 VIEW_MIME = "application/vnd.circuit-explorer.view+json"
 """An `EmbeddedView`, in place of the widget."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.view_state import ViewState, trace_of, view_state_of_query
 from explorer.errors import CircuitError
-from widgets.dashboard import BrowserHost
+from explorer_widgets.dashboard import BrowserHost
 
 
 class Address:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from explorer.views import TraceIndex, calls_of, thumbnail
-from widgets.schema import ThumbnailView
+from explorer_widgets.schema import ThumbnailView
 
 FILE = Path(__file__).with_name("gallery.json")
 

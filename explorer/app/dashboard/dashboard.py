@@ -28,7 +28,7 @@ from explorer.app.session.sending_ahead import SendingAhead
 from explorer.app.session.session import Session
 from explorer.app.session.view_state import MAX_ROUNDS, ViewState
 from explorer.views import RUN_MORE, counterparts
-from widgets.dashboard import UNBOUNDED, BrowserHost, GraphPane, StepsPane
+from explorer_widgets.dashboard import UNBOUNDED, BrowserHost, GraphPane, StepsPane
 
 HEADER_WIDTH, SIDEBAR_WIDTH = 1100, 1500
 """Minimum widths of a window with room for all options in its header, and for the steps next to the graph."""

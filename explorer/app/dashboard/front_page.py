@@ -12,8 +12,8 @@ from explorer.app.dashboard.theme import HEAD
 from explorer.app.session.library import Library
 from explorer.templates import gallery
 from explorer.views import plural
-from widgets.schema import ThumbnailView
-from widgets.theme import DARK, KINDS, LIGHT
+from explorer_widgets.schema import ThumbnailView
+from explorer_widgets.theme import DARK, KINDS, LIGHT
 
 TITLE = "Circuit Explorer"
 INTRODUCTION = (

@@ -22,7 +22,7 @@ from explorer.app.session.library import Library
 from explorer.app.session.opening import Opened, open_state, read_link
 from explorer.app.session.view_state import ViewState, trace_of
 from explorer.errors import CircuitError
-from widgets.dashboard import BrowserHost, GraphPane, StepsPane
+from explorer_widgets.dashboard import BrowserHost, GraphPane, StepsPane
 
 
 def make_page(library: Library, default: ViewState | None = None) -> pmui.Page:

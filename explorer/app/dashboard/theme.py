@@ -7,7 +7,7 @@ from jinja2 import Template
 from panel.custom import ReactiveESM
 from panel_material_ui.base import BASE_TEMPLATE
 
-from widgets.theme import DARK, FONT, LIGHT
+from explorer_widgets.theme import DARK, FONT, LIGHT
 
 # Buttons and fields look like those of the graph.
 RADIUS = 6

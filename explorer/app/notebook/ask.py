@@ -14,8 +14,8 @@ from explorer.app.session.session import Session
 from explorer.errors import DataTypeError
 from explorer.trace import Trace
 from explorer.views import Answer, Question, QuestionKind, Verdict, check, question_about, question_view
-from widgets.jupyter import Fallback, QuestionWidget, SavedPicture, bundle_with
-from widgets.schema import HEIGHT, GraphOptions, QuestionView
+from explorer_widgets.jupyter import Fallback, QuestionWidget, SavedPicture, bundle_with
+from explorer_widgets.schema import HEIGHT, GraphOptions, QuestionView
 
 
 def ask(

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from explorer.app.images import bars_png, picture_png
 from explorer.views import Picture
-from widgets.jupyter import Fallback
-from widgets.schema import BarsView, BuffersView, FoldLevelView, HullView, NodeView, PictureView, TableView
+from explorer_widgets.jupyter import Fallback
+from explorer_widgets.schema import BarsView, BuffersView, FoldLevelView, HullView, NodeView, PictureView, TableView
 
 MAX_ROWS = 40
 """Maximum rows of a text table and boxes of an image description; the rest is counted."""

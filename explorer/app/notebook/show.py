@@ -15,11 +15,11 @@ from explorer.symbolic import Circuit, from_cirkit, is_cirkit
 from explorer.timings import BACKENDS, LAYERS, MODES, STEPS, SWEEP, Run
 from explorer.trace import ConflictRecord, FoldGroup, MatchFound, Trace
 from explorer.views import backend_bars, check_fits, layers_notes, mode_bars, part_times, step_bars, sweep_bars
-from widgets.schema import HEIGHT, BarsView, ColourBy, GroupBy, Mode
+from explorer_widgets.schema import HEIGHT, BarsView, ColourBy, GroupBy, Mode
 
 if TYPE_CHECKING:
     from explorer.app.notebook.trace_widget import FoldLevelWidget, TraceWidget
-    from widgets.jupyter import BarsWidget
+    from explorer_widgets.jupyter import BarsWidget
 
 TAKES = (
     "show expects a circuit, a compiled circuit, a trace (with match= and step=, or fold_level=, to start there), "
@@ -195,6 +195,6 @@ def _colour_by_time(session: Session, run: Run) -> str:
 
 def _show_bars(bars: BarsView) -> "BarsWidget":
     from explorer.app.notebook.fallback import bars_fallback
-    from widgets.jupyter import BarsWidget
+    from explorer_widgets.jupyter import BarsWidget
 
     return BarsWidget(bars, make_fallback=lambda: bars_fallback(bars))

@@ -16,8 +16,8 @@ from explorer.app.session.session import Session
 from explorer.errors import DataTypeError, ValueRangeError
 from explorer.trace import MatchFound, Trace
 from explorer.views import fold_level, match_details
-from widgets.jupyter import Fallback, GraphWidget, SavedPicture, bundle_with
-from widgets.schema import FoldGroupView, FoldLevelView, HullView, TableView
+from explorer_widgets.jupyter import Fallback, GraphWidget, SavedPicture, bundle_with
+from explorer_widgets.schema import FoldGroupView, FoldLevelView, HullView, TableView
 
 MAX_SLICES = 12
 """Slices of a folded layer that are listed at once; the rest open on a click."""

@@ -7,7 +7,7 @@ from textwrap import dedent
 
 from explorer.backend.layers import TorchLayer
 from explorer.views import TraceIndex, find_plate
-from widgets.schema import CodeView, DetailsView
+from explorer_widgets.schema import CodeView, DetailsView
 
 
 def add_code(

@@ -4,7 +4,7 @@ from explorer.app.session.code import add_code
 from explorer.app.session.parameters import add_parameters
 from explorer.app.session.running import values_for_page
 from explorer.views import TraceIndex, add_what_ifs, recording
-from widgets.schema import RecordingView
+from explorer_widgets.schema import RecordingView
 
 MAX_PLATE_NUMBERS, MAX_NUMBERS = 5_000, 40_000
 """Maximum number of values of parameters that a page holds for a plate, and in total."""

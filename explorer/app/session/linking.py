@@ -9,7 +9,7 @@ from explorer.app.session.running import run_values
 from explorer.app.session.session import Session
 from explorer.app.session.view_state import check_closer, check_look
 from explorer.views import SHOW_ALL, SHOW_MISSES, WHAT_IF, no_values
-from widgets.schema import DetailsView, PictureView, StepView, ValuesView
+from explorer_widgets.schema import DetailsView, PictureView, StepView, ValuesView
 
 UserChangeCallback = Callable[[Mapping[str, Any]], None]
 Guard = Callable[[UserChangeCallback], UserChangeCallback]
@@ -24,7 +24,7 @@ CLOSER = ("hull", "closeup")
 
 
 class GraphHost(Protocol):
-    """The common interface of `widgets.jupyter.GraphWidget` and `widgets.dashboard.GraphPane`."""
+    """The common interface of `explorer_widgets.jupyter.GraphWidget` and `explorer_widgets.dashboard.GraphPane`."""
 
     def show_picture(self, picture: PictureView, coordinates: bytes) -> None: ...
     def show_steps(self, steps: Sequence[StepView], step: int) -> None: ...

@@ -12,7 +12,7 @@ from explorer.backend.parameters import TorchLeafParameter, TorchParameter, Torc
 from explorer.compiler.operator_snapshot import OperatorSnapshot
 from explorer.symbolic import TensorParameter
 from explorer.views import NodeValue, TraceIndex, find_plate, with_values
-from widgets.schema import DetailsView
+from explorer_widgets.schema import DetailsView
 
 MAX_OVERVIEW = 600
 """Maximum number of values with which the parameters of all slices are shown together."""

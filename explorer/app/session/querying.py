@@ -26,7 +26,7 @@ from explorer.learning.tables import Column
 from explorer.symbolic import Circuit, ConstantInitializer
 from explorer.trace import Trace
 from explorer.views import plural
-from widgets.schema import TableView
+from explorer_widgets.schema import TableView
 
 MAX_SAMPLES = 64
 

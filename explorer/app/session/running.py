@@ -21,7 +21,7 @@ from explorer.views import (
     no_values,
     values_view,
 )
-from widgets.schema import ValuesView
+from explorer_widgets.schema import ValuesView
 
 MAX_CALLS = 450
 """Steps are run from the last one backwards until they have more layers than this in total."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from explorer.app.session.session import Session
 from explorer.views import Picture
-from widgets.encode import picture_traits
+from explorer_widgets.encode import picture_traits
 
 Cancel = Callable[[], None]
 Later = Callable[[float, Callable[[], None]], Cancel]

@@ -33,7 +33,7 @@ from explorer.views import (
     slide_at,
     steps,
 )
-from widgets.schema import DetailsView, SectionView, StepView, ValuesView
+from explorer_widgets.schema import DetailsView, SectionView, StepView, ValuesView
 
 Listener = Callable[[frozenset[str]], None]
 KEPT_PICTURES = 24

@@ -12,7 +12,7 @@ import numpy as np
 
 from explorer.errors import CircuitError, FormError
 from explorer.learning.tables import BinomialColumn, CategoricalColumn, Column
-from widgets.schema import TableView
+from explorer_widgets.schema import TableView
 
 UNKNOWN = "?"
 """The entry of a variable that is not observed."""

@@ -14,8 +14,8 @@ from explorer.errors import CircuitError, ValueRangeError, check_name
 from explorer.options import CompilerOptions
 from explorer.templates import gallery
 from explorer.views import ALL_MODES, COLOURS, GROUPINGS, SLIDES, SlidesName
-from widgets.schema import ColourBy, GroupBy, Mode
-from widgets.theme import CLOSEUPS
+from explorer_widgets.schema import ColourBy, GroupBy, Mode
+from explorer_widgets.theme import CLOSEUPS
 
 OTHER = "vs."
 STEPS: SlidesName = "steps"

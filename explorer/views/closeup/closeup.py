@@ -11,7 +11,7 @@ from explorer.views.closeup.parameters import parameters_view
 from explorer.views.index import TraceIndex
 from explorer.views.plates.cells import Plate, plates_of
 from explorer.views.words import plural
-from widgets.schema import CloseupView
+from explorer_widgets.schema import CloseupView
 
 
 def closeup(index: TraceIndex, step: int, ids: Sequence[int], *, before: bool = False) -> CloseupView | None:

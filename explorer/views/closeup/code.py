@@ -7,7 +7,7 @@ from explorer.views.closeup.memory import Reads
 from explorer.views.closeup.parameters import shape_text
 from explorer.views.index import NodeRead
 from explorer.views.plates.cells import Plate
-from widgets.schema import CodeView, StripView
+from explorer_widgets.schema import CodeView, StripView
 
 MAX_SOURCES = 4
 """Maximum number of tensors that a concatenation names."""

@@ -8,7 +8,7 @@ from explorer.views.index import NodeRead, TraceIndex
 from explorer.views.plates.cells import Plate, last_unfolded, num_variables_of, plates_of
 from explorer.views.states import scopes_of
 from explorer.views.words import bytes_text, list_text, plural
-from widgets.schema import MemoryView, NodeKind, StripView
+from explorer_widgets.schema import MemoryView, NodeKind, StripView
 
 MAX_LINES = 2_048
 """Maximum number of lines between the strips."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from explorer.trace import ParameterRecord, Trace, type_title
 from explorer.views.plates.cells import Plate
 from explorer.views.words import plural
-from widgets.schema import ParametersView, SheetView
+from explorer_widgets.schema import ParametersView, SheetView
 
 MAX_SIDE = 64
 """Maximum number of rows and of columns of a sheet that are sent."""

@@ -13,7 +13,7 @@ from explorer.views.index import TraceIndex
 from explorer.views.plates.cells import UNKNOWN, image_of, plates_of
 from explorer.views.scopes import node_scopes, slice_scopes
 from explorer.views.words import plural
-from widgets.schema import VERSION, RunView, ValuesView
+from explorer_widgets.schema import VERSION, RunView, ValuesView
 
 DIGITS = {"float32": 5, "complex64": 5, "float64": 10, "complex128": 10}
 """Significant digits of an output by its dtype: those that do not depend on the order of sums."""

@@ -6,7 +6,7 @@ from explorer.views.lines.curves import along
 from explorer.views.lines.outlines import Rect, cover, outline
 from explorer.views.lines.passages import STACK, Place, Point, Spot
 from explorer.views.lines.routes import MAX_ROUTED_BOXES, MAX_SPREAD_ARROWS, routes
-from widgets.schema import EdgeView, HullView, NodeView
+from explorer_widgets.schema import EdgeView, HullView, NodeView
 
 MAX_TAGS = 60
 """Maximum number of outlines of matches to label."""

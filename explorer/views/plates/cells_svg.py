@@ -7,8 +7,8 @@ from math import log2
 from explorer.views.looks import css, fill_of
 from explorer.views.plates.pen import Rect, curve, path, polyline, rectangle, round_rectangle, short
 from explorer.views.plates.words import MAX_LINES
-from widgets.plate_look import PLATES
-from widgets.schema import EdgeView, NodeView, PictureView, PlateView
+from explorer_widgets.plate_look import PLATES
+from explorer_widgets.schema import EdgeView, NodeView, PictureView, PlateView
 
 CELL, SHEETS, READ = PLATES["cell"], PLATES["sheets"], PLATES["read"]
 MIDDLE = 0.36

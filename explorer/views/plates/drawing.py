@@ -25,7 +25,7 @@ from explorer.views.plates.words import (
     rewrites_by_layer,
     shape_text,
 )
-from widgets.schema import EdgeView, PlateView, SmallPlateView
+from explorer_widgets.schema import EdgeView, PlateView, SmallPlateView
 
 MAX_GAP = 5.0
 """The largest gap between the cells of separate layers, in pixels."""

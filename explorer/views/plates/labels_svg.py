@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from explorer.views.lines import Place
 from explorer.views.plates.pen import Rect, path, rectangle, words
 from explorer.views.plates.words import BOLD, broken, clip
-from widgets.plate_look import PLATES
-from widgets.schema import HalfBarView, NodeView, PlateView
-from widgets.theme import LANES
+from explorer_widgets.plate_look import PLATES
+from explorer_widgets.schema import HalfBarView, NodeView, PlateView
+from explorer_widgets.theme import LANES
 
 TITLE, LINES, BARS, WORDS = PLATES["title"], PLATES["lines"], PLATES["bars"], PLATES["words"]
 ROOM_MARGIN = 12.0

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from widgets.schema import EdgeView, LegendItem, LinkView, NodeView
-from widgets.theme import KINDS
+from explorer_widgets.schema import EdgeView, LegendItem, LinkView, NodeView
+from explorer_widgets.theme import KINDS
 
 MARKS = {
     "matched": "part of a match",

@@ -13,7 +13,7 @@ from explorer.views.plates.blocked import WHOLE
 from explorer.views.plates.rules import parts_of
 from explorer.views.sentences import titles_of
 from explorer.views.words import ordinal
-from widgets.schema import AttemptView, HullView, LensView
+from explorer_widgets.schema import AttemptView, HullView, LensView
 
 MAX_ATTEMPTS = 2_000
 """Maximum number of matches of a hull that are shown one by one; more are counted."""

@@ -9,7 +9,7 @@ from explorer.views.index import TraceIndex, cached
 from explorer.views.plates.cells import Plate, plates_of
 from explorer.views.plates.layout import ABOVE, BELOW, LINE_GAP, MARGIN, Placed, Stage
 from explorer.views.plates.links_svg import LINE
-from widgets.schema import LinkView
+from explorer_widgets.schema import LinkView
 
 CHARACTERS, LONG = 19, 80
 """Maximum length of a line of the reason between two plates and below a line of plates, in characters."""

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from html import escape
 
 from explorer.views.plates.pen import words
-from widgets.plate_look import PLATES
-from widgets.schema import LinkView
+from explorer_widgets.plate_look import PLATES
+from explorer_widgets.schema import LinkView
 
 LINE = PLATES["lines"]["height"] * PLATES["words"]["reason"]["size"]
 BASELINE = PLATES["ascent"]

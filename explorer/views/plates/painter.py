@@ -19,7 +19,7 @@ from explorer.views.plates.times import PlateTimes, half_bars, legend_of_times, 
 from explorer.views.plates.words import note_of_plates
 from explorer.views.request import Request
 from explorer.views.roles import BADGE_TEXTS, MISSED_FOLD, OUTPUT
-from widgets.schema import LegendItem, Mode, NodeView, PictureView
+from explorer_widgets.schema import LegendItem, Mode, NodeView, PictureView
 
 
 @dataclass(frozen=True, slots=True)

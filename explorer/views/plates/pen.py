@@ -27,7 +27,7 @@ def path(
 
 
 def words(kind: str, x: float, y: float, text: str) -> str:
-    """Return words around a point; their look is a row of `widgets/plate_look.py`."""
+    """Return words around a point; their look is a row of `widgets/explorer_widgets/plate_look.py`."""
     return f'<text class="x-plate-{kind}" x="{short(x)}" y="{short(y)}">{escape(text)}</text>'
 
 

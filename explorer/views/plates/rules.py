@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from explorer.trace import RefusalKind, RuleDescription, type_title
 from explorer.views.index import TraceIndex, cached
 from explorer.views.words import ordinal
-from widgets.schema import EntryView, HullView, NodeKind, PartView, RuleView
+from explorer_widgets.schema import EntryView, HullView, NodeKind, PartView, RuleView
 
 ACCEPTED = RefusalKind.DECLINED.ask().text
 """The last question of a rule that may decline a match."""

@@ -9,8 +9,8 @@ from explorer.views.plates.labels_svg import STYLE as LABEL_STYLE, Words, bar_el
 from explorer.views.plates.links_svg import STYLE as LINK_STYLE, link_elements
 from explorer.views.plates.pen import Rect, path, rectangle, round_rectangle
 from explorer.views.plates.tags_svg import Tag, place_tags, seen_words, tag_elements
-from widgets.plate_look import PLATES
-from widgets.schema import LegendItem, PictureView, PlateView
+from explorer_widgets.plate_look import PLATES
+from explorer_widgets.schema import LegendItem, PictureView, PlateView
 
 STYLE = CELL_STYLE + LABEL_STYLE + LINK_STYLE
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from explorer.views.graph_svg import tag_element, tag_width
 from explorer.views.plates.labels_svg import Words
-from widgets.plate_look import PLATES
-from widgets.schema import HullView
+from explorer_widgets.plate_look import PLATES
+from explorer_widgets.schema import HullView
 
 LOOK = PLATES["tag"]
 SIZE = LOOK["size"] / LOOK["drawn"]

@@ -10,7 +10,7 @@ from explorer.views.layer_timings import layer_times_at
 from explorer.views.plates.cells import Plate
 from explorer.views.timing_words import roof_share_text
 from explorer.views.words import list_text, plural, time_text
-from widgets.schema import HalfBarView, LegendItem, NodeView
+from explorer_widgets.schema import HalfBarView, LegendItem, NodeView
 
 PlateTimes = Mapping[str, Mapping[str, PartTime]]
 """The time of all calls of plates, by lane and plate."""

@@ -7,7 +7,7 @@ has all answers; a live host offers them and answers on request, because each ma
 from explorer.trace import MatchRefused
 from explorer.views.hulls import stops_of
 from explorer.views.index import TraceIndex
-from widgets.schema import LensView, PictureView, WhatIfView
+from explorer_widgets.schema import LensView, PictureView, WhatIfView
 
 WHAT_IF = "what-if:"
 """Begins the request of an answer; the id of the hull follows."""

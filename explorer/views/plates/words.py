@@ -10,7 +10,7 @@ from explorer.views.plates.cells import UNKNOWN, Plate, Plates, plates_of
 from explorer.views.plates.operators import operator_news
 from explorer.views.sentences import titles_of
 from explorer.views.words import bytes_text, plural
-from widgets.plate_look import PLATES
+from explorer_widgets.plate_look import PLATES
 
 BOLD, PLAIN = 0.557, 0.53
 """Estimated width of a character, in parts of the size of the font."""

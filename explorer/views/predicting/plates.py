@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from explorer.trace import Step
 from explorer.views.grouping import boxes_of
 from explorer.views.index import TraceIndex, cached
-from widgets.schema import GuessView
+from explorer_widgets.schema import GuessView
 
 MAX_PLATES = 40
 """Maximum number of plates that are asked about: more cannot be read on a slide."""

@@ -9,7 +9,7 @@ import numpy as np
 from explorer.errors import CircuitError
 from explorer.trace import Step
 from explorer.views.index import TraceIndex
-from widgets.schema import GroupBy
+from explorer_widgets.schema import GroupBy
 
 QuestionKind = Literal["fold-with", "winner", "matches", "layers-left", "stat"]
 KINDS: tuple[QuestionKind, ...] = get_args(QuestionKind)

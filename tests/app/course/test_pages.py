@@ -20,7 +20,7 @@ from explorer.app.notebook.show import show
 from tests.app.course.cells import code, display_output, page_of, text
 from tests.widgets.stored import read_page
 
-BUNDLES = Path(__file__).parents[3] / "widgets" / "static"
+BUNDLES = Path(__file__).parents[3] / "widgets" / "explorer_widgets" / "static"
 NASTY = "</script><script>alert(1)</script><!--"
 
 

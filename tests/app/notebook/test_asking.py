@@ -18,7 +18,7 @@ pytest.importorskip("anywidget", reason="needs anywidget: pip install 'circuit-e
 
 from explorer.app.notebook.ask import AskWidget
 
-MODULE = Path(explorer.__file__).parents[1] / "widgets" / "static" / "question.js"
+MODULE = Path(explorer.__file__).parents[1] / "widgets" / "explorer_widgets" / "static" / "question.js"
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from PIL import Image
 
 from explorer.app.notebook.fallback import bars_fallback, fold_text, picture_fallback
 from explorer.app.notebook.trace_widget import FoldLevelWidget, TraceWidget
-from widgets.jupyter import BarsWidget, saved_html
+from explorer_widgets.jupyter import BarsWidget, saved_html
 
 
 @pytest.fixture(scope="module")

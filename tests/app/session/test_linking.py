@@ -14,7 +14,7 @@ from explorer.app.session.view_state import DisplayOptions, ViewState
 from explorer.errors import ShapeError, UnknownNameError
 from explorer.trace import Trace
 from explorer.views import SHOW_ALL, SHOW_MISSES, WHAT_IF
-from widgets.theme import CLOSEUPS
+from explorer_widgets.theme import CLOSEUPS
 
 
 class Host:

@@ -22,7 +22,7 @@ from explorer.app.session.view_state import (
 from explorer.errors import CircuitError, UnknownNameError, ValueRangeError, check_name
 from explorer.options import PRESETS, CompilerOptions
 from explorer.views import COLOURS, GROUPINGS, MODES, SLIDES
-from widgets.theme import CLOSEUPS
+from explorer_widgets.theme import CLOSEUPS
 
 texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
 names = st.lists(texts, max_size=3).map(tuple)

@@ -13,8 +13,8 @@ from explorer.views.plates.layout import ABOVE, BELOW
 from explorer.views.plates.links import LINE
 from explorer.views.plates.words import note_of_plates
 from explorer.views.static_svg import static_svg
+from explorer_widgets.schema import Mode
 from tests.views.showing import SMALL, every_step, index_of, section
-from widgets.schema import Mode
 
 
 def plates(name, step, mode: Mode = "diff", near_misses=None):

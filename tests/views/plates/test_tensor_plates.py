@@ -11,7 +11,7 @@ from explorer.tensor.ir.schemas import overloads
 from explorer.tensor.recording.kinds import look_of
 from explorer.views import TraceIndex, picture
 from explorer.views.plates.cells import plates_of
-from widgets.schema import NodeView, PictureView
+from explorer_widgets.schema import NodeView, PictureView
 
 
 class Attention(nn.Module):

@@ -1,4 +1,4 @@
-/** The contract of a picture as the drawing sees it: what `reading.js` makes of the data of `widgets/schema/`. */
+/** The contract of a picture as the drawing sees it: what `reading.js` makes of the data of `widgets/explorer_widgets/schema/`. */
 
 /**
  * @typedef {{sign: string, text: string, tone: string}} Badge

@@ -1,6 +1,6 @@
-/** Sizes, strokes and the styles of words of plates, from the table that `widgets/plate_look.py` reads, too. */
+/** Sizes, strokes and the styles of words of plates, from the table that `widgets/explorer_widgets/plate_look.py` reads, too. */
 
-import themes from "../../theme.json" with { type: "json" };
+import themes from "../../explorer_widgets/theme.json" with { type: "json" };
 
 /** @typedef {{size: number, weight: number, style: string, ink: string}} WordLook */
 

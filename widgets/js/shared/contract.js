@@ -1,4 +1,4 @@
-/** What the hosts give to a view, and the version of the data that these views draw (`widgets/schema/`). */
+/** What the hosts give to a view, and the version of the data that these views draw (`widgets/explorer_widgets/schema/`). */
 
 /**
  * The model interface that all three hosts share.

@@ -1,6 +1,6 @@
 /** Lanes: whose times are shown side by side, the devices of this machine and of one with a recorded run. */
 
-import themes from "../../theme.json" with { type: "json" };
+import themes from "../../explorer_widgets/theme.json" with { type: "json" };
 import { text } from "./reading.js";
 
 /**

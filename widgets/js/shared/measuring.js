@@ -1,6 +1,6 @@
 /** The font of all views, the width of a text in it, and texts cut to a width. */
 
-import themes from "../../theme.json" with { type: "json" };
+import themes from "../../explorer_widgets/theme.json" with { type: "json" };
 
 export const FONT = themes.font;
 

@@ -1,6 +1,6 @@
 /** Colours of a theme by role, from the table that all renderers read, and which theme applies. */
 
-import themes from "../../theme.json" with { type: "json" };
+import themes from "../../explorer_widgets/theme.json" with { type: "json" };
 import { list, text } from "./reading.js";
 
 /**

@@ -10,7 +10,7 @@ from explorer.app.dashboard.panes.tables import html_pane, table_html
 from explorer.app.dashboard.panes.tool import Tool
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.options import COMPILED, STRATEGIES
-from widgets.schema import TableView
+from explorer_widgets.schema import TableView
 
 MAX_CONFLICTS = 200
 

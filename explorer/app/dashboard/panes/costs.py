@@ -12,8 +12,8 @@ from explorer.app.dashboard.panes.tool import Tool
 from explorer.app.dashboard.panes.values import check_values
 from explorer.app.dashboard.workspace import Workspace
 from explorer.views import STATS, stat_bars, stat_change_bars
-from widgets.dashboard import BarsPane
-from widgets.schema import SectionView
+from explorer_widgets.dashboard import BarsPane
+from explorer_widgets.schema import SectionView
 
 STRIP_STYLE = """
 :host{font:12.5px/1.3 system-ui,-apple-system,"Segoe UI",Roboto,Arial,sans-serif}

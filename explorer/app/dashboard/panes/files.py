@@ -17,7 +17,7 @@ from explorer.app.images import picture_png
 from explorer.app.session.exporting import page_recording
 from explorer.app.session.view_state import ViewState
 from explorer.views import static_svg
-from widgets import page_html
+from explorer_widgets import page_html
 
 
 class FilesTool(Tool):

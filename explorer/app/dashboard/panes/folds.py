@@ -12,7 +12,7 @@ from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.options import COMPILED
 from explorer.errors import UnknownNameError
 from explorer.views import fold_level, fold_levels, missed_folds
-from widgets.schema import FoldGroupView, TableView
+from explorer_widgets.schema import FoldGroupView, TableView
 
 MAX_SLICES = 64
 

@@ -13,8 +13,8 @@ from explorer.app.session.opening import Opened, circuit_of
 from explorer.compiler import record
 from explorer.symbolic import Circuit, derivation_text
 from explorer.views import TraceIndex, derivation_view, layers_of_circuits
-from widgets.dashboard import DerivationPane
-from widgets.schema import DerivationView
+from explorer_widgets.dashboard import DerivationPane
+from explorer_widgets.schema import DerivationView
 
 
 class OperatorsTool(Tool):

@@ -32,7 +32,7 @@ from explorer.app.session.variables import MAX_SHOWN, Evidence, Variables, rows_
 from explorer.backend import TorchCircuit
 from explorer.errors import CircuitError
 from explorer.views import query_view
-from widgets.dashboard import QueryPane
+from explorer_widgets.dashboard import QueryPane
 
 TITLES = {kind.title: kind.name for kind in KINDS.values()}
 UNTRAINED = (

@@ -5,8 +5,8 @@ from html import escape
 
 import panel as pn
 
-from widgets.schema import SectionView, TableView
-from widgets.theme import FONT
+from explorer_widgets.schema import SectionView, TableView
+from explorer_widgets.theme import FONT
 
 STYLE = """
 :host{font:13px/1.45 FONT;color:inherit;overflow:auto}

@@ -39,7 +39,7 @@ from explorer.views import (
     step_bars,
     sweep_bars,
 )
-from widgets.dashboard import BarsPane
+from explorer_widgets.dashboard import BarsPane
 
 WHAT = {
     "Every step and its layers": EVERYTHING,

@@ -9,7 +9,7 @@ from explorer.app.session.running import run_values
 from explorer.bench import random_inputs
 from explorer.trace import StepCheck
 from explorer.views import TraceIndex, no_values
-from widgets.schema import ValuesView
+from explorer_widgets.schema import ValuesView
 
 ROWS = 16
 ANOTHER = "Another circuit was opened while the inputs were run."

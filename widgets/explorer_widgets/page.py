@@ -10,11 +10,11 @@ import html
 import json
 from collections.abc import Mapping, Sequence
 
-from widgets.encode import to_json
-from widgets.parts import cut
-from widgets.schema import EmbeddedView, Mode, RecordingView
-from widgets.static import BARS, GRAPH, PAGE, QUESTION
-from widgets.theme import CLOSEUPS
+from explorer_widgets.encode import to_json
+from explorer_widgets.parts import cut
+from explorer_widgets.schema import EmbeddedView, Mode, RecordingView
+from explorer_widgets.static import BARS, GRAPH, PAGE, QUESTION
+from explorer_widgets.theme import CLOSEUPS
 
 RECORDED_MODES: tuple[Mode, ...] = ("diff", "before", "after")
 """The modes recorded for a page; it composes side by side itself."""

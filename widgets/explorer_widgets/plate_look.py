@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import TypedDict
 
-from widgets.theme import FILE
+from explorer_widgets.theme import FILE
 
 
 class WordLook(TypedDict):

@@ -6,9 +6,9 @@ from typing import Any
 import param
 from panel.custom import AnyWidgetComponent
 
-from widgets.encode import picture_traits, to_json
-from widgets.schema import BarsView, DerivationView, DetailsView, PictureView, QueryView, StepView, ValuesView
-from widgets.static import BARS, DERIVATION, GRAPH, HOST, QUERY, STEPS
+from explorer_widgets.encode import picture_traits, to_json
+from explorer_widgets.schema import BarsView, DerivationView, DetailsView, PictureView, QueryView, StepView, ValuesView
+from explorer_widgets.static import BARS, DERIVATION, GRAPH, HOST, QUERY, STEPS
 
 SET_BY_USER = ("step", "selection", "view", "request")
 

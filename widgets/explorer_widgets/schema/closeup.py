@@ -2,7 +2,7 @@
 
 from typing import Literal, NotRequired, TypedDict
 
-from widgets.schema.words import NodeKind
+from explorer_widgets.schema.words import NodeKind
 
 
 class StripView(TypedDict):

@@ -2,8 +2,8 @@
 
 from typing import NotRequired, TypedDict
 
-from widgets.schema.closeup import CloseupView
-from widgets.schema.picture import TableView
+from explorer_widgets.schema.closeup import CloseupView
+from explorer_widgets.schema.picture import TableView
 
 
 class SectionView(TypedDict):

@@ -10,9 +10,9 @@ import anywidget
 import traitlets
 from IPython.display import publish_display_data
 
-from widgets.encode import Png, picture_traits, to_json
-from widgets.schema import HEIGHT, BarsView, DetailsView, PictureView, QuestionView, StepView, ValuesView
-from widgets.static import BARS, GRAPH, QUESTION
+from explorer_widgets.encode import Png, picture_traits, to_json
+from explorer_widgets.schema import HEIGHT, BarsView, DetailsView, PictureView, QuestionView, StepView, ValuesView
+from explorer_widgets.static import BARS, GRAPH, QUESTION
 
 SET_BY_USER = ("step", "selection", "view", "request")
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TypedDict
 
-from widgets.schema.words import NodeKind
+from explorer_widgets.schema.words import NodeKind
 
 PairReasonView = tuple[int, int, str]
 """Two buffers, and what an instruction says of both: why one is not written over the other."""

@@ -2,7 +2,7 @@
 
 from typing import NotRequired, TypedDict
 
-from widgets.schema.picture import PictureStateView
+from explorer_widgets.schema.picture import PictureStateView
 
 
 class VerdictView(TypedDict):

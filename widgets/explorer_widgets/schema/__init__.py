@@ -6,11 +6,11 @@ array of 32-bit floats (x, y, width, height of every node, in the order of `node
 Readers ignore unknown fields.
 """
 
-from widgets.schema.bars import (
+from explorer_widgets.schema.bars import (
     BarsView as BarsView,
     BarView as BarView,
 )
-from widgets.schema.buffers import (
+from explorer_widgets.schema.buffers import (
     BuffersView as BuffersView,
     BufferView as BufferView,
     ByteScaleView as ByteScaleView,
@@ -18,7 +18,7 @@ from widgets.schema.buffers import (
     ListedView as ListedView,
     RecordedBuffersView as RecordedBuffersView,
 )
-from widgets.schema.closeup import (
+from explorer_widgets.schema.closeup import (
     CloseupView as CloseupView,
     CodeView as CodeView,
     MemoryView as MemoryView,
@@ -28,18 +28,18 @@ from widgets.schema.closeup import (
     StripView as StripView,
     ValuesView as ValuesView,
 )
-from widgets.schema.derivation import (
+from explorer_widgets.schema.derivation import (
     DerivationView as DerivationView,
     DrawnCircuitView as DrawnCircuitView,
     DrawnPlateView as DrawnPlateView,
 )
-from widgets.schema.details import (
+from explorer_widgets.schema.details import (
     DetailsView as DetailsView,
     FoldGroupView as FoldGroupView,
     FoldLevelView as FoldLevelView,
     SectionView as SectionView,
 )
-from widgets.schema.film import (
+from explorer_widgets.schema.film import (
     FrameView as FrameView,
     GuessView as GuessView,
     SceneName as SceneName,
@@ -49,7 +49,7 @@ from widgets.schema.film import (
     ThumbnailPlateView as ThumbnailPlateView,
     ThumbnailView as ThumbnailView,
 )
-from widgets.schema.lens import (
+from explorer_widgets.schema.lens import (
     AttemptView as AttemptView,
     EntryView as EntryView,
     LensView as LensView,
@@ -58,7 +58,7 @@ from widgets.schema.lens import (
     RuleView as RuleView,
     WhatIfView as WhatIfView,
 )
-from widgets.schema.picture import (
+from explorer_widgets.schema.picture import (
     ActionView as ActionView,
     EdgeView as EdgeView,
     HullView as HullView,
@@ -68,30 +68,30 @@ from widgets.schema.picture import (
     PictureView as PictureView,
     TableView as TableView,
 )
-from widgets.schema.plates import (
+from explorer_widgets.schema.plates import (
     BadgeView as BadgeView,
     HalfBarView as HalfBarView,
     LinkView as LinkView,
     PlateView as PlateView,
 )
-from widgets.schema.query import (
+from explorer_widgets.schema.query import (
     ImageView as ImageView,
     QueryView as QueryView,
 )
-from widgets.schema.questions import (
+from explorer_widgets.schema.questions import (
     ClicksView as ClicksView,
     NumberView as NumberView,
     QuestionView as QuestionView,
     VerdictView as VerdictView,
 )
-from widgets.schema.recordings import (
+from explorer_widgets.schema.recordings import (
     EmbeddedView as EmbeddedView,
     GraphOptions as GraphOptions,
     RecordingHeadView as RecordingHeadView,
     RecordingPartView as RecordingPartView,
     RecordingView as RecordingView,
 )
-from widgets.schema.words import (
+from explorer_widgets.schema.words import (
     HEIGHT as HEIGHT,
     VERSION as VERSION,
     Change as Change,

@@ -2,10 +2,10 @@
 
 from typing import Literal, NotRequired, TypedDict
 
-from widgets.schema.buffers import BuffersView, RecordedBuffersView
-from widgets.schema.lens import LensView, RuleView
-from widgets.schema.plates import BadgeView, LinkView, PlateView
-from widgets.schema.words import Change, ColourBy, GroupBy, HullKind, Mode, NodeKind
+from explorer_widgets.schema.buffers import BuffersView, RecordedBuffersView
+from explorer_widgets.schema.lens import LensView, RuleView
+from explorer_widgets.schema.plates import BadgeView, LinkView, PlateView
+from explorer_widgets.schema.words import Change, ColourBy, GroupBy, HullKind, Mode, NodeKind
 
 
 class NodeView(TypedDict):

@@ -2,14 +2,14 @@
 
 from typing import Literal, NotRequired, TypedDict
 
-from widgets.schema.bars import BarsView
-from widgets.schema.buffers import BuffersView
-from widgets.schema.closeup import ValuesView
-from widgets.schema.details import DetailsView
-from widgets.schema.film import StepView
-from widgets.schema.picture import PictureStateView, PictureView
-from widgets.schema.questions import QuestionView
-from widgets.schema.words import ColourBy, GroupBy, Mode
+from explorer_widgets.schema.bars import BarsView
+from explorer_widgets.schema.buffers import BuffersView
+from explorer_widgets.schema.closeup import ValuesView
+from explorer_widgets.schema.details import DetailsView
+from explorer_widgets.schema.film import StepView
+from explorer_widgets.schema.picture import PictureStateView, PictureView
+from explorer_widgets.schema.questions import QuestionView
+from explorer_widgets.schema.words import ColourBy, GroupBy, Mode
 
 
 class RecordingView(TypedDict):

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from widgets.schema import PictureView
+from explorer_widgets.schema import PictureView
 
 BYTES_PER_BOX = 16
 """x, y, width, height as 32-bit floats."""

@@ -3,8 +3,8 @@
 A part has the pictures, coordinates, details and buffers of consecutive steps. The head has everything else.
 """
 
-from widgets.encode import to_json
-from widgets.schema import RecordingHeadView, RecordingPartView, RecordingView
+from explorer_widgets.encode import to_json
+from explorer_widgets.schema import RecordingHeadView, RecordingPartView, RecordingView
 
 PART_CHARACTERS = 500_000
 """Steps share a part up to this length of its JSON; a larger step has a part of its own."""

@@ -2,7 +2,7 @@
 
 from typing import Literal, NotRequired, TypedDict
 
-from widgets.schema.picture import TableView
+from explorer_widgets.schema.picture import TableView
 
 
 class BarView(TypedDict):
