@@ -122,6 +122,16 @@ class Step:
         return f"{len(self.rewrites)} of {len(self.matches)} matches applied: {done}{lost}{off}"
 
     @property
+    def matters(self) -> bool:
+        """Whether it is the first step, changed something or failed.
+
+        A fold level on which no two layers are equal changed nothing to see.
+        """
+        if self.index == 0 or self.error is not None:
+            return True
+        return any(len(group.members) > 1 for group in self.folds) if self.folds else self.changed or self.copies_less
+
+    @property
     def compiles_layers(self) -> bool:
         """Whether it is the step that compiles the layers of a circuit, one by one, before any optimization."""
         return self.at.labels == ("compile",)

@@ -6,19 +6,24 @@ from explorer.trace.ladder import Level
 from explorer.trace.steps import Step
 
 
-def steps_text(steps: Sequence[Step], level: Level) -> str:
+def steps_text(steps: Sequence[Step], level: Level, every_step: bool) -> str:
     """One row per step: number, path, calls and layers afterwards, time, what happened; then notes, limits and errors.
 
-    The words are those of the page: a folded layer is one call for several layers. A program has instructions, buffers
-    and peak memory instead.
+    Without `every_step`, steps that changed nothing are counted below the table. The words are those of the page: a
+    folded layer is one call for several layers. A program has instructions, buffers and peak memory instead.
     """
     rows = [("step", "path", *level.sizes, "ms", "what happened")]
     for before, step in zip((None, *steps), steps, strict=False):
+        if not (every_step or step.matters):
+            continue
         what = outcome_text(step, before)
         rows.append((str(step.index), step.path, *_sizes(step, level), f"{step.seconds * 1000:.1f}", what))
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
     lines = [_line(row, widths) for row in rows]
     lines.insert(1, "-" * max(len(line) for line in lines))
+    if hidden := len(steps) + 1 - len(rows):
+        noun = "step" if hidden == 1 else "steps"
+        lines.append(f"({hidden} {noun} changed nothing; all: trace.table(), or the option --steps of `show`)")
     lines += [note for step in steps for note in step.notes]
     lines += [f"! {limit.message}" for step in steps for limit in step.limits]
     return "\n".join(lines)

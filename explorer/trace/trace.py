@@ -54,7 +54,7 @@ class Subject(Protocol):
 
 @dataclass(eq=False)
 class Trace:
-    """The record of one compilation; it prints as a table of its steps.
+    """The record of one compilation; it prints as a table of the steps that changed something.
 
     A trace made by `explorer.record` is live: every step is executable (`circuit_at`). One that was loaded from a
     file holds the same graphs, matches and reasons, but no tensors; `explorer.rerun(trace)` compiles its circuit
@@ -276,11 +276,14 @@ class Trace:
 
         return load_trace(path)
 
-    def __str__(self) -> str:
-        return steps_text(self.steps, self.level)
+    def table(self) -> str:
+        """Return a table of all steps, even those that changed nothing, which `print(trace)` leaves out."""
+        return steps_text(self.steps, self.level, every_step=True)
 
-    def __repr__(self) -> str:
-        return f"<Trace: {len(self.steps)} steps>"
+    def __str__(self) -> str:
+        return steps_text(self.steps, self.level, every_step=False)
+
+    __repr__ = __str__
 
     # ------------------------------------------------------------------ data that the answers share, computed once
 

@@ -45,7 +45,6 @@ from explorer.views.details import (
 from explorer.views.film import (
     calls_of as calls_of,
     film as film,
-    has_frame as has_frame,
     sentence_of as sentence_of,
 )
 from explorer.views.folds import (

@@ -30,7 +30,7 @@ def film(
 
     `times` are the measured times after steps, `layer_times` those of layers; `missing` says why a device has none.
     """
-    steps = [step for step in index.trace.steps if has_frame(step)]
+    steps = [step for step in index.trace.steps if step.matters]
     undrawn = _undrawn_text(index, steps)
     frames = [
         _frame(index, step, (times or {}).get(step.index, {}), layer_times or {}, missing or {}, undrawn)
@@ -94,10 +94,3 @@ def _frame(
         if certified:
             frame["certified"] = certified
     return frame
-
-
-def has_frame(step: Step) -> bool:
-    """Return whether a step has a frame; a fold level on which no two layers are equal changed nothing to see."""
-    if step.index == 0 or step.error is not None:
-        return True
-    return any(len(group.members) > 1 for group in step.folds) if step.folds else step.changed or step.copies_less

@@ -8,7 +8,6 @@ import numpy as np
 from explorer.timings import CPU, Timing
 from explorer.trace import Step
 from explorer.views.costs import Measurements
-from explorer.views.film import has_frame
 from explorer.views.index import TraceIndex
 from explorer.views.predicting.plates import guess_plates
 from explorer.views.scopes import node_scopes
@@ -34,7 +33,7 @@ def story(index: TraceIndex, times: Measurements | None = None) -> dict[int, lis
     """
     if not index.trace.level.has_circuit:
         return {}
-    shown = [step for step in index.trace.steps if has_frame(step) and step.error is None]
+    shown = [step for step in index.trace.steps if step.matters and step.error is None]
     start = index.trace.start
     found: dict[int, list[SceneView]] = {step.index: [_operator(index, step)] for step in index.trace.steps[:start]}
     if index.trace.steps[start].error is None:
@@ -67,7 +66,7 @@ def slide_at(index: TraceIndex, name: SlidesName, step: int) -> tuple[SlidesName
     if name != "steps" and scenes:
         named = [scene for scene in scenes if scene[0] == name]
         return next((scene for scene in named if scene[1] == step), (named or scenes)[0])
-    frames = [shown.index for shown in index.trace.steps[: step + 1] if has_frame(shown)]
+    frames = [shown.index for shown in index.trace.steps[: step + 1] if shown.matters]
     return "steps", frames[-1], "diff"
 
 

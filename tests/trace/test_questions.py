@@ -26,8 +26,17 @@ def blackboard():
     return explorer.record(gallery.load_named("blackboard"), preset="handbook")
 
 
-def test_a_trace_prints_one_row_per_step(blackboard):
-    rows = [line.split()[1:4] for line in str(blackboard).splitlines()[2:]]
+def test_a_trace_prints_the_steps_that_changed_something(blackboard):
+    *rows, rest = str(blackboard).splitlines()[2:]
+    assert [line.split()[:2] for line in rows] == snapshot(
+        [["0", "compile"], ["3", "optimize/round"], ["7", "fold/level"], ["8", "fold/level"]]
+    )
+    assert rest == "(7 steps changed nothing; all: trace.table(), or the option --steps of `show`)"
+    assert repr(blackboard) == str(blackboard)
+
+
+def test_the_table_of_a_trace_has_one_row_per_step(blackboard):
+    rows = [line.split()[1:4] for line in blackboard.table().splitlines()[2:]]
     assert rows == snapshot(
         [
             ["compile", "13", "13"],
@@ -249,7 +258,7 @@ def test_a_limit_that_is_reached_is_recorded():
 
 
 def test_the_steps_as_text_have_calls_and_layers_as_the_page_has_them():
-    head, _, *rows = str(explorer.record(gallery.load_named("conflict"))).splitlines()
+    head, _, *rows = explorer.record(gallery.load_named("conflict")).table().splitlines()
     assert head.split()[:4] == ["step", "path", "calls", "layers"]
     assert rows[0].split()[:4] == ["0", "compile", "12", "12"]
     assert rows[-1].split()[:5] == ["12", "fold/level", "2", "3", "7"]

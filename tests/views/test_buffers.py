@@ -221,7 +221,7 @@ def test_views_are_not_calls(index):
 
 
 def test_the_table_of_steps_counts_instructions_buffers_and_bytes(index):
-    assert [line[:58].rstrip() for line in str(index.trace).splitlines()] == snapshot(
+    assert [line[:58].rstrip() for line in index.trace.table().splitlines()] == snapshot(
         [
             "step  path               instructions  buffers  peak bytes",
             "----------------------------------------------------------",

@@ -62,7 +62,7 @@ def show(
     at = _step(step)
     limit = None if everything else MAX_PER_RULE
     questions: list[tuple[bool, Callable[[], Iterable[object]]]] = [
-        (steps, lambda: [trace]),
+        (steps, lambda: [trace.table()]),
         (
             at is not None and not (graph or stats or conflicts or why_not_shared),
             lambda: [_step_text(trace, at, limit)],

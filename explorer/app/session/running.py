@@ -16,7 +16,6 @@ from explorer.views import (
     TraceIndex,
     digits_on,
     failure_text,
-    has_frame,
     image_of,
     no_values,
     values_view,
@@ -105,7 +104,7 @@ def _steps(index: TraceIndex) -> list[Step]:
     chosen: list[Step] = []
     total = 0
     for step in reversed(index.trace.steps[max(0, index.trace.start - 1) :]):  # the last operator has made it
-        if step.error is not None or not has_frame(step):
+        if step.error is not None or not step.matters:
             continue
         total += len(step.snapshot.graph.nodes)
         if chosen and total > MAX_CALLS:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.views.film import has_frame
 from explorer.views.index import TraceIndex
 from explorer.views.plates.cells import UNKNOWN, image_of, plates_of
 from explorer.views.scopes import node_scopes, slice_scopes
@@ -90,7 +89,7 @@ def values_view(
 
 def _not_run(index: TraceIndex, ran: Container[int]) -> str:
     """Say which steps have no values, and why; empty if all have some."""
-    skipped = [step.index for step in index.trace.steps if has_frame(step) and step.index not in ran]
+    skipped = [step.index for step in index.trace.steps if step.matters and step.index not in ran]
     operands = [step for step in skipped if step < index.trace.start - 1]
     large = skipped[len(operands) :]
     told = [f"Not run, because their circuits are combined later: {_span(operands)}."] if operands else []

@@ -39,8 +39,9 @@ def test_a_trace_is_printed_written_and_shown(tmp_path):
     printed = run("trace", "blackboard", "-o", str(path)).output
     assert "optimize/round 1/fuse" in printed
     assert f"circuit-explorer show {path}" in printed
-    assert run("show", str(path), "--steps").output.strip() in printed
     loaded = Trace.load(path)
+    assert str(loaded) in printed
+    assert run("show", str(path), "--steps").output.strip() == loaded.table()
     last = run("show", str(path), "--step", "-1").output
     assert f"step {len(loaded.steps) - 1}: {loaded.steps[-1].path}" in last
     assert run("show", str(path), "--step", loaded.steps[3].path).output == run("show", str(path), "--step", "3").output
