@@ -3,6 +3,7 @@
 import gc
 import os
 import random
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,13 @@ if TYPE_CHECKING:
     from xdist.scheduler.protocol import Scheduling
 
 load_profile()
+
+# What a shell, a terminal or a CI system leaves behind must not decide a test: the width and colours of printed text,
+# and whether Ctrl-C is ignored, as in a process that was started in the background. Children inherit both.
+OF_TERMINALS = ("COLUMNS", "LINES", "TERMINAL_WIDTH", "FORCE_COLOR", "CLICOLOR_FORCE", "NO_COLOR", "PY_COLORS")
+for name in (*OF_TERMINALS, "GITHUB_ACTIONS"):
+    os.environ.pop(name, None)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # There are more workers than cores, so more threads would wait for each other. Set before torch is loaded, for servers
 # that tests start too.

@@ -4,6 +4,7 @@ import csv
 import math
 import re
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -131,8 +132,9 @@ def test_a_table_is_continued_and_other_rows_are_evaluated(people, tmp_path):
 
 
 @pytest.mark.parametrize("method", ["em", "gradient"])
-def test_a_likelihood_of_zero_has_no_sign(tmp_path, method):
-    path, data = tmp_path / "same.pt", tmp_path / "same.csv"
+def test_a_likelihood_of_zero_has_no_sign(tmp_path, monkeypatch, method):
+    monkeypatch.chdir(tmp_path)  # so that no path of the machine is printed
+    path, data = Path("same.pt"), Path("same.csv")
     data.write_text("a,b\n" + "same,7\n" * 20)
     found = run("train", "--data", data, "--units", 1, "--epochs", 2, "--method", method, "--out", path).output
     assert "Independent columns reach 0.0000" in found
@@ -141,7 +143,7 @@ def test_a_likelihood_of_zero_has_no_sign(tmp_path, method):
     assert "same,7,0.000000,0.000000,yes" in found
     curves = path.with_suffix(".curves.csv").read_text().splitlines()
     assert [line.split(",")[1:3] for line in curves[1:]] == [["0", "0"]] * 2
-    assert "-0" not in found.replace(str(path), "")
+    assert "-0" not in found
 
 
 def coins(path, share):

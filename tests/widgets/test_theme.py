@@ -9,7 +9,7 @@ import pytest
 from explorer_widgets.theme import CATEGORIES, CHANGES, DARK, FILE, HULLS, LIGHT, TONES, is_dark, value_colour
 from tests.needed import is_missing
 
-SOURCE = FILE.parent / "js" / "shared" / "theme.js"
+SOURCE = FILE.parents[1] / "js" / "shared" / "theme.js"
 VALUES = [number / 40 for number in range(41)]
 
 
