@@ -17,7 +17,7 @@ def graph_text(graph: "Graph[Node]") -> str:
     %3 = 'y'(%0, %0)
     outputs: %3
     """
-    lines = [f"%{node} = {node_text(value)}{_reads(graph.inputs[node])}" for node, value in graph.nodes.items()]
+    lines = [f"%{node} = {node_text(value)}{_reads(value, graph.inputs[node])}" for node, value in graph.nodes.items()]
     return "\n".join([*lines, "outputs: " + ", ".join(f"%{output}" for output in graph.outputs)])
 
 
@@ -27,6 +27,10 @@ class Described(Protocol):
 
     def describe(self) -> str:
         """The node in one line."""
+        ...
+
+    def reads(self, inputs: tuple[int, ...]) -> tuple[str, ...]:
+        """Its inputs by id, and of those with several results which one it reads: `%3`, `%7:1`."""
         ...
 
 
@@ -56,5 +60,6 @@ def value_text(value: Any) -> str:
     return repr(value)
 
 
-def _reads(inputs: tuple[int, ...]) -> str:
-    return f"({', '.join(f'%{source}' for source in inputs)})" if inputs else ""
+def _reads(node: object, inputs: tuple[int, ...]) -> str:
+    names = node.reads(inputs) if isinstance(node, Described) else [f"%{source}" for source in inputs]
+    return f"({', '.join(names)})" if names else ""

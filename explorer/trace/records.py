@@ -54,7 +54,8 @@ class NodeRecord:
     """A node of a trace, without its position in the graph.
 
     `scope` has one tuple of variables for each fold; it is None if the layer reads layers. `about` holds what nodes of
-    one group may differ in: the name of a constant, the line that an operator comes from. `kind` selects how the node
+    one group may differ in: the name of a constant, the line that an operator comes from, which results of operators
+    with several it reads (`%7:1`); a node whose inputs were replaced has an equal record. `kind` selects how the node
     is drawn. `title` is its short name: `Sum`, `conv2d`; by default that of its type.
     """
 
@@ -64,7 +65,7 @@ class NodeRecord:
     scope: tuple[tuple[int, ...], ...] | None = None
     parameters: Mapping[str, ParameterRecord] = field(default_factory=dict[str, ParameterRecord])
     nested: "Mapping[str, NodeRecord]" = field(default_factory=dict[str, "NodeRecord"])
-    about: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    about: Mapping[str, Any] = field(default_factory=dict[str, Any], compare=False)
     kind: NodeKind = "operator"
     title: str = ""
 
@@ -90,6 +91,13 @@ class NodeRecord:
         parts += [f"{name}={inner.describe()}" for name, inner in self.nested.items()]
         parts += [f"{name}={parameter}" for name, parameter in self.parameters.items()]
         return f"{self.title}{folds}({', '.join(parts)})"
+
+    def reads(self, inputs: tuple[int, ...]) -> tuple[str, ...]:
+        """Its inputs by id, and of those with several results which one it reads: `%3`, `%7:1`."""
+        known: object = self.about.get("reads")
+        results = list(map(str, reversed(known))) if isinstance(known, list) else []  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        names = [f"%{source}" for source in inputs]
+        return tuple(results.pop() if results and results[-1].startswith(f"{name}:") else name for name in names)
 
 
 def record_of(node: Any, leaf_name: LeafName) -> NodeRecord:

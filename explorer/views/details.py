@@ -194,7 +194,7 @@ def _node_section(state: State, ids: Sequence[int], record: NodeRecord, names: S
     rows += [[name, str(value)] for name, value in known.items()]
     if "results" in record.config:
         rows += [["results", list_text(record.config["results"])], ["written", bytes_text(record.config["bytes"])]]
-    rows += [[name, str(value)] for name, value in record.about.items()]
+    rows += [[name, str(value).strip("[]").replace("'", "")] for name, value in record.about.items()]
     if record.scope:
         rows.append(["scope", list_text([list_text(scope) for scope in record.scope])])
     rows += [[name, inner.describe()] for name, inner in record.nested.items()]

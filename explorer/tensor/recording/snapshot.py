@@ -250,7 +250,10 @@ def _make_record(value: Apply | Variable, inputs: Sequence[Variable], types: Seq
         for name, variable in zip(value.op.input_names(), inputs, strict=True):
             if isinstance(variable, Constant):
                 parameters[name if name not in parameters else f"{name} {len(parameters)}"] = _parameter(variable)
-        known = {name: text for name, text in about.items() if text}
+        known: dict[str, Any] = {name: text for name, text in about.items() if text}
+        several = [v for v in inputs if v.owner is not None and len(v.owner.outputs) > 1]
+        if several:
+            known["reads"] = [f"%{v.owner.id}:{v.index}" for v in several if v.owner is not None]
         return NodeRecord(kind, 1, config, None, parameters, {}, known, *look_of(value.op.target))
     if isinstance(value, Constant):
         config = {**_parameter(value).nodes[0].config, **_results(types)}
