@@ -1,7 +1,6 @@
 """How the work of a launch is divided into blocks, one for each program of a kernel."""
 
 import torch
-import triton
 from torch import Tensor
 
 MIN_BLOCK = 16
@@ -42,7 +41,7 @@ def blocks(count: int, size: int) -> int:
 
 def power_of_two(count: int) -> int:
     """The smallest power of two that is not below a count."""
-    return triton.next_power_of_2(count)
+    return 1 << max(count - 1, 0).bit_length()
 
 
 def num_processors(device: torch.device) -> int:
