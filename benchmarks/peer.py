@@ -12,10 +12,11 @@ from torch import Tensor, nn
 from benchmarks.cases import Case
 from explorer.errors import StructureError
 from explorer.graph import parameters_of
+from explorer.packages import install_command
 from explorer.symbolic import Circuit, TensorParameter
 
 PACKAGE = "libcirkit"
-INSTALL = "pip install 'circuit-explorer[peer]'"
+INSTALL = install_command("peer")
 
 
 def peer_is_installed() -> bool:

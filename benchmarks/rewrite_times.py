@@ -13,14 +13,13 @@ import torch
 from rich.table import Table
 
 from benchmarks.growing_graphs import SHAPES, TERM, Library, Shape
+from explorer.packages import install_command
 
 SIZES = (1_000, 2_000, 5_000, 10_000, 20_000)
 PEER_SIZES = (1_000, 2_000, 5_000)
 MAX_SECONDS = 30.0
 """A shape that takes longer is not measured at larger sizes; quadratic growth would take hours."""
-MISSING_PYTENSOR = (
-    "PyTensor is not installed, so there is nothing to compare with: pip install 'circuit-explorer[bench]'"
-)
+MISSING_PYTENSOR = f"PyTensor is not installed, so there is nothing to compare with; run: {install_command('bench')}"
 
 
 @dataclass(frozen=True, slots=True)

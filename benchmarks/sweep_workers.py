@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
-from importlib.util import find_spec
 from logging import CRITICAL, getLogger
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from benchmarks.sweep import Configuration, SweepRow, circuit_data, measure_configuration
-from explorer.errors import CircuitError, MissingPackageError
+from explorer.errors import CircuitError
+from explorer.packages import require
 from explorer.timings import Run
 
 if TYPE_CHECKING:
@@ -32,10 +32,7 @@ def connected(address: str | None, num_workers: int) -> "Iterator[Client]":
 
     Raises: MissingPackageError; CircuitError if there is no scheduler at the address, or it has no workers.
     """
-    if find_spec("distributed") is None:
-        raise MissingPackageError(
-            "a sweep runs on Dask, which is not installed; run: pip install 'circuit-explorer[sweep]'"
-        )
+    require("a sweep", "sweep", "distributed")
     from distributed import Client, LocalCluster
 
     getLogger("distributed").setLevel(CRITICAL)  # the rows report lost workers

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from explorer.errors import DataTypeError, ValueRangeError, check_name, look_up
+from explorer.packages import require
 from explorer.symbolic import Circuit, from_cirkit, is_cirkit
 from explorer.trace import KERNELS, LEVELS, PROGRAM, TENSOR, LayerOrigin
 from explorer.trace.ladder import COMPILED
@@ -100,8 +101,9 @@ def record(subject: Any, *arguments: Any, level: str = "", **options: Any) -> "T
     A circuit of cirkit, symbolic or compiled, is converted first, with its values (`explorer.symbolic.from_cirkit`).
 
     Raises: UnknownNameError for a level; DataTypeError for anything else than these subjects; ValueRangeError for a
-    batch size below 1; otherwise as these functions.
+    batch size below 1; MissingPackageError without torch; otherwise as these functions.
     """
+    require("explorer.record", "", "torch")
     if is_cirkit(subject):
         subject = from_cirkit(subject)
     is_circuit = isinstance(subject, Circuit)

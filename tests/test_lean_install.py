@@ -1,5 +1,6 @@
 """A lean install: everything that needs no extra works without the packages that only an extra installs."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -19,15 +20,10 @@ def test_a_lean_environment_has_no_package_of_an_extra(lean: LeanEnvironment, tm
     assert {"triton", "panel", "sklearn"} & set(optional_packages())
 
 
-FAST = """
-import torch
-from explorer import gallery, record
-circuit = record(gallery.load_named("digits")).compiled
-fast = circuit.fast()
-fast(torch.zeros(2, 64, dtype=torch.long)).sum().backward()
-"""
-
-
-def test_a_circuit_is_fast_without_triton(lean: LeanEnvironment, tmp_path: Path) -> None:
-    result = lean.run("-c", FAST, cwd=tmp_path)
+@pytest.mark.parametrize("what", ["modules", "entries", "commands"])
+def test_without_extras_everything_works_or_says_what_to_install(
+    lean: LeanEnvironment, tmp_path: Path, what: str
+) -> None:
+    result = lean.run("-W", "error", "-m", "tests.lean_program", what, *optional_packages(), cwd=tmp_path)
     assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout.splitlines()[-1]) == {}

@@ -2,7 +2,7 @@
 
 import struct
 
-from explorer.app.needs import require_ui
+from explorer.packages import require
 from explorer.views import Picture, bars_svg, static_svg
 from explorer_widgets.encode import Png
 from explorer_widgets.schema import BarsView
@@ -26,7 +26,7 @@ def bars_png(bars: BarsView) -> Png:
 
 
 def _png(svg: str) -> Png:
-    require_ui("resvg_py", "fontpkg_inter")
+    require("a PNG", "ui", "resvg_py", "fontpkg_inter")
     import fontpkg_inter
     import resvg_py
 

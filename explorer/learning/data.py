@@ -12,8 +12,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from explorer.errors import CircuitError, ShapeError, check_type
+from explorer.errors import ShapeError, check_type
 from explorer.learning.digests import digest_of
+from explorer.packages import require
 
 HELD_OUT_EVERY = 5
 """Every fifth image is held out: those at positions 4, 9, 14, ..."""
@@ -65,7 +66,7 @@ def load_digits() -> ImageData:
     """The 1,797 handwritten digits of scikit-learn, 8x8 pixels of 17 grey levels: 1,438 for training, 359 held out.
 
     The images are ordered by writer, and every fifth one is held out, so each writer occurs on both sides.
-    Raises: CircuitError with the command that installs scikit-learn, if it is missing.
+    Raises: MissingPackageError with the command that installs scikit-learn, if it is missing.
     Source: Alpaydin and Kaynak 1998, Optical Recognition of Handwritten Digits.
     """
     training, held_out = split(torch.from_numpy(_images_of_digits()))
@@ -74,14 +75,10 @@ def load_digits() -> ImageData:
 
 def _images_of_digits() -> npt.NDArray[np.int64]:
     """The images (1797, 64), read from the file of scikit-learn: importing it would take more than a second."""
+    require("the data set digits", "digits", "sklearn")
     found = find_spec("sklearn")
-    if found is None or found.origin is None:
-        raise CircuitError(
-            "the digits come with scikit-learn, which is not installed; "
-            "install it with: pip install 'circuit-explorer[digits]'"
-        )
-    file = Path(found.origin).parent / DIGITS_FILE
-    if file.is_file():
+    file = None if found is None or found.origin is None else Path(found.origin).parent / DIGITS_FILE
+    if file is not None and file.is_file():
         return np.loadtxt(file, delimiter=",", dtype=np.int64)[:, :-1]  # the last column is the digit
     from sklearn.datasets import load_digits as load  # another version, with the file in another place
 

@@ -1,14 +1,16 @@
 """The digits have a fixed split, and a missing scikit-learn says how to install it."""
 
+import re
 import sys
 
 import pytest
 import torch
 
-from explorer.errors import CircuitError, ShapeError, UnknownNameError
+from explorer.errors import MissingPackageError, ShapeError, UnknownNameError
 from explorer.learning.baselines import independent_pixels_bits
 from explorer.learning.data import load_digits, split
 from explorer.learning.sources import load_source
+from explorer.packages import install_command
 
 
 def test_every_fifth_digit_is_held_out():
@@ -56,5 +58,7 @@ def test_an_unknown_data_set_lists_those_that_are_known():
 
 def test_without_scikit_learn_the_error_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn", None)
-    with pytest.raises(CircuitError, match=r"pip install 'circuit-explorer\[digits\]'"):
+    with pytest.raises(
+        MissingPackageError, match=re.escape(f"needs sklearn, which is not installed; run: {install_command('digits')}")
+    ):
         load_digits()

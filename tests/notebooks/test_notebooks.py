@@ -142,7 +142,7 @@ def test_it_runs(file: Path, kernel: "BlockingKernelClient") -> None:
 
 
 SPOILERS = """
-from explorer.app.notebook.ask import AskWidget as _AskWidget
+from explorer.app.notebook.ask_widget import AskWidget as _AskWidget
 _named = [(name, one) for name, one in globals().items() if not name.startswith("_")]
 _asked = [(name, one.trace, one.question) for name, one in _named if isinstance(one, _AskWidget)]
 _spoilers = [

@@ -1,6 +1,7 @@
 """Data as hosts take it: topology and text as one JSON string, coordinates as bytes, images as PNG."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,15 @@ class Png:
     data: bytes
     width: int
     height: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fallback:
+    """Shown where widgets do not run: an image with its alt text, and plain text. The image takes long to draw."""
+
+    draw: Callable[[], Png]
+    alt: str
+    text: str
 
 
 def to_json(data: object) -> str:

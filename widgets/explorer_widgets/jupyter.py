@@ -3,27 +3,17 @@
 import base64
 import html
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import anywidget
 import traitlets
 from IPython.display import publish_display_data
 
-from explorer_widgets.encode import Png, picture_traits, to_json
+from explorer_widgets.encode import Fallback as Fallback, picture_traits, to_json
 from explorer_widgets.schema import HEIGHT, BarsView, DetailsView, PictureView, QuestionView, StepView, ValuesView
 from explorer_widgets.static import BARS, GRAPH, QUESTION
 
 SET_BY_USER = ("step", "selection", "view", "request")
-
-
-@dataclass(frozen=True, slots=True)
-class Fallback:
-    """Shown where widgets do not run: an image with its alt text, and plain text. The image takes long to draw."""
-
-    draw: Callable[[], Png]
-    alt: str
-    text: str
 
 
 MakeFallback = Callable[[], Fallback]

@@ -14,8 +14,8 @@ def bench(context: typer.Context) -> None:
     """Measure speed next to the peer compilers, and the views against their budgets."""
     if find_spec("benchmarks") is None:
         raise MissingPackageError(
-            "the benchmarks are in the folder benchmarks/ of the project, which is not installed with the "
-            "package: clone the project, install it with pip install -e '.[bench]', and run the command there"
+            "the benchmarks are in the folder benchmarks/ of the project, which is not installed with the package: "
+            "clone the project, run pip install -e '.[bench]' in its folder, and then this command"
         )
     from benchmarks.commands import bench as commands
 

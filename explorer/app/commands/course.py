@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from explorer.app.commands.console import notes, print_text
-from explorer.app.needs import require_ui
 from explorer.errors import CircuitError
 
 OUTPUT = Path("build") / "course"
@@ -21,9 +20,6 @@ def course(
 ) -> None:
     """Run the lessons and write them as HTML pages that open from disk, step, and check answers without Python."""
     from explorer.app.commands.lab import notebooks_folder
-
-    require_ui("anywidget", "fontpkg_inter", "ipykernel", "latex2mathml", "markdown_it", "mdit_py_plugins")
-    require_ui("nbclient", "pygments", "resvg_py")
     from explorer.app.course.build import LESSONS, build_course
 
     folder, found = notebooks_folder()

@@ -12,6 +12,7 @@ from explorer.app.commands.trace import save
 from explorer.app.commands.train import RUNS
 from explorer.app.commands.training_output import baseline_of, epochs_table, train_with_progress
 from explorer.options import MAX_SEED
+from explorer.packages import UI, require
 
 CIRCUIT = "digits"
 
@@ -32,6 +33,10 @@ def explore(
     ] = None,
 ) -> None:
     """Build the circuit over handwritten digits, compile it, train it, and open its compilation in the dashboard."""
+    if dashboard is None:
+        dashboard = sys.stdout.isatty()
+    if dashboard:
+        require("the dashboard", "ui", *UI)  # and not after the training
     with notes().status("Loading torch"):
         import torch
 
@@ -74,7 +79,7 @@ def explore(
     console.print("[bold]Next[/]")
     for line, what in _next_commands(trace_file, checkpoint_file):
         print_text(f"  {line}\n      {what}")
-    if sys.stdout.isatty() if dashboard is None else dashboard:
+    if dashboard:
         console.print("\n[bold]5. The dashboard[/]")
         open_dashboard(CIRCUIT)
 

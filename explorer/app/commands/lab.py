@@ -15,8 +15,8 @@ from typing import Annotated
 import typer
 
 from explorer.app.commands.console import print_text, say_note
-from explorer.app.needs import require_ui
 from explorer.app.ports import LOCAL, check_port, free_port
+from explorer.packages import require
 
 QUIET = (
     "--log-level=WARN",
@@ -41,7 +41,7 @@ def lab(
     show: Annotated[bool, typer.Option("--show/--no-show", help="open the browser")] = True,
 ) -> None:
     """Open a folder of notebooks in JupyterLab; it listens on 127.0.0.1 only. Ctrl-C ends it."""
-    require_ui("jupyterlab")
+    require("the command lab", "ui", "jupyterlab")
     if folder is None:
         folder, found = notebooks_folder()
         if not found:

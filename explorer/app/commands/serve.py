@@ -11,8 +11,8 @@ import typer
 
 from explorer.app.commands.console import notes, print_text, say_note
 from explorer.app.commands.trace import LEVELS_TEXT
-from explorer.app.needs import require_ui
 from explorer.errors import check_name
+from explorer.packages import UI, require
 from explorer.trace import LEVELS
 
 PORT, LOCAL = 5006, "127.0.0.1"
@@ -67,7 +67,7 @@ def open_dashboard(
     Raises: MissingPackageError, UnknownNameError, FileFormatError; CircuitError for a port that is taken; the errors
     of `call_function`.
     """
-    require_ui()
+    require("the dashboard", "ui", *UI)
     check_name("level", level, LEVELS)
     with notes().status("Loading torch and panel"):
         from explorer.app.circuits import load_circuit_or_trace

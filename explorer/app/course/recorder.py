@@ -10,7 +10,7 @@ from typing import Any, cast
 from IPython.core.getipython import get_ipython
 from IPython.display import publish_display_data
 
-from explorer.app.notebook.ask import AskWidget, question_options
+from explorer.app.notebook.ask_widget import AskWidget, question_options
 from explorer.app.notebook.trace_widget import FoldLevelWidget, TraceWidget, fold_html
 from explorer.app.session.session import Session
 from explorer.errors import CircuitError

@@ -1,21 +1,17 @@
 """`explorer.ask`: a question about a step, answered before the step is shown."""
 
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
-import ipywidgets
-import traitlets
-
-from explorer.app.needs import require_ui
-from explorer.app.notebook.fallback import picture_fallback, picture_text
-from explorer.app.notebook.trace_widget import TraceWidget
 from explorer.app.session.opening import open_trace
 from explorer.app.session.session import Session
 from explorer.errors import DataTypeError
+from explorer.packages import NOTEBOOK, require
 from explorer.trace import Trace
-from explorer.views import Answer, Question, QuestionKind, Verdict, check, question_about, question_view
-from explorer_widgets.jupyter import Fallback, QuestionWidget, SavedPicture, bundle_with
-from explorer_widgets.schema import HEIGHT, GraphOptions, QuestionView
+from explorer.views import QuestionKind, question_about
+from explorer_widgets.schema import HEIGHT
+
+if TYPE_CHECKING:
+    from explorer.app.notebook.ask_widget import AskWidget
 
 
 def ask(
@@ -43,96 +39,13 @@ def ask(
     statistic; ValueRangeError for a height below 1; CircuitError for a question that the step does not raise;
     MissingPackageError without the packages of Jupyter.
     """
-    require_ui("anywidget", "ipywidgets", "resvg_py", "fontpkg_inter")
+    require("explorer.ask", "ui", *NOTEBOOK)
+    from explorer.app.notebook.ask_widget import AskWidget
+    from explorer.app.notebook.trace_widget import TraceWidget
+
     if not isinstance(trace, Trace):
         found = f"{type(trace).__module__}.{type(trace).__qualname__}"
         raise DataTypeError(f"ask expects a trace: ask(explorer.record(circuit), {kind!r}); found a {found}")
     opened, state = open_trace(trace, "trace")
     question = question_about(opened.index, kind, step, node=node, pattern=pattern, stat=stat)
     return AskWidget(TraceWidget(Session(opened, state), height), question)
-
-
-class AskWidget(SavedPicture, ipywidgets.VBox):
-    """A picture with a question below it. `revealed` switches between the question and the step.
-
-    `graph` is the picture, `panel` the question with its controls; `view` contains the feedback to all answers.
-    """
-
-    revealed = traitlets.Bool(False)
-
-    def __init__(self, graph: TraceWidget, question: Question) -> None:
-        self.graph = graph
-        self.question = question
-        self.view: QuestionView = question_view(graph.session.index, question)
-        self.panel = QuestionWidget(self.view)
-        self._own = dict(graph.options)
-        self._selection: Sequence[str] = self.view["asking"]["selection"]
-        super().__init__([graph, self.panel])
-        self._show()
-        traitlets.dlink((graph, "selection"), (self.panel, "selection"))
-        traitlets.link((self.panel, "revealed"), (self, "revealed"))
-        self.observe(lambda change: self._show(), names="revealed")
-
-    @property
-    def trace(self) -> Trace:
-        """The trace of the question."""
-        return self.graph.trace
-
-    @property
-    def verdict(self) -> Verdict | None:
-        """The feedback to the answer that was checked last; None before the first check."""
-        answer: Any = self.panel.answer
-        if answer is None:
-            return None
-        return self.check(answer)
-
-    def check(self, answer: Answer) -> Verdict:
-        """Check an answer against the trace: ids of layers, a choice, True or False, a number.
-
-        Raises: DataTypeError for an answer of the wrong type; UnknownNameError for one that is not among the choices.
-        """
-        return check(self.graph.session.index, self.question, answer)
-
-    def _show(self) -> None:
-        """Go to the picture of the question, with the reader's selection, or to that of the answer."""
-        picture = self.view["revealing" if self.revealed else "asking"]
-        session = self.graph.session
-        if self.revealed:
-            self._selection = session.selection
-        with self.graph.hold_sync():
-            self.graph.options = {**self._own, **question_options(self.view, self.revealed)}
-            session.change_look(mode=picture["mode"], colour_by=picture["colour_by"], group_by=picture["group_by"])
-            session.go(picture["step"])
-            session.select(picture["selection"] if self.revealed else self._selection)
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """The widget, with a PNG and text as fallback."""
-        widget = ipywidgets.VBox._repr_mimebundle_(self, **kwargs)
-        return bundle_with(widget, repr(self), self._fallback)
-
-    def _fallback(self) -> Fallback:
-        found = picture_fallback(self.graph.session.picture())
-        return Fallback(found.draw, f"{self._words()} {found.alt}", str(self))
-
-    def _words(self) -> str:
-        return " ".join([self.question.text, *[f"[{choice}]" for choice in self.question.choices]])
-
-    def __repr__(self) -> str:
-        return f"AskWidget({self._words()})"
-
-    def __str__(self) -> str:
-        return f"{self._words()}\n\n{picture_text(self.graph.session.picture().view)}"
-
-
-def question_options(view: QuestionView, revealed: bool) -> GraphOptions:
-    """Options of the picture: it hides everything that reveals the answer, and later shows that one step."""
-    picture = view["revealing" if revealed else "asking"]
-    fixed: GraphOptions = {
-        "stepper": False,
-        "numbers": True,
-        "groups": [picture["group_by"]],
-        "colours": [picture["colour_by"]],
-    }
-    if revealed:
-        return {**fixed, "modes": ["diff", "before", "after"], "asking": False, "many": False}
-    return {**fixed, "modes": [picture["mode"]], "asking": True, "many": "clicks" in view}

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from explorer.app.images import bars_png, picture_png
 from explorer.views import Picture
-from explorer_widgets.jupyter import Fallback
+from explorer_widgets.encode import Fallback
 from explorer_widgets.schema import BarsView, BuffersView, FoldLevelView, HullView, NodeView, PictureView, TableView
 
 MAX_ROWS = 40

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
-from explorer.app.needs import require_ui
 from explorer.app.session.opening import Opened, open_trace
 from explorer.app.session.session import Session
 from explorer.app.session.view_state import ViewState
@@ -11,6 +10,7 @@ from explorer.backend import TorchCircuit
 from explorer.compiler import record, trace_of_circuit
 from explorer.errors import CircuitError, DataTypeError, UnknownNameError
 from explorer.options import CompilerOptions
+from explorer.packages import NOTEBOOK, require
 from explorer.symbolic import Circuit, from_cirkit, is_cirkit
 from explorer.timings import BACKENDS, LAYERS, MODES, STEPS, SWEEP, Run
 from explorer.trace import ConflictRecord, FoldGroup, MatchFound, Trace
@@ -62,7 +62,7 @@ def show(
     Raises: DataTypeError for anything else; UnknownNameError for an unknown step, match, level, pattern, box or
     option; ValueRangeError for a height below 1; MissingPackageError without the packages of Jupyter.
     """
-    require_ui("anywidget", "ipywidgets", "resvg_py", "fontpkg_inter")
+    require("explorer.show", "ui", *NOTEBOOK)
     bars = _bars_of(thing)
     if bars is not None:
         return _show_bars(bars)

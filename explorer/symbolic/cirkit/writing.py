@@ -3,15 +3,15 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from importlib.util import find_spec
 from inspect import signature
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from explorer.errors import ConversionError, DataTypeError, MissingPackageError, ShapeError, check_name, check_type
+from explorer.errors import ConversionError, DataTypeError, ShapeError, check_name, check_type
 from explorer.graph import config_of, nested_of, parameters_of
+from explorer.packages import require
 from explorer.symbolic.circuit import Circuit
 from explorer.symbolic.cirkit.classes import INITIALIZERS_MODULE, LAYERS, LAYERS_MODULE, OPERATORS, PARAMETERS_MODULE
 from explorer.symbolic.cirkit.detecting import class_name, is_cirkit
@@ -49,8 +49,7 @@ def to_cirkit(circuit: Circuit, *, values: Mapping[str, ArrayLike] | None = None
         )
     advice = "convert the symbolic circuit, with the leaf_state() of the compiled one as values="
     check_type("what is converted", circuit, Circuit, advice)
-    if find_spec("cirkit") is None:
-        raise MissingPackageError("cirkit is not installed: pip install 'circuit-explorer[cirkit]'")
+    require("a circuit of cirkit", "cirkit", "cirkit")
     names = circuit.leaf_names
     for name in values or {}:
         check_name("leaf", name, list(names.values()))

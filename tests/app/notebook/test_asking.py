@@ -16,7 +16,7 @@ from tests.needed import is_missing
 
 pytest.importorskip("anywidget", reason="needs anywidget: pip install 'circuit-explorer[ui]'")
 
-from explorer.app.notebook.ask import AskWidget
+from explorer.app.notebook.ask_widget import AskWidget
 
 MODULE = Path(explorer.__file__).parents[1] / "widgets" / "explorer_widgets" / "static" / "question.js"
 
