@@ -40,6 +40,7 @@ from explorer.trace import Trace
 
 bench = typer.Typer(
     help="Measure speed, side by side with the peer compiler if it is installed.",
+    context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
     add_completion=False,
 )

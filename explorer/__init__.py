@@ -32,10 +32,24 @@ _PLACES = {
 __all__ = ["Circuit", "CircuitBuilder", "TorchCompiler", "Trace", "ask", "fast", "gallery", "record", "rerun", "show"]
 
 
+__version__: str
+"""The version of the installed package."""
+
+
 def __getattr__(name: str) -> Any:
+    from explorer.packages import installed_version, missing_dependency
+
+    if name == "__version__":
+        return installed_version()
     if name not in _PLACES:
         raise AttributeError(f"module 'explorer' has no attribute {name!r}; it offers {', '.join(__all__)}")
-    return getattr(import_module(_PLACES[name]), name)
+    try:
+        return getattr(import_module(_PLACES[name]), name)
+    except ModuleNotFoundError as error:
+        missing = missing_dependency(error)
+        if missing is None:
+            raise
+        raise missing from error
 
 
 def __dir__() -> list[str]:

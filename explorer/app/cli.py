@@ -4,7 +4,7 @@ Each command is a function in `explorer.app.commands`, which loads torch only wh
 """
 
 import warnings
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -26,9 +26,10 @@ from explorer.app.commands import (
     trace,
     train,
 )
-from explorer.app.commands.console import say_error, say_note
+from explorer.app.commands.console import NAME, print_text, say_error, say_note
 from explorer.app.commands.failures import in_options, memory_needed
 from explorer.errors import CircuitError
+from explorer.packages import installed_version, missing_dependency
 
 FAILED, INTERRUPTED = 2, 130
 """The usual exit codes of a command that was misused, and of one that was stopped by Ctrl-C."""
@@ -47,6 +48,12 @@ class Commands(TyperGroup):
                 return super().invoke(ctx)
             except CircuitError as error:
                 say_error(in_options(str(error)))
+                raise typer.Exit(FAILED) from error
+            except ModuleNotFoundError as error:
+                missing = missing_dependency(error)
+                if missing is None:
+                    raise
+                say_error(str(missing))
                 raise typer.Exit(FAILED) from error
             except BrokenPipeError:
                 raise  # what reads the output has seen enough of it, such as `head`: click ends the command quietly
@@ -73,12 +80,30 @@ class Commands(TyperGroup):
 
 app = typer.Typer(
     cls=Commands,
-    name="circuit-explorer",
+    name=NAME,
     help="A compiler for probabilistic circuits that you can watch.",
+    context_settings={"help_option_names": ["-h", "--help"]},
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+
+
+def _show_version(is_asked: bool) -> None:
+    if is_asked:
+        print_text(f"{NAME} {installed_version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def before_commands(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", is_eager=True, callback=_show_version)
+    ] = False,
+) -> None:
+    """Accept the options before a command."""
+
+
 app.command("explore")(explore.explore)
 app.command("gallery")(gallery.list_gallery)
 app.command("trace")(trace.trace)

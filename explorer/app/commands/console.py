@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from explorer.errors import FileFormatError
+from explorer.packages import NAME
 
-NAME = "circuit-explorer"
 PIPE_WIDTH = 160
 """The width of output that is not printed to a terminal."""
 
@@ -47,6 +47,8 @@ def progress(console: Console) -> Progress:
 def command() -> str:
     """How to call this program: by name if it is on the path, otherwise by path (`.venv/bin/circuit-explorer`)."""
     program = Path(sys.argv[0])
+    if program.name == "__main__.py" and program.parent.name == "explorer":
+        return "python -m explorer"
     if program.name != NAME or shutil.which(NAME) is not None:
         return NAME
     here = Path.cwd()
