@@ -107,6 +107,8 @@ class NativeProgram:
         packed = self._packed
         if packed is None or not packed.snapshot.is_present():
             with self._lock:
+                if self._packed is not packed and self._packed is not None and self._packed.snapshot.is_present():
+                    return self._packed  # another thread was first
                 snapshot = take_snapshot(self.circuit)
                 values = self._doubles.layer_values(snapshot)
                 kernels = make_kernels(self.library, self.circuit, values, self._sharing, torch.float32)

@@ -1,0 +1,62 @@
+"""When parameters are packed: once after a change, however many threads call the circuit."""
+
+import copy
+from concurrent.futures import ThreadPoolExecutor
+from threading import Semaphore
+from typing import Any
+
+import pytest
+import torch
+
+from explorer.backend import TorchCircuit
+from explorer.compiler import TorchCompiler
+from explorer.runtime import fast, packed
+from explorer.runtime.native import program
+from explorer.runtime.snapshots import Copies
+from explorer.templates import load_named
+from tests.runtime.circuits import assert_equal, doubled, has_compiler
+
+pytestmark = has_compiler
+
+THREADS = 8
+
+TIMEOUT_S = 60
+"""For threads that would never come: the test fails then."""
+
+
+@pytest.fixture
+def digits() -> TorchCircuit:
+    return copy.deepcopy(TorchCompiler().compile(load_named("digits")))
+
+
+@pytest.mark.parametrize("backend", ["native", "torch"])
+@torch.no_grad()
+def test_threads_pack_changed_parameters_once(digits: TorchCircuit, backend: str, monkeypatch: pytest.MonkeyPatch):
+    """All of them have found the change before the first one packs."""
+    made, x = fast(digits, backend=backend), torch.zeros(3, 64, dtype=torch.int64)
+    before, looked, packs = made(x), Semaphore(0), list[int]()
+    is_present, module = Copies.is_present, program if backend == "native" else packed
+    pack_constants = module.pack_constants
+
+    def look(snapshot: Copies) -> bool:
+        found = is_present(snapshot)
+        looked.release()
+        return found
+
+    def pack(*given: Any) -> Any:
+        packs.append(1)
+        if len(packs) == 1:
+            assert all(looked.acquire(timeout=TIMEOUT_S) for _ in range(THREADS))
+        return pack_constants(*given)
+
+    for parameter in digits.parameters():
+        parameter.add_(torch.rand(parameter.shape, generator=torch.Generator().manual_seed(0)))
+    expected = doubled(digits)(x)
+    monkeypatch.setattr(Copies, "is_present", look)
+    monkeypatch.setattr(module, "pack_constants", pack)
+    with ThreadPoolExecutor(THREADS) as pool:
+        found = list(pool.map(torch.no_grad()(made), [x] * THREADS))
+    assert len(packs) == 1
+    assert not torch.allclose(before, found[0])
+    for one in found:
+        assert_equal(one, expected)
