@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from explorer.backend.addressing import FoldIndexInfo
 from explorer.backend.evaluation import EvaluatedCircuit, LayerValues
-from explorer.backend.frozen import FrozenCircuit, has_lost_digits
+from explorer.backend.frozen import FrozenCircuit
 from explorer.backend.layers import TorchInputLayer, TorchLayer, can_inspect
 from explorer.backend.parameters import TorchLeafParameter, TorchParameterOp
 from explorer.backend.plan import CircuitPlan, PlannedLayer, PlannedParameter, parameter_nodes, plan_circuit
@@ -70,24 +70,17 @@ class TorchCircuit(EvaluatedCircuit):
 
         It is a snapshot: later changes of this circuit do not reach it, and it has no parameters of its own, so nothing
         can be trained or loaded into it by mistake. Freeze again after a change. Values are computed in double
-        precision and rounded once, so what underflows on the way is not lost.
+        precision; `FrozenCircuit` rounds those that lose nothing.
         """
-        values, lost = self.detached_layer_values(), None
+        values = self.detached_layer_values()
         with torch.inference_mode(False), torch.no_grad():
+            types = {node: {key: one.dtype for key, one in some.items()} for node, some in values.items()}
             every = [one for some in values.values() for one in some.values()]
-            is_known = all(map(can_inspect, every))
-            if is_known and any(one.dtype not in (torch.float64, torch.complex128) for one in every):
-                dtypes = {node: {key: one.dtype for key, one in some.items()} for node, some in values.items()}
+            has_singles = any(one.dtype not in (torch.float64, torch.complex128) for one in every)
+            if has_singles and all(map(can_inspect, every)):
                 del values, every  # whose memory double precision needs
-                precise = double_copy(self).detached_layer_values()
-                values = {
-                    node: {key: precise[node][key].to(dtype) for key, dtype in some.items()}
-                    for node, some in dtypes.items()
-                }
-                lost = has_lost_digits(values, precise)
-            elif is_known:
-                lost = False
-            frozen = FrozenCircuit(self.graph, self.fold_index, self.semiring, self._plan, values, lost)
+                values = double_copy(self).detached_layer_values()
+            frozen = FrozenCircuit(self.graph, self.fold_index, self.semiring, self._plan, values, types)
             frozen.call_layer = self.call_layer
             held = self.held_tensors
             return frozen.to(held[0].device) if held else frozen

@@ -64,6 +64,11 @@ class EvaluatedCircuit(nn.Module, ABC):
         return tuple([one for one in self._buffers.values() if one is not None])
 
     @property
+    def number_types(self) -> set[torch.dtype]:
+        """The types of real and complex numbers in which layers receive parameters."""
+        return {one.dtype for one in self.held_tensors if one.is_floating_point() or one.is_complex()}
+
+    @property
     def layers(self) -> tuple[TorchLayer, ...]:
         """The layers in topological order."""
         return tuple(self.graph.nodes.values())

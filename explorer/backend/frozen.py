@@ -1,32 +1,39 @@
-"""The frozen circuit: its parameters are evaluated, and it knows whether rounding has lost one of their values."""
+"""The frozen circuit: its parameters are evaluated, and no digits that count are lost when they are rounded."""
 
-from collections.abc import Iterator, Mapping
-from hashlib import blake2b
+from collections.abc import Callable, Mapping
 from itertools import count
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor
 
 from explorer.backend.addressing import FoldIndexInfo
 from explorer.backend.evaluation import EvaluatedCircuit, LayerValues
-from explorer.backend.layers import TorchLayer
-from explorer.backend.plan import CircuitPlan, all_parameters
+from explorer.backend.layers import TorchLayer, can_inspect
+from explorer.backend.plan import CircuitPlan
 from explorer.backend.semiring import Semiring
+from explorer.errors import FileFormatError
 from explorer.graph import Graph
 
 WELL_CONDITIONED = ("weight", "rows", "table", "value", "constant", "logits", "stddev")
 """Values whose last digits change a result no more than their own: not coefficients, nor probabilities near 1."""
 
 MAX_ROUNDING = 1e-6
-"""Of means, relative to standard deviations: more changes a result."""
+"""Largest rounding error of a mean that is accepted, in standard deviations."""
+
+ValueTypes = Mapping[int, Mapping[str, torch.dtype]]
+"""For each layer the types of the tensors by name that its `forward` receives."""
 
 
 class FrozenCircuit(EvaluatedCircuit):
     """A circuit whose parameters are evaluated, made by `TorchCircuit.freeze()`: x (B, D) -> (B, outputs, classes).
 
     What depends on parameters only is in its buffers and hence in its `state_dict()`; it has no parameters.
-    `has_lost_digits` is what the function of this name says of `layer_values`; None: it is unknown.
+
+    A tensor is rounded to the type of the circuit if that loses nothing that counts; otherwise it is kept as it came,
+    and rounded for each call of a layer. Tensors come from `freeze()` in double precision, from a state, or from this
+    circuit when its type is changed. So whoever evaluates in double precision, such as `fast()`, finds what was there
+    before an underflow. What was rounded elsewhere is what it is now.
     """
 
     def __init__(
@@ -35,122 +42,97 @@ class FrozenCircuit(EvaluatedCircuit):
         fold_index: FoldIndexInfo | None,
         semiring: Semiring,
         plan: CircuitPlan,
-        layer_values: LayerValues,
-        has_lost_digits: bool | None,
+        values: LayerValues,
+        types: ValueTypes,
     ) -> None:
         super().__init__(graph, fold_index, semiring, plan)
         self._names: dict[int, dict[str, str]] = {}
+        self._types: dict[str, torch.dtype] = {}
+        """The types in which layers receive the real numbers among the values, by the names of their buffers."""
         fresh = count()
-        for node, values in layer_values.items():
-            self._names[node] = {key: f"value_{next(fresh)}{_ending(key)}" for key in values}
-            for key, value in values.items():
-                self.register_buffer(self._names[node][key], value.clone())
-        self._has_lost_digits = has_lost_digits
-        is_known = has_lost_digits or (has_lost_digits is False and self._may_lack_digits())
-        self._examined = self._digest() if is_known else ""
+        for node, some in values.items():
+            names = self._names[node] = {key: f"value_{next(fresh)}{_ending(key)}" for key in some}
+            own = {key: value.clone() for key, value in some.items()}
+            for key, value in own.items():
+                self.register_buffer(names[key], value.to(types[node][key]))
+                if value.is_floating_point():
+                    self._types[names[key]] = types[node][key]
+            self._round(node, own)
 
     @property
-    def may_have_lost_digits(self) -> bool:
-        """Whether rounding may have lost digits of values before they came here: then no bound on results holds.
-
-        `freeze()` finds out; most of it is underflow, after which a sum of small terms may lack all of them. Of values
-        that were loaded or converted later nothing is known: one may have underflowed if it is zero, below the normal
-        numbers of its type, or the logarithm of zero; and last digits that count may lack where operators compute it.
-        """
-        if self._examined and self._examined == self._digest():
-            return bool(self._has_lost_digits)
-        return self._may_lack_digits()
+    def number_types(self) -> set[torch.dtype]:
+        others = [one for name, one in self._buffers.items() if name not in self._types and one is not None]
+        return {*self._types.values(), *(one.dtype for one in others if one.is_complex())}
 
     def layer_values(self) -> LayerValues:
-        return {node: {key: getattr(self, name) for key, name in names.items()} for node, names in self._names.items()}
+        return {node: {key: self._value(name) for key, name in names.items()} for node, names in self._names.items()}
 
-    def _load_from_state_dict(self, *args: Any, **options: Any) -> None:
-        super()._load_from_state_dict(*args, **options)
-        state_dict, prefix, *_ = args
-        if any(prefix + name in state_dict for name in self._buffers):
-            self._examined = ""  # equal numbers may have underflowed from others
+    def _value(self, name: str) -> Tensor:
+        value = getattr(self, name)
+        dtype = self._types.get(name, value.dtype)
+        return value if value.dtype == dtype else value.to(dtype)
+
+    def _round(self, node: int, values: Mapping[str, Tensor]) -> None:
+        """Keep values of a layer in their types, or as they are if that would lose digits that count."""
+        for key, name in self._names[node].items():
+            if name in self._types and values[key].dtype != self._types[name]:
+                rounded = values[key].to(self._types[name])
+                loses = can_inspect(rounded) and bool(_lost(key, rounded, values).any())
+                self._buffers[name] = values[key] if loses else rounded
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        before = {
+            node: {key: getattr(self, name) for key, name in names.items()} for node, names in self._names.items()
+        }
+        super()._apply(fn, recurse)
+        types = {dtype: fn(torch.empty(0, dtype=dtype)).dtype for dtype in dict.fromkeys(self._types.values())}
+        self._types = {name: types[dtype] for name, dtype in self._types.items()}
+        for node, names in self._names.items():
+            now = {key: getattr(self, name) for key, name in names.items()}
+            if any(value.dtype != now[key].dtype for key, value in before[node].items()):
+                self._round(node, {key: value.to(now[key].device) for key, value in before[node].items()})
+        return self
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Of the values of an older version, which did not examine them so, nothing is known."""
-        unknown = {} if "_has_lost_digits" in state else {"_has_lost_digits": None, "_examined": ""}
-        super().__setstate__({**state, **unknown})
+        if "_types" not in state:
+            raise FileFormatError(
+                "a frozen circuit of an earlier version may have lost digits that count; freeze its circuit again"
+            )
+        super().__setstate__(state)
 
-    def _values(self) -> Iterator[tuple[str, Tensor]]:
-        """The floating-point values that are in memory, by name."""
-        for names in self._names.values():
-            for name in names.values():
-                value = getattr(self, name)
-                if value.is_floating_point() and not value.is_meta:
-                    yield name, value
-
-    def _may_lack_digits(self) -> bool:
-        if any(bool(is_tiny(value).any()) for _, value in self._values()):
-            return True
-        layers = self.graph.nodes
-        return any(
-            _may_be_rounded(layers[node], values)
-            for node, values in self.layer_values().items()
-            if not _on_meta(values)
-        )
-
-    def _digest(self) -> str:
-        """A digest of all values: that of equal values is equal, on any device."""
-        found = blake2b(digest_size=16)
-        for name, value in self._values():
-            found.update(f"{name} {value.dtype} {tuple(value.shape)} ".encode())
-            found.update(value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
-        return found.hexdigest()
+    def _load_from_state_dict(self, *args: Any, **options: Any) -> None:
+        """Copy a state without rounding it first; tensors that are assigned stay what they are."""
+        state, prefix, metadata, *_ = args
+        given = {name: state[prefix + name] for name in self._types if isinstance(state.get(prefix + name), Tensor)}
+        for name, value in given.items():
+            held = getattr(self, name)
+            self._buffers[name] = held.to(torch.promote_types(held.dtype, value.dtype))
+        super()._load_from_state_dict(*args, **options)
+        if metadata.get("assign_to_params_buffers"):
+            return
+        for node, names in self._names.items():
+            if not given.keys().isdisjoint(names.values()):
+                self._round(node, {key: getattr(self, name) for key, name in names.items()})
 
 
-def has_lost_digits(values: LayerValues, precise: LayerValues) -> bool:
-    """Whether rounding of these values has lost what they were computed to in double precision.
+def _lost(key: str, rounded: Tensor, values: Mapping[str, Tensor]) -> Tensor:
+    """Which entries of a value of a layer have lost digits that count when it was rounded.
 
-    That is a value that underflows or overflows, and the last digits of one that is not in `WELL_CONDITIONED`; those of
-    a mean count where its density is narrow. Logarithms near zero are rounded, and nothing is lost.
+    These are entries that underflow or overflow, and others that differ if the value is not in `WELL_CONDITIONED`;
+    means, where their density is narrow. Logarithms near zero are rounded, and nothing is lost.
     """
-    return any(
-        bool(_lost(key, one, precise[node]).any())
-        for node, some in values.items()
-        for key, one in some.items()
-        if one.is_floating_point()
-    )
-
-
-def _lost(key: str, values: Tensor, precise: Mapping[str, Tensor]) -> Tensor:
-    exact = precise[key]
-    lost = (is_tiny(values) & (exact > 0)) | (values.isinf() & ~exact.isinf())
-    if key == "mean" and "stddev" in precise:
-        return lost | ((values - exact).abs() > MAX_ROUNDING * precise["stddev"])
-    return lost if key.rpartition(".")[2] in WELL_CONDITIONED else lost | (values != exact)
-
-
-def _may_be_rounded(layer: TorchLayer, values: Mapping[str, Tensor]) -> bool:
-    """Whether a parameter of a layer is computed, not well-conditioned, and has last digits that count."""
-    for key, parameter in all_parameters(layer).items():
-        part, dot, name = key.rpartition(".")
-        if key not in values or name in WELL_CONDITIONED or parameter.is_stored:
-            continue
-        stddev = values.get(f"{part}{dot}stddev")
-        if name != "mean" or stddev is None:
-            return True
-        mean = values[key]
-        if bool((mean.abs() * torch.finfo(mean.dtype).eps / 2 > MAX_ROUNDING * stddev).any()):
-            return True
-    return False
-
-
-def _on_meta(values: Mapping[str, Tensor]) -> bool:
-    return any(value.is_meta for value in values.values())
+    exact = values[key]
+    lost = (is_tiny(rounded) & (exact > 0)) | (rounded.isinf() & ~exact.isinf())
+    if key == "mean" and "stddev" in values:
+        return lost | ((rounded - exact).abs() > MAX_ROUNDING * values["stddev"])
+    return lost if key.rpartition(".")[2] in WELL_CONDITIONED else lost | (rounded != exact)
 
 
 def is_tiny(values: Tensor) -> Tensor:
-    """Which values are zero, below the normal numbers of their type, or the logarithm of zero."""
-    return (values.abs() < torch.finfo(values.dtype).tiny) | torch.isneginf(values)
+    """Which values are zero or below the normal numbers of their type."""
+    return values.abs() < torch.finfo(values.dtype).tiny
 
 
 def _ending(key: str) -> str:
-    """What the name of a buffer ends with. Only logits are named, which binomial layers once had as probabilities.
-
-    So a state that was saved then is refused, and is not read as logits.
-    """
+    """Suffix of a buffer's name. Logits get one, so that states that stored probabilities are refused."""
     return "_logits" if key.rpartition(".")[2] == "logits" else ""

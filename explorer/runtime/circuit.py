@@ -89,8 +89,7 @@ class FastCircuit(nn.Module):
     def freeze(self) -> "FastCircuit":
         """The circuit that it was made of, frozen (`TorchCircuit.freeze`), on the same backend.
 
-        If evaluated parameters underflow or lose digits that matter when they are rounded, that backend cannot run it,
-        and `explain()` says so.
+        If that backend cannot run it with its present parameters, another one is chosen, and `explain()` says why.
 
         Raises: DataTypeError if that circuit is frozen already.
         """

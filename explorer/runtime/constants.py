@@ -14,7 +14,7 @@ from math import sqrt
 import torch
 from torch import Tensor
 
-from explorer.backend import EvaluatedCircuit, FrozenCircuit, TorchInputLayer
+from explorer.backend import EvaluatedCircuit, TorchInputLayer
 from explorer.backend.evaluation import LayerValues
 from explorer.runtime.memory import concat
 from explorer.runtime.units import WEIGHTED, Kind, Source, Units, input_table, layer_of, states_of
@@ -95,17 +95,8 @@ class _Packer:
         self.num_floats = self.num_doubles = 0
         self.tops: dict[int, Tensor] = {}
         self.lost: dict[int, Tensor] = {}
-        types = {one.dtype for one in circuit.held_tensors if one.is_floating_point() or one.is_complex()} - {
-            torch.float32
-        }
-        self.problem = ""
-        if types:
-            self.problem = f"parameters are {next(iter(types))}, and the kernels compute with float32"
-        elif isinstance(circuit, FrozenCircuit) and circuit.may_have_lost_digits:
-            self.problem = (
-                "parameters underflowed or lost digits before they came into the frozen circuit, or may have; "
-                "call fast() of the circuit itself"
-            )
+        types = circuit.number_types - {torch.float32}
+        self.problem = f"parameters are {next(iter(types))}, and the kernels compute with float32" if types else ""
 
     def pack(self) -> None:
         for group in _groups(self.units):

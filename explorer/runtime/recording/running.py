@@ -1,10 +1,8 @@
 """A circuit that is run by the units of a step, planned as far as they are."""
 
-from copy import deepcopy
-
 from torch import Tensor
 
-from explorer.backend import EvaluatedCircuit, FrozenCircuit, TorchCircuit
+from explorer.backend import EvaluatedCircuit, TorchCircuit
 from explorer.errors import LoweringError
 from explorer.runtime.backends import Choice
 from explorer.runtime.circuit import FastCircuit
@@ -44,6 +42,4 @@ class StepBackend:
 def run_units(circuit: EvaluatedCircuit, units: Units) -> FastCircuit:
     """The circuit with its present parameters, run by units. Raises: LoweringError if the kernels cannot run it."""
     snapshot = circuit.freeze() if isinstance(circuit, TorchCircuit) else circuit
-    if isinstance(snapshot, FrozenCircuit) and snapshot.may_have_lost_digits and circuit is not snapshot:
-        snapshot = deepcopy(circuit).requires_grad_(False)
     return FastCircuit(snapshot, StepBackend(snapshot, units), (Choice("native", "used: the units of this step"),))
