@@ -123,11 +123,15 @@ class BackendWarning(UserWarning):
     """A slower backend is used because this machine lacks what a faster one needs."""
 
 
+class CertificateWarning(UserWarning):
+    """A call of a fast circuit has no certificate: the circuit itself answered it, in its own precision."""
+
+
 def warn(message: str, category: type[Warning]) -> None:
-    """Warn with the location of the nearest caller outside of this package."""
-    package = __name__.partition(".")[0]
+    """Warn with the location of the nearest caller outside of this package, and of PyTorch, which calls modules."""
+    inside = (__name__.partition(".")[0], "torch")
     frame, level = sys._getframe(1), 2  # pyright: ignore[reportPrivateUsage]
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == package:
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in inside:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
 

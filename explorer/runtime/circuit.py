@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from explorer.backend import EvaluatedCircuit, FrozenCircuit, TorchCircuit, TorchContinuousLayer
 from explorer.backend.evaluation import forward_layer
-from explorer.errors import DataTypeError, LoweringError, ValueRangeError
+from explorer.errors import CertificateWarning, DataTypeError, LoweringError, ValueRangeError, warn
 from explorer.runtime.backends import Backend, Choice, records_gradients
 
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
@@ -20,6 +20,9 @@ METHODS = ("forward", "activations", "evaluate_layer", "layer_values", "paramete
 
 COMPILED = (TorchCircuit, FrozenCircuit)
 """The circuits that can be made fast."""
+
+DOUBLES = {torch.float64, torch.complex128}
+"""The types that rows without a certificate are evaluated in again."""
 
 ORIGINALS = {kind: {name: getattr(kind, name, None) for name in METHODS} for kind in COMPILED}
 """The methods as they were: a class may get others later."""
@@ -37,9 +40,10 @@ class FastCircuit(nn.Module):
     """Maps x (B, D) to (B, outputs, classes) as the circuit that it was made of, with the same parameters and buffers.
 
     Shapes, devices, errors, gradients and `state_dict()` are those of the circuit, and parameters that change are seen.
-    A call that the backend cannot answer runs the circuit itself; `why_not(x)` says why. `explain()` names the backend.
+    A call that the backend cannot answer runs the circuit itself, without a certificate; a `CertificateWarning` says
+    why, once, and `why_not(x)` at any time. `explain()` names the backend.
     Continuous variables of an x of float64 are rounded to the float32 of the parameters, as they are by the circuit.
-    `torch.compile` compiles the circuit itself.
+    `torch.compile` compiles the circuit itself, without a certificate or a warning.
 
     Raises: DataTypeError if it is moved to the meta device. Raises on call: ShapeError, DataTypeError, ValueRangeError
     for input that does not fit.
@@ -58,6 +62,8 @@ class FastCircuit(nn.Module):
         """Of the last call; None if the circuit itself answered it, or if it raised an error."""
         self.circuit_answered = False
         """Whether the circuit itself answered the last call."""
+        self._warned_of = set[str]()
+        """The reasons for which calls had no certificate; those of the backend are one, the empty one."""
 
     @property
     def num_variables(self) -> int:
@@ -73,10 +79,14 @@ class FastCircuit(nn.Module):
         state = self.__dict__  # nn.Module takes 3 microseconds to set an attribute
         state["circuit_answered"], state["certificate"] = False, None  # also if this call raises an error
         rows = self._rows(x)
-        found = None if self._why_not_tried(rows) else self.backend.evaluate(rows)
+        reason = self._why_not_tried(rows)
+        found = None if reason else self.backend.evaluate(rows)
         if found is None:
             answer = self.circuit(x)
             state["circuit_answered"] = True
+            if rows.shape[0] and reason not in self._warned_of:
+                self._warned_of.add(reason)
+                self._warn_of_no_certificate(reason or self.backend.why_not(rows))
             return answer
         result, again = found
         state["certificate"] = Certificate(rows.shape[0], again)
@@ -148,6 +158,15 @@ class FastCircuit(nn.Module):
         if not self.backend.trains and records_gradients(self.circuit):
             return f"gradients are recorded, and {self.backend.name} has none; call it under torch.no_grad()"
         return ""
+
+    def _warn_of_no_certificate(self, reason: str) -> None:
+        is_double = self.circuit.number_types <= DOUBLES
+        advice = "" if is_double else "; call circuit.double() where numbers may underflow"
+        warn(
+            "a call of a fast circuit has no certificate, as the circuit itself answered it in its own precision: "
+            f"{reason}{advice}",
+            CertificateWarning,
+        )
 
     def explain(self) -> str:
         """Which backend it has and why not the others, and how the last call went: one line each."""

@@ -32,6 +32,10 @@ has_compiler = pytest.mark.skipif(
 """For tests that compile the kernels; on CI, which has a compiler, they fail without one."""
 
 
+without_certificate = pytest.mark.filterwarnings("ignore::explorer.errors.CertificateWarning")
+"""For tests of calls that the circuit itself answers: `test_certificates.py` tests the warning."""
+
+
 QUICK_CIRCUITS = [
     pytest.param(name, marks=pytest.mark.fuzz if name == "mnist" else ())
     for name in gallery.names()

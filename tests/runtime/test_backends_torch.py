@@ -31,7 +31,7 @@ from explorer.templates import load_named
 from tests.fuzzing import examples
 from tests.levels.modes import MODES, Mode, compile_circuit
 from tests.reference import load_reference, reference_paths
-from tests.runtime.circuits import QUICK_CIRCUITS, assert_equal, doubled, image_circuit
+from tests.runtime.circuits import QUICK_CIRCUITS, assert_equal, doubled, image_circuit, without_certificate
 from tests.strategies import circuits, random_inputs
 
 
@@ -61,6 +61,7 @@ def test_a_circuit_of_the_gallery(name: str):
 
 @pytest.mark.parametrize("path", reference_paths(), ids=lambda path: path.stem)
 @torch.no_grad()
+@without_certificate
 def test_a_reference_circuit(path: Path):
     circuit, x, expected = load_reference(path)
     compiled = compile_circuit(circuit, expected.semiring).float()
@@ -274,6 +275,7 @@ def test_functional_call_uses_the_values_that_it_is_given(digits: TorchCircuit):
 
 
 @torch.no_grad()
+@without_certificate
 def test_transforms_and_gradients_are_those_of_the_circuit(digits: TorchCircuit):
     made, x = fast(digits, backend="torch"), pixels()
     torch.testing.assert_close(vmap(made)(x.unsqueeze(1)), made(x).unsqueeze(1))
@@ -309,6 +311,7 @@ def test_a_frozen_circuit_sees_a_loaded_state(digits: TorchCircuit):
 
 
 @torch.no_grad()
+@without_certificate
 def test_another_precision_and_another_semiring_run_the_layers(digits: TorchCircuit):
     circuit = copy.deepcopy(digits)
     made, x = fast(circuit, backend="torch"), pixels()

@@ -24,7 +24,7 @@ from explorer.symbolic import (
     constant,
 )
 from explorer.templates import load_named
-from tests.runtime.circuits import assert_equal, gradients, has_compiler, leaf
+from tests.runtime.circuits import assert_equal, gradients, has_compiler, leaf, without_certificate
 from tests.runtime.lossy import softmax
 
 X = torch.arange(4)[:, None]
@@ -86,6 +86,7 @@ def registered_again(circuit: TorchCircuit) -> None:
     "change", [pruned, pruned_for_good, parametrized, parametrized_for_good, normalized, registered_again]
 )
 @pytest.mark.parametrize("is_made_before", [True, False])
+@without_certificate
 def test_tensors_that_were_replaced_are_those_of_the_circuit(
     circuit: TorchCircuit, backend: str, change: Callable[[TorchCircuit], None], is_made_before: bool
 ):
@@ -115,6 +116,7 @@ class Flat(TorchCircuit):
 
 
 @pytest.mark.parametrize(("kind", "method"), [(Tempered, "forward"), (Flat, "evaluate_layer")])
+@without_certificate
 def test_a_method_of_a_subclass_is_called(circuit: TorchCircuit, kind: type[TorchCircuit], method: str):
     made, before = circuit.fast(), circuit(X)
     circuit.__class__ = kind
@@ -123,6 +125,7 @@ def test_a_method_of_a_subclass_is_called(circuit: TorchCircuit, kind: type[Torc
     assert not torch.equal(made(X), before)
 
 
+@without_certificate
 def test_a_method_that_a_class_gets_later_is_called(circuit: TorchCircuit, monkeypatch: pytest.MonkeyPatch):
     made, before = circuit.fast(), circuit(X)
     torch.testing.assert_close(made(X), before)
@@ -169,6 +172,7 @@ def test_a_circuit_with_a_module_of_its_users_trains_with_rows_that_are_not_cert
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("is_trained", [False, True])
+@without_certificate
 def test_a_hook_of_all_modules_sees_each_row_once(backend: str, is_trained: bool, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(program, "load_doubles", no_library)  # the layers evaluate what is not certified
     circuit, x = uncertified()
@@ -208,6 +212,7 @@ def test_a_large_count_keeps_its_digits(backend: str):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("is_trained", [False, True])
+@without_certificate
 def test_continuous_variables_are_rounded_and_rows_stay_what_they_are(backend: str, is_trained: bool):
     b = CircuitBuilder()
     line = b.add(PolynomialLayer(scope=(0,), num_output_units=1, degree=1, coeff=leaf([[-1.0, 1.0]])))

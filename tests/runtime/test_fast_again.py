@@ -14,7 +14,7 @@ from explorer.errors import DataTypeError
 from explorer.runtime import Certificate, fast
 from explorer.symbolic import operators
 from explorer.templates import fully_factorized, load_named
-from tests.runtime.circuits import assert_equal, has_compiler
+from tests.runtime.circuits import assert_equal, has_compiler, without_certificate
 
 pytestmark = has_compiler
 
@@ -77,6 +77,7 @@ def test_gradients_of_outputs_may_be_the_negative_of_their_memory_or_have_none(d
 
 
 @torch.no_grad()
+@without_certificate
 def test_tensors_that_are_the_negative_of_their_memory_are_read_as_they_are():
     circuit = TorchCompiler().compile(fully_factorized(6, "gaussian"))
     x, of_torch = torch.randn(5, 6, generator=torch.Generator().manual_seed(0)), cast("Any", torch)
@@ -131,6 +132,7 @@ def test_x_in_double_precision_is_rounded_as_by_the_circuit_certified_or_not(bac
 
 
 @torch.no_grad()
+@without_certificate
 def test_hooks_of_the_circuit_are_called_and_those_of_the_fast_circuit_cost_nothing(digits):
     circuit, x = copy.deepcopy(digits), pixels()
     made = fast(circuit)
