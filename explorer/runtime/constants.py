@@ -205,16 +205,17 @@ class _Packer:
         That is much of a row whose own numbers are far below it.
         """
         unit = self.units.units[group[0]]
-        weight = self._parameters(unit.sources[0])["weight"].flatten(2)  # (F, O, I)
-        folds = [self.units.units[number].sources[0].fold for number in group]
-        norm = weight.sum(dim=2).amax(dim=1)[folds].unsqueeze(1)  # (U, 1)
+        weight = self._parameters(unit.sources[0]).get("weight")  # (F, O, I)
         below = [self.units.units[number].inputs for number in group]
         peak, lost = (
             torch.stack([found[one] for read in below for one in read]).unflatten(0, (len(group), -1)).amax(dim=1)
             for found in (self.tops, self.lost)
         )
         top = torch.where(top == -torch.inf, peak, top)
-        lost = MARGIN * norm * (lost + SMALLEST_DOUBLE) + weight.shape[2] * SMALLEST_DOUBLE
+        if weight is not None:  # or values are only rearranged
+            weight, folds = weight.flatten(2), [self.units.units[number].sources[0].fold for number in group]
+            norm = weight.sum(dim=2).amax(dim=1)[folds].unsqueeze(1)  # (U, 1)
+            lost = MARGIN * norm * (lost + SMALLEST_DOUBLE) + weight.shape[2] * SMALLEST_DOUBLE
         return top, lost * torch.exp((peak - top).clamp(min=0.0))
 
     def _logarithms(self, group: Sequence[int], below: Mapping[int, Tensor]) -> Tensor:

@@ -85,7 +85,7 @@ def _work_of(units: Units, circuit: EvaluatedCircuit, unit: Unit, rows: int) -> 
             flops, weights = DENSITY_FLOPS * densities, 2 * densities
         case Kind.DENSITY:
             flops, weights = circuit.graph.nodes[unit.sources[0].layer].flops, 0
-        case Kind.TABLE:
+        case Kind.TABLE | Kind.REARRANGE:
             flops, weights = 0, 0
     return Work(float(rows * flops), float(FLOAT_BYTES * weights))
 

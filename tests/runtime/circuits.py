@@ -11,9 +11,18 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from explorer.backend import TorchCircuit
+from explorer.compiler import TorchCompiler
 from explorer.errors import LoweringError
 from explorer.runtime.native.build import find_compiler
-from explorer.symbolic import Circuit, ConstantInitializer, TensorParameter
+from explorer.symbolic import (
+    CategoricalLayer,
+    Circuit,
+    CircuitBuilder,
+    ConstantInitializer,
+    RearrangeLayer,
+    SoftmaxParameter,
+    TensorParameter,
+)
 from explorer.templates import gallery, image_data
 
 
@@ -72,6 +81,29 @@ def image_circuit(
         num_categories=states,
         num_classes=classes,
     )
+
+
+def rearranged_circuit(
+    sizes: tuple[int, ...], axes: tuple[int, ...], *, inputs: int = 6, repeats: int = 1
+) -> TorchCircuit:
+    """Rearranged units of a sum, so that they are not part of a table, which two sums read."""
+    random, b = np.random.default_rng(0), CircuitBuilder()
+
+    def coins(variable: int) -> int:
+        weight = SoftmaxParameter((leaf(random.normal(size=(inputs, 2))),), axis=1)
+        return b.add(CategoricalLayer(scope=(variable,), num_output_units=inputs, num_categories=2, probs=weight))
+
+    outputs = int(np.prod(sizes))
+    product = b.hadamard(coins(0), coins(1))
+    below = b.sum(product, num_units=inputs, weight=leaf(random.uniform(0.1, 1, (inputs, inputs))))
+    layer = RearrangeLayer(num_input_units=inputs, num_output_units=outputs, sizes=sizes, axes=axes)
+    top = b.add(layer, [below])
+    for _ in range(repeats - 1):
+        top = b.add(
+            RearrangeLayer(num_input_units=outputs, num_output_units=outputs, sizes=(outputs,), axes=(0,)), [top]
+        )
+    above = [b.sum(top, num_units=2, weight=leaf(random.uniform(0.1, 1, (2, outputs)))) for _ in range(2)]
+    return TorchCompiler().compile(b.build(b.sum(*above, num_units=1, weight=leaf(random.uniform(0.1, 1, (1, 4))))))
 
 
 def doubled(circuit: TorchCircuit) -> TorchCircuit:

@@ -16,7 +16,7 @@ from explorer.runtime.cuda.program import LaunchProgram
 from explorer.runtime.cuda.training import LaunchTraining
 from explorer.runtime.launching import launcher
 from explorer.runtime.packed import READABLE
-from tests.runtime.circuits import image_circuit
+from tests.runtime.circuits import image_circuit, rearranged_circuit
 from tests.runtime.test_triton import DEVICE, INTERPRETS
 
 pytestmark = [
@@ -102,6 +102,8 @@ def test_every_kernel_compiles(compiled: dict[str, int]):
     launch("tucker", "gaussian", size=(1, 2))
     launch("tucker", "categorical", size=(1, 2), optimize=False, trains=False)  # Kronecker products have no gradient
     launch("cp", "gaussian", 300, size=(1, 2), trains=False)
+    with torch.no_grad():
+        LaunchProgram(rearranged_circuit((3, 2), (1, 0)).eval()).evaluate(torch.zeros((18, 2), dtype=torch.int64))
     numbers, flag = torch.zeros(1, dtype=torch.int64), torch.zeros(1, dtype=torch.int32)
     launcher(kernel.compare, (1,))(numbers, numbers, numbers, flag, BLOCK=64)
     assert compiled.keys() == {name for module in (kernel, kernels, backward_kernels) for name in declared_in(module)}

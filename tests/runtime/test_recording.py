@@ -167,7 +167,7 @@ def test_every_step_has_the_values_of_the_circuit(name: str):
 @has_compiler
 @examples(25)
 @given(
-    circuits(positive=True, rearranged=False),
+    circuits(positive=True),
     st.integers(0, 2**16),
     st.sampled_from([1, 33]),
     st.sampled_from(MODES),

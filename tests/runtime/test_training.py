@@ -174,7 +174,7 @@ def test_a_reference_circuit(path: Path):
 
 @examples(40)
 @given(
-    circuits(positive=True, rearranged=False),
+    circuits(positive=True),
     st.integers(0, 2**16),
     st.sampled_from([1, 3, 33, 70]),
     st.sampled_from(MODES),

@@ -36,7 +36,7 @@ from explorer.symbolic import Circuit
 from explorer.templates import load_named
 from tests.fuzzing import examples
 from tests.levels.modes import MODES, Mode, compile_circuit
-from tests.runtime.circuits import assert_equal, doubled, image_circuit
+from tests.runtime.circuits import assert_equal, doubled, image_circuit, rearranged_circuit
 from tests.runtime.lossy import LOSSY, lossy_circuit
 from tests.strategies import circuits, random_inputs
 
@@ -102,9 +102,16 @@ def test_a_circuit_of_the_gallery(name: str):
 
 
 @runs_kernels
+@pytest.mark.parametrize(("sizes", "axes"), [((3, 2), (1, 0)), *on_cuda(((6, 5), (0, -1)), ((40, 6), (-1, 0)))])
+def test_rearranged_units(sizes: tuple[int, ...], axes: tuple[int, ...]):
+    x = torch.cartesian_prod(torch.arange(2), torch.arange(2)).repeat(5, 1)
+    assert assert_computes(rearranged_circuit(sizes, axes), x).certificate == Certificate(20, 0)
+
+
+@runs_kernels
 @examples(10 if DEVICE == "cuda" else 2)
 @given(
-    circuits(positive=True, rearranged=False),
+    circuits(positive=True),
     st.integers(0, 2**16),
     st.sampled_from([1, 3, 17]),
     st.sampled_from(MODES),

@@ -111,7 +111,7 @@ def test_rows_that_are_not_certified_have_the_gradients_of_double_precision(laye
 
 @examples(8 if DEVICE == "cuda" else 2)
 @given(
-    circuits(positive=True, rearranged=False),
+    circuits(positive=True),
     st.integers(0, 2**16),
     st.sampled_from([1, 17]),
     st.sampled_from(MODES),

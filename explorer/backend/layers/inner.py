@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -164,8 +165,13 @@ class TorchRearrangeLayer(TorchInnerLayer):
         return x[at.folds, 0, at.rows].gather(1, self.term_inputs(at, at.units))
 
     def term_inputs(self, at: ReachedUnits, terms: Tensor) -> Tensor:
-        units = torch.arange(self.num_input_units, device=terms.device)
-        return self._rearrange(units.view(1, 1, 1, -1)).flatten()[at.units].unsqueeze(1)
+        return torch.tensor(self.units_read, device=terms.device)[at.units].unsqueeze(1)
+
+    @cached_property
+    def units_read(self) -> tuple[int, ...]:
+        """For each output unit, the input unit that it is."""
+        units = torch.arange(self.num_input_units, device="cpu")
+        return tuple(self._rearrange(units.view(1, 1, 1, -1)).flatten().tolist())
 
     def _rearrange(self, x: Tensor) -> Tensor:
         order = [axis for axis in self.axes if axis >= 0]

@@ -94,6 +94,8 @@ class Evaluation:
                     self._tuckers(launch, numbers, indices)
                 case Kind.KRONECKER:
                     self._kroneckers(launch, indices)
+                case Kind.REARRANGE:
+                    self._rearrangements(launch, indices)
                 case _:
                     self._mixtures(launch, numbers, indices)
         return self._write()
@@ -167,6 +169,14 @@ class Evaluation:
             indices.reads, self.states, *self.read_of(left), *self.read_of(right), indices.slots,
             *self._written(launch.width)[:3], self.batch, blocks(self.batch, size),
             LEFT=left, RIGHT=right, BLOCK_BATCH=size, BLOCK_OUT=out,
+        )  # fmt: skip
+
+    def _rearrangements(self, launch: Launch, indices: LaunchIndices) -> None:
+        grid, size, out = self._row_blocks(launch)
+        launcher(kernels.rearrangements, grid)(
+            indices.reads, self.states, indices.units, *self.read_of(launch.in_width), indices.slots,
+            *self._written(launch.width)[:3], self.batch, blocks(self.batch, size),
+            WIDTH=launch.width, IN_WIDTH=launch.in_width, BLOCK_BATCH=size, BLOCK_OUT=out,
         )  # fmt: skip
 
     def _mixtures(self, launch: Launch, numbers: Sequence[Tensor], indices: LaunchIndices) -> None:

@@ -208,6 +208,31 @@ def kroneckers(
 
 
 @triton.jit(do_not_specialize=APART)
+def rearrangements(
+    reads, states, units_read, values, scales, bounds,
+    values_apart: tl.int64, scales_apart: tl.int64, bounds_apart: tl.int64,
+    slots, out_values, out_scales, out_bounds, batch, batch_blocks,
+    WIDTH: tl.constexpr, IN_WIDTH: tl.constexpr, BLOCK_BATCH: tl.constexpr, BLOCK_OUT: tl.constexpr,
+):  # fmt: skip
+    """y[o] = x[i_o]."""
+    unit = (tl.program_id(0) // batch_blocks).to(tl.int64)
+    b = (tl.program_id(0) % batch_blocks) * BLOCK_BATCH + tl.arange(0, BLOCK_BATCH)
+    k = tl.arange(0, BLOCK_OUT)
+    in_batch, in_width = b < batch, k < WIDTH
+    position = tl.load(units_read + k, mask=in_width, other=0)
+    found = product_of(
+        reads, unit, states, batch, b, in_batch, position, in_width, values, values_apart, IN_WIDTH, 1
+    )  # fmt: skip
+    scale = product_scale(reads, unit, states, batch, b, in_batch, scales, scales_apart, 1)
+    bound = product_bound(reads, unit, states, batch, b, in_batch, bounds, bounds_apart, 1)
+    slot = tl.load(slots + unit)
+    write_rows(
+        found, scale, bound, slot, b, k, in_batch, in_width, out_values, out_scales, out_bounds, out_bounds, batch,
+        WIDTH, False,
+    )  # fmt: skip
+
+
+@triton.jit(do_not_specialize=APART)
 def mixtures(
     reads, states, weights, norms, values, scales, bounds,
     values_apart: tl.int64, scales_apart: tl.int64, bounds_apart: tl.int64,

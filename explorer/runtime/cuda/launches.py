@@ -12,6 +12,9 @@ MAX_WIDTH = 8192
 
 WITHOUT_KERNEL = (Kind.TENSOR_DOT,)
 
+OF_ONE_LAYER = (Kind.DENSITY, Kind.REARRANGE)
+"""A launch of these has units of one layer, which computes the densities, or decides which values are read."""
+
 
 @dataclass(frozen=True, slots=True)
 class Launch:
@@ -88,7 +91,7 @@ def _members(units: Units) -> Sequence[tuple[int, ...]]:
     for number, unit in units.computed():
         level = levels[number] = 1 + max((levels.get(one, 0) for one in unit.inputs), default=0)
         widths = tuple(units.units[one].width for one in unit.inputs)
-        layers = tuple((one.layer, one.part) for one in unit.sources) if unit.kind is Kind.DENSITY else ()
+        layers = tuple((one.layer, one.part) for one in unit.sources) if unit.kind in OF_ONE_LAYER else ()
         key = (level, unit.kind.value, unit.width, unit.terms, widths, len(unit.variables), layers)
         found.setdefault(key, []).append(number)
     launches = [found[key] for key in sorted(found, key=lambda key: key[0])]  # pyright: ignore[reportArgumentType, reportCallIssue]

@@ -9,7 +9,7 @@ from torch import Tensor
 from explorer.backend import EvaluatedCircuit
 from explorer.runtime.cuda.launches import Launches
 from explorer.runtime.packed import columns_of, state_of
-from explorer.runtime.units import Kind, num_states
+from explorer.runtime.units import Kind, num_states, units_read
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,11 +24,15 @@ class Inputs:
 
 @dataclass(frozen=True, eq=False)
 class LaunchIndices:
-    """What a launch reads: (G, H*C, 3) integers, its slots (G), and the points (G, C) of densities."""
+    """What a launch reads: (G, H*C, 3) integers, its slots (G), and the points (G, C) of densities.
+
+    `units` are the positions (O) that a launch reads which rearranges.
+    """
 
     reads: Tensor
     slots: Tensor
     points: Tensor
+    units: Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +76,7 @@ def place_launches(circuit: EvaluatedCircuit, launches: Launches, device: torch.
             tensor([points[one] for number in launch.members for one in units.units[number].variables])
             if launch.kind is Kind.GAUSSIAN
             else tensor(()),
+            tensor(units_read(circuit, units.units[launch.members[0]]) if launch.kind is Kind.REARRANGE else ()),
         )
         for launch in launches.launches
     )

@@ -14,8 +14,9 @@ OPERATORS_OF_GROUP = 4
 """The overhead of a group, in factors: with few numbers, it takes about as long as computing this many."""
 
 
-OF_ONE_LAYER = (Kind.DENSITY, Kind.TENSOR_DOT)
-"""A group of these has units of one layer: it computes a density, or has a weight whose shape no width tells."""
+OF_ONE_LAYER = (Kind.DENSITY, Kind.TENSOR_DOT, Kind.REARRANGE)
+"""A group of these has units of one layer: it computes a density, has a weight whose shape no width tells, or decides
+which values are read."""
 
 
 @dataclass(frozen=True, slots=True)

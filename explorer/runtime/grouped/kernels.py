@@ -48,11 +48,15 @@ class Given:
 
 @dataclass(frozen=True, eq=False)
 class Indices:
-    """What depends neither on x nor on parameters: reads of tables, rows of groups, columns of densities."""
+    """What depends neither on x nor on parameters: reads of tables, rows of groups, columns of densities.
+
+    `units` are the positions of the values that a group reads which rearranges.
+    """
 
     tables: TableReads
     rows: tuple[Tensor, ...]
     points: tuple[tuple[Tensor, ...], ...]
+    units: tuple[Tensor, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +194,7 @@ class _Evaluation:
     def _sum_bound(self, number: int, group: Group, by: Sequence[Tensor] | None) -> Tensor:
         """The bound before values are rescaled."""
         count = len(group.members)
-        if group.kind in (Kind.PRODUCT, Kind.KRONECKER):
+        if group.kind in (Kind.PRODUCT, Kind.KRONECKER, Kind.REARRANGE):
             return self._product_bound(group.reads[0], count)
         norms = self.constants.numbers[number][-1]  # (G, H, 1)
         summands = self.constants.numbers[number][0].shape[1] // (group.terms if group.kind is Kind.SUM else 1)
@@ -245,6 +249,8 @@ class _Evaluation:
                 return _product(terms[0], None, out)
             case Kind.KRONECKER, _:
                 return _kronecker(terms[0][0], terms[0][1], out)
+            case Kind.REARRANGE, _:
+                return torch.index_select(terms[0][0], 2, self.indices.units[number], out=out)
             case Kind.SUM, Tensor():
                 return _sum(terms, factors, weight, scratch, out)
             case Kind.MIXING, Tensor():

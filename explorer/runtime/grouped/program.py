@@ -15,7 +15,7 @@ from explorer.runtime.grouped.running import Runner
 from explorer.runtime.grouped.table_reads import make_table_reads
 from explorer.runtime.packed import Answer, Packed, PackedProgram, answer_of, columns_of, readable, why_not_precise
 from explorer.runtime.packed_tensors import PackedTensors, make_packed_tensors
-from explorer.runtime.units import Kind, lower_to_units, plan_units
+from explorer.runtime.units import Kind, lower_to_units, plan_units, units_read
 
 MAX_READS = 20_000
 """A circuit that reads more factors, one group at a time, is evaluated by its layers."""
@@ -110,6 +110,12 @@ class GroupedProgram(PackedProgram[PackedTensors, Placed]):
                 tuple(tensor([points[v] for v in variables]) for variables in group.variables)
                 if group.kind is Kind.GAUSSIAN
                 else ()
+                for group in groups.groups
+            ),
+            tuple(
+                tensor(units_read(self.circuit, self.units.units[group.members[0]]))
+                if group.kind is Kind.REARRANGE
+                else tensor(())
                 for group in groups.groups
             ),
         )

@@ -12,7 +12,7 @@ from explorer.backend import EvaluatedCircuit, TorchContinuousLayer, TorchDiscre
 from explorer.runtime.constants import Constants, Offsets
 from explorer.runtime.memory import LINE_BYTES
 from explorer.runtime.native.library import NativeCircuit
-from explorer.runtime.units import MAX_TABLE_ENTRIES, Kind, Unit, Units, layer_of, num_states
+from explorer.runtime.units import MAX_TABLE_ENTRIES, Kind, Unit, Units, layer_of, num_states, units_read
 
 Integers = NDArray[np.int64]
 
@@ -29,6 +29,7 @@ KINDS = {
     Kind.TENSOR_DOT: 6,
     Kind.DENSITY: 7,
     Kind.TABLE: 8,
+    Kind.REARRANGE: 9,
 }
 """The numbers of `enum Kind` in `kernels/circuit.h`."""
 
@@ -99,6 +100,8 @@ class ArrayBuilder:
         self.continuous_operands: set[int] = set()
         self.density_starts = _density_starts(circuit, units)
         self.scratch = self.scratch_fixed = self.widest = lanes
+        self.units_read: list[int] = []
+        self.units_read_starts: dict[tuple[int, str], int] = {}
 
     def padded(self, width: int) -> int:
         """The width of a row: whole vectors."""
@@ -121,8 +124,11 @@ class ArrayBuilder:
             np.ascontiguousarray(discrete[:, 0]),
             np.ascontiguousarray(discrete[:, 1]),
             np.array(list(self.continuous), dtype=np.int64),
+            np.array(self.units_read, dtype=np.int64),
         )
-        unit_rows, operands, output_rows, columns, num_values, points = (array.ctypes.data for array in arrays)
+        unit_rows, operands, output_rows, columns, num_values, points, units_read = (
+            array.ctypes.data for array in arrays
+        )
         native = NativeCircuit(
             units=unit_rows,
             num_units=len(self.rows),
@@ -140,6 +146,7 @@ class ArrayBuilder:
             continuous=points,
             num_continuous=len(self.continuous),
             absorbs=self.units.counts_errors_once,
+            units_read=units_read,
         )
         return NativeArrays(native, arrays, tuple(self.density_starts))
 
@@ -183,6 +190,8 @@ class ArrayBuilder:
                 self._need_scratch(in_units, 2 * self.padded(in_units) + self.padded(unit.width))
             case Kind.KRONECKER:
                 weight = self.padded(self.units.units[unit.inputs[1]].width)
+            case Kind.REARRANGE:
+                weight = self._units_read(unit)
             case Kind.TENSOR_DOT:
                 layer = layer_of(self.circuit, unit.sources[0])
                 assert isinstance(layer, TorchTensorDotLayer)
@@ -234,6 +243,14 @@ class ArrayBuilder:
                 fields[2] = (continuous if number in self.continuous_operands else discrete)[fields[2]]
         self.discrete = {key: at for at, key in enumerate(sorted(self.discrete))}
         self.continuous = {key: at for at, key in enumerate(sorted(self.continuous))}
+
+    def _units_read(self, unit: Unit) -> int:
+        """Where the positions begin that a unit reads: they are the same in all folds of a layer."""
+        key = unit.sources[0].layer, unit.sources[0].part
+        if key not in self.units_read_starts:
+            self.units_read_starts[key] = len(self.units_read)
+            self.units_read += units_read(self.circuit, unit)
+        return self.units_read_starts[key]
 
     def _density(self, unit: Unit) -> int:
         """Where the logarithms of a unit are among those of all layers that PyTorch evaluates."""

@@ -44,6 +44,7 @@ class NativeCircuit(ctypes.Structure):
         ("num_continuous", c_int64),
         ("ahead_lines", c_int64),
         ("absorbs", c_int64),
+        ("units_read", c_void_p),
     )
 
 

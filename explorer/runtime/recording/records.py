@@ -20,6 +20,7 @@ TITLES: Mapping[Kind, tuple[str, NodeKind]] = {
     Kind.TUCKER: ("Tucker", "fused"),
     Kind.KRONECKER: ("Kronecker", "product"),
     Kind.TENSOR_DOT: ("TensorDot", "sum"),
+    Kind.REARRANGE: ("Rearrange", "operator"),
 }
 """The title and the look of a unit that was not combined with others."""
 

@@ -19,4 +19,5 @@ from explorer.runtime.units.sources import (
     layer_of as layer_of,
     num_states as num_states,
     states_of as states_of,
+    units_read as units_read,
 )

@@ -33,6 +33,8 @@ class Kind(Enum):
     """y[i*J + j] = x_0[i] x_1[j]."""
     TENSOR_DOT = "tensor-dot"
     """y[q*P + p] = sum_j w[p, j] x[j*Q + q]."""
+    REARRANGE = "rearrange"
+    """y[o] = x[i_o], where the layer decides the i_o."""
 
 
 MAX_PAIRS = 10**9

@@ -17,6 +17,7 @@ from explorer.backend import (
     TorchKroneckerLayer,
     TorchLayer,
     TorchMixingLayer,
+    TorchRearrangeLayer,
     TorchSumLayer,
     TorchTensorDotLayer,
     TorchTuckerLayer,
@@ -108,6 +109,9 @@ def _inner(
         return _inner(layer.above, above, (_inner(layer.below, below, inputs, units, emit),), units, emit)
     if kind is TorchHadamardLayer:
         return inputs[0] if len(inputs) == 1 else emit(Unit(Kind.PRODUCT, width, (source,), inputs))
+    if isinstance(layer, TorchRearrangeLayer) and kind is TorchRearrangeLayer:
+        is_identity = layer.units_read == tuple(range(layer.num_input_units))
+        return inputs[0] if is_identity else emit(Unit(Kind.REARRANGE, width, (source,), inputs))
     if kind is TorchKroneckerLayer:
         return _kronecker(source, inputs, units, emit)
     if kind is TorchTuckerLayer and len(inputs) != 2:

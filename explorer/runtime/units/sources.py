@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from explorer.backend import EvaluatedCircuit, TorchDiscreteLayer, TorchInputLayer, TorchLayer
+from explorer.backend import EvaluatedCircuit, TorchDiscreteLayer, TorchInputLayer, TorchLayer, TorchRearrangeLayer
 from explorer.graph import nested_of
 from explorer.runtime.units.ir import Source, Unit, Units
 
@@ -14,6 +14,13 @@ def layer_of(circuit: EvaluatedCircuit, source: Source) -> TorchLayer:
     for name in source.part.split(".")[:-1]:
         layer = nested_of(layer)[name]
     return layer
+
+
+def units_read(circuit: EvaluatedCircuit, unit: Unit) -> tuple[int, ...]:
+    """For each value of a unit that rearranges, the position of the value that it reads."""
+    layer = layer_of(circuit, unit.sources[0])
+    assert isinstance(layer, TorchRearrangeLayer)
+    return layer.units_read
 
 
 def input_table(units: Units, table: Unit) -> Unit:

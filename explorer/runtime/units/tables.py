@@ -9,7 +9,7 @@ from dataclasses import replace
 from explorer.runtime.units.ir import Kind, Unit, Units
 from explorer.runtime.units.observing import Leave, nobody
 
-COMBINED = (Kind.SUM, Kind.MIXING, Kind.TENSOR_DOT)
+COMBINED = (Kind.SUM, Kind.MIXING, Kind.TENSOR_DOT, Kind.REARRANGE)
 
 
 def combine_tables(units: Units, leave: Leave = nobody) -> Units:

@@ -245,6 +245,17 @@ struct Backward : TrainingTile {
     }
   }
 
+  void rearrange_back(const Unit& unit) {
+    const Operand* operand = circuit.operands + unit.operands;
+    const int64_t* read = circuit.units_read + unit.weight;
+    float* to = gradient(operand->gradient);
+    if (!operand->adds) memset(to, 0, rows * unit.in_width * sizeof(float));
+    for (int64_t b = 0; b < rows; b++) {
+      const float* G = gradient(unit.gradient) + b * unit.out_width;
+      for (int64_t n = 0; n < unit.out_units; n++) to[b * unit.in_width + read[n]] += G[n];
+    }
+  }
+
   // y[q P + p] = sum_j w[p][j] x[j Q + q]
   void tensor_dot_back(const Unit& unit) {
     const Operand* operand = circuit.operands + unit.operands;
@@ -435,6 +446,7 @@ struct Backward : TrainingTile {
     before_rescaling(unit);
     if (unit.kind == PRODUCT) return product_back(unit);
     if (unit.kind == KRONECKER) return kronecker_back(unit);
+    if (unit.kind == REARRANGE) return rearrange_back(unit);
     read_weights(unit);
     weighted_back(unit);
     if (last && unit.normalizers >= 0)

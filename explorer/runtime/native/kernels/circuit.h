@@ -2,7 +2,7 @@
 #pragma once
 #include "real.h"
 
-enum Kind : int32_t { GAUSSIAN, PRODUCT, SUM, MIXING, TUCKER, KRONECKER, TENSOR_DOT, DENSITY, TABLE };
+enum Kind : int32_t { GAUSSIAN, PRODUCT, SUM, MIXING, TUCKER, KRONECKER, TENSOR_DOT, DENSITY, TABLE, REARRANGE };
 // What a table has; NORMALIZED are logarithms after a log-softmax over the states, which must be next to each other.
 enum Content : int64_t { LINEAR, LOGARITHMS, NORMALIZED };
 enum Status : int64_t { BAD_INPUT = -1, BAD_WEIGHT = -2 };
@@ -51,6 +51,7 @@ struct Circuit {
   int64_t num_continuous;
   int64_t ahead_lines;  // lines of constants that a unit reads at most
   int64_t absorbs;      // 1: a value depends on each unit by one factor of a product only, so its errors count once
+  const int64_t* units_read;  // positions in a row that units read which rearrange, each from its `weight` on
 };
 
 // A table (units, states) in a tensor, of which training makes rows.

@@ -277,6 +277,22 @@ struct Tile : TileRows {
     rescale(unit, all_rows());
   }
 
+  // y[o] = x[i_o]
+  void rearrange(const Unit& unit) {
+    const Operand* operand = circuit.operands + unit.operands;
+    const Rows from = rows_of(*operand);
+    const int64_t* read = circuit.units_read + unit.weight;
+    for (int64_t b = begin; b < rows; b++) {
+      Real* out = values_of(unit) + b * unit.out_width;
+      const Real* x = from.values + from.at(b) * unit.in_width;
+      for (int64_t n = 0; n < unit.out_units; n++) out[n] = x[read[n]];
+      for (int64_t n = unit.out_units; n < unit.out_width; n++) out[n] = 0;
+    }
+    product_scales(operand, 1, all_rows(), scales_of(unit) + begin);
+    product_bounds(operand, 1, all_rows(), bounds_of(unit) + begin);
+    rescale(unit, all_rows());
+  }
+
   // y[q P + p] = sum_j w[j][p] x[j Q + q]; `terms` is J, `factors` the padded P.
   void tensor_dot(const Unit& unit) {
     const Operand* operand = circuit.operands + unit.operands;
@@ -376,6 +392,7 @@ struct Tile : TileRows {
       case TUCKER: return tucker(unit);
       case KRONECKER: return kronecker(unit);
       case TENSOR_DOT: return tensor_dot(unit);
+      case REARRANGE: return rearrange(unit);
     }
   }
 
