@@ -20,6 +20,18 @@ CHANGES = overloads("index_add index_copy scatter.src scatter.value scatter_add"
 FROM_OUT = overloads("abs logical_and logical_or logical_xor logical_not nan_to_num")
 """Operators without kernels of their own that only allocate their result, and then call their `out=` overload."""
 
+WITH_SEVERAL_RESULTS = overloads(
+    "_linalg_det _linalg_eigh _linalg_slogdet _linalg_solve_ex _linalg_svd adaptive_max_pool2d adaptive_max_pool3d "
+    "aminmax fractional_max_pool2d fractional_max_pool3d geqrf linalg_cholesky_ex linalg_eig linalg_inv_ex "
+    "linalg_ldl_factor_ex linalg_lu linalg_lu_factor_ex log_sigmoid_forward lu_unpack max.dim "
+    "max_pool2d_with_indices max_pool3d_with_indices min.dim sort.stable topk triangular_solve"
+)
+"""Operators of several results whose `out=` overloads write them into one storage, as `test_out_overloads.py` checks.
+
+All others are computed elsewhere and copied. `linalg_qr` mistakes two results in one storage for one tensor, and leaves
+one of them unwritten; the batch norm of an input with other strides leaves all of them unwritten.
+"""
+
 
 @cache
 def out_overload(target: OpOverload) -> tuple[OpOverload, tuple[str, ...]] | None:
@@ -51,11 +63,14 @@ def computes_in_place(target: OpOverload, device: str) -> bool:
     Both have kernels for the device then. PyTorch generates the `out=` overloads that have none: they compute as
     without `out=`, and copy. An operator that has none is composed of others, maybe other ones than its `out=`
     overload: the average pool of a whole picture is a mean, but only without `out=`. Losses enlarge the memory of
-    their result, and use it for the losses of all elements.
+    their result, and use it for the losses of all elements. Of operators with several results only those in
+    `WITH_SEVERAL_RESULTS` compute in place.
     """
     found = out_overload(target)
     if target in FILLS:
         return True
+    if len(target._schema.returns) > 1 and target not in WITH_SEVERAL_RESULTS:
+        return False
     if any(argument.name == "reduction" for argument in target._schema.arguments):
         return False
     key = {"cpu": "CPU", "cuda": "CUDA"}.get(device, device.upper())
