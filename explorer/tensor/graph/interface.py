@@ -8,6 +8,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from explorer.errors import OperatorError
+from explorer.tensor.graph.argument_order import in_order, why_not_same
 from explorer.tensor.ir.schemas import exact
 
 
@@ -97,6 +98,8 @@ class Interface:
     """Strides of the tensors that it returned."""
     training_modes: frozenset[bool] = frozenset()
     """Modes of its submodules that compute something else in training than in evaluation."""
+    collected_keywords: tuple[str, ...] = ()
+    """The keywords that the module collects (`**kwargs`), in the order of the export."""
 
     def __deepcopy__(self, memo: object) -> "Interface":
         return self
@@ -114,17 +117,19 @@ class Interface:
         return [_lay_out(value, wanted, alike) for value, wanted in zip(results, self.result_strides, strict=True)]
 
     def flat_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        """The tensors that the graph accepts. Raises: OperatorError for arguments of another structure or value."""
+        """The tensors that the graph accepts: keywords by name, and the values of dicts by key.
+
+        Raises: OperatorError for arguments of another structure or value.
+        """
         if self.arguments is None:
             if kwargs:
                 raise OperatorError(f"expected positional tensors, got the keywords {', '.join(kwargs)}")
             return list(args)
-        names = [name for name in self.arguments.child(1).context if name in kwargs]
-        ordered = {name: kwargs[name] for name in [*names, *(name for name in kwargs if name not in names)]}
-        flat, spec = pytree.tree_flatten((args, ordered))
+        flat, spec = pytree.tree_flatten((args, kwargs))
         if spec != self.arguments:
-            wanted, found = _describe(self.arguments), _describe(spec)
-            raise OperatorError(f"expected {wanted}, as when the module was exported, got {found}")
+            flat, spec = pytree.tree_flatten(self.ordered_arguments(args, kwargs))
+        if spec != self.arguments:
+            raise OperatorError(why_not_same(self.arguments, spec))
         for position, value in self.fixed:
             if not isinstance(flat[position], type(value)) or exact(flat[position]) != exact(value):
                 raise OperatorError(
@@ -134,6 +139,14 @@ class Interface:
         known = {position for position, _ in self.fixed}
         return [value for position, value in enumerate(flat) if position not in known]
 
+    def ordered_arguments(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments in the order of the export. Raises: OperatorError if the module may see another order."""
+        if self.arguments is None:
+            return args, kwargs
+        return in_order(args, kwargs, self.arguments, self.collected_keywords)
+
     def structured_results(self, results: list[Any]) -> Any:
         """The results in the structure that the module returned."""
         if self.results is None:
@@ -142,18 +155,6 @@ class Interface:
         for position, value in self.fixed_results:
             flat.insert(position, value)
         return pytree.tree_unflatten(flat, self.results)
-
-
-def _describe(spec: pytree.TreeSpec) -> str:
-    positional, named = spec.children()
-    parts = [_count(positional.num_children, "positional argument")]
-    if named.num_children:
-        parts.append(f"the keywords {', '.join(named.context)}")
-    return f"{' and '.join(parts)} with {_count(spec.num_leaves, 'value')}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def same_strides(shape: Sequence[int], one: Sequence[int], other: Sequence[int]) -> bool:

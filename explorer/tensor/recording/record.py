@@ -25,7 +25,6 @@ from explorer.tensor.rewriting.rewriters import check_tracks, is_tracked, tracke
 from explorer.tensor.torch_io.exporting import TensorModule, to_module
 from explorer.tensor.torch_io.importing import export, from_exported
 from explorer.tensor.torch_io.nhwc import check_layout, nhwc_rewriter
-from explorer.tensor.torch_io.training_modes import training_modes
 from explorer.trace import (
     TENSOR,
     Check,
@@ -142,11 +141,10 @@ def import_graph(
     if isinstance(subject, FunctionGraph):
         return Imported(subject.clone(), kept, None)
     if isinstance(subject, nn.Module):
-        modes = training_modes(subject)
-        exported = export(subject, examples, examples.by_name, level=operators, training=training)
+        module, exported = subject, export(subject, examples, examples.by_name, level=operators, training=training)
     else:
-        modes, exported = frozenset[bool](), subject
-    graph = from_exported(exported, level=operators, training=training, modes=modes)
+        module, exported = None, subject
+    graph = from_exported(exported, level=operators, training=training, module=module)
     return Imported(graph, kept, partial(_run_exported, exported), exported)
 
 

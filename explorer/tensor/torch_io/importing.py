@@ -1,6 +1,7 @@
 """Import an exported program or a module as a tensor graph."""
 
 import copy
+import inspect
 import sysconfig
 import traceback
 import warnings
@@ -51,8 +52,7 @@ def from_module(
     Raises: ExportError with the reason if PyTorch cannot export it; UnknownNameError for an unknown level or layout.
     """
     program = export(module, example_inputs, kwargs, level=level, training=training)
-    modes = training_modes(module)
-    return from_exported(program, level=level, layout=layout, training=training, modes=modes)
+    return from_exported(program, level=level, layout=layout, training=training, module=module)
 
 
 def export(
@@ -123,12 +123,12 @@ def from_exported(
     level: str = "functional",
     layout: str = "",
     training: bool = False,
-    modes: frozenset[bool] = frozenset(),
+    module: nn.Module | None = None,
 ) -> FunctionGraph:
     """An exported program as a graph; parameters and buffers are constants with their names.
 
     With `training` parameters that require gradients are constants that may change; `layout` is as in `from_module`.
-    `modes` are the `training_modes` of the module, where it is known.
+    `module` is the one that was exported, where it is known.
     Raises: UnknownNameError for an unknown level or layout; ExportError, with the source line, for shapes that depend
     on the data, and for nodes that are not operators (control flow, tokens, objects).
     """
@@ -142,7 +142,11 @@ def from_exported(
     except Exception as error:
         raise ExportError(f"PyTorch cannot decompose the program: {_first_line(error)}") from error
     graph = _Reader(program, training).graph()
-    graph.interface = replace(graph.interface, argument_strides=given, result_strides=returned, training_modes=modes)
+    graph.interface = replace(graph.interface, argument_strides=given, result_strides=returned)
+    if module is not None:
+        keywords = _collected_keywords(module, graph.interface)
+        modes = training_modes(module)
+        graph.interface = replace(graph.interface, training_modes=modes, collected_keywords=keywords)
     if training:
         graph.attach_feature(KeepGradients())
     return to_nhwc(graph) if layout == "nhwc" else graph
@@ -174,6 +178,15 @@ def _decompose(program: ExportedProgram, level: str, training: bool) -> Exported
     table.pop(DETACH, None)  # it would become an alias, through which gradients flow
     with detach_parts(program):
         return program.run_decompositions(table)
+
+
+def _collected_keywords(module: nn.Module, interface: Interface) -> tuple[str, ...]:
+    """The keywords of an export that a module collects in one dict (`**kwargs`), in order."""
+    parameters = inspect.signature(module.forward).parameters.values()
+    if interface.arguments is None or all(one.kind is not one.VAR_KEYWORD for one in parameters):
+        return ()
+    named = {one.name for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)}
+    return tuple(name for name in interface.arguments.child(1).context if name not in named)
 
 
 class _Reader:
