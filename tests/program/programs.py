@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from explorer.program.editing.working import WorkingProgram
@@ -12,6 +11,7 @@ from explorer.program.ir.program import Program
 from explorer.program.passes import passes
 from explorer.program.recording.snapshot import ProgramSnapshot
 from explorer.program.running.executor import Executor
+from explorer.program.running.poison import poison
 from explorer.rewrite import FunctionPassPipeline, PassManager
 from explorer.tensor import FunctionGraph, to_module
 from explorer.trace import Trace
@@ -43,16 +43,6 @@ def after(program: Program, *names: str) -> Program:
     working = WorkingProgram(program)
     PassManager(FunctionPassPipeline.of(*names), passes).run(working)
     return working.program
-
-
-def poison(memory: Tensor) -> None:
-    """Fill memory that nobody may read with what would be noticed."""
-    if memory.dtype.is_floating_point or memory.dtype.is_complex:
-        memory.fill_(float("nan"))
-    elif memory.dtype == torch.bool:
-        memory.logical_not_()
-    else:
-        memory.fill_(77)
 
 
 def arguments_of(program: Program, graph: FunctionGraph, *inputs: Tensor) -> list[Tensor]:

@@ -1,6 +1,6 @@
 """Outputs together with gradients, by which the steps of a training program are compared."""
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -10,45 +10,72 @@ from torch.func import functional_call
 from torch.utils import _pytree as pytree
 
 from explorer.tensor.graph.function_graph import FunctionGraph
-from explorer.tensor.graph.interface import Arguments
+from explorer.tensor.graph.interface import Arguments, Interface
 from explorer.tensor.torch_io.exporting import to_module
+from explorer.tensor.torch_io.joint import JointGraph
 
 
-def trained_names(module: nn.Module) -> tuple[str, ...]:
-    """The names of the parameters of a module that require a gradient."""
-    return tuple(name for name, parameter in module.named_parameters() if parameter.requires_grad)
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """The tensors whose gradients are compared: parameters by name, and inputs by position."""
+
+    parameters: tuple[str, ...]
+    inputs: frozenset[int]
+    interface: Interface
 
 
-def run_with_gradients(module: nn.Module, names: Sequence[str], x: Any) -> tuple[Tensor, ...]:
-    """The tensors that a module returns, then the gradients of some of its parameters, for fixed tangents.
+def learned_of(joint: JointGraph, module: nn.Module) -> Learned:
+    """The tensors of a module of a joint graph that require a gradient."""
+    names = tuple(name for name, parameter in module.named_parameters() if parameter.requires_grad)
+    inputs = frozenset(position for position in joint.learned if position < len(joint.forward.inputs))
+    return Learned(names, inputs, joint.forward.interface)
 
-    Random operators start with the same seed each time, and mutable state is copied. A parameter on which no output
+
+def run_with_gradients(module: nn.Module, learned: Learned, x: Any) -> tuple[Tensor, ...]:
+    """The tensors that a module returns, then the gradients of its parameters and inputs, for fixed tangents.
+
+    Random operators start with the same seed each time, and mutable state is copied. A tensor on which no output
     depends has the gradient 0.
     """
-    learned = [module.get_parameter(name) for name in names]
     state = {name: buffer.clone() for name, buffer in module.named_buffers()}
-    by_name = x.by_name if isinstance(x, Arguments) else {}
+    args, kwargs, inputs = _with_gradients(learned, x)
+    wanted = [*(module.get_parameter(name) for name in learned.parameters), *inputs]
     with torch.enable_grad(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        given = functional_call(module, state, x if isinstance(x, tuple) else (x,), dict(by_name))
+        given = functional_call(module, state, args, kwargs)
         outputs = [value for value in pytree.tree_leaves(given) if isinstance(value, Tensor)]
         chosen = [value for value in outputs if value.requires_grad]
-        found = torch.autograd.grad(chosen, learned, [_tangent(value) for value in chosen], allow_unused=True)
-    gradients = (torch.zeros_like(p) if g is None else g for p, g in zip(learned, found, strict=True))
+        tangents = [_tangent(value) for value in chosen]
+        found = torch.autograd.grad(chosen, wanted, tangents, allow_unused=True) if chosen else [None] * len(wanted)
+    gradients = (torch.zeros_like(v) if g is None else g for v, g in zip(wanted, found, strict=True))
     return tuple(value.detach() for value in (*outputs, *gradients))
 
 
+def _with_gradients(learned: Learned, x: Any) -> tuple[tuple[Any, ...], dict[str, Any], list[Tensor]]:
+    """The arguments and keywords of a call, in which the learned inputs, which follow, require a gradient."""
+    by_name = dict(x.by_name) if isinstance(x, Arguments) else {}
+    given = learned.interface.ordered_arguments(tuple(x) if isinstance(x, tuple) else (x,), by_name)
+    leaves, spec = pytree.tree_flatten(given)
+    tensors = [position for position, value in enumerate(leaves) if isinstance(value, Tensor)]
+    inputs: list[Tensor] = []
+    for i, position in enumerate(tensors):
+        leaves[position] = leaves[position].detach().requires_grad_(i in learned.inputs)
+        inputs += [leaves[position]] if i in learned.inputs else []
+    args, kwargs = pytree.tree_unflatten(leaves, spec)
+    return args, kwargs, inputs
+
+
 def run_source_with_gradients(
-    program: ExportedProgram, graph: FunctionGraph, names: Sequence[str], x: Any
+    program: ExportedProgram, graph: FunctionGraph, learned: Learned, x: Any
 ) -> tuple[Tensor, ...]:
     """As `run_with_gradients`, of the program that PyTorch exported.
 
     If autograd refuses that, because it changes a buffer that its gradients need, of the operators of its graph.
     """
     try:
-        return run_with_gradients(program.module(), names, x)
+        return run_with_gradients(program.module(), learned, x)
     except RuntimeError:
-        return run_with_gradients(to_module(graph), names, x)
+        return run_with_gradients(to_module(graph), learned, x)
 
 
 def _tangent(like: Tensor) -> Tensor:

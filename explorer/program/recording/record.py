@@ -16,7 +16,7 @@ from explorer.program.ir.program import Program
 from explorer.program.lowering.lower import lower, lower_joint
 from explorer.program.passes import find_pass, passes
 from explorer.program.passes.pipelines import MEMORY_PIPELINE
-from explorer.program.recording.gradients import run_source_with_gradients, trained_names
+from explorer.program.recording.gradients import learned_of, run_source_with_gradients
 from explorer.program.recording.notes import ParameterGraphs
 from explorer.program.recording.observer import ProgramRecording
 from explorer.program.recording.snapshot import ProgramSnapshot
@@ -102,7 +102,7 @@ def record_program(
         compiled = to_program_module(graph, working.program, reason)
     source = imported.source
     if joint is not None and imported.exported is not None:
-        source = partial(run_source_with_gradients, imported.exported, imported.graph, trained_names(compiled))
+        source = partial(run_source_with_gradients, imported.exported, imported.graph, learned_of(joint[0], compiled))
     return _trace(recorder, compiled, imported.examples, source)
 
 

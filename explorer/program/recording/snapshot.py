@@ -16,9 +16,10 @@ from explorer.program.ir.program import Program
 from explorer.program.memory.record import memory_record
 from explorer.program.memory.why_not_shared import why_not_shared
 from explorer.program.passes import find_pass
-from explorer.program.recording.gradients import run_with_gradients, trained_names
+from explorer.program.recording.gradients import learned_of, run_with_gradients
 from explorer.program.recording.records import Links, RecordCache, graph_of, links_of
 from explorer.program.running.module import to_program_module
+from explorer.program.running.poison import poison
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.recording.snapshot import run
 from explorer.tensor.torch_io.joint import JointGraph
@@ -114,8 +115,11 @@ class ProgramSnapshot:
         return to_program_module(self.source, self.program, self.why_no_backward)
 
     def results(self, x: Any) -> tuple[torch.Tensor, ...]:
-        """The results of the module for a tuple of arguments, and gradients if it has some; mutable state is copied."""
-        module = self.circuit()
+        """The results of the module for a tuple of arguments, and gradients if it has some; mutable state is copied.
+
+        The program runs in poisoned memory: it has nothing from an earlier call.
+        """
+        module = to_program_module(self.source, self.program, self.why_no_backward, poison)
         if isinstance(self.source, JointGraph):
-            return run_with_gradients(module, trained_names(module), x)
+            return run_with_gradients(module, learned_of(self.source, module), x)
         return run(deepcopy(module) if self.source.interface.mutations else module, x)

@@ -18,7 +18,8 @@ Tensors = tuple[torch.Tensor, ...]
 class Executor:
     """Runs a program on tensors; it keeps no memory between calls, so that several threads may use it.
 
-    `poison` is called with the memory of a buffer when it is allocated and when it is freed, for tests of the plan.
+    `poison` is called with all memory when it is allocated, and with that of a buffer when it is freed: a check finds
+    programs that read what they have not written.
     """
 
     def __init__(self, program: Program, poison: Poison | None = None) -> None:
@@ -32,6 +33,7 @@ class Executor:
         self.tangents = tuple(w for w in program.weights if w.is_for_backward and not w.is_returned)
         self._arena = _arena_bytes(program)
         planned = [program.allocs[buffer].type for buffer in program.offsets]
+        self._poison = poison
         self._blocks = tuple(dict.fromkeys((kind.device, kind.dtype) for kind in planned))
         self._forward = _steps(program, range(border), poison)
         self._backward = _steps(program, range(border, len(program)), poison)
@@ -42,8 +44,8 @@ class Executor:
         again = [one for one in views if program.origin(one.id) in kept]
         self._views = [step_of(one, program.offsets, poison) for one in again]
 
-    def __reduce__(self) -> tuple[type["Executor"], tuple[Program]]:
-        return Executor, (self.program,)
+    def __reduce__(self) -> tuple[type["Executor"], tuple[Program, Poison | None]]:
+        return Executor, (self.program, self._poison)
 
     def __deepcopy__(self, memo: object) -> "Executor":
         return self
@@ -60,6 +62,9 @@ class Executor:
         with torch.no_grad():
             values = _given(self.given, tensors)
             arenas = {kind: torch.empty(size, dtype=torch.uint8, device=kind) for kind, size in self._arena.items()}
+            if self._poison is not None:
+                for arena in arenas.values():
+                    self._poison(arena)
             values |= {(device, dtype): arenas[device].view(dtype) for device, dtype in self._blocks}
             for step in self._forward:
                 step(values)
@@ -86,14 +91,16 @@ def _steps(program: Program, positions: Iterable[int], poison: Poison | None) ->
             firsts.setdefault(program.touches[weight.id][0], []).append(weight)
     found: list[Step] = []
     for position in positions:
-        found += [_allocation(weight) for weight in firsts.get(position, ())]
+        found += [_allocation(weight, poison) for weight in firsts.get(position, ())]
         found.append(step_of(program.instructions[position], program.offsets, poison))
     return found
 
 
-def _allocation(weight: Weight) -> Step:
+def _allocation(weight: Weight, poison: Poison | None) -> Step:
     def step(values: Values) -> None:
-        values[weight.id] = allocate(weight.type)
+        made = values[weight.id] = allocate(weight.type)
+        if poison is not None:
+            poison(made)
 
     return step
 

@@ -10,6 +10,7 @@ from explorer.program.ir.instructions import View
 from explorer.program.ir.program import Program
 from explorer.program.running.executor import Executor, why_not_laid_out
 from explorer.program.running.plain import why_not_plain
+from explorer.program.running.steps import Poison
 from explorer.program.running.training import Gradients, Trained
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.ir.variables import Constant, Variable
@@ -20,19 +21,22 @@ AS_STRIDED = "as_strided"
 """The label of a view that may be of any place in a storage."""
 
 
-def to_program_module(graph: FunctionGraph | JointGraph, program: Program, why_no_backward: str = "") -> TensorModule:
+def to_program_module(
+    graph: FunctionGraph | JointGraph, program: Program, why_no_backward: str = "", poison: Poison | None = None
+) -> TensorModule:
     """A module that computes the graph from which a program was lowered, by running the program.
 
     While gradients are recorded, a program of a joint graph runs up to its backward pass, and `backward` runs the rest.
     Where planned memory would be wrong, the operators of the graph run one by one: under transforms of `torch.func`,
     `torch.compile`, autocast and other modes, for parameters of another dtype or device than those of the plan, and
     where other gradients are asked for. `why_not_planned` tells which; `why_no_backward` is what it says of a program
-    without a backward pass.
+    without a backward pass. `poison` fills memory that the program may not read, for a check.
     """
+    executor = Executor(program, poison)
     if isinstance(graph, JointGraph):
-        return TensorModule(graph.forward, lambda operators: ProgramRunner(program, operators, graph.forward, graph))
+        return TensorModule(graph.forward, lambda operators: ProgramRunner(executor, operators, graph.forward, graph))
     reason = f": {why_no_backward}" if why_no_backward else ""
-    return TensorModule(graph, lambda operators: ProgramRunner(program, operators, graph, why_no_backward=reason))
+    return TensorModule(graph, lambda operators: ProgramRunner(executor, operators, graph, why_no_backward=reason))
 
 
 def why_not_planned(module: TensorModule, *args: Any, **kwargs: Any) -> str | None:
@@ -47,7 +51,7 @@ class ProgramRunner(nn.Module):
 
     def __init__(
         self,
-        program: Program,
+        executor: Executor,
         operators: fx.GraphModule,
         graph: FunctionGraph,
         joint: JointGraph | None = None,
@@ -55,7 +59,7 @@ class ProgramRunner(nn.Module):
     ) -> None:
         super().__init__()
         self.operators = operators
-        self._executor = executor = Executor(program)
+        program, self._executor = executor.program, executor
         accepted: list[Variable] = [*graph.inputs, *constants_of(graph)]
         numbers = [graph.ids[variable] for variable in accepted] if joint is None else joint.numbers()
         position_of = {number: position for position, number in enumerate(numbers)}
