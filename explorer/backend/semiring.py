@@ -10,6 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -19,6 +20,8 @@ from explorer.errors import UnknownNameError, look_up
 
 MAX_COMPARED_TERMS = 2**24
 """Maximum number of terms that max-product compares at a time."""
+MAX_EXACT_TERMS = 2**22
+"""Maximum number of terms that are added as logarithms at a time."""
 
 
 @dataclass(frozen=True)
@@ -113,22 +116,76 @@ class SumProductSemiring(Semiring):
 
 @dataclass(frozen=True)
 class LogarithmicSemiring(Semiring, ABC):
-    """Logarithms; a sum subtracts the largest real part before exponentiation."""
+    """Logarithms, in which no sum loses by underflow a term that counts, whatever the sizes of weights and inputs.
+
+    A sum is a matrix product of weights w and exp(x - m), where m is the largest real part of a row of inputs x. Each
+    factor or product that underflows is smaller than t, the smallest normal number. So with J terms of H inputs a
+    result is off by less than t H (J + sum |w|). That is less than rounding where the result is at least sqrt(t), for
+    weights that sum to at most 10^11 (10^137 in double precision). A smaller result may be only the negligible terms
+    of a unit, whose weight hides the input m: it is zero, or tiny. Such a result is computed again as
+    M + log(sum exp(log w + x - M)), where M is its own largest term, which becomes 1. The gradient of a weight of zero
+    is exact, too, up to the square root of the largest number.
+
+    Which results are doubtful depends on values. A graph that cannot branch has only the matrix product: one made by
+    `torch.compile` or `torch.export`, or a captured CUDA graph.
+    """
 
     def product(self, x: Tensor, dim: int) -> Tensor:
         return torch.sum(x, dim=dim)
 
     def contract(self, xs: Sequence[Tensor], weight: Tensor) -> Tensor:
         pairs = [_scale(x) for x in xs]
-        result = log(_contract_linear([scaled for scaled, _ in pairs], weight))
-        for _, largest in pairs:
-            result = result + largest
-        return result
+        total = _contract_linear([scaled for scaled, _ in pairs], weight)
+        return self._logarithm(total, [largest for _, largest in pairs], xs, weight)
 
     def mix(self, x: Tensor, weight: Tensor) -> Tensor:
         largest = _largest(x, 1)  # (F, 1, B, K)
-        scaled = torch.sub(x, largest).exp_()
-        return log(_mix_linear(scaled, weight)) + largest.squeeze(1)
+        total = _mix_linear(torch.sub(x, largest).exp_(), weight)
+        if not _has_doubtful(total, weight):
+            return log(total) + largest.squeeze(1)
+        folds, _, batch, units = x.shape  # a mixture is a contraction of each unit
+        inputs, largest, total = (one.permute(0, 3, 2, 1).flatten(0, 1) for one in (x, largest, total.unsqueeze(1)))
+        found = self._logarithm(total, [largest], [inputs], weight.flatten(0, 1).unsqueeze(1))  # (F * K, B, 1)
+        return found.view(folds, units, batch).transpose(1, 2)
+
+    def _logarithm(self, total: Tensor, bounds: Sequence[Tensor], xs: Sequence[Tensor], weight: Tensor) -> Tensor:
+        """The logarithm of a contraction, given its result for inputs that were divided by the exponentials of bounds.
+
+        Doubtful results are computed again. Shapes: total (F, B, O), bounds (F, B, 1).
+        """
+        doubtful = _doubtful(total, xs, weight) if _has_doubtful(total, weight) else None
+        result = log(total if doubtful is None else torch.where(doubtful, 0, total))
+        for bound in bounds:
+            result = result + bound
+        return result if doubtful is None else self._add_in_logarithms(result, doubtful, xs, weight)
+
+    def _add_in_logarithms(self, result: Tensor, chosen: Tensor, xs: Sequence[Tensor], weight: Tensor) -> Tensor:
+        """Replace the chosen results (F, B, O) by the sums of their terms, each divided by its largest term."""
+        weight = weight.flatten(2)
+        size = max(1, MAX_EXACT_TERMS // weight.shape[2])
+        try:
+            at = chosen.nonzero(as_tuple=True)
+        except RuntimeError:  # under vmap there are no positions: all sums are computed
+            parts = weight.split(max(1, size // max(1, chosen[..., 0].numel())), dim=1)
+            found = [self._log_sum([x.unsqueeze(2) for x in xs], part.unsqueeze(1)) for part in parts]
+            return torch.where(chosen, torch.cat(found, 2), result)
+        parts = zip(*(one.split(size) for one in at), strict=True)
+        found = [self._log_sum([x[folds, rows] for x in xs], weight[folds, units]) for folds, rows, units in parts]
+        return result.index_put(at, torch.cat(found).to(result.dtype)) if found else result
+
+    def _log_sum(self, xs: Sequence[Tensor], weight: Tensor) -> Tensor:
+        """log(sum_{i..j} weight[..,i..j] exp(xs[0][..,i] + .. + xs[H-1][..,j])), divided by its largest term before."""
+        products = xs[0]
+        for x in xs[1:]:
+            products = self.multiply(products.unsqueeze(-1), x.unsqueeze(-2)).flatten(-2)
+        is_zero = weight == 0
+        sign = torch.ones_like(weight) if weight.is_complex() else torch.sgn(weight)
+        terms = self.multiply(self.from_linear(torch.where(is_zero, 1, sign * weight)), products)
+        largest = _largest(torch.where(is_zero, -math.inf, terms), -1)
+        # A weight of zero adds nothing but its gradient exp(x - M), which is kept below the largest number.
+        excess = (_real_part(terms) - largest - 0.5 * math.log(torch.finfo(largest.dtype).max)).clamp(min=0)
+        scaled = torch.sub(terms, largest + excess).exp_()
+        return log((torch.where(is_zero, weight, sign) * scaled).sum(-1)) + largest.squeeze(-1)
 
 
 @dataclass(frozen=True)
@@ -235,10 +292,52 @@ def _scale(x: Tensor) -> tuple[Tensor, Tensor]:
 
 def _largest(x: Tensor, dim: int) -> Tensor:
     """The largest finite real part along an axis, which is kept, without gradient."""
-    detached = x.detach()  # not no_grad(), which an export turns into a separate subgraph
-    real = detached.real if detached.is_complex() else detached
+    real = _real_part(x)
     bound = torch.finfo(real.dtype).max
     return torch.amax(real, dim=dim, keepdim=True).clamp(-bound, bound)
+
+
+@cache
+def _smallest_certain(dtype: torch.dtype) -> float:
+    """The smallest result of a scaled sum that no underflow has changed by more than rounding."""
+    info = torch.finfo(dtype)
+    return max(math.sqrt(info.tiny), 4 * info.tiny / info.eps)  # the second one for half precision
+
+
+def _has_doubtful(total: Tensor, weight: Tensor) -> bool:
+    """Whether a result (F, B, O) of a scaled sum may be doubtful; False in a graph, which cannot branch."""
+    if torch.compiler.is_compiling() or total.is_meta or not total.numel():
+        return False
+    if total.is_cuda and torch.cuda.is_current_stream_capturing():
+        return False
+    try:
+        return not _smallest(total) >= _smallest_certain(total.dtype)  # also for NaN
+    except RuntimeError:  # under vmap; the largest scaled product is 1, so no result is below the smallest weight
+        pass
+    try:
+        return weight.is_complex() or not _smallest(weight) >= _smallest_certain(total.dtype)
+    except RuntimeError:
+        return True
+
+
+def _smallest(x: Tensor) -> float:
+    """The smallest entry, or modulus of one."""
+    x = x.detach()
+    return (x.abs() if x.is_complex() else x).amin().item()
+
+
+def _doubtful(total: Tensor, xs: Sequence[Tensor], weight: Tensor) -> Tensor:
+    """The results (F, B, O) of a scaled sum that underflow may have changed; not zeros that have no term above zero."""
+    total, weight = total.detach(), weight.detach()
+    positive = [(_real_part(x) > -math.inf).float() for x in xs]
+    counts = _contract_linear(positive, (weight != 0).float())
+    return (total.abs() < _smallest_certain(total.dtype)) & (counts > 0)
+
+
+def _real_part(x: Tensor) -> Tensor:
+    """The real part without gradient."""
+    detached = x.detach()  # not no_grad(), which an export turns into a separate subgraph
+    return detached.real if detached.is_complex() else detached
 
 
 def _contract_linear(xs: Sequence[Tensor], weight: Tensor) -> Tensor:
