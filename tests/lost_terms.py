@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from explorer.symbolic import (
+    CategoricalLayer,
     Circuit,
     CircuitBuilder,
     ConstantInitializer,
@@ -105,6 +106,15 @@ def two_states(gap: float) -> Case:
     return circuit, x, _log_mixture(terms, [0.5, 0.5])[:, 0].astype(float)
 
 
+def two_seen_states(gap: float) -> Circuit:
+    """The same with a third variable, the number of the state: so the circuit is deterministic."""
+    b = CircuitBuilder()
+    start = b.sum(gaussian(b, 0, [0.0, gap]), num_units=2, weight=parameter(np.eye(2)))
+    seen = b.add(CategoricalLayer(scope=(2,), num_output_units=2, num_categories=2, probs=constant(np.eye(2))))
+    states = b.hadamard(start, gaussian(b, 1, [2 * gap, gap]), seen)
+    return b.build(b.sum(states, num_units=1, weight=constant([[0.5, 0.5]])))
+
+
 def two_states_by_mixing(gap: float) -> Case:
     """The same units as mixtures of two layers each, of which one has weight zero."""
     b = CircuitBuilder()
@@ -161,13 +171,33 @@ def left_to_right(steps: int, *, learned: bool = False) -> Circuit:
 def forward_algorithm(
     x: ArrayLike, means: ArrayLike = STATES, transition: ArrayLike = TRANSITION, start: ArrayLike = START
 ) -> float:
-    """The log-likelihood of one sequence."""
-    emissions = log_normal(np.asarray(x)[:, None], means)  # (T, S)
+    """The log-likelihood of one sequence, in which NaN is summed out."""
+    return float(_log_mixture(_forward(_emissions(x, means), transition, start)[-1:], [1.0, 1.0, 1.0])[0, 0])
+
+
+def state_probabilities(x: ArrayLike, step: int) -> Array:
+    """The probabilities (S,) of the states of the model at a step, given the other steps of a sequence."""
+    logs = []
+    for state in range(len(STATES)):
+        emissions = _emissions(x, STATES)
+        emissions[step] = np.where(np.arange(len(STATES)) == state, 0, -np.inf)
+        logs.append(_log_mixture(_forward(emissions, TRANSITION, START)[-1:], [1.0, 1.0, 1.0])[0, 0])
+    powers = np.exp(np.array(logs) - max(logs))
+    return (powers / powers.sum()).astype(float)
+
+
+def _emissions(x: ArrayLike, means: ArrayLike) -> Array:
+    values = np.asarray(x, dtype=float)[:, None]
+    return np.where(np.isnan(values), 0, log_normal(values, means))  # (T, S)
+
+
+def _forward(emissions: Array, transition: ArrayLike, start: ArrayLike) -> Array:
+    """The logarithms (T, S) of what the model says of the first steps, and of each state at the last of them."""
     with np.errstate(divide="ignore"):
-        states = (np.log(np.asarray(start, dtype=np.longdouble)) + emissions[0])[None]
-    for step in range(1, len(emissions)):
-        states = _log_mixture(states, np.transpose(transition)) + emissions[step]
-    return float(_log_mixture(states, [1.0, 1.0, 1.0])[0, 0])
+        found = [np.log(np.asarray(start, dtype=np.longdouble)) + emissions[0]]
+    for emission in emissions[1:]:
+        found.append(_log_mixture(found[-1][None], np.transpose(transition))[0] + emission)
+    return np.array(found)
 
 
 def relapse(steps: int) -> Case:

@@ -1,0 +1,67 @@
+"""Queries where a weight of zero is beside the largest input: all terms that count are in the answers."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from explorer.backend import queries
+from tests.levels.modes import MODE_IDS, MODES, Mode, compile_circuit
+from tests.lost_terms import CASES, STATES, forward_algorithm, log_normal, relapse, state_probabilities, two_seen_states
+
+EACH_MODE = pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
+GAP = 40.0
+SEMIRINGS = ("lse-sum", "complex-lse-sum")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_likelihoods_are_those_of_the_definition(name: str):
+    circuit, x, wanted = CASES[name]()
+    for semiring in SEMIRINGS:
+        found = queries.log_likelihood(compile_circuit(circuit, semiring), torch.from_numpy(x))
+        np.testing.assert_allclose(found.flatten().detach(), wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("step", [65, -1])
+@pytest.mark.parametrize("steps", [3, 16, 40])
+def test_marginals_conditionals_and_moments_of_a_relapse_are_those_of_the_forward_algorithm(steps: int, step: int):
+    circuit, x, wanted = relapse(steps)
+    step = step % x.shape[1]
+    module, rows, hidden = compile_circuit(circuit), torch.from_numpy(x), torch.arange(x.shape[1]) == step
+    others = np.where(hidden, math.nan, x)
+    marginals = np.array([forward_algorithm(row) for row in others])
+    found = queries.marginal(module, rows, ~hidden).flatten().detach()
+    np.testing.assert_allclose(found, marginals, rtol=1e-12)
+    found = queries.conditional(module, rows, hidden, ~hidden).flatten().detach()
+    np.testing.assert_allclose(found, wanted - marginals, rtol=1e-9)
+    states = np.array([state_probabilities(row, step) for row in x])
+    found = queries.moments(module, 1, rows, ~hidden)[:, 0, 0, step]
+    np.testing.assert_allclose(found, states @ STATES, rtol=1e-9, atol=1e-9)
+    drawn = queries.sample(module, 200, rows, ~hidden, generator=torch.Generator().manual_seed(0))[..., step]
+    for row, shares in zip(drawn.T.numpy(), states, strict=True):
+        counts = np.bincount(np.clip(row / 10 + 0.5, 0, 2).astype(int), minlength=3)  # means are 10 apart, +-5 apart
+        np.testing.assert_allclose(counts / 200, shares, atol=0.2)  # 5.6 standard deviations of a share of 1/2
+
+
+@EACH_MODE
+def test_a_hidden_state_is_found_by_every_query(mode: Mode):
+    module = compile_circuit(two_seen_states(GAP), **mode)
+    x, seen = torch.tensor([[0.0, 0.0, 0.0], [0.0, 2 * GAP, 0.0]]), torch.tensor([True, True, False])
+    state = torch.tensor([1, 0])  # that explains the row best: the other one is e^-1600 less likely
+    for given, value in (([1, 1], 0.0), ([0, 0], -(GAP**2))):
+        rows = torch.cat([x[:, :2], torch.tensor(given)[:, None]], 1)
+        found = queries.conditional(module, rows[:1], ~seen, seen)
+        np.testing.assert_allclose(found.item(), value, rtol=1e-12, atol=1e-9)
+    assert (queries.sample(module, 50, x, seen)[..., 2] == state).all()
+    np.testing.assert_allclose(queries.moments(module, 1, x, seen)[:, 0, 0, 2], state, atol=1e-12)
+    best = queries.most_probable(module, x, seen)
+    assert torch.equal(best.assignment[:, 2].long(), state)
+    wanted = [
+        float(log_normal(row[0], (0, GAP)[k]) + log_normal(row[1], (2 * GAP, GAP)[k]) - math.log(2))
+        for row, k in zip(x.tolist(), state.tolist(), strict=True)
+    ]
+    np.testing.assert_allclose(best.log_probability, wanted, rtol=1e-12)
+    assert best.is_exact.all()
+    said = queries.most_probable(module, x, seen, is_deterministic=True)
+    assert torch.equal(said.assignment, best.assignment)
