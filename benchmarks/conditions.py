@@ -14,6 +14,7 @@ import torch
 from explorer.bench.devices import device_name
 from explorer.bench.machine import processor_name, versions
 from explorer.bench.stopwatch import clock_name
+from explorer.files import replace_file
 from explorer.timings import CPU, CUDA
 
 
@@ -74,5 +75,5 @@ class Conditions:
 def write_json(path: Path, conditions: Conditions | Sequence[Conditions], statistics: object) -> None:
     """Write statistics with the conditions under which they were measured: a list if there are several."""
     found = conditions.to_json() if isinstance(conditions, Conditions) else [one.to_json() for one in conditions]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"conditions": found, "statistics": statistics}, indent=2) + "\n")
+    text = json.dumps({"conditions": found, "statistics": statistics}, indent=2) + "\n"
+    replace_file(path, text.encode())

@@ -13,6 +13,7 @@ from explorer.app.commands.console import notes, progress, results, say_note
 from explorer.bench import why_no_cuda
 from explorer.bench.machine_limits import measure_machine_limits
 from explorer.errors import CircuitError, check_name
+from explorer.files import replace_file
 from explorer.timings import CPU, CUDA, DEVICES
 
 FALLBACK_REPEATS = 9
@@ -107,7 +108,7 @@ def bench_scaling(
     results().print(b.scaling_table(found))
     tell_conditions(conditions)
     if plot is not None:
-        plot.write_text(b.scaling_svg(found, conditions.caption()), encoding="utf-8")
+        replace_file(plot, b.scaling_svg(found, conditions.caption()).encode())
     if json is not None:
         write_json(json, conditions, b.scaling_to_json(found))
 

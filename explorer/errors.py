@@ -62,7 +62,7 @@ class DuplicateNameError(CircuitError):
 
 
 class FileFormatError(CircuitError):
-    """A file is truncated, of a different format, or of an unsupported version."""
+    """A file cannot be read or written, is truncated, of a different format, or of an unsupported version."""
 
 
 class RuleError(CircuitError):

@@ -1,14 +1,19 @@
-"""Versioned JSON files, plain or gzip by extension: what circuits, region graphs and traces have in common.
+"""Files: written as a whole or not at all; and versioned JSON, plain or gzip by extension.
 
-And files that are replaced as a whole, such as checkpoints.
+Circuits, region graphs and traces are such JSON files. `replace_file` is the only function of this package that writes
+a file of the user.
 """
 
+import errno
 import gzip
 import io
 import json
 import os
+import secrets
+import stat
 import zlib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -23,29 +28,107 @@ def write_json(data: Mapping[str, Any], path: "str | Path") -> None:
     Raises: FileFormatError if the file cannot be written.
     """
     raw = json.dumps(data, separators=(",", ":")).encode()
-    try:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        Path(path).write_bytes(gzip.compress(raw, compresslevel=6, mtime=0) if str(path).endswith(".gz") else raw)
-    except OSError as error:
-        raise FileFormatError(f"cannot write {path}: {error.strerror}") from error
+    replace_file(path, gzip.compress(raw, compresslevel=6, mtime=0) if str(path).endswith(".gz") else raw)
 
 
-def replace_file(path: "str | Path", write: Callable[[BinaryIO], object]) -> None:
-    """Write a file; an existing one is replaced only when the new one is complete and on the disk.
+def replace_file(path: "str | Path", content: "bytes | Callable[[BinaryIO], object]") -> None:
+    """Write a file as a whole: an existing one stays as it is until the new one is complete and on the disk.
 
-    A missing folder is created.
+    `content` is the bytes, or a function that writes them. A missing folder is created. The new file has the
+    permissions and, if possible, the owner of the old one. A symbolic link stays, and the file that it names is
+    replaced. Devices and pipes, such as /dev/stdout, are written directly.
+    Raises: FileFormatError with the name of the file and the reason if it cannot be written.
     """
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
-        with part.open("wb") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
+        old = _allowed(path)
+        if old is not None and not stat.S_ISREG(old.st_mode):
+            with _Output(io.FileIO(path, "w")) as file:
+                _write(file, content)
+            return
+        target, part = _new_part(path)
+        try:
+            with _Output(io.FileIO(part, "x")) as file:
+                if old is not None:
+                    _copy_permissions(old, file.fileno())
+                _write(file, content)
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise _not_written(path, error) from error
+
+
+def check_writable(path: "str | Path") -> None:
+    """Check that `replace_file` can write this file, and create its folder. Raises: FileFormatError."""
+    try:
+        old = _allowed(path)
+        if old is None or stat.S_ISREG(old.st_mode):
+            _, part = _new_part(path)
+            try:
+                io.FileIO(part, "x").close()
+            finally:
+                part.unlink(missing_ok=True)
+    except OSError as error:
+        raise _not_written(path, error) from error
+
+
+class _Output(io.BufferedWriter):
+    """A file that remembers why it could not be written, since torch raises an error without the reason."""
+
+    problem: OSError | None = None
+
+    def write(self, buffer: Any, /) -> int:
+        try:
+            return super().write(buffer)
+        except OSError as error:
+            self.problem = self.problem or error
+            raise
+
+
+def _write(file: _Output, content: "bytes | Callable[[BinaryIO], object]") -> None:
+    if isinstance(content, bytes):
+        file.write(content)
+        return
+    try:
+        content(cast("BinaryIO", file))
+    except Exception:
+        if file.problem is None:
+            raise
+        raise file.problem from None
+
+
+def _allowed(path: "str | Path") -> os.stat_result | None:
+    """The status of the file that is to be written; None if there is none. Raises: OSError if it is not writable."""
+    try:
+        found = Path(path).stat()
+    except FileNotFoundError:
+        return None
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not os.access(path, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    return found
+
+
+def _new_part(path: "str | Path") -> tuple[Path, Path]:
+    """The file that a path leads to, whose folder is created, and a new name beside it."""
+    target = Path(os.path.realpath(path))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return target, target.with_name(f"{target.name[:40]}.{secrets.token_hex(4)}.part")
+
+
+def _copy_permissions(old: os.stat_result, file: int) -> None:
+    if not hasattr(os, "fchown"):
+        return
+    with suppress(PermissionError):  # only an administrator can give files away
+        os.fchown(file, old.st_uid, old.st_gid)
+    os.fchmod(file, stat.S_IMODE(old.st_mode))
+
+
+def _not_written(path: "str | Path", error: OSError) -> FileFormatError:
+    return FileFormatError(f"cannot write {path}: {error.strerror or error}")
 
 
 def read_json(path: "str | Path", wanted: str) -> Mapping[str, Any]:

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from explorer.app.dashboard.cards import FILE, RecordedTime, card_of, load_cards
 from explorer.bench import measure_steps
 from explorer.compiler import record
+from explorer.files import replace_file
 from explorer.templates import gallery
 from explorer.timings import CPU
 from explorer.trace import Trace
@@ -28,7 +29,8 @@ def main() -> None:
         kept = known[name].time if name in known else None
         cards[name] = card_of(TraceIndex(trace), kept if asked.no_times else _measure(trace))
     data = {name: asdict(cards[name]) for name in gallery.names() if name in cards}
-    FILE.write_text(json.dumps(data, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8")
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":")) + "\n"
+    replace_file(FILE, text.encode())
 
 
 def _measure(trace: Trace) -> RecordedTime | None:

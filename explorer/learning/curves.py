@@ -31,8 +31,7 @@ def save_curves(
     """
     picture, table = curves_svg(epochs, title, unit, baseline), curves_csv(epochs, unit)
     for path, text in zip(curve_files(checkpoint), (picture, table), strict=True):
-        content = text.encode()
-        replace_file(path, lambda file, content=content: file.write(content))
+        replace_file(path, text.encode())
 
 
 def curves_csv(epochs: Sequence[Epoch], unit: str) -> str:

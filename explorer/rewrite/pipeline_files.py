@@ -15,6 +15,7 @@ from typing import TypeVar, cast
 import yaml
 
 from explorer.errors import CircuitError, FileFormatError, check_name
+from explorer.files import replace_file
 from explorer.rewrite.pipelines import (
     DCE_PASS,
     EMPTY_PASS,
@@ -61,8 +62,8 @@ def pipeline_from_yaml(text: str, known: Collection[str], where: str = "the pipe
 
 
 def write_pipeline(pipeline: FunctionPassPipeline, path: "str | Path") -> None:
-    """Write a pipeline as a YAML file."""
-    Path(path).write_text(pipeline_to_yaml(pipeline))
+    """Write a pipeline as a YAML file. Raises: FileFormatError if it cannot be written."""
+    replace_file(path, pipeline_to_yaml(pipeline).encode())
 
 
 def read_pipeline(path: "str | Path", known: Collection[str]) -> FunctionPassPipeline:
@@ -71,7 +72,7 @@ def read_pipeline(path: "str | Path", known: Collection[str]) -> FunctionPassPip
     Raises: as `pipeline_from_yaml`; FileFormatError if the file cannot be read or is empty.
     """
     try:
-        text = Path(path).read_text()
+        text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise FileFormatError(f"cannot read {path}: {error}") from error
     found = pipeline_from_yaml(text, known, str(path))

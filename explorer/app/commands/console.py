@@ -3,12 +3,13 @@
 import shutil
 import sys
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from explorer.errors import FileFormatError
+from explorer.files import check_writable
 from explorer.packages import NAME
 
 PIPE_WIDTH = 160
@@ -55,7 +56,7 @@ def command() -> str:
     return str(program.relative_to(here)) if program.is_relative_to(here) else str(program)
 
 
-def check_writable(path: Path, *sources: str | Path | None) -> None:
+def check_output(path: Path, *sources: str | Path | None) -> None:
     """Create the folder of a file and check that the file can be written, before any work is done.
 
     Raises: FileFormatError, also if it is one of the files that the command reads.
@@ -64,15 +65,7 @@ def check_writable(path: Path, *sources: str | Path | None) -> None:
     read = [*given, *(source.rpartition(":")[0] for source in given)]  # FILE.py of FILE.py:FUNCTION
     if path.exists() and any(source and Path(source).exists() and path.samefile(source) for source in read):
         raise FileFormatError(f"{path} is read by this command, and would be overwritten; choose another file")
-    new = not path.exists()
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("ab"):
-            pass
-        if new:
-            path.unlink()
-    except OSError as error:
-        raise FileFormatError(f"cannot write {path}: {error.strerror}") from error
+    check_writable(path)
 
 
 def say_error(message: str) -> None:
@@ -85,5 +78,17 @@ def say_note(message: str) -> None:
     notes().print(f"Note: {message}", style="yellow", markup=False, soft_wrap=True)
 
 
+class _Console(Console):
+    """A console that says what could not be written, such as standard output to a full disk."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        try:
+            super().print(*objects, **options)
+        except BrokenPipeError:
+            raise  # what reads the output has seen enough of it
+        except OSError as error:
+            raise FileFormatError(f"cannot write the output: {error.strerror or error}") from error
+
+
 def _console(stream: TextIO, stderr: bool) -> Console:
-    return Console(stderr=stderr, highlight=False, width=None if stream.isatty() else PIPE_WIDTH)
+    return _Console(stderr=stderr, highlight=False, width=None if stream.isatty() else PIPE_WIDTH)

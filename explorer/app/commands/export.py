@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from explorer.app.commands.console import check_writable, notes, results
+from explorer.app.commands.console import check_output, notes, results
 from explorer.app.commands.trace import OfLevel, Source, trace_of
+from explorer.files import replace_file
 
 if TYPE_CHECKING:
     from explorer.trace import Trace
@@ -27,12 +28,12 @@ def html(
     from explorer.views import TraceIndex
     from explorer_widgets import page_html
 
-    check_writable(out, source)
+    check_output(out, source)
     trace = trace_of(source, level)
     with notes().status("Drawing every step"):
-        text = page_html(page_recording(TraceIndex(trace), Path(source).name))
-        out.write_text(text, encoding="utf-8")
-    results().print(f"Wrote {out} ({len(text.encode()) / 1000:,.0f} kB); open it in a browser.", markup=False)
+        page = page_html(page_recording(TraceIndex(trace), Path(source).name)).encode()
+        replace_file(out, page)
+    results().print(f"Wrote {out} ({len(page) / 1000:,.0f} kB); open it in a browser.", markup=False)
 
 
 def svg(
@@ -56,13 +57,14 @@ def svg(
     ending = out.suffix.lower()
     if ending not in PICTURES:
         raise FileFormatError(f"cannot write {out}: a picture is one of {', '.join(PICTURES)}, by the name of the file")
-    check_writable(out, source)
+    check_output(out, source)
     trace = trace_of(source, level)
     index = trace.step(int(step) if step.lstrip("-").isdigit() else step).index
     if engine == "dot":
-        out.write_bytes(_drawn_by_dot(trace, index, ending[1:]))
+        drawn = _drawn_by_dot(trace, index, ending[1:])
     else:
-        out.write_bytes(_drawn(trace, index, mode, colour_by, ending))
+        drawn = _drawn(trace, index, mode, colour_by, ending)
+    replace_file(out, drawn)
     results().print(f"Wrote {out}: step {index}, {trace.step(index).path}.", markup=False)
 
 

@@ -16,6 +16,7 @@ import typer
 
 from explorer.app.commands.console import print_text, say_note
 from explorer.app.ports import LOCAL, check_port, free_port
+from explorer.files import replace_file
 from explorer.packages import require
 
 QUIET = (
@@ -100,8 +101,7 @@ def lab_environment(settings: Path, token: str) -> dict[str, str]:
 
     write_kernel_spec(settings / "kernels" / "python3")
     file = settings / "labconfig" / "page_config.json"
-    file.parent.mkdir()
-    file.write_text(json.dumps(PAGE))
+    replace_file(file, json.dumps(PAGE).encode())
     paths = {name: [str(settings), os.environ.get(name, "")] for name in ("JUPYTER_CONFIG_PATH", "JUPYTER_PATH")}
     return {"JUPYTER_TOKEN": token, **{name: os.pathsep.join(filter(None, both)) for name, both in paths.items()}}
 

@@ -1,14 +1,16 @@
 """`circuit-explorer sample`: draws from a circuit, also given some of its variables."""
 
 from collections.abc import Callable, Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from explorer.app.commands.console import check_writable, print_text, say_note
+from explorer.app.commands.console import check_output, print_text, say_note
 from explorer.app.commands.evidence import AssumeDeterministic, Root, Semiring, Source, check_evidence, read_evidence
 from explorer.errors import ShapeError, check_name
+from explorer.files import replace_file
 from explorer.options import MAX_SEED
 
 if TYPE_CHECKING:
@@ -43,8 +45,8 @@ def sample(
     """Draw samples from a circuit, jointly or given some variables, and print or write them."""
     check_evidence(rows, observe)
     if out is not None:
-        check_name("kind of file for samples", out.suffix.lower(), WRITERS)
-        check_writable(out, source, rows)
+        check_name("kind of file for samples", out.suffix.lower(), FORMATS)
+        check_output(out, source, rows)
     import torch
 
     from explorer.app.querying import load_subject, root_of
@@ -63,22 +65,23 @@ def sample(
     if out is None:
         print_text(subject.table_text(found).rstrip("\n"))
         return
-    WRITERS[out.suffix.lower()](out, subject, found)
+    replace_file(out, FORMATS[out.suffix.lower()](subject, found))
     say_note(f"wrote {len(found):,} samples of {subject.circuit.num_variables:,} variables to {out}")
 
 
-def _write_csv(path: Path, subject: "Subject", rows: "Tensor") -> None:
-    path.write_text(subject.table_text(rows), encoding="utf-8")
+def _csv(subject: "Subject", rows: "Tensor") -> bytes:
+    return subject.table_text(rows).encode()
 
 
-def _write_npy(path: Path, subject: "Subject", rows: "Tensor") -> None:
+def _npy(subject: "Subject", rows: "Tensor") -> bytes:
     import numpy as np
 
-    with path.open("wb") as file:
-        np.save(file, rows.numpy())
+    file = BytesIO()
+    np.save(file, rows.numpy())
+    return file.getvalue()
 
 
-def _write_png(path: Path, subject: "Subject", rows: "Tensor") -> None:
+def _png(subject: "Subject", rows: "Tensor") -> bytes:
     from explorer.app.grids import grid_png
     from explorer.app.querying import num_grey_levels
 
@@ -88,11 +91,8 @@ def _write_png(path: Path, subject: "Subject", rows: "Tensor") -> None:
             "write a .csv or .npy file"
         )
     levels = max(1, num_grey_levels(subject.circuit) - 1)
-    path.write_bytes(grid_png(rows.double().numpy().reshape(-1, *subject.shape) / levels))
+    return grid_png(rows.double().numpy().reshape(-1, *subject.shape) / levels)
 
 
-WRITERS: Mapping[str, Callable[[Path, "Subject", "Tensor"], None]] = {
-    ".csv": _write_csv,
-    ".npy": _write_npy,
-    ".png": _write_png,
-}
+FORMATS: Mapping[str, Callable[["Subject", "Tensor"], bytes]] = {".csv": _csv, ".npy": _npy, ".png": _png}
+"""The content of a file of samples, by its ending."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from explorer.app.commands.console import check_writable, notes, print_text, results, say_note
+from explorer.app.commands.console import check_output, notes, print_text, results, say_note
 from explorer.app.commands.trace import LEVELS_TEXT, recorder_of
 from explorer.errors import CircuitError, ValueRangeError, check_name
 
@@ -53,7 +53,7 @@ def time(
     """Time the steps of a compilation on CPU and CUDA: medians with 95 % intervals, and the circuit's bottlenecks."""
     check_name("device", device, DEVICES)
     if json is not None:
-        check_writable(json, source)
+        check_output(json, source)
     with notes().status("Loading torch"):
         from explorer import bench as b
         from explorer.app.session.opening import circuit_of

@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 
 from explorer.app.commands.compiler_options import with_compiler_options
-from explorer.app.commands.console import check_writable, command, notes, print_text, say_note
+from explorer.app.commands.console import check_output, command, notes, print_text, say_note
 from explorer.errors import CircuitError, check_name
 from explorer.options import CompilerOptions
 
@@ -59,7 +59,7 @@ def trace(
     if out is not None and not out.name.endswith(TRACE_ENDINGS):
         say_note(f"a trace is usually named NAME{' or NAME'.join(TRACE_ENDINGS)}; writing {out} as asked")
     if out is not None:
-        check_writable(out, circuit, pipeline)
+        check_output(out, circuit, pipeline)
     recorded = _record(
         load_circuit(circuit), options, out, times, recorder_of(level, circuit, pipeline, mode, operators)
     )

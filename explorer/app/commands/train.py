@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from explorer.app.commands.console import check_writable, command, print_text, results, say_note
+from explorer.app.commands.console import check_output, command, print_text, results, say_note
 from explorer.app.commands.training_output import (
     baseline_of,
     columns_table,
@@ -143,7 +143,7 @@ def train(
         request = Request(circuit, data, structure, units, _kinds(column or ()), missing, resume)
         if workers.is_first:
             for written in (target, *curve_files(target)):
-                check_writable(written, circuit, data)
+                check_output(written, circuit, data)
         earlier = Checkpoint.load(resume) if resume is not None else None
         job = find_job(request, earlier)
         workers.require_equal({"the circuit": job.symbolic.to_json()})

@@ -19,6 +19,7 @@ from explorer.app.course.glossary import Glossary, read_glossary
 from explorer.app.course.links import INDEX, TEXTS, page_name
 from explorer.app.course.page import Course, first_figure, index_html, lesson_html, lesson_of, quiz_html, quiz_of
 from explorer.errors import CircuitError, FileFormatError, unknown_name
+from explorer.files import replace_file
 
 LESSONS = "[0-9][0-9]_*.ipynb"
 CELL_SECONDS = 120
@@ -77,6 +78,8 @@ def build_course(
         raise CircuitError(
             f"the pages cannot be written into {output}: it is a file, or in one, not a folder"
         ) from error
+    except OSError as error:
+        raise CircuitError(f"the pages cannot be written into {output}: {error.strerror or error}") from error
     # Write the quick pages first: if nothing can be written, no lesson has to run to find out.
     for source, page in TEXTS.items():
         if page in course.pages and page != INDEX:
@@ -191,5 +194,5 @@ def _page(output: Path, name: str) -> Path:
 
 def _write(file: Path, text: str) -> int:
     data = text.encode()
-    file.write_bytes(data)
+    replace_file(file, data)
     return len(data)
