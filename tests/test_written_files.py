@@ -46,6 +46,7 @@ from explorer.templates.regions import random_binary_tree
 
 folder = Path(sys.argv[1])
 RECORDED = sorted(RECORDED_FOLDER.glob('*.timing.json*'))
+table = folder / "table.csv"
 circuit = gallery.load_named("conflict")
 trace = explorer.record(circuit)
 pipeline = FunctionPassPipeline((FunctionPassConfig("Any"),) * 9)
@@ -82,8 +83,10 @@ writers = {
     "command.png": command("svg", "conflict", "-o"),
     "command.csv": command("sample", "hmm", "-n", "100", "-o"),
     "command.npy": command("sample", "hmm", "-n", "100", "-o"),
+    "trained.pt": command("train", "--data", str(table), *"--units 1 --epochs 1 --method em --overwrite -o".split()),
     "image.png": command("sample", "digits", "-n", "4", "-o"),
 }
+table.write_text("a,b\\n" + "0,1\\n1,0\\n" * 10)
 for name, write in writers.items():
     write(folder / name)
 before = {path.name: path.read_bytes() for path in folder.iterdir()}
@@ -116,6 +119,7 @@ NAMES = [
     "command.png",
     "command.csv",
     "command.npy",
+    "trained.pt",
     "image.png",
 ]
 

@@ -162,7 +162,7 @@ def test_on_other_rows_a_run_starts_from_the_values_and_counts_its_own_epochs(tm
     run("train", "--data", first, "--units", 2, *options)
     alike = min(epoch.held_out_bits for epoch in Checkpoint.load(path).history)
     other = coins(first if same_name else tmp_path / "other.csv", 0.3)
-    notes = " ".join(run("train", "--resume", path, "--data", other, *options).stderr.split())
+    notes = " ".join(run("train", "--resume", path, "--data", other, *options, "--overwrite").stderr.split())
     assert f"trained on {'other rows of ' if same_name else ''}{first}: only its values are used" in notes
     found = Checkpoint.load(path)
     assert [epoch.number for epoch in found.history] == [1, 2, 3, 4]
@@ -314,4 +314,4 @@ def test_what_was_inferred_of_a_column_of_names_is_a_note_unless_it_was_asked_fo
     path.write_text("name,coat\n" + "\n".join(f"cat {n},{n % 2}" for n in range(20)), encoding="utf-8")
     train = ("train", "--data", path, "--units", 1, "--epochs", 1, "--method", "em", "--out", tmp_path / "cats.pt")
     assert "Note: column 'name' became 20 categories for 20 rows" in run(*train).stderr
-    assert "Note" not in run(*train, "--column", "name=categorical").stderr
+    assert "Note" not in run(*train, "--column", "name=categorical", "--overwrite").stderr

@@ -1,6 +1,7 @@
 """`circuit-explorer explore`: the main job: builds, compiles and trains the digits circuit, and opens it."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -41,6 +42,7 @@ def explore(
         import torch
 
         from explorer.app.training.checkpoint import Checkpoint
+        from explorer.app.training.replacing import is_reproduced
         from explorer.compiler import record
         from explorer.learning.baselines import independent_pixels_bits
         from explorer.learning.data import load_digits
@@ -69,9 +71,11 @@ def explore(
     console.print(epochs_table(result, images, baseline_of(images, result)))
     if result.interrupted:
         say_note(f"stopped after {len(result.epochs)} of {epochs} epochs; the finished ones are kept")
-    Checkpoint(CIRCUIT, {"seed": seed}, "digits", compiled.leaf_state(), result.epochs, result.state).save(
-        checkpoint_file
-    )
+    checkpoint = Checkpoint(CIRCUIT, {"seed": seed}, "digits", compiled.leaf_state(), result.epochs, result.state)
+    if is_reproduced(checkpoint_file, checkpoint, replace(settings, epochs=len(result.epochs)), images):
+        checkpoint.save(checkpoint_file)
+    else:
+        say_note(f"{checkpoint_file} holds another run and stays; to save this one, name another folder with --out")
     reached, baseline = bits_per_dimension(compiled, images.held_out), independent_pixels_bits(images)
     console.print(
         f"[bold]4. Held-out images[/]: {reached:.3f} bits per dimension; independent pixels need {baseline:.3f}.\n"

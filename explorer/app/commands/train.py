@@ -81,6 +81,7 @@ def train(
         Path | None,
         typer.Option("--out", "-o", help="write the checkpoint here (default: the one to resume, or runs/NAME.pt)"),
     ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="replace the checkpoint of another run")] = False,
     save_every: Annotated[
         int, typer.Option(min=0, metavar="STEPS", help="also write it every STEPS steps, not only after each epoch")
     ] = 0,
@@ -133,6 +134,7 @@ def train(
 
         from explorer.app.training.checkpoint import Checkpoint
         from explorer.app.training.job import Request, find_job
+        from explorer.app.training.replacing import check_replaceable
         from explorer.app.training.start import find_start
         from explorer.learning.curves import curve_files
         from explorer.learning.data import ImageData
@@ -157,6 +159,8 @@ def train(
             "seed": seed,
         }
         start = find_start(earlier, job.name, job.data, given)
+        options = {"preset": preset, "optimize": optimize, "fold": fold, "seed": start.settings.seed}
+        planned = job.checkpoint(options)
         if pseudo_count is not None and start.settings.method != "em":
             raise FormError("--pseudo-count belongs to --method em; leave it out, or add --method em")
         if isinstance(job.data, TableData):
@@ -167,15 +171,20 @@ def train(
             print_text(images_line(job.data))
             if job.data.note:
                 say_note(job.data.note)
-        options = {"preset": preset, "optimize": optimize, "fold": fold, "seed": start.settings.seed}
         compiled = _compile(job, options, start.values, workers.device)
+        keeps = earlier is not None and len(start.before) == len(earlier.history) and _is_same(target, resume)
+        if workers.is_first and not overwrite and not keeps:
+            check_replaceable(target, planned, start.settings, job.data)
         if start.note:  # once the values were found to be those of this circuit
             say_note(f"{resume} was {start.note}")
+        advice.last_epoch = len(start.before) + epochs
+        if earlier is not None and start.before:
+            last = f"epoch {advice.last_epoch} (--epochs {epochs})"
+            print_text(f"Continuing {resume} after {earlier.progress}: to {last}.")
         if fast and start.settings.method == "gradient":
             check_fast(job.data.training)
             _make_fast(compiled)
-        advice.last_epoch = len(start.before) + epochs
-        run = _Run(job, job.checkpoint(options), compiled, target, workers)
+        run = _Run(job, planned, compiled, target, workers)
         result = train_with_progress(
             compiled,
             job.data,
@@ -189,6 +198,10 @@ def train(
             run.save,
         )
         run.report(result)
+
+
+def _is_same(target: Path, resume: Path | None) -> bool:
+    return resume is not None and target.exists() and target.samefile(resume)
 
 
 def _compile(

@@ -1,0 +1,112 @@
+"""No run is lost without a word: `train` refuses to replace the checkpoint of another one, and says what differs."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from explorer.app.cli import app
+from explorer.app.training.checkpoint import Checkpoint
+
+OPTIONS = ("--units", 1, "--epochs", 1, "--method", "em")
+
+
+def run(*arguments: object, code: int = 0) -> Result:
+    result = CliRunner().invoke(app, list(map(str, arguments)))
+    assert result.exit_code == code, result.output
+    return result
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    file = tmp_path / "people.csv"
+    file.write_text("a,b\n" + "".join(f"{i % 2},{i % 3}\n" for i in range(40)))
+    return file
+
+
+@pytest.fixture
+def trained(table: Path) -> Path:
+    path = table.with_suffix(".pt")
+    run("train", "--data", table, *OPTIONS, "--out", path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ((), "a run with the same settings"),
+        (("--epochs", 2), "a run with the same settings"),
+        (("--method", "gradient"), "a different run: method is em, not gradient"),
+        (("--pseudo-count", 2), "a different run: pseudo_count is 0.0, not 2.0"),
+        (("--seed", 3), "a different run: seed is 0, not 3"),
+        (("--preset", "handbook"), "a different run: preset is default, not handbook"),
+        (("--structure", "chow-liu"), "a different run: the circuit is hclt, not chow-liu"),
+        (("--units", 2), "a different run: the layers of hclt differ"),
+        (
+            ("--column", "b=ignore"),
+            "a different run: the columns are a (categorical), b (categorical), not a (categorical)",
+        ),
+    ],
+)
+def test_another_run_is_not_replaced(table, trained, more, words):
+    before = trained.read_bytes()
+    said = run("train", "--data", table, *OPTIONS, *more, "--out", trained, code=2).stderr
+    assert f"{trained} holds {words}" in said
+    assert f"after epoch 1, which would be lost; continue it with --resume {trained}, " in said
+    assert "write to another file with --out, or replace it with --overwrite" in said
+    assert trained.read_bytes() == before
+
+
+def test_other_data_and_rows_are_named(table, trained, tmp_path):
+    other = tmp_path / "others.csv"
+    other.write_text(table.read_text())
+    said = run("train", "--data", other, *OPTIONS, "--out", trained, code=2).stderr
+    assert f"a different run: the data are {table}, not {other}" in said
+    table.write_text(table.read_text() + "1,1\n")
+    assert (
+        "a different run: the rows differ" in run("train", "--data", table, *OPTIONS, "--out", trained, code=2).stderr
+    )
+    run("train", "--data", other, *OPTIONS, "--out", trained, "--overwrite")
+    assert Checkpoint.load(trained).data == str(other)
+
+
+def test_resumed_run_on_other_data_does_not_replace_the_one_that_it_began_with(table, trained, tmp_path):
+    other = tmp_path / "others.csv"
+    other.write_text("a,b\n" + "0,2\n1,0\n" * 10)
+    before = trained.read_bytes()
+    arguments = ("train", "--resume", trained, "--data", other, "--epochs", 1)
+    assert f"the data are {table}, not {other}" in run(*arguments, code=2).stderr
+    assert trained.read_bytes() == before
+    run(*arguments, "--out", tmp_path / "others.pt")
+    assert run(*arguments, "--out", tmp_path / "others.pt", code=2)
+    assert Checkpoint.load(tmp_path / "others.pt").data == str(other)
+
+
+def test_foreign_file_is_not_replaced_and_an_empty_one_is(table, tmp_path):
+    file = tmp_path / "notes.txt"
+    file.write_text("notes")
+    said = run("train", "--data", table, *OPTIONS, "--out", file, code=2).stderr
+    assert f"{file} exists, and would be replaced by the checkpoint; write to another file" in said
+    assert file.read_text() == "notes"
+    file.write_text("")  # as `mktemp` makes it
+    run("train", "--data", table, *OPTIONS, "--out", file)
+    assert Checkpoint.load(file).history
+
+
+def test_resumed_run_says_up_to_which_epoch_it_trains(trained):
+    said = run("train", "--resume", trained, "--epochs", 2).stdout
+    assert f"Continuing {trained} after epoch 1: to epoch 3 (--epochs 2)." in said
+    assert len(Checkpoint.load(trained).history) == 3
+    assert len(run("train", "--resume", trained).stdout) > 0
+    assert len(Checkpoint.load(trained).history) == 33
+
+
+def test_explore_keeps_another_run_and_repeats_its_own(tmp_path):
+    path = tmp_path / "digits.pt"
+    for _ in range(2):
+        assert "another run" not in run("explore", "--epochs", 1, "--out", tmp_path).output
+    run("train", "digits", "--resume", path, "--epochs", 1)
+    said = run("explore", "--epochs", 1, "--out", tmp_path).output
+    assert f"{path} holds another run and stays" in said
+    assert len(Checkpoint.load(path).history) == 2
+    assert (tmp_path / "digits.trace.json.gz").exists()
