@@ -1,11 +1,20 @@
-"""Waits for a server that a test has started in another process."""
+"""Servers of tests: in another process, or in a thread of this one."""
 
+import asyncio
 import socket
 import subprocess
 import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from explorer.app.dashboard.serving import ServeOptions
 
 MAX_SECONDS = 300
 
@@ -19,3 +28,31 @@ def wait_for_server(process: "subprocess.Popen[bytes]", port: int, log: Path) ->
                 return
         time.sleep(0.1)
     pytest.fail(f"the server did not start: {log.read_text()}")
+
+
+@contextmanager
+def running(options: "ServeOptions") -> Iterator[None]:
+    """Serve the dashboard in a thread, from the moment at which it announces its address."""
+    from tornado.ioloop import IOLoop
+
+    from explorer.app.dashboard.serving import serve
+
+    ready, loop = Event(), asyncio.new_event_loop()
+
+    def work() -> None:
+        asyncio.set_event_loop(loop)
+        try:
+            serve(options, ready.set)
+        finally:
+            ready.set()
+            IOLoop.current().close()
+
+    with ThreadPoolExecutor(1) as thread:
+        future = thread.submit(work)
+        assert ready.wait(MAX_SECONDS), "the server did not start"
+        try:
+            yield
+        finally:
+            if not future.done():
+                loop.call_soon_threadsafe(loop.stop)
+            future.result(MAX_SECONDS)

@@ -1,11 +1,18 @@
-"""Ports on which a server may listen."""
+"""Ports and addresses on which a server may listen, and the names under which browsers may reach it there."""
 
+import re
 import socket
+from contextlib import suppress
+from ipaddress import ip_address
 
 from explorer.errors import CircuitError
 
 LOCAL = "127.0.0.1"
 """The address that only this machine reaches."""
+ELSEWHERE = ("192.0.2.1", 9)
+"""An address outside of every local network: connecting a datagram socket to it sends nothing."""
+WEB_PORT = 80
+"""The port that Bokeh assumes for an origin without one, such as that of a web server in front of this one."""
 
 
 def check_port(address: str, port: int) -> None:
@@ -31,3 +38,43 @@ def free_port(address: str = LOCAL, wish: int = 0) -> int:
                 raise
             return free_port(address)
         return int(probe.getsockname()[1])
+
+
+def is_loopback(address: str) -> bool:
+    """Whether only this machine can reach an address, given as a name or a number."""
+    try:
+        return ip_address(address).is_loopback
+    except ValueError:
+        return address == "localhost"
+
+
+def public_address(address: str) -> str:
+    """Return the address at which other machines reach this one; for 0.0.0.0, that of its route to other networks."""
+    with suppress(ValueError):
+        if not ip_address(address).is_unspecified:
+            return address
+        with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.connect(ELSEWHERE)
+            return str(probe.getsockname()[0])
+        return socket.gethostname()
+    return address
+
+
+def own_names(address: str) -> tuple[str, ...]:
+    """Return the names under which a server that listens on an address is reached; more if other machines reach it."""
+    names = [address, LOCAL, "localhost"]
+    if not is_loopback(address):
+        names += [public_address(address), socket.gethostname(), socket.getfqdn()]
+        with suppress(OSError):
+            names += socket.gethostbyname_ex(socket.gethostname())[2]
+    return tuple(dict.fromkeys(names))
+
+
+def origins_of(name: str, port: int) -> tuple[str, ...]:
+    """Return the origins that a further name of the server adds: NAME:PORT, or NAME at this port and behind a proxy.
+
+    Raises: CircuitError for a URL, a pattern or another string that is not a name.
+    """
+    if re.fullmatch(r"[\w.-]+(:\d{1,5})?", name) is None:
+        raise CircuitError(f"--host expects NAME or NAME:PORT, such as explorer.example; found {name!r}")
+    return (name.lower(),) if ":" in name else tuple(f"{name.lower()}:{number}" for number in (port, WEB_PORT))

@@ -1,23 +1,22 @@
 """`circuit-explorer serve`: the dashboard in a browser."""
 
-import socket
-from contextlib import suppress
 from dataclasses import replace
-from ipaddress import ip_address
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from explorer.app.commands.console import notes, print_text, say_note
 from explorer.app.commands.trace import LEVELS_TEXT
+from explorer.app.ports import LOCAL, check_port, free_port, is_loopback, public_address
 from explorer.errors import check_name
 from explorer.packages import UI, require
 from explorer.trace import LEVELS
 
-PORT, LOCAL = 5006, "127.0.0.1"
-ELSEWHERE = ("192.0.2.1", 9)
-"""An address outside of every local network: connecting a datagram socket to it sends nothing."""
+if TYPE_CHECKING:
+    from explorer.app.dashboard.serving import ServeOptions
+
+PORT = 5006
 
 
 def serve(
@@ -39,7 +38,11 @@ def serve(
     show: Annotated[bool, typer.Option("--show/--no-show", help="open a browser")] = True,
     address: Annotated[str, typer.Option(help="the address to listen on: 127.0.0.1 is this machine only")] = LOCAL,
     host: Annotated[
-        list[str] | None, typer.Option(help="a host name under which browsers may request the page; may be repeated")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[:PORT]",
+            help="a further name under which browsers may request the page, such as that of a proxy; may be repeated",
+        ),
     ] = None,
     folder: Annotated[
         Path | None,
@@ -72,7 +75,6 @@ def open_dashboard(
     with notes().status("Loading torch and panel"):
         from explorer.app.circuits import load_circuit_or_trace
         from explorer.app.dashboard.serving import ServeOptions, serve as run
-        from explorer.app.ports import check_port, free_port
         from explorer.app.session.library import Library
         from explorer.app.session.view_state import ViewState
         from explorer.app.user_functions import is_function
@@ -91,29 +93,13 @@ def open_dashboard(
     if port is not None:
         check_port(address, port)
     options = ServeOptions(state, port or free_port(address, PORT), address, show, folder, files, hosts, built)
-    if is_loopback(address):
+    run(options, lambda: announce(options))
+
+
+def announce(options: "ServeOptions") -> None:
+    """Print the address of the page; if other machines reach it, one that they can open."""
+    if is_loopback(options.address):
         print_text(f"The explorer is at {options.url} (stop it with Ctrl-C).")
     else:
-        public = replace(options, address=public_address(address))
+        public = replace(options, address=public_address(options.address))
         say_note(f"Anyone on this network can use this machine's CPU. Address: {public.url}")
-    run(options)
-
-
-def is_loopback(address: str) -> bool:
-    """Whether only this machine can reach an address, given as a name or a number."""
-    try:
-        return ip_address(address).is_loopback
-    except ValueError:
-        return address == "localhost"
-
-
-def public_address(address: str) -> str:
-    """The address under which other machines reach this one; for 0.0.0.0, that of its route to other networks."""
-    with suppress(ValueError):
-        if not ip_address(address).is_unspecified:
-            return address
-        with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            probe.connect(ELSEWHERE)
-            return str(probe.getsockname()[0])
-        return socket.gethostname()
-    return address

@@ -22,9 +22,6 @@ INTRODUCTION = (
 )
 SHOWN = ("input", "sum", "product", "fused")
 """The kinds of layers in the legend."""
-POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'"
-)
 STYLE = """
 body{margin:0 auto;max-width:1240px;padding:16px 24px 40px;color:var(--fg);
   font:16px/1.45 system-ui,-apple-system,"Segoe UI",Roboto,Arial,sans-serif}

@@ -1,12 +1,11 @@
 """Serves the dashboard from this machine, by default on 127.0.0.1 only."""
 
-import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from explorer.app.ports import LOCAL
+from explorer.app.ports import LOCAL, origins_of, own_names
 from explorer.app.session.library import MAX_UPLOAD_BYTES, Item, Library
 from explorer.app.session.view_state import ViewState
 
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """Where to listen, what to open first, what to offer with the gallery; `hosts` are further names of this machine.
+    """Where to listen, what to open first, what to offer with the gallery; `hosts` are further names of the server.
 
     Without a `state` the front page is opened first.
     """
@@ -45,32 +44,53 @@ class ServeOptions:
         """The address of the page on the server."""
         return "/" if self.state is None else f"/?{self.state.query()}"
 
+    @property
+    def origins(self) -> tuple[str, ...]:
+        """The names and ports from which pages may connect; other names are refused. Raises: CircuitError."""
+        own = (f"{name}:{self.port}" for name in own_names(self.address))
+        added = (origin for host in self.hosts for origin in origins_of(host, self.port))
+        return tuple(dict.fromkeys((*own, *added)))
 
-def serve(options: ServeOptions) -> None:
-    """Serve until stopped. Call `explorer.app.ports.check_port` first."""
+
+def serve(options: ServeOptions, announce: Callable[[], None]) -> None:
+    """Serve until stopped; call `announce` once requests are answered. Call `explorer.app.ports.check_port` first.
+
+    Raises: CircuitError for an invalid name in `hosts`.
+    """
+    server = make_server(options)
+    server.io_loop.add_callback(announce)
+    if options.show:
+        server.io_loop.add_callback(server.show, options.path)
+    server.start()
+    try:
+        server.io_loop.start()
+    finally:
+        server.stop()
+
+
+def make_server(options: ServeOptions) -> "Server":
+    """Make the server, behind its gate. Raises: CircuitError for an invalid name in `hosts`."""
     import panel as pn
     from panel.io.server import get_server
 
     from explorer.app.dashboard.closed_tabs import ignore_closed_tabs
     from explorer.app.dashboard.front_page import TITLE
+    from explorer.app.dashboard.gate import guard
     from explorer.app.dashboard.page import make_page
 
     pn.extension()
     ignore_closed_tabs()
-    hosts = dict.fromkeys((options.address, LOCAL, "localhost", *options.hosts, *host_names(options.address)))
     server = get_server(
         {"/": lambda: make_page(options.library, options.state or ViewState())},
         title=TITLE,
         address=options.address,
         port=options.port,
-        websocket_origin=[f"{host}:{options.port}" for host in hosts],
+        websocket_origin=list(options.origins),
         websocket_max_message_size=2 * MAX_UPLOAD_BYTES,
     )
     add_handlers(server, options.library)
-    if options.show:
-        server.io_loop.add_callback(server.show, options.path)
-    server.start()
-    server.io_loop.start()
+    guard(server._tornado, "--host")
+    return server
 
 
 def add_handlers(server: "Server", library: Library) -> None:
@@ -80,7 +100,7 @@ def add_handlers(server: "Server", library: Library) -> None:
 
     from explorer.app.dashboard.cards import load_cards
     from explorer.app.dashboard.early_head import EarlyHeadHandler
-    from explorer.app.dashboard.front_page import POLICY, front_page_html
+    from explorer.app.dashboard.front_page import front_page_html
 
     class WithoutQuery(Matcher):
         def match(self, request: Any) -> dict[str, Any] | None:
@@ -88,21 +108,9 @@ def add_handlers(server: "Server", library: Library) -> None:
 
     class FrontPage(RequestHandler):
         def get(self) -> None:
-            self.set_header("Content-Security-Policy", POLICY)
             self.write(front_page_html(library, load_cards()))
 
     context = {"application_context": server._tornado.applications["/"], "bokeh_websocket_path": "/ws"}
     early: dict[str, Any] = {**context, "heads": {}}
     rules = [Rule(WithoutQuery(), FrontPage), Rule(PathMatches("/"), EarlyHeadHandler, early)]
     server._tornado.add_handlers(".*", rules)
-
-
-def host_names(address: str) -> tuple[str, ...]:
-    """The names under which other machines may reach this one, if it does not listen locally only."""
-    if address in (LOCAL, "localhost"):
-        return ()
-    name = socket.gethostname()
-    try:
-        return (name, socket.getfqdn(), *socket.gethostbyname_ex(name)[2])
-    except OSError:
-        return (name,)

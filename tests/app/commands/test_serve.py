@@ -1,8 +1,12 @@
 """`circuit-explorer serve` warns if other machines can reach it."""
 
 import socket
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 
@@ -11,8 +15,8 @@ pytest.importorskip("panel_material_ui", reason="needs panel: pip install 'circu
 from typer.testing import CliRunner
 
 from explorer.app.cli import app
-from explorer.app.commands.serve import is_loopback, public_address
 from explorer.app.dashboard import serving
+from explorer.app.ports import free_port, is_loopback, public_address
 from explorer.errors import UnknownNameError
 
 WARNING = "Anyone on this network can use this machine's CPU. Address: http://"
@@ -22,7 +26,12 @@ WARNING = "Anyone on this network can use this machine's CPU. Address: http://"
 def no_server(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The options of the servers that were started; none serves."""
     started: list[Any] = []
-    monkeypatch.setattr(serving, "serve", started.append)
+
+    def pretend(options: Any, announce: Callable[[], None]) -> None:
+        started.append(options)
+        announce()
+
+    monkeypatch.setattr(serving, "serve", pretend)
     return started
 
 
@@ -32,6 +41,8 @@ def test_an_address_for_other_machines_warns_and_names_one_that_they_can_open(no
     assert WARNING in result.stderr
     assert "http://0.0.0.0" not in result.output + result.stderr
     assert no_server[0].address == "0.0.0.0"
+    printed = result.stderr.split("Address: http://")[1].split("/")[0]
+    assert printed in no_server[0].origins
 
 
 def test_the_local_address_does_not_warn() -> None:
@@ -79,3 +90,17 @@ def test_an_error_of_the_user_ends_the_command_with_its_traceback(tmp_path: Path
     assert "return 1 / 0" in result.stderr
     result = CliRunner().invoke(app, ["trace", f"{tmp_path}/mine.py:biuld"])
     assert (result.exit_code, "no function named 'biuld'; known are: build" in result.stderr) == (2, True)
+
+
+def test_the_address_is_printed_when_it_answers() -> None:
+    port = free_port()
+    command = [sys.executable, "-m", "explorer.app", "serve", "--no-show", f"--port={port}"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        try:
+            assert process.stdout is not None
+            lines = iter(process.stdout.readline, "")
+            assert any(f"The explorer is at http://127.0.0.1:{port}/" in line for line in lines)
+            with urlopen(f"http://127.0.0.1:{port}/") as answer:
+                assert answer.status == 200
+        finally:
+            process.terminate()

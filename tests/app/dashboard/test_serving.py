@@ -5,49 +5,42 @@ import logging
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
-from unittest.mock import MagicMock
 
 import pytest
 
 from explorer.app.dashboard.closed_tabs import EXPECTED_MESSAGE, FILTER, LOGGERS, ignore_closed_tabs
 from explorer.app.dashboard.early_head import END, RELOAD, EarlyHeadHandler
-from explorer.app.dashboard.serving import ServeOptions, add_handlers, serve
-from explorer.app.ports import LOCAL, check_port, free_port
+from explorer.app.dashboard.serving import ServeOptions, add_handlers
+from explorer.app.ports import LOCAL, check_port, free_port, public_address
 from explorer.app.session.library import Library
 from explorer.app.session.view_state import ViewState
 from explorer.errors import CircuitError
+from tests.serving import running
 
 
-def serve_options(monkeypatch: pytest.MonkeyPatch, options: ServeOptions) -> dict[str, Any]:
-    """The arguments of Panel's server."""
-    import panel.io.server as server_module
-
-    served: dict[str, Any] = {}
-    server = MagicMock()
-
-    def pretend(pages: Any, **settings: Any) -> MagicMock:
-        served.update(settings, pages=pages)
-        return server
-
-    monkeypatch.setattr(server_module, "get_server", pretend)
-    serve(options)
-    served["opened"] = [call.args[1] for call in server.io_loop.add_callback.call_args_list]
-    server.io_loop.start.assert_called_once()
-    return served
+def test_the_server_is_bound_to_this_machine() -> None:
+    port = free_port()
+    with running(ServeOptions(ViewState(), port, show=False)):
+        with socket.create_connection((LOCAL, port)):
+            pass
+        with socket.socket() as other, pytest.raises(ConnectionRefusedError):
+            other.connect(("127.0.0.2", port))
+    assert ServeOptions(ViewState(), 5099).origins == ("127.0.0.1:5099", "localhost:5099")
 
 
-def test_the_server_is_bound_to_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    served = serve_options(monkeypatch, ServeOptions(ViewState(), 5099, show=False))
-    assert served["address"] == "127.0.0.1"
-    assert served["websocket_origin"] == ["127.0.0.1:5099", "localhost:5099"]
-    assert list(served["pages"]) == ["/"]
+def test_further_names_are_those_of_the_address_and_of_the_command_line() -> None:
+    origins = ServeOptions(ViewState(), 5099, "192.0.2.7", hosts=("Explorer.example", "proxy.example:8443")).origins
+    assert origins[:3] == ("192.0.2.7:5099", "127.0.0.1:5099", "localhost:5099")
+    assert origins[-3:] == ("explorer.example:5099", "explorer.example:80", "proxy.example:8443")
+    every = ServeOptions(ViewState(), 5099, "0.0.0.0").origins
+    assert f"{public_address('0.0.0.0')}:5099" in every
+    assert all("*" not in origin for origin in every)
 
 
-def test_a_different_address_is_used_only_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    served = serve_options(monkeypatch, ServeOptions(ViewState(), 5099, address="192.0.2.7", show=False))
-    assert served["address"] == "192.0.2.7"
-    assert served["websocket_origin"][:3] == ["192.0.2.7:5099", "127.0.0.1:5099", "localhost:5099"]
-    assert all(origin.endswith(":5099") and "*" not in origin for origin in served["websocket_origin"])
+@pytest.mark.parametrize("name", ["*", "*.example", "http://explorer.example", "a b", "", "a:b", "a:1:2", "x/y"])
+def test_a_name_that_is_a_pattern_or_an_address_of_a_page_is_an_error(name: str) -> None:
+    with pytest.raises(CircuitError, match=r"--host expects NAME or NAME:PORT, such as explorer\.example; found"):
+        ServeOptions(ViewState(), 5099, hosts=(name,)).origins  # noqa: B018
 
 
 def test_a_port_in_use_is_an_error() -> None:
@@ -75,9 +68,14 @@ def test_the_address_of_the_page_names_the_place() -> None:
 
 
 def test_the_browser_opens_what_was_named_or_else_the_front_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    opened = [serve_options(monkeypatch, ServeOptions(state, 5099))["opened"] for state in (ViewState(), None)]
-    assert opened == [["/?circuit=digits"], ["/"]]
-    assert serve_options(monkeypatch, ServeOptions(None, 5099, show=False))["opened"] == []
+    from bokeh.server.server import BaseServer
+
+    opened: list[str] = []
+    monkeypatch.setattr(BaseServer, "show", lambda self, path: opened.append(path))
+    for state, show in ((ViewState(), True), (None, True), (None, False)):
+        with running(ServeOptions(state, free_port(), show=show)):
+            pass
+    assert opened == ["/?circuit=digits", "/"]
 
 
 QUERIES = ("", "", "&theme=dark", "", "&theme=dark", "&other=yes", "&fails=yes")

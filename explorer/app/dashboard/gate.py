@@ -1,0 +1,153 @@
+"""The gate of the server: known routes only, under the names of the server, for its own pages and for links.
+
+Panel and Bokeh register more routes than the page needs. One of them imports the module that an address names. Tornado
+does not compare the Host header with anything, so a foreign name that resolves to this machine would be answered.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from bokeh.server.tornado import BokehTornado
+from bokeh.server.util import match_host
+from bokeh.settings import settings
+from tornado.httputil import HTTPHeaders, HTTPServerRequest
+from tornado.routing import Matcher, Rule
+from tornado.web import OutputTransform, RequestHandler
+
+from widgets import dashboard as drawings
+
+LOOPBACK_NAMES = ("127.0.0.1", "localhost", "::1")
+"""Names that are always answered, at any port, which a tunnel may change: no other machine can use them."""
+POLICY = (
+    "default-src 'none'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self' blob:; base-uri 'self'; form-action 'self'; "
+    "frame-ancestors 'self'"
+)
+"""Pages load nothing from other servers, send nothing to them, and are not shown inside of their pages.
+
+Panel's templates have scripts in the page, compile functions, and import modules from blobs.
+"""
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+}
+COMPONENTS = tuple(
+    kind for kind in vars(drawings).values() if isinstance(kind, type) and kind.__module__ == drawings.__name__
+)
+"""The components whose modules Panel's handler of components serves; those of other packages are static files."""
+STATIC = r"/static/(?:js|extensions/panel|extensions/panel-material-ui)/(?:[\w.@/-]|%5E)+"
+"""Paths of static files; one name of a folder of Panel has a `^`, and no other character is escaped."""
+LONGEST_SHOWN = 100
+
+
+def guard(application: BokehTornado, option: str) -> None:
+    """Put the gate in front of all routes of a server, and its headers on all answers.
+
+    `option` is the option of the command line that adds a name.
+    """
+    refused = Refused(known_routes(application), application.websocket_origins, option)
+    application.default_router.rules.insert(0, Rule(refused, Refusal))
+    application.add_transform(SafeHeaders)
+
+
+class GuardedTornado(BokehTornado):
+    """The application of a server that Panel's own command starts."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        guard(self, "--allow-websocket-origin")
+
+
+def known_routes(application: BokehTornado) -> re.Pattern[str]:
+    """Return the pattern of the paths that are answered: pages, their websockets, and the files that they load."""
+    prefix = re.escape(application.prefix)
+    pages = [prefix + re.escape(url.rstrip("/")) for url in application.app_paths]
+    files = [prefix + re.escape(f"/{component_path(component)}") for component in COMPONENTS]
+    logins = [prefix + str(endpoint[0]) for endpoint in application.auth_provider.endpoints]
+    routes = [rf"{page}(?:/?|/ws|{STATIC})" for page in pages]
+    return re.compile("|".join([rf"{prefix}/?", rf"{prefix}{STATIC}", r"/favicon\.ico", *routes, *files, *logins]))
+
+
+def component_path(component: Any) -> str:
+    """Return the path of the module of a component, below the prefix of the server."""
+    return urlsplit(component._render_esm(server=True)).path.removeprefix("./")
+
+
+class Refused(Matcher):
+    """Matches the requests that are refused, with the status and the reason."""
+
+    def __init__(self, routes: re.Pattern[str], origins: Iterable[str], option: str) -> None:
+        self._routes = routes
+        named = [*origins, *settings.allowed_ws_origin()]
+        self._names = {*LOOPBACK_NAMES, *(host_name(origin) for origin in named)}
+        self._option = option
+
+    def match(self, request: HTTPServerRequest) -> dict[str, Any] | None:
+        """Return the arguments of `Refusal`; None for a request that is answered."""
+        hosts = request.headers.get_list("Host")
+        if len(hosts) != 1 or not self._is_own_name(host_name(hosts[0])):
+            shown = ", ".join(hosts)[:LONGEST_SHOWN] or "no name"
+            names = ", ".join(sorted(self._names))
+            return _arguments(
+                403,
+                f"This server was asked for as {shown}; it answers to {names}. If it should answer to that name too, "
+                f"start it with {self._option} NAME.",
+            )
+        if is_embedded(request.headers):
+            return _arguments(403, "Other sites may link to this server; they may not load or embed what it serves.")
+        if self._routes.fullmatch(request.path) is None:
+            return _arguments(404, f"This server has no page {request.path[:LONGEST_SHOWN]}.")
+        return None
+
+    def _is_own_name(self, name: str) -> bool:
+        return bool(name) and any(name == own or ("*" in own and match_host(name, own)) for own in self._names)
+
+
+def _arguments(status: int, reason: str) -> dict[str, Any]:
+    return {"target_kwargs": {"status": status, "reason": reason}}
+
+
+def host_name(host: str) -> str:
+    """Return the name in a Host header, without its port, in lower case; empty if it is invalid.
+
+    >>> host_name("LocalHost.:5006"), host_name("[::1]:5006"), host_name("127.0.0.1"), host_name("a:b:c")
+    ('localhost', '::1', '127.0.0.1', '')
+    """
+    found = re.fullmatch(r"(?:\[([0-9a-f:.]+)\]|([^\s\[\]:/@]+))(?::(?:\d*|\*))?", host.lower(), re.ASCII)
+    return "" if found is None else (found[1] or found[2]).removesuffix(".")
+
+
+def is_embedded(headers: Mapping[str, str]) -> bool:
+    """Whether another site caused a request other than by a link that opens a page; browsers say so in headers."""
+    if headers.get("Sec-Fetch-Site", "none") in ("none", "same-origin"):
+        return False
+    return (headers.get("Sec-Fetch-Mode"), headers.get("Sec-Fetch-Dest")) != ("navigate", "document")
+
+
+class Refusal(RequestHandler):
+    """Answers a refused request with its reason, whatever its method."""
+
+    def initialize(self, status: int, reason: str) -> None:
+        """Receive what `Refused` found."""
+        self.set_status(status)
+        self._reason_text = reason
+
+    def prepare(self) -> None:
+        """Answer."""
+        self.set_header("Content-Type", "text/plain; charset=utf-8")
+        self.finish(f"{self._reason_text}\n")
+
+
+class SafeHeaders(OutputTransform):
+    """Adds the headers of the gate to an answer."""
+
+    def transform_first_chunk(
+        self, status_code: int, headers: HTTPHeaders, chunk: bytes, finishing: bool
+    ) -> tuple[int, HTTPHeaders, bytes]:
+        """Add the headers."""
+        for name, value in HEADERS.items():
+            headers[name] = value
+        return super().transform_first_chunk(status_code, headers, chunk, finishing)
