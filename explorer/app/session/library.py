@@ -137,7 +137,7 @@ def item_of_bytes(raw: bytes, where: str) -> Item:
 
 
 def checkpoint_of_bytes(raw: bytes, where: str) -> Checkpoint:
-    """Read an uploaded checkpoint: of a circuit of the gallery, or with its circuit inside. No other file is read.
+    """Read an uploaded checkpoint.
 
     Raises: FileFormatError; ValueRangeError for a checkpoint that is too large.
     """
@@ -151,11 +151,6 @@ def checkpoint_of_bytes(raw: bytes, where: str) -> Checkpoint:
             f"{where} unpacks to {unpacked / 2**20:.0f} MB; at most {MAX_UNPACKED_BYTES // 2**20} MB are read"
         )
     checkpoint = Checkpoint.load(BytesIO(raw), where)
-    if checkpoint.symbolic is None and checkpoint.circuit not in gallery.names():
-        raise FileFormatError(
-            f"{where} has the values of {checkpoint.circuit}, but not the circuit itself, and uploads read no other "
-            f"file; open it with: circuit-explorer serve {where}"
-        )
     _check_size(checkpoint.load_circuit(), where)
     return checkpoint
 

@@ -9,7 +9,6 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from explorer.app.circuits import load_circuit
 from explorer.backend import TorchCircuit
 from explorer.compiler import TorchCompiler
 from explorer.errors import FileFormatError
@@ -20,6 +19,7 @@ from explorer.learning.state import TrainingState
 from explorer.learning.tables import Column, columns_from_json
 from explorer.options import CompilerOptions
 from explorer.symbolic import Circuit, circuit_from_json, with_values
+from explorer.templates import gallery
 
 FORMAT = "circuit-explorer checkpoint"
 VERSION = 1
@@ -27,13 +27,14 @@ VERSION = 1
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """The values of a circuit, a gallery name or the path of a circuit file; `options` are fields of `CompilerOptions`.
+    """The values of a circuit and the circuit itself; `options` are fields of `CompilerOptions`.
 
     Leaves are named by the symbolic circuit, so `leaf_state` fits every mode of compilation. `history` are the finished
-    epochs; with `training`, the run continues as if it had not been interrupted. A circuit that was built for the data
-    is stored itself: `circuit` is then the name of its structure, and `symbolic` its JSON. `columns` are those of the
-    table that it was trained on: column i is variable i; none if it was trained on images. `missing` says what was done
-    with missing cells. `shape` is that of the images (C, H, W) that it was trained on.
+    epochs; with `training`, the run continues as if it had not been interrupted. `circuit` is a name of the gallery, or
+    else a label, such as the name of a file, a function or a structure, and `symbolic` is the JSON of the circuit; a
+    label is never used as a path. `columns` are those of the table that it was trained on: column i is variable i; none
+    if it was trained on images. `missing` says what was done with missing cells. `shape` is that of the images
+    (C, H, W) that it was trained on.
     """
 
     circuit: str
@@ -54,13 +55,24 @@ class Checkpoint:
         return self.leaf_state if best is None else best
 
     def load_circuit(self) -> Circuit:
-        """The symbolic circuit. Raises: UnknownNameError, FileFormatError if the circuit is gone."""
-        return load_circuit(self.circuit) if self.symbolic is None else circuit_from_json(self.symbolic, self.circuit)
+        """Return the symbolic circuit, stored or of the gallery.
+
+        Raises: FileFormatError if it is neither. A file that names another file, or a function, opens nothing.
+        """
+        if self.symbolic is not None:
+            return circuit_from_json(self.symbolic, self.circuit)
+        if self.circuit in gallery.names():
+            return gallery.load_named(self.circuit)
+        raise FileFormatError(
+            f"the checkpoint has the values of {self.circuit[:80]!r}, but not the circuit itself, and a checkpoint "
+            "opens no other file and runs no function; name the circuit yourself to write a complete one: "
+            "circuit-explorer train CIRCUIT --resume CHECKPOINT"
+        )
 
     def trained_circuit(self) -> Circuit:
         """The symbolic circuit whose leaves begin with the best values.
 
-        Raises: UnknownNameError, FileFormatError, ShapeError if the circuit is gone or has changed.
+        Raises: FileFormatError if it has no circuit; UnknownNameError, ShapeError if the values are of another one.
         """
         values = {name: value.detach().cpu().numpy() for name, value in self.best_state.items()}
         return with_values(self.load_circuit(), values)
@@ -76,7 +88,7 @@ class Checkpoint:
     def restore(self, **options: Any) -> TorchCircuit:
         """Compile the circuit with the options of the checkpoint, or different ones, and load the best values.
 
-        Raises: UnknownNameError, FileFormatError, ShapeError if the circuit is gone or has changed.
+        Raises: FileFormatError if it has no circuit; UnknownNameError, ShapeError if the values are of another one.
         """
         compiled = TorchCompiler(**{**self.options, **options}).compile(self.load_circuit())
         compiled.load_leaf_state(self.best_state)

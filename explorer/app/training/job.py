@@ -14,9 +14,10 @@ from explorer.errors import LearningError
 from explorer.learning.data import DATA_SETS, DataSet, ImageData
 from explorer.learning.loop import is_of
 from explorer.learning.sources import load_source
-from explorer.learning.structures import build_structure
+from explorer.learning.structures import STRUCTURES, build_structure
 from explorer.learning.tables import READERS, TableData, encode_rows, log_scales, read_table
 from explorer.symbolic import Circuit
+from explorer.templates import gallery
 
 DEFAULT_CIRCUIT_DATA = "digits"
 DEFAULT_STRUCTURE = "hclt"
@@ -39,21 +40,22 @@ class Request:
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A circuit and the data to train it on. `name` is that of the circuit, or of its structure if it was `built`.
+    """A circuit and the data to train it on. `name` is that of the circuit, or of its structure if it was built.
 
-    `missing` says what is done with missing cells.
+    A checkpoint of it contains the circuit if it is `stored`: if it is not one of the gallery. `missing` says what is
+    done with missing cells.
     """
 
     name: str
     symbolic: Circuit
-    built: bool
+    stored: bool
     data: DataSet
     missing: str
 
     @property
     def argument(self) -> str:
         """The circuit as an argument of `train`; empty if it is stored in the checkpoint."""
-        return "" if self.built else f"{self.name} "
+        return "" if self.stored else f"{self.name} "
 
     def checkpoint(self, options: Mapping[str, Any]) -> Checkpoint:
         """A checkpoint without values, of the circuit compiled with these options."""
@@ -62,7 +64,7 @@ class Job:
             options,
             self.data.name,
             {},
-            symbolic=self.symbolic.to_json() if self.built else None,
+            symbolic=self.symbolic.to_json() if self.stored else None,
             columns=self.data.columns if isinstance(self.data, TableData) else (),
             missing=self.missing,
             shape=self.data.shape if isinstance(self.data, ImageData) else None,
@@ -85,7 +87,7 @@ def find_job(request: Request, earlier: Checkpoint | None) -> Job:
     missing = request.missing or "error"
     if request.circuit is not None:
         data = load_source(request.data or DEFAULT_CIRCUIT_DATA, request.kinds, missing=missing)
-        return Job(request.circuit, load_circuit(request.circuit), False, data, missing)
+        return _named(request.circuit, data, missing)
     if request.data is None:
         raise LearningError(
             "name a circuit (circuit-explorer train digits), or data for which one is built "
@@ -104,9 +106,15 @@ def _continued(request: Request, earlier: Checkpoint) -> Job:
         )
     data = load_data_of(earlier, request.data, request.missing)
     missing = request.missing or earlier.missing
-    if request.circuit is not None and request.circuit != earlier.circuit:
-        return Job(request.circuit, load_circuit(request.circuit), False, data, missing)
+    is_built = earlier.symbolic is not None and earlier.circuit in STRUCTURES
+    if request.circuit is not None and not (is_built and request.circuit == earlier.circuit):
+        return _named(request.circuit, data, missing)
     return Job(earlier.circuit, earlier.load_circuit(), earlier.symbolic is not None, data, missing)
+
+
+def _named(circuit: str, data: DataSet, missing: str) -> Job:
+    """Return the job of a circuit that the command line names: only there may it be a function."""
+    return Job(circuit, load_circuit(circuit), circuit not in gallery.names(), data, missing)
 
 
 def load_data_of(checkpoint: Checkpoint, data: str | None = None, missing: str | None = None) -> DataSet:

@@ -280,7 +280,7 @@ def test_an_uploaded_checkpoint_opens_with_its_columns_and_reads_no_other_file(t
     name = library.upload("people.pt", path.read_bytes())
     assert open_state(library, ViewState(circuit=name)).columns == (column,)
     Checkpoint(str(tmp_path / "own.py:build"), {}, "people.csv", state).save(path)
-    with pytest.raises(FileFormatError, match="uploads read no other file"):
+    with pytest.raises(FileFormatError, match="opens no other file and runs no function"):
         library.upload("people.pt", path.read_bytes())
     with pytest.raises(FileFormatError, match="not a checkpoint"):
         library.upload("people.pt", b"no archive")

@@ -72,13 +72,28 @@ def test_a_checkpoint_brings_the_values_back_in_another_mode(trained, digits, tm
         assert torch.equal(again(digits.held_out), circuit(digits.held_out))
 
 
-def test_a_checkpoint_of_a_circuit_file(tmp_path):
+def test_a_checkpoint_contains_a_circuit_that_is_not_of_the_gallery(tmp_path):
     symbolic = fully_factorized(3, num_categories=4)
-    symbolic.save(tmp_path / "small.json")
     compiled = TorchCompiler(seed=3).compile(symbolic)
-    Checkpoint(str(tmp_path / "small.json"), {}, "digits", compiled.leaf_state()).save(tmp_path / "small.pt")
+    Checkpoint("gone.json", {}, "digits", compiled.leaf_state(), symbolic=symbolic.to_json()).save(tmp_path / "s.pt")
     x = torch.tensor([[0, 1, 3]])
-    assert torch.equal(Checkpoint.load(tmp_path / "small.pt").restore()(x), compiled(x))
+    assert torch.equal(Checkpoint.load(tmp_path / "s.pt").restore()(x), compiled(x))
+
+
+@pytest.mark.parametrize("named", ["small.json", "mine.py:build", "other.pt", "../small.json", "/dev/zero", ""])
+def test_a_checkpoint_leads_to_no_other_file(tmp_path, monkeypatch, named):
+    monkeypatch.chdir(tmp_path)
+    fully_factorized(3, num_categories=4).save(tmp_path / "small.json")
+    (tmp_path / "mine.py").write_text("open('executed', 'w').close()\n")
+    write_whole(tmp_path / "other.pt")
+    Checkpoint(named, {}, "digits", {}).save(tmp_path / "evil.pt")
+    loaded = Checkpoint.load(tmp_path / "evil.pt")
+    for use in (loaded.load_circuit, loaded.trained_circuit, loaded.restore):
+        with pytest.raises(
+            FileFormatError, match="opens no other file and runs no function; name the circuit yourself"
+        ):
+            use()
+    assert not (tmp_path / "executed").exists()
 
 
 def test_values_of_another_circuit_are_refused(tmp_path):
