@@ -12,8 +12,10 @@ from explorer.backend.addressing import FoldIndexInfo
 from explorer.backend.evaluation import EvaluatedCircuit, LayerValues
 from explorer.backend.frozen import FrozenCircuit
 from explorer.backend.layers import TorchInputLayer, TorchLayer, can_inspect
+from explorer.backend.numeric import in_double_precision, in_single_precision
 from explorer.backend.parameters import TorchLeafParameter, TorchParameterOp
 from explorer.backend.plan import CircuitPlan, PlannedLayer, PlannedParameter, parameter_nodes, plan_circuit
+from explorer.backend.rounding import loses_digits
 from explorer.backend.semiring import Semiring
 from explorer.backend.storage import ParameterStore, foldwise_initializer_, leaf_seed
 from explorer.errors import DataTypeError, ShapeError, UnknownNameError, check_type
@@ -160,7 +162,7 @@ class TorchCircuit(EvaluatedCircuit):
         """For each layer the values (F, *shape) of its parameters by name, before the layer prepares them.
 
         For parameters in `operands`, by layer and name, it is the operand of their `last_operator` instead. Of those in
-        `in_doubles`, operators compute in double precision, and integers are in it.
+        `in_doubles`, operators compute in double precision, and integers are in it; what a leaf holds keeps its type.
         """
         return {
             planned.node: {
@@ -170,6 +172,11 @@ class TorchCircuit(EvaluatedCircuit):
             }
             for planned in self._plan.layers
         }
+
+    @property
+    def parameter_keys(self) -> frozenset[tuple[int, str]]:
+        """Every parameter, by layer and name, as `parameter_values` receives them."""
+        return frozenset((planned.node, name) for planned in self._plan.layers for name, _ in planned.parameters)
 
     def last_operator(self, node: int, name: str) -> TorchParameterOp | None:
         """The operator of one operand that a parameter of a layer is the result of; None if there is none.
@@ -201,7 +208,7 @@ class TorchCircuit(EvaluatedCircuit):
                 tensors = [self.tensors[source] for source in read.read.sources]
                 value = self._read(read, tensors).squeeze(1)
                 if in_doubles and (is_computed or not (value.is_floating_point() or value.is_complex())):
-                    value = value.to(torch.promote_types(value.dtype, torch.float64))
+                    value = in_double_precision(value)
                 values[step.node] = self._as_number(value)
             else:
                 operands = [self._read(r, [values[s] for s in r.read.sources]).squeeze(1) for r in step.reads]
@@ -231,9 +238,10 @@ class TorchCircuit(EvaluatedCircuit):
 class ProbedCircuit(EvaluatedCircuit):
     """A circuit that is evaluated as `circuit` is, for learning from rows with missing values, made by `probe()`.
 
-    A variable that is NaN in a row is summed or integrated out. `node_values` has, by layer and name of a parameter,
-    the value (F, *shape) of each node of its graph in the last evaluation: expectation-maximization differentiates the
-    likelihood by these values.
+    Parameters are evaluated in double precision, and rounded once to single precision if rounding loses none of them;
+    otherwise all is computed in double precision. Gradients reach the leaves of `circuit`. A variable that is NaN in a
+    row is summed or integrated out. `node_values` has, by layer and name of a parameter, the value (F, *shape) of each
+    node of its graph in the last evaluation: expectation-maximization differentiates the likelihood by these values.
     """
 
     def __init__(self, circuit: TorchCircuit, plan: CircuitPlan) -> None:
@@ -258,18 +266,23 @@ class ProbedCircuit(EvaluatedCircuit):
 
     def layer_values(self) -> LayerValues:
         self.node_values = {
-            (planned.node, name): self.circuit.node_values(parameter)
+            (planned.node, name): self.circuit.node_values(parameter, in_doubles=True)
             for planned in self._plan.layers
             for name, parameter in planned.parameters
         }
-        prepared: dict[int, Mapping[str, Tensor]] = {}
+        precise: dict[int, Mapping[str, Tensor]] = {}
         for planned in self._plan.layers:
             values = {
-                name: self.circuit.result_of(parameter, self.node_values[planned.node, name])
+                name: in_double_precision(self.circuit.result_of(parameter, self.node_values[planned.node, name]))
                 for name, parameter in planned.parameters
             }
-            prepared[planned.node] = planned.layer.prepare(self.semiring, values) if values else {}
-        return prepared
+            precise[planned.node] = planned.layer.prepare(self.semiring, values) if values else {}
+        if any(one.dtype in (torch.float64, torch.complex128) for one in self.circuit.tensors):
+            return precise
+        rounded = {
+            node: {key: in_single_precision(value) for key, value in values.items()} for node, values in precise.items()
+        }
+        return precise if loses_digits(rounded, precise) else rounded
 
 
 @cache

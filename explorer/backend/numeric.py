@@ -26,6 +26,16 @@ def as_complex(x: Tensor) -> Tensor:
     return x.to(torch.complex128 if x.dtype == torch.float64 else torch.complex64)
 
 
+def in_double_precision(x: Tensor) -> Tensor:
+    """The tensor in double precision: complex numbers stay complex, and integers become real numbers."""
+    return x.to(torch.promote_types(x.dtype, torch.float64))
+
+
+def in_single_precision(x: Tensor) -> Tensor:
+    """The real or complex tensor in single precision."""
+    return x.to(torch.complex64 if x.is_complex() else torch.float32)
+
+
 def common_type(tensors: Sequence[Tensor]) -> Sequence[Tensor]:
     """The tensors, all complex if one is: matrix products do not mix real and complex numbers."""
     if any(t.is_complex() for t in tensors) and not all(t.is_complex() for t in tensors):

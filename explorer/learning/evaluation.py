@@ -23,7 +23,7 @@ def mean_log_likelihood(circuit: TorchCircuit, rows: Tensor, workers: Workers = 
     require_distribution(circuit)
     if not len(rows):
         raise ShapeError("a mean needs at least one row; found none")
-    model = circuit.probe().to(workers.device) if has_missing(rows) else circuit.freeze()
+    model = circuit.probe().to(workers.device)
     shard = workers.shard(rows).to(workers.device)
     total = torch.zeros((), dtype=torch.float64, device=workers.device)
     for batch in shard.split(EVALUATION_BATCH):
@@ -60,7 +60,7 @@ def check_data(circuit: TorchCircuit, rows: Tensor, name: str) -> None:
 
 def require_distribution(circuit: TorchCircuit) -> None:
     """Raises: CircuitError unless the circuit has one output, whose integral is 1."""
-    partition = circuit.integral()
+    partition = circuit.probe().integral()
     if partition.numel() != 1:
         outputs, units = partition.shape
         raise CircuitError(

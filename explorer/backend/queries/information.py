@@ -15,9 +15,9 @@ from explorer.backend.queries.stages import Stages, StageValues, prepare, stages
 from explorer.backend.queries.structure import require_tractable, variables
 from explorer.backend.queries.upward import (
     LSE,
-    density,
     evaluate_stages,
     inputs_of,
+    mixtures,
     observed_leaf,
     require_non_negative,
 )
@@ -124,7 +124,7 @@ def _along_terms(p: Stages, q: Stages) -> Tensor:
     for stages, values in zip((p, q), prepared, strict=True):
         require_non_negative(stages, values)
         leaf = observed_leaf(values, *check_evidence(stages.circuit, None, None))
-        masses.append([density(value) for value in evaluate_stages(stages, values, leaf)])
+        masses.append([mixtures(value) for value in evaluate_stages(stages, values, leaf)])
         require_finite(torch.stack([masses[-1][position][fold, 0] for position, fold in stages.outputs]))
         verdict = deterministic(stages, values, masses[-1])
         if not verdict:

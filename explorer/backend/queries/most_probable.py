@@ -18,9 +18,9 @@ from explorer.backend.queries.upward import (
     LSE,
     LeafValue,
     chunks,
-    density,
     evaluate_stages,
     in_semiring,
+    mixtures,
     observed_leaf,
     observed_values,
     outputs_of,
@@ -91,19 +91,19 @@ def _completed(
     """The assignments (B, D) of some rows, the logarithms (B,) of their values, and of the upper bounds."""
     x, observed = task.rows[rows], task.observed[rows]
     activations = evaluate_stages(task.stages, values, _mode_leaf(values, x, observed))
-    log_best = density(outputs_of(task.stages, activations)[:, *task.root])
+    log_best = mixtures(outputs_of(task.stages, activations)[:, *task.root])
     check_possible(log_best)
     row_of = torch.arange(len(x), device=x.device)
     assignment = task.complete(values, activations, rows, row_of, largest_terms, partial(_mode, values))
     everything = torch.ones_like(observed)
     reached = evaluate_stages(task.stages, sums, observed_leaf(sums, assignment, everything))
-    log_value = density(outputs_of(task.stages, reached)[:, *task.root])
+    log_value = mixtures(outputs_of(task.stages, reached)[:, *task.root])
     if is_deterministic:
         if bool(((log_value - log_best).abs() > TOLERANCE * log_best.abs().clamp(min=1.0)).any()):
             raise StructureError("the circuit is not deterministic: a unit has several terms above zero")
         return assignment, log_value, log_value
     bounds = evaluate_stages(task.stages, sums, _mode_leaf(sums, x, observed))
-    log_bound = density(outputs_of(task.stages, bounds)[:, *task.root])
+    log_bound = mixtures(outputs_of(task.stages, bounds)[:, *task.root])
     return assignment, log_value, torch.maximum(log_value, log_bound)
 
 

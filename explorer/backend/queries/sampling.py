@@ -11,7 +11,7 @@ from explorer.backend.queries.assignments import task_of
 from explorer.backend.queries.downward import draw_terms
 from explorer.backend.queries.masks import check_generator, check_possible
 from explorer.backend.queries.stages import Stage, StageValues
-from explorer.backend.queries.upward import LSE, chunks, density, evaluate_stages, observed_leaf, outputs_of
+from explorer.backend.queries.upward import LSE, chunks, evaluate_stages, mixtures, observed_leaf, outputs_of
 from explorer.errors import ValueRangeError
 from explorer.symbolic.checks import is_integer
 
@@ -51,7 +51,7 @@ def sample(
     for rows in chunks(num_rows, task.stages.activation_bytes):
         leaf = observed_leaf(values, task.rows[rows], task.observed[rows])
         activations = evaluate_stages(task.stages, values, leaf)
-        check_possible(density(outputs_of(task.stages, activations)[:, *task.root]))
+        check_possible(mixtures(outputs_of(task.stages, activations)[:, *task.root]))
         count = rows.stop - rows.start
         for draws in chunks(num_samples, 8 * count * (task.stages.num_folds + num_columns)):
             row_of = torch.arange(count, device=found.device).repeat(draws.stop - draws.start)

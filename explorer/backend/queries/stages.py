@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from explorer.backend.addressing import IndexTable
-from explorer.backend.circuit import TorchCircuit
+from explorer.backend.circuit import TorchCircuit, double_copy
 from explorer.backend.evaluation import EvaluatedCircuit
 from explorer.backend.layers import TorchChainLayer, TorchInnerLayer, TorchInputLayer, TorchLayer
 from explorer.backend.semiring import Semiring
@@ -60,7 +60,7 @@ class Stages:
 
 @dataclass(frozen=True, eq=False)
 class StageValues:
-    """What the layers prepared from the present parameters, in double precision.
+    """What the layers prepared from the present parameters, evaluated in double precision from the leaves.
 
     `semiring` is the one in which the query computes; input layers are prepared for `input_semiring`.
     """
@@ -115,12 +115,12 @@ def _prepared(stages: Stages, semiring: Semiring) -> StageValues:
     circuit = stages.circuit
     found: dict[StageId, Mapping[str, Tensor]] = {}
     if isinstance(circuit, TorchCircuit):
-        values = circuit.parameter_values()
+        values = circuit.parameter_values(in_doubles=circuit.parameter_keys)
         for stage in stages.stages:
             own = _own(values[stage.id[0]], stage.prefix, semiring)
             found[stage.id] = stage.layer.prepare(semiring, own) if own else {}
         return StageValues(semiring, semiring, found)
-    values = circuit.layer_values()
+    values = double_copy(circuit).layer_values()
     for stage in stages.stages:
         layer = stage.layer
         has_own_form = type(layer).prepare is not TorchLayer.prepare

@@ -1,5 +1,6 @@
 """One evaluation of all stages, in which a function returns the value of each input layer."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -18,23 +19,44 @@ LeafValue = Callable[[Stage, TorchInputLayer], Tensor]
 MAX_BYTES = 2**28
 """Maximum size of the activations that a query keeps at a time; more rows are computed in chunks."""
 
+REAL_ANGLE = 1e-8
+"""Maximum angle, in radians, between a number that counts as real and the real axis."""
+
 LSE, COMPLEX = get_semiring("lse-sum"), get_semiring("complex-lse-sum")
 
 
 def evaluate_stages(stages: Stages, values: StageValues, leaf: LeafValue) -> list[Tensor]:
-    """The activation (F, B, O) of each stage in order."""
+    """The activation (F, B, O) of each stage in order.
+
+    Complex logarithms of real numbers stay those of real numbers: the imaginary part is 0 or pi, without rounding.
+    """
     found: list[Tensor] = []
     by_node: dict[int, Tensor] = {}
+    is_real = values.semiring.is_complex and not _has_complex_weights(stages, values)
     for stage in stages.stages:
         layer, (node, step) = stage.layer, stage.id
         if isinstance(layer, TorchInputLayer):
             value = leaf(stage, layer)
+            is_real = is_real and _is_real(value)
         else:
             inputs = found[-1].unsqueeze(1) if step else stages.circuit.read_inputs(node, by_node)
             value = layer.forward(values.semiring, inputs, values.prepared[stage.id])
+        if is_real:
+            value = torch.complex(value.real, math.pi * (torch.cos(value.imag) < 0).to(value.real.dtype))
         found.append(value)
         by_node[node] = value
     return found
+
+
+def _has_complex_weights(stages: Stages, values: StageValues) -> bool:
+    """Whether a parameter of an inner layer is complex."""
+    inner = [stage.id for stage in stages.stages if isinstance(stage.layer, TorchInnerLayer)]
+    return any(one.is_complex() for stage in inner for one in values.prepared[stage].values())
+
+
+def _is_real(logs: Tensor) -> bool:
+    """Whether complex logarithms are those of real numbers, positive or negative."""
+    return not bool(((torch.sin(logs.imag).abs() > REAL_ANGLE) & (logs.real > -math.inf)).any())
 
 
 def inputs_of(stages: Stages, position: int, activations: Sequence[Tensor]) -> Tensor:
@@ -123,13 +145,30 @@ def require_non_negative(stages: Stages, values: StageValues) -> None:
 
 
 def density(logs: Tensor) -> Tensor:
-    """Real logarithms. Raises: ValueRangeError for those of negative or complex numbers."""
-    found = real_log(logs)
-    bad = torch.isnan(found)
-    if bool(bad.any()):
+    """Real logarithms of outputs. Raises: ValueRangeError for those of negative or complex numbers."""
+    row, found = _first_not_positive(logs)
+    if row is not None:
         raise ValueRangeError(
-            f"the circuit is negative, complex or not a number in row {int(bad.nonzero()[0][0])}, so it is not a "
-            "density there; a circuit with negative weights is one if it is a square, compiled for sum-product or "
-            "complex-lse-sum"
+            f"the value of the circuit in row {row} is negative, complex or not a number, so it is not a density "
+            "there; a circuit with negative or complex weights is one if it is a square, multiply(c, conjugate(c))"
         )
     return found
+
+
+def mixtures(logs: Tensor) -> Tensor:
+    """Real logarithms, for a query that chooses terms of units. Raises: ValueRangeError if a unit is negative."""
+    row, found = _first_not_positive(logs)
+    if row is not None:
+        raise ValueRangeError(
+            f"a unit of the circuit is negative, complex or not a number in row {row}, so it is not a mixture of its "
+            "terms, of which this query chooses one; the circuit may be a density nevertheless, as squares are: "
+            "log_likelihood, marginal, conditional, expectation and moments do not need mixtures"
+        )
+    return found
+
+
+def _first_not_positive(logs: Tensor) -> tuple[int | None, Tensor]:
+    """The first row (B, ...) that is not that of a non-negative number, if there is one, and the real logarithms."""
+    found = real_log(logs)
+    bad = torch.isnan(found)
+    return int(bad.nonzero()[0][0]) if bool(bad.any()) else None, found
