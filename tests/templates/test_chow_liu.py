@@ -1,6 +1,7 @@
 """Chow-Liu trees: mutual information is right, and a chain in the data is recovered."""
 
-from itertools import pairwise
+from collections import defaultdict
+from itertools import combinations, pairwise, product
 
 import numpy as np
 import pytest
@@ -71,6 +72,54 @@ def test_categorical_mutual_information_by_counting():
     assert found[0, 2] == pytest.approx(0, abs=1e-12)
     assert (found == found.T).all()
     assert (np.diag(found) == 0).all()
+
+
+def counted(table: np.ndarray, i: int, j: int) -> float:
+    """The mutual information of two columns by its definition, with 0.01 more in each pair of values that occur."""
+    cells = dict.fromkeys(product(set(table[:, i].tolist()), set(table[:, j].tolist())), 0.01)
+    for row in table.tolist():
+        cells[row[i], row[j]] += 1
+    total = sum(cells.values())
+    first, second = defaultdict(float), defaultdict(float)
+    for (x, y), count in cells.items():
+        first[x] += count
+        second[y] += count
+    return sum(n / total * np.log(n * total / (first[x] * second[y])) for (x, y), n in cells.items())
+
+
+def test_categorical_mutual_information_of_columns_of_different_sizes_by_definition():
+    generator = np.random.default_rng(3)
+    table = np.stack([generator.integers(size, size=300) for size in (2, 9, 1, 40, 3)], axis=1)
+    table[:, 4] = (table[:, 1] + table[:, 4]) % 3 * 7  # dependent, and with gaps
+    found = categorical_mutual_information(table)
+    for i, j in combinations(range(5), 2):
+        assert found[i, j] == pytest.approx(counted(table, i, j), abs=1e-12)
+    assert (found[2] == 0).all()  # a constant column
+
+
+@pytest.mark.parametrize("size", [100, 250])
+def test_mutual_information_of_two_columns_does_not_depend_on_others(size):
+    generator = np.random.default_rng(0)
+    table = generator.integers(0, [2, 2, size], size=(1000, 3))
+    table[:, 1] ^= generator.random(1000) < 0.1  # still independent
+    found = categorical_mutual_information(table)
+    assert found[0, 1] == pytest.approx(categorical_mutual_information(table[:, :2])[0, 1], abs=1e-12)
+    assert found[0, 1] < 0.01
+    assert mixed_mutual_information(table, [True] * 3) == pytest.approx(found)
+    table[:, 1] = table[:, 0]
+    assert categorical_mutual_information(table[:100])[0, 1] <= np.log(2)
+
+
+@pytest.mark.parametrize(("rows", "size"), [(100, 100), (300, 100), (1000, 250), (3000, 250)])
+def test_a_star_with_a_wide_center_is_recovered(rows, size):
+    """Two binary columns that depend on the third one only, each flipped in a tenth of the rows."""
+    for seed in range(10):
+        generator = np.random.default_rng(seed)
+        center = generator.integers(0, size, rows)
+        leaves = [value ^ (generator.random(rows) < 0.1) for value in (center % 2, center < size / 2)]
+        table = np.stack([*leaves, center], axis=1).astype(int)
+        for kind in ("categorical", ["categorical"] * 3):
+            assert edges(chow_liu_parents(table, kind)) == {frozenset({0, 2}), frozenset({1, 2})}
 
 
 def test_gaussian_mutual_information_of_a_known_correlation():
