@@ -79,7 +79,10 @@ class SavedPicture:
 
 
 class _Widget(SavedPicture, anywidget.AnyWidget):
-    """Base class of the widgets: options, a short repr, an image for where widgets are not displayed."""
+    """Base class of the widgets: options, a short repr, an image for where widgets are not displayed.
+
+    `_esm` is the text of a module: of a path, anywidget makes a file that refers to every widget for ever.
+    """
 
     options = traitlets.Dict().tag(sync=True)
 
@@ -108,7 +111,7 @@ class GraphWidget(_Widget):
     `request` is `{"name": ..., "n": ...}` after a click on a button whose action needs Python.
     """
 
-    _esm = GRAPH
+    _esm = GRAPH.read_text(encoding="utf-8")
 
     picture = traitlets.Unicode("").tag(sync=True)
     coordinates = traitlets.Bytes(b"").tag(sync=True)
@@ -210,7 +213,7 @@ class GraphWidget(_Widget):
 class BarsWidget(_Widget):
     """Bars with whiskers; setting `bars` again redraws them while a measurement runs."""
 
-    _esm = BARS
+    _esm = BARS.read_text(encoding="utf-8")
 
     bars = traitlets.Unicode("").tag(sync=True)
 
@@ -242,7 +245,7 @@ class QuestionWidget(_Widget):
     an answer is checked; then it is a list of nodes, a choice, or a number.
     """
 
-    _esm = QUESTION
+    _esm = QUESTION.read_text(encoding="utf-8")
 
     question = traitlets.Unicode("").tag(sync=True)
     selection = traitlets.List(traitlets.Unicode()).tag(sync=True)

@@ -3,18 +3,17 @@
 from collections.abc import Sequence
 from typing import Any
 
-import ipywidgets
 import traitlets
-from widgets.jupyter import Fallback, QuestionWidget, SavedPicture, bundle_with
-from widgets.schema import GraphOptions, QuestionView
 
 from explorer.app.notebook.fallback import picture_fallback, picture_text
-from explorer.app.notebook.trace_widget import TraceWidget
+from explorer.app.notebook.trace_widget import TraceWidget, WidgetStack
 from explorer.trace import Trace
 from explorer.views import Answer, Question, Verdict, check, question_view
+from explorer_widgets.jupyter import Fallback, QuestionWidget
+from explorer_widgets.schema import GraphOptions, QuestionView
 
 
-class AskWidget(SavedPicture, ipywidgets.VBox):
+class AskWidget(WidgetStack):
     """A picture with a question below it. `revealed` switches between the question and the step.
 
     `graph` is the picture, `panel` the question with its controls; `view` contains the feedback to all answers.
@@ -66,11 +65,6 @@ class AskWidget(SavedPicture, ipywidgets.VBox):
             session.change_look(mode=picture["mode"], colour_by=picture["colour_by"], group_by=picture["group_by"])
             session.go(picture["step"])
             session.select(picture["selection"] if self.revealed else self._selection)
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """The widget, with a PNG and text as fallback."""
-        widget = ipywidgets.VBox._repr_mimebundle_(self, **kwargs)
-        return bundle_with(widget, repr(self), self._fallback)
 
     def _fallback(self) -> Fallback:
         found = picture_fallback(self.graph.session.picture())

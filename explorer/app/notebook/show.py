@@ -59,6 +59,8 @@ def show(
     is in pixels. `film=False` leaves out the film and the time line, which tell what later steps do: for a picture
     before a question. The widget has the traits `step`, `selection` and `view`, and the property `selected_nodes`.
 
+    Jupyter keeps a widget, and with it its trace, until its method `close` is called.
+
     Raises: DataTypeError for anything else; UnknownNameError for an unknown step, match, level, pattern, box or
     option; ValueRangeError for a height below 1; MissingPackageError without the packages of Jupyter.
     """
