@@ -146,12 +146,18 @@ class Background:
         if self._stop():
             self._show(None)
 
-    def _stop(self) -> bool:
-        """Cancel the running job without clearing its progress; return whether there was one."""
+    def close(self) -> None:
+        """Cancel the running job of a closed page: nothing can be shown any more."""
         job, self.job = self.job, None
         if job is not None:
             job.cancel()
             job.running = False
+
+    def _stop(self) -> bool:
+        """Cancel the running job without clearing its progress; return whether there was one."""
+        job = self.job
+        self.close()
+        if job is not None:
             job.on_cancel()
         return job is not None
 

@@ -124,9 +124,7 @@ class Dashboard:
 
     def close(self) -> None:
         """Cancel the work of a closed page, and free its traces."""
-        self.workspace.cancel()
-        self.workspace.quiet_background.cancel()
-        self.workspace.drawing_background.cancel()
+        self.workspace.close()
         self.ahead.close()
         for session in (self.workspace.session, self.workspace.other):
             if session is not None:

@@ -6,6 +6,7 @@ Each browser session gets its own page, session and uploads; they share nothing 
 from dataclasses import replace
 from functools import partial
 from html import escape
+from typing import Any
 
 import panel as pn
 import panel_material_ui as pmui
@@ -31,6 +32,24 @@ def make_page(library: Library, default: ViewState | None = None) -> pmui.Page:
     The default circuit is shown at once; anything else is opened in the background, with progress. An invalid link, or
     one that cannot be opened, is reported above the default circuit.
     """
+    page = _empty_page()
+    default = default or ViewState()
+    query = pn.state.location.search if pn.state.location is not None else ""
+    state, problem = read_link(query) if query else (default, "")
+    if replace(trace_of(state), options=ViewState().options, other=None) == ViewState():
+        start = "The link cannot be opened: " if query else ""
+        _fill(page, library, (state, problem), (default, ""), (ViewState(), ""), start=start)
+    else:
+        _open_in_background(page, library, state, default, problem)
+    return page
+
+
+def _empty_page() -> pmui.Page:
+    """Return a page that does not follow the busy state of Panel.
+
+    Otherwise every action of a reader is sent to the pages of all readers, twice, and the state keeps closed pages.
+    """
+    known = _busy_watchers()
     page = pmui.Page(
         title=TITLE,
         theme_toggle=False,
@@ -41,17 +60,16 @@ def make_page(library: Library, default: ViewState | None = None) -> pmui.Page:
         sx=HEADER_STYLE,
         template=page_template((pmui.Page, GraphPane, StepsPane, BrowserHost)),
     )
-    with edit_readonly(page):  # otherwise every action of a reader is sent to the pages of all readers, twice
+    with edit_readonly(page):
         page.busy = False
-    default = default or ViewState()
-    query = pn.state.location.search if pn.state.location is not None else ""
-    state, problem = read_link(query) if query else (default, "")
-    if replace(trace_of(state), options=ViewState().options, other=None) == ViewState():
-        start = "The link cannot be opened: " if query else ""
-        _fill(page, library, (state, problem), (default, ""), (ViewState(), ""), start=start)
-    else:
-        _open_in_background(page, library, state, default, problem)
+    for watcher in _busy_watchers():
+        if not any(watcher is one for one in known):
+            pn.state.param.unwatch(watcher)
     return page
+
+
+def _busy_watchers() -> tuple[Any, ...]:
+    return tuple(pn.state.param.watchers.get("busy", {}).get("value", ()))
 
 
 def _fill(page: pmui.Page, library: Library, *places: tuple[ViewState, str], start: str = "") -> None:
@@ -75,7 +93,7 @@ def _show(page: pmui.Page, dashboard: Dashboard) -> None:
         dashboard.on_load()
     else:
         dashboard.browser.param.watch(lambda _: dashboard.on_load(), "ready")
-        pn.state.on_session_destroyed(lambda _: dashboard.close())
+        document.on_session_destroyed(lambda _: dashboard.close())
 
 
 def _open_in_background(page: pmui.Page, library: Library, state: ViewState, default: ViewState, known: str) -> None:
@@ -85,7 +103,10 @@ def _open_in_background(page: pmui.Page, library: Library, state: ViewState, def
     """
     fallback = default if default != state else ViewState()
     messages = Messages(cancel=lambda: background.cancel())
-    background = Background(partial(deliver, pn.state.curdoc), messages.show_job)
+    document = pn.state.curdoc
+    background = Background(partial(deliver, document), messages.show_job)
+    if document is not None and document.session_context is not None:
+        document.on_session_destroyed(lambda _: background.close())
     page.main = [pn.Column(messages.view, pmui.Skeleton(height=420, sizing_mode="stretch_width", margin=20))]
 
     def work(job: Job) -> Opened:

@@ -138,6 +138,16 @@ class Workspace:
         self.background.cancel()
         self.inputs_background.cancel()
 
+    def close(self) -> None:
+        """Cancel all work of a closed page."""
+        for background in (
+            self.background,
+            self.quiet_background,
+            self.drawing_background,
+            self.inputs_background,
+        ):
+            background.close()
+
     def _show_inputs(self, job: Job | None) -> None:
         """Show the run of the inputs, unless another job is shown."""
         if self.background.job is None:
