@@ -44,6 +44,7 @@ from explorer.rewrite.patterns import (
     source_of_function as source_of_function,
 )
 from explorer.rewrite.pipeline_files import (
+    MAX_YAML_BYTES as MAX_YAML_BYTES,
     pipeline_from_yaml as pipeline_from_yaml,
     pipeline_to_yaml as pipeline_to_yaml,
     read_pipeline as read_pipeline,

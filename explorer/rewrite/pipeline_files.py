@@ -8,9 +8,9 @@
 A missing key has its default.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import yaml
 
@@ -27,8 +27,35 @@ from explorer.rewrite.pipelines import (
 )
 
 KEYS = ("passName", "convergenceMode", "enabledCompilationModes", "dceMode")
-compose = cast("Callable[..., yaml.Node | None]", yaml.compose)  # pyright: ignore[reportUnknownMemberType]
+PIPELINE = f"a list of maps with the keys {', '.join(KEYS)}"
+MAX_YAML_BYTES = 64 * 2**10
+"""Maximum size of a pipeline: about 600 passes."""
+MAX_DEPTH = 8
+"""Maximum nesting of a file; a pipeline has half of it."""
 E = TypeVar("E", ConvergenceMode, DCERequiredMode, CompilationMode)
+
+
+class _Loader(yaml.SafeLoader):
+    """A loader without deep nesting, which exhausts the stack, and aliases, which multiply what a file contains."""
+
+    def __init__(self, text: str, where: str) -> None:
+        super().__init__(text)
+        self._where = where
+        self._depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        """Compose a node. Raises: FileFormatError for an alias, or a node that is nested too deeply."""
+        event = cast("yaml.Event", self.peek_event())  # pyright: ignore[reportUnknownMemberType]
+        line: int = event.start_mark.line + 1  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        location = f"{self._where}, line {line}"
+        if isinstance(event, yaml.AliasEvent):
+            raise FileFormatError(f"{location}: the alias *{event.anchor} is not read; repeat what it refers to")
+        if self._depth == MAX_DEPTH:
+            raise FileFormatError(f"{location}: nested deeper than {MAX_DEPTH} levels; expected {PIPELINE}")
+        self._depth += 1
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
 
 
 def pipeline_to_yaml(pipeline: FunctionPassPipeline) -> str:
@@ -50,14 +77,19 @@ def pipeline_from_yaml(text: str, known: Collection[str], where: str = "the pipe
 
     Raises: UnknownNameError for an unknown pass; FileFormatError for any other problem. Both include the line.
     """
+    size = len(text.encode(errors="surrogatepass"))
+    if size > MAX_YAML_BYTES:
+        raise FileFormatError(
+            f"{where} has {size / 2**10:.0f} kB, but at most {MAX_YAML_BYTES // 2**10} kB are read; expected {PIPELINE}"
+        )
     try:
-        root = compose(text, yaml.SafeLoader)
+        root = _Loader(text, where).get_single_node()
     except yaml.YAMLError as error:
         raise FileFormatError(f"{where} is not valid YAML: {' '.join(str(error).split())}") from error
     if root is None:
         return FunctionPassPipeline()
     if not isinstance(root, yaml.SequenceNode):
-        raise FileFormatError(f"{where}: expected a list of maps with the keys {', '.join(KEYS)}")
+        raise FileFormatError(f"{where}: expected {PIPELINE}")
     return FunctionPassPipeline(tuple(_entry(node, known, where) for node in root.value))
 
 

@@ -315,6 +315,11 @@ def test_a_pipeline_file_has_the_keys_of_glow(passes):
     ("- passName: Grow\n  enabledCompilationModes: [infer, test]", "Modes 'test'; known are: infer, train"),
     ("- passName: DCE\n  dceMode: before_pass", "line 1: the pass DCE cannot require DCE"),
     ("- [", "is not valid YAML"),
+    ("- passName: Grow\n- " + "[" * 3000, "line 2: nested deeper than 8 levels"),
+    ("- " * 3000, "line 1: nested deeper than 8 levels"),
+    ("- passName: &name Grow\n- passName: *name", r"line 2: the alias \*name is not read"),
+    ("- passName: Grow\n" * 6000, "has 100 kB, but at most 64 kB are read"),
+    ("- passName: \ud800", "is not valid YAML"),
 ])  # fmt: skip
 def test_an_invalid_file_is_refused_with_the_line(text, message, passes):
     with pytest.raises(FileFormatError, match=message):
