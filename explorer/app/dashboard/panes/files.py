@@ -11,7 +11,7 @@ from panel.viewable import Viewable
 from explorer.app.dashboard.panes.layout import button, column, line
 from explorer.app.dashboard.panes.tables import code_html, html_pane
 from explorer.app.dashboard.panes.tool import Tool
-from explorer.app.dashboard.panes.upload import Upload
+from explorer.app.dashboard.panes.upload import ACCEPTED, Upload
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.images import picture_png
 from explorer.app.session.exporting import page_recording
@@ -28,7 +28,8 @@ class FilesTool(Tool):
     help = "Open a circuit, a trace or a checkpoint of training; export the image, page, trace or code."
 
     def __init__(self, workspace: Workspace) -> None:
-        self.upload = Upload(workspace.guard(self._on_upload), workspace.show_error)
+        label = f"Open a circuit, trace or checkpoint ({', '.join(ACCEPTED)})"
+        self.upload = Upload(label, ACCEPTED, workspace.guard(self._on_upload), workspace.show_error)
         self.again = button(workspace, "Compile this trace again", self._again, "outlined")
         self.code = html_pane()
         self.copy = button(workspace, "Copy as Python", self._copy)

@@ -8,14 +8,17 @@ import panel as pn
 import panel_material_ui as pmui
 from panel.viewable import Viewable
 
+from explorer.app.dashboard.background import Job
 from explorer.app.dashboard.panes.layout import button, column, columns, line
 from explorer.app.dashboard.panes.tables import html_pane, lines_html
+from explorer.app.dashboard.panes.upload import Upload
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.exported_levels import pipeline_or_default
 from explorer.app.session.options import OPERATORS
 from explorer.app.session.pipeline_draft import PipelineDraft
 from explorer.recording import lowered_level
 from explorer.rewrite import (
+    MAX_YAML_BYTES,
     CompilationMode,
     ConvergenceMode,
     FunctionPassPipeline,
@@ -54,7 +57,9 @@ class PassesForm:
         self.one_by_one = pmui.Checkbox(label="a step for every rewrite", value=False, **SMALL)
         self.run = button(workspace, "Run this pipeline", self._run)
         self.words = html_pane()
-        self.upload = pmui.FileInput(label="Open YAML", accept=".yaml,.yml", variant="outlined", size="small")
+        self.upload = Upload(
+            "Open YAML", (".yaml", ".yml"), guard(self._on_upload), workspace.show_error, MAX_YAML_BYTES
+        )
         self.download = pmui.FileDownload(
             label="Save as YAML", filename="pipeline.yaml", callback=self._yaml, variant="outlined", size="small"
         )
@@ -62,7 +67,6 @@ class PassesForm:
         self.convergence.param.watch(guard(lambda e: self._change(convergence=CONVERGENCE[e.new])), "value")
         self.modes.param.watch(guard(lambda e: self._change(modes=MODES[e.new])), "value")
         self.on.param.watch(guard(lambda e: self._switch(e.new)), "value")
-        self.upload.param.watch(guard(lambda _: self._on_upload()), "value")
 
     def build(self) -> Viewable:
         """The list of entries on the left, the actions on an entry on the right."""
@@ -151,12 +155,19 @@ class PassesForm:
     def _yaml(self) -> BytesIO:
         return BytesIO(pipeline_to_yaml(self.draft.pipeline).encode())
 
-    def _on_upload(self) -> None:
-        if not self.upload.value:
-            return
-        text = bytes(self.upload.value).decode(errors="replace")
-        found: FunctionPassPipeline = pipeline_from_yaml(text, self.new.options, str(self.upload.filename or "upload"))
-        self._edit(PipelineDraft.of(found), 0)
+    def _on_upload(self, name: str, raw: bytes) -> None:
+        """Read a pipeline in the background: even a small file may take the parser a second."""
+        known = tuple(self.new.options)
+
+        def work(job: Job) -> FunctionPassPipeline:
+            return pipeline_from_yaml(raw.decode(errors="replace"), known, name)
+
+        self.workspace.background.start(
+            f"Reading {name}",
+            work,
+            lambda found: self._edit(PipelineDraft.of(found), 0),
+            self.workspace.show_error,
+        )
 
     def _button(self, label: str, press: Any) -> pmui.Button:
         return button(self.workspace, label, press, "text")
