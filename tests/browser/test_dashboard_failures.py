@@ -65,7 +65,7 @@ def test_uploads_that_are_empty_too_large_or_broken_are_refused_in_the_page(
         ("empty.json", b"", "it is empty"),
         ("broken.json", b"{", "broken.json is not a circuit or trace file"),
         ("large.json", b" " * (21 * 2**20), 'File "large.json" (21 MB) exceeds maximum file size of 20 MB'),
-        ("broken.json", b"{", "broken.json is not a circuit or trace file"),
+        ("chunks.json", b"{" + b" " * (5 * 2**20), "chunks.json is not a circuit or trace file"),
     ):
         file = tmp_path / name
         file.write_bytes(content)

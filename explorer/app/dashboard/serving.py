@@ -86,7 +86,7 @@ def make_server(options: ServeOptions) -> "Server":
         address=options.address,
         port=options.port,
         websocket_origin=list(options.origins),
-        websocket_max_message_size=2 * MAX_UPLOAD_BYTES,
+        websocket_max_message_size=MAX_UPLOAD_BYTES // 10,  # uploads are divided into chunks of half of that
     )
     add_handlers(server, options.library)
     guard(server._tornado, "--host")

@@ -1,5 +1,7 @@
 """Uploads are limited by the server: in size, and to one at a time."""
 
+import base64
+import gzip
 import threading
 from collections.abc import Callable
 from queue import Queue
@@ -7,8 +9,10 @@ from typing import Any
 
 import panel as pn
 import pytest
+from bokeh.core.serialization import DeserializationError, Deserializer, Serializer
 
 from explorer.app.dashboard.dashboard import Dashboard
+from explorer.app.dashboard.incoming import refuse_compressed_bytes
 from explorer.app.dashboard.panes import passes
 from explorer.app.dashboard.panes.pipeline import PipelineTool
 from explorer.app.dashboard.panes.upload import CHUNK_BYTES, Upload
@@ -143,3 +147,13 @@ def test_a_pipeline_is_read_in_the_background_and_refused_with_a_message(monkeyp
     assert form.draft.pipeline[0].pass_id == form.new.options[0]
     assert threading.current_thread() not in threads
     assert len(threads) == 2
+
+
+def test_compressed_bytes_in_messages_are_refused() -> None:
+    refuse_compressed_bytes()
+    refuse_compressed_bytes()
+    bomb = base64.b64encode(gzip.compress(bytes(2**20))).decode()
+    with pytest.raises(DeserializationError, match="compressed bytes are not read"):
+        Deserializer().deserialize({"a": [{"type": "bytes", "data": bomb}]})
+    sent = Serializer().serialize({"a": [b"as they are"]})
+    assert bytes(Deserializer().deserialize(sent)["a"][0]) == b"as they are"

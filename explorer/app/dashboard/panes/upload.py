@@ -12,7 +12,7 @@ from explorer.templates.logic import LOGIC_SUFFIXES
 
 ACCEPTED = (".json", ".gz", CHECKPOINT, *LOGIC_SUFFIXES)
 """Suffixes of the files of circuits, traces and checkpoints that the browser offers."""
-CHUNK_BYTES = 2**20
+CHUNK_BYTES = MAX_UPLOAD_BYTES // 20
 """The size of the messages into which the browser divides a file."""
 
 
