@@ -120,4 +120,4 @@ from explorer.views.timings import (
     time_change_bars as time_change_bars,
 )
 from explorer.views.trials import PatternTrial as PatternTrial
-from explorer.views.words import list_text as list_text, plural as plural
+from explorer.views.words import bytes_text as bytes_text, list_text as list_text, plural as plural

@@ -10,6 +10,7 @@ from explorer.app.dashboard.background import Job
 from explorer.app.session.opening import Opened, circuit_of
 from explorer.app.session.session import require_live
 from explorer.bench import (
+    BATCH_SIZES,
     Progress,
     measure_backends,
     measure_layers,
@@ -19,6 +20,7 @@ from explorer.bench import (
     why_no_cuda,
 )
 from explorer.compiler import options_of
+from explorer.errors import ValueRangeError
 from explorer.timings import (
     BACKENDS,
     CUDA,
@@ -34,7 +36,7 @@ from explorer.timings import (
     state_step,
 )
 from explorer.trace import Trace
-from explorer.views import check_fits, measurements, part_times, with_lanes, with_more_lanes
+from explorer.views import bytes_text, check_fits, measurements, part_times, with_lanes, with_more_lanes
 
 if TYPE_CHECKING:
     from explorer.app.dashboard.workspace import Workspace
@@ -51,6 +53,8 @@ STEPS_SHARE = 0.5
 """The share of the time that is for steps if their layers are measured, too."""
 FIRST_SHARE = 0.1
 """The share of the time that the layers of this step get even if the steps took all of it."""
+MAX_BATCH_BYTES = 2 * 2**30
+"""Maximum memory of a batch, as it is estimated before anything runs: other readers use the same machine."""
 LIVE_SECONDS = 0.5
 """The minimum time between two drawings of the bars during a measurement, which waits for them."""
 
@@ -101,9 +105,13 @@ class Measuring:
         self.start(replace(self.settings, what=EVERYTHING if has_layers else STEPS))
 
     def start(self, request: Request) -> None:
-        """Start a measurement in the background. Raises: CircuitError for a trace from a file."""
+        """Start a measurement in the background.
+
+        Raises: CircuitError for a trace from a file; ValueRangeError for a batch that needs too much memory.
+        """
         session, background = self.workspace.session, self.workspace.background
         require_live(session)
+        _check_batch(session.opened.trace, request)
         self.settings = request
         opened, step = session.opened, session.step
         settings: dict[str, Any] = {
@@ -186,6 +194,26 @@ class Measuring:
             session.add_findings(**found)
 
 
+def _check_batch(trace: Trace, request: Request) -> None:
+    """Raises: ValueRangeError for a batch that is too large for the dashboard."""
+    if not trace.level.has_batches or request.what == SWEEP:
+        return
+    most, row_bytes = _max_batch(trace)
+    if request.batch_size > most:
+        needed, limit = bytes_text(request.batch_size * row_bytes), bytes_text(MAX_BATCH_BYTES)
+        raise ValueRangeError(
+            f"a batch of {request.batch_size:,} rows needs about {needed}; the dashboard uses at most {limit}: "
+            f"choose at most {most:,} rows, or measure with the command circuit-explorer time"
+        )
+
+
+def _max_batch(trace: Trace) -> tuple[int, int]:
+    """Return the maximum number of rows, and the bytes of activations and copies of one row in any step."""
+    stats = [trace.stats(step.index) for step in trace.steps if step.error is None]
+    row_bytes = max(one["activation_bytes"] + one["copied_bytes"] for one in stats)
+    return max(1, MAX_BATCH_BYTES // row_bytes), row_bytes
+
+
 def _batches(times: Mapping[int, Mapping[str, Timing]]) -> set[int]:
     return {one.batch_size for lanes in times.values() for one in lanes.values()}
 
@@ -225,7 +253,9 @@ def _measure(request: Request, trace: Trace, name: str, step: int, settings: dic
     if request.what == LAYERS:
         return (measure_layers(trace, step, batch_size=batch_size, name=name, **_of_layers(settings)),)
     if request.what == SWEEP:
-        return (measure_sweep(trace, step, name=name, **settings),)
+        most, _ = _max_batch(trace)
+        sizes = [size for size in BATCH_SIZES if size <= most]
+        return (measure_sweep(trace, step, sizes, name=name, **settings),)
     return (measure_steps(trace, batch_size=batch_size, name=name, **settings),)
 
 

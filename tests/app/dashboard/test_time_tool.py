@@ -12,6 +12,7 @@ import pytest
 
 pytest.importorskip("panel_material_ui", reason="needs panel: pip install 'circuit-explorer[ui]'")
 
+import explorer
 from explorer.app.dashboard import background, measuring
 from explorer.app.dashboard.measuring import EVERYTHING, WATERFALL, Request
 from explorer.app.dashboard.panes import timing
@@ -23,6 +24,7 @@ from explorer.app.session.options import TENSOR_LEVEL, TensorOptions
 from explorer.app.session.session import Session
 from explorer.app.session.view_state import ViewState
 from explorer.bench import RecordedFile, interleave, measurement_run, why_no_cuda
+from explorer.errors import ValueRangeError
 from explorer.timings import BACKENDS, LAYER, LAYERS, MODES, STEPS, SWEEP, Run, Setup, Timing, estimate
 from explorer.trace import KERNELS
 from explorer.views import layer_times_at
@@ -106,6 +108,35 @@ def test_cancel_keeps_the_finished_bars_and_reports_it(reader: Reader) -> None:
     assert reader.tool.bars.bars == ""  # a new measurement starts without bars
     reader.workspace.background.cancel()
     assert "Cancelled before anything was timed." in reader.tool.words.object
+
+
+def test_a_batch_that_needs_too_much_memory_is_refused_before_anything_runs(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[str] = []
+    reader.workspace.show_message = lambda text, tone, report: shown.append(text)
+    trace = reader.workspace.session.opened.trace
+    row_bytes = max(
+        trace.stats(step.index)["activation_bytes"] + trace.stats(step.index)["copied_bytes"] for step in trace.steps
+    )
+    monkeypatch.setattr(measuring, "MAX_BATCH_BYTES", 16 * row_bytes)
+    reader.tool.batch.value = 17
+    reader.tool.start.clicks += 1
+    assert reader.workspace.background.job is None
+    (text,) = shown
+    assert text.startswith("a batch of 17 rows needs about ")
+    assert "choose at most 16 rows" in text
+    reader.tool.batch.value = 16
+    reader.tool.start.clicks += 1
+    assert reader.workspace.background.job is not None
+
+
+@pytest.mark.parametrize("name", ["digits", "poon-domingos"])
+def test_a_batch_of_the_default_size_is_measured_of_large_circuits(name: str) -> None:
+    trace = explorer.record(explorer.gallery.load_named(name))
+    measuring._check_batch(trace, Request())
+    with pytest.raises(ValueRangeError, match=r"200,000 rows needs about .* choose at most"):
+        measuring._check_batch(trace, Request(batch_size=200_000))
 
 
 def test_a_tensor_graph_offers_only_step_times(reader: Reader) -> None:

@@ -1,5 +1,6 @@
 """Timing on CPU and CUDA: any step, the four modes, the layers of a step, a sweep over batch sizes, backends."""
 
+import os
 from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
@@ -55,6 +56,8 @@ OF_STEPS = (STEPS, WATERFALL)
 """The subjects that can be timed on a tensor graph, which has fixed shapes and no layers."""
 OF_PARTS = (EVERYTHING, LAYERS)
 """The subjects that can be timed as well if it has layers, or kernel calls."""
+MAX_SECONDS = 300
+"""Maximum time of a measurement: it slows down the other readers."""
 COLOURS = {CPU: "#0072b2", CUDA: "#d55e00"}
 DEVICE_NAMES = {CPU: "CPU", CUDA: "CUDA"}
 
@@ -73,8 +76,8 @@ class TimeTool(Tool):
             label="Run", options={"forward": "forward", "training step": "training"}, size="small", width=130
         )
         self.batch = number_input("Batch", 256, 1, 1_000_000, 120)
-        self.threads = number_input("Threads", 1, 1, 256, 110)
-        self.seconds = number_input("Time limit, s", 20, 1, 3600, 120)
+        self.threads = number_input("Threads", 1, 1, os.cpu_count() or 1, 110)
+        self.seconds = number_input("Time limit, s", 20, 1, MAX_SECONDS, 120)
         self.start = button(workspace, "Measure", self._start)
         self.recorded = pmui.Select(label="Recorded runs", options=["none"], size="small", width=240)
         self.recorded.param.watch(workspace.guard(lambda _: self._open_recorded()), "value")
