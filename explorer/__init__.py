@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from explorer.app.notebook.ask import ask
     from explorer.app.notebook.show import show
+    from explorer.app.querying import load
     from explorer.compiler import TorchCompiler, rerun
     from explorer.recording import record
     from explorer.runtime import fast
@@ -24,12 +25,25 @@ _PLACES = {
     "ask": "explorer.app.notebook.ask",
     "fast": "explorer.runtime",
     "gallery": "explorer.templates",
+    "load": "explorer.app.querying",
     "record": "explorer.recording",
     "rerun": "explorer.compiler",
     "show": "explorer.app.notebook.show",
 }
 
-__all__ = ["Circuit", "CircuitBuilder", "TorchCompiler", "Trace", "ask", "fast", "gallery", "record", "rerun", "show"]
+__all__ = [
+    "Circuit",
+    "CircuitBuilder",
+    "TorchCompiler",
+    "Trace",
+    "ask",
+    "fast",
+    "gallery",
+    "load",
+    "record",
+    "rerun",
+    "show",
+]
 
 
 __version__: str

@@ -16,7 +16,7 @@ import torch
 from typer.testing import CliRunner
 
 import explorer
-import widgets
+import explorer_widgets
 from explorer.app.cli import app
 from explorer.errors import MissingPackageError
 
@@ -60,7 +60,7 @@ def modules(missing: list[str]) -> dict[str, str]:
     package that is missing, or its neighbours in the same folder do, which nothing outside imports before it is needed.
     """
     found: dict[str, str] = {}
-    for package in (explorer, widgets):
+    for package in (explorer, explorer_widgets):
         for module in walk_packages(package.__path__, f"{package.__name__}.", onerror=lambda name: None):
             try:
                 import_module(module.name)

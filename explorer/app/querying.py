@@ -17,7 +17,7 @@ from torch import Tensor
 from explorer.app.circuits import is_logic_file, load_circuit
 from explorer.app.training.checkpoint import Checkpoint
 from explorer.app.training.job import load_data_of
-from explorer.backend import TorchCircuit, TorchDiscreteLayer, TorchInputLayer
+from explorer.backend import TorchCircuit, TorchDiscreteLayer, TorchInputLayer, queries
 from explorer.compiler import TorchCompiler
 from explorer.errors import (
     DataTypeError,
@@ -71,18 +71,41 @@ class Subject:
         for name in names:
             check_name("variable of the circuit", name, known)
 
-    def encode(self, values: Mapping[str, str]) -> tuple[Tensor, Tensor]:
-        """One row (1, D) with these values by name of the variable, and which entries (1, D) they are.
+    def encode(self, *rows: Mapping[str, object]) -> tuple[Tensor, Tensor]:
+        """The codes (B, D) of rows, values by name of the variable, and which entries (B, D) have a value.
 
         Raises: UnknownNameError for an unknown variable or category; FormError for a different invalid value.
         """
-        rows = torch.zeros((1, len(self.names)), dtype=torch.float64)
-        known = torch.zeros(rows.shape, dtype=torch.bool)
-        for name, value in values.items():
-            check_name("variable", name, self.names)
-            at = self.names.index(name)
-            rows[0, at], known[0, at] = self._code(at, value), True
-        return rows, known
+        codes = torch.zeros((len(rows), len(self.names)), dtype=torch.float64)
+        known = torch.zeros(codes.shape, dtype=torch.bool)
+        for row, values in enumerate(rows):
+            for name, value in values.items():
+                check_name("variable", name, self.names)
+                at = self.names.index(name)
+                codes[row, at], known[row, at] = self._code(at, str(value)), True
+        return codes, known
+
+    def sample(self, count: int = 1, given: Mapping[str, object] | None = None, seed: int = 0) -> list[dict[str, Cell]]:
+        """Draw rows, given the values of some variables; the same seed draws the same rows.
+
+        `pandas.DataFrame(model.sample(5))` makes a data frame of them.
+        Raises: the errors of `encode` and of `explorer.backend.queries.sample`.
+        """
+        generator = torch.Generator().manual_seed(seed)
+        if not given:
+            return self.table(queries.sample(self.circuit, count, generator=generator))
+        drawn = queries.sample(self.circuit, count, *self.encode(given), generator=generator)
+        return self.table(drawn.squeeze(1))
+
+    def table(self, codes: Tensor) -> list[dict[str, Cell]]:
+        """The rows of codes (B, D): values by name of the variable, in the categories and units of the columns."""
+        read = self.read.tolist()
+        names = tuple(compress(self.names, read))
+        return [dict(zip(names, compress(cells, read), strict=True)) for cells in self.decode(codes)]
+
+    def __repr__(self) -> str:
+        noun = "columns" if self.columns else "variables"
+        return f"<{self.name}: a circuit of {len(self.symbolic.graph):,} layers over {len(self.names):,} {noun}>"
 
     def _code(self, at: int, value: str) -> float:
         """The code of a value of a variable. Raises: UnknownNameError, FormError."""
@@ -165,6 +188,16 @@ class Subject:
         return torch.where(observed, rows, 0.0), observed
 
 
+def load(source: "str | Path") -> Subject:
+    """Load a checkpoint of `train`, with its best values, its columns and its structure.
+
+    The result has the trained module as `circuit`, `columns`, `names`, `encode`, `decode`, `sample` and `table`.
+    A circuit file, an NNF or SDD file or a name of the gallery has initial values and no columns.
+    Raises: UnknownNameError, FileFormatError; StructureError for a logic circuit that may not be deterministic.
+    """
+    return load_subject(str(source))
+
+
 def load_subject(
     source: str,
     *,
@@ -184,7 +217,7 @@ def load_subject(
         if semiring is not None:
             raise FormError(f"{source} is a checkpoint, which has its semiring; leave out --semiring")
         checkpoint = Checkpoint.load(source)
-        symbolic, circuit, known = checkpoint.load_circuit(), checkpoint.restore(), checkpoint.shape
+        symbolic, circuit, known = checkpoint.trained_circuit(), checkpoint.restore(), checkpoint.shape
         if known is None and not checkpoint.columns and checkpoint.data in DATA_SETS:
             known = getattr(load_data_of(checkpoint, None), "shape", None)
         return Subject(source, symbolic, circuit, checkpoint.columns, _image_shape(circuit, shape) if shape else known)

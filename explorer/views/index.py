@@ -71,13 +71,14 @@ class TraceIndex:
     """A trace with the data that its views share. Create one per trace and pass it to every view.
 
     It never becomes stale, because a trace does not change. Do not share it between threads that create views at the
-    same time.
+    same time. With `is_table`, the variables are columns of a table and never drawn as pixels of an image.
     """
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, is_table: bool = False) -> None:
         if not trace.steps:
             raise CircuitError("the trace has no steps, so there is nothing to see; record a circuit first")
         self.trace = trace
+        self.is_table = is_table
         self.table = NodeTable()
         self.cache: dict[tuple[Any, ...], Any] = {}
         """Results of `cached` functions by function and arguments."""

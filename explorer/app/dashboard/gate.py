@@ -16,7 +16,7 @@ from tornado.httputil import HTTPHeaders, HTTPServerRequest
 from tornado.routing import Matcher, Rule
 from tornado.web import OutputTransform, RequestHandler
 
-from widgets import dashboard as drawings
+from explorer_widgets import dashboard as drawings
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "::1")
 """Names that are always answered, at any port, which a tunnel may change: no other machine can use them."""

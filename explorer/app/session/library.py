@@ -112,7 +112,8 @@ class Library:
 
     def file_name(self, name: str) -> str:
         """The path of the file behind a name."""
-        return name.removesuffix(UPLOAD) if name in self.uploads else name
+        path = self._paths().get(name)
+        return name.removesuffix(UPLOAD) if path is None else str(path)
 
     def _paths(self) -> Mapping[str, Path]:
         found = {path.name: path for path in self.files}

@@ -45,7 +45,7 @@ class Opened:
     index: TraceIndex = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "index", TraceIndex(self.trace))
+        object.__setattr__(self, "index", TraceIndex(self.trace, is_table=bool(self.columns)))
 
     @property
     def is_live(self) -> bool:

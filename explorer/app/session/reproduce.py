@@ -55,7 +55,9 @@ def python_of(
     elif isinstance(circuit, str) and is_trace:
         lines = ["import explorer", "from explorer.symbolic import circuit_from_json", ""]
         lines.append(f"circuit = circuit_from_json(explorer.Trace.load({circuit!r}).circuit_json)")
-    elif isinstance(circuit, str) and (is_function(circuit) or is_checkpoint(circuit)):
+    elif isinstance(circuit, str) and is_checkpoint(circuit):
+        lines.append(f"circuit = explorer.load({circuit!r}).symbolic  # with the values that it has learned")
+    elif isinstance(circuit, str) and is_function(circuit):
         lines = ["import explorer", "from explorer.app.circuits import load_circuit", ""]
         lines.append(f"circuit = load_circuit({circuit!r})")
     elif isinstance(circuit, str):

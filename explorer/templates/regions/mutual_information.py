@@ -35,7 +35,7 @@ def categorical_mutual_information(data: ArrayLike, *, num_categories: int | Non
     N, D = table.shape
     codes, sizes = table, np.full(D, num_categories)
     if num_categories is None:
-        codes = np.stack([np.searchsorted(np.unique(column), column) for column in table.T], axis=1)
+        codes = np.stack([np.unique(table[:, i], return_inverse=True)[1] for i in range(D)], axis=1)
         sizes = codes.max(axis=0) + 1
     C = int(sizes.max())
     found = np.zeros((D, D))

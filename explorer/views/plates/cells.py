@@ -182,9 +182,10 @@ def _slices(index: TraceIndex, step: int) -> dict[int, tuple[int, Sequence[int]]
 
 @cached
 def grid_of(index: TraceIndex) -> Grid | None:
-    """Return the grid of the variables of a trace, which is the same at every step."""
+    """Return the grid of the variables of a trace, which is the same at every step; that of a table is a line."""
     distinct = dict.fromkeys(node_scopes(index, index.state(0)).values())
-    return infer_grid(list(distinct), num_variables_of(index))
+    grid = infer_grid(list(distinct), num_variables_of(index))
+    return None if index.is_table and grid is not None and grid.height > 1 else grid
 
 
 def image_of(index: TraceIndex, count: int) -> Grid | None:

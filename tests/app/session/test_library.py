@@ -21,10 +21,12 @@ from explorer.app.training.checkpoint import Checkpoint
 from explorer.bench import save_runs
 from explorer.compiler import TorchCompiler
 from explorer.errors import CircuitError, FileFormatError, UnknownNameError, ValueRangeError
-from explorer.learning.tables import GaussianColumn
+from explorer.learning.tables import CategoricalColumn, GaussianColumn
 from explorer.symbolic import Circuit
 from explorer.templates import fully_factorized, gallery, load_named
 from explorer.trace import Trace
+from explorer.views import image_of
+from explorer.views.plates.geometry import Grid
 from tests.fuzzing import seeded
 
 SMALL = gallery.load_named("blackboard")
@@ -289,3 +291,14 @@ def test_an_uploaded_checkpoint_opens_with_its_columns_and_reads_no_other_file(t
         archive.writestr("data", bytes(65 * 2**20))
     with pytest.raises(ValueRangeError, match="unpacks to 65 MB"):
         library.upload("people.pt", packed.getvalue())
+
+
+def test_a_circuit_of_a_table_is_not_an_image_whatever_its_scopes(tmp_path: Path) -> None:
+    symbolic = gallery.load_named("digits")
+    columns = tuple(CategoricalColumn(f"c{v}", tuple(map(str, range(17)))) for v in range(64))
+    state = TorchCompiler().compile(symbolic).leaf_state()
+    Checkpoint("hclt", {}, "table.csv", state, symbolic=symbolic.to_json(), columns=columns).save(tmp_path / "t.pt")
+    Checkpoint("hclt", {}, "images", state, symbolic=symbolic.to_json()).save(tmp_path / "i.pt")
+    table, images = (open_state(Library(tmp_path), ViewState(circuit=name)) for name in ("t.pt", "i.pt"))
+    assert image_of(table.index, 64) is None
+    assert image_of(images.index, 64) == Grid(1, 8, 8)

@@ -1,0 +1,61 @@
+"""`explorer.load`: what was trained on the command line, used in Python."""
+
+import pytest
+import torch
+
+import explorer
+from explorer.backend import queries
+from explorer.errors import FileFormatError, FormError, UnknownNameError
+from tests.app.commands.running import run
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("model")
+    rows = [("student", 20 + i % 5) if i % 2 else ("worker", 40 + i % 7) for i in range(60)]
+    (folder / "people.csv").write_text("kind,age\n" + "".join(f"{kind},{age}.5\n" for kind, age in rows))
+    run("train", "--data", folder / "people.csv", "--units", 2, "--epochs", 3, "--out", folder / "people.pt")
+    return explorer.load(folder / "people.pt")
+
+
+def test_a_table_is_sampled_in_its_own_categories_and_units(model):
+    rows = model.sample(50, seed=3)
+    assert rows == model.sample(50, seed=3)
+    assert {tuple(row) for row in rows} == {("kind", "age")}
+    assert {row["kind"] for row in rows} == {"student", "worker"}
+    assert all(10 < row["age"] < 60 for row in rows)
+
+
+def test_samples_keep_the_given_values(model):
+    assert {row["kind"] for row in model.sample(5, {"kind": "student"})} == {"student"}
+    assert [row["age"] for row in model.sample(2, {"age": 30.25})] == pytest.approx([30.25] * 2)
+
+
+def test_encoded_rows_decode_to_the_same_values(model):
+    x, observed = model.encode({"kind": "worker", "age": 41.5}, {"age": "22"})
+    assert observed.tolist() == [[True, True], [False, True]]
+    assert model.table(x)[0] == {"kind": "worker", "age": pytest.approx(41.5)}
+    assert torch.equal(queries.marginal(model.circuit, x, observed)[:1], queries.log_likelihood(model.circuit, x[:1]))
+
+
+def test_unknown_names_and_values_are_errors(model):
+    with pytest.raises(UnknownNameError, match="no variable named 'agee'"):
+        model.encode({"agee": 3})
+    with pytest.raises(UnknownNameError, match="no category of kind named 'boss'; known are: student, worker"):
+        model.encode({"kind": "boss"})
+    with pytest.raises(FormError, match="'old'"):
+        model.encode({"age": "old"})
+
+
+def test_the_structure_has_the_learned_values_and_can_be_recorded(model):
+    x, _ = model.encode({"kind": "worker", "age": 41.5})
+    trace = explorer.record(model.symbolic)
+    torch.testing.assert_close(trace.compiled(x.float()), model.circuit(x.float()))
+
+
+def test_circuits_of_the_gallery_have_numbered_variables(tmp_path):
+    rows = explorer.load("blackboard").sample(2)
+    assert list(rows[0]) == ["x0", "x1", "x2", "x3", "x4"]
+    (tmp_path / "broken.pt").write_bytes(b"no checkpoint")
+    with pytest.raises(FileFormatError):
+        explorer.load(tmp_path / "broken.pt")
