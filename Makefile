@@ -6,6 +6,7 @@
 #   make test WORKERS=0                  run the tests in one process instead of one more than there are cores
 #   make fuzz MINUTES=60                 how long to search for failing examples
 #   make peer PEER=0.2.1                 which release of the peer compiler to read circuits of
+#   make fresh FRESH=/tmp/fresh          where its environments are kept (1.7 GB), instead of in the user's cache
 
 PYTHON ?= python3
 PYTEST ?=
@@ -13,13 +14,14 @@ PYTEST ?=
 WORKERS ?= $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 MINUTES ?= 10
 PEER ?= 0.2.1
+FRESH ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help explore test lint format types contracts js pytest fuzz peer fix bench course pictures clean distclean
+.PHONY: help explore test lint format types contracts js fresh pytest fuzz peer fix bench course pictures clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -27,7 +29,7 @@ help: ## List the targets
 explore: $(VENV)/.ready-explore ## Set up; build, compile, record and train the digits circuit; open the dashboard
 	$(BIN)/circuit-explorer explore
 
-test: lint format types contracts js pytest ## Set up, then run every check; stops at the first that fails
+test: lint format types contracts js fresh pytest ## Set up, then run every check; stops at the first that fails
 
 lint: $(VENV)/.ready-test ## ruff: likely mistakes, docstrings, annotations
 	$(BIN)/ruff check
@@ -43,6 +45,9 @@ contracts: $(VENV)/.ready-test ## import-linter: which package may import which
 
 js: $(VENV)/.ready-test ## the sources of the views: types, format; are the bundles what they give?
 	bash scripts/views.sh $(VENV) check
+
+fresh: ## the built wheel in new environments outside the checkout: without extras, then with [digits,ui]
+	@PYTHON="$(PYTHON)" TORCH="$(TORCH)" FRESH="$(FRESH)" bash scripts/fresh.sh
 
 pytest: $(VENV)/.ready-test ## the tests and the docstring examples
 	$(BIN)/python -m pytest -n $(WORKERS) --durations=10 $(PYTEST)

@@ -2,9 +2,9 @@
 # Sets up a virtual environment with torch and this project: scripts/setup.sh VENV EXTRAS
 #
 # Called by make, once per set of packages. Running it again is safe: it keeps what is installed.
-# PYTHON names the interpreter; TORCH, if set, holds the arguments of `pip install` for torch.
+# PYTHON names the interpreter; TORCH, if set, holds the arguments of `pip install` for torch. scripts/fresh.sh sources it.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 venv=$1
 extras=$2
@@ -82,9 +82,13 @@ install_npm_packages() {
     say "npm could not install esbuild, prettier and TypeScript; the check of widgets/js will be skipped"
 }
 
-check_python
-system_packages
-[ -x "$venv/bin/pip" ] || { say "Creating $venv"; "$python" -m venv "$venv"; }
-install_torch
-install_project
-install_npm_packages
+create_environment() { [ -x "$venv/bin/pip" ] || { say "Creating $venv"; "$python" -m venv "$venv"; }; }
+
+if [ "${BASH_SOURCE[0]}" = "$0" ]; then
+  check_python
+  system_packages
+  create_environment
+  install_torch
+  install_project
+  install_npm_packages
+fi
