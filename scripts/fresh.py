@@ -17,7 +17,9 @@ import sys
 import sysconfig
 import venv
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic, sleep
@@ -27,6 +29,8 @@ from zipfile import ZipFile
 CHECKOUT = Path(__file__).resolve().parents[1]
 MAX_SECONDS = 300
 ADDRESS = re.compile(r"http://[^\s)]+")
+CONCURRENT = 3
+"""How many checks run at once."""
 LESSONS, CELLS = ("00_circuits_in_ten_minutes", "05_folding"), 4
 """The lessons that are begun, and how many code cells of each are run."""
 
@@ -132,13 +136,17 @@ def main(folder: Path) -> None:
         lean.pip("install", "--force-reinstall", "--no-deps", str(wheel))
         if not (folder / "ready").exists():
             _step("A second environment", lambda: _copy(folder / "lean", folder / "full"))
-        _step("Each command works or says what to install", lambda: _check_lean(lean))
-        full.pip("install", "--force-reinstall", "--no-deps", str(wheel))
-        for command in (("explore",), ("serve",)):
-            advice = lean.advice("circuit-explorer", *command)
-            _step(f"pip {shlex.join(advice)}", lambda advice=advice: full.pip(*advice))
-        (folder / "ready").touch()
-        _check_full(full)
+        with ThreadPoolExecutor(CONCURRENT) as pool:  # half of the time is spent waiting for disks and servers
+            checks = [pool.submit(_step, "Each command works or says what to install", lambda: _check_lean(lean))]
+            full.pip("install", "--force-reinstall", "--no-deps", str(wheel))
+            for command in ("explore", "serve"):
+                advice = lean.advice("circuit-explorer", command)
+                _step(f"pip {shlex.join(advice)}", lambda advice=advice: full.pip(*advice))
+            (folder / "ready").touch()
+            shutil.copytree(CHECKOUT / "notebooks", work / "notebooks")
+            checks += [pool.submit(_step, what, check) for what, check in _checks_of(full).items()]
+            for one in checks:
+                one.result()
 
 
 def _check_files(names: list[str]) -> None:
@@ -159,18 +167,25 @@ def _check_lean(lean: Environment) -> None:
             raise SystemExit("\n".join(f"{name}: {why}" for name, why in failed.items()))
 
 
-def _check_full(full: Environment) -> None:
+def _checks_of(full: Environment) -> dict[str, Callable[[], object]]:
+    """Return what a new user does first, by its name; the longest first."""
     name = "circuit-explorer"
-    print_version = full.run(name, "--version")
-    assert print_version == full.run("python", "-m", "explorer", "--version"), print_version
-    _step("fast(), training, show and ask", lambda: full.run("python", "-c", USE))
-    _step("html", lambda: full.run(name, "html", "digits", "-o", "digits.html"))
-    _step("time", lambda: full.run(name, "time", "blackboard", "--device", "cpu", "--batch", "8", "--seconds", "0.2"))
-    _step("explore in a terminal", lambda: _open(full, name, "explore", "--epochs", "1", terminal=True))
-    _step("serve", lambda: _open(full, name, "serve", "--no-show", "--port", str(_free_port())))
-    shutil.copytree(CHECKOUT / "notebooks", full.work / "notebooks")
-    for lesson in LESSONS:
-        _step(f"The first cells of lesson {lesson}", lambda lesson=lesson: _begin_lesson(full, lesson))
+    return {
+        **{f"The first cells of lesson {lesson}": partial(_begin_lesson, full, lesson) for lesson in LESSONS},
+        "explore in a terminal": partial(_open, full, name, "explore", "--epochs", "1", terminal=True),
+        "serve": partial(_open, full, name, "serve", "--no-show", "--port", str(_free_port())),
+        "fast(), training, show and ask": partial(full.run, "python", "-c", USE),
+        "time": partial(full.run, name, "time", "blackboard", "--device", "cpu", "--batch", "8", "--seconds", "0.2"),
+        "html": partial(full.run, name, "html", "digits", "-o", "digits.html"),
+        "--version": partial(_check_version, full),
+    }
+
+
+def _check_version(full: Environment) -> None:
+    ways = ("circuit-explorer", "--version"), ("python", "-m", "explorer", "--version")
+    one, other = (full.run(*way) for way in ways)
+    if one != other or not one.startswith("circuit-explorer "):
+        raise SystemExit(f"two ways to ask for the version answer {one!r} and {other!r}")
 
 
 def _open(full: Environment, *command: str, terminal: bool = False) -> None:
