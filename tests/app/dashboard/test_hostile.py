@@ -1,0 +1,162 @@
+"""Hostile links open nothing outside of the library, and malformed messages end no session and reach no other one."""
+
+import asyncio
+import json
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+pytest.importorskip("panel_material_ui", reason="needs the extra ui")
+
+from bokeh.util.token import generate_jwt_token, generate_session_id
+from tornado.websocket import WebSocketClientConnection, websocket_connect
+
+from explorer.app.dashboard.serving import ServeOptions
+from explorer.app.ports import LOCAL, free_port
+from explorer.app.session.library import Library
+from explorer.app.session.opening import open_state, read_link
+from explorer.app.session.view_state import ViewState
+from explorer.errors import CircuitError, UnknownNameError
+from explorer.templates import gallery
+from tests.browser.conftest import Server
+from tests.browser.test_many_readers import Reader
+from tests.serving import running
+
+NAMES = (
+    *("../secret.circuit.json", "..%2Fsecret.circuit.json", "....//secret.circuit.json", "..\\secret.circuit.json"),
+    *("{outside}/secret.circuit.json", "file://{outside}/secret.circuit.json", "~/secret.circuit.json", "./kept.json"),
+    *("code.py:build", "{outside}/code.py:build", "../code.py:build", "code.py", "os:system", "kept.json:build"),
+    *("http://127.0.0.1/x.json", "//evil.example/x.json", "/etc/passwd", "/dev/zero", "/proc/self/environ", "NUL"),
+    *("kept.json\0", "kept.json/", "kept.json\n", " kept.json", "KEPT.JSON", "kept.json (upload)", "", ".", "..", "*"),
+    *("linked.json", "<script>alert(1)</script>", "${{7*7}}", "{{{{7*7}}}}", "%s%n", "x" * 2000),
+)
+"""Names in links; `{outside}` is the folder around the one that is offered."""
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """A folder with a circuit and code; its folder `offered` has one file and a link out of it."""
+    (tmp_path / "offered").mkdir()
+    small = gallery.load_named("blackboard")
+    for path in (tmp_path / "secret.circuit.json", tmp_path / "offered" / "kept.json"):
+        small.save(path)
+    for folder in (tmp_path, tmp_path / "offered"):
+        (folder / "code.py").write_text(f"open({str(tmp_path / 'executed')!r}, 'w').close()\n")
+    (tmp_path / "offered" / "linked.json").symlink_to(tmp_path / "secret.circuit.json")
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_link_opens_nothing_outside_of_the_folder(outside: Path, name: str) -> None:
+    named = name.format(outside=outside)
+    library = Library(outside / "offered")
+    for query in (urlencode({"circuit": named}), urlencode({"circuit": "blackboard", "vs.circuit": named})):
+        state, problem = read_link(query)
+        asked = state.other if "vs." in query else state
+        assert problem or asked is not None
+        if problem:
+            continue
+        assert asked is not None
+        assert asked.circuit == named
+        with pytest.raises(UnknownNameError):
+            open_state(library, asked)
+    assert not (outside / "executed").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *("form={}", "form=[[[[", "form=" + "[" * 3000, 'form={"layers":1e999}', "form=null", "replacement=__import__"),
+        *("preset=../x", "preset=__class__", "skip=;ls", "disable=" + "a/" * 500, "passes=os.system", "level=../x"),
+        *("level=__doc__", "selection=" + ",".join("9" * 30 for _ in range(100)), "selection=-1", "step=1e400"),
+        *("step=" + "9" * 4000, "slides=<script>", "theme=javascript:1", "seed=" + "9" * 100, "x=" + "y" * 5000),
+        *("&".join(f"skip=a{i}" for i in range(600)), "%ff%fe=%00", "=&=&=", "?" * 50, "circuit=a&circuit=digits"),
+    ],
+    ids=lambda text: text[:30],
+)
+def test_other_arguments_of_links_are_understood_or_named(arguments: str) -> None:
+    state, problem = read_link(f"circuit=blackboard&{arguments}")
+    assert isinstance(state, ViewState)
+    assert "Traceback" not in problem
+    with suppress(CircuitError):
+        assert open_state(Library(), state).trace.steps
+
+
+def patch(*events: Any) -> list[str]:
+    """The fragments of a message that changes the page."""
+    return [json.dumps(part) for part in ({"msgid": "1", "msgtype": "PATCH-DOC"}, {}, {"events": list(events)})]
+
+
+def changed(model: Any, name: Any, value: Any) -> list[str]:
+    """The fragments of a message that changes a property of a model."""
+    return patch({"kind": "ModelChanged", "model": {"id": model}, "attr": name, "new": value})
+
+
+FRAGMENTS: tuple[list[Any], ...] = (
+    *(["no JSON"], ["[" * 100_000], ["{}"], ["null", "null", "null"], [b"\x00\xff"], [""], ["{}", "{}", "{}"]),
+    [json.dumps({"msgid": "1", "msgtype": "NO-SUCH"}), "{}", "{}"],
+    [json.dumps({"msgid": 1, "msgtype": "PATCH-DOC", "num_buffers": 10**9}), "{}", '{"events":[]}'],
+    [json.dumps({"msgid": "1", "msgtype": "PATCH-DOC"}), "{}", '{"events":7}'],
+)
+"""Fragments that are no message, after which Bokeh may close the connection."""
+
+
+def malformed(graph: str) -> list[list[str]]:
+    """Return changes that no page sends; `graph` is the model of the drawing."""
+    return [
+        *(patch({"kind": "NoSuch"}), patch(7), patch({}), patch({"kind": "RootAdded", "model": {"id": "none"}})),
+        patch({"kind": "RootAdded", "model": {"type": "object", "name": "os.system", "id": "x", "attributes": {}}}),
+        patch({"kind": "MessageSent", "msg_type": "bokeh_event", "msg_data": {"type": "event", "name": "no_such"}}),
+        patch({"kind": "MessageSent", "msg_type": "no_such", "msg_data": None}),
+        *(changed("none", "step", 1), changed(graph, "no_such", 1), changed(graph, "__class__", 1)),
+        *(changed(graph, "step", value) for value in ("x", -1, 10**30, 1e308, None, [[]], {"type": "object"}, True)),
+        changed(
+            graph, "step", {"type": "ndarray", "array": "AA==", "shape": [-1], "dtype": "object", "order": "little"}
+        ),
+    ]
+
+
+async def close(socket: WebSocketClientConnection) -> None:
+    """Close a connection, and wait until it is closed: an open one would cause a warning in a later test."""
+    socket.close()
+    while await socket.read_message() is not None:
+        pass
+
+
+async def attack(url: str) -> tuple[int, int]:
+    """Send what no page sends; returns the step that the attacker reaches afterwards, and what the witness heard."""
+    server: Any = Server(url, Path(), Path())
+    witness, attacker = Reader("blackboard"), Reader("blackboard")
+    for reader in (witness, attacker):
+        await reader.open(server)
+        await reader.hear_all()
+    before = witness.num_changes
+    token = generate_jwt_token(generate_session_id())
+    for fragments in FRAGMENTS:
+        socket = await websocket_connect(
+            url.replace("http", "ws") + "ws?circuit=blackboard", subprotocols=["bokeh", token]
+        )
+        for fragment in fragments:
+            await socket.write_message(fragment, binary=isinstance(fragment, bytes))
+        await witness.hear_all()
+        await close(socket)
+    for fragments in malformed(attacker.graph):
+        for fragment in fragments:
+            await attacker.socket.write_message(fragment)
+        await witness.hear_all()
+    await attacker.go(2)
+    heard = witness.num_changes - before
+    await witness.go(1)
+    for reader in (witness, attacker):
+        await close(reader.socket)
+    return attacker.pictures[-1]["step"], heard
+
+
+def test_malformed_messages_end_no_session_and_reach_no_other_one() -> None:
+    port = free_port()
+    with running(ServeOptions(ViewState(circuit="blackboard"), port, show=False)), ThreadPoolExecutor(1) as thread:
+        assert thread.submit(asyncio.run, attack(f"http://{LOCAL}:{port}/")).result() == (2, 0)
