@@ -30,6 +30,17 @@ def wait_for_server(process: "subprocess.Popen[bytes]", port: int, log: Path) ->
     pytest.fail(f"the server did not start: {log.read_text()}")
 
 
+def wait_for_text(process: "subprocess.Popen[bytes]", text: str, out: Path, log: Path) -> str:
+    """Return what a process has printed into a file once it contains a text; fail with its log if it ends before."""
+    give_up = time.monotonic() + MAX_SECONDS
+    while process.poll() is None and time.monotonic() < give_up:
+        printed = out.read_text()
+        if text in printed:
+            return printed
+        time.sleep(0.1)
+    pytest.fail(f"it did not print {text!r}: {log.read_text()}")
+
+
 @contextmanager
 def running(options: "ServeOptions") -> Iterator[None]:
     """Serve the dashboard in a thread, from the moment at which it announces its address."""

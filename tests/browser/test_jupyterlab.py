@@ -20,7 +20,7 @@ import pytest
 from tests.browser.conftest import WAIT_MS
 from tests.browser.driving import DRIVEN, OPERATORS, PROGRAM, Host, drive, fold, record_branches, see_half_bars
 from tests.needed import is_missing
-from tests.serving import wait_for_server
+from tests.serving import wait_for_text
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -99,8 +99,7 @@ def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
             command, env={**os.environ, **env}, stdout=out, stderr=err, cwd=folder, preexec_fn=hear_ctrl_c
         )
         try:
-            wait_for_server(server, port, own / "err")
-            printed = (own / "out").read_text()
+            printed = wait_for_text(server, "Ctrl-C ends it.", own / "out", own / "err")
             address = re.search(r"http://127\.0\.0\.1:\d+/lab\?token=[0-9a-f]{32}", printed)
             assert address is not None
             yield Lab(request.param, address.group(), folder, printed)

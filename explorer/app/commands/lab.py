@@ -4,9 +4,11 @@ import json
 import os
 import secrets
 import signal
+import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
@@ -30,6 +32,7 @@ QUIET = (
 PAGE = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}
 """Settings that disable the question whether to fetch news."""
 
+POLL_SECONDS = 0.1
 ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 """Signals that end the command: Ctrl-C, an end requested by another program, a closed terminal."""
 
@@ -53,15 +56,30 @@ def lab(
         check_port(LOCAL, port)
         chosen = port
     token = secrets.token_hex(16)
-    print_text(f"JupyterLab on {folder}: http://{LOCAL}:{chosen}/lab?token={token}\nCtrl-C ends it.")
+    told = f"JupyterLab on {folder}: http://{LOCAL}:{chosen}/lab?token={token}\nCtrl-C ends it."
     with TemporaryDirectory() as settings:
         own = lab_environment(Path(settings), token)
-        code = run_until_told(lab_command(folder, chosen, show), {**os.environ, **own})
+        command = lab_command(folder, chosen, show)
+        code = run_until_told(command, {**os.environ, **own}, lambda child: print_when_it_listens(child, chosen, told))
     if code:
         raise typer.Exit(code)
 
 
-def run_until_told(command: Sequence[str], env: Mapping[str, str]) -> int:
+def print_when_it_listens(child: "subprocess.Popen[bytes]", port: int, text: str) -> None:
+    """Print once a process listens on a port of this machine; print nothing if it ends before."""
+    while child.poll() is None:
+        with socket.socket() as probe:
+            if probe.connect_ex((LOCAL, port)) == 0:
+                print_text(text)
+                return
+        time.sleep(POLL_SECONDS)
+
+
+def run_until_told(
+    command: Sequence[str],
+    env: Mapping[str, str],
+    on_start: "Callable[[subprocess.Popen[bytes]], None]" = lambda child: None,
+) -> int:
     """Run a command until it ends, or until this process is told to end; return the exit code for this process.
 
     The command never outlives this process, and never hears Ctrl-C itself: while it starts, it would print a traceback.
@@ -79,6 +97,7 @@ def run_until_told(command: Sequence[str], env: Mapping[str, str]) -> int:
         with subprocess.Popen(command, env=env, start_new_session=True) as child:
             if told:  # while it started
                 child.terminate()
+            on_start(child)
             code = child.wait()
     finally:
         for number, handler in previous.items():

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,14 @@ import pytest
 from typer.testing import CliRunner
 
 from explorer.app.cli import app
-from explorer.app.commands.lab import lab_command, lab_environment, notebooks_folder, run_until_told
+from explorer.app.commands.lab import (
+    lab_command,
+    lab_environment,
+    notebooks_folder,
+    print_when_it_listens,
+    run_until_told,
+)
+from explorer.app.ports import free_port
 
 ROOT = Path(__file__).parents[3]
 
@@ -100,6 +108,32 @@ def test_a_signal_while_the_command_starts_ends_it(monkeypatch: pytest.MonkeyPat
 
 def test_the_exit_code_of_the_command_is_returned() -> None:
     assert run_until_told([sys.executable, "-c", "raise SystemExit(3)"], os.environ) == 3
+
+
+LATE = (
+    "import socket, sys, time; sys.stdin.readline(); s = socket.create_server(('127.0.0.1', {port})); time.sleep(600)"
+)
+
+
+def test_the_address_is_printed_when_it_listens(capsys: pytest.CaptureFixture[str]) -> None:
+    port = free_port()
+    command = [sys.executable, "-c", LATE.format(port=port)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as child, ThreadPoolExecutor(1) as thread:
+        try:
+            printed = thread.submit(print_when_it_listens, child, port, "at the address")
+            assert capsys.readouterr().out == ""
+            assert not printed.done()
+            assert child.stdin is not None
+            child.stdin.write(b"listen\n")
+            child.stdin.flush()
+            printed.result()
+            with socket.create_connection(("127.0.0.1", port)):
+                pass
+        finally:
+            child.terminate()
+    assert capsys.readouterr().out == "at the address\n"
+    print_when_it_listens(child, port, "never")
+    assert capsys.readouterr().out == ""
 
 
 def test_the_folder_is_that_of_the_checkout() -> None:
