@@ -73,6 +73,7 @@ def open_dashboard(
     require("the dashboard", "ui", *UI)
     check_name("level", level, LEVELS)
     with notes().status("Loading torch and panel"):
+        import explorer.app.dashboard.page  # noqa: F401 (it takes longest)
         from explorer.app.circuits import load_circuit_or_trace
         from explorer.app.dashboard.serving import ServeOptions, serve as run
         from explorer.app.session.library import Library

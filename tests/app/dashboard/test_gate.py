@@ -5,6 +5,7 @@ import socket
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,10 @@ def _request(path: str) -> Any:
     return HTTPServerRequest(
         headers=HTTPHeaders({"Host": LOCAL}), start_line=RequestStartLine("GET", path, "HTTP/1.1"), connection=None
     )
+
+
+def test_importing_the_command_does_not_run_it() -> None:
+    assert callable(import_module("explorer.app.__main__").main)
 
 
 @pytest.mark.parametrize(
