@@ -38,7 +38,8 @@ def in_single_precision(x: Tensor) -> Tensor:
 
 def common_type(tensors: Sequence[Tensor]) -> Sequence[Tensor]:
     """The tensors, all complex if one is: matrix products do not mix real and complex numbers."""
-    if any(t.is_complex() for t in tensors) and not all(t.is_complex() for t in tensors):
+    are_complex = [t.is_complex() for t in tensors]
+    if True in are_complex and False in are_complex:
         return [as_complex(t) for t in tensors]
     return tensors
 

@@ -141,7 +141,7 @@ class LogarithmicSemiring(Semiring, ABC):
     def mix(self, x: Tensor, weight: Tensor) -> Tensor:
         largest = _largest(x, 1)  # (F, 1, B, K)
         total = _mix_linear(torch.sub(x, largest).exp_(), weight)
-        if not _has_doubtful(total, weight):
+        if _is_captured(total) or _is_certain(total, total.dtype):
             return log(total) + largest.squeeze(1)
         folds, _, batch, units = x.shape  # a mixture is a contraction of each unit
         inputs, largest, total = (one.permute(0, 3, 2, 1).flatten(0, 1) for one in (x, largest, total.unsqueeze(1)))
@@ -153,8 +153,11 @@ class LogarithmicSemiring(Semiring, ABC):
 
         Doubtful results are computed again. Shapes: total (F, B, O), bounds (F, B, 1).
         """
-        doubtful = _doubtful(total, xs, weight) if _has_doubtful(total, weight) else None
-        result = log(total if doubtful is None else torch.where(doubtful, 0, total))
+        if _is_certain(total, total.dtype):
+            result, doubtful = torch.log(total), None  # nothing is 0
+        else:
+            doubtful = _doubtful(total, xs, weight)
+            result = log(total if doubtful is None else torch.where(doubtful, 0, total))
         for bound in bounds:
             result = result + bound
         return result if doubtful is None else self._add_in_logarithms(result, doubtful, xs, weight)
@@ -304,30 +307,32 @@ def _smallest_certain(dtype: torch.dtype) -> float:
     return max(math.sqrt(info.tiny), 4 * info.tiny / info.eps)  # the second one for half precision
 
 
-def _has_doubtful(total: Tensor, weight: Tensor) -> bool:
-    """Whether a result (F, B, O) of a scaled sum may be doubtful; False in a graph, which cannot branch."""
-    if torch.compiler.is_compiling() or total.is_meta or not total.numel():
+def _is_captured(x: Tensor) -> bool:
+    """Whether a graph is made of what is done with a tensor now, which cannot branch by values."""
+    return torch.compiler.is_compiling() or (x.is_cuda and torch.cuda.is_current_stream_capturing())
+
+
+def _is_certain(x: Tensor, dtype: torch.dtype) -> bool:
+    """Whether all results of a scaled sum in this type, or its weights, are known to be large enough.
+
+    If weights are, so are results: the largest scaled product is 1, unless all inputs are -inf.
+    """
+    if _is_captured(x):
         return False
-    if total.is_cuda and torch.cuda.is_current_stream_capturing():
+    sizes = x.detach() if x.requires_grad else x
+    try:
+        return (sizes.abs() if sizes.is_complex() else sizes).amin().item() >= _smallest_certain(dtype)
+    except (RuntimeError, IndexError):  # values are unknown, as under vmap, or there are none
         return False
-    try:
-        return not _smallest(total) >= _smallest_certain(total.dtype)  # also for NaN
-    except RuntimeError:  # under vmap; the largest scaled product is 1, so no result is below the smallest weight
-        pass
-    try:
-        return weight.is_complex() or not _smallest(weight) >= _smallest_certain(total.dtype)
-    except RuntimeError:
-        return True
 
 
-def _smallest(x: Tensor) -> float:
-    """The smallest entry, or modulus of one."""
-    x = x.detach()
-    return (x.abs() if x.is_complex() else x).amin().item()
+def _doubtful(total: Tensor, xs: Sequence[Tensor], weight: Tensor) -> Tensor | None:
+    """The results (F, B, O) of a scaled sum that underflow may have changed; None if none is known to be.
 
-
-def _doubtful(total: Tensor, xs: Sequence[Tensor], weight: Tensor) -> Tensor:
-    """The results (F, B, O) of a scaled sum that underflow may have changed; not zeros that have no term above zero."""
+    A zero without a term above zero is no underflow.
+    """
+    if _is_captured(total) or _is_certain(weight, total.dtype):
+        return None
     total, weight = total.detach(), weight.detach()
     positive = [(_real_part(x) > -math.inf).float() for x in xs]
     counts = _contract_linear(positive, (weight != 0).float())
@@ -336,8 +341,8 @@ def _doubtful(total: Tensor, xs: Sequence[Tensor], weight: Tensor) -> Tensor:
 
 def _real_part(x: Tensor) -> Tensor:
     """The real part without gradient."""
-    detached = x.detach()  # not no_grad(), which an export turns into a separate subgraph
-    return detached.real if detached.is_complex() else detached
+    x = x.detach()  # not no_grad(), which an export turns into a separate subgraph
+    return x.real if x.is_complex() else x
 
 
 def _contract_linear(xs: Sequence[Tensor], weight: Tensor) -> Tensor:

@@ -1,0 +1,75 @@
+"""No backend loses the terms that a weight of zero, or tiny ones, hide: in no value, and in no gradient."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+import explorer
+from explorer.backend import TorchCircuit
+from explorer.compiler import TorchCompiler
+from explorer.runtime import fast
+from tests.lost_terms import CASES, Case, relapse, small_weights, two_states
+from tests.runtime.circuits import assert_equal, doubled, has_compiler
+
+pytestmark = has_compiler
+BACKENDS = ("native", "torch")
+
+FORMS: dict[str, Callable[[TorchCircuit, str], nn.Module]] = {
+    "trainable": lambda circuit, backend: fast(circuit, backend=backend),
+    "frozen": lambda circuit, backend: fast(circuit.freeze(), backend=backend),
+}
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", CASES)
+def test_values_are_those_of_the_definition(name: str, backend: str, form: str):
+    circuit, x, wanted = CASES[name]()
+    made = FORMS[form](TorchCompiler().compile(circuit), backend)
+    for rows in (x, np.tile(x, (40, 1)), x[:1]):
+        found = made(torch.from_numpy(rows).float()).flatten()
+        np.testing.assert_allclose(found, np.resize(wanted, len(rows)), rtol=2e-6)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("gap", [60.0, 400.0])
+def test_tiny_weights_of_consecutive_sums(gap: float, backend: str):
+    circuit, x, wanted = small_weights(gap)
+    made = fast(TorchCompiler(disable=["SumCollapse"]).compile(circuit), backend=backend)
+    np.testing.assert_allclose(made(torch.from_numpy(x).float()).flatten(), wanted, rtol=2e-6)
+
+
+@pytest.mark.parametrize("backend", [*BACKENDS, "inductor"])
+@pytest.mark.parametrize("make", [lambda: two_states(16.0), lambda: two_states(40.0), lambda: relapse(16)])
+def test_gradients_are_those_of_double_precision(make: Callable[[], Case], backend: str):
+    circuit, x, _ = make()
+    compiled = TorchCompiler().compile(circuit)
+    exact, rows = doubled(compiled), torch.from_numpy(x).float()
+    made = fast(compiled, backend=backend)
+    for module, given in ((made, rows), (exact, rows.double())):
+        module(given).sum().backward()
+    assert_equal(made(rows), exact(rows.double()))
+    for found, wanted in zip(compiled.parameters(), exact.parameters(), strict=True):
+        if wanted.grad is not None:
+            assert found.grad is not None
+            close(found.grad, wanted.grad)
+
+
+def close(found: Tensor, wanted: Tensor) -> None:
+    """Where single precision holds them."""
+    held = wanted.abs() < 1e30
+    torch.testing.assert_close(found.double()[held], wanted[held], rtol=1e-4, atol=1e-4)
+
+
+@torch.no_grad()
+def test_every_step_of_the_kernels_has_all_terms():
+    circuit, x, wanted = relapse(16)
+    trace = explorer.record(circuit, level="kernels")
+    for step in (0, len(trace.steps) - 1):
+        found = trace.circuit_at(step)(torch.from_numpy(x).float()).flatten()
+        np.testing.assert_allclose(found, wanted, rtol=2e-6)
