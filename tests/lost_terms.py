@@ -95,10 +95,11 @@ def _log_mixture(terms: Array, weights: ArrayLike) -> Array:
     return log_sum([terms[None]], weight[None])[0].real
 
 
-def two_states(gap: float) -> Case:
+def two_states(gap: float, *, learned: bool = True) -> Case:
     """Two states that cannot change: the first is that of x0 = 0, both are `gap` or more away from x1 = 0."""
     b = CircuitBuilder()
-    start = b.sum(gaussian(b, 0, [0.0, gap]), num_units=2, weight=parameter(np.eye(2)))
+    weight = parameter(np.eye(2)) if learned else constant(np.eye(2))
+    start = b.sum(gaussian(b, 0, [0.0, gap]), num_units=2, weight=weight)
     states = b.hadamard(start, gaussian(b, 1, [2 * gap, gap]))
     circuit = b.build(b.sum(states, num_units=1, weight=constant([[0.5, 0.5]])))
     x = np.array([[0.0, 0.0], [0.0, 2 * gap], [gap / 2, gap]])

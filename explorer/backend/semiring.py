@@ -1,9 +1,10 @@
 """Semirings: the meaning of "sum" and "product", and the representation of the values of a circuit.
 
-`sum-product` computes with the values themselves; `lse-sum` with logarithms of non-negative values (a product is a
-sum, a sum is a log-sum-exp); `complex-lse-sum` with complex logarithms, which negative values have too. Parameters are
-linear in all three. `max-product` computes with logarithms too, but a sum is the largest of its terms; only queries
-evaluate circuits in it. See Darwiche 2009, Modeling and Reasoning with Bayesian Networks, ch. 12.
+`sum-product` computes with the values themselves, which may under- and overflow; `lse-sum` with logarithms of
+non-negative values (a product is a sum, a sum is a log-sum-exp); `complex-lse-sum` with complex logarithms, which
+negative values have too. Parameters are linear in all three. `max-product` computes with logarithms too, but a sum is
+the largest of its terms; only queries evaluate circuits in it. See Darwiche 2009, Modeling and Reasoning with Bayesian
+Networks, ch. 12.
 """
 
 import math

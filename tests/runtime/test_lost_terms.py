@@ -67,9 +67,10 @@ def close(found: Tensor, wanted: Tensor) -> None:
 
 
 @torch.no_grad()
-def test_every_step_of_the_kernels_has_all_terms():
-    circuit, x, wanted = relapse(16)
-    trace = explorer.record(circuit, level="kernels")
-    for step in (0, len(trace.steps) - 1):
+@pytest.mark.parametrize("level", ["compiled", "kernels"])
+def test_the_circuit_of_every_step_has_all_terms(level: str):
+    circuit, x, wanted = two_states(40.0)
+    trace = explorer.record(circuit, level=level)
+    for step in range(len(trace.steps)):
         found = trace.circuit_at(step)(torch.from_numpy(x).float()).flatten()
         np.testing.assert_allclose(found, wanted, rtol=2e-6)

@@ -36,6 +36,7 @@ from explorer.symbolic import Circuit
 from explorer.templates import load_named
 from tests.fuzzing import examples
 from tests.levels.modes import MODES, Mode, compile_circuit
+from tests.lost_terms import CASES
 from tests.runtime.circuits import assert_equal, doubled, image_circuit, rearranged_circuit
 from tests.runtime.lossy import LOSSY, lossy_circuit
 from tests.strategies import circuits, random_inputs
@@ -88,6 +89,19 @@ def assert_computes(circuit: TorchCircuit, x: Tensor) -> FastCircuit:
 @pytest.mark.parametrize("name", ["probabilities near 1", "narrow density", *on_cuda(*LOSSY)])
 def test_what_single_precision_would_lose(name: str):
     assert_computes(*lossy_circuit(name))
+
+
+@runs_kernels
+@torch.no_grad()
+@pytest.mark.parametrize(
+    "name", ["identity, 16.0", "identity, 40.0", "mixing, 40.0", "products, 40.0", *on_cuda(*CASES)]
+)
+def test_no_term_is_lost_next_to_a_larger_input_of_weight_zero(name: str):
+    circuit, x, wanted = CASES[name]()
+    found = assert_computes(TorchCompiler().compile(circuit), torch.from_numpy(x).float())(
+        torch.from_numpy(x).float().to(DEVICE)
+    )
+    np.testing.assert_allclose(found.flatten().cpu(), wanted, rtol=2e-6)
 
 
 @runs_kernels

@@ -29,6 +29,7 @@ from explorer.symbolic import (
 from explorer.templates import load_named
 from tests.fuzzing import examples
 from tests.levels.modes import MODES, Mode, compile_circuit
+from tests.lost_terms import two_states
 from tests.runtime.circuits import assert_equal, assert_equal_gradients, gradients, image_circuit, without_certificate
 from tests.runtime.lossy import LOSSY, lossy_circuit
 from tests.runtime.test_triton import CALLS, DEVICE, PIXELS, SIZE, on_cuda, runs_kernels, runs_only_on_cuda
@@ -98,6 +99,14 @@ LOSSY_HERE = [
 @pytest.mark.parametrize("name", LOSSY_HERE)
 def test_what_single_precision_would_lose(name: str):
     assert_trains(*lossy_circuit(name))
+
+
+@pytest.mark.parametrize("gap", [10.0, 16.0, 40.0])
+def test_gradients_flow_through_terms_next_to_a_larger_input_of_weight_zero(gap: float):
+    circuit, x, wanted = two_states(gap, learned=False)
+    compiled, rows = TorchCompiler().compile(circuit), torch.from_numpy(x).float()
+    made = assert_trains(compiled, rows)
+    np.testing.assert_allclose(made(rows.to(DEVICE)).detach().flatten().cpu(), wanted, rtol=2e-6)
 
 
 @pytest.mark.parametrize("layer", ["tucker", *on_cuda("cp")])
