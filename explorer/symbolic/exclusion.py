@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from itertools import combinations
+from itertools import combinations, product
 from typing import NamedTuple
 
 MAX_PAIRS = 2_000_000
@@ -94,7 +94,8 @@ class Exclusion:
 
     Two units exclude each other if a digit must be 1 for the one and 0 for the other, and two inputs if no value is
     allowed by both. A sum excludes a unit if all of its terms do; two products exclude each other if two of their
-    factors do. This is sound for all circuits, and complete for decision nodes and for circuits that follow one vtree.
+    factors do, or a factor of one and the whole other. This is sound for all circuits, and complete for decision nodes
+    and for circuits that follow one vtree.
     The answers are kept for the next question.
     """
 
@@ -164,8 +165,22 @@ class Exclusion:
         if UnitKind.SUM in (a.kind, b.kind):
             path.append((pair, True, ((x, y) for x in _terms(a, pair[0]) for y in _terms(b, pair[1]))))
         else:
-            path.append((pair, False, ((x, y) for x in _factors(a, pair[0]) for y in _factors(b, pair[1]))))
+            path.append((pair, False, self._of_products(pair)))
         return None
+
+    def _of_products(self, pair: Pair) -> Iterator[Pair]:
+        """The questions one of which answers whether two products, or a product and an input, exclude each other.
+
+        These are their factors, and a factor and the whole other product, if it shares variables with several factors
+        of that: the factor then belongs to a vtree node above those of the other product.
+        """
+        keys = [_factors(self._units[key], key) for key in pair]
+        yield from product(keys[0], keys[1])
+        for own, others, other in ((keys[0], keys[1], pair[1]), (keys[1], keys[0], pair[0])):
+            for key in own if len(others) > 1 else ():
+                scope = self._units[key].scope
+                if sum(1 for factor in others if self._units[factor].scope & scope) > 1:
+                    yield key, other
 
 
 class _SearchLimitError(Exception):

@@ -246,7 +246,7 @@ def _ask_most_probable(asked: _Asked) -> Answer:
     if is_exact:
         rows.append(["most probable", "yes: nothing that agrees with the evidence is more probable"])
     else:
-        rows.append(["most probable", "not proved: the circuit is not deterministic"])
+        rows.append(["most probable", "not proved: the circuit is not known to be deterministic"])
         rows.append(["no completion has more than", in_nats(bound)])
     table: TableView = {"columns": ["value", "result"], "rows": rows}
     named = (("most probable" if is_exact else "probable completion", row),)

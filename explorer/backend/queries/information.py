@@ -129,8 +129,8 @@ def _along_terms(p: Stages, q: Stages) -> Tensor:
         verdict = deterministic(stages, values, masses[-1])
         if not verdict:
             raise StructureError(
-                f"the circuit is not deterministic, and it has more than {MAX_ASSIGNMENTS:,} assignments, so that its "
-                f"entropy is not tractable: {verdict.reason}"
+                "the circuit is not known to be deterministic, and too large to enumerate its assignments (more than "
+                f"{MAX_ASSIGNMENTS:,}), so that its entropy is not known to be tractable: {verdict.reason}"
             )
     found: list[Tensor] = []
     for position in range(len(p.stages)):

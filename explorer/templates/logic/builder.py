@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 from explorer.errors import GraphError, check_type
 from explorer.symbolic.checks import is_integer
-from explorer.templates.logic.circuit import READ_IT, LogicCircuit, LogicKind, LogicNode
+from explorer.templates.logic.circuit import READ_IT, LogicCircuit
+from explorer.templates.logic.nodes import LogicKind, LogicNode
 
 _TRUE, _FALSE = LogicNode(LogicKind.TRUE), LogicNode(LogicKind.FALSE)
 

@@ -1,10 +1,8 @@
 """Logic circuits: literals, conjunctions and disjunctions as frozen data, and the properties that counting needs."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,27 +19,11 @@ from explorer.errors import (
 from explorer.symbolic import Finding
 from explorer.symbolic.checks import is_integer
 from explorer.symbolic.exclusion import Exclusion, Unit, Units
+from explorer.templates.logic.nodes import LogicKind, LogicNode
+from explorer.templates.logic.partitions import partitioned
 
 MAX_VARIABLES = 1_000_000
 """Maximum number of variables of a logic circuit: its scopes are sets of bits."""
-
-
-class LogicKind(Enum):
-    """What a node of a logic circuit is."""
-
-    TRUE = "true"
-    FALSE = "false"
-    LITERAL = "literal"
-    AND = "and"
-    OR = "or"
-
-
-class LogicNode(NamedTuple):
-    """A node: its kind, the nodes that it reads, and for a literal the variable v as v (true) or -v (false), from 1."""
-
-    kind: LogicKind
-    inputs: tuple[int, ...] = ()
-    literal: int = 0
 
 
 READ_IT = "read a file with read_logic, or build one with LogicBuilder"
@@ -55,8 +37,8 @@ class LogicCircuit:
     Variables are 1 .. num_variables, as in the files; variable v is column v-1 of assignments and of the built circuit.
     The formula need not mention all variables. Read one with `read_logic`, or build one with `LogicBuilder`.
     Raises: StructureError without nodes; GraphError, CycleError for an input that does not come before; ScopeError for
-    a literal out of range; ShapeError for a leaf with inputs; ValueRangeError for too many variables; DataTypeError for
-    numbers that are not integers.
+    a literal out of range; ShapeError for a leaf with inputs or a wrong number of names; ValueRangeError for too many
+    variables; DataTypeError for numbers that are not integers.
 
     >>> a, b = LogicNode(LogicKind.LITERAL, (), 1), LogicNode(LogicKind.LITERAL, (), -2)
     >>> LogicCircuit((a, b, LogicNode(LogicKind.AND, (0, 1))), num_variables=2)
@@ -65,12 +47,16 @@ class LogicCircuit:
 
     nodes: tuple[LogicNode, ...]
     num_variables: int
+    names: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    """What messages call the nodes: as the file does that they were read from; without names, by their numbers."""
 
     def __post_init__(self) -> None:
         if not self.nodes:
             raise StructureError("a logic circuit needs at least one node; found none")
         object.__setattr__(self, "num_variables", _integer("num_variables", self.num_variables))
         object.__setattr__(self, "nodes", tuple(map(_with_integers, self.nodes)))
+        if self.names and len(self.names) != len(self.nodes):
+            raise ShapeError(f"expected a name for each of {len(self.nodes)} nodes; found {len(self.names)}")
         if not 0 <= self.num_variables <= MAX_VARIABLES:
             raise ValueRangeError(f"num_variables must be from 0 to {MAX_VARIABLES:,}; found {self.num_variables:,}")
         for number, node in enumerate(self.nodes):
@@ -90,6 +76,10 @@ class LogicCircuit:
     def num_edges(self) -> int:
         """The number of inputs of all nodes."""
         return sum(len(node.inputs) for node in self.nodes)
+
+    def name(self, number: int) -> str:
+        """What messages call a node."""
+        return self.names[number] if self.names else str(number)
 
     @cached_property
     def scopes(self) -> Sequence[int]:
@@ -111,7 +101,7 @@ class LogicCircuit:
                 for source in node.inputs:
                     if shared := seen & self.scopes[source]:
                         return Finding(
-                            False, f"AND node {number}: its inputs share variables {scope_variables(shared)}"
+                            False, f"AND node {self.name(number)}: its inputs share variables {scope_variables(shared)}"
                         )
                     seen |= self.scopes[source]
         return Finding(True)
@@ -123,22 +113,27 @@ class LogicCircuit:
             if node.kind is LogicKind.OR:
                 for source in node.inputs:
                     if missing := self.scopes[number] & ~self.scopes[source]:
-                        found = scope_variables(missing)
-                        return Finding(
-                            False, f"OR node {number}: its input {source} does not mention variables {found}"
-                        )
+                        names, found = (self.name(number), self.name(source)), scope_variables(missing)
+                        reason = f"OR node {names[0]}: its input {names[1]} does not mention variables {found}"
+                        return Finding(False, reason)
         return Finding(True)
 
     @cached_property
     def is_deterministic(self) -> Finding:
         """Whether at most one input of each disjunction is true at each assignment, as far as it can be shown.
 
-        It is shown for all decision nodes, and for all circuits that follow one vtree (sentential decision diagrams).
+        It is shown for all decision nodes, and for sentential decision diagrams of any size; for other circuits that
+        follow one vtree, up to a number of comparisons.
         """
+        shown = frozenset(partitioned(self.nodes, self.num_variables)) if self.is_decomposable else frozenset[int]()
         exclusion = Exclusion(_units(self))
         for number, node in enumerate(self.nodes):
-            if node.kind is LogicKind.OR and (overlap := exclusion.overlap(node.inputs)):
-                return Finding(False, f"OR node {number}: its inputs {overlap}")
+            if (
+                node.kind is LogicKind.OR
+                and number not in shown
+                and (overlap := exclusion.overlap(node.inputs, self.name))
+            ):
+                return Finding(False, f"OR node {self.name(number)}: its inputs {overlap}")
         return Finding(True)
 
     def evaluate(self, assignments: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -9,8 +9,9 @@ from itertools import chain
 from pathlib import Path
 
 from explorer.errors import FileFormatError
-from explorer.templates.logic.circuit import LogicCircuit, LogicKind, LogicNode
+from explorer.templates.logic.circuit import LogicCircuit
 from explorer.templates.logic.lines import Line, read_lines
+from explorer.templates.logic.nodes import LogicKind, LogicNode
 from explorer.templates.logic.sdd import check_literal
 
 _D4_KINDS = {"o": LogicKind.OR, "a": LogicKind.AND, "t": LogicKind.TRUE, "f": LogicKind.FALSE}
@@ -98,6 +99,7 @@ def _parse_d4(lines: Iterator[Line], where: str, num_variables: int | None) -> L
     _check_d4(file)
     nodes: list[LogicNode] = []
     literals: dict[int, int] = {}
+    names: list[str] = []
     number_of: dict[int, int] = {}
     for name in _d4_order(file):
         inputs: list[int] = []
@@ -107,15 +109,18 @@ def _parse_d4(lines: Iterator[Line], where: str, num_variables: int | None) -> L
                 if literal not in literals:
                     literals[literal] = len(nodes)
                     nodes.append(LogicNode(LogicKind.LITERAL, (), literal))
+                    names.append(f"of literal {literal}")
                 parts.append(literals[literal])
             if not parts:
                 inputs.append(number_of[target])
                 continue
             nodes.append(LogicNode(LogicKind.AND, (*parts, number_of[target])))
+            names.append(f"{name} (arc to {target})")
             inputs.append(len(nodes) - 1)
         number_of[name] = len(nodes)
         nodes.append(LogicNode(file.kinds[name], tuple(inputs)))
-    return LogicCircuit(tuple(nodes), file.largest if num_variables is None else num_variables)
+        names.append(str(name))
+    return LogicCircuit(tuple(nodes), file.largest if num_variables is None else num_variables, tuple(names))
 
 
 def _read_d4_line(file: _D4File, line: Line, num_variables: int | None) -> None:

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from explorer.errors import FileFormatError
-from explorer.templates.logic.circuit import MAX_VARIABLES, LogicCircuit, LogicKind, LogicNode
+from explorer.templates.logic.circuit import MAX_VARIABLES, LogicCircuit
 from explorer.templates.logic.lines import Line, read_lines
+from explorer.templates.logic.nodes import LogicKind, LogicNode
 from explorer.templates.logic.vtree import Vtree
 
 _CONSTANTS = {"T": LogicKind.TRUE, "F": LogicKind.FALSE}
@@ -50,6 +51,7 @@ class _Reader:
 
     def __init__(self, vtree: Vtree | None, num_variables: int | None) -> None:
         self.nodes: list[LogicNode] = []
+        self.names: list[str] = []
         self.number_of: dict[int, int] = {}
         self._vtree = vtree
         self._num_variables = num_variables
@@ -71,12 +73,13 @@ class _Reader:
             self._read_literal(line, numbers)
         else:
             _check_count(line, numbers, 1, f"{kind} ID")
-            self.nodes.append(LogicNode(_CONSTANTS[kind]))
+            self._add(LogicNode(_CONSTANTS[kind]), str(numbers[0]))
         self.number_of[numbers[0]] = len(self.nodes) - 1
 
     def circuit(self, where: str) -> LogicCircuit:
         """The circuit of all nodes; the root is the last one."""
-        return LogicCircuit(tuple(self.nodes), self._largest if self._num_variables is None else self._num_variables)
+        num_variables = self._largest if self._num_variables is None else self._num_variables
+        return LogicCircuit(tuple(self.nodes), num_variables, tuple(self.names))
 
     def _read_literal(self, line: Line, numbers: list[int]) -> None:
         _check_count(line, numbers, 3, "L ID VTREE LITERAL")
@@ -86,7 +89,7 @@ class _Reader:
             raise line.error(f"literal {literal} is at vtree node {place}, which is not the leaf of its variable")
         self._largest = max(self._largest, abs(literal))
         self._place[node] = place
-        self.nodes.append(LogicNode(LogicKind.LITERAL, (), literal))
+        self._add(LogicNode(LogicKind.LITERAL, (), literal), str(node))
 
     def _read_decision(self, line: Line, numbers: list[int]) -> None:
         if len(numbers) < 5 or numbers[2] < 1 or len(numbers) != 3 + 2 * numbers[2]:
@@ -104,10 +107,15 @@ class _Reader:
             self._vtree.check_decision(line, place, *places)
         self._place[node] = place
         products: list[int] = []
-        for prime, sub in elements:
-            self.nodes.append(LogicNode(LogicKind.AND, (self.number_of[prime], self.number_of[sub])))
+        for element, (prime, sub) in enumerate(elements, 1):
+            both = LogicNode(LogicKind.AND, (self.number_of[prime], self.number_of[sub]))
+            self._add(both, f"{node} (element {element})")
             products.append(len(self.nodes) - 1)
-        self.nodes.append(LogicNode(LogicKind.OR, tuple(products)))
+        self._add(LogicNode(LogicKind.OR, tuple(products)), str(node))
+
+    def _add(self, node: LogicNode, name: str) -> None:
+        self.nodes.append(node)
+        self.names.append(name)
 
 
 def check_literal(line: Line, literal: int, num_variables: int | None) -> None:

@@ -1,7 +1,8 @@
 """Smoothing: the inputs of each disjunction mention the same variables, and the root mentions all of them."""
 
 from explorer.templates.logic.builder import LogicBuilder, prune
-from explorer.templates.logic.circuit import LogicCircuit, LogicKind
+from explorer.templates.logic.circuit import LogicCircuit
+from explorer.templates.logic.nodes import LogicKind
 
 
 def smooth(circuit: LogicCircuit) -> LogicCircuit:

@@ -35,7 +35,9 @@ def categorical_mutual_information(data: ArrayLike, *, num_categories: int | Non
     N, D = table.shape
     codes, sizes = table, np.full(D, num_categories)
     if num_categories is None:
-        codes = np.stack([np.unique(table[:, i], return_inverse=True)[1] for i in range(D)], axis=1)
+        codes = np.empty_like(table)
+        for j in range(D):
+            codes[:, j] = np.searchsorted(np.unique(table[:, j]), table[:, j])
         sizes = codes.max(axis=0) + 1
     C = int(sizes.max())
     found = np.zeros((D, D))

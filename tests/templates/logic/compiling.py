@@ -93,8 +93,9 @@ def d4_text(circuit: LogicCircuit) -> str:
     return "\n".join([*nodes, f"t {last + 1} 0", *arcs]) + "\n"
 
 
-def sdd_text(table: np.ndarray, num_variables: int) -> tuple[str, str]:
-    """The compressed diagram of a truth table over `all_assignments`, for a balanced vtree, and that vtree."""
+def sdd_text(table: np.ndarray, num_variables: int, rng: np.random.Generator | None = None) -> tuple[str, str]:
+    """The compressed diagram of a truth table over `all_assignments`, and its vtree: balanced, or drawn at random."""
+    middles: dict[tuple[int, int], int] = {}
     vtree: list[str] = []
     lines: list[str] = []
     known: dict[tuple[int, int, bytes], int] = {}
@@ -102,7 +103,8 @@ def sdd_text(table: np.ndarray, num_variables: int) -> tuple[str, str]:
 
     def place(first: int, last: int) -> int:
         if last - first > 1:
-            middle = (first + last) // 2
+            middle = (first + last) // 2 if rng is None else int(rng.integers(first + 1, last))
+            middles[first, last] = middle
             children = place(first, middle), place(middle, last)
             vtree.append(f"I {len(vtree)} {children[0]} {children[1]}")
         else:
@@ -123,7 +125,7 @@ def sdd_text(table: np.ndarray, num_variables: int) -> tuple[str, str]:
             return f"{'T' if values.all() else 'F'} ID"
         if last - first == 1:
             return f"L ID {places[first, last]} {first + 1 if values[1] else -first - 1}"
-        middle = (first + last) // 2
+        middle = middles[first, last]
         rows = values.reshape(2 ** (middle - first), -1)
         subs = {row.tobytes(): row for row in rows}
         elements = [

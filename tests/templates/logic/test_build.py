@@ -17,13 +17,15 @@ from explorer.templates.logic import (
     LogicNode,
     build_circuit,
     count_models,
+    prune,
     read_logic,
+    smooth,
     weighted_count,
 )
 from tests.fuzzing import seeded
 from tests.levels.modes import MODE_IDS, MODES, compile_circuit, output
 from tests.oracle import constant_leaf_values, evaluate
-from tests.templates.logic.compiling import all_assignments, models, random_clauses, search
+from tests.templates.logic.compiling import all_assignments, models, random_clauses, sdd_text, search
 
 
 @seeded(30)
@@ -44,6 +46,54 @@ def test_the_circuit_is_one_at_models_and_its_sum_is_the_count(seed):
     weighted = build_circuit(logic, weights=weights)
     values = evaluate(weighted, constant_leaf_values(weighted), x)
     assert values.sum() == weighted_count(logic, weights)
+
+
+@seeded(60)
+def test_the_circuit_of_a_diagram_is_shown_deterministic_for_every_vtree(seed, tmp_path):
+    """Smoothing and pruning change the products that exclude each other: some are then of different vtree nodes."""
+    rng = np.random.default_rng(seed)
+    num_variables = int(rng.integers(4, 9))
+    clauses = random_clauses(rng, num_variables)
+    wanted = models(clauses, num_variables)
+    (path := tmp_path / "formula.sdd").write_text(sdd_text(wanted, num_variables, rng)[0])
+    logic = read_logic(path, num_variables=num_variables)
+    for form in (logic, prune(logic), smooth(logic)):
+        assert form.is_deterministic, form.is_deterministic.reason
+    circuit = build_circuit(logic)
+    assert circuit.is_deterministic, circuit.is_deterministic.reason
+    assert count_models(logic) == wanted.sum()
+
+
+DIAGRAM = """\
+sdd 17
+L 2 0 5
+L 3 2 -3
+L 4 0 -5
+F 5
+D 1 1 2 2 3 4 5
+L 7 4 1
+L 9 6 4
+L 10 8 -2
+L 11 6 -4
+D 8 7 2 9 10 11 5
+L 12 4 -1
+D 6 5 2 7 8 12 5
+L 14 2 3
+D 13 1 2 4 3 2 14
+D 15 5 2 7 9 12 5
+D 16 1 2 4 14 2 5
+D 0 3 3 1 6 13 15 16 9
+"""
+"""A diagram of the SDD package for the vtree ((5 3) (1 (4 2)))."""
+
+
+def test_a_diagram_stays_deterministic_when_it_is_smoothed(tmp_path):
+    """Once a sub is constant, products of different vtree nodes must exclude each other."""
+    (path := tmp_path / "formula.sdd").write_text(DIAGRAM)
+    logic = read_logic(path)
+    assert count_models(logic) == logic.evaluate(all_assignments(5)).sum() == 9
+    for form in (logic, prune(logic), smooth(logic), build_circuit(logic)):
+        assert form.is_deterministic, form.is_deterministic.reason
 
 
 @pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)

@@ -1,5 +1,6 @@
 """Random formulas: every file format, pruning, smoothing, counts and circuits agree with all assignments."""
 
+import re
 from fractions import Fraction
 from math import prod
 from typing import Any, cast
@@ -103,6 +104,36 @@ def test_a_formula_that_is_not_deterministic_or_not_decomposable_is_not_counted(
     shared = b.build(b.conjunction([b.literal(1), b.disjunction([b.literal(1), b.literal(-1)])]), num_variables=1)
     with pytest.raises(StructureError, match=r"AND node 3: its inputs share variables \[1\]"):
         count_models(shared)
+
+
+def test_a_diagram_is_counted_however_many_pairs_of_primes_it_has(monkeypatch, tmp_path):
+    """Its primes are a partition, which one pass shows; comparisons are not needed."""
+    monkeypatch.setattr("explorer.symbolic.exclusion.MAX_PAIRS", 0)
+    rng = np.random.default_rng(0)
+    wanted = rng.random(2**8) < 0.5
+    (path := tmp_path / "formula.sdd").write_text(sdd_text(wanted, 8, rng)[0])
+    assert count_models(read_logic(path)) == wanted.sum()
+
+
+@pytest.mark.parametrize(
+    ("decision", "reason"),
+    [
+        ("D 7 3 2 1 4 2 5", "OR node 7: its inputs 7 (element 1) and 7 (element 2) are not known"),  # 1 and 2: both
+        ("D 6 3 2 1 4 3 4\nD 7 3 2 6 2 1 5", "OR node 7: its inputs 7 (element 1) and 7 (element 2) are not known"),
+    ],
+)
+def test_a_file_whose_primes_overlap_is_refused_with_the_names_of_the_file(decision, reason, tmp_path):
+    nodes = ["L 1 0 1", "L 2 1 2", "L 3 0 -1", "L 4 2 3", "L 5 2 -4", *decision.split("\n")]
+    (path := tmp_path / "wrong.sdd").write_text("\n".join([f"sdd {len(nodes)}", *nodes]) + "\n")
+    with pytest.raises(StructureError, match=re.escape(reason)):
+        count_models(read_logic(path))
+
+
+def test_messages_name_the_nodes_of_a_file_of_d4(tmp_path):
+    (path := tmp_path / "overlap.nnf").write_text("o 1 0\nt 2 0\n1 2 1 0\n1 2 2 3 0\n")
+    reason = "OR node 1: its inputs 1 (arc to 2) and 1 (arc to 2) are not known to exclude each other"
+    with pytest.raises(StructureError, match=re.escape(reason)):
+        count_models(read_logic(path))
 
 
 def test_determinism_can_be_assumed_where_it_is_known():
