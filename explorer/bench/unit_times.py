@@ -62,7 +62,7 @@ class _Groups:
 
     def sections(self) -> Mapping[Key, Section]:
         """The interleaved sections."""
-        kernels = self.program.packed().kernels
+        kernels = self.program.packed().numbers.single
         empty = _only(kernels, ())
         groups = (_only(kernels, self._positions(of) * _times(of)) for of in self._members())
         parts = [kernels, empty, empty, *groups]

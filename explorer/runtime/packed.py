@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import torch
 from torch import Tensor
@@ -25,12 +25,12 @@ FULL_PRECISION = ("none", "ieee", "highest")
 Placed = TypeVar("Placed")
 """The type of what a program has on a device that depends neither on x nor on parameters."""
 Numbers = TypeVar("Numbers")
-"""The type of the tensors that it makes of packed parameters."""
+"""The type of what it makes of packed parameters."""
 
 
 @dataclass(frozen=True, eq=False)
 class Packed(Generic[Numbers]):
-    """The parameters at some time, and the tensors that a program made of them."""
+    """The parameters at some time, and what a program made of them."""
 
     snapshot: Snapshot
     constants: Constants
@@ -74,54 +74,56 @@ READABLE = {
     torch.uint8,
 }
 """The types of x that operators and kernels compare."""
-OF_ONE_PROCESS = ("_doubles", "_packed", "_placed", "_graphs", "_lock")
-"""The attributes of a program that a copy makes again."""
 
 
-class PackedProgram(ABC, Generic[Numbers, Placed]):
-    """The units of a circuit, evaluated on the device of the circuit from packed parameters.
+class PackedProgram(ABC, Generic[Numbers]):
+    """The units of a circuit, evaluated from packed parameters, with a certificate for each row.
 
-    Raises: LoweringError if a layer has no units.
+    Parameters are packed when they have changed, by one of the threads that call it; see `snapshots`.
+
+    Raises: LoweringError for another semiring, or if a layer has no units.
     """
 
+    OF_ONE_PROCESS: ClassVar[tuple[str, ...]] = ("_doubles", "_packed", "_lock")
+    """The attributes that a copy makes again: it has its own parameters, and addresses are of one process."""
+
     units: Units
+    lanes: int = 1
+    """Of a vector of packed numbers."""
 
     def __init__(self, circuit: EvaluatedCircuit) -> None:
         if circuit.semiring.name != "lse-sum":
             raise LoweringError(f"units have logarithms of values >= 0; the semiring is {circuit.semiring.name}")
         self.circuit = circuit
-        self._forget()
+        self._begin()
 
     def __getstate__(self) -> dict[str, Any]:
-        """A copy packs again: it has its own parameters."""
-        return {name: value for name, value in self.__dict__.items() if name not in OF_ONE_PROCESS}
+        return {name: value for name, value in self.__dict__.items() if name not in self.OF_ONE_PROCESS}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._forget()
+        self._begin()
 
-    def _forget(self) -> None:
+    def _begin(self) -> None:
         self._rows, self._doubles = DoubleRows.of(self.circuit), DoubleCopy(self.circuit)
         self._packed: Packed[Numbers] | None = None
-        self._placed: tuple[torch.device, Placed] | None = None
-        self._graphs = CudaGraphs()
         self._lock = Lock()
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Hook: make what else a copy makes again."""
 
     @abstractmethod
-    def describe(self) -> str:
-        """What was made of the circuit, in one line."""
+    def _pack(self, snapshot: Snapshot, constants: Constants) -> Numbers:
+        """What the program reads of packed constants."""
 
     @abstractmethod
-    def _pack(self, constants: Constants) -> Numbers:
-        """The tensors of packed constants, on the device of the circuit."""
-
-    @abstractmethod
-    def _place(self, device: torch.device) -> Placed:
-        """What depends neither on x nor on parameters, on a device."""
-
-    @abstractmethod
-    def _answer(self, x: Tensor, packed: Packed[Numbers], placed: Placed) -> Answer | None:
+    def _answer(self, x: Tensor, packed: Packed[Numbers]) -> Answer | None:
         """The answer for x (B, D); None if a variable has a value that it cannot have."""
+
+    @abstractmethod
+    def _evaluate_again(self, x: Tensor, packed: Packed[Numbers]) -> Tensor:
+        """The outputs (B, outputs, classes) for rows x that are legal, in double precision."""
 
     def packed(self) -> Packed[Numbers]:
         """The present parameters: packed now, if they have changed."""
@@ -133,50 +135,77 @@ class PackedProgram(ABC, Generic[Numbers, Placed]):
                 snapshot = take_snapshot(self.circuit)
                 values = self._doubles.layer_values(snapshot)
                 values = {node: {name: one.cpu() for name, one in some.items()} for node, some in values.items()}
-                constants = pack_constants(self.circuit, values, self.units, 1)
-                self._packed = packed = Packed(snapshot, constants, self._pack(constants), self._doubles)
+                constants = pack_constants(self.circuit, values, self.units, self.lanes)
+                numbers = self._pack(snapshot, constants)
+                self._packed = packed = Packed(snapshot, constants, numbers, self._doubles)
         return packed
-
-    def release_graphs(self) -> None:
-        """Forget captured graphs, whose memory is freed then."""
-        self._graphs = CudaGraphs()
-
-    # ------------------------------------------------------------------ a call
-
-    def why_not_tried(self, x: Tensor) -> str:
-        """Why a call with x is not tried: its type, a mode of PyTorch, or tensors on several devices."""
-        return why_not_plain_on_one_device(self.circuit, x)
 
     def why_not(self) -> str:
         """Why it may not be evaluated with the present parameters; empty if it may."""
         return self.packed().constants.problem
 
-    def evaluate_precisely(self, x: Tensor) -> tuple[Tensor, int] | None:
-        """As `evaluate`, with all rows in double precision, by the layers."""
-        packed = self.packed()
-        if packed.constants.problem:
-            return None
-        with torch.inference_mode(False), torch.no_grad():
-            result = packed.precise.forward(self._rows(x))
-        return result.to(torch.float32), len(x)
-
     def evaluate(self, x: Tensor) -> tuple[Tensor, int] | None:
         """The outputs (B, outputs, classes) of x (B, D), and how many rows were not certified.
 
-        Those are evaluated in double precision, in the logarithmic domain. None if a variable has a value that it
-        cannot have, or if the present parameters have a problem.
+        Those are evaluated in double precision. None if a variable has a value that it cannot have, or if the present
+        parameters have a problem.
         """
         packed = self.packed()
-        if packed.constants.problem:
-            return None
-        with torch.inference_mode(False), torch.no_grad():
-            answer = self._answer(x, packed, self._on_device(x.device))
-            if answer is None or answer.certified is None:
-                return None if answer is None else (answer.outputs, 0)
-            again = (~answer.certified).nonzero().squeeze(1)
-            if len(again):
-                answer.outputs[again] = packed.precise.forward(self._rows(x[again])).to(answer.outputs.dtype)
+        answer = None if packed.constants.problem else self._answer(x, packed)
+        if answer is None or answer.certified is None:
+            return None if answer is None else (answer.outputs, 0)
+        again = (~answer.certified).nonzero().squeeze(1)
+        if len(again):
+            answer.outputs[again] = self._evaluate_again(x[again], packed)
         return answer.outputs, len(again)
+
+    def evaluate_precisely(self, x: Tensor) -> tuple[Tensor, int] | None:
+        """As `evaluate`, with all rows, of which each value must be legal, in double precision."""
+        packed = self.packed()
+        return None if packed.constants.problem else (self._evaluate_again(x, packed), len(x))
+
+    def _evaluate_layers(self, x: Tensor, packed: Packed[Numbers]) -> Tensor:
+        """The outputs for rows x by the layers of the circuit in double precision, in the logarithmic domain."""
+        with torch.inference_mode(False), torch.no_grad():
+            return packed.precise.forward(self._rows(x)).float()
+
+
+class PlacedProgram(PackedProgram[Numbers], Generic[Numbers, Placed]):
+    """A program whose tensors are on the device of the circuit, and which CUDA graphs capture there."""
+
+    OF_ONE_PROCESS = (*PackedProgram.OF_ONE_PROCESS, "_placed", "_graphs")
+
+    def _prepare(self) -> None:
+        self._placed: tuple[torch.device, Placed] | None = None
+        self._graphs = CudaGraphs()
+
+    @abstractmethod
+    def describe(self) -> str:
+        """What was made of the circuit, in one line."""
+
+    @abstractmethod
+    def _place(self, device: torch.device) -> Placed:
+        """What depends neither on x nor on parameters, on a device."""
+
+    @abstractmethod
+    def _answer_there(self, x: Tensor, packed: Packed[Numbers], placed: Placed) -> Answer | None:
+        """As `_answer`, with what is placed on the device of x."""
+
+    def why_not_tried(self, x: Tensor) -> str:
+        """Why a call with x is not tried: its type, a mode of PyTorch, or tensors on several devices."""
+        return why_not_plain_on_one_device(self.circuit, x)
+
+    def release_graphs(self) -> None:
+        """Forget captured graphs, whose memory is freed then."""
+        self._graphs = CudaGraphs()
+
+    @torch.inference_mode(False)
+    @torch.no_grad()
+    def _answer(self, x: Tensor, packed: Packed[Numbers]) -> Answer | None:
+        return self._answer_there(x, packed, self._on_device(x.device))
+
+    def _evaluate_again(self, x: Tensor, packed: Packed[Numbers]) -> Tensor:
+        return self._evaluate_layers(x, packed)
 
     def _densities(self, x: Tensor, constants: Constants, groups: Sequence[Sequence[int]]) -> tuple[Tensor, ...]:
         """The logarithms (G, B, K) of units that have no kernel, in double precision: each group is of one layer."""

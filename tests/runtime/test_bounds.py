@@ -11,7 +11,7 @@ from torch import Tensor
 
 from explorer.compiler import TorchCompiler
 from explorer.errors import ValueRangeError
-from explorer.runtime import Certificate, FastCircuit, fast
+from explorer.runtime import Certificate, FastCircuit, fast, packed
 from explorer.runtime.backends import NativeBackend
 from explorer.runtime.native import program
 from explorer.runtime.snapshots import take_snapshot
@@ -209,7 +209,7 @@ def test_packed_parameters_are_those_of_the_snapshot_whatever_another_thread_doe
             one.mul_(3)
         return found
 
-    monkeypatch.setattr(program, "take_snapshot", snapshot_then_change)
+    monkeypatch.setattr(packed, "take_snapshot", snapshot_then_change)
     made.backend.program.packed()
     for one, before in zip(parameters, kept, strict=True):
         one.copy_(before)
@@ -324,6 +324,6 @@ def test_relative_errors_add_up(steps: int, is_certified: bool):
         slots[number] = 1 - slots[last]
         last = number
     repeated = program.NativeProgram(circuit, Units(units, (last,), slots))
-    found = repeated.run(repeated.packed().kernels, torch.zeros(1, 2, dtype=torch.int64))
+    found = repeated.run(repeated.packed().numbers.single, torch.zeros(1, 2, dtype=torch.int64))
     assert found is not None
     assert bool(found[1]) == is_certified

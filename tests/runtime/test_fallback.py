@@ -33,9 +33,9 @@ def circuit_with(low: float) -> TorchCircuit:
 def test_the_kernels_in_double_precision_certify_what_they_can(low: float, single: bool, double: bool):
     compiled = circuit_with(low)
     native = NativeProgram(compiled)
-    packed = native.packed()
-    assert packed.in_doubles is not None
-    for kernels, certain in ((packed.kernels, single), (packed.in_doubles, double)):
+    numbers = native.packed().numbers
+    assert numbers.double is not None
+    for kernels, certain in ((numbers.single, single), (numbers.double, double)):
         found = native.run(kernels, X)
         assert found is not None
         result, certified = found
@@ -56,7 +56,7 @@ def test_layers_evaluate_where_the_kernels_in_double_precision_cannot_be_compile
     monkeypatch.setattr(program, "load_doubles", fail)
     compiled = circuit_with(-100.0)
     native = NativeProgram(compiled)
-    assert native.packed().in_doubles is None
+    assert native.packed().numbers.double is None
     found = native.evaluate(X)
     assert found is not None
     assert found[1] == 3

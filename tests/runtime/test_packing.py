@@ -11,7 +11,6 @@ import torch
 from explorer.backend import TorchCircuit
 from explorer.compiler import TorchCompiler
 from explorer.runtime import fast, packed
-from explorer.runtime.native import program
 from explorer.runtime.snapshots import Copies
 from explorer.templates import load_named
 from tests.runtime.circuits import assert_equal, doubled, has_compiler
@@ -35,8 +34,7 @@ def test_threads_pack_changed_parameters_once(digits: TorchCircuit, backend: str
     """All of them have found the change before the first one packs."""
     made, x = fast(digits, backend=backend), torch.zeros(3, 64, dtype=torch.int64)
     before, looked, packs = made(x), Semaphore(0), list[int]()
-    is_present, module = Copies.is_present, program if backend == "native" else packed
-    pack_constants = module.pack_constants
+    is_present, pack_constants = Copies.is_present, packed.pack_constants
 
     def look(snapshot: Copies) -> bool:
         found = is_present(snapshot)
@@ -53,7 +51,7 @@ def test_threads_pack_changed_parameters_once(digits: TorchCircuit, backend: str
         parameter.add_(torch.rand(parameter.shape, generator=torch.Generator().manual_seed(0)))
     expected = doubled(digits)(x)
     monkeypatch.setattr(Copies, "is_present", look)
-    monkeypatch.setattr(module, "pack_constants", pack)
+    monkeypatch.setattr(packed, "pack_constants", pack)
     with ThreadPoolExecutor(THREADS) as pool:
         found = list(pool.map(torch.no_grad()(made), [x] * THREADS))
     assert len(packs) == 1

@@ -143,7 +143,7 @@ def test_values_do_not_depend_on_who_computes_units(small_circuits_are_shared: N
             torch.testing.assert_close(made(x[:rows]), expected[:rows], rtol=1e-6, atol=1e-6)
     assert isinstance(made.backend, NativeBackend)
     if name == "digits":
-        assert list(made.backend.program.packed().kernels.shared) == list(THREADS)
+        assert list(made.backend.program.packed().numbers.single.shared) == list(THREADS)
 
 
 def polynomial(coefficients: Sequence[Sequence[float]]) -> PolynomialLayer:

@@ -11,8 +11,9 @@ from explorer.runtime.constants import Constants
 from explorer.runtime.cuda.launches import Launches, plan_launches
 from explorer.runtime.cuda.placed import Placed, place_launches
 from explorer.runtime.graphs import preparing
-from explorer.runtime.packed import Answer, Packed, PackedProgram, answer_of, readable
+from explorer.runtime.packed import Answer, Packed, PlacedProgram, answer_of, readable
 from explorer.runtime.packed_tensors import PackedTensors, make_packed_tensors
+from explorer.runtime.snapshots import Snapshot
 from explorer.runtime.units import Kind, lower_to_units, plan_units
 
 MAX_ROWS = 8192
@@ -24,7 +25,7 @@ def interprets() -> bool:
     return os.environ.get("TRITON_INTERPRET") == "1"
 
 
-class LaunchProgram(PackedProgram[PackedTensors, Placed]):
+class LaunchProgram(PlacedProgram[PackedTensors, Placed]):
     """The units of a circuit, evaluated on CUDA by one launch of a kernel for all units of one shape and level.
 
     Raises: LoweringError if a layer has no units, or a unit no kernel.
@@ -40,15 +41,15 @@ class LaunchProgram(PackedProgram[PackedTensors, Placed]):
         counts = ", ".join(f"{count} {kind}" for kind, count in self.units.counts().items())
         return f"{counts}; {len(self.launches.launches)} launches"
 
-    def _pack(self, constants: Constants) -> PackedTensors:
+    def _pack(self, snapshot: Snapshot, constants: Constants) -> PackedTensors:
         return make_packed_tensors(self.circuit, constants, self.launches.launches, self.launches.tables, self.device)
 
-    def _answer(self, x: Tensor, packed: Packed[PackedTensors], placed: Placed) -> Answer | None:
+    def _answer_there(self, x: Tensor, packed: Packed[PackedTensors], placed: Placed) -> Answer | None:
         from explorer.runtime.cuda.evaluation import evaluate_launches
 
         x = readable(x)
         if len(x) > MAX_ROWS:
-            return _joined([self._answer(part, packed, placed) for part in x.split(MAX_ROWS)])
+            return _joined([self._answer_there(part, packed, placed) for part in x.split(MAX_ROWS)])
         densities: tuple[Tensor, ...] = ()
         if self._density_launches:
             if not _is_legal(x, placed):

@@ -13,8 +13,9 @@ from explorer.runtime.grouped.groups import group_units
 from explorer.runtime.grouped.kernels import Given, Indices
 from explorer.runtime.grouped.running import Runner
 from explorer.runtime.grouped.table_reads import make_table_reads
-from explorer.runtime.packed import Answer, Packed, PackedProgram, answer_of, columns_of, readable, why_not_precise
+from explorer.runtime.packed import Answer, Packed, PlacedProgram, answer_of, columns_of, readable, why_not_precise
 from explorer.runtime.packed_tensors import PackedTensors, make_packed_tensors
+from explorer.runtime.snapshots import Snapshot
 from explorer.runtime.units import Kind, lower_to_units, plan_units, units_read
 
 MAX_READS = 20_000
@@ -31,7 +32,7 @@ class Placed:
     indices: Indices
 
 
-class GroupedProgram(PackedProgram[PackedTensors, Placed]):
+class GroupedProgram(PlacedProgram[PackedTensors, Placed]):
     """The units of a circuit in groups, evaluated by operators of PyTorch on the device of the circuit, as `run` does.
 
     On CUDA, the operators are captured as a CUDA graph for each batch size. Raises: LoweringError if a layer has no
@@ -55,10 +56,10 @@ class GroupedProgram(PackedProgram[PackedTensors, Placed]):
         """Also what makes matrix products imprecise."""
         return super().why_not_tried(x) or why_not_precise(x.device)
 
-    def _pack(self, constants: Constants) -> PackedTensors:
+    def _pack(self, snapshot: Snapshot, constants: Constants) -> PackedTensors:
         return make_packed_tensors(self.circuit, constants, self.groups.groups, self.groups.tables, self.device)
 
-    def _answer(self, x: Tensor, packed: Packed[PackedTensors], placed: Placed) -> Answer | None:
+    def _answer_there(self, x: Tensor, packed: Packed[PackedTensors], placed: Placed) -> Answer | None:
         x = readable(x)
         densities: tuple[Tensor, ...] = ()
         if self._density_groups:
