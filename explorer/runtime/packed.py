@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
 from typing import Any, ClassVar, Generic, TypeVar
@@ -36,10 +36,16 @@ class Packed(Generic[Numbers]):
     constants: Constants
     numbers: Numbers
     doubles: DoubleCopy
+    lock: Lock = field(default_factory=Lock)  # from Python 3.12 on, a cached property has none
+
+    @property
+    def precise(self) -> EvaluatedCircuit:
+        """The circuit with these parameters in double precision, in the logarithmic domain; one thread makes it."""
+        with self.lock:
+            return self._precise
 
     @cached_property
-    def precise(self) -> EvaluatedCircuit:
-        """The circuit with these parameters in double precision, in the logarithmic domain."""
+    def _precise(self) -> EvaluatedCircuit:
         return self.doubles.frozen(self.snapshot)
 
 

@@ -11,9 +11,12 @@ import torch
 from explorer.backend import TorchCircuit
 from explorer.compiler import TorchCompiler
 from explorer.runtime import fast, packed
+from explorer.runtime.doubles import DoubleCopy
+from explorer.runtime.native import program
 from explorer.runtime.snapshots import Copies
 from explorer.templates import load_named
 from tests.runtime.circuits import assert_equal, doubled, has_compiler
+from tests.runtime.test_fallback import circuit_with
 
 pytestmark = has_compiler
 
@@ -58,3 +61,27 @@ def test_threads_pack_changed_parameters_once(digits: TorchCircuit, backend: str
     assert not torch.allclose(before, found[0])
     for one in found:
         assert_equal(one, expected)
+
+
+@pytest.mark.parametrize("backend", ["native", "torch"])
+@torch.no_grad()
+def test_threads_make_what_double_precision_needs_once(backend: str, monkeypatch: pytest.MonkeyPatch):
+    circuit, x = circuit_with(-1000.0), torch.zeros(3, 3)
+    made, frozen, packs = fast(circuit, backend=backend), list[int](), list[int]()
+    make_copy, pack_constants = DoubleCopy.frozen, program.pack_constants
+
+    def copy_once(*given: Any) -> Any:
+        frozen.append(1)
+        return make_copy(*given)
+
+    def pack(*given: Any) -> Any:
+        packs.append(1)
+        return pack_constants(*given)
+
+    monkeypatch.setattr(DoubleCopy, "frozen", copy_once)
+    monkeypatch.setattr(program, "pack_constants", pack)
+    with ThreadPoolExecutor(THREADS) as pool:
+        found = list(pool.map(torch.no_grad()(made), [x] * THREADS))
+    assert (len(frozen), len(packs)) == (1, int(backend == "native"))
+    for one in found:
+        assert_equal(one, doubled(circuit)(x))

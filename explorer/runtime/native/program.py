@@ -2,8 +2,9 @@
 
 import ctypes
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
+from threading import Lock
 
 import torch
 from torch import Tensor
@@ -31,10 +32,16 @@ class NativeNumbers:
     single: Kernels
     sharing: UnitShares
     layer_values: Callable[[], LayerValues]
+    lock: Lock = field(default_factory=Lock)  # from Python 3.12 on, a cached property has none
 
-    @cached_property
+    @property
     def double(self) -> Kernels | None:
         """The kernels in double precision; None if they cannot be compiled, or not read these parameters."""
+        with self.lock:
+            return self._double
+
+    @cached_property
+    def _double(self) -> Kernels | None:
         try:
             library = load_doubles()
         except BuildError:
