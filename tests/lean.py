@@ -97,7 +97,7 @@ def _link(one: Distribution, site: Path) -> None:
 
 def _sources() -> Iterator[str]:
     """Return the folders that hold the packages of this project."""
-    for name in ("explorer", "widgets"):
+    for name in ("explorer", "explorer_widgets"):
         spec = find_spec(name)
         assert spec is not None
         assert spec.origin is not None

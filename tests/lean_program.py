@@ -91,6 +91,7 @@ def entries(_: list[str]) -> dict[str, str]:
         "ask": lambda: explorer.ask(trace, "layers-left"),
         "fast": lambda: explorer.fast(trace.compiled)(x).sum().backward(),
         "gallery": explorer.gallery.names,
+        "load": lambda: explorer.load("blackboard").sample(2),
         "record": lambda: explorer.record(circuit, level="kernels"),
         "rerun": lambda: explorer.rerun(trace),
         "show": lambda: explorer.show(trace),
