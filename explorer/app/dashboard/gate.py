@@ -40,7 +40,7 @@ COMPONENTS = tuple(
 """The components whose modules Panel's handler of components serves; those of other packages are static files."""
 STATIC = r"/static/(?:js|extensions/panel|extensions/panel-material-ui)/(?:[\w.@/-]|%5E)+"
 """Paths of static files; one name of a folder of Panel has a `^`, and no other character is escaped."""
-LONGEST_SHOWN = 100
+MAX_SHOWN_CHARS = 100
 
 
 def guard(application: BokehTornado, option: str) -> None:
@@ -89,17 +89,16 @@ class Refused(Matcher):
         """Return the arguments of `Refusal`; None for a request that is answered."""
         hosts = request.headers.get_list("Host")
         if len(hosts) != 1 or not self._is_own_name(host_name(hosts[0])):
-            shown = ", ".join(hosts)[:LONGEST_SHOWN] or "no name"
-            names = ", ".join(sorted(self._names))
-            return _arguments(
+            shown = ", ".join(hosts)[:MAX_SHOWN_CHARS] or "no name"
+            return _arguments(  # a foreign page may read it, so it does not say which names this machine has
                 403,
-                f"This server was asked for as {shown}; it answers to {names}. If it should answer to that name too, "
-                f"start it with {self._option} NAME.",
+                f"This server does not answer to {shown}. Open the address that it printed; if it should answer to "
+                f"that name too, start it with {self._option} NAME.",
             )
         if is_embedded(request.headers):
             return _arguments(403, "Other sites may link to this server; they may not load or embed what it serves.")
         if self._routes.fullmatch(request.path) is None:
-            return _arguments(404, f"This server has no page {request.path[:LONGEST_SHOWN]}.")
+            return _arguments(404, f"This server has no page {request.path[:MAX_SHOWN_CHARS]}.")
         return None
 
     def _is_own_name(self, name: str) -> bool:
