@@ -9,6 +9,7 @@ import gzip
 import io
 import json
 import os
+import re
 import secrets
 import stat
 import zlib
@@ -20,6 +21,12 @@ from typing import Any, BinaryIO, cast
 from explorer.errors import FileFormatError
 
 GZIP_MAGIC = b"\x1f\x8b"
+MAX_UNPACKED_BYTES = 512 * 2**20
+"""The most bytes that are unpacked from a file: a small one might unpack to more than there is memory for."""
+MAX_VARIABLE = 2**20 - 1
+"""The largest number of a variable in a file: pictures have a place for each number up to it."""
+SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+"""The start of half a character in JSON; only pairs of halves can be written."""
 
 
 def write_json(data: Mapping[str, Any], path: "str | Path") -> None:
@@ -144,22 +151,25 @@ def read_json(path: "str | Path", wanted: str) -> Mapping[str, Any]:
 
 
 def json_of_bytes(raw: bytes, wanted: str, where: str, max_bytes: int | None = None) -> Mapping[str, Any]:
-    """Parse the JSON object in these bytes, plain or gzip; `max_bytes` limits its size after unpacking.
+    """Parse the JSON object in these bytes, plain or gzip, of at most `max_bytes` after unpacking.
 
     Raises: FileFormatError.
     """
     try:
-        data: object = json.loads(_unpack(raw, where, max_bytes) if raw.startswith(GZIP_MAGIC) else raw)
+        plain = _unpack(raw, where, max_bytes or MAX_UNPACKED_BYTES) if raw.startswith(GZIP_MAGIC) else raw
+        data: object = json.loads(plain.decode(json.detect_encoding(plain)))
+        if SURROGATE.search(plain):
+            json.dumps(data, ensure_ascii=False).encode()
     except (ValueError, OSError, EOFError, zlib.error, RecursionError) as error:
         raise FileFormatError(f"{where} is not a {wanted} file, or it is truncated: {error}") from error
+    except MemoryError as error:
+        raise FileFormatError(f"{where} needs more memory than there is") from error
     if not isinstance(data, dict):
         raise FileFormatError(f"{where} is not a {wanted} file: it contains a {type(data).__name__}")
     return cast("Mapping[str, Any]", data)
 
 
-def _unpack(raw: bytes, where: str, max_bytes: int | None) -> bytes:
-    if max_bytes is None:
-        return gzip.decompress(raw)
+def _unpack(raw: bytes, where: str, max_bytes: int) -> bytes:
     with gzip.GzipFile(fileobj=io.BytesIO(raw)) as packed:
         data = packed.read(max_bytes + 1)
     if len(data) > max_bytes:

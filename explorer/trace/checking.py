@@ -6,6 +6,7 @@ from typing import Any
 from explorer.trace.changes import GraphChange, GraphHistory
 from explorer.trace.equivalence import EXACTNESS_ORDER
 from explorer.trace.events import LISTED_KINDS, PresentCircuit, RuleDescription
+from explorer.trace.memory import MemoryRecord
 from explorer.trace.passes import PASS_OF_KIND
 from explorer.trace.paths import owner_of_parameter
 from explorer.trace.records import NodeRecord
@@ -35,7 +36,9 @@ def check_tensor_options(options: Mapping[str, Any]) -> None:
 class ReferenceChecker:
     """Checks that what each step names exists. Call it for the steps in order, before and after each change."""
 
-    def __init__(self, rules: Sequence[RuleDescription], history: GraphHistory) -> None:
+    def __init__(
+        self, rules: Sequence[RuleDescription], history: GraphHistory, reads: Mapping[int, Mapping[str, Any]]
+    ) -> None:
         for rule in rules:
             if (
                 rule.kind not in (*PASS_OF_KIND, *LISTED_KINDS)
@@ -43,12 +46,18 @@ class ReferenceChecker:
                 or not rule.entries
             ):
                 raise ValueError(f"the rule {rule.name} has an unknown kind or exactness, or no entries")
+            if len(rule.questions) not in (0, len(rule.entries)):
+                raise ValueError(f"the rule {rule.name} has {len(rule.entries)} entries, and questions of a few")
         self._rules = frozenset(rule.name for rule in rules)
         self._patterns = frozenset(rule.pattern for rule in rules)
         if not len(rules) == len(self._rules) == len(self._patterns):
             raise ValueError("two rules have the same name or the same pattern")
         self._history = history
+        self._reads = reads
         self._created: set[int] = set()
+        self._entries = {rule.pattern: len(rule.entries) for rule in rules}
+        self._records: dict[int, NodeRecord] = {}
+        self._memory: MemoryRecord | None = None
 
     def check_before(self, step: Step) -> None:
         """Check what a step says about the nodes before it. Raises: ValueError for a missing rule, match or node."""
@@ -67,6 +76,9 @@ class ReferenceChecker:
         named += [node for found in _sources(step).values() for node in found]
         named += [owner_of_parameter(path) for path in _parameter_paths(step)]
         self._check_exist(named, f"before {_name(step)}")
+        for missed in step.refusals:
+            if missed.refusal.entry >= self._entries[missed.refusal.pattern]:
+                raise ValueError(f"{_name(step)} names entry {missed.refusal.entry} of {missed.refusal.pattern}")
         for group in step.folds:
             if group.level not in range(step.index):
                 raise ValueError(f"{_name(step)} folds level {group.level!r}, but there are too few steps before it")
@@ -88,6 +100,40 @@ class ReferenceChecker:
             if node not in self._created:
                 raise ValueError(f"{_name(step)} adds node {node}, which none of its rewrites and folds created")
         _check_folds(step, change)
+        self._check_records(step, change)
+        self._check_memory(step, change)
+        if step.index and not step.changed and not step.folds and (change.removed or change.inputs or change.replaced):
+            raise ValueError(f"{_name(step)} changes nothing, but removes, adds or replaces nodes")
+
+    def _check_records(self, step: Step, change: GraphChange) -> None:
+        """Check that the slices of each node are those of what was folded, and that folding keeps the titles."""
+        new = {**change.added, **change.replaced}
+        members = {group.node: [self._records[one] for one in group.members] for group in step.folds}
+        for node, record in new.items():
+            scopes = len(record.scope or ()) or 1
+            if node in members:
+                scopes = sum(one.num_folds for one in members[node])
+            elif not record.scope and record.num_folds > 1 and (node in self._records or node in self._reads):
+                scopes = self._records[node].num_folds if node in self._records else len(self._reads[node]["index"])
+            if record.num_folds != scopes or (record.scope and len(record.scope) != scopes):
+                raise ValueError(f"node {node} has {record.num_folds} slices in {_name(step)}; expected {scopes}")
+            titles = members.get(node, [self._records[node]] if node in self._records and step.folds else [])
+            if any((one.title, one.kind) != (record.title, record.kind) for one in titles):
+                raise ValueError(f"{_name(step)} folds layers into node {node}, which has another title or kind")
+        for node in change.removed:
+            del self._records[node]
+        self._records.update(new)
+
+    def _check_memory(self, step: Step, change: GraphChange) -> None:
+        """Check that the instructions that a memory names exist, and that no buffer is listed twice."""
+        memory = step.snapshot.memory
+        if memory is None or (memory is self._memory and not (change.removed or change.added)):
+            return
+        self._memory = memory
+        named = {*memory.order, *(user for buffer in memory.buffers for user in buffer.users)}
+        self._check_exist(sorted(named), f"after {_name(step)}")
+        if len({buffer.id for buffer in memory.buffers}) < len(memory.buffers):
+            raise ValueError(f"{_name(step)} has a buffer twice")
 
     def _check_rules(self, step: Step) -> None:
         """Check that the rules of a step are those of the trace."""

@@ -1,14 +1,21 @@
 """The types of the data in a trace file: what is missing or of another type is reported with its path in the file."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from explorer.files import MAX_VARIABLE
 from explorer.trace.ladder import Level
 
 MAX_ID = 2**24 - 1
 """The largest id of a node: views keep arrays of this length."""
 MAX_COUNT = 2**53
 """The largest count, of bytes for example, that every reader of JSON reads exactly."""
+
+MAX_DEPTH = 8
+"""How deep nodes, refusals and other data may be nested."""
+
+READ_KINDS = ("view", "slice", "transpose", "expand", "cat", "gather", "cat+gather")
+"""How folded layers read their inputs."""
 
 Test = Callable[[Any], None]
 """Raises `_WrongDataError` unless a value is as expected."""
@@ -56,8 +63,22 @@ def _between(least: int, largest: int) -> Test:
     return test
 
 
-def _anything(value: Any) -> None:
-    """Any data."""
+def _one_of(known: Collection[str]) -> Test:
+    def test(value: Any) -> None:
+        if value not in known:
+            raise _WrongDataError(value, f"one of {', '.join(known)}")
+
+    return test
+
+
+def _anything(value: Any, depth: int = 0) -> None:
+    """Any data, if it is not nested deeply."""
+    if isinstance(value, list | dict):
+        if depth == MAX_DEPTH:
+            raise _WrongDataError(value, f"data that is at most {MAX_DEPTH} levels deep")
+        inner: Any = value.values() if isinstance(value, dict) else value  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        for item in inner:
+            _anything(item, depth + 1)
 
 
 def _maybe(test: Test) -> Test:
@@ -115,6 +136,14 @@ def _record(required: Mapping[str, Test], optional: Mapping[str, Test] | None = 
     return test_record
 
 
+def _all(*tests: Test) -> Test:
+    def test_all(value: Any) -> None:
+        for test in tests:
+            test(value)
+
+    return test_all
+
+
 def _test_at(step: str, value: Any, test: Test) -> None:
     try:
         test(value)
@@ -131,32 +160,39 @@ INTEGER, COUNT, SIZE = _is("an integer", int), _between(0, MAX_COUNT), _between(
 ID = _between(0, MAX_ID)
 IDS, COUNTS, TEXTS, NUMBERS = _list_of(ID), _list_of(COUNT), _list_of(TEXT), _list_of(NUMBER)
 
-PARAMETER_NODE = _row(TEXT, SIZE, _record({}, {"shape": _maybe(COUNTS)}), COUNTS)
+PARAMETER_CONFIG = _all(_mapping_of(_anything), _record({}, {"shape": _maybe(COUNTS)}))
+PARAMETER_NODE = _row(TEXT, SIZE, PARAMETER_CONFIG, COUNTS)
 FORM = _record({"shape": COUNTS, "nodes": _list_of(PARAMETER_NODE), "outputs": _list_of(_row(COUNT, COUNT))})
 PARAMETER = _record({"form": COUNT, "leaves": _list_of(TEXTS)})
 UNITS = {"num_input_units": _maybe(COUNT), "arity": _maybe(COUNT)}
-LAYER_CONFIG = _record({"num_output_units": SIZE}, UNITS)
-OPERATOR_CONFIG = _record({"results": TEXTS, "bytes": COUNT})
+LAYER_CONFIG = _all(_mapping_of(_anything), _record({"num_output_units": SIZE}, UNITS))
+OPERATOR_CONFIG = _all(_mapping_of(_anything), _record({"results": TEXTS, "bytes": COUNT}))
+NESTED_CONFIG = _all(_mapping_of(_anything), _record({}, UNITS))
+ABOUT = _all(_mapping_of(_anything), _record({}, {"module": TEXT, "modules": TEXTS}))
+SCOPES = _list_of(_list_of(_between(0, MAX_VARIABLE)))
 
 
-def _node(config: Test) -> Test:
-    about = {"about": _mapping_of(_anything), "parameters": _mapping_of(PARAMETER), "nested": _mapping_of(_nested)}
-    names = {"kind": TEXT, "title": TEXT, "scope": _maybe(_list_of(COUNTS))}
-    return _record({"type": TEXT, "folds": SIZE, "config": config}, {**names, **about})
+def _node(config: Test, depth: int = 0) -> Test:
+    def nested(value: Any) -> None:
+        if depth == MAX_DEPTH:
+            raise _WrongDataError(value, f"at most {MAX_DEPTH} nodes inside each other")
+        _node(NESTED_CONFIG, depth + 1)(value)
+
+    inside = {"about": ABOUT, "parameters": _mapping_of(PARAMETER), "nested": _mapping_of(nested)}
+    names = {"kind": TEXT, "title": TEXT, "scope": _maybe(SCOPES)}
+    return _record({"type": TEXT, "folds": SIZE, "config": config}, {**names, **inside})
 
 
-def _nested(value: Any) -> None:
-    """A node inside a node, which may contain others."""
-    _node(_record({}, UNITS))(value)
-
-
-def _refusal(value: Any) -> None:
+def _refusal(value: Any, depth: int = 0) -> None:
     """A refusal, which may contain those of a sub-pattern."""
-    names = {"what": TEXT, "parameter_path": TEXT, "inner": _list_of(_refusal)}
+    if depth == MAX_DEPTH:
+        raise _WrongDataError(value, f"at most {MAX_DEPTH} refusals inside each other")
+    inner = _list_of(lambda one: _refusal(one, depth + 1))
+    names = {"what": TEXT, "parameter_path": TEXT, "inner": inner, "found": _anything, "wanted": _anything}
     _record({"pattern": TEXT, "root": ID, "entry": COUNT, "node": ID, "kind": TEXT}, names)(value)
 
 
-READ = _record({"kind": TEXT, "copied_bytes": COUNT, "index": _list_of(_list_of(_row(ID, COUNT)))})
+READ = _record({"kind": _one_of(READ_KINDS), "copied_bytes": COUNT, "index": _list_of(_list_of(_row(ID, COUNT)))})
 FOLD = {"level": COUNT, "node": ID, "type": TEXT, "key": _list_of(_row(TEXT, _anything)), "members": IDS}
 LIFETIME = {"start": COUNT, "end": COUNT, "bytes": COUNT, "offset": _maybe(COUNT)}
 BUFFER = _record({"id": ID, "type": TEXT, **LIFETIME, "users": IDS, "accesses": TEXTS})

@@ -40,7 +40,7 @@ def trace_from_json(data: Any, where: str = "trace data") -> Trace:
     content = check_format(data, TRACE_FORMAT, VERSION, where)
     try:
         return _read(content)
-    except (ValueError, CircuitError) as error:
+    except (ValueError, CircuitError, RecursionError) as error:
         raise FileFormatError(f"{where}: not a whole trace: {error}") from error
     except (KeyError, IndexError, TypeError, AttributeError) as error:
         raise FileFormatError(f"{where}: not a whole trace: {type(error).__name__}: {error}") from error
@@ -50,6 +50,8 @@ def _read(data: Mapping[str, Any]) -> Trace:
     level = level_of(data["options"])
     data = {**data, "steps": [with_new_names(row) for row in data["steps"]]}
     check_types(data, level)
+    for number, form in enumerate(data["parameters"]):
+        _check_form(number, form)
     records = [_read_node(row, data["parameters"]) for row in data["nodes"]]
     rules = tuple(_read_rule(row) for row in data["rules"])
     reads = {g["node"]: g["read"] for row in data["steps"] for g in row["folds"] if "read" in g}
@@ -60,7 +62,7 @@ def _read(data: Mapping[str, Any]) -> Trace:
     else:
         check_tensor_options(options)
     history = GraphHistory()
-    checker = ReferenceChecker(rules, history)
+    checker = ReferenceChecker(rules, history, reads)
     steps: list[Step] = []
     memory: MemoryRecord | None = None
     for index, row in enumerate(data["steps"]):
@@ -164,6 +166,19 @@ def _read_parameter(row: Mapping[str, Any], forms: list[Any]) -> ParameterRecord
         for n, leaves in zip(form["nodes"], row["leaves"], strict=True)
     )
     return ParameterRecord(tuple(form["shape"]), nodes, tuple((a, b) for a, b in form["outputs"]))
+
+
+def _check_form(number: int, form: Mapping[str, Any]) -> None:
+    """Check that each node of a form of parameter graphs reads nodes before it, and that the outputs exist."""
+    nodes = form["nodes"]
+    for position, node in enumerate(nodes):
+        if any(source >= position for source in node[3]):
+            raise ValueError(f"parameters[{number}].nodes[{position}] reads a node that is not before it")
+    if not form["outputs"]:
+        raise ValueError(f"parameters[{number}] has no output")
+    for position, slot in form["outputs"]:
+        if position >= len(nodes) or slot >= nodes[position][1]:
+            raise ValueError(f"parameters[{number}] has slice {slot} of node {position} as an output: there is none")
 
 
 def _kind(value: Any) -> NodeKind:

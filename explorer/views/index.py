@@ -185,7 +185,7 @@ class TraceIndex:
             graph = step.snapshot.graph
             for node in sorted(graph.nodes):
                 value = graph.nodes[node]
-                kind = value.type if isinstance(value, NodeRecord) else value.__class__
+                kind = (value.type, value.title) if isinstance(value, NodeRecord) else value.__class__
                 if kind not in seen:
                     seen.add(kind)
                     found[self.record(self.table.number(value)).title] = None
@@ -269,6 +269,11 @@ class TraceIndex:
     def rules(self) -> Mapping[str, RuleDescription]:
         """Rules by name."""
         return {rule.name: rule for rule in self.trace.rules}
+
+    @cached_property
+    def rules_of_patterns(self) -> Mapping[str, RuleDescription]:
+        """Rules by the name of their pattern."""
+        return {rule.pattern: rule for rule in self.trace.rules}
 
     def nodes_of(self, match: MatchFound) -> tuple[int, ...]:
         """Return the layers of a match, root first; for a match inside a parameter, the parameter's layer."""

@@ -1,31 +1,46 @@
 """Trace files with one wrong value: a typed error that says where, or a trace that every view can show."""
 
+import gzip
 import json
 import random
 from functools import cache
+from itertools import islice
 from typing import Any
 
 import pytest
 import torch
 
 import explorer
+from explorer import files
+from explorer.backend.addressing import ReadKind
 from explorer.errors import FileFormatError
+from explorer.files import MAX_VARIABLE, json_of_bytes
 from explorer.templates import gallery
+from explorer.trace.file_types import READ_KINDS
 from explorer.trace.reading import trace_from_json
 from explorer.trace.writing import trace_to_json
-from explorer.views import TraceIndex, film, fold_level, fold_levels, recording
+from explorer.views import TraceIndex
+from explorer.views.closeup.parameters import _expression
+from explorer.views.folds import READS
 from tests.fuzzing import seeded
+from tests.trace.showing_everything import show_everything
 
-WRONG = (None, -1, 0, 1, 3, 12, 10**9, 1.5, "x", "", "12.weight", "a.b", [], {}, [1], [[0, 0]], True, {"a": 1})
-OPERATORS = "operators"
+WRONG = (
+    *(None, -1, 0, 1, 3, 12, 10**9, 1.5, "x", "", "12.weight", "a.b", [], {}, [1], [[0, 0]], True, {"a": 1}),
+    *(2**24 - 1, 2**31, 2**53, "\ud800", "\x1b[31m", 1e308, float("nan"), [[[[[1]]]]], "module", [0], [0, 1], "rw"),
+)
+LEVELS = ("tensor", "program", "kernels")
+SUBJECTS = ("blackboard", "conflict", "near-misses", *LEVELS)
 
 
 @cache
 def text_of(name: str) -> str:
-    """A trace file of a circuit of the gallery, or of a small module."""
-    if name == OPERATORS:
+    """A trace file of a circuit of the gallery, or of a small module at a lower level."""
+    if name == "kernels":
+        return json.dumps(trace_to_json(explorer.record(gallery.load_named("conflict"), level=name)))
+    if name in LEVELS:
         module = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 3), torch.nn.BatchNorm2d(2), torch.nn.ReLU()).eval()
-        return json.dumps(trace_to_json(explorer.record(module, (torch.zeros(1, 1, 4, 4),))))
+        return json.dumps(trace_to_json(explorer.record(module, (torch.zeros(1, 1, 4, 4),), level=name)))
     return json.dumps(trace_to_json(explorer.record(gallery.load_named(name))))
 
 
@@ -46,27 +61,17 @@ def spoil(data: Any, random: random.Random) -> None:
         parent[key] = random.choice(WRONG)
 
 
-def show_everything(trace: explorer.Trace) -> None:
-    """What `circuit-explorer html` and `show` draw and print."""
-    index = TraceIndex(trace)
-    recording(index, "wrong", modes=("diff", "before", "after"))
-    film(index)
-    for level in fold_levels(index):
-        fold_level(index, level)
-    str((trace, trace.near_misses(), trace.conflicts(), trace.rule_stats(), trace.missed_folds()))
-
-
-@seeded(100)
-@pytest.mark.parametrize("name", ["blackboard", "conflict", "near-misses", OPERATORS])
-def test_a_file_with_one_wrong_value_is_a_typed_error_or_can_be_shown(name, seed):
+@seeded(50)
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_a_file_with_one_wrong_value_is_a_typed_error_or_can_be_shown(name, seed, tmp_path):
     data = json.loads(text_of(name))
     spoil(data, random.Random(seed))
     try:
-        trace = trace_from_json(data)
+        trace = trace_from_json(json_of_bytes(json.dumps(data).encode(), "trace", "a file"))
     except FileFormatError:
         return
     if trace.steps:
-        show_everything(trace)
+        show_everything(trace, tmp_path)
 
 
 def odd_path(data: Any) -> None:
@@ -102,6 +107,59 @@ def second_member(data: Any) -> None:
     group["members"][1] = group["members"][0]
 
 
+def far_variable(data: Any) -> None:
+    next(node for node in data["nodes"] if "scope" in node)["scope"][0][0] = 2**31
+
+
+def many_slices(data: Any) -> None:
+    next(node for node in data["nodes"] if "scope" not in node)["folds"] = 12
+
+
+def kind_of_a_read(data: Any) -> None:
+    next(group for step in data["steps"] for group in step["folds"] if "read" in group)["read"]["kind"] = "shuffle"
+
+
+def questions_of_one_entry(data: Any) -> None:
+    next(rule for rule in data["rules"] if len(rule["questions"]) > 1)["questions"].pop()
+
+
+def entry_that_never_was(data: Any) -> None:
+    next(step for step in data["steps"] if step["refusals"])["refusals"][0]["entry"] = 7
+
+
+def parameter_that_reads_itself(data: Any) -> None:
+    data["parameters"][0]["nodes"][0][3] = [0]
+
+
+def parameter_without_output(data: Any) -> None:
+    data["parameters"][0]["outputs"] = []
+
+
+def module_that_is_a_number(data: Any) -> None:
+    data["nodes"][0]["about"] = {"modules": [["layer.1"]]}
+
+
+def nested_nodes(data: Any) -> None:
+    inner: Any = data["nodes"][0]
+    for _ in range(300):
+        inner["nested"] = {"layer": {name: value for name, value in data["nodes"][0].items() if name != "nested"}}
+        inner = inner["nested"]["layer"]
+
+
+def nested_refusals(data: Any) -> None:
+    inner: Any = next(step for step in data["steps"] if step["refusals"])["refusals"][0]
+    for _ in range(300):
+        inner["inner"] = [{name: value for name, value in inner.items() if name != "inner"}]
+        inner = inner["inner"][0]
+
+
+def nested_data(data: Any) -> None:
+    value: Any = 1
+    for _ in range(300):
+        value = [value]
+    data["nodes"][0]["config"]["anything"] = value
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -113,6 +171,17 @@ def second_member(data: Any) -> None:
         (slice_that_never_was, r"reads slice 50 of node \d+, which has fewer"),
         (unknown_rule, r"names the rule NoRule, which the trace does not have"),
         (second_member, r"folds a layer twice"),
+        (far_variable, rf"scope\[0\]\[0\] is 2147483648; expected an integer from 0 to {MAX_VARIABLE}"),
+        (many_slices, r"has 12 slices in step 0 \(compile\); expected 1"),
+        (kind_of_a_read, r"read.kind is 'shuffle'; expected one of view, slice"),
+        (questions_of_one_entry, r"entries, and questions of"),
+        (entry_that_never_was, r"names entry 7 of"),
+        (parameter_that_reads_itself, r"nodes\[0\] reads a node that is not before it"),
+        (parameter_without_output, r"parameters\[0\] has no output"),
+        (module_that_is_a_number, r"about.modules\[0\] is \['layer.1'\]; expected a string"),
+        (nested_nodes, r"expected at most 8 nodes inside each other"),
+        (nested_refusals, r"expected at most 8 refusals inside each other"),
+        (nested_data, r"config.anything\.?.* expected data that is at most 8 levels deep"),
     ],
 )
 def test_the_error_names_the_step_and_the_wrong_reference(change, message):
@@ -120,3 +189,40 @@ def test_the_error_names_the_step_and_the_wrong_reference(change, message):
     change(data)
     with pytest.raises(FileFormatError, match=f"trace data: not a whole trace: .*{message}"):
         trace_from_json(data)
+
+
+def test_a_parameter_graph_that_shares_nodes_is_described_in_bounded_time():
+    """Written out, the expression would have 2^200 operands."""
+    data = json.loads(text_of("blackboard"))
+    for form in data["parameters"]:
+        first = form["nodes"][0]
+        form["nodes"] = [first, *(["TorchSumParameter", 1, {}, [at, at]] for at in range(200))]
+        form["outputs"] = [[200, 0]]
+    for node in data["nodes"]:
+        for parameter in node.get("parameters", {}).values():
+            parameter["leaves"] = [parameter["leaves"][0], *([] for _ in range(200))]
+    index = TraceIndex(trace_from_json(data))
+    graph = index.trace.steps[0].snapshot.graph
+    assert any(record.parameters for record in graph.nodes.values())
+    for record in graph.nodes.values():
+        for parameter in record.parameters.values():
+            assert len("".join(islice(_expression(parameter, 200), 100))) < 5_000
+
+
+@pytest.mark.parametrize("text", ['{"a": "\\ud800"}', '{"\\udfff": 1}', '{"a": "\\ude00\\ud83d"}'])
+def test_half_a_character_is_not_read(text):
+    with pytest.raises(FileFormatError, match="surrogates not allowed"):
+        json_of_bytes(text.encode(), "trace", "a file")
+    assert json_of_bytes(rb'{"a": "\ud83d\ude00"}', "trace", "a file") == {"a": "😀"}
+
+
+def test_a_small_file_does_not_unpack_to_more_than_the_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "MAX_UNPACKED_BYTES", 2**20)
+    path = tmp_path / "bomb.trace.json.gz"
+    path.write_bytes(gzip.compress(b" " * 2**21))
+    with pytest.raises(FileFormatError, match=r"unpacks to more than 1 MB, the limit for this file"):
+        explorer.Trace.load(path)
+
+
+def test_the_kinds_of_reads_are_those_of_the_compiler_and_of_the_words():
+    assert list(READ_KINDS) == list(READS) == [kind.value for kind in ReadKind]

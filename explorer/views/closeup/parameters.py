@@ -1,6 +1,6 @@
 """The parameters of a plate: the graph that computes each, with shapes; and the values of one slice as sheets."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from string import ascii_uppercase
@@ -75,18 +75,31 @@ def with_values(
 def _line(name: str, parameter: ParameterRecord, plate: Plate) -> str:
     """Describe a parameter: `weight: 64 sheets of 16×17; Tensor → LogSoftmax`."""
     count = plate.record.num_folds if plate.node is not None else len(plate.cells)
-    source = _expression(parameter, parameter.outputs[0][0])
+    source = ""
+    for part in _expression(parameter, parameter.outputs[0][0]):
+        source += part
+        if len(source) > MAX_EXPRESSION:  # of a graph that shares nodes the whole one may have any length
+            break
     computed = source if len(source) <= MAX_EXPRESSION else f"{source[:MAX_EXPRESSION]} …"
     return f"{name}: {plural(count, 'sheet')} of {shape_text(parameter.shape)}, {computed}"
 
 
-def _expression(parameter: ParameterRecord, at: int) -> str:
-    """Return how a node is computed: `MatMul(Softmax(Tensor 4×4), Softmax(Tensor 4×4))`."""
-    node = parameter.nodes[at]
-    if node.inputs:
-        return f"{node.title}({', '.join(_expression(parameter, source) for source in node.inputs)})"
-    shape: Any = node.config.get("shape", ())
-    return f"{node.title} {shape_text(shape)}"
+def _expression(parameter: ParameterRecord, at: int) -> Iterator[str]:
+    """Yield parts of how a node is computed: `MatMul(Softmax(Tensor 4×4), Softmax(Tensor 4×4))`."""
+    waiting: list[int | str] = [at]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, str):
+            yield part
+            continue
+        node = parameter.nodes[part]
+        if node.inputs:
+            yield f"{node.title}("
+            operands = [each for source in node.inputs for each in (", ", source)][1:]
+            waiting += [")", *reversed(operands)]
+        else:
+            shape: Any = node.config.get("shape") or ()
+            yield f"{node.title} {shape_text(shape)}"
 
 
 def shape_text(shape: Sequence[Any]) -> str:

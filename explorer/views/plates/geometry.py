@@ -72,7 +72,11 @@ class Region:
 @cache
 def repeated(count: int, distance: int) -> int:
     """Return `count` bits at this distance from each other."""
-    return sum(1 << (distance * i) for i in range(count))
+    if count <= 1:
+        return count
+    half = repeated(count // 2, distance)
+    both = half | half << (distance * (count // 2))
+    return both if count % 2 == 0 else both | 1 << (distance * (count - 1))
 
 
 def infer_grid(scopes: Sequence[Scope], num_variables: int) -> Grid | None:

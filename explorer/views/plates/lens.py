@@ -143,7 +143,7 @@ def _near_miss(index: TraceIndex, step: int, miss: MatchRefused) -> AttemptView:
     cells = list(near_miss_nodes(index, step, miss))
     if miss.parameter_path:
         cells *= refusal.entry + 1
-    rule = index.rules[refusal.pattern]
+    rule = index.rules_of_patterns[refusal.pattern]
     if refusal.kind in WHOLE and not miss.parameter_path:
         while len(cells) < len(rule.entries) and graph.inputs[cells[-1]]:
             cells.append(graph.inputs[cells[-1]][0])
