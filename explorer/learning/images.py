@@ -50,7 +50,7 @@ def load_folder(folder: "str | Path") -> ImageData:
                 found = image.size
                 modes[mode] += 1
                 num_transparent += mode != image.mode or "transparency" in image.info
-        except (OSError, ValueError, SyntaxError) as error:
+        except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
             raise FileFormatError(f"cannot read the image {file}: {error}") from error
         if pixels is None:
             raise ShapeError(

@@ -5,13 +5,14 @@ Classes are found by name among the imported subclasses, so layers and operators
 """
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from explorer.errors import CircuitError, FileFormatError, look_up
-from explorer.files import check_format
+from explorer.files import MAX_VARIABLE, check_format
 from explorer.graph import Graph, config_of, field_names, nested_of, parameters_of, subclasses
 from explorer.symbolic.checks import is_abstract
 from explorer.symbolic.circuit import Circuit
@@ -22,6 +23,8 @@ from explorer.symbolic.parameters import DataType, ParameterNode, TensorParamete
 
 CIRCUIT_FORMAT = "circuit-explorer circuit"
 VERSION = 1
+MAX_SIZE, MAX_NUMBERS = 2**24, 2**40
+"""The most units, states and so on of a layer of a file, and the most numbers of a parameter."""
 
 
 def circuit_to_json(circuit: Circuit) -> dict[str, Any]:
@@ -93,7 +96,7 @@ def circuit_from_json(data: Mapping[str, Any], where: str = "circuit data") -> C
         for body in data.get("circuits", []):
             circuits.append(_read_body(body, table, circuits))
         return _read_body(data, table, circuits)
-    except (KeyError, IndexError, TypeError, ValueError, OverflowError, AttributeError) as error:
+    except (KeyError, IndexError, TypeError, ValueError, OverflowError, AttributeError, RecursionError) as error:
         raise FileFormatError(f"{where}: incomplete circuit: {type(error).__name__}: {error}") from error
     except FileFormatError:
         raise
@@ -171,6 +174,8 @@ def _read_parameter(row: Mapping[str, Any], table: list[ParameterNode]) -> Param
         config["dtype"] = DataType(config["dtype"])
         config["initializer"] = _read_initializer(config["initializer"])
         config["size"] = tuple(config["size"])
+        if prod(config["size"]) > MAX_NUMBERS:
+            raise ValueError(f"a parameter has {prod(config['size'])} numbers; at most {MAX_NUMBERS} are read")
         return kind(**config)
     return kind(tuple(_at(position, table) for position in row["in"]), **config)
 
@@ -187,7 +192,13 @@ def _layer_row(layer: Layer, table: Mapping[ParameterNode, int]) -> dict[str, An
 def _read_layer(row: Mapping[str, Any], table: list[ParameterNode]) -> Layer:
     kind = _get_class(Layer, row["type"], "layer")
     values: dict[str, Any] = {name: row[name] for name in field_names(kind, "config")}
+    for name, value in values.items():
+        if isinstance(value, int) and value > MAX_SIZE:
+            raise ValueError(f"{name} of a {row['type']} is {value}; at most {MAX_SIZE} is read")
     values |= {name: tuple(row[name]) for name in field_names(kind, "scope")}
+    for variable in (variable for name in field_names(kind, "scope") for variable in values[name]):
+        if isinstance(variable, int) and variable > MAX_VARIABLE:
+            raise ValueError(f"the variable {variable} has too large a number; at most {MAX_VARIABLE} is read")
     values |= {name: _at(row[name], table) for name in field_names(kind, "parameter") if name in row}
     values |= {name: _read_layer(row[name], table) for name in field_names(kind, "nested")}
     return kind(**values)

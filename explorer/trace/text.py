@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from explorer.trace.ladder import Level
 from explorer.trace.steps import Step
 
+VISIBLE = {code: f"\\x{code:02x}" for code in (*range(10), *range(11, 32), *range(127, 160))}
+"""Control characters as text, but line feeds: a name in a file must not control the terminal."""
+
 
 def steps_text(steps: Sequence[Step], level: Level, every_step: bool) -> str:
     """One row per step: number, path, calls and layers afterwards, time, what happened; then notes, limits and errors.
@@ -26,7 +29,7 @@ def steps_text(steps: Sequence[Step], level: Level, every_step: bool) -> str:
         lines.append(f"({hidden} {noun} changed nothing; all: trace.table(), or the option --steps of `show`)")
     lines += [note for step in steps for note in step.notes]
     lines += [f"! {limit.message}" for step in steps for limit in step.limits]
-    return "\n".join(lines)
+    return "\n".join(lines).translate(VISIBLE)
 
 
 def outcome_text(step: Step, before: Step | None) -> str:

@@ -191,3 +191,11 @@ def test_a_stack_of_images(tmp_path):
         np.save(path, odd)
         with pytest.raises(error):
             load_source(str(path))
+
+
+def test_an_image_that_unpacks_to_too_many_pixels_is_named(tmp_path, monkeypatch):
+    Image = pytest.importorskip("PIL.Image")
+    Image.new("L", (8, 8)).save(tmp_path / "bomb.png")
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 10)
+    with pytest.raises(FileFormatError, match=r"cannot read the image .*bomb.png: Image size \(64 pixels\) exceeds"):
+        load_source(str(tmp_path))

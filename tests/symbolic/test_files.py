@@ -393,3 +393,18 @@ def test_evidence_is_preserved_with_its_observed_layer():
     assert isinstance(first, EvidenceLayer)
     assert first.layer.scope == (4,)
     assert first.layer.probs is second.probs  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda data: data["layers"][0].update(scope=[2**31]), "the variable 2147483648 has too large a number"),
+        (lambda data: data["layers"][0].update(num_output_units=2**40), "num_output_units of a .* is 1099511627776"),
+        (lambda data: data["parameters"][0].update(size=[2**40, 2]), "a parameter has 2199023255552 numbers"),
+    ],
+)
+def test_a_circuit_file_with_sizes_beyond_all_circuits_is_refused(change, message):
+    data = json.loads(json.dumps(small().to_json()))
+    change(data)
+    with pytest.raises(FileFormatError, match=message):
+        circuit_from_json(data)

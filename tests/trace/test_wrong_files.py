@@ -226,3 +226,10 @@ def test_a_small_file_does_not_unpack_to_more_than_the_limit(tmp_path, monkeypat
 
 def test_the_kinds_of_reads_are_those_of_the_compiler_and_of_the_words():
     assert list(READ_KINDS) == list(READS) == [kind.value for kind in ReadKind]
+
+
+def test_a_printed_trace_does_not_control_the_terminal():
+    data = json.loads(text_of("blackboard"))
+    data["steps"][0]["notes"] = ["\x1b[31mred\x9b1m"]
+    assert "\\x1b[31mred\\x9b1m" in str(trace_from_json(data))
+    assert "\x1b" not in str(trace_from_json(data))
