@@ -21,7 +21,8 @@ from explorer.app.dashboard.panes.tables import html_pane
 from explorer.app.dashboard.scheduling import deliver
 from explorer.app.dashboard.theme import HEADER_STYLE, THEMES, page_template
 from explorer.app.session.library import Library
-from explorer.app.session.opening import Opened, open_state, read_link
+from explorer.app.session.opening import Opened, read_link
+from explorer.app.session.session import open_drawn
 from explorer.app.session.view_state import ViewState, trace_of
 from explorer.errors import CircuitError
 from explorer_widgets.dashboard import BrowserHost, GraphPane, StepsPane
@@ -112,7 +113,7 @@ def _open_in_background(page: pmui.Page, library: Library, state: ViewState, def
     page.main = [pn.Column(messages.view, pmui.Skeleton(height=420, sizing_mode="stretch_width", margin=20))]
 
     def work(job: Job) -> Opened:
-        return open_state(library, state, job.on_event)
+        return open_drawn(library, state, job.on_event)
 
     def fall_back(problem: str) -> None:
         _fill(page, library, (fallback, problem), (ViewState(), problem))

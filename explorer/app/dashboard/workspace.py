@@ -10,9 +10,9 @@ from typing import Any
 from explorer.app.dashboard.background import Background, Deliver, Job, show_nothing
 from explorer.app.dashboard.measuring import Measuring
 from explorer.app.session.library import Library
-from explorer.app.session.opening import Opened, foreign_rules, forms_of, open_state, unused_skips
+from explorer.app.session.opening import Opened, foreign_rules, forms_of, unused_skips
 from explorer.app.session.reproduce import python_of
-from explorer.app.session.session import Session
+from explorer.app.session.session import Session, open_drawn
 from explorer.app.session.tensor_reproduce import tensor_python_of
 from explorer.app.session.view_state import ViewState
 from explorer.errors import CircuitError
@@ -130,7 +130,7 @@ class Workspace:
     ) -> None:
         title = f"Opening {state.circuit}"
         self._opening = self.background.start(
-            title, lambda job: open_state(self.library, state, job.on_event), on_open, on_error
+            title, lambda job: open_drawn(self.library, state, job.on_event), on_open, on_error
         )
 
     def cancel(self) -> None:

@@ -73,8 +73,15 @@ def read_link(query: str) -> tuple[ViewState, str]:
     return readable_state(query, check)
 
 
-def open_state(library: Library, state: ViewState, listener: Listener | None = None) -> Opened:
+def open_state(
+    library: Library,
+    state: ViewState,
+    listener: Listener | None = None,
+    prepare: Callable[[Opened], object] = lambda opened: None,
+) -> Opened:
     """Open what a link names; `listener` receives every event of a compilation and ends it by raising.
+
+    `prepare` receives a trace that no session has open yet: its index serves one thread at a time.
 
     A compilation that fails returns the trace up to the failure. Raises: the errors of opening, building and
     compiling if there is no step to show. Sessions that have the same trace of the gallery open share it; the
@@ -92,6 +99,7 @@ def open_state(library: Library, state: ViewState, listener: Listener | None = N
     columns = library.columns(state.circuit)
     if columns:
         opened = replace(opened, columns=columns)
+    prepare(opened)
     if len(opened.trace.start_graph) >= LARGE:
         settle_heap()
     if state.circuit in gallery.names() and not opened.error:

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from explorer.app.session.code import add_code
-from explorer.app.session.opening import Opened
+from explorer.app.session.library import Library
+from explorer.app.session.opening import Opened, open_state
 from explorer.app.session.view_state import CloserLook, DisplayOptions, ViewState, check_look
 from explorer.errors import CircuitError, unknown_name
 from explorer.timings import PartTime, Timing
-from explorer.trace import StepCheck
+from explorer.trace import Listener as TraceListener, StepCheck
 from explorer.views import (
     LayerTimes,
     Measurements,
@@ -347,6 +348,22 @@ class Session:
             return
         for listener in tuple(self._listeners):
             listener(frozenset(names))
+
+
+def open_drawn(library: Library, state: ViewState, listener: TraceListener) -> Opened:
+    """Open what a link names, as `open_state` does, and draw what its page shows first.
+
+    Call it in the background: the views of a large trace take seconds, in which no page of the server would be
+    answered. Afterwards the index of the trace has them.
+    """
+
+    def draw(opened: Opened) -> None:
+        session = Session(opened, state)
+        session.picture()
+        session.steps()
+        session.details()
+
+    return open_state(library, state, listener, draw)
 
 
 def _boxes_of(shown: Picture) -> dict[str, tuple[int, ...]]:

@@ -130,7 +130,7 @@ def test_a_page_that_closes_while_its_circuit_is_opened_cancels_the_work(monkeyp
         async with connected(url, circuit="hmm"):
             await asyncio.to_thread(started.wait, SECONDS)
 
-    monkeypatch.setattr(page_module, "open_state", open_slowly)
+    monkeypatch.setattr(page_module, "open_drawn", open_slowly)
     monkeypatch.setattr(type(pn.state), "onload", lambda state, start: start())
     visit_and_leave(close_while_opening)
     assert cancelled.wait(SECONDS)

@@ -8,7 +8,7 @@ import pytest
 import explorer
 from explorer.app.session.library import Library
 from explorer.app.session.opening import Opened, open_state
-from explorer.app.session.session import KEPT_PICTURES, Session, require_live
+from explorer.app.session.session import KEPT_PICTURES, Session, open_drawn, require_live
 from explorer.app.session.view_state import DisplayOptions, ViewState
 from explorer.errors import CircuitError, UnknownNameError
 from explorer.options import CompilerOptions
@@ -324,3 +324,22 @@ def test_a_slide_that_python_asks_for_has_its_own_step_and_mode(digits: Opened) 
     session.change_look(slides="match")
     assert (session.step, session.look.mode, session.look.slides) == (3, "before", "match")
     assert "step" in events.only()
+
+
+@pytest.mark.parametrize("look", [DisplayOptions(), DisplayOptions(mode="before", group_by="none")])
+def test_the_views_of_a_page_are_drawn_before_its_trace_is_delivered(look: DisplayOptions) -> None:
+    """Otherwise the thread of all pages draws them, which takes seconds for a large trace."""
+    state = ViewState(circuit="hclt", options=CompilerOptions(seed=20), step=3, look=look)
+    opened = open_drawn(Library(), state, lambda event: None)
+    index = opened.index
+
+    def drawn() -> list[set[object]]:
+        return [set(index.cache), set(vars(index)), set(index._states)]
+
+    before = drawn()
+    assert len(before[0]) > 0
+    session = Session(opened, state)
+    session.picture()
+    session.steps()
+    session.details()
+    assert drawn() == before
