@@ -9,7 +9,7 @@ Networks, ch. 12.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -135,30 +135,31 @@ class LogarithmicSemiring(Semiring, ABC):
         return torch.sum(x, dim=dim)
 
     def contract(self, xs: Sequence[Tensor], weight: Tensor) -> Tensor:
-        pairs = [_scale(x) for x in xs]
-        total = _contract_linear([scaled for scaled, _ in pairs], weight)
-        return self._logarithm(total, [largest for _, largest in pairs], xs, weight)
+        bounds = [_largest(x, -1) for x in xs]
+        scaled = [difference.exp_() for difference in map(torch.sub, xs, bounds)]
+        return self._logarithm(_contract_linear(scaled, weight), bounds, xs, weight)
 
     def mix(self, x: Tensor, weight: Tensor) -> Tensor:
-        largest = _largest(x, 1)  # (F, 1, B, K)
-        total = _mix_linear(torch.sub(x, largest).exp_(), weight)
-        if _is_captured(total) or _is_certain(total, total.dtype):
-            return log(total) + largest.squeeze(1)
+        bound = _largest(x, 1)  # (F, 1, B, K)
+        sums = _mix_linear(torch.sub(x, bound).exp_(), weight)
+        if _is_captured(sums) or _loses_nothing(sums, weight):
+            return log(sums) + bound.squeeze(1)
         folds, _, batch, units = x.shape  # a mixture is a contraction of each unit
-        inputs, largest, total = (one.permute(0, 3, 2, 1).flatten(0, 1) for one in (x, largest, total.unsqueeze(1)))
-        found = self._logarithm(total, [largest], [inputs], weight.flatten(0, 1).unsqueeze(1))  # (F * K, B, 1)
+        inputs, bound, sums = (one.permute(0, 3, 2, 1).flatten(0, 1) for one in (x, bound, sums.unsqueeze(1)))
+        found = self._logarithm(sums, [bound], [inputs], weight.flatten(0, 1).unsqueeze(1))  # (F * K, B, 1)
         return found.view(folds, units, batch).transpose(1, 2)
 
-    def _logarithm(self, total: Tensor, bounds: Sequence[Tensor], xs: Sequence[Tensor], weight: Tensor) -> Tensor:
+    def _logarithm(self, result: Tensor, bounds: Sequence[Tensor], xs: Sequence[Tensor], weight: Tensor) -> Tensor:
         """The logarithm of a contraction, given its result for inputs that were divided by the exponentials of bounds.
 
-        Doubtful results are computed again. Shapes: total (F, B, O), bounds (F, B, 1).
+        Doubtful results are computed again. Shapes: result (F, B, O), bounds (F, B, 1).
         """
-        if _is_certain(total, total.dtype):
-            result, doubtful = torch.log(total), None  # nothing is 0
+        doubtful = None
+        if _loses_nothing(result, weight):
+            result = torch.log(result) if torch.is_grad_enabled() else result.log_()
         else:
-            doubtful = _doubtful(total, xs, weight)
-            result = log(total if doubtful is None else torch.where(doubtful, 0, total))
+            doubtful = _doubtful(result, xs, weight)
+            result = log(result if doubtful is None else torch.where(doubtful, 0, result))
         for bound in bounds:
             result = result + bound
         return result if doubtful is None else self._add_in_logarithms(result, doubtful, xs, weight)
@@ -285,17 +286,11 @@ def real_log(x: Tensor) -> Tensor:
     return torch.where(is_positive | (x.real == -math.inf), x.real, math.nan)
 
 
-def _scale(x: Tensor) -> tuple[Tensor, Tensor]:
-    """exp(x - m) and m, the largest real part along the last axis, made finite so that -inf never becomes NaN.
-
-    m is a constant for the gradient: it cancels out of log(sum w exp(x - m)) + m.
-    """
-    largest = _largest(x, -1)
-    return torch.sub(x, largest).exp_(), largest
-
-
 def _largest(x: Tensor, dim: int) -> Tensor:
-    """The largest finite real part along an axis, which is kept, without gradient."""
+    """The largest real part along an axis, which is kept, made finite so that -inf never becomes NaN.
+
+    It is a constant for the gradient, m, which cancels out of log(sum w exp(x - m)) + m.
+    """
     real = _real_part(x)
     bound = torch.finfo(real.dtype).max
     return torch.amax(real, dim=dim, keepdim=True).clamp(-bound, bound)
@@ -313,6 +308,16 @@ def _is_captured(x: Tensor) -> bool:
     return torch.compiler.is_compiling() or (x.is_cuda and torch.cuda.is_current_stream_capturing())
 
 
+def _loses_nothing(total: Tensor, weight: Tensor) -> bool:
+    """Whether no result (F, B, O) of a scaled sum is doubtful, and its logarithm has the gradient 1 / x.
+
+    The weights are examined first if they are fewer and no gradient is recorded: results may be 0 if all inputs are.
+    """
+    if not torch.is_grad_enabled() and weight.numel() < total.numel() and _is_certain(weight, total.dtype):
+        return True
+    return _is_certain(total, total.dtype)
+
+
 def _is_certain(x: Tensor, dtype: torch.dtype) -> bool:
     """Whether all results of a scaled sum in this type, or its weights, are known to be large enough.
 
@@ -320,9 +325,10 @@ def _is_certain(x: Tensor, dtype: torch.dtype) -> bool:
     """
     if _is_captured(x):
         return False
-    sizes = x.detach() if x.requires_grad else x
+    if x.requires_grad:
+        x = x.detach()
     try:
-        return (sizes.abs() if sizes.is_complex() else sizes).amin().item() >= _smallest_certain(dtype)
+        return (x.abs() if x.is_complex() else x).amin().item() >= _smallest_certain(dtype)
     except (RuntimeError, IndexError):  # values are unknown, as under vmap, or there are none
         return False
 
@@ -346,7 +352,7 @@ def _real_part(x: Tensor) -> Tensor:
     return x.real if x.is_complex() else x
 
 
-def _contract_linear(xs: Sequence[Tensor], weight: Tensor) -> Tensor:
+def _contract_linear(xs: Iterable[Tensor], weight: Tensor) -> Tensor:
     """All products of one entry of each x, then a matrix product."""
     *values, weight = common_type((*xs, weight))
     products = values[0]

@@ -11,6 +11,7 @@ from torch.func import functional_call, grad, jvp, vmap
 
 from explorer.backend import Semiring, get_semiring, semiring as semirings
 from explorer.backend.numeric import log
+from explorer.templates import load_named
 from tests.levels.modes import MODE_IDS, MODES, Mode, compile_circuit, layer_types
 from tests.lost_terms import CASES, WEIGHTS, Case, far_apart, log_sum, small_weights, two_states
 
@@ -232,3 +233,15 @@ def test_functional_transforms_of_a_circuit_keep_every_term():
     for name, of in vmap(grad(value), (None, 0))(parameters, rows).items():
         if parameters[name].requires_grad:
             torch.testing.assert_close(of.sum(0), parameters[name].grad)
+
+
+@torch.no_grad()
+def test_transforms_without_gradients_have_the_same_values():
+    circuit, x, wanted = two_states(40.0)
+    ordinary = torch.from_numpy(np.random.default_rng(0).normal(size=(4, 2)))
+    module, plain_weights = compile_circuit(circuit), compile_circuit(load_named("blackboard"))
+    found = vmap(lambda row: module(row[None])[0])(torch.from_numpy(x))
+    np.testing.assert_allclose(found.flatten(), wanted, rtol=1e-12)
+    torch.testing.assert_close(vmap(lambda row: module(row[None])[0])(ordinary), module(ordinary))
+    states = torch.randint(2, (4, 5))
+    torch.testing.assert_close(vmap(lambda row: plain_weights(row[None])[0])(states), plain_weights(states))
