@@ -125,7 +125,7 @@ class LogarithmicSemiring(Semiring, ABC):
     weights that sum to at most 10^11 (10^137 in double precision). A smaller result may be only the negligible terms
     of a unit, whose weight hides the input m: it is zero, or tiny. Such a result is computed again as
     M + log(sum exp(log w + x - M)), where M is its own largest term, which becomes 1. The gradient of a weight of zero
-    is exact, too, up to the square root of the largest number.
+    is exact, too, up to the square root of the largest number; that of a weight below t may be infinite.
 
     Which results are doubtful depends on values. A graph that cannot branch has only the matrix product: one made by
     `torch.compile` or `torch.export`, or a captured CUDA graph.

@@ -43,7 +43,8 @@ class FastCircuit(nn.Module):
     A call that the backend cannot answer runs the circuit itself, without a certificate; a `CertificateWarning` says
     why, once, and `why_not(x)` at any time. `explain()` names the backend.
     Continuous variables of an x of float64 are rounded to the float32 of the parameters, as they are by the circuit.
-    `torch.compile` compiles the circuit itself, without a certificate or a warning.
+    `torch.compile` and `torch.export` read the circuit itself, so their graphs have no certificate, no warning and no
+    fallback: terms more than 103 nats below the largest input of a sum underflow there.
 
     Raises: DataTypeError if it is moved to the meta device. Raises on call: ShapeError, DataTypeError, ValueRangeError
     for input that does not fit.
