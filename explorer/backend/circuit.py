@@ -282,7 +282,13 @@ class ProbedCircuit(EvaluatedCircuit):
         rounded = {
             node: {key: in_single_precision(value) for key, value in values.items()} for node, values in precise.items()
         }
-        return precise if loses_digits(rounded, precise) else rounded
+        is_lost = any(
+            loses_digits(key, value, precise[node])
+            for node, values in rounded.items()
+            for key, value in values.items()
+            if value.is_floating_point()
+        )
+        return precise if is_lost else rounded
 
 
 @cache

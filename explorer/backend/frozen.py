@@ -11,15 +11,10 @@ from explorer.backend.addressing import FoldIndexInfo
 from explorer.backend.evaluation import EvaluatedCircuit, LayerValues
 from explorer.backend.layers import TorchLayer, can_inspect
 from explorer.backend.plan import CircuitPlan
+from explorer.backend.rounding import loses_digits
 from explorer.backend.semiring import Semiring
 from explorer.errors import FileFormatError
 from explorer.graph import Graph
-
-WELL_CONDITIONED = ("weight", "rows", "table", "value", "constant", "logits", "stddev")
-"""Values whose last digits change a result no more than their own: not coefficients, nor probabilities near 1."""
-
-MAX_ROUNDING = 1e-6
-"""Largest rounding error of a mean that is accepted, in standard deviations."""
 
 ValueTypes = Mapping[int, Mapping[str, torch.dtype]]
 """For each layer the types of the tensors by name that its `forward` receives."""
@@ -77,7 +72,7 @@ class FrozenCircuit(EvaluatedCircuit):
         for key, name in self._names[node].items():
             if name in self._types and values[key].dtype != self._types[name]:
                 rounded = values[key].to(self._types[name])
-                loses = can_inspect(rounded) and bool(_lost(key, rounded, values).any())
+                loses = can_inspect(rounded) and loses_digits(key, rounded, values)
                 self._buffers[name] = values[key] if loses else rounded
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
@@ -113,24 +108,6 @@ class FrozenCircuit(EvaluatedCircuit):
         for node, names in self._names.items():
             if not given.keys().isdisjoint(names.values()):
                 self._round(node, {key: getattr(self, name) for key, name in names.items()})
-
-
-def _lost(key: str, rounded: Tensor, values: Mapping[str, Tensor]) -> Tensor:
-    """Which entries of a value of a layer have lost digits that count when it was rounded.
-
-    These are entries that underflow or overflow, and others that differ if the value is not in `WELL_CONDITIONED`;
-    means, where their density is narrow. Logarithms near zero are rounded, and nothing is lost.
-    """
-    exact = values[key]
-    lost = (is_tiny(rounded) & (exact > 0)) | (rounded.isinf() & ~exact.isinf())
-    if key == "mean" and "stddev" in values:
-        return lost | ((rounded - exact).abs() > MAX_ROUNDING * values["stddev"])
-    return lost if key.rpartition(".")[2] in WELL_CONDITIONED else lost | (rounded != exact)
-
-
-def is_tiny(values: Tensor) -> Tensor:
-    """Which values are zero or below the normal numbers of their type."""
-    return values.abs() < torch.finfo(values.dtype).tiny
 
 
 def _ending(key: str) -> str:

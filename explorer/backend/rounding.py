@@ -1,4 +1,4 @@
-"""Whether parameters that were computed in double precision may be rounded to single precision."""
+"""Rounding: whether a parameter that was computed in double precision loses digits that count in another type."""
 
 import math
 from collections.abc import Mapping
@@ -6,28 +6,29 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from explorer.backend.evaluation import LayerValues
-from explorer.backend.frozen import MAX_ROUNDING, WELL_CONDITIONED, is_tiny
+WELL_CONDITIONED = ("weight", "rows", "table", "value", "constant", "logits", "stddev")
+"""Values whose last digits change a result no more than their own: not coefficients, nor probabilities near 1."""
+
+MAX_ROUNDING = 1e-6
+"""Largest rounding error of a mean that is accepted, in standard deviations."""
 
 
-def loses_digits(rounded: LayerValues, precise: LayerValues) -> bool:
-    """Whether rounding has lost digits of parameters that change a result by more than their own rounding error."""
-    return any(
-        _loses_digits(key, value, precise[node])
-        for node, values in rounded.items()
-        for key, value in values.items()
-        if value.is_floating_point() and value.numel()
-    )
+def loses_digits(key: str, rounded: Tensor, values: Mapping[str, Tensor]) -> bool:
+    """Whether a value of a layer has lost digits that count when it was rounded.
 
-
-def _loses_digits(key: str, rounded: Tensor, precise: Mapping[str, Tensor]) -> bool:
-    exact = precise[key]
-    if key == "mean" and "stddev" in precise:
-        if bool(((rounded - exact).abs() > MAX_ROUNDING * precise["stddev"]).any()):
+    That is so if an entry underflows or overflows, and if another one differs and the value is not in
+    `WELL_CONDITIONED`; of a mean, where its density is narrow. Logarithms near zero are rounded, and nothing is lost.
+    """
+    exact = values[key]
+    if key == "mean" and "stddev" in values:
+        if bool(((rounded - exact).abs() > MAX_ROUNDING * values["stddev"]).any()):
             return True
     elif key.rpartition(".")[2] not in WELL_CONDITIONED and bool((rounded != exact).any()):
         return True
-    low, high = torch.aminmax(rounded.abs())  # one pass shows that all are normal numbers, as most parameters are
-    if low >= torch.finfo(rounded.dtype).tiny and high < math.inf:
+    if not rounded.numel():
         return False
-    return bool(((is_tiny(rounded) & (exact > 0)) | (rounded.isinf() & ~exact.isinf())).any())
+    low, high = torch.aminmax(rounded.abs())
+    tiny = torch.finfo(rounded.dtype).tiny
+    if low >= tiny and high < math.inf:  # all are normal numbers, as most parameters are
+        return False
+    return bool((((rounded.abs() < tiny) & (exact > 0)) | (rounded.isinf() & ~exact.isinf())).any())
