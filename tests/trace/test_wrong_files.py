@@ -3,6 +3,7 @@
 import gzip
 import json
 import random
+from contextlib import suppress
 from functools import cache
 from itertools import islice
 from typing import Any
@@ -13,8 +14,9 @@ import torch
 import explorer
 from explorer import files
 from explorer.backend.addressing import ReadKind
-from explorer.errors import FileFormatError
+from explorer.errors import CircuitError, FileFormatError
 from explorer.files import MAX_VARIABLE, json_of_bytes
+from explorer.symbolic import circuit_from_json
 from explorer.templates import gallery
 from explorer.trace.file_types import READ_KINDS
 from explorer.trace.reading import trace_from_json
@@ -72,6 +74,16 @@ def test_a_file_with_one_wrong_value_is_a_typed_error_or_can_be_shown(name, seed
         return
     if trace.steps:
         show_everything(trace, tmp_path)
+
+
+@seeded(100)
+@pytest.mark.parametrize("name", ["blackboard", "conflict"])
+def test_a_circuit_file_with_one_wrong_value_is_a_typed_error_or_can_be_compiled(name, seed):
+    data = json.loads(json.dumps(gallery.load_named(name).to_json()))
+    spoil(data, random.Random(seed))
+    with suppress(CircuitError):
+        circuit = circuit_from_json(json_of_bytes(json.dumps(data).encode(), "circuit", "a file"))
+        str((circuit, circuit.is_deterministic, explorer.record(circuit))).encode()
 
 
 def odd_path(data: Any) -> None:
