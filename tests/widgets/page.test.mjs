@@ -309,3 +309,13 @@ test("the history gets its entries when nothing else happens, in their order, bu
   idle.splice(0).forEach((callback) => callback());
   assert.deepEqual(written.slice(2), ["replace #step=1"]);
 });
+
+test("a page with damaged data says so, not what the browser says", async () => {
+  const whole = gzipSync(JSON.stringify({ views: [], recordings: [] })).toString("base64");
+  const broken = ["", "no base64: ü", whole.slice(0, 20), "AAAA"];
+  const wrong = [{}, [], null, 3, { views: [] }, { views: {}, recordings: [] }];
+  for (const textContent of [...broken, ...wrong.map((data) => gzipSync(JSON.stringify(data)).toString("base64"))]) {
+    const page = /** @type {any} */ ({ getElementById: () => ({ textContent }) });
+    await assert.rejects(openPage(page), /^Error: the data in this page are damaged or incomplete; /);
+  }
+});

@@ -24,7 +24,7 @@ export function recordedBytes(base64) {
 }
 
 /** Data from gzip of JSON in base64. @param {string} text @returns {Promise<any>} */
-export function unpack(text) {
+export async function unpack(text) {
   const stream = new Blob([recordedBytes(text.trim())]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Response(stream).json();
 }
@@ -102,13 +102,22 @@ export function openRecording(head, unpackPart) {
   return { ...head, part, load, loadAhead };
 }
 
+/** The error of a page whose data cannot be read: the browser's own says nothing to a reader. */
+const DAMAGED = "the data in this page are damaged or incomplete; copy the page again, or write it again";
+
 /**
  * The views of a page and its recordings.
  * @param {any} doc @returns {Promise<{views: Record<string, any>[], recordings: Recording[]}>}
  */
 export async function openPage(doc) {
-  const stored = (/** @type {string} */ id) => unpack(doc.getElementById(id).textContent);
+  /** @param {string} id */
+  async function stored(id) {
+    const found = await unpack(doc.getElementById(id)?.textContent || "").catch(() => null);
+    if (found === null || typeof found !== "object") throw new Error(DAMAGED);
+    return found;
+  }
   const { views, recordings } = await stored("recording");
+  if (!Array.isArray(views) || !Array.isArray(recordings)) throw new Error(DAMAGED);
   const open = (/** @type {Head} */ head, /** @type {number} */ number) =>
     openRecording(head, (part) => stored(`part-${number}-${part}`));
   return { views, recordings: recordings.map(open) };
