@@ -23,8 +23,8 @@ from explorer.views import (
     story,
     thumbnail,
 )
-from widgets import page_html
-from widgets.schema import ColourBy, Mode
+from explorer_widgets import page_html
+from explorer_widgets.schema import ColourBy, Mode
 
 PICTURES: tuple[tuple[Mode, ColourBy], ...] = (("side", "kind"), ("diff", "memory"), ("after", "fold"))
 MAX_NODES = 6
