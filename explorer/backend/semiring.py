@@ -156,7 +156,7 @@ class LogarithmicSemiring(Semiring, ABC):
         """
         doubtful = None
         if _loses_nothing(result, weight):
-            result = torch.log(result) if torch.is_grad_enabled() else result.log_()
+            result = torch.log(result)
         else:
             doubtful = _doubtful(result, xs, weight)
             result = log(result if doubtful is None else torch.where(doubtful, 0, result))

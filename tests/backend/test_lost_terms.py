@@ -245,3 +245,12 @@ def test_transforms_without_gradients_have_the_same_values():
     torch.testing.assert_close(vmap(lambda row: module(row[None])[0])(ordinary), module(ordinary))
     states = torch.randint(2, (4, 5))
     torch.testing.assert_close(vmap(lambda row: plain_weights(row[None])[0])(states), plain_weights(states))
+
+
+def test_autocast_keeps_every_term():
+    circuit, x, wanted = two_states(40.0)
+    module = compile_circuit(circuit).float()
+    for gradients in (True, False):
+        with torch.set_grad_enabled(gradients), torch.autocast("cpu", torch.bfloat16):
+            found = module(torch.from_numpy(x).float()).detach()
+        np.testing.assert_allclose(found.flatten(), wanted, rtol=1e-2)  # bfloat16 has 8 bits
