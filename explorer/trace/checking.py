@@ -22,6 +22,9 @@ TENSOR_OPTION_TYPES: Mapping[str, type] = {
     "one_by_one": bool,
 }
 
+MAX_ENTRIES = 1_000
+"""Maximum number of entries of a rule without recorded questions: of an expression, its variables count, too."""
+
 
 def check_tensor_options(options: Mapping[str, Any]) -> None:
     """Raises: ValueError for an option that is missing or of another type."""
@@ -55,7 +58,7 @@ class ReferenceChecker:
         self._history = history
         self._reads = reads
         self._created: set[int] = set()
-        self._entries = {rule.pattern: len(rule.entries) for rule in rules}
+        self._entries = {rule.pattern: len(rule.entries) if rule.questions else MAX_ENTRIES for rule in rules}
         self._records: dict[int, NodeRecord] = {}
         self._memory: MemoryRecord | None = None
 

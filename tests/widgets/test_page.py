@@ -50,7 +50,7 @@ def test_without_its_recording_the_page_is_small() -> None:
 @pytest.mark.parametrize("name", ["graph.js", "bars.js", "question.js", "page.js"])
 def test_modules_import_nothing(name: str) -> None:
     text = (Path(explorer_widgets.page.__file__).parent / "static" / name).read_text(encoding="utf-8")
-    assert text.startswith("// Made from explorer_widgets/js/")
+    assert text.startswith("// Made from widgets/js/")
     assert not re.search(
         r"^\s*import\b|\bimport\(|\bfetch\(|innerHTML|insertAdjacentHTML|\beval\(|new Function", text, re.MULTILINE
     )
