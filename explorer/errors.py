@@ -14,6 +14,8 @@ Value = TypeVar("Value")
 
 MAX_NAMES = 60
 """Maximum number of names in a message; of more names, only the nearest are listed."""
+MIN_SIMILARITY = 0.6
+"""Minimum share of equal characters of a name that a message suggests."""
 
 
 class CircuitError(Exception):
@@ -158,16 +160,20 @@ def check_type(what: str, value: object, kind: type, advice: str = "") -> None:
         raise DataTypeError(f"{what} must be of type {wanted}; found {found}{do}")
 
 
-def unknown_name(kind: str, name: object, known: "list[str] | tuple[str, ...]") -> UnknownNameError:
-    """Make the error for an unknown name of this kind; `known` are the existing names.
+def unknown_name(kind: str, name: object, known: "list[str] | tuple[str, ...]", advice: str = "") -> UnknownNameError:
+    """Make the error for an unknown name of this kind; `known` are the existing names, `advice` says what to do.
 
-    Of many names, the most similar ones are listed.
+    Of many names, only similar ones are listed.
     """
-    names = [str(item) for item in known]
+    names, do = [str(item) for item in known], f"; {advice}" if advice else ""
     if len(names) <= MAX_NAMES:
-        return UnknownNameError(f"no {kind} named {name!r}; known are: {', '.join(names) or '(none)'}")
-    near = get_close_matches(str(name), names, n=5, cutoff=0.0)
-    return UnknownNameError(f"no {kind} named {name!r}; of {len(names)} known ones the nearest are: {', '.join(near)}")
+        return UnknownNameError(f"no {kind} named {name!r}; known are: {', '.join(names) or '(none)'}{do}")
+    near = get_close_matches(str(name), names, n=5, cutoff=MIN_SIMILARITY)
+    if not near:
+        return UnknownNameError(f"no {kind} named {name!r}, and none of the {len(names)} known ones is similar{do}")
+    return UnknownNameError(
+        f"no {kind} named {name!r}; of {len(names)} known ones the nearest are: {', '.join(near)}{do}"
+    )
 
 
 @contextmanager

@@ -30,6 +30,7 @@ NEEDS_NOTHING: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "gallery": (),
         "trace": ("blackboard", "--level", "kernels", "-o", "blackboard.trace.json.gz"),
         "show": ("blackboard", "--level", "tensor"),
+        "rules": ("--level", "program"),
         "train": ("--data", TABLE, "--epochs", "1", "--out", CHECKPOINT),
         "evaluate": (CHECKPOINT,),
         "sample": (CHECKPOINT, "-n", "2"),

@@ -11,11 +11,18 @@ def test_few_names_are_all_listed():
 
 
 def test_of_many_names_the_closest_matches_are_listed():
-    names = [f"rule_{i}" for i in range(MAX_NAMES)] + ["merge_clamps"]
+    names = [f"merge_{i}" for i in range(MAX_NAMES)] + ["merge_clamps"]
     found = str(unknown_name("pattern", "merge_clmps", names))
     start = f"no pattern named 'merge_clmps'; of {MAX_NAMES + 1} known ones the nearest are: merge_clamps, "
     assert found.startswith(start)
     assert found.count(", ") == 4
+
+
+def test_of_many_names_none_is_listed_if_none_is_similar():
+    names = [f"rule_{i}" for i in range(MAX_NAMES + 1)]
+    found = str(unknown_name("pattern", "attention", names, "print the list"))
+    none = f"none of the {MAX_NAMES + 1} known ones is similar"
+    assert found == f"no pattern named 'attention', and {none}; print the list"
 
 
 def test_a_class_of_the_same_name_is_told_apart_by_its_module():

@@ -19,6 +19,7 @@ from explorer.app.commands import (
     gallery,
     lab,
     query,
+    rules,
     sample,
     serve,
     show,
@@ -108,6 +109,7 @@ app.command("explore")(explore.explore)
 app.command("gallery")(gallery.list_gallery)
 app.command("trace")(trace.trace)
 app.command("show")(show.show)
+app.command("rules")(rules.rules)
 app.command("train")(train.train)
 app.command("evaluate")(evaluate.evaluate)
 app.command("sample")(sample.sample)

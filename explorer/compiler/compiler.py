@@ -136,7 +136,7 @@ class TorchCompiler:
         if circuit in self.circuits:
             return self.circuits[circuit]
         skips = SkipTracker(self.skips, (*self.rules.names, *self.options.disable))
-        self._notify(RunStarted(circuit, self.options.to_json(), self._describe_rules()))
+        self._notify(RunStarted(circuit, self.options.to_json(), self.rules.describe()))
         self._counter = StatsCounter(self.semiring.is_complex)
         with pause_garbage_collection(makes_no_cycles=True):
             compiled = self._compile_circuit(circuit, skips)
@@ -316,10 +316,6 @@ class TorchCompiler:
     def _notify(self, event: Any) -> None:
         for listener in self.listeners:
             listener(event)
-
-    def _describe_rules(self) -> tuple[Any, ...]:
-        kinds = (("parameter", self.rules.parameter), ("shatter", self.rules.shatter), ("fuse", self.rules.fuse))
-        return tuple(rule.describe(kind) for kind, registry in kinds for rule in registry)
 
 
 def _apply_rule(rule: CompileRule, compiler: TorchCompiler, symbolic: object) -> Any:

@@ -75,7 +75,7 @@ def rerun(trace: Trace, compiler: TorchCompiler | None = None, listeners: Sequen
         return record(_circuit_of(trace), compiler)
     options = options_of(trace)
     wanted = {rule.name: _without_docs(rule) for rule in trace.rules}
-    offered = {rule.name: _without_docs(rule) for rule in TorchCompiler(preset=options.preset)._describe_rules()}
+    offered = {rule.name: _without_docs(rule) for rule in preset_rules(options.preset).describe()}
     if list(wanted.values()) != [rule for name, rule in offered.items() if name in wanted]:
         foreign = [name for name, rule in wanted.items() if offered.get(name) != rule]
         what = ", ".join(foreign) or "their order"

@@ -9,6 +9,7 @@ from explorer.optimize.parameters import DEFAULT_PARAMETER_OPT_RULES
 from explorer.optimize.ranges import product_stays_in_range
 from explorer.options import PRESETS
 from explorer.rewrite import LayerOptRegistry, ParameterOptRegistry, Rule
+from explorer.trace import RuleDescription
 
 HANDBOOK_RULES = (
     "LogSoftmax",
@@ -34,6 +35,11 @@ class RuleSet:
     def names(self) -> tuple[str, ...]:
         """The names of all rules, in the order in which a round applies them."""
         return tuple(rule.name for registry in (self.parameter, self.shatter, self.fuse) for rule in registry)
+
+    def describe(self) -> tuple[RuleDescription, ...]:
+        """The descriptions of all rules for a trace, in this order."""
+        kinds = (("parameter", self.parameter), ("shatter", self.shatter), ("fuse", self.fuse))
+        return tuple(rule.describe(kind) for kind, registry in kinds for rule in registry)
 
     def copy(self) -> "RuleSet":
         """A copy that can be extended without changing this one."""

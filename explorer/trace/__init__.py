@@ -88,6 +88,12 @@ from explorer.trace.rule_answers import (
     WhatIf as WhatIf,
     WhyNot as WhyNot,
 )
+from explorer.trace.rule_list import (
+    PassRules as PassRules,
+    Rules as Rules,
+    group_by_kind as group_by_kind,
+    rules_text as rules_text,
+)
 from explorer.trace.steps import Recorder as Recorder, Step as Step
 from explorer.trace.text import outcome_text as outcome_text
 from explorer.trace.trace import Trace as Trace

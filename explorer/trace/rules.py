@@ -2,17 +2,22 @@
 
 from collections.abc import Sequence
 
-from explorer.errors import look_up
+from explorer.errors import unknown_name
 from explorer.trace.answers import Answers
 from explorer.trace.events import RuleDescription
 from explorer.trace.passes import rules_of_pass
 from explorer.trace.rule_answers import ConflictRecord, NearMisses, RuleInteraction, RuleStats
 from explorer.trace.steps import Step
 
+WHERE_LISTED = "print(trace.rules) lists all rules by pass, with what each does"
+
 
 def find_rule(rules: Sequence[RuleDescription], pattern: str) -> RuleDescription:
-    """The rule with this pattern. Raises: UnknownNameError."""
-    return look_up("pattern", pattern, {rule.pattern: rule for rule in rules})
+    """The rule with this pattern. Raises: UnknownNameError, which says where the rules are listed."""
+    found = {rule.pattern: rule for rule in rules}
+    if pattern not in found:
+        raise unknown_name("pattern", pattern, list(found), WHERE_LISTED)
+    return found[pattern]
 
 
 def near_misses(

@@ -22,6 +22,7 @@ from explorer.trace.near_misses import MatchRefused
 from explorer.trace.records import NodeRecord, Records
 from explorer.trace.refusal import Check, Refusal
 from explorer.trace.rule_answers import ConflictRecord, NearMisses, RuleInteraction, RuleStats, WhatIf, WhyNot
+from explorer.trace.rule_list import Rules
 from explorer.trace.rules import conflicts, find_rule, near_misses, rule_interactions, rule_stats
 from explorer.trace.steps import Step, find_step, start_of
 from explorer.trace.text import steps_text
@@ -65,6 +66,7 @@ class Trace:
     circuit_json: Mapping[str, Any] | None
     options: Mapping[str, Any]
     rules: tuple[RuleDescription, ...]
+    """All rules; `print(trace.rules)` lists them by the passes that tried them, with what each does."""
     steps: tuple[Step, ...]
     executable: Any = None
     """The compiled circuit or module; None if there is none, which `compiled` explains."""
@@ -76,6 +78,9 @@ class Trace:
     searcher: Searcher | None = None
     layers: Mapping[int, LayerOrigin] = field(default_factory=dict[int, LayerOrigin])
     """At the levels below a compiled circuit: its layers, by id."""
+
+    def __post_init__(self) -> None:
+        self.rules = Rules(self.rules, self.steps)
 
     @cached_property
     def level(self) -> Level:

@@ -19,7 +19,7 @@ from explorer.trace.reasons import (
 from explorer.trace.records import Records
 from explorer.trace.refusal import Check, Refusal, RefusalKind
 from explorer.trace.rule_answers import WhyNot
-from explorer.trace.rules import find_rule
+from explorer.trace.rules import WHERE_LISTED, find_rule
 from explorer.trace.steps import Step, find_step
 
 Matcher = Callable[[int, str, int], tuple[tuple[Check, ...], Refusal | None]]
@@ -78,7 +78,8 @@ class WhyNots:
         """
         found = steps_of_pass(name, self.steps)
         if not found:
-            raise unknown_name("rule or pass", name, [*(rule.pattern for rule in self.rules), *pass_names(self.steps)])
+            known = [*(rule.pattern for rule in self.rules), *pass_names(self.steps)]
+            raise unknown_name("rule or pass", name, known, f"what has no rule is never made; {WHERE_LISTED}")
         first, last = self.lineages.lifetime(node)
         run = [s for s in found if first < s.index <= last + 1]
         run = run if step is None else [s for s in run if s is find_step(self.steps, step)]

@@ -47,6 +47,23 @@ def test_a_trace_is_printed_written_and_shown(tmp_path):
     assert run("show", str(path), "--step", loaded.steps[3].path).output == run("show", str(path), "--step", "3").output
 
 
+@pytest.mark.parametrize(
+    ("level", "heading", "line"),
+    [
+        ("compiled", "fuse", "  SumCollapse "),
+        ("tensor", "SinkCode: ", "  transpose_below_conv"),
+        ("tensor", "OptimizeReduceMean: ", "  "),
+        ("program", "PlanMemory: ", ""),
+        ("kernels", "slots: ", ""),
+    ],
+)
+def test_rules_lists_the_passes_of_a_level_and_their_rules(level, heading, line):
+    lines = run("rules", "--level", level).output.splitlines()
+    (at,) = (n for n, text in enumerate(lines) if text.startswith(heading))
+    assert line in "\n".join(lines[at:])
+    assert len(lines) < 300
+
+
 def test_show_prints_a_bar_and_a_sentence_for_each_step_that_changed_something(tmp_path):
     path = str(tmp_path / "digits.trace.json")
     run("trace", "digits", "-o", path)

@@ -1,0 +1,44 @@
+"""`circuit-explorer rules`: the passes of a level with their rules, and what each does."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from explorer.app.commands.console import notes, print_text
+from explorer.app.commands.trace import LEVELS_TEXT
+
+if TYPE_CHECKING:
+    from explorer.trace import PassRules
+
+
+def rules(level: Annotated[str, typer.Option(help=f"the level: {LEVELS_TEXT}")] = "compiled") -> None:
+    """List the passes of a level and their rules: where each is tried, what it does, where it is written."""
+    with notes().status("Loading torch"):
+        from explorer.trace import rules_text
+
+        found = passes_of_level(level)
+    print_text(rules_text(found))
+
+
+def passes_of_level(level: str) -> "list[PassRules]":
+    """All passes that a level has, also those outside of its default pipeline. Raises: UnknownNameError."""
+    from explorer.errors import check_name
+    from explorer.recording import lowered_level
+    from explorer.trace import LEVELS, PassRules, group_by_kind
+    from explorer.trace.ladder import COMPILED
+
+    check_name("level", level, LEVELS)
+    if level == COMPILED.name:
+        from explorer.optimize import preset_rules
+
+        return group_by_kind(preset_rules("default").describe())
+    known = lowered_level(level)
+    default = known.pipeline.pass_ids
+    return [
+        PassRules(
+            one.name,
+            f"{one.doc}{'' if one.name in default else ' Not in the default pipeline.'}",
+            known.rules_of_pass(one.name),
+        )
+        for one in known.passes
+    ]
