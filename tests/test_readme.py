@@ -1,81 +1,145 @@
-"""The README's Python examples run, in order, and print what it shows; the paths it names exist."""
+"""The README and the pages in `docs/`: their examples run in order and print what they show, and what they name exists.
+
+The Python blocks of a file share a namespace and a folder with its `bash` blocks. Other blocks are not run.
+"""
 
 import re
+import shlex
+from contextlib import redirect_stdout
+from functools import cache
 from importlib.util import find_spec
+from io import StringIO
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import pytest
-import torch
+import typer
+from typer.core import TyperGroup
 
-from explorer.trace import Trace
+from benchmarks.commands import bench
+from explorer.app.cli import app
+from explorer.app.course.links import heading_names
+from tests.app.commands.running import run
 
 ROOT = Path(__file__).parents[1]
-TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
-FENCED = re.compile(r"^```(\w*)\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
-EXAMPLES = [code for language, code in FENCED.findall(TEXT) if language == "python"]
+README = "README.md"
+PAGES = [README, *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/*.md"))]
+FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 
 
-@pytest.fixture(scope="module")
-def traces(tmp_path_factory: pytest.TempPathFactory) -> list[Trace]:
-    """The trace at the end of each example; what measures for seconds, or needs a missing peer, is only compiled."""
-    names: dict[str, Any] = {}
-    traces: list[Trace] = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(tmp_path_factory.mktemp("readme"))  # an example saves its trace
-        for number, code in enumerate(EXAMPLES):
-            compiled = compile(code, f"README.md, example {number}", "exec")
-            if "measure_steps(" not in code and ("cirkit" not in code or find_spec("cirkit") is not None):
-                exec(compiled, names)
-            traces.append(names["trace"])
-    return traces
+class Block(NamedTuple):
+    """A fenced block and the text between the block before it and this one."""
+
+    language: str
+    text: str
+    before: str
 
 
-def test_the_table_is_printed_by_the_first_trace(traces: list[Trace]) -> None:
-    (table,) = [code for _, code in FENCED.findall(TEXT) if code.startswith("step  path")]
-    shown = [_without_time(line) for line in table.splitlines()[2:-1]]
-    printed = [_without_time(line) for line in str(traces[0]).splitlines()[2:-1]]
-    assert shown == printed
-    assert table.splitlines()[-1] == str(traces[0]).splitlines()[-1]
+@cache
+def read(file: str) -> str:
+    return (ROOT / file).read_text(encoding="utf-8")
 
 
-def test_comments_are_true_of_the_first_trace(traces: list[Trace]) -> None:
-    assert str(traces[0].why_not_folded(234, 250)) in TEXT
-    assert f"a symbolic circuit of {len(traces[0].graph_at(0))} layers" in TEXT
-    assert traces[0].compiled(torch.randint(17, (2, 64))).shape == (2, 1, 1)
+def blocks(file: str) -> list[Block]:
+    ends = [0, *(found.end() for found in FENCED.finditer(read(file)))]
+    return [
+        Block(found[1], found[2], read(file)[end : found.start()])
+        for end, found in zip(ends, FENCED.finditer(read(file)), strict=False)
+    ]
 
 
-def test_comments_are_true_of_the_traces_of_operators(traces: list[Trace]) -> None:
-    fused, simplified = (traces[_example(word)] for word in ("BatchNorm2d(", "PatternSub("))
-    assert "batch_norm" in str(fused.graph_at(0))
-    assert "batch_norm" not in str(fused.graph_at(-1))
-    assert "has input z, wanted mul" in str(simplified.why_not("simplify", 5))
+@pytest.mark.parametrize("file", PAGES)
+def test_examples_print_what_the_page_shows(
+    file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, needs: None
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for block, following in pairwise([*blocks(file), Block("", "", "the end")]):
+        printed = StringIO()
+        if block.language == "bash":
+            for line in block.text.splitlines():
+                run(*words_of(line))
+        if block.language == "python":
+            with redirect_stdout(printed):
+                exec(compile(block.text, f"{file}: {block.text.splitlines()[0]}", "exec"), names)
+            is_output = not following.language and not following.before.strip()
+            shown = following.text if is_output else ""
+            assert without_times(printed.getvalue()) == without_times(shown)
 
 
-@pytest.mark.parametrize("file", ["README.md", "CONTRIBUTING.md", "notebooks/README.md", "widgets/README.md"])
+@pytest.fixture
+def needs(file: str) -> None:
+    if file == "docs/cirkit.md" and find_spec("cirkit") is None:
+        pytest.skip("libcirkit is not installed")
+
+
+def test_the_readme_says_how_many_layers_the_circuit_has() -> None:
+    (layers,) = re.findall(r"a symbolic circuit of (\d+) layers", read(README))
+    assert re.search(rf"^ +0  compile +{layers} +{layers} ", read(README), re.MULTILINE)
+    assert f"from {layers} calls to 5]" in read(README)
+
+
+def test_speeds_in_the_readme_are_those_of_the_measurement() -> None:
+    for row, part in (
+        ("forward: `circuit.freeze().fast()`", "forward passes are"),
+        ("training step", "training steps"),
+    ):
+        (cells,) = re.findall(rf"^\| {re.escape(row)}[^|]*\|([\d. |]+)\|$", read("docs/fast.md"), re.MULTILINE)
+        *speeds, _ = map(float, cells.split("|"))
+        assert f"{part} {min(speeds)} to {max(speeds)} times" in " ".join(read(README).split())
+
+
+@pytest.mark.parametrize("file", [*PAGES, "CONTRIBUTING.md", "notebooks/README.md"])
+def test_commands_exist_with_their_options(file: str) -> None:
+    for line in re.findall(r"(?:^|`)(circuit-explorer [^`\n]*)", read(file), re.MULTILINE):
+        command, words = typer.main.get_command(app), words_of(line)
+        if words[0] == "bench":
+            command, words = typer.main.get_command(bench), words[1:]
+        if not words[0].startswith("-"):
+            assert isinstance(command, TyperGroup), line
+            assert words[0] in command.commands, line
+            command = command.commands[words.pop(0)]
+        known = {"-h", "--help"}.union(*((*one.opts, *one.secondary_opts) for one in command.params))
+        assert [word for word in words if re.match(r"--?[a-z]", word) and word not in known] == [], line
+
+
+@pytest.mark.parametrize("file", [*PAGES, "CONTRIBUTING.md", "notebooks/README.md", "widgets/README.md"])
 def test_named_paths_exist(file: str) -> None:
-    text = (ROOT / file).read_text(encoding="utf-8")
-    paths = re.findall(r"`((?:explorer|tests|widgets|notebooks|benchmarks|scripts)/[\w./-]+)`", text)
-    assert paths
+    paths = re.findall(r"`((?:docs|explorer|tests|widgets|notebooks|benchmarks|scripts)/[\w./-]+)`", read(file))
     assert [path for path in paths if "NN" not in path and not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize("file", PAGES)
+def test_links_lead_somewhere(file: str) -> None:
+    for target in re.findall(r"\]\(([^)]+)\)", read(file)):
+        path, _, heading = target.partition("#")
+        if not path.startswith("https://"):
+            found = (ROOT / file).parent / path
+            assert found.exists(), target
+            headings = re.findall(r"^#+ (.*)$", found.read_text(encoding="utf-8"), re.MULTILINE) if heading else []
+            assert not heading or any(heading in heading_names(one) for one in headings), target
+
+
+def test_every_page_is_linked_from_the_readme() -> None:
+    assert [page for page in PAGES if page != README and f"]({page})" not in read(README)] == []
 
 
 @pytest.mark.parametrize("file", sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("explorer/**/README.md")))
 def test_files_named_in_the_readme_of_a_folder_exist(file: str) -> None:
-    folder, text = (ROOT / file).parent, (ROOT / file).read_text(encoding="utf-8")
+    folder, text = (ROOT / file).parent, read(file)
     names = {*re.findall(r"`([\w./-]+\.(?:py|h|cpp|json))`", text), *re.findall(r"\]\(([\w./-]+)\)", text)}
     roots = (folder, ROOT, ROOT / "explorer")
     missing = [name for name in names if not any((root / name).exists() for root in roots)]
     assert [name for name in sorted(missing) if not any(folder.rglob(name.removeprefix("../")))] == []
 
 
-def _example(word: str) -> int:
-    (number,) = [number for number, code in enumerate(EXAMPLES) if word in code]
-    return number
+def words_of(line: str) -> list[str]:
+    """The words of a command without its name, and without the explanation after two spaces."""
+    return shlex.split(re.split(r" {2,}", line)[0])[1:]
 
 
-def _without_time(line: str) -> tuple[str, ...]:
-    """The cells of a printed step but the fifth, its time."""
-    cells = re.fullmatch(r"(\d+)\s+(\S.*?)\s{2,}(\d+)\s+(\d+)\s+[\d.]+\s+(.*)", line.strip())
-    assert cells
-    return cells.groups()
+def without_times(printed: str) -> list[str]:
+    """The lines without the milliseconds of steps, and without the widths of columns and rules."""
+    lines = (re.sub(r"^( *\d+  \S.*?(?:  +[\d,]+)+) +[\d.]+  (?=\S)", r"\1  ", line) for line in printed.splitlines())
+    return [re.sub(r" {2,}|-{3,}", " ", line).rstrip() for line in lines]
