@@ -75,7 +75,7 @@ bench: $(VENV)/.ready-test ## Compile times and the suite, side by side with the
 course: $(VENV)/.ready-explore ## Run the lessons and write them as pages: build/course/index.html
 	$(BIN)/circuit-explorer course
 
-pictures: $(VENV)/.ready-test ## Take the pictures and the film of the README again; record the cards of the front page
+pictures: $(VENV)/.ready-test ## Take the pictures and the film of the README and of docs/ again; record the cards of the front page
 	$(BIN)/python scripts/pictures.py
 	$(BIN)/python scripts/gallery.py
 	$(BIN)/python scripts/recording.py

@@ -150,7 +150,7 @@ def main(folder: Path) -> None:
 
 
 def _check_files(names: list[str]) -> None:
-    """Check that the wheel has the marker of typed packages, and no pictures, which only the README shows."""
+    """Check that the wheel has the marker of typed packages, and no pictures, which only texts show."""
     pictures = [name for name in names if name.endswith((".png", ".gif"))]
     if pictures or "explorer/py.typed" not in names:
         raise SystemExit(

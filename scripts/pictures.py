@@ -1,4 +1,7 @@
-"""Take the README's screenshots of real pages: `make pictures`. Has the requirements of the browser tests."""
+"""Take the screenshots of the README and of `docs/` from real pages: `make pictures`.
+
+It has the requirements of the browser tests.
+"""
 
 import argparse
 import os

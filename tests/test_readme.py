@@ -20,6 +20,7 @@ from typer.core import TyperGroup
 from benchmarks.commands import bench
 from explorer.app.cli import app
 from explorer.app.course.links import heading_names
+from explorer.app.dashboard.panes.tools import TOOLS
 from tests.app.commands.running import run
 
 ROOT = Path(__file__).parents[1]
@@ -119,6 +120,11 @@ def test_links_lead_somewhere(file: str) -> None:
             assert found.exists(), target
             headings = re.findall(r"^#+ (.*)$", found.read_text(encoding="utf-8"), re.MULTILINE) if heading else []
             assert not heading or any(heading in heading_names(one) for one in headings), target
+
+
+def test_every_tool_of_the_dashboard_has_a_row() -> None:
+    (table,) = re.findall(r"^\| tool \| shows \|\n\|[-|]+\n((?:\|.*\n)+)", read("docs/dashboard.md"), re.MULTILINE)
+    assert sorted(re.findall(r"^\| ([^|]*) \|", table, re.MULTILINE)) == sorted(tool.title for tool in TOOLS)
 
 
 def test_every_page_is_linked_from_the_readme() -> None:
