@@ -122,6 +122,12 @@ def test_links_lead_somewhere(file: str) -> None:
             assert not heading or any(heading in heading_names(one) for one in headings), target
 
 
+def test_every_command_has_a_line() -> None:
+    for command, prefix in ((app, ""), (bench, "bench ")):
+        names = [prefix + str(one.name) for one in command.registered_commands]
+        assert [name for name in names if f"\ncircuit-explorer {name}" not in read("docs/cli.md")] == []
+
+
 def test_every_tool_of_the_dashboard_has_a_row() -> None:
     (table,) = re.findall(r"^\| tool \| shows \|\n\|[-|]+\n((?:\|.*\n)+)", read("docs/dashboard.md"), re.MULTILINE)
     assert sorted(re.findall(r"^\| ([^|]*) \|", table, re.MULTILINE)) == sorted(tool.title for tool in TOOLS)
