@@ -18,7 +18,8 @@ def overlap(program: Program, one: int, other: int) -> bool:
     if origin != other_origin:
         return False
     size, other_size = (program.definitions[value].type.size_bytes for value in (one, other))
-    return start < other_start + other_size and other_start < start + size
+    is_empty = not size or not other_size
+    return not is_empty and start < other_start + other_size and other_start < start + size
 
 
 def are_same_elements(program: Program, one: int, other: int) -> bool:
