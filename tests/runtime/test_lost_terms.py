@@ -12,7 +12,7 @@ from explorer.backend import TorchCircuit
 from explorer.compiler import TorchCompiler
 from explorer.runtime import fast
 from tests.lost_terms import CASES, Case, relapse, small_weights, two_states
-from tests.runtime.circuits import assert_equal, doubled, without_certificate, has_compiler
+from tests.runtime.circuits import assert_equal, doubled, has_compiler, without_certificate
 
 pytestmark = has_compiler
 BACKENDS = ("native", "torch")
