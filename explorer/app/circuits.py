@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from explorer.app.commands.console import say_note
-from explorer.app.user_functions import call_function, is_function
+from explorer.app.user_functions import ExampleModule, call_function, is_function
 from explorer.errors import DataTypeError, FileFormatError, UnknownNameError
 from explorer.files import read_json
 from explorer.symbolic import CIRCUIT_FORMAT, Circuit, circuit_from_json
@@ -25,9 +25,16 @@ def load_circuit(name_or_file: str) -> Circuit:
     """Return the gallery circuit of this name, or else the circuit in this file or returned by this function.
 
     Raises: UnknownNameError if it is none of these; FileFormatError for a file without a circuit; DataTypeError for a
-    function that returns a compiled circuit or a trace; the errors of `call_function`.
+    function that returns a module, a compiled circuit or a trace; the errors of `call_function`.
     """
-    found = load_circuit_or_trace(name_or_file)
+    return only_circuit(load_subject(name_or_file), name_or_file)
+
+
+def only_circuit(found: Circuit | Trace | ExampleModule, name_or_file: str) -> Circuit:
+    """Return what was found if it is a circuit. Raises: DataTypeError for what a function returned; FileFormatError."""
+    if isinstance(found, ExampleModule):
+        name = type(found.module).__name__
+        raise DataTypeError(f"{name_or_file} must return a circuit here; found the module {name} with its inputs")
     if isinstance(found, Trace) and is_function(name_or_file):
         raise DataTypeError(f"{name_or_file} must return a symbolic circuit here; found a compiled one, or a trace")
     if isinstance(found, Trace):
@@ -35,8 +42,17 @@ def load_circuit(name_or_file: str) -> Circuit:
     return found
 
 
-def load_circuit_or_trace(name_or_file: str) -> Circuit | Trace:
-    """Return the gallery circuit of this name, or else the circuit or trace in this file or returned by this function.
+def load_circuit_or_trace(name_or_file: str, level: str = "") -> Circuit | Trace:
+    """Return the circuit or trace of a name; a module that a function returns with its inputs is recorded at a level.
+
+    Raises: as `load_subject`, and as recording does.
+    """
+    found = load_subject(name_or_file)
+    return found.record(level) if isinstance(found, ExampleModule) else found
+
+
+def load_subject(name_or_file: str) -> Circuit | Trace | ExampleModule:
+    """Return the gallery circuit of this name, or else what is in this file or returned by this function.
 
     Raises: UnknownNameError if it is none of these; FileFormatError for a file that holds neither; the errors of
     `call_function`.

@@ -1,4 +1,4 @@
-"""Runs a function of the user, named as FILE.py:FUNCTION, and returns the circuit that it returns.
+"""Runs a function of the user, named as FILE.py:FUNCTION, and returns the circuit or module that it returns.
 
 The file and the function are the user's code and are executed with all rights of this process.
 """
@@ -7,21 +7,48 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.util import module_from_spec, spec_from_file_location
 from inspect import Parameter, signature
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
-from explorer.errors import ConversionError, DataTypeError, UnknownNameError, UserCodeError, unknown_name
+from explorer.errors import CircuitError, ConversionError, DataTypeError, UnknownNameError, UserCodeError, unknown_name
 from explorer.symbolic import Circuit, from_cirkit, is_cirkit
-from explorer.trace import Trace
+from explorer.trace import KERNELS, Trace
+from explorer.trace.ladder import COMPILED
 
-RETURNS = "a circuit or compiled circuit of this package or of cirkit, a trace, or (circuit of cirkit, its context)"
-
+RETURNS = (
+    "a circuit or compiled circuit of this package or of cirkit, a trace, (circuit of cirkit, its context), or "
+    "(module, its example inputs as a tuple)"
+)
 
 PREFIX = "user_file_"
 """Keeps a file that is named like a package, such as random.py, from replacing it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExampleModule:
+    """A module of PyTorch with example inputs, which no circuit was compiled to."""
+
+    module: Any
+    inputs: tuple[Any, ...]
+    name: str
+
+    def record(self, level: str = "", **options: Any) -> Trace:
+        """Record it at a level below the compiled circuit, by default `tensor`.
+
+        Raises: CircuitError for the level of kernel calls, which only circuits have; otherwise as `explorer.record`.
+        """
+        from explorer.recording import record
+
+        if level == KERNELS:
+            raise CircuitError(
+                "a module has no kernel calls, which fast() makes of circuits; use --level tensor or --level program"
+            )
+        below = "" if level == COMPILED.name else level
+        return record(self.module, self.inputs, level=below, name=self.name, **options)
 
 
 def is_function(source: str) -> bool:
@@ -34,8 +61,10 @@ def is_function(source: str) -> bool:
     return file.endswith(".py") and name.isidentifier()
 
 
-def call_function(source: str) -> Circuit | Trace:
-    """Execute the file, call the function without arguments, and return its circuit, or the trace of a compiled one.
+def call_function(source: str) -> Circuit | Trace | ExampleModule:
+    """Execute the file, call the function without arguments, and return what it returns.
+
+    A compiled circuit becomes its trace.
 
     Raises: UnknownNameError for an unknown file or function; UserCodeError, with the traceback, if the user's code
     raises; DataTypeError if it needs arguments or returns anything else; ConversionError for a circuit of cirkit that
@@ -109,7 +138,7 @@ def _reported(source: str, path: Path, what: str) -> Iterator[None]:
         ) from error
 
 
-def _converted(found: object, source: str) -> Circuit | Trace:
+def _converted(found: object, source: str) -> Circuit | Trace | ExampleModule:
     context: object = None
     if isinstance(found, tuple) and len(cast("tuple[object, ...]", found)) == 2:
         found, context = cast("tuple[object, object]", found)
@@ -125,4 +154,14 @@ def _converted(found: object, source: str) -> Circuit | Trace:
 
     if isinstance(found, TorchCircuit):
         return trace_of_circuit(found)
+    from torch import nn
+
+    if isinstance(found, nn.Module) and isinstance(context, tuple):
+        return ExampleModule(found, cast("tuple[Any, ...]", context), Path(source).name)
+    if isinstance(found, nn.Module):
+        missing = "no example inputs" if context is None else f"example inputs of type {type(context).__name__}"
+        raise DataTypeError(
+            f"{source} returned the module {type(found).__name__} with {missing}; return both, the inputs as a tuple: "
+            "(module, (x, ...))"
+        )
     raise DataTypeError(f"{source} must return {RETURNS}; found {type(found).__name__}")

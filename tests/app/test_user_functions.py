@@ -8,12 +8,15 @@ import pytest
 from explorer.app.circuits import load_circuit, load_circuit_or_trace
 from explorer.app.session.library import Library
 from explorer.app.session.opening import open_state
+from explorer.app.session.options import TensorOptions
 from explorer.app.session.reproduce import python_of
+from explorer.app.session.tensor_reproduce import tensor_python_of
 from explorer.app.session.view_state import ViewState
 from explorer.app.user_functions import call_function
 from explorer.errors import ConversionError, DataTypeError, UnknownNameError, UserCodeError
 from explorer.symbolic import Circuit
 from explorer.trace import Trace
+from tests.app.commands.running import run
 
 MINE = """
 from dataclasses import dataclass
@@ -49,6 +52,21 @@ def leaves():
     raise SystemExit(3)
 """
 
+BLOCK = """
+import torch
+from torch import nn
+
+def build():
+    return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.ReLU(), nn.Linear(8, 2)).eval(), (torch.ones(3, 4),)
+
+def alone():
+    return build()[0]
+
+def tensor():
+    module, (x,) = build()
+    return module, x
+"""
+
 
 @pytest.fixture
 def mine(tmp_path, monkeypatch):
@@ -74,6 +92,88 @@ def test_a_function_returns_a_trace_or_a_compiled_circuit(mine):
     assert isinstance(compiled, Trace)
     with pytest.raises(DataTypeError, match="compiled must return a symbolic circuit here; found a compiled one"):
         load_circuit(f"{mine}:compiled")
+
+
+@pytest.fixture
+def block(tmp_path):
+    """The path of a file with a function that returns a module and its inputs."""
+    (tmp_path / "block.py").write_text(BLOCK)
+    return str(tmp_path / "block.py")
+
+
+@pytest.mark.parametrize(("level", "wanted"), [("compiled", "tensor"), ("tensor", "tensor"), ("program", "program")])
+def test_a_function_returns_a_module_with_its_inputs(block, tmp_path, level, wanted):
+    out = tmp_path / f"{level}.trace.json"
+    output = run("trace", f"{block}:build", "--level", level, "-o", out).output
+    assert "Wrote" in output
+    trace = Trace.load(out)
+    assert trace.level.name == wanted
+    assert trace.options["subject"] == "block.py:build"
+    assert any(step.changed for step in trace.steps[1:])
+
+
+def test_every_command_that_draws_or_prints_takes_a_module(block, tmp_path):
+    source = f"{block}:build"
+    assert "import" in run("show", source, "--steps").output
+    assert "aten.linear.default(" in run("show", source, "--graph", "--level", "program").output
+    run("svg", source, "-o", tmp_path / "block.svg")
+    assert "relu" in (tmp_path / "block.svg").read_text()
+    run("html", source, "-o", tmp_path / "block.html")
+    assert "<title>block.py:build" in (tmp_path / "block.html").read_text()
+    timed = run("time", source, "--seconds", "0.1", "--device", "cpu").output
+    assert "import" in timed
+
+
+def test_a_module_is_traced_with_a_pipeline_and_a_mode(block, tmp_path):
+    (tmp_path / "one.yaml").write_text("- passName: Canonicalize\n")
+    output = run("trace", f"{block}:build", "--pipeline", tmp_path / "one.yaml", "--mode", "train").output
+    assert "drop_second_time" in output
+    assert "Stabilize" not in output
+
+
+def test_the_dashboard_opens_a_module_of_a_function_and_copies_its_code(block):
+    name = f"{block}:build"
+    library = Library(built={name: load_circuit_or_trace(name, "program")})
+    opened = open_state(library, ViewState(circuit=name))
+    assert opened.tensor.level == "program"
+    assert opened.is_live
+    code = tensor_python_of(name, opened.options, opened.tensor, 1, is_live=True, is_trace=library.is_trace(name))
+    found = {}
+    exec(code, found)
+    assert [step.path for step in found["trace"].steps] == [step.path for step in opened.trace.steps]
+
+
+def test_copied_code_of_a_lower_level_runs_the_function_again(mine):
+    opened = open_state(Library(built={f"{mine}:build": call_function(f"{mine}:build")}), at_tensor(f"{mine}:build"))
+    found = {}
+    exec(tensor_python_of(f"{mine}:build", opened.options, opened.tensor, 1, is_live=True), found)
+    assert len(found["trace"].steps) == len(opened.trace.steps)
+
+
+def at_tensor(name):
+    return ViewState(circuit=name, tensor=TensorOptions(level="tensor"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("trace", "alone"),
+            "returned the module Sequential with no example inputs; return both",
+        ),
+        (("show", "tensor"), "returned the module Sequential with example inputs of type Tensor; return both"),
+        (("trace", "build", "--level", "kernels"), "a module has no kernel calls"),
+        (
+            ("trace", "build", "--preset", "handbook"),
+            "remove the options for preset",
+        ),
+        (("query", "entropy", "build"), "must return a circuit here; found the module Sequential with its inputs"),
+    ],
+)
+def test_what_a_module_lacks_is_said(block, arguments, message):
+    (at,) = (n for n, word in enumerate(arguments) if word in {"alone", "tensor", "build"})
+    named = [f"{block}:{word}" if n == at else word for n, word in enumerate(arguments)]
+    assert message in " ".join(run(*named, code=2).stderr.split())
 
 
 def test_an_error_of_the_user_shows_the_traceback_of_the_user(mine):

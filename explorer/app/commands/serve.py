@@ -83,7 +83,7 @@ def open_dashboard(
 
     state, files, built = None, (), {}
     if source is not None and is_function(source) and not Path(source).is_file():
-        state, built = ViewState(circuit=source), {source: load_circuit_or_trace(source)}
+        state, built = ViewState(circuit=source), {source: load_circuit_or_trace(source, level)}
     elif source is not None and source not in gallery.names() and Path(source).is_file():
         state, files = ViewState(circuit=Path(source).name), (Path(source),)
     elif source is not None:

@@ -189,7 +189,7 @@ def _trace(source: str, level: str, batch: int) -> "Trace":
     from explorer.trace import Trace
 
     with notes().status("Compiling"):
-        found = load_circuit_or_trace(source)
+        found = load_circuit_or_trace(source, level)
         if isinstance(found, Trace):
-            return rerun(found)
+            return found if found.is_live and not found.level.has_circuit else rerun(found)
         return recorder_of(level, source, rows=batch)(found, gallery.default_options(source))

@@ -13,6 +13,7 @@ from explorer.errors import CircuitError, check_name
 from explorer.options import CompilerOptions
 
 if TYPE_CHECKING:
+    from explorer.app.user_functions import ExampleModule
     from explorer.symbolic import Circuit
     from explorer.trace import Trace
 
@@ -20,7 +21,10 @@ LEVELS_TEXT = (
     "compiled; tensor: operators of the exported circuit; program: instructions on buffers; kernels: the kernel calls "
     "of fast()"
 )
-CIRCUIT_TEXT = "a circuit of the gallery, a circuit file, or FILE.py:FUNCTION, whose code is run"
+CIRCUIT_TEXT = (
+    "a circuit of the gallery, a circuit file, or FILE.py:FUNCTION, whose code is run: it returns a circuit, or a "
+    "module and a tuple of inputs"
+)
 Source = Annotated[
     str, typer.Argument(metavar="NAME|FILE", help="a trace file, a circuit to compile, or FILE.py:FUNCTION")
 ]
@@ -53,16 +57,25 @@ def trace(
         typer.Option("--times/--no-times", help="keep times in the file; without them equal runs write equal bytes"),
     ] = True,
 ) -> None:
-    """Compile a circuit and record every step; print the steps, and write the trace if -o is given."""
-    from explorer.app.circuits import load_circuit
+    """Compile a circuit, or rewrite a module, and print every step; the trace is written if -o is given.
+
+    A module of FILE.py:FUNCTION is recorded at the level tensor unless another one is given.
+    """
+    from explorer.app.circuits import load_subject, only_circuit
+    from explorer.app.user_functions import ExampleModule
 
     if out is not None and not out.name.endswith(TRACE_ENDINGS):
         say_note(f"a trace is usually named NAME{' or NAME'.join(TRACE_ENDINGS)}; writing {out} as asked")
     if out is not None:
         check_output(out, circuit, pipeline)
-    recorded = _record(
-        load_circuit(circuit), options, out, times, recorder_of(level, circuit, pipeline, mode, operators)
-    )
+    found = load_subject(circuit)
+    if isinstance(found, ExampleModule):
+        recorded = _record(
+            "Recording a module", out, times, lambda: _of_module(found, level, pipeline, mode, operators, options)
+        )
+    else:
+        subject, recorder = only_circuit(found, circuit), recorder_of(level, circuit, pipeline, mode, operators)
+        recorded = _record(f"Compiling {len(subject.graph):,} layers", out, times, lambda: recorder(subject, options))
     print_text(str(recorded))
     if out is not None:
         save(recorded, out, times)
@@ -82,7 +95,7 @@ def trace_of(source: str, level: str) -> "Trace":
     from explorer.templates import gallery
     from explorer.trace import Trace
 
-    found = load_circuit_or_trace(source)
+    found = load_circuit_or_trace(source, level)
     if isinstance(found, Trace):
         return found
     with notes().status(f"Compiling {escape(Path(source).name)}"):
@@ -133,6 +146,23 @@ def recorder_of(
     return below_compiled
 
 
+def _of_module(
+    found: "ExampleModule", level: str, pipeline: Path | None, mode: str, operators: str, options: CompilerOptions
+) -> "Trace":
+    """Record a module. Raises: CircuitError for options that only circuits have."""
+    from explorer.recording import lowered_level
+    from explorer.rewrite import read_pipeline
+    from explorer.trace import TENSOR
+    from explorer.trace.ladder import COMPILED
+
+    if options.non_defaults():
+        given = ", ".join(options.non_defaults())
+        raise CircuitError(f"a module is not compiled as a circuit is; remove the options for {given}")
+    below = TENSOR if level == COMPILED.name else level
+    passes = None if pipeline is None else read_pipeline(pipeline, lowered_level(below).passes.names)
+    return found.record(below, pipeline=passes, mode=mode, operators=operators)
+
+
 def _entries(pipeline: Path, level: str) -> tuple[str, ...]:
     from explorer.app.session.exported_levels import pass_names
     from explorer.app.session.pass_entries import entry_text
@@ -141,11 +171,11 @@ def _entries(pipeline: Path, level: str) -> tuple[str, ...]:
     return tuple(entry_text(config) for config in read_pipeline(pipeline, pass_names(level)))
 
 
-def _record(circuit: "Circuit", options: CompilerOptions, out: Path | None, times: bool, recorder: Recorder) -> "Trace":
+def _record(what: str, out: Path | None, times: bool, recorder: "Callable[[], Trace]") -> "Trace":
     """Record the trace; if a rule fails, the trace up to it is printed and written before the error is raised."""
-    with notes().status(f"Compiling {len(circuit.graph):,} layers"):
+    with notes().status(what):
         try:
-            return recorder(circuit, options)
+            return recorder()
         except CircuitError as error:
             partial: Trace | None = getattr(error, "trace", None)
             if partial is not None and partial.steps:

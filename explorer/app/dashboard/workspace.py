@@ -83,7 +83,8 @@ class Workspace:
         state, opened = self.session.state, self.session.opened
         if not opened.trace.level.has_circuit:
             name = self.library.file_name(opened.name)
-            return tensor_python_of(name, state.options, state.tensor, self.session.step, is_live=opened.is_live)
+            kind = {"is_live": opened.is_live, "is_trace": self.library.is_trace(opened.name)}
+            return tensor_python_of(name, state.options, opened.tensor, self.session.step, **kind)
         foreign = foreign_rules(opened.trace, known=[form.name for form, _ in forms_of(state)])
         note = f"# The trace uses rules that this code does not define: {', '.join(foreign)}\n" if foreign else ""
         return note + python_of(
