@@ -23,7 +23,7 @@ TENSOR_OPTION_TYPES: Mapping[str, type] = {
 }
 
 MAX_ENTRIES = 1_000
-"""Maximum number of entries of a rule without recorded questions: of an expression, its variables count, too."""
+"""Maximum number of entries of a rule on operators, which is described by those that it is tried at, not by all of them."""
 
 
 def check_tensor_options(options: Mapping[str, Any]) -> None:
@@ -58,7 +58,7 @@ class ReferenceChecker:
         self._history = history
         self._reads = reads
         self._created: set[int] = set()
-        self._entries = {rule.pattern: len(rule.entries) if rule.questions else MAX_ENTRIES for rule in rules}
+        self._entries = {r.pattern: MAX_ENTRIES if r.kind in LISTED_KINDS else len(r.entries) for r in rules}
         self._records: dict[int, NodeRecord] = {}
         self._memory: MemoryRecord | None = None
 
