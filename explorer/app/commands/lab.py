@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Annotated
+from urllib.parse import quote
 
 import typer
 
@@ -56,7 +57,7 @@ def lab(
         check_port(LOCAL, port)
         chosen = port
     token = secrets.token_hex(16)
-    told = f"JupyterLab on {folder}: http://{LOCAL}:{chosen}/lab?token={token}\nCtrl-C ends it."
+    told = f"JupyterLab on {folder}: http://{LOCAL}:{chosen}{first_page(folder)}?token={token}\nCtrl-C ends it."
     with TemporaryDirectory() as settings:
         own = lab_environment(Path(settings), token)
         command = lab_command(folder, chosen, show)
@@ -131,4 +132,12 @@ def lab_command(folder: Path, port: int, show: bool) -> list[str]:
     command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder}", *address, *QUIET]
     if os.name == "posix" and os.geteuid() == 0:
         command.append("--allow-root")  # as in a container, where Jupyter would refuse to start
+    if (path := first_page(folder)) != "/lab":
+        command.append(f"--LabApp.default_url={path}")
     return command if show else [*command, "--no-browser"]
+
+
+def first_page(folder: Path) -> str:
+    """The path of the page to open: the first notebook of the folder, or else the launcher."""
+    names = sorted(file.name for file in folder.glob("*.ipynb"))
+    return f"/lab/tree/{quote(names[0])}" if names else "/lab"

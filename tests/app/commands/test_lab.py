@@ -59,6 +59,13 @@ def test_it_listens_on_this_machine_only(tmp_path: Path) -> None:
     assert "--no-browser" in lab_command(tmp_path, 9999, show=False)
 
 
+def test_it_opens_the_first_notebook_of_the_folder(tmp_path: Path) -> None:
+    assert not any("default_url" in word for word in lab_command(tmp_path, 9999, show=True))
+    for name in ("b.ipynb", "a lesson.ipynb", "0.txt"):
+        (tmp_path / name).touch()
+    assert "--LabApp.default_url=/lab/tree/a%20lesson.ipynb" in lab_command(tmp_path, 9999, show=True)
+
+
 def test_a_port_in_use_is_refused() -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
