@@ -110,6 +110,7 @@ from explorer.views.thumbnail import thumbnail as thumbnail
 from explorer.views.timing_conditions import conditions as conditions, memory_table as memory_table
 from explorer.views.timing_words import crossover_text as crossover_text, no_cuda_text as no_cuda_text
 from explorer.views.timings import (
+    INTERVALS as INTERVALS,
     backend_bars as backend_bars,
     check_fits as check_fits,
     gain_bars as gain_bars,

@@ -122,6 +122,7 @@ def test_every_command_that_draws_or_prints_takes_a_module(block, tmp_path):
     assert "<title>block.py:build" in (tmp_path / "block.html").read_text()
     timed = run("time", source, "--seconds", "0.1", "--device", "cpu").output
     assert "import" in timed
+    assert "Dots are" not in timed
 
 
 def test_a_module_is_traced_with_a_pipeline_and_a_mode(block, tmp_path):

@@ -112,6 +112,7 @@ def _measure_all(measures: Sequence[Measure]) -> "list[Run]":
 
 def _print_run(index: "TraceIndex", run: "Run") -> None:
     from explorer.views import (
+        INTERVALS,
         backend_bars,
         layer_table,
         layers_note,
@@ -134,7 +135,8 @@ def _print_run(index: "TraceIndex", run: "Run") -> None:
     # why a device is missing is said once, at the end; only a table without any times says it too
     view = views.get(run.subject, partial(step_bars, index))(run, says_missing=not run.devices)
     console.print(_table(view["title"], view["table"]))
-    print_text(view["note"])
+    if note := view["note"].replace(INTERVALS, "").strip():  # a table has neither dots nor lines
+        print_text(note)
     if run.subject == "steps":
         for device in run.devices:
             bought = time_change_bars(index, run, device)
