@@ -55,6 +55,7 @@ def _empty_page() -> pmui.Page:
     known = _busy_watchers()
     page = pmui.Page(
         title=TITLE,
+        site_url="./",  # relative: below the prefix of a server, or the path of a proxy
         theme_toggle=False,
         sidebar_width=270,
         sidebar_resizable=False,  # its handle works with the mouse only

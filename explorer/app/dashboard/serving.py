@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from explorer.app.ports import LOCAL, origins_of, own_names
 from explorer.app.session.library import MAX_UPLOAD_BYTES, Item, Library
-from explorer.app.session.view_state import ViewState
+from explorer.app.session.view_state import ViewState, names_nothing
 
 if TYPE_CHECKING:
     from panel.io.server import Server
@@ -94,7 +94,7 @@ def make_server(options: ServeOptions) -> "Server":
 
 
 def add_handlers(server: "Server", library: Library) -> None:
-    """Answer requests of `/` without a query by the front page; all others by the dashboard, its head first."""
+    """Answer requests of `/` that name no view state by the front page; all others by the dashboard, its head first."""
     from tornado.routing import Matcher, PathMatches, Rule
     from tornado.web import RequestHandler
 
@@ -102,9 +102,9 @@ def add_handlers(server: "Server", library: Library) -> None:
     from explorer.app.dashboard.early_head import EarlyHeadHandler
     from explorer.app.dashboard.front_page import front_page_html
 
-    class WithoutQuery(Matcher):
+    class WithoutState(Matcher):
         def match(self, request: Any) -> dict[str, Any] | None:
-            return {} if request.path == "/" and not request.query else None
+            return {} if request.path == "/" and names_nothing(request.query) else None
 
     class FrontPage(RequestHandler):
         def get(self) -> None:
@@ -112,5 +112,5 @@ def add_handlers(server: "Server", library: Library) -> None:
 
     context = {"application_context": server._tornado.applications["/"], "bokeh_websocket_path": "/ws"}
     early: dict[str, Any] = {**context, "heads": {}}
-    rules = [Rule(WithoutQuery(), FrontPage), Rule(PathMatches("/"), EarlyHeadHandler, early)]
+    rules = [Rule(WithoutState(), FrontPage), Rule(PathMatches("/"), EarlyHeadHandler, early)]
     server._tornado.add_handlers(".*", rules)

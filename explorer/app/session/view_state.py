@@ -120,6 +120,17 @@ def view_state_of_query(query: str) -> ViewState:
     return _state_of(_pairs_of(query))
 
 
+def names_nothing(query: str) -> bool:
+    """Whether a query has only parameters of others, such as the token of a proxy, and no part of a view state."""
+    known = {
+        f.name for kind in (ViewState, DisplayOptions, CloserLook, TensorOptions, CompilerOptions) for f in fields(kind)
+    }
+    try:
+        return not any(name.removeprefix(OTHER) in known for name, _ in _pairs_of(query))
+    except ValueRangeError:
+        return False
+
+
 def readable_state(query: str, check: Callable[[ViewState], object] = lambda state: None) -> tuple[ViewState, str]:
     """Parse what can be read of a link; also return, in a sentence, what cannot; empty if all can.
 

@@ -196,6 +196,7 @@ def test_a_page_that_cannot_be_built_explains_why(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(dashboard, "open_state", refuse)
     page = make_page(Library())
+    assert page.site_url == "./"  # also below the prefix of a proxy
     (alert,) = page.main
     assert isinstance(alert, pmui.Alert)
     text: Any = alert.objects[0]

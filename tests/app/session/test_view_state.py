@@ -16,6 +16,7 @@ from explorer.app.session.view_state import (
     CloserLook,
     DisplayOptions,
     ViewState,
+    names_nothing,
     readable_state,
     view_state_of_query,
 )
@@ -233,3 +234,11 @@ def test_a_link_has_the_semiring_unless_the_circuit_opens_with_it():
     assert other.options.semiring == "lse-sum"
     assert view_state_of_query(other.query()) == other
     assert ViewState.of_circuit("digits") == ViewState()
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [("", True), ("token=abc", True), ("circuit=digits", False), ("token=abc&step=x", False), ("vs.step=1", False)],
+)
+def test_a_query_with_parameters_of_others_only_names_nothing(query: str, expected: bool) -> None:
+    assert names_nothing(query) is expected
