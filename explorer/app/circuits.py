@@ -27,7 +27,7 @@ def load_circuit(name_or_file: str) -> Circuit:
     Raises: UnknownNameError if it is none of these; FileFormatError for a file without a circuit; DataTypeError for a
     function that returns a module, a compiled circuit or a trace; the errors of `call_function`.
     """
-    return only_circuit(load_subject(name_or_file), name_or_file)
+    return only_circuit(load_source(name_or_file), name_or_file)
 
 
 def only_circuit(found: Circuit | Trace | ExampleModule, name_or_file: str) -> Circuit:
@@ -45,13 +45,13 @@ def only_circuit(found: Circuit | Trace | ExampleModule, name_or_file: str) -> C
 def load_circuit_or_trace(name_or_file: str, level: str = "") -> Circuit | Trace:
     """Return the circuit or trace of a name; a module that a function returns with its inputs is recorded at a level.
 
-    Raises: as `load_subject`, and as recording does.
+    Raises: as `load_source`, and as recording does.
     """
-    found = load_subject(name_or_file)
+    found = load_source(name_or_file)
     return found.record(level) if isinstance(found, ExampleModule) else found
 
 
-def load_subject(name_or_file: str) -> Circuit | Trace | ExampleModule:
+def load_source(name_or_file: str) -> Circuit | Trace | ExampleModule:
     """Return the gallery circuit of this name, or else what is in this file or returned by this function.
 
     Raises: UnknownNameError if it is none of these; FileFormatError for a file that holds neither; the errors of

@@ -23,7 +23,7 @@ TENSOR_OPTION_TYPES: Mapping[str, type] = {
 }
 
 MAX_ENTRIES = 1_000
-"""Maximum number of entries of a rule on operators, which is described by those that it is tried at, not by all of them."""
+"""Maximum number of entries of a rule on operators: its description has only those that it is tried at."""
 
 
 def check_tensor_options(options: Mapping[str, Any]) -> None:

@@ -145,7 +145,9 @@ def test_the_dashboard_opens_a_module_of_a_function_and_copies_its_code(block):
 
 
 def test_copied_code_of_a_lower_level_runs_the_function_again(mine):
-    opened = open_state(Library(built={f"{mine}:build": call_function(f"{mine}:build")}), at_tensor(f"{mine}:build"))
+    opened = open_state(
+        Library(built={f"{mine}:build": load_circuit_or_trace(f"{mine}:build")}), at_tensor(f"{mine}:build")
+    )
     found = {}
     exec(tensor_python_of(f"{mine}:build", opened.options, opened.tensor, 1, is_live=True), found)
     assert len(found["trace"].steps) == len(opened.trace.steps)
@@ -240,7 +242,7 @@ def test_a_file_named_like_a_package_does_not_replace_it(mine, tmp_path):
 
 def test_the_library_offers_what_a_function_returned(mine):
     name = f"{mine}:build"
-    library = Library(built={name: call_function(name)})
+    library = Library(built={name: load_circuit_or_trace(name)})
     assert name in library.names()
     assert library.describe(name) == f"what {name} returned"
     opened = open_state(library, ViewState(circuit=name))

@@ -61,14 +61,14 @@ def trace(
 
     A module of FILE.py:FUNCTION is recorded at the level tensor unless another one is given.
     """
-    from explorer.app.circuits import load_subject, only_circuit
+    from explorer.app.circuits import load_source, only_circuit
     from explorer.app.user_functions import ExampleModule
 
     if out is not None and not out.name.endswith(TRACE_ENDINGS):
         say_note(f"a trace is usually named NAME{' or NAME'.join(TRACE_ENDINGS)}; writing {out} as asked")
     if out is not None:
         check_output(out, circuit, pipeline)
-    found = load_subject(circuit)
+    found = load_source(circuit)
     if isinstance(found, ExampleModule):
         recorded = _record(
             "Recording a module", out, times, lambda: _of_module(found, level, pipeline, mode, operators, options)
