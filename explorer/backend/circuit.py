@@ -43,6 +43,7 @@ class TorchCircuit(EvaluatedCircuit):
         store: ParameterStore,
         leaf_names: Mapping[TensorParameter, str],
         seed_names: Mapping[TensorParameter, str],
+        num_variables: int,
     ) -> None:
         position = {id(tensor): i for i, tensor in enumerate(tensors)}
         slots = {
@@ -50,7 +51,7 @@ class TorchCircuit(EvaluatedCircuit):
             for leaf in leaf_names
             if (slot := store.slots.get(leaf)) is not None and id(slot.tensor) in position
         }
-        plan = plan_circuit(graph, fold_index, slots, [tensor.shape[0] for tensor in tensors])
+        plan = plan_circuit(graph, fold_index, slots, [tensor.shape[0] for tensor in tensors], num_variables)
         super().__init__(graph, fold_index, semiring, plan)
         self.tensors = nn.ParameterList(tensors)
         self._slots = slots

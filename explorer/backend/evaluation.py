@@ -45,8 +45,8 @@ class EvaluatedCircuit(nn.Module, ABC):
         for name, tensors in (("index", plan.indices), ("columns", plan.columns)):
             for position, tensor in enumerate(tensors):
                 self.register_buffer(f"{name}_{position}", tensor, persistent=False)
-        scopes = [layer.scope_idx for layer in self.layers if isinstance(layer, TorchInputLayer)]
-        self.num_variables = 1 + max((v for folds in scopes for scope in folds for v in scope), default=-1)
+        self.num_variables = plan.num_variables
+        self.reads_variables = any(isinstance(one, TorchInputLayer) and one.num_variables for one in self.layers)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         """As in `nn.Module`, but `to(torch.float64)` changes the precision of complex tensors instead of their type."""
@@ -202,14 +202,17 @@ class EvaluatedCircuit(nn.Module, ABC):
         return planned.read(values, index)
 
     def check_rows(self, x: Tensor | None) -> Tensor:
-        """The rows (B, D) of the input; without x, one without variables. Raises: ShapeError, DataTypeError."""
+        """The rows of x (B, D); without x, one row of zeros, if nothing reads it.
+
+        Raises: ShapeError, DataTypeError.
+        """
         if x is None:
-            if self.num_variables:
+            if self.reads_variables:
                 raise ShapeError(
                     f"the circuit reads {self.num_variables} variables; pass x of shape (B, {self.num_variables})"
                 )
             tensor = next(itertools.chain(self.parameters(), self.buffers()), None)
-            return torch.zeros((1, 0), device=tensor.device if tensor is not None else None)
+            return torch.zeros((1, self.num_variables), device=tensor.device if tensor is not None else None)
         if not isinstance(x, Tensor):
             raise DataTypeError(f"x must be a torch.Tensor (B, {self.num_variables}); found {type(x).__name__}")
         if x.dim() != 2 or x.shape[1] != self.num_variables:

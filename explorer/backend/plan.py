@@ -74,19 +74,27 @@ class CircuitPlan:
     output: PlannedRead
     indices: tuple[Tensor, ...]
     columns: tuple[Tensor, ...]
+    num_variables: int
+    """The number of columns of x, of which some may not be read."""
 
 
 def plan_circuit(
-    graph: Graph[TorchLayer], fold_index: FoldIndexInfo | None, slots: Slots, tensor_folds: Sequence[int]
+    graph: Graph[TorchLayer],
+    fold_index: FoldIndexInfo | None,
+    slots: Slots,
+    tensor_folds: Sequence[int],
+    num_variables: int,
 ) -> CircuitPlan:
     """Plan the evaluation of a circuit; `tensor_folds` are the numbers of slices of its tensors.
+
+    `num_variables` is the number of columns of x.
 
     Raises: DataTypeError for a layer or parameter node of an unknown family.
     """
     planner = _Planner(graph, fold_index, slots, tensor_folds)
     layers = planner.layers()
     output = planner.outputs()
-    return CircuitPlan(layers, output, tuple(planner.indices), tuple(planner.columns))
+    return CircuitPlan(layers, output, tuple(planner.indices), tuple(planner.columns), num_variables)
 
 
 class _Planner:

@@ -157,7 +157,9 @@ class TorchCompiler:
         graph, fold_index = self._post_process_circuit(circuit, graph, skips, operators.next_id)
         names, seed_names = circuit.leaf_names, circuit.seed_names
         tensors = allocate_parameters(self.store, parameter_nodes(graph), seed_names, self.options.seed)
-        return TorchCircuit(graph, fold_index, self.semiring, tensors, self.store, names, seed_names)
+        return TorchCircuit(
+            graph, fold_index, self.semiring, tensors, self.store, names, seed_names, circuit.num_variables
+        )
 
     def _report_operators(self, circuit: Circuit, operators: OperatorSteps) -> str:
         """Report each operator that made the circuit as a step; the layers of the last one are those of the circuit.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from explorer.backend import ParameterStore, TorchCircuit, TorchLayer, allocate_parameters, parameter_nodes
-from explorer.compiler.operator_values import expected_values, wide_enough
+from explorer.compiler.operator_values import columns_of, expected_values
 from explorer.compiler.stats import StatsCounter
 from explorer.errors import CircuitError
 from explorer.graph import Graph, nested_of, parameters_of
@@ -92,7 +92,8 @@ class DerivedCircuits:
         if self.whole in compiled:
             values |= compiled[self.whole].leaf_values()
         tensors = allocate_parameters(store, parameter_nodes(graph), seed_names, self.compiler.options.seed, values)
-        return TorchCircuit(graph, None, self.compiler.semiring, tensors, store, names, seed_names)
+        width = max(circuit.num_variables for circuit in circuits)
+        return TorchCircuit(graph, None, self.compiler.semiring, tensors, store, names, seed_names, width)
 
     def applied(self, step: OperatorStep) -> OperatorApplied:
         """What an operator made, and of what."""
@@ -175,9 +176,9 @@ class OperatorSnapshot:
         )
 
     def results(self, x: Any) -> tuple[torch.Tensor, ...]:
-        """The outputs of the circuit that the operator made for rows of data; variables that `x` lacks are 0."""
+        """The outputs of the circuit that the operator made for rows of data."""
         made = self.step.circuits if self.step.made is None else (self.step.made,)
-        return tuple(self.derived.circuit_of((one,))(wide_enough(x, one)).detach() for one in made)
+        return tuple(self.derived.circuit_of((one,))(columns_of(one, x)).detach() for one in made)
 
     def expected(self, x: Any) -> tuple[torch.Tensor, ...] | str:
         """What the outputs are by definition of the operator, from those of its operands; or why that is not known."""

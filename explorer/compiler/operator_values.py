@@ -41,10 +41,7 @@ def define_operator(operator: str) -> Callable[[Definition], Definition]:
 
 
 def expected_values(made: Circuit, x: Tensor, run: Run, semiring: Semiring) -> tuple[Tensor, ...] | str:
-    """What the outputs for rows (B, D) are by definition; or why that is not known.
-
-    Variables that `x` lacks are 0.
-    """
+    """What the outputs for rows (B, D) are by definition; or why that is not known."""
     derivation = made.derivation
     assert derivation is not None
     definition = _DEFINITIONS.get(derivation.operator)
@@ -54,7 +51,7 @@ def expected_values(made: Circuit, x: Tensor, run: Run, semiring: Semiring) -> t
 
     def run_operand(operand: Circuit, rows: Tensor) -> Tensor:
         nonlocal is_undefined
-        values = run(operand, wide_enough(rows, operand))
+        values = run(operand, columns_of(operand, rows))
         is_undefined |= bool(values.isnan().any())
         return values
 
@@ -80,10 +77,9 @@ def _defined(definition: Definition, derivation: Derivation, x: Tensor, run: Run
         raise RuleError(f"the definition of {derivation.operator} failed: {type(error).__name__}: {error}") from error
 
 
-def wide_enough(x: Tensor, circuit: Circuit) -> Tensor:
-    """The columns of rows (B, D) that a circuit may read; those that are missing are 0."""
-    missing = circuit.num_variables - x.shape[1]
-    return x[:, : circuit.num_variables] if missing <= 0 else torch.cat([x, x.new_zeros(len(x), missing)], 1)
+def columns_of(circuit: Circuit, x: Tensor) -> Tensor:
+    """The columns that an operand accepts, of rows (B, D) of the circuit that was made of it."""
+    return x[:, : circuit.num_variables]
 
 
 @define_operator("multiply")
@@ -145,7 +141,7 @@ def _derivatives(derivation: Derivation, x: Tensor, run: Run, semiring: Semiring
     linear = get_semiring("sum-product")
     found: list[Tensor] = []
     with torch.enable_grad():
-        rows = wide_enough(x, operand).to(torch.get_default_dtype()).detach().requires_grad_()
+        rows = columns_of(operand, x).to(torch.get_default_dtype()).detach().requires_grad_()
         values = convert(run(operand, rows), semiring, linear)
         for output in range(values.shape[1]):
             for variable in _numbers(derivation, "variables"):
@@ -175,7 +171,7 @@ def _numbers(derivation: Derivation, name: str) -> Sequence[Any]:
 
 def _with(x: Tensor, circuit: Circuit, variables: Sequence[Any], values: Sequence[Any]) -> Tensor:
     """Rows with other values of some variables."""
-    rows = wide_enough(x, circuit).clone()
+    rows = columns_of(circuit, x).clone()
     if any(value != int(value) for value in values) and not rows.is_floating_point():
         rows = rows.to(torch.get_default_dtype())
     for variable, value in zip(variables, values, strict=True):

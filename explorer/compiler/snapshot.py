@@ -71,7 +71,8 @@ class LayersSnapshot(ABC):
         compiled = self.compiler.circuits.compiled.get(self.symbolic)
         values = compiled.leaf_values() if compiled is not None else {}
         tensors = allocate_parameters(store, parameter_nodes(graph), seed_names, self.compiler.options.seed, values)
-        return TorchCircuit(graph, fold_index, self.compiler.semiring, tensors, store, names, seed_names)
+        semiring, width = self.compiler.semiring, self.symbolic.num_variables
+        return TorchCircuit(graph, fold_index, semiring, tensors, store, names, seed_names, width)
 
     def results(self, x: Any) -> tuple[torch.Tensor, ...]:
         """The outputs of the circuit for rows of data."""

@@ -143,7 +143,7 @@ class FastCircuit(nn.Module):
 
     def _rows(self, x: Tensor | None) -> Tensor:
         """The rows of a call; without x, one without variables, if the circuit reads none."""
-        return x if x is not None or self.num_variables else self.circuit.check_rows(None)  # type: ignore[return-value]
+        return x if x is not None or self.circuit.reads_variables else self.circuit.check_rows(None)  # type: ignore[return-value]
 
     def _why_not_tried(self, x: Tensor) -> str:
         if not isinstance(x, Tensor) or x.dim() != 2 or x.shape[1] != self.num_variables or not x.shape[0]:

@@ -95,8 +95,12 @@ class Circuit:
 
     @cached_property
     def num_variables(self) -> int:
-        """The number of columns of an input: the largest variable index plus one."""
-        return max((scope[-1] for scope in self.scopes.values() if scope), default=-1) + 1
+        """The number of columns of an input: the largest variable index plus one.
+
+        Operators keep it: a circuit that lacks variables of its operands, as `integrate` makes it, accepts their rows.
+        """
+        scopes = (scope for circuit in circuits_behind(self) for scope in circuit.scopes.values())
+        return max((scope[-1] for scope in scopes if scope), default=-1) + 1
 
     @cached_property
     def leaf_names(self) -> Mapping[TensorParameter, str]:

@@ -34,7 +34,7 @@ AFTER_PASSES = {  # operators before the default passes, and at most after them
     "kronecker": (143, 67),
     "logic": (105, 56),
     "squared": (218, 78),
-    "sos": (217, 34),
+    "sos": (217, 35),
     "evidence": (103, 53),
     "mnist": (416, 214),
     "poon-domingos": (777, 359),

@@ -48,9 +48,7 @@ def run_values(index: TraceIndex, painted: Sequence[float] = (), *, paints: bool
     except CircuitError as error:  # an input layer of the user's own
         return no_values(f"There are no values: {error}")
     if len(painted):
-        image = image_of(index, last.num_variables)
-        is_image = image is not None and len(painted) == image.size
-        inputs.append(Input("yours", _check(painted[: last.num_variables] if is_image else painted, last)))
+        inputs.append(Input("yours", _check(painted, last)))
     rows = np.stack([one.x for one in inputs])
     x = torch.from_numpy(rows.astype(np.int64)) if discrete else torch.from_numpy(rows).to(torch.get_default_dtype())
     found: list[StepRun] = []
@@ -79,12 +77,11 @@ def range_of(circuit: TorchCircuit) -> tuple[float, bool]:
 
 
 def _inputs(index: TraceIndex, circuit: TorchCircuit, most: float) -> list[Input]:
-    """Return digits for an image, without the last pixels if the circuit does not read them, and otherwise rows."""
-    count = circuit.num_variables
-    image = image_of(index, count)
+    """Return digits for an image, and otherwise rows."""
+    image = image_of(index, circuit.num_variables)
     digits = {} if image is None else digits_on(image)
     if digits:
-        return [Input(name, pixels[:count] * most) for name, pixels in digits.items()]
+        return [Input(name, pixels * most) for name, pixels in digits.items()]
     rows = random_inputs(circuit, ROWS).double().numpy()
     return [Input(f"row {number}", row) for number, row in enumerate(rows)]
 

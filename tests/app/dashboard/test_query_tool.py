@@ -161,7 +161,7 @@ def test_the_form_has_the_variables_of_the_selected_step() -> None:
     reader.go(1)
     reader.wait()
     assert labels(tool) == ["x0", "x2", "x3"]
-    assert [field.value for field in tool.row.fields] == ["1", "", "", ""], "what was typed stays where it still fits"
+    assert [field.value for field in tool.row.fields] == ["1", "", "", "", ""], "what was typed stays where it fits"
     assert "log p(x0 = 1)" in str(tool.answer.object)
     assert "circuit_at(1)" in str(tool.code.object)
     reader.go(0)

@@ -220,11 +220,11 @@ def test_a_row_and_variables_are_read_and_written():
 
 def test_a_variable_that_no_layer_reads_is_not_asked_about():
     circuit = explorer.record(load_named("evidence")).circuit_at(-1)
-    row = Evidence.parse("1, 0, 1, 1", 4)
+    row = Evidence.parse("1, 0, 1, 1, 0", 5)
     given = ask(circuit, Query("marginal", row))
     assert given.table["rows"][0][0] == "log p(x0 = 1, x2 = 1, x3 = 1)"
-    assert logarithm(given) == logarithm(ask(circuit, Query("log-likelihood", Evidence.parse("1, ?, 1, 1", 4))))
-    assert ask(circuit, Query("sample", row)).table["rows"][0][1:] == ["1", "not read", "1", "1"]
+    assert logarithm(given) == logarithm(ask(circuit, Query("log-likelihood", Evidence.parse("1, ?, 1, 1, ?", 5))))
+    assert ask(circuit, Query("sample", row)).table["rows"][0][1:] == ["1", "not read", "1", "1", "not read"]
     with pytest.raises(FormError, match="x1 is given"):
         ask(circuit, Query("conditional", row, (1,)))
 
