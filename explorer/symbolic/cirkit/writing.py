@@ -15,6 +15,7 @@ from explorer.packages import require
 from explorer.symbolic.circuit import Circuit
 from explorer.symbolic.cirkit.classes import INITIALIZERS_MODULE, LAYERS, LAYERS_MODULE, OPERATORS, PARAMETERS_MODULE
 from explorer.symbolic.cirkit.detecting import class_name, is_cirkit
+from explorer.symbolic.cirkit.substitutes import with_substitutes
 from explorer.symbolic.initializers import (
     ConstantInitializer,
     DirichletInitializer,
@@ -36,7 +37,8 @@ def to_cirkit(circuit: Circuit, *, values: Mapping[str, ArrayLike] | None = None
 
     `values` are those of the leaves, by name: `compiled.leaf_state()` of the compiled circuit. Without them, a leaf
     keeps its initializer. A leaf that is used several times is a leaf where cirkit compiles it first, and a reference
-    everywhere else. Products of one input, which cirkit does not have, become that input. Names of layers are lost.
+    everywhere else. Products of one input, which cirkit does not have, become that input; rearrangements of units, as
+    products of circuits have them, become sums with constant weights. Names of layers are lost.
 
     Raises: DataTypeError for anything else; MissingPackageError without libcirkit; ConversionError, which names the
     type and where it is, for a part that cirkit does not have; UnknownNameError and ShapeError for values that do not
@@ -53,7 +55,8 @@ def to_cirkit(circuit: Circuit, *, values: Mapping[str, ArrayLike] | None = None
     names = circuit.leaf_names
     for name in values or {}:
         check_name("leaf", name, list(names.values()))
-    writer = _Writer(names, dict(values or {}))
+    circuit = with_substitutes(circuit)
+    writer = _Writer(circuit.leaf_names, dict(values or {}))
     source = {node: _without_trivial_products(circuit, node) for node in circuit.graph.nodes}
     kept = [node for node in circuit.graph.nodes if source[node] == node]
     inputs = {node: [source[below] for below in circuit.graph.inputs[node]] for node in kept}
