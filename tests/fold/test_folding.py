@@ -168,6 +168,7 @@ def module_of(graph: Graph[TorchLayer], info: FoldIndexInfo, circuit: Circuit, l
         store,
         names,
         names,
+        like.num_variables,
     )
 
 

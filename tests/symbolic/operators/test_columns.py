@@ -9,6 +9,7 @@ from explorer.backend import queries
 from explorer.errors import ShapeError
 from explorer.symbolic import Circuit
 from explorer.symbolic.operators import concatenate, conjugate, evidence, integrate, multiply
+from tests.runtime.circuits import without_certificate
 
 ROWS = torch.tensor([[0, 1, 1, 0, 1], [1, 0, 1, 1, 0]])
 CIRCUIT = gallery.load_named("blackboard")
@@ -33,6 +34,8 @@ def derived(request):
     return DERIVED[request.param](CIRCUIT)
 
 
+@without_certificate  # of doubles
+@torch.no_grad()
 def test_a_derived_circuit_accepts_the_rows_of_the_original(derived, tmp_path):
     compiled = TorchCompiler().compile(derived)
     wanted = compiled(ROWS)
@@ -49,6 +52,7 @@ def test_a_derived_circuit_accepts_the_rows_of_the_original(derived, tmp_path):
         compiled(ROWS[:, :4])
 
 
+@torch.no_grad()
 @pytest.mark.parametrize("backend", ["native", "auto"])
 def test_kernels_accept_the_rows_of_the_original(derived, backend):
     compiled = TorchCompiler().compile(derived).float()
@@ -69,6 +73,8 @@ def test_levels_below_accept_the_rows_of_the_original(derived):
         torch.testing.assert_close(trace.compiled(ROWS), compiled(ROWS))
 
 
+@without_certificate  # of doubles
+@torch.no_grad()
 @pytest.mark.parametrize("name", ["integrate all", "observe all"])
 def test_a_circuit_that_reads_no_variable_needs_no_rows(name):
     compiled = TorchCompiler().compile(DERIVED[name](CIRCUIT))
