@@ -3,6 +3,7 @@
 from explorer.symbolic.builder import CircuitBuilder as CircuitBuilder
 from explorer.symbolic.circuit import Circuit as Circuit
 from explorer.symbolic.cirkit import (
+    CirkitReader as CirkitReader,
     circuits_from_cirkit as circuits_from_cirkit,
     from_cirkit as from_cirkit,
     is_cirkit as is_cirkit,

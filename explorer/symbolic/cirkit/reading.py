@@ -5,7 +5,7 @@ circuits refer to it. Each part is known by the full name of its class: a subcla
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from explorer.graph import Graph, field_names
 from explorer.symbolic.circuit import Circuit
 from explorer.symbolic.cirkit.classes import INITIALIZERS_MODULE, LAYERS, LAYERS_MODULE, OPERATORS, PARAMETERS_MODULE
 from explorer.symbolic.cirkit.detecting import class_name, is_compiled, is_symbolic
-from explorer.symbolic.cirkit.state import CompiledValues, compiled_values, dereference, is_operator, leaves_of
+from explorer.symbolic.cirkit.state import CompiledValues, compiled_values, dereference, is_operator
 from explorer.symbolic.initializers import (
     ConstantInitializer,
     DirichletInitializer,
@@ -41,19 +41,37 @@ def from_cirkit(circuit: Any, *, context: Any = None) -> Circuit:
     Raises: DataTypeError for anything else; ConversionError, which names the type and where it is, for a part that has
     no equal here, and for a compiled circuit whose context is gone or whose parameters have been replaced.
     """
-    return circuits_from_cirkit((circuit,), context=context)[0]
+    return CirkitReader().read(circuit, context=context)
 
 
 def circuits_from_cirkit(circuits: Sequence[Any], *, context: Any = None) -> tuple[Circuit, ...]:
     """Convert several circuits, such as a circuit and its square, which share the leaves that their originals share.
 
-    A leaf that is in several of them has a name, and the same one in each. Raises: as `from_cirkit`.
+    Raises: as `from_cirkit`.
     """
-    sources = [_symbolic(circuit, context) for circuit in circuits]
-    uses = [leaves_of(symbolic) for symbolic, _ in sources]
-    shared = {leaf for n, leaves in enumerate(uses) for leaf in leaves if _is_in(leaf, uses[n + 1 :])}
-    reader = _Reader(shared)
-    return tuple(reader.read(symbolic, values) for symbolic, values in sources)
+    reader = CirkitReader()
+    return tuple(reader.read(circuit, context=context) for circuit in circuits)
+
+
+class CirkitReader:
+    """Converts circuits one after the other, which share the leaves that their originals share.
+
+    A leaf has one name in all of them, and the value of its first conversion; a leaf that two contexts have compiled is
+    two leaves. Keep the reader for as long as further circuits may come.
+    """
+
+    def __init__(self) -> None:
+        self._leaves: dict[tuple[Any, Any], TensorParameter] = {}
+        """By the compiler that has their values, None for symbolic circuits, and the leaf there."""
+
+    def read(self, circuit: Any, *, context: Any = None) -> Circuit:
+        """Convert a circuit, as `from_cirkit`. Raises: as that; no leaf is kept then."""
+        symbolic, values = _symbolic(circuit, context)
+        names = {leaf.name for leaf in self._leaves.values() if leaf.name is not None}
+        conversion = _Conversion(values, dict(self._leaves), names)
+        found = conversion.circuit(symbolic)
+        self._leaves = conversion.leaves
+        return found
 
 
 def _symbolic(circuit: Any, context: Any) -> tuple[Any, CompiledValues | None]:
@@ -66,22 +84,16 @@ def _symbolic(circuit: Any, context: Any) -> tuple[Any, CompiledValues | None]:
     raise DataTypeError(f"expected a circuit of cirkit, symbolic or compiled; got {class_name(circuit)}")
 
 
-def _is_in(leaf: Any, uses: Sequence[Mapping[Any, None]]) -> bool:
-    return any(leaf in leaves for leaves in uses)
-
-
 @dataclass
-class _Reader:
-    """Converts circuits that share leaves; `where` is what is being converted, for messages."""
+class _Conversion:
+    """The conversion of one circuit; `where` is what is being converted, for messages."""
 
-    shared: set[Any]
-    leaves: dict[tuple[int, Any], TensorParameter] = field(default_factory=dict[tuple[int, Any], TensorParameter])
-    """By the compiler that has their values: a leaf that two contexts have compiled has two values."""
-    values: CompiledValues | None = None
+    values: CompiledValues | None
+    leaves: dict[tuple[Any, Any], TensorParameter]
+    names: set[str]
     where: str = ""
 
-    def read(self, symbolic: Any, values: CompiledValues | None) -> Circuit:
-        self.values = values
+    def circuit(self, symbolic: Any) -> Circuit:
         ids: dict[Any, int] = {}
         nodes: dict[int, Layer] = {}
         inputs: dict[int, tuple[int, ...]] = {}
@@ -131,18 +143,19 @@ class _Reader:
 
     def leaf(self, theirs: Any, path: str) -> TensorParameter:
         theirs = dereference(theirs)
-        key = (0 if self.values is None else id(self.values.compiler), theirs)
+        key = (None if self.values is None else self.values.compiler, theirs)
         if key not in self.leaves:
             if class_name(theirs) not in (
                 f"{PARAMETERS_MODULE}.TensorParameter",
                 f"{PARAMETERS_MODULE}.ConstantParameter",
             ):
                 raise _unknown("parameter", theirs, self.where, PARAMETERS_MODULE, ("TensorParameter", *OPERATORS))
-            name = self._free_name(path) if theirs in self.shared else None
+            name = unused_name(path, self.names)
+            self.names.add(name)
             self.leaves[key] = _checked(self.where, lambda: self._make_leaf(theirs, name))
         return self.leaves[key]
 
-    def _make_leaf(self, theirs: Any, name: str | None) -> TensorParameter:
+    def _make_leaf(self, theirs: Any, name: str) -> TensorParameter:
         shape, learnable = tuple(theirs.shape), bool(theirs.learnable)
         if self.values is None:
             return TensorParameter(shape, DataType[theirs.dtype.name], learnable, self._initializer(theirs), name)
@@ -156,9 +169,6 @@ class _Reader:
         if convert is None:
             raise _unknown("initializer", theirs, self.where, INITIALIZERS_MODULE, _INITIALIZERS)
         return convert(theirs, tuple(leaf.shape))
-
-    def _free_name(self, path: str) -> str:
-        return unused_name(path, {leaf.name for leaf in self.leaves.values()})
 
 
 def _constant(theirs: Any, shape: tuple[int, ...]) -> Initializer:

@@ -116,8 +116,8 @@ def _check_size(rows: int, columns: int) -> None:
     """Raises: ConversionError for a matrix that is too large."""
     if rows * columns > MAX_ENTRIES:
         raise ConversionError(
-            "cirkit has no rearrangement of units: that would be a sum with a weight of "
-            f"{rows:,} x {columns:,} entries, and at most {MAX_ENTRIES:,} are made; convert the operands, and multiply there"
+            f"cirkit does not rearrange units: that would be a sum with a weight of {rows:,} x {columns:,} entries, "
+            f"and at most {MAX_ENTRIES:,} entries are made; convert the operands, and multiply there"
         )
 
 

@@ -13,6 +13,7 @@ from explorer.errors import ConversionError, DataTypeError, ValueRangeError
 from explorer.symbolic import (
     Circuit,
     CircuitBuilder,
+    CirkitReader,
     ConstantInitializer,
     DataType,
     DirichletInitializer,
@@ -169,6 +170,31 @@ def test_a_leaf_that_two_contexts_have_compiled_has_both_values():
     x = rows_of(symbolic)
     for circuit, (peer, _) in zip(circuits_from_cirkit([peer for peer, _ in peers]), peers, strict=True):
         np.testing.assert_allclose(values_of(circuit, x), peer(x).detach(), rtol=1e-10)
+
+
+def test_circuits_that_are_converted_one_after_the_other_share_their_leaves():
+    symbolic, reader = image("quad-tree-2"), CirkitReader()
+    circuit = reader.read(symbolic)
+    with pytest.raises(DataTypeError):
+        reader.read(3)
+    square = reader.read(functional.multiply(symbolic, symbolic))
+    other = reader.read(image("quad-tree-2"))
+    assert square.leaf_names == circuit.leaf_names
+    assert list(circuit.leaf_names.values()) == list(from_cirkit(symbolic).leaf_names.values())
+    assert set(other.leaf_names).isdisjoint(circuit.leaf_names)
+    assert set(other.leaf_names.values()).isdisjoint(circuit.leaf_names.values())
+
+
+def test_compiled_circuits_of_one_context_share_their_leaves_and_two_contexts_do_not():
+    symbolic, reader = chain(), CirkitReader()
+    peer, context = compile_peer(symbolic)
+    first, second = reader.read(peer, context=context), reader.read(symbolic)
+    again, (third, _) = reader.read(peer, context=context), compile_peer(symbolic)
+    assert set(first.leaf_names) == set(again.leaf_names)
+    assert set(first.leaf_names).isdisjoint(second.leaf_names)
+    x = rows_of(symbolic)
+    np.testing.assert_allclose(values_of(reader.read(third), x), third(x).detach(), rtol=1e-10)
+    np.testing.assert_allclose(values_of(again, x), peer(x).detach(), rtol=1e-10)
 
 
 # ---- initializers
