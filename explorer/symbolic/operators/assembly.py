@@ -32,6 +32,10 @@ class Assembly:
         self.origins[node] = tuple(dict.fromkeys(origins))
         return node
 
+    def add_origin(self, node: int, origin: Origin) -> None:
+        """Add an origin of a layer that has some."""
+        self.origins[node] = tuple(dict.fromkeys((*self.origins[node], origin)))
+
     def build(
         self,
         operator: str,

@@ -199,6 +199,32 @@ def test_a_concatenation_has_the_outputs_of_all_circuits(circuits: tuple[Circuit
         assert_close(values(concatenate(one, other), x), np.concatenate([first, second], axis=1))
 
 
+def test_a_concatenation_has_the_layers_that_its_operands_share_once():
+    b = CircuitBuilder()
+    coefficients = np.random.default_rng(0).uniform(0.1, 1.0, (5, 2, 3))
+    inputs = [
+        PolynomialLayer(scope=(v,), num_output_units=2, degree=2, coeff=constant(coeff))
+        for v, coeff in enumerate(coefficients)
+    ]
+    circuit = b.build(b.hadamard(*map(b.add, inputs)))
+    derivatives = differentiate(circuit)
+    both = concatenate(derivatives, circuit)
+    shared = {id(layer) for layer in circuit.layers} & {id(layer) for layer in derivatives.layers}
+    assert sum(isinstance(layer, PolynomialLayer) for layer in both.layers) == 10
+    assert len(both.layers) == 10 + 6
+    x = np.random.default_rng(0).uniform(0.1, 1.0, (3, circuit.num_variables))
+    assert_close(values(both, x), np.concatenate([values(derivatives, x), values(circuit, x)], axis=1))
+    derivation = both.derivation
+    assert derivation is not None
+    merged = [
+        node for node, layer in both.graph.nodes.items() if id(layer) in shared and isinstance(layer, PolynomialLayer)
+    ]
+    assert {len(derivation.origins[node]) for node in merged} == {2}
+    assert all(
+        check.ok for check in record(both, semiring="sum-product").check(torch.from_numpy(x)) if not check.unknown
+    )
+
+
 def polynomials() -> Circuit:
     """A circuit of polynomials in three variables, with a factor that depends on none."""
     b = CircuitBuilder()
