@@ -55,9 +55,7 @@ def _tensor() -> LoweredLevel:
         passes=passes,
         passes_module="explorer.tensor.passes",
         pipeline=DEFAULT_PIPELINE,
-        rules_of_pass=lambda name: describe_rules(
-            [known.rewriter()] if isinstance(known := passes[name], GraphPass) else []
-        ),
+        rules_of_pass=rules_of_pass,
         options={"mode", "operators", "one_by_one"},
     )
 
