@@ -3,6 +3,7 @@
 import csv
 import math
 import re
+import shlex
 from itertools import pairwise
 from pathlib import Path
 
@@ -315,3 +316,13 @@ def test_what_was_inferred_of_a_column_of_names_is_a_note_unless_it_was_asked_fo
     train = ("train", "--data", path, "--units", 1, "--epochs", 1, "--method", "em", "--out", tmp_path / "cats.pt")
     assert "Note: column 'name' became 20 categories for 20 rows" in run(*train).stderr
     assert "Note" not in run(*train, "--column", "name=categorical", "--overwrite").stderr
+
+
+def test_printed_commands_can_be_pasted_into_a_shell(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    name = "Größen tabelle"
+    Path(f"{name}.csv").write_text("Individual ID,kind\n" + "".join(f"A{i},x\nB{i},y\n" for i in range(40)))
+    found = run("train", "--data", f"{name}.csv", "--units", 1, "--epochs", 1).output
+    assert "leave it out with --column 'Individual ID=ignore'" in found
+    (command,) = re.findall(r"Continue from the last epoch: (.*)", found)
+    assert shlex.split(command)[1:] == ["train", "--resume", f"runs/{name}.pt"]

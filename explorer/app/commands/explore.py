@@ -3,6 +3,7 @@
 import sys
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -89,14 +90,17 @@ def explore(
 
 
 def _next_commands(trace_file: Path, checkpoint_file: Path) -> tuple[tuple[str, str], ...]:
-    name = command()
+    name, file, checkpoint = command(), quote(str(trace_file)), quote(str(checkpoint_file))
     return (
         (f"{name} serve {CIRCUIT}", "step through it in the browser: the dashboard"),
         (f"{name} lab", "step through it in Jupyter"),
-        (f"{name} show {trace_file} --step 3", "the changes of one step"),
-        (f"{name} show {trace_file} --near-misses all", "which patterns nearly matched, and why they did not"),
-        (f"{name} show {trace_file} --folds", "which layers became one"),
-        (f"{name} show {trace_file} --stats", "layers, FLOPs and bytes after each step"),
-        (f"{name} train {CIRCUIT} --resume {checkpoint_file} --epochs 20", "continue the training"),
+        (f"{name} show {file} --step 3", "the changes of one step"),
+        (
+            f"{name} show {file} --near-misses all",
+            "which patterns nearly matched, and why they did not",
+        ),
+        (f"{name} show {file} --folds", "which layers became one"),
+        (f"{name} show {file} --stats", "layers, FLOPs and bytes after each step"),
+        (f"{name} train {CIRCUIT} --resume {checkpoint} --epochs 20", "continue the training"),
         (f"{name} gallery", "more circuits, each with a lesson"),
     )

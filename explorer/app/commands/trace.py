@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -79,7 +80,7 @@ def trace(
     print_text(str(recorded))
     if out is not None:
         save(recorded, out, times)
-        print_text(f"\nWrote {out}. Look inside: {command()} show {out}")
+        print_text(f"\nWrote {out}. Look inside: {command()} show {quote(str(out))}")
 
 
 def save(recorded: "Trace", out: Path, times: bool = True) -> None:

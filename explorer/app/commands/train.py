@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -279,7 +280,7 @@ class _Run:
             save_curves(target, result.epochs, f"{job.name} on {Path(job.data.name).name}", unit, baseline)
         print_text(
             f"Wrote {target}{kept_values}, and its learning curves: {', '.join(map(str, curve_files(target)))}. "
-            f"Continue from the last epoch: {command()} train {job.argument}--resume {target}"
+            f"Continue from the last epoch: {command()} train {job.argument}--resume {quote(str(target))}"
         )
         if result.interrupted and self.workers.distributed:
             raise typer.Exit(130)  # without waiting for the other workers, which were interrupted too
@@ -309,7 +310,7 @@ class _Advice:
         left = self.last_epoch - len(checkpoint.history)
         if left <= 0:
             return found
-        return f"{found}; continue, with or without --distributed: --resume {self._target} --epochs {left}"
+        return f"{found}; continue, with or without --distributed: --resume {quote(str(self._target))} --epochs {left}"
 
     def _written(self) -> int | None:
         """When the checkpoint was written; None if there is none."""

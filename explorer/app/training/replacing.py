@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
+from shlex import quote
 
 from explorer.app.training.checkpoint import Checkpoint
 from explorer.errors import FileFormatError, LearningError
@@ -29,7 +30,7 @@ def check_replaceable(target: Path, planned: Checkpoint, settings: TrainingOptio
     what = f"a different run: {different}" if different else "a run with the same settings"
     raise LearningError(
         f"{target} holds {what}, after {found.progress}, which would be lost; "
-        f"continue it with --resume {target}, {ADVICE}"
+        f"continue it with --resume {quote(str(target))}, {ADVICE}"
     )
 
 

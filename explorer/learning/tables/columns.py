@@ -8,6 +8,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from shlex import quote
 from typing import Any, ClassVar
 
 import numpy as np
@@ -203,6 +204,15 @@ def _listed(labels: Sequence[str], most: int) -> str:
     return ", ".join(shown) + (" ..." if len(labels) > most else "")
 
 
+def declaration(name: str, kind: str) -> str:
+    """Return the option that declares the kind of a column, quoted for a shell.
+
+    >>> declaration("Individual ID", "ignore")
+    "--column 'Individual ID=ignore'"
+    """
+    return f"--column {quote(f'{name}={kind}')}"
+
+
 def columns_from_json(data: object, where: str) -> tuple[Column, ...]:
     """The columns of such data. Raises: FileFormatError."""
     if not isinstance(data, Sequence) or isinstance(data, str):
@@ -284,7 +294,7 @@ def numbers_of(cells: Cells, name: str, where: str) -> Codes:
             if number is None:
                 raise DataTypeError(
                     f"{where}: the number column {name!r} has the text {cells[row]!r} in row {row + 1}; correct it, or "
-                    f"declare the column with --column {name}=categorical"
+                    f"declare the column with {declaration(name, 'categorical')}"
                 )
         numbers = np.array(found, dtype=np.float64)
         _check_exact(cells, numbers, name, where)
@@ -303,8 +313,8 @@ def _check_exact(cells: Cells, numbers: Codes, name: str, where: str) -> None:
         if INTEGER.fullmatch(text) and int(text) != int(numbers[row]):
             raise ValueRangeError(
                 f"{where}: column {name!r} has the integer {text} in row {row + 1}, which is not exact as a "
-                f"number (its double is {int(numbers[row])}); declare the column with --column {name}=categorical, or "
-                f"leave it out with --column {name}=ignore"
+                f"number (its double is {int(numbers[row])}); declare the column with "
+                f"{declaration(name, 'categorical')}, or leave it out with {declaration(name, 'ignore')}"
             )
 
 

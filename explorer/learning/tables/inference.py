@@ -15,6 +15,7 @@ from explorer.learning.tables.columns import (
     Column,
     GaussianColumn,
     check_kind,
+    declaration,
     labels_of,
     number_of,
     numbers_of,
@@ -65,14 +66,16 @@ def _column(table: RawTable, name: str, cells: Cells, kind: str | None) -> Colum
     numbers = numbers_of(cells, name, table.where)
     present = numbers[np.isfinite(numbers)]
     if not len(present):
-        raise ValueRangeError(f"{table.where}: column {name!r} has no values; use --column {name}=ignore")
+        raise ValueRangeError(f"{table.where}: column {name!r} has no values; use {declaration(name, 'ignore')}")
     if kind == "binomial":
         if (present != np.floor(present)).any():
             raise DataTypeError(f"{table.where}: column {name!r} has fractions, which a binomial column cannot have")
         return BinomialColumn(name, int(present.min()), int(present.max()))
     scale = float(present.std())
     if not scale > 0:
-        raise ValueRangeError(f"{table.where}: column {name!r} is constant; use --column {name}=categorical or =ignore")
+        raise ValueRangeError(
+            f"{table.where}: column {name!r} is constant; use {declaration(name, 'categorical')} or =ignore"
+        )
     return GaussianColumn(name, float(present.mean()), scale)
 
 
@@ -103,7 +106,7 @@ def _check_commas(table: RawTable, name: str, cells: Cells) -> None:
     if texts and all(WITH_COMMA.fullmatch(text) for text in texts):
         raise ValueRangeError(
             f"{table.where}: column {name!r} has numbers with a comma, such as {str(texts[0])!r}; write them with a "
-            f"decimal point only, or declare the column with --column {name}=categorical"
+            f"decimal point only, or declare the column with {declaration(name, 'categorical')}"
         )
 
 
@@ -111,11 +114,11 @@ def _categorical(table: RawTable, name: str, cells: Cells) -> CategoricalColumn:
     labels = [str(label) for label in np.unique(labels_of(cells)) if label != MISSING]
     count, rows = len(labels), len(cells)
     if not labels:
-        raise ValueRangeError(f"{table.where}: column {name!r} has no values; use --column {name}=ignore")
+        raise ValueRangeError(f"{table.where}: column {name!r} has no values; use {declaration(name, 'ignore')}")
     if count > MAX_CATEGORIES or (count > IDENTIFIERS and 2 * count > rows):
         raise ValueRangeError(
             f"{table.where}: column {name!r} has {count:,} different values in {rows:,} rows, too many for categories; "
-            f"leave it out with --column {name}=ignore"
+            f"leave it out with {declaration(name, 'ignore')}"
         )
     return CategoricalColumn(name, tuple(sorted(labels, key=_order)))
 

@@ -6,7 +6,14 @@ from collections.abc import Collection
 import numpy as np
 import torch
 
-from explorer.learning.tables.columns import BinomialColumn, CategoricalColumn, Codes, Column, GaussianColumn
+from explorer.learning.tables.columns import (
+    BinomialColumn,
+    CategoricalColumn,
+    Codes,
+    Column,
+    GaussianColumn,
+    declaration,
+)
 from explorer.learning.tables.table import TableData
 
 MIN_VALUES = 10
@@ -32,7 +39,7 @@ def _note(column: Column, codes: Codes) -> str:
     if _counts_rows(column, codes):
         return (
             f"column {column.name!r} counts the rows: each of {len(codes):,} integers in a row occurs once; "
-            f"leave it out with --column {column.name}=ignore"
+            f"leave it out with {declaration(column.name, 'ignore')}"
         )
     return ""
 
@@ -42,12 +49,12 @@ def _note_on_categories(column: CategoricalColumn, rows: int) -> str:
     if count >= MIN_VALUES and all(DATE.fullmatch(label) for label in column.labels):
         return (
             f"column {name!r} has dates, such as {column.labels[0]}, which became {count:,} categories without an "
-            f"order; leave it out with --column {name}=ignore, or write it as numbers"
+            f"order; leave it out with {declaration(name, 'ignore')}, or write it as numbers"
         )
     if count >= MIN_VALUES and 2 * count > rows:
         return (
             f"column {name!r} became {count:,} categories for {rows:,} rows, so most of them occur once; "
-            f"leave it out with --column {name}=ignore if it only identifies the rows"
+            f"leave it out with {declaration(name, 'ignore')} if it only identifies the rows"
         )
     return ""
 
