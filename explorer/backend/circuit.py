@@ -12,7 +12,7 @@ from explorer.backend.addressing import FoldIndexInfo
 from explorer.backend.evaluation import EvaluatedCircuit, LayerValues
 from explorer.backend.frozen import FrozenCircuit
 from explorer.backend.layers import TorchInputLayer, TorchLayer, can_inspect
-from explorer.backend.numeric import in_double_precision, in_single_precision
+from explorer.backend.numeric import DOUBLES, in_double_precision, in_single_precision
 from explorer.backend.parameters import TorchLeafParameter, TorchParameterOp
 from explorer.backend.plan import CircuitPlan, PlannedLayer, PlannedParameter, parameter_nodes, plan_circuit
 from explorer.backend.rounding import loses_digits
@@ -79,7 +79,7 @@ class TorchCircuit(EvaluatedCircuit):
         with torch.inference_mode(False), torch.no_grad():
             types = {node: {key: one.dtype for key, one in some.items()} for node, some in values.items()}
             every = [one for some in values.values() for one in some.values()]
-            has_singles = any(one.dtype not in (torch.float64, torch.complex128) for one in every)
+            has_singles = any(one.dtype not in DOUBLES for one in every)
             if has_singles and all(map(can_inspect, every)):
                 del values, every  # whose memory double precision needs
                 values = double_copy(self).detached_layer_values()
@@ -278,7 +278,7 @@ class ProbedCircuit(EvaluatedCircuit):
                 for name, parameter in planned.parameters
             }
             precise[planned.node] = planned.layer.prepare(self.semiring, values) if values else {}
-        if any(one.dtype in (torch.float64, torch.complex128) for one in self.circuit.tensors):
+        if any(one.dtype in DOUBLES for one in self.circuit.tensors):
             return precise
         rounded = {
             node: {key: in_single_precision(value) for key, value in values.items()} for node, values in precise.items()

@@ -1,10 +1,13 @@
-"""Number types and the logarithm that semirings, layers and operators share."""
+"""Number types, the logarithm, and the check for captured graphs that semirings, layers and operators share."""
 
 import math
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
+
+DOUBLES = frozenset((torch.float64, torch.complex128))
+"""The types of double precision."""
 
 
 def log(x: Tensor) -> Tensor:
@@ -17,6 +20,11 @@ def log(x: Tensor) -> Tensor:
         # Both are identities whose derivative is selected to be 0 at 0; hardshrink is one operator.
         x = torch.where(x == 0, 0, x) if x.is_complex() else torch.nn.functional.hardshrink(x, 0.0)
     return torch.log(x)
+
+
+def is_captured(x: Tensor) -> bool:
+    """Whether operators on a tensor are recorded in a graph now, which cannot branch on values."""
+    return torch.compiler.is_compiling() or (x.is_cuda and torch.cuda.is_current_stream_capturing())
 
 
 def as_complex(x: Tensor) -> Tensor:

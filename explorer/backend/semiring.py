@@ -16,7 +16,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from explorer.backend.numeric import as_complex, common_type, log
+from explorer.backend.numeric import as_complex, common_type, is_captured, log
 from explorer.errors import UnknownNameError, look_up
 
 MAX_COMPARED_TERMS = 2**24
@@ -142,7 +142,7 @@ class LogarithmicSemiring(Semiring, ABC):
     def mix(self, x: Tensor, weight: Tensor) -> Tensor:
         bound = _largest(x, 1)  # (F, 1, B, K)
         sums = _mix_linear(torch.sub(x, bound).exp_(), weight)
-        if _is_captured(sums) or _loses_nothing(sums, weight):
+        if is_captured(sums) or _loses_nothing(sums, weight):
             return log(sums) + bound.squeeze(1)
         folds, _, batch, units = x.shape  # a mixture is a contraction of each unit
         inputs, bound, sums = (one.permute(0, 3, 2, 1).flatten(0, 1) for one in (x, bound, sums.unsqueeze(1)))
@@ -303,11 +303,6 @@ def _smallest_certain(dtype: torch.dtype) -> float:
     return max(math.sqrt(info.tiny), 4 * info.tiny / info.eps)  # the second one for half precision
 
 
-def _is_captured(x: Tensor) -> bool:
-    """Whether a graph is made of what is done with a tensor now, which cannot branch by values."""
-    return torch.compiler.is_compiling() or (x.is_cuda and torch.cuda.is_current_stream_capturing())
-
-
 def _loses_nothing(total: Tensor, weight: Tensor) -> bool:
     """Whether no result (F, B, O) of a scaled sum is doubtful, and its logarithm has the gradient 1 / x.
 
@@ -323,7 +318,7 @@ def _is_certain(x: Tensor, dtype: torch.dtype) -> bool:
 
     If weights are, so are results: the largest scaled product is 1, unless all inputs are -inf.
     """
-    if _is_captured(x):
+    if is_captured(x):
         return False
     if x.requires_grad:
         x = x.detach()
@@ -338,7 +333,7 @@ def _doubtful(total: Tensor, xs: Sequence[Tensor], weight: Tensor) -> Tensor | N
 
     A zero without a term above zero is no underflow.
     """
-    if _is_captured(total) or _is_certain(weight, total.dtype):
+    if is_captured(total) or _is_certain(weight, total.dtype):
         return None
     total, weight = total.detach(), weight.detach()
     positive = [(_real_part(x) > -math.inf).float() for x in xs]

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from explorer.backend import EvaluatedCircuit, FrozenCircuit, TorchCircuit, TorchContinuousLayer
 from explorer.backend.evaluation import forward_layer
+from explorer.backend.numeric import DOUBLES
 from explorer.errors import CertificateWarning, DataTypeError, LoweringError, ValueRangeError, warn
 from explorer.runtime.backends import Backend, Choice, records_gradients
 
@@ -20,9 +21,6 @@ METHODS = ("forward", "activations", "evaluate_layer", "layer_values", "paramete
 
 COMPILED = (TorchCircuit, FrozenCircuit)
 """The circuits that can be made fast."""
-
-DOUBLES = {torch.float64, torch.complex128}
-"""The types that rows without a certificate are evaluated in again."""
 
 ORIGINALS = {kind: {name: getattr(kind, name, None) for name in METHODS} for kind in COMPILED}
 """The methods as they were: a class may get others later."""

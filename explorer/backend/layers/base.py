@@ -15,6 +15,7 @@ from torch import Tensor
 
 from explorer.backend.declarations import register_compiled_class
 from explorer.backend.layers.functions import LeafFunction
+from explorer.backend.numeric import is_captured
 from explorer.backend.parameters import FoldSettings, TorchParameter
 from explorer.backend.semiring import Semiring
 from explorer.errors import DataTypeError, ShapeError
@@ -245,11 +246,9 @@ def can_inspect(x: Tensor) -> bool:
 
     It cannot under torch.compile, torch.export or vmap, while a CUDA graph is captured, nor on meta.
     """
-    if torch.compiler.is_compiling():
+    if is_captured(x):
         return False
     try:
-        if x.is_cuda and torch.cuda.is_current_stream_capturing():
-            return False
         return not bool(x[..., :0].any())
     except RuntimeError:
         return False
