@@ -5,15 +5,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from explorer.errors import LoweringError
-from explorer.runtime.units import Kind, Units
+from explorer.runtime.units import OF_ONE_LAYER, Kind, Units
 
 MAX_WIDTH = 8192
 """Maximum width of a unit: a program of a kernel has whole rows."""
 
 WITHOUT_KERNEL = (Kind.TENSOR_DOT,)
-
-OF_ONE_LAYER = (Kind.DENSITY, Kind.REARRANGE)
-"""A launch of these has units of one layer, which computes the densities, or decides which values are read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,15 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from explorer.runtime.units import Kind, Unit, Units
+from explorer.runtime.units import OF_ONE_LAYER, Kind, Unit, Units
 
 OPERATORS_OF_GROUP = 4
 """The overhead of a group, in factors: with few numbers, it takes about as long as computing this many."""
-
-
-OF_ONE_LAYER = (Kind.DENSITY, Kind.TENSOR_DOT, Kind.REARRANGE)
-"""A group of these has units of one layer: it computes a density, has a weight whose shape no width tells, or decides
-which values are read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,13 @@
 """A circuit as units: what each fold computes, and the passes that combine and order them."""
 
-from explorer.runtime.units.ir import WEIGHTED as WEIGHTED, Kind as Kind, Source as Source, Unit as Unit, Units as Units
+from explorer.runtime.units.ir import (
+    OF_ONE_LAYER as OF_ONE_LAYER,
+    WEIGHTED as WEIGHTED,
+    Kind as Kind,
+    Source as Source,
+    Unit as Unit,
+    Units as Units,
+)
 from explorer.runtime.units.lowering import (
     MAX_TABLE_ENTRIES as MAX_TABLE_ENTRIES,
     MAX_TABLE_STATES as MAX_TABLE_STATES,

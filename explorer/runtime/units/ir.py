@@ -43,6 +43,12 @@ MAX_PAIRS = 10**9
 WEIGHTED = (Kind.SUM, Kind.MIXING, Kind.TUCKER, Kind.TENSOR_DOT)
 """The kinds of units that have weights."""
 
+OF_ONE_LAYER = (Kind.DENSITY, Kind.TENSOR_DOT, Kind.REARRANGE)
+"""The kinds of which one kernel call evaluates units of one layer only.
+
+The layer computes the densities, knows the shape of the weight, or decides which values are read.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
