@@ -22,7 +22,7 @@ from explorer.templates.logic import LOGIC_SUFFIXES, build_circuit, logic_of_byt
 from explorer.trace import Trace
 
 MAX_UPLOAD_BYTES = 20 * 2**20
-MAX_UNPACKED_BYTES = 64 * 2**20
+MAX_UNPACKED_UPLOAD_BYTES = 64 * 2**20
 MAX_PARAMETERS = 200_000_000
 MAX_UNITS, MAX_VARIABLES = 1_000_000, 100_000
 """Bounds on circuits from files and uploads: numbers in their parameters, units in a layer, variables."""
@@ -129,7 +129,7 @@ def item_of_bytes(raw: bytes, where: str) -> Item:
     if is_logic_file(where):
         item = build_circuit(logic_of_bytes(raw, where), assume_deterministic=True)  # to look at, whatever it is
     else:
-        item = circuit_or_trace(json_of_bytes(raw, "circuit or trace", where, MAX_UNPACKED_BYTES), where)
+        item = circuit_or_trace(json_of_bytes(raw, "circuit or trace", where, MAX_UNPACKED_UPLOAD_BYTES), where)
     if isinstance(item, Circuit):
         _check_size(item, where)
     else:
@@ -147,9 +147,9 @@ def checkpoint_of_bytes(raw: bytes, where: str) -> Checkpoint:
             unpacked = sum(entry.file_size for entry in archive.infolist())
     except zipfile.BadZipFile as error:
         raise FileFormatError(f"{where} is not a checkpoint, or it is truncated") from error
-    if unpacked > MAX_UNPACKED_BYTES:
+    if unpacked > MAX_UNPACKED_UPLOAD_BYTES:
         raise ValueRangeError(
-            f"{where} unpacks to {unpacked / 2**20:.0f} MB; at most {MAX_UNPACKED_BYTES // 2**20} MB are read"
+            f"{where} unpacks to {unpacked / 2**20:.0f} MB; at most {MAX_UNPACKED_UPLOAD_BYTES // 2**20} MB are read"
         )
     checkpoint = Checkpoint.load(BytesIO(raw), where)
     _check_size(checkpoint.load_circuit(), where)

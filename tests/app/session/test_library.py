@@ -181,7 +181,7 @@ def test_uploads_are_limited_in_size(monkeypatch: pytest.MonkeyPatch, saved: Pat
 
 
 def test_a_decompression_bomb_is_refused_before_it_is_decompressed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(library, "MAX_UNPACKED_BYTES", 2**20)
+    monkeypatch.setattr(library, "MAX_UNPACKED_UPLOAD_BYTES", 2**20)
     bomb = gzip.compress(b"[" + b" " * (50 * 2**20))
     with pytest.raises(FileFormatError, match=r"bomb\.json\.gz unpacks to more than 1 MB"):
         Library().upload("bomb.json.gz", bomb)
