@@ -30,7 +30,7 @@ Numbers = TypeVar("Numbers")
 
 @dataclass(frozen=True, eq=False)
 class Packed(Generic[Numbers]):
-    """The parameters at some time, and what a program made of them."""
+    """The parameters at some time, and the numbers that a program made of them."""
 
     snapshot: Snapshot
     constants: Constants
@@ -95,7 +95,7 @@ class PackedProgram(ABC, Generic[Numbers]):
 
     units: Units
     lanes: int = 1
-    """Of a vector of packed numbers."""
+    """Number of packed numbers in a vector."""
 
     def __init__(self, circuit: EvaluatedCircuit) -> None:
         if circuit.semiring.name != "lse-sum":
@@ -117,11 +117,11 @@ class PackedProgram(ABC, Generic[Numbers]):
         self._prepare()
 
     def _prepare(self) -> None:
-        """Hook: make what else a copy makes again."""
+        """Hook: initialize further attributes that a copy makes again."""
 
     @abstractmethod
     def _pack(self, snapshot: Snapshot, constants: Constants) -> Numbers:
-        """What the program reads of packed constants."""
+        """Return the numbers that the program reads, made of packed constants."""
 
     @abstractmethod
     def _answer(self, x: Tensor, packed: Packed[Numbers]) -> Answer | None:
@@ -187,11 +187,11 @@ class PlacedProgram(PackedProgram[Numbers], Generic[Numbers, Placed]):
 
     @abstractmethod
     def describe(self) -> str:
-        """What was made of the circuit, in one line."""
+        """Describe in one line the units and calls that the circuit became."""
 
     @abstractmethod
     def _place(self, device: torch.device) -> Placed:
-        """What depends neither on x nor on parameters, on a device."""
+        """Return the tensors that depend neither on x nor on parameters, on a device."""
 
     @abstractmethod
     def _answer_there(self, x: Tensor, packed: Packed[Numbers], placed: Placed) -> Answer | None:

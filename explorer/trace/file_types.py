@@ -12,10 +12,10 @@ MAX_COUNT = 2**53
 """The largest count, of bytes for example, that every reader of JSON reads exactly."""
 
 MAX_DEPTH = 8
-"""How deep nodes, refusals and other data may be nested."""
+"""Maximum nesting of nodes, refusals and other data."""
 
 READ_KINDS = ("view", "slice", "transpose", "expand", "cat", "gather", "cat+gather")
-"""How folded layers read their inputs."""
+"""The kinds of reads by which folded layers get their inputs."""
 
 Test = Callable[[Any], None]
 """Raises `_WrongDataError` unless a value is as expected."""

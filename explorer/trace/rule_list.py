@@ -10,9 +10,9 @@ from explorer.trace.steps import Step
 from explorer.trace.text import VISIBLE
 
 MAX_ENTRIES = 36
-"""Maximum characters of what a rule is tried at; a longer list of operators is cut."""
+"""Maximum number of characters of the list of types that a rule is tried at; a longer one is cut."""
 NOT_TRIED = "(tried nowhere)"
-"""Stands for a pass above the rules that no step tried."""
+"""The heading of the rules that no step tried."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,9 +24,9 @@ class Inputs:
 
 @dataclass(frozen=True, eq=False)
 class LaunchIndices:
-    """What a launch reads: (G, H*C, 3) integers, its slots (G), and the points (G, C) of densities.
+    """The indices of a launch: its reads (G, H*C, 3), its slots (G), and the points (G, C) of densities.
 
-    `units` are the positions (O) that a launch reads which rearranges.
+    `units` are the positions (O) that a rearranging launch reads.
     """
 
     reads: Tensor

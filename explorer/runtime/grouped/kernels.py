@@ -48,9 +48,9 @@ class Given:
 
 @dataclass(frozen=True, eq=False)
 class Indices:
-    """What depends neither on x nor on parameters: reads of tables, rows of groups, columns of densities.
+    """The indices, which depend neither on x nor on parameters: reads of tables, rows of groups, columns of densities.
 
-    `units` are the positions of the values that a group reads which rearranges.
+    `units` are the positions of the values that a rearranging group reads.
     """
 
     tables: TableReads

@@ -48,7 +48,7 @@ class LogicCircuit:
     nodes: tuple[LogicNode, ...]
     num_variables: int
     names: tuple[str, ...] = field(default=(), compare=False, repr=False)
-    """What messages call the nodes: as the file does that they were read from; without names, by their numbers."""
+    """The names of the nodes in messages, as in their file; without names, messages have their numbers."""
 
     def __post_init__(self) -> None:
         if not self.nodes:
@@ -78,7 +78,7 @@ class LogicCircuit:
         return sum(len(node.inputs) for node in self.nodes)
 
     def name(self, number: int) -> str:
-        """What messages call a node."""
+        """Return the name of a node for messages."""
         return self.names[number] if self.names else str(number)
 
     @cached_property
