@@ -1,6 +1,7 @@
 """Partitions: shows fast that the primes of a decision node exclude each other, as those of an SDD do by definition."""
 
 from collections.abc import Iterator, Sequence
+from hashlib import sha256
 from random import Random
 
 from explorer.templates.logic.nodes import LogicKind, LogicNode
@@ -17,7 +18,10 @@ def partitioned(nodes: Sequence[LogicNode], num_variables: int) -> Iterator[int]
     exactly one is true. This takes one pass, where comparing all pairs of primes may take too long.
     Source: Schwartz 1980, Fast probabilistic algorithms for verification of polynomial identities.
     """
-    random = Random(0)
+    digest = sha256()
+    for node in nodes:
+        digest.update(repr(node).encode())
+    random = Random(digest.digest())  # no file can be made to fit its own point
     chances = [random.randrange(PRIME) for _ in range(num_variables)]
     found: list[int] = []
     for number, node in enumerate(nodes):
