@@ -29,6 +29,13 @@ def forward_layer(layer: TorchLayer, semiring: Semiring, x: Tensor, parameters: 
     return layer.forward(semiring, x, parameters)
 
 
+def apply_to_parts(fn: Callable[[Tensor], Tensor], tensor: Tensor) -> Tensor:
+    """Apply a function, to the real and imaginary parts of a complex tensor unless they would become complex."""
+    if tensor.is_complex() and not (parts := fn(torch.view_as_real(tensor))).is_complex():
+        return torch.view_as_complex(parts)
+    return fn(tensor)
+
+
 class EvaluatedCircuit(nn.Module, ABC):
     """Maps x (B, D) to (B, outputs, classes); a subclass supplies the evaluated parameters of the layers."""
 
@@ -50,13 +57,7 @@ class EvaluatedCircuit(nn.Module, ABC):
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         """As in `nn.Module`, but `to(torch.float64)` changes the precision of complex tensors instead of their type."""
-
-        def apply(tensor: Tensor) -> Tensor:
-            if tensor.is_complex() and not (parts := fn(torch.view_as_real(tensor))).is_complex():
-                return torch.view_as_complex(parts)
-            return fn(tensor)
-
-        return super()._apply(apply, recurse)
+        return super()._apply(lambda tensor: apply_to_parts(fn, tensor), recurse)
 
     @property
     def held_tensors(self) -> tuple[Tensor, ...]:

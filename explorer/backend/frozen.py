@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from explorer.backend.addressing import FoldIndexInfo
-from explorer.backend.evaluation import EvaluatedCircuit, LayerValues
+from explorer.backend.evaluation import EvaluatedCircuit, LayerValues, apply_to_parts
 from explorer.backend.layers import TorchLayer, can_inspect
 from explorer.backend.plan import CircuitPlan
-from explorer.backend.rounding import loses_digits
+from explorer.backend.rounding import loses_digits, may_cancel
 from explorer.backend.semiring import Semiring
 from explorer.errors import FileFormatError
 from explorer.graph import Graph
@@ -26,9 +26,10 @@ class FrozenCircuit(EvaluatedCircuit):
     What depends on parameters only is in its buffers and hence in its `state_dict()`; it has no parameters.
 
     A tensor is rounded to the type of the circuit if that loses nothing that counts; otherwise it is kept as it came,
-    and rounded for each call of a layer. Tensors come from `freeze()` in double precision, from a state, or from this
-    circuit when its type is changed. So whoever evaluates in double precision, such as `fast()`, finds what was there
-    before an underflow. What was rounded elsewhere is what it is now.
+    and rounded for each call of a layer. Where numbers are negative or complex, terms may cancel, and all are kept.
+    Tensors come from `freeze()` in double precision, from a state, or from this circuit when its type is changed. So
+    whoever evaluates in double precision, such as `fast()`, finds what was there before an underflow. What was rounded
+    elsewhere is what it is now.
     """
 
     def __init__(
@@ -43,21 +44,20 @@ class FrozenCircuit(EvaluatedCircuit):
         super().__init__(graph, fold_index, semiring, plan)
         self._names: dict[int, dict[str, str]] = {}
         self._types: dict[str, torch.dtype] = {}
-        """The types in which layers receive the real numbers among the values, by the names of their buffers."""
+        """The types in which layers receive real and complex numbers, by the names of their buffers."""
         fresh = count()
         for node, some in values.items():
             names = self._names[node] = {key: f"value_{next(fresh)}{_ending(key)}" for key in some}
-            own = {key: value.clone() for key, value in some.items()}
-            for key, value in own.items():
-                self.register_buffer(names[key], value.to(types[node][key]))
-                if value.is_floating_point():
+            for key, value in some.items():
+                is_number = value.is_floating_point() or value.is_complex()
+                self.register_buffer(names[key], value.clone() if is_number else value.to(types[node][key], copy=True))
+                if is_number:
                     self._types[names[key]] = types[node][key]
-            self._round(node, own)
+        self._round(self._held())
 
     @property
     def number_types(self) -> set[torch.dtype]:
-        others = [one for name, one in self._buffers.items() if name not in self._types and one is not None]
-        return {*self._types.values(), *(one.dtype for one in others if one.is_complex())}
+        return set(self._types.values())
 
     def layer_values(self) -> LayerValues:
         return {node: {key: self._value(name) for key, name in names.items()} for node, names in self._names.items()}
@@ -67,25 +67,36 @@ class FrozenCircuit(EvaluatedCircuit):
         dtype = self._types.get(name, value.dtype)
         return value if value.dtype == dtype else value.to(dtype)
 
-    def _round(self, node: int, values: Mapping[str, Tensor]) -> None:
-        """Keep values of a layer in their types, or as they are if that would lose digits that count."""
-        for key, name in self._names[node].items():
-            if name in self._types and values[key].dtype != self._types[name]:
-                rounded = values[key].to(self._types[name])
-                loses = can_inspect(rounded) and loses_digits(key, rounded, values)
-                self._buffers[name] = values[key] if loses else rounded
+    def _held(self) -> dict[int, dict[str, Tensor]]:
+        return {node: {key: getattr(self, name) for key, name in names.items()} for node, names in self._names.items()}
+
+    def _round(self, every: LayerValues) -> None:
+        """Keep values of layers in their types, or as they are if that would lose digits that count."""
+        pairs = [(key, value) for values in every.values() for key, value in values.items()]
+        can_round = not any(can_inspect(value) and may_cancel(key, value, self.semiring) for key, value in pairs)
+        for node, values in every.items():
+            for key, name in self._names[node].items():
+                if name in self._types and values[key].dtype != self._types[name]:
+                    rounded = values[key].to(self._types[name])
+                    loses = can_inspect(rounded) and not (can_round and not loses_digits(key, rounded, values))
+                    self._buffers[name] = values[key] if loses else rounded
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        before = {
-            node: {key: getattr(self, name) for key, name in names.items()} for node, names in self._names.items()
-        }
+        before = self._held()
         super()._apply(fn, recurse)
-        types = {dtype: fn(torch.empty(0, dtype=dtype)).dtype for dtype in dict.fromkeys(self._types.values())}
+        types = {
+            one: apply_to_parts(fn, torch.empty(0, dtype=one)).dtype for one in dict.fromkeys(self._types.values())
+        }
         self._types = {name: types[dtype] for name, dtype in self._types.items()}
-        for node, names in self._names.items():
-            now = {key: getattr(self, name) for key, name in names.items()}
-            if any(value.dtype != now[key].dtype for key, value in before[node].items()):
-                self._round(node, {key: value.to(now[key].device) for key, value in before[node].items()})
+        now = self._held()
+        pairs = [(value, now[node][key]) for node, values in before.items() for key, value in values.items()]
+        if any(value.dtype != present.dtype for value, present in pairs):
+            self._round(
+                {
+                    node: {key: value.to(now[node][key].device) for key, value in values.items()}
+                    for node, values in before.items()
+                }
+            )
         return self
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -101,13 +112,12 @@ class FrozenCircuit(EvaluatedCircuit):
         given = {name: state[prefix + name] for name in self._types if isinstance(state.get(prefix + name), Tensor)}
         for name, value in given.items():
             held = getattr(self, name)
+            if value.is_complex() and not held.is_complex():
+                continue
             self._buffers[name] = held.to(torch.promote_types(held.dtype, value.dtype))
         super()._load_from_state_dict(*args, **options)
-        if metadata.get("assign_to_params_buffers"):
-            return
-        for node, names in self._names.items():
-            if not given.keys().isdisjoint(names.values()):
-                self._round(node, {key: getattr(self, name) for key, name in names.items()})
+        if given and not metadata.get("assign_to_params_buffers"):
+            self._round(self._held())
 
 
 def _ending(key: str) -> str:

@@ -6,11 +6,34 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
+from explorer.backend.semiring import Semiring
+
 WELL_CONDITIONED = ("weight", "rows", "table", "value", "constant", "logits", "stddev")
-"""Values whose last digits change a result no more than their own: not coefficients, nor probabilities near 1."""
+"""Values whose last digits change a result no more than their own, unless terms cancel: not coefficients, nor
+probabilities near 1."""
+
+SIGN_FREE = ("mean", "stddev", "constant", "logits")
+"""Values that may be negative in layers whose units are positive."""
 
 MAX_ROUNDING = 1e-6
 """Largest rounding error of a mean that is accepted, in standard deviations."""
+
+
+def may_cancel(key: str, value: Tensor, semiring: Semiring) -> bool:
+    """Whether a value of a layer shows that terms of the circuit may cancel: numbers below zero, or complex ones.
+
+    All digits of all values then count, as in the square of a circuit with negative weights where it is near zero.
+    Polynomials may be negative anywhere.
+    """
+    name = key.rpartition(".")[2]
+    if name == "coeff":
+        return True
+    if value.is_complex() and bool(value.imag.any()):
+        return True
+    is_logarithm = semiring.is_logarithmic and name in ("rows", "table", "value")
+    if is_logarithm or name in SIGN_FREE or not (value.is_floating_point() or value.is_complex()):
+        return False
+    return bool((value.real < 0).any())
 
 
 def loses_digits(key: str, rounded: Tensor, values: Mapping[str, Tensor]) -> bool:
@@ -31,4 +54,4 @@ def loses_digits(key: str, rounded: Tensor, values: Mapping[str, Tensor]) -> boo
     tiny = torch.finfo(rounded.dtype).tiny
     if low >= tiny and high < math.inf:  # all are normal numbers, as most parameters are
         return False
-    return bool((((rounded.abs() < tiny) & (exact > 0)) | (rounded.isinf() & ~exact.isinf())).any())
+    return bool((((rounded.abs() < tiny) & (exact.real > 0)) | (rounded.isinf() & ~exact.isinf())).any())

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from explorer.backend.frozen import FrozenCircuit
 from explorer.backend.layers import TorchInnerLayer, TorchInputLayer
 from explorer.backend.numeric import as_complex
 from explorer.backend.queries.stages import Stage, Stages, StageValues, prepare
@@ -114,9 +115,18 @@ def log_outputs(stages: Stages, leaf_of: Callable[[StageValues], LeafValue]) -> 
     """The logarithms (B, outputs, classes) of the outputs, given a function that returns the values of input layers.
 
     They are real if all activations are non-negative, and complex otherwise.
+    Raises: ValueRangeError for a frozen circuit whose real logarithms cannot represent its negative numbers.
     """
     found = evaluate_in(stages, LSE, leaf_of)
-    return evaluate_in(stages, COMPLEX, leaf_of) if bool(torch.isnan(found).any()) else found
+    if not bool(torch.isnan(found).any()):
+        return found
+    found = evaluate_in(stages, COMPLEX, leaf_of)
+    if isinstance(stages.circuit, FrozenCircuit) and stages.circuit.semiring == LSE and bool(found.isnan().any()):
+        raise ValueRangeError(
+            "parameters of the frozen circuit are NaN: real logarithms, which it keeps for lse-sum, cannot represent "
+            "negative numbers; ask the circuit that was frozen, or freeze one that is compiled for complex-lse-sum"
+        )
+    return found
 
 
 def evaluate_in(stages: Stages, semiring: Semiring, leaf_of: Callable[[StageValues], LeafValue]) -> Tensor:

@@ -4,19 +4,30 @@ import numpy as np
 import pytest
 import torch
 
-from explorer.backend import queries
+from explorer.backend import double_copy, queries
 from explorer.errors import ValueRangeError
-from explorer.symbolic import Circuit, CircuitBuilder, ConstantInitializer, EmbeddingLayer, TensorParameter
-from explorer.symbolic.operators import multiply
+from explorer.symbolic import (
+    Circuit,
+    CircuitBuilder,
+    ConstantInitializer,
+    DataType,
+    EmbeddingLayer,
+    TensorParameter,
+)
+from explorer.symbolic.operators import conjugate, multiply
 from tests.backend.queries.brute import Table, table_of
 from tests.levels.modes import MODE_IDS, MODES, Mode, compile_circuit
 
 
-def signed_circuit() -> Circuit:
-    random = np.random.default_rng(0)
+def signed_circuit(seed: int = 0, *, is_complex: bool = False) -> Circuit:
+    random = np.random.default_rng(seed)
 
     def parameter(*shape: int) -> TensorParameter:
-        return TensorParameter(shape, initializer=ConstantInitializer(random.normal(size=shape)))
+        value = random.normal(size=shape)
+        if not is_complex:
+            return TensorParameter(shape, initializer=ConstantInitializer(value))
+        value = value + 1j * random.normal(size=shape)
+        return TensorParameter(shape, DataType.COMPLEX, initializer=ConstantInitializer(value))
 
     b = CircuitBuilder()
     leaves = [
@@ -47,3 +58,35 @@ def test_a_square_with_negative_weights_is_a_density_in_every_semiring(semiring:
     for query in (lambda: queries.sample(circuit, 1), lambda: queries.most_probable(circuit)):
         with pytest.raises(ValueRangeError, match="negative"):
             query()
+
+
+@pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
+@pytest.mark.parametrize("semiring", ["sum-product", "complex-lse-sum"])
+@pytest.mark.parametrize("is_complex", [False, True], ids=["real", "complex"])
+def test_a_frozen_square_in_single_precision_keeps_the_digits_of_terms_that_cancel(
+    is_complex: bool, semiring: str, mode: Mode
+):
+    for seed in range(4):
+        base = signed_circuit(seed, is_complex=is_complex)
+        circuit = compile_circuit(multiply(base, conjugate(base)), semiring, **mode).float()
+        rows, exact = torch.from_numpy(table_of(base).assignments), double_copy(circuit)
+        other = circuit.freeze().double().float()
+        other.load_state_dict(circuit.freeze().state_dict())
+        with torch.no_grad():
+            wanted = queries.log_likelihood(exact, rows)
+            for frozen in (circuit.freeze(), exact.freeze().float(), other):
+                np.testing.assert_allclose(queries.log_likelihood(frozen, rows), wanted, rtol=1e-12, atol=1e-12)
+                assert frozen(rows).dtype == circuit(rows).dtype
+
+
+def test_a_frozen_square_of_real_logarithms_says_that_it_lost_its_signs():
+    base = signed_circuit()
+    frozen = compile_circuit(multiply(base, base)).freeze()
+    rows = torch.from_numpy(table_of(base).assignments)
+    with pytest.raises(ValueRangeError, match="freeze one that is compiled for complex-lse-sum"):
+        queries.log_likelihood(frozen, rows)
+    np.testing.assert_allclose(
+        queries.log_likelihood(compile_circuit(multiply(base, base), "complex-lse-sum").freeze(), rows),
+        queries.log_likelihood(compile_circuit(multiply(base, base)), rows).detach(),
+        rtol=1e-12,
+    )
