@@ -100,7 +100,7 @@ def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
         )
         try:
             printed = wait_for_text(server, "Ctrl-C ends it.", own / "out", own / "err")
-            address = re.search(r"http://127\.0\.0\.1:\d+/lab\?token=[0-9a-f]{32}", printed)
+            address = re.search(rf"http://127\.0\.0\.1:\d+/lab/tree/{LESSON.name}\?token=[0-9a-f]{{32}}", printed)
             assert address is not None
             yield Lab(request.param, address.group(), folder, printed)
         finally:
@@ -121,7 +121,7 @@ def code_cell(text: str) -> dict[str, Any]:
 
 def open_and_run(page: "Page", address: str) -> None:
     """Open the lesson and run all of its cells."""
-    page.goto(address.replace("/lab?", f"/lab/tree/{LESSON.name}?"))
+    page.goto(address)
     page.get_by_text("| Idle").first.wait_for(timeout=WAIT_MS)
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_text("Run All Cells", exact=True).click()
@@ -253,11 +253,11 @@ def look_at_saved(page: "Page", lab: Lab) -> None:
 
 def reopen(page: "Page", address: str) -> None:
     """End the kernels of the lab and open the saved lesson with a new one."""
-    server, _, token = address.partition("/lab?token=")
+    server, _, token = address.partition(f"/lab/tree/{LESSON.name}?token=")
     for kind in ("sessions", "kernels"):
         for running in page.request.get(f"{server}/api/{kind}?token={token}").json():
             page.request.delete(f"{server}/api/{kind}/{running['id']}?token={token}")
-    page.goto(address.replace("/lab?", f"/lab/tree/{LESSON.name}?reset&"))
+    page.goto(address.replace("?", "?reset&"))
     page.get_by_text("| Idle").first.wait_for(timeout=WAIT_MS)
 
 
