@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 
+import explorer
 from explorer.errors import ExportError, OperatorError, UnknownNameError
 from explorer.tensor import FunctionGraph, from_exported, from_module, to_module
 from tests.tensor.models import export_model, import_model
@@ -108,3 +109,31 @@ def test_a_graph_by_hand_accepts_as_many_tensors_as_it_has_inputs():
     plain = FunctionGraph(graph.inputs, graph.outputs)
     with pytest.raises(OperatorError, match="expected 1 tensors, got 2"):
         to_module(plain)(torch.zeros(2, 10, 64), torch.zeros(1))
+
+
+class OfFunction(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+@pytest.mark.parametrize("level", ["tensor", "program"])
+@pytest.mark.parametrize(
+    ("function", "shape", "name"),
+    [
+        (lambda x: torch.unique(x, dim=0), (0, 3), "unique_dim"),
+        (lambda x: torch.unique(x + 1, dim=0) * 2, (0, 3), "unique_dim"),
+        (lambda x: torch.unique_consecutive(x, dim=1) * 2, (5, 0, 5), "unique_consecutive"),
+        (lambda x: torch.istft(torch.complex(x, x), 16, 4, window=torch.ones(16)) * 2, (9, 8), "istft"),
+    ],
+)
+def test_an_operator_that_needs_numbers_is_refused_at_import_although_its_shapes_are_fixed(
+    function, shape, name, level
+):
+    with pytest.raises(
+        ExportError, match=rf"the shape of .*{name}.* depends on the data; .* at test_refused_models.py:"
+    ):
+        explorer.record(OfFunction(function), (torch.zeros(shape),), level=level)

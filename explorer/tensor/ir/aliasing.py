@@ -12,6 +12,7 @@ from torch._ops import OpOverload
 
 from explorer.tensor.ir.fakes import on_fakes
 from explorer.tensor.ir.ops import Op
+from explorer.tensor.ir.result_types import DATA_DEPENDENT, depends_on_data
 from explorer.tensor.ir.schemas import flat_results
 from explorer.tensor.ir.types import TensorType, ValueType
 from explorer.tensor.ir.variables import Apply, Variable
@@ -36,7 +37,10 @@ def destroys(node: Apply) -> bool:
 
 
 def shared_inputs(node: Apply) -> tuple[tuple[int, ...], ...]:
-    """For each result the positions of the inputs whose memory it may share."""
+    """For each result the positions of the inputs whose memory it may share.
+
+    Raises: OperatorError for an operator that needs the numbers of its inputs.
+    """
     return _find_sharing(node.op, tuple(variable.type for variable in node.inputs))
 
 
@@ -48,7 +52,10 @@ def _find_sharing(op: Op, inputs: tuple[ValueType, ...]) -> tuple[tuple[int, ...
     with on_fakes():
         tensors = [torch.empty(kind.shape, dtype=kind.dtype) for kind in inputs if isinstance(kind, TensorType)]
         memory = [tensor.untyped_storage()._cdata for tensor in tensors]
-        results = flat_results(op.run(tensors))
+        try:
+            results = flat_results(op.run(tensors))
+        except DATA_DEPENDENT as error:
+            raise depends_on_data(op, inputs) from error
         found: list[tuple[int, ...]] = []
         for i, result in enumerate(results):
             known = declared[i] if i < len(declared) else ()

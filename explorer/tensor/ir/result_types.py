@@ -16,6 +16,16 @@ if TYPE_CHECKING:
     from explorer.tensor.ir.ops import Op
 
 
+DATA_DEPENDENT = (DynamicOutputShapeException, DataDependentOutputException)
+"""Errors of operators that need the numbers of tensors, which fake tensors do not have."""
+
+
+def depends_on_data(op: "Op", inputs: Sequence[ValueType]) -> OperatorError:
+    """Return the error for an operator that needs the numbers of its inputs."""
+    shown = ", ".join(map(str, inputs))
+    return OperatorError(f"the shape of {op.name}({shown}) depends on the data; such operators are not supported")
+
+
 @lru_cache(maxsize=100_000)
 def infer_types(op: "Op", inputs: tuple[ValueType, ...]) -> tuple[ValueType, ...]:
     """Types of the results, as fake tensors have them. Raises: OperatorError if PyTorch refuses the inputs."""
@@ -25,10 +35,8 @@ def infer_types(op: "Op", inputs: tuple[ValueType, ...]) -> tuple[ValueType, ...
         with on_fakes():
             tensors = [torch.empty(kind.shape, dtype=kind.dtype) for kind in inputs if isinstance(kind, TensorType)]
             results = flat_results(call_kernel(op.target, op.bind(tensors)))
-    except (DynamicOutputShapeException, DataDependentOutputException) as error:
-        raise OperatorError(
-            f"the shape of {op.name}({shown}) depends on the data; such operators are not supported"
-        ) from error
+    except DATA_DEPENDENT as error:
+        raise depends_on_data(op, inputs) from error
     except KERNEL_ERRORS as error:
         raise OperatorError(f"PyTorch refuses {op}({shown}): {str(error).splitlines()[0]}") from error
     return tuple(map(type_of, results))

@@ -1,6 +1,7 @@
 """Reads the operator calls of an fx graph of ATen operators as applications."""
 
 import operator
+from functools import cache
 from typing import Any
 
 import torch
@@ -8,6 +9,7 @@ from torch import fx
 from torch._ops import OpOverload
 
 from explorer.errors import ExportError, OperatorError
+from explorer.tensor.ir.aliasing import shared_inputs
 from explorer.tensor.ir.ops import make_apply
 from explorer.tensor.ir.quantized import name_quantization
 from explorer.tensor.ir.schemas import flat_results, nested_results
@@ -58,9 +60,22 @@ class NodeReader:
             raise ExportError(
                 f"expected a dense tensor as the result of {made.op.name}, got {value.layout}{where(node)}"
             )
+        if _may_depend_on_data(target):
+            try:
+                shared_inputs(made)
+            except OperatorError as error:
+                raise ExportError(f"{error}{where(node)}") from error
         if made.op.is_random:
             made.draw = self._draws = self._draws + 1
         return results
+
+
+@cache
+def _may_depend_on_data(target: OpOverload) -> bool:
+    """Whether an operator may need the numbers of its inputs, even if the shapes of an export are fixed."""
+    if torch.Tag.dynamic_output_shape in target.tags or torch.Tag.data_dependent_output in target.tags:
+        return True
+    return torch._C._dispatch_has_kernel_for_dispatch_key(target.name(), "CompositeImplicitAutograd")
 
 
 def static_type(node: fx.Node) -> TensorType:
