@@ -15,7 +15,7 @@ from panel.util.parameters import edit_readonly
 from explorer.app.dashboard.background import Background, Job
 from explorer.app.dashboard.dashboard import Dashboard
 from explorer.app.dashboard.front_page import TITLE
-from explorer.app.dashboard.incoming import refuse_compressed_bytes
+from explorer.app.dashboard.incoming import limit_messages
 from explorer.app.dashboard.panes.messages import Messages
 from explorer.app.dashboard.panes.tables import html_pane
 from explorer.app.dashboard.scheduling import deliver
@@ -34,7 +34,7 @@ def make_page(library: Library, default: ViewState | None = None) -> pmui.Page:
     The default circuit is shown at once; anything else is opened in the background, with progress. An invalid link, or
     one that cannot be opened, is reported above the default circuit.
     """
-    refuse_compressed_bytes()
+    limit_messages()
     page = _empty_page()
     default = default or ViewState()
     query = pn.state.location.search if pn.state.location is not None else ""

@@ -12,9 +12,11 @@ import pytest
 
 pytest.importorskip("panel_material_ui", reason="needs the extra ui")
 
+from bokeh.protocol import Protocol
 from bokeh.util.token import generate_jwt_token, generate_session_id
-from tornado.websocket import WebSocketClientConnection, websocket_connect
+from tornado.websocket import WebSocketClientConnection, WebSocketClosedError, websocket_connect
 
+from explorer.app.dashboard.incoming import FRAGMENT_BYTES, MAX_MESSAGE_BYTES, LimitedReceiver
 from explorer.app.dashboard.serving import ServeOptions
 from explorer.app.ports import LOCAL, free_port
 from explorer.app.session.library import Library
@@ -96,6 +98,8 @@ def changed(model: Any, name: Any, value: Any) -> list[str]:
     return patch({"kind": "ModelChanged", "model": {"id": model}, "attr": name, "new": value})
 
 
+PROTOCOL_ERROR = 10001
+"""The code with which Bokeh closes a connection that does not follow its protocol."""
 FRAGMENTS: tuple[list[Any], ...] = (
     *(["no JSON"], ["[" * 100_000], ["{}"], ["null", "null", "null"], [b"\x00\xff"], [""], ["{}", "{}", "{}"]),
     [json.dumps({"msgid": "1", "msgtype": "NO-SUCH"}), "{}", "{}"],
@@ -160,3 +164,41 @@ def test_malformed_messages_end_no_session_and_reach_no_other_one() -> None:
     port = free_port()
     with running(ServeOptions(ViewState(circuit="blackboard"), port, show=False)), ThreadPoolExecutor(1) as thread:
         assert thread.submit(asyncio.run, attack(f"http://{LOCAL}:{port}/")).result() == (2, 0)
+
+
+async def announce(url: str, payload: bytes) -> int | None:
+    """Announce endlessly many buffers in one message, and send too many; returns the code with which it is closed."""
+    token = generate_jwt_token(generate_session_id())
+    socket = await websocket_connect(url.replace("http", "ws") + "ws?circuit=blackboard", subprotocols=["bokeh", token])
+    await socket.read_message()
+    header = {"msgid": "1", "msgtype": "PATCH-DOC", "num_buffers": 10**9}
+    for fragment in (json.dumps(header), "{}", '{"events":[]}'):
+        await socket.write_message(fragment)
+    with suppress(WebSocketClosedError):
+        for _ in range(1 + MAX_MESSAGE_BYTES // (len(payload) + FRAGMENT_BYTES)):
+            await socket.write_message('{"id":"x"}')
+            await socket.write_message(payload, binary=True)
+    while await asyncio.wait_for(socket.read_message(), timeout=60) is not None:
+        pass
+    socket.close()
+    return socket.close_code
+
+
+@pytest.mark.parametrize("size", [2**20, 0], ids=["large", "empty"])
+def test_a_message_of_endlessly_many_buffers_closes_its_connection(size: int) -> None:
+    port = free_port()
+    with running(ServeOptions(ViewState(circuit="blackboard"), port, show=False)), ThreadPoolExecutor(1) as thread:
+        assert thread.submit(asyncio.run, announce(f"http://{LOCAL}:{port}/", bytes(size))).result() == PROTOCOL_ERROR
+
+
+def test_messages_within_the_limit_are_counted_one_by_one() -> None:
+    async def receive() -> None:
+        receiver = LimitedReceiver(Protocol())
+        for _ in range(3):
+            header = json.dumps({"msgid": "1", "msgtype": "PATCH-DOC", "num_buffers": 1})
+            for fragment in (header, "{}", '{"events":[]}', '{"id":"x"}'):
+                assert await receiver.consume(fragment) is None
+            assert await receiver.consume(bytes(MAX_MESSAGE_BYTES // 2)) is not None
+
+    with ThreadPoolExecutor(1) as thread:  # beside the event loop of a browser that other tests may have opened
+        thread.submit(asyncio.run, receive()).result()

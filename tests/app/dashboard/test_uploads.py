@@ -12,7 +12,7 @@ import pytest
 from bokeh.core.serialization import DeserializationError, Deserializer, Serializer
 
 from explorer.app.dashboard.dashboard import Dashboard
-from explorer.app.dashboard.incoming import refuse_compressed_bytes
+from explorer.app.dashboard.incoming import limit_messages
 from explorer.app.dashboard.panes import passes
 from explorer.app.dashboard.panes.pipeline import PipelineTool
 from explorer.app.dashboard.panes.upload import CHUNK_BYTES, Upload
@@ -150,8 +150,8 @@ def test_a_pipeline_is_read_in_the_background_and_refused_with_a_message(monkeyp
 
 
 def test_compressed_bytes_in_messages_are_refused() -> None:
-    refuse_compressed_bytes()
-    refuse_compressed_bytes()
+    limit_messages()
+    limit_messages()
     bomb = base64.b64encode(gzip.compress(bytes(2**20))).decode()
     with pytest.raises(DeserializationError, match="compressed bytes are not read"):
         Deserializer().deserialize({"a": [{"type": "bytes", "data": bomb}]})
