@@ -154,9 +154,10 @@ def test_other_files_are_refused(tmp_path):
     (tmp_path / "latin.csv").write_bytes("größe\n1\n".encode("latin-1"))
     with pytest.raises(FileFormatError, match="not a text file in UTF-8"):
         read_table(tmp_path / "latin.csv")
-    (tmp_path / "bad.npy").write_bytes(b"junk")
-    with pytest.raises(FileFormatError, match="not a NumPy array of numbers"):
-        read_table(tmp_path / "bad.npy")
+    for content in (b"junk", b""):
+        (tmp_path / "bad.npy").write_bytes(content)
+        with pytest.raises(FileFormatError, match="not a NumPy array of numbers"):
+            read_table(tmp_path / "bad.npy")
     np.save(tmp_path / "flat.npy", np.zeros(3))
     with pytest.raises(ShapeError, match=r"two axes, rows and columns; found shape \(3,\)"):
         read_table(tmp_path / "flat.npy")

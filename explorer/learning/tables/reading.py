@@ -143,7 +143,7 @@ def load_array(file: Path) -> Cells:
         array = np.load(file, allow_pickle=False)
     except OSError as error:
         raise FileFormatError(f"cannot read {file}: {error.strerror or error}") from error
-    except ValueError as error:
+    except (ValueError, EOFError) as error:
         raise FileFormatError(f"{file} is not a NumPy array of numbers: {str(error).splitlines()[0]}") from error
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
         raise FileFormatError(
