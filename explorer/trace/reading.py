@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, cast
 
 from explorer.errors import CircuitError, FileFormatError
 from explorer.files import check_format
@@ -31,8 +31,12 @@ from explorer.trace.paths import Stage, StepPath, parse_path
 from explorer.trace.records import NODE_KINDS, NodeKind, NodeRecord, ParameterNodeRecord, ParameterRecord
 from explorer.trace.refusal import Question, Refusal
 from explorer.trace.steps import Step
+from explorer.trace.text import VISIBLE
 from explorer.trace.trace import Trace
 from explorer.trace.version_1 import kind_of_type, title_of_type, with_new_names
+
+CONTROL = {code: text for code, text in VISIBLE.items() if chr(code) != "\t"}
+"""Control characters as text, but line feeds and tabs, which messages contain."""
 
 
 def trace_from_json(data: Any, where: str = "trace data") -> Trace:
@@ -41,15 +45,25 @@ def trace_from_json(data: Any, where: str = "trace data") -> Trace:
     try:
         return _read(content)
     except (ValueError, CircuitError, RecursionError) as error:
-        raise FileFormatError(f"{where}: not a whole trace: {error}") from error
+        raise FileFormatError(f"{where}: not a whole trace: {_visible(str(error))}") from error
     except (KeyError, IndexError, TypeError, AttributeError) as error:
-        raise FileFormatError(f"{where}: not a whole trace: {type(error).__name__}: {error}") from error
+        raise FileFormatError(f"{where}: not a whole trace: {type(error).__name__}: {_visible(str(error))}") from error
+
+
+def _visible(data: Any) -> Any:
+    """Return data in which control characters are text: nothing that is printed of a file controls the terminal."""
+    if isinstance(data, str):
+        return data if data.isprintable() else data.translate(CONTROL)
+    if isinstance(data, dict):
+        return {_visible(key): _visible(value) for key, value in cast("dict[Any, Any]", data).items()}
+    return [_visible(value) for value in cast("list[Any]", data)] if isinstance(data, list | tuple) else data
 
 
 def _read(data: Mapping[str, Any]) -> Trace:
     level = level_of(data["options"])
     data = {**data, "steps": [with_new_names(row) for row in data["steps"]]}
     check_types(data, level)
+    data = {key: value if key == "circuit" else _visible(value) for key, value in data.items()}
     for number, form in enumerate(data["parameters"]):
         _check_form(number, form)
     records = [_read_node(row, data["parameters"]) for row in data["nodes"]]

@@ -240,8 +240,38 @@ def test_the_kinds_of_reads_are_those_of_the_compiler_and_of_the_words():
     assert list(READ_KINDS) == list(READS) == [kind.value for kind in ReadKind]
 
 
-def test_a_printed_trace_does_not_control_the_terminal():
-    data = json.loads(text_of("blackboard"))
-    data["steps"][0]["notes"] = ["\x1b[31mred\x9b1m"]
-    assert "\\x1b[31mred\\x9b1m" in str(trace_from_json(data))
-    assert "\x1b" not in str(trace_from_json(data))
+ESCAPE = "\x1b[31m\x9b1m"
+
+
+def escaped(data: Any) -> Any:
+    """Return data with an escape sequence at the end of each string."""
+    if isinstance(data, dict):
+        return {key: escaped(value) for key, value in data.items()}
+    if isinstance(data, list):
+        return [escaped(value) for value in data]
+    return data + ESCAPE if isinstance(data, str) else data
+
+
+def test_what_is_printed_of_a_trace_does_not_control_the_terminal():
+    data = json.loads(text_of("near-misses"))
+    for row in data["nodes"]:
+        row["title"] += ESCAPE
+    for step in data["steps"]:
+        step["notes"] = [f"red{ESCAPE}"]
+        for refusal in step["refusals"]:
+            refusal |= {key: escaped(refusal[key]) for key in ("wanted", "found", "what") if key in refusal}
+    trace = trace_from_json(data)
+    node = min(trace.graph_at(-1).nodes)
+    near = str(trace.near_misses())
+    printed = (str(trace), str(trace.graph_at(-1)), str(trace.lineage(node)), near)
+    assert not any(character in text for text in printed for character in "\x1b\x9b")
+    for text in (printed[0], printed[1], near):
+        assert "\\x1b[31m\\x9b1m" in text
+
+
+def test_a_refusal_of_a_trace_does_not_control_the_terminal():
+    data = json.loads(text_of("near-misses"))
+    with pytest.raises(FileFormatError) as raised:
+        trace_from_json({**data, "rules": escaped(data["rules"])})
+    assert "\\x1b[31m" in str(raised.value)
+    assert "\x1b" not in str(raised.value)
