@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from explorer.app.training.checkpoint import Checkpoint
     from explorer.app.training.job import Job
+    from explorer.app.training.replacing import OwnFile
     from explorer.backend import TorchCircuit
     from explorer.learning.loop import Epoch, TrainingResult
     from explorer.learning.state import TrainingState
@@ -135,7 +136,7 @@ def train(
 
         from explorer.app.training.checkpoint import Checkpoint
         from explorer.app.training.job import Request, find_job
-        from explorer.app.training.replacing import check_replaceable
+        from explorer.app.training.replacing import OwnFile, check_replaceable
         from explorer.app.training.start import find_start
         from explorer.learning.curves import curve_files
         from explorer.learning.data import ImageData
@@ -174,6 +175,7 @@ def train(
                 say_note(job.data.note)
         compiled = _compile(job, options, start.values, workers.device)
         keeps = earlier is not None and len(start.before) == len(earlier.history) and _is_same(target, resume)
+        own_file = OwnFile(target)
         if workers.is_first and not overwrite and not keeps:
             check_replaceable(target, planned, start.settings, job.data)
         if start.note:  # once the values were found to be those of this circuit
@@ -185,7 +187,7 @@ def train(
         if fast and start.settings.method == "gradient":
             check_fast(job.data.training)
             _make_fast(compiled)
-        run = _Run(job, planned, compiled, target, workers)
+        run = _Run(job, planned, compiled, target, own_file, workers)
         result = train_with_progress(
             compiled,
             job.data,
@@ -245,6 +247,7 @@ class _Run:
     empty: "Checkpoint"
     compiled: "TorchCircuit"
     target: Path
+    own_file: "OwnFile"
     workers: "Workers"
 
     def save(
@@ -253,7 +256,7 @@ class _Run:
         """Write a checkpoint with these values of the leaves, by default the present ones."""
         if self.workers.is_first:
             found = values or self.compiled.leaf_state()
-            replace(self.empty, leaf_state=found, history=finished, training=reached).save(self.target)
+            self.own_file.save(replace(self.empty, leaf_state=found, history=finished, training=reached))
 
     def report(self, result: "TrainingResult") -> None:
         """Print the epochs, write the learning curves, and say how to continue.

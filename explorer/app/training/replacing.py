@@ -1,5 +1,6 @@
 """Whether a file may be replaced by the checkpoint of a run: not if a different run would be lost without a word."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -32,6 +33,34 @@ def check_replaceable(target: Path, planned: Checkpoint, settings: TrainingOptio
         f"{target} holds {what}, after {found.progress}, which would be lost; "
         f"continue it with --resume {quote(str(target))}, {ADVICE}"
     )
+
+
+class OwnFile:
+    """The checkpoint file of a run, as it was left: what another process has written meanwhile is not replaced."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._left = _stamp(path)
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Write the checkpoint. Raises: LearningError if another process has written the file: both runs are kept."""
+        if _stamp(self._path) not in (None, self._left):
+            beside = self._path.with_name(f"{self._path.stem}-{os.getpid()}{self._path.suffix}")
+            checkpoint.save(beside)
+            raise LearningError(
+                f"another process has written {self._path} since this run did; this run is kept in {beside}, after "
+                f"{checkpoint.progress}; continue it with --resume {quote(str(beside))}, and run one training per file"
+            )
+        checkpoint.save(self._path)
+        self._left = _stamp(self._path)
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    """Identify the content of a file; None if it is not one."""
+    if not path.is_file():
+        return None
+    found = path.stat()
+    return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def is_reproduced(target: Path, planned: Checkpoint, settings: TrainingOptions, data: DataSet) -> bool:

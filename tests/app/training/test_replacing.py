@@ -1,11 +1,13 @@
 """No run is lost without a word: `train` refuses to replace the checkpoint of another one, and says what differs."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from explorer.app.cli import app
+from explorer.app.commands import train as command
 from explorer.app.training.checkpoint import Checkpoint
 
 OPTIONS = ("--units", 1, "--epochs", 1, "--method", "em")
@@ -80,6 +82,28 @@ def test_resumed_run_on_other_data_does_not_replace_the_one_that_it_began_with(t
     run(*arguments, "--out", tmp_path / "others.pt")
     assert run(*arguments, "--out", tmp_path / "others.pt", code=2)
     assert Checkpoint.load(tmp_path / "others.pt").data == str(other)
+
+
+@pytest.mark.parametrize("more", [(), ("--overwrite",)])
+def test_run_of_another_process_is_not_replaced_and_both_are_kept(table, trained, tmp_path, monkeypatch, more):
+    target, others = tmp_path / "shared.pt", trained.read_bytes()
+    really = command.train_with_progress
+
+    def train(*arguments: Any) -> Any:
+        target.write_bytes(others)  # the other run has finished an epoch
+        return really(*arguments)
+
+    monkeypatch.setattr(command, "train_with_progress", train)
+    options = ("--units", 1, "--epochs", 2, "--seed", 3)
+    said = run("train", "--data", table, *options, "--out", target, *more, code=2).stderr
+    (beside,) = tmp_path.glob("shared-*.pt")
+    assert (
+        f"another process has written {target} since this run did; this run is kept in {beside}, after epoch 1" in said
+    )
+    assert target.read_bytes() == others
+    monkeypatch.undo()
+    run("train", "--resume", beside, "--epochs", 1)
+    assert len(Checkpoint.load(beside).history) == 2
 
 
 def test_foreign_file_is_not_replaced_and_an_empty_one_is(table, tmp_path):
