@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from bokeh.server.tornado import BokehTornado
 from bokeh.server.util import match_host
 from bokeh.settings import settings
+from tornado.http1connection import HTTP1Connection
 from tornado.httputil import HTTPHeaders, HTTPServerRequest
 from tornado.routing import Matcher, Rule
 from tornado.web import OutputTransform, RequestHandler
@@ -41,6 +42,8 @@ COMPONENTS = tuple(
 STATIC = r"/static/(?:js|extensions/panel|extensions/panel-material-ui)/(?:[\w.@/-]|%5E)+"
 """Paths of static files; one name of a folder of Panel has a `^`, and no other character is escaped."""
 MAX_SHOWN_CHARS = 100
+MAX_BODY_BYTES = 2**16
+"""Maximum size of the body of a request: pages send none. Tornado would keep 100 MB, also of a foreign page's."""
 
 
 def guard(application: BokehTornado, option: str) -> None:
@@ -86,7 +89,9 @@ class Refused(Matcher):
         self._option = option
 
     def match(self, request: HTTPServerRequest) -> dict[str, Any] | None:
-        """Return the arguments of `Refusal`; None for a request that is answered."""
+        """Return the arguments of `Refusal`; None for a request that is answered. Its body is read afterwards."""
+        if isinstance(request.connection, HTTP1Connection):
+            request.connection.set_max_body_size(MAX_BODY_BYTES)
         hosts = request.headers.get_list("Host")
         if len(hosts) != 1 or not self._is_own_name(host_name(hosts[0])):
             shown = ", ".join(hosts)[:MAX_SHOWN_CHARS] or "no name"

@@ -16,7 +16,7 @@ pytest.importorskip("panel_material_ui", reason="needs the extra ui")
 from tornado.routing import PathMatches, RuleRouter
 from tornado.web import RequestHandler
 
-from explorer.app.dashboard.gate import COMPONENTS, POLICY, component_path, guard
+from explorer.app.dashboard.gate import COMPONENTS, MAX_BODY_BYTES, POLICY, component_path, guard
 from explorer.app.dashboard.serving import ServeOptions, make_server
 from explorer.app.ports import LOCAL, free_port
 from explorer.app.session.view_state import ViewState
@@ -243,6 +243,15 @@ def test_requests_with_odd_or_missing_names_are_refused(client: Client) -> None:
         assert answer.status in (0, 400, 403, 404), request
         assert b"<html" not in answer.body or answer.status == 400, request
     assert client.get("/", X_Forwarded_Host="evil.example").status == 200  # the header is not used
+
+
+@pytest.mark.parametrize("path", ["/", "/no/such", COMPONENT])
+@pytest.mark.parametrize("host", [LOCAL, "evil.example"])
+def test_a_large_body_is_refused_before_it_is_received(client: Client, path: str, host: str) -> None:
+    head = f"POST {path} HTTP/1.1\r\nHost: {host}\r\n"
+    assert client.send(f"{head}Content-Length: {MAX_BODY_BYTES + 1}\r\n\r\n".encode()).status == 400
+    chunk = b"%x\r\n" % (MAX_BODY_BYTES + 1)
+    assert client.send(f"{head}Transfer-Encoding: chunked\r\n\r\n".encode() + chunk).status == 400
 
 
 def test_other_sites_may_link_to_pages_but_not_load_frame_or_connect(client: Client) -> None:
