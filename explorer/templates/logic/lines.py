@@ -48,7 +48,7 @@ def read_lines(path: str | Path) -> Iterator[Line]:
 def lines_of_bytes(raw: bytes, where: str) -> Iterator[Line]:
     """The lines of the text in these bytes, as `read_lines`. Raises: FileFormatError."""
     try:
-        text = raw.decode()
+        text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise FileFormatError(f"{where} is not a text file: byte {error.start} is not UTF-8") from error
     found = False

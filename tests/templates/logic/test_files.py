@@ -4,7 +4,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from explorer.errors import FileFormatError
-from explorer.templates.logic import count_models, read_logic, read_nnf, read_sdd, read_vtree
+from explorer.templates.logic import build_circuit, count_models, read_logic, read_nnf, read_sdd, read_vtree
 
 VTREE = "vtree 3\nL 0 1\nL 2 2\nI 1 0 2\n"
 SDD = "c x1 = x2\nsdd 5\nL 0 0 1\nL 1 2 2\nL 2 0 -1\nL 3 2 -2\nD 4 1 2 0 1 2 3\n"
@@ -152,7 +152,6 @@ def test_malformed_files_of_c2d_name_the_line(tmp_path):
         for old, new in [
             ("nnf 4 3 3", "nnf 4 3"),
             ("nnf 4 3 3", "nnf 5 3 3"),
-            ("nnf 4 3 3", "nnf 4 4 3"),
             ("L -2", "L -4"),
             ("L -2", "L -2 1"),
             ("A 1 1", "A 2 1"),
@@ -167,8 +166,10 @@ def test_malformed_files_of_c2d_name_the_line(tmp_path):
     assert found == snapshot(
         [
             "file, line 1: expected the header `nnf NODES EDGES VARIABLES`, found 'nnf 4 3'",
-            "file: the header announces 5 nodes and 3 edges, the file has 4 and 3; is it truncated?",
-            "file: the header announces 4 nodes and 4 edges, the file has 4 and 3; is it truncated?",
+            (
+                "file: the header announces 5 nodes, the file has 4; is it truncated? "
+                "If it is complete, correct its header: nnf 4 3 3"
+            ),
             "file, line 3: literal -4 is out of range: variables are 1 to 3, negative if false",
             "file, line 3: expected L LITERAL, A COUNT INPUTS or O VARIABLE COUNT INPUTS, found 'L -2 1'",
             "file, line 4: expected L LITERAL, A COUNT INPUTS or O VARIABLE COUNT INPUTS, found 'A 2 1'",
@@ -177,12 +178,34 @@ def test_malformed_files_of_c2d_name_the_line(tmp_path):
             "file, line 4: expected an integer of up to 2,147,483,647, found '1.5'",
             "file, line 5: an OR node decides on a variable from 1 to 3, or 0; found 4",
             "file, line 5: expected L LITERAL, A COUNT INPUTS or O VARIABLE COUNT INPUTS, found 'N 1'",
-            "file: the header announces 4 nodes and 3 edges, the file has 3 and 1; is it truncated?",
+            (
+                "file: the header announces 4 nodes, the file has 3; is it truncated? "
+                "If it is complete, correct its header: nnf 3 3 3"
+            ),
         ]
     )
     assert error(tmp_path, NNF, num_variables=2) == snapshot(
         "file, line 1: the file has 3 variables; num_variables is 2"
     )
+
+
+@pytest.mark.parametrize("header", ["nnf 4 0 3", "nnf 4 9 3", "nnf 1 1 3"])
+def test_headers_with_other_counts_are_read_if_no_node_is_missing(tmp_path, header):
+    (tmp_path / "a.nnf").write_text(NNF)
+    (tmp_path / "b.nnf").write_text(NNF.replace("nnf 4 3 3", header))
+    assert read_nnf(tmp_path / "b.nnf") == read_nnf(tmp_path / "a.nnf")
+
+
+def test_a_single_literal_of_dsharp_is_read(tmp_path):
+    (tmp_path / "a.nnf").write_text("nnf 1 1 10\nL 1\n")
+    assert build_circuit(read_nnf(tmp_path / "a.nnf")).num_variables == 10
+
+
+@pytest.mark.parametrize("text", [NNF, D4])
+def test_a_byte_order_mark_is_ignored(tmp_path, text):
+    (tmp_path / "a.nnf").write_text(text.lstrip())
+    (tmp_path / "b.nnf").write_text("\ufeff" + text.lstrip(), encoding="utf-8")
+    assert read_nnf(tmp_path / "b.nnf") == read_nnf(tmp_path / "a.nnf")
 
 
 def test_malformed_files_of_d4_name_the_line(tmp_path):
