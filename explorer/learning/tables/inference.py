@@ -71,12 +71,14 @@ def _column(table: RawTable, name: str, cells: Cells, kind: str | None) -> Colum
         if (present != np.floor(present)).any():
             raise DataTypeError(f"{table.where}: column {name!r} has fractions, which a binomial column cannot have")
         return BinomialColumn(name, int(present.min()), int(present.max()))
-    scale = float(present.std())
+    exponent = math.frexp(float(np.abs(present).max()))[1]
+    present = np.ldexp(present, -exponent)  # exact; the squares of 1e-300 would be 0, those of 1e300 infinite
+    scale = math.ldexp(float(present.std()), exponent)
     if not scale > 0:
         raise ValueRangeError(
             f"{table.where}: column {name!r} is constant; use {declaration(name, 'categorical')} or =ignore"
         )
-    return GaussianColumn(name, float(present.mean()), scale)
+    return GaussianColumn(name, math.ldexp(float(present.mean()), exponent), scale)
 
 
 def _infer_kind(cells: Cells) -> str:
