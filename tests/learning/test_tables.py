@@ -97,6 +97,38 @@ def test_the_first_line_may_have_no_names(tmp_path):
     assert table(tmp_path, 'a,b\n"x, y",2\n\n').columns[0].tolist() == ["x, y"]
 
 
+def test_quotes_may_follow_blanks(tmp_path):
+    found = table(tmp_path, 'Name, "Country"\nUsain Bolt, "JAM"\n"Blake, Y.",  "a, b"\n')
+    assert found.names == ("Name", "Country")
+    assert [cells.tolist() for cells in found.columns] == [["Usain Bolt", "Blake, Y."], ["JAM", "a, b"]]
+
+
+def test_words_are_one_column(tmp_path):
+    assert table(tmp_path, "street name\nHigh Street\nLow Road\n").names == ("street name",)
+    assert table(tmp_path, "the text\nseat 12 b\nseat 7\n").names == ("the text",)
+
+
+def test_the_index_of_a_frame_is_a_column(tmp_path):
+    found = table(tmp_path, ",colour,size\n0,red,1.5\n1,blue,2.5\n")
+    assert found.names == ("index", "colour", "size")
+    rows = "".join(f"{row},{row % 2}\n" for row in range(100, 130))
+    (tmp_path / "frame.csv").write_text(",y\n" + rows)
+    (note,) = notes_on(load_table(tmp_path / "frame.csv"))
+    assert note.startswith("column 'index' counts the rows")
+    assert "--column index=ignore" in note
+    with pytest.raises(DuplicateNameError, match="several columns named 'index'"):
+        table(tmp_path, ",index\n0,1\n")
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e300])
+def test_numbers_whose_squares_are_not_doubles_have_a_scale(tmp_path, unit):
+    cells = [unit * cell for cell in (1, 2, 4)]
+    column = column_of(tmp_path, cells, x="gaussian")
+    codes = column.encode(np.array([str(cell) for cell in cells], dtype=object), "here")
+    assert abs(codes.std() - 1) < 1e-12
+    assert column.decode(codes) == cells
+
+
 def test_an_array_is_a_table(tmp_path):
     np.save(tmp_path / "a.npy", np.array([[0, 1.5], [1, 2.5], [1, 0.5], [0, 1.5], [1, np.nan]]))
     found = load_table(tmp_path / "a.npy", missing="ignore")
@@ -143,6 +175,8 @@ def test_columns_that_do_not_fit_are_named(tmp_path, text, kinds, error, message
         ("a,b\n1,2\n3\n", FileFormatError, "line 3 has 1 cells; expected 2"),
         ("a,a\n1,2\n", DuplicateNameError, "several columns named 'a'"),
         ("a,\n1,2\n", FileFormatError, "column 2 has no name"),
+        (",,a\n0,1,2\n", FileFormatError, "column 2 has no name"),
+        ("Weight Waist Pulse\n191 36 50\n189 37 52\n", FileFormatError, "separated by blanks; .* write it with commas"),
     ],
 )
 def test_files_that_are_no_table_are_refused(tmp_path, text, error, message):

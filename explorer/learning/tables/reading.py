@@ -2,7 +2,7 @@
 
 import csv
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,9 @@ from explorer.learning.tables.columns import EXACT_INTEGERS, Cells, number_of
 DELIMITERS = ",;\t|"
 MISSING_TEXTS = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
 """What cells without a value contain, in lower case."""
+
+INDEX = "index"
+"""Name of a first column without a name, which `DataFrame.to_csv` of pandas writes; its rows are numbered."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +54,7 @@ def read_table(path: "str | Path") -> RawTable:
 
     The first line of a CSV file has the names of the columns, unless a cell of it is a number and none of its strings
     differs in kind from the cells below; columns without names are x0, x1 ... Columns are separated by comma,
-    semicolon, tab or bar, whichever the first line has most of.
+    semicolon, tab or bar, whichever the first line has most of. A first column without a name is called `index`.
     Raises: UnknownNameError for a different extension; FileFormatError, ShapeError, DuplicateNameError for a file that
     is not a table; MissingPackageError with the command that installs what is needed for Parquet.
     """
@@ -72,7 +75,8 @@ def _read_csv(file: Path) -> RawTable:
             first = stream.readline()
             stream.seek(0)
             delimiter = max(DELIMITERS, key=first.count)
-            lines = [(reader.line_num, row) for reader in [csv.reader(stream, delimiter=delimiter)] for row in reader]
+            reader = csv.reader(stream, delimiter=delimiter, skipinitialspace=True)  # a quote may follow a blank
+            lines = [(reader.line_num, row) for row in reader]
     except OSError as error:
         raise FileFormatError(f"cannot read {file}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
@@ -84,10 +88,16 @@ def _read_csv(file: Path) -> RawTable:
     if not rows:
         raise ShapeError(f"{file} is empty; a table needs at least one column and one row")
     head = rows[0][1]
+    if len(head) == 1 and len(head[0].split()) > 1 and _has_blanks_between(row for _, row in rows):
+        raise FileFormatError(
+            f"{file}: its columns are separated by blanks; expected comma, semicolon, tab or bar: write it with commas"
+        )
     if not _is_header(head, [row for _, row in rows[1:] if len(row) == len(head)]):
         names = [f"x{position}" for position in range(len(head))]
     else:
         names, rows = head, rows[1:]
+        if names[0] == "" and len(names) > 1:
+            names = [INDEX, *names[1:]]
         if "" in names:
             raise FileFormatError(f"{file}: column {names.index('') + 1} has no name in the first line; give it one")
     for line, row in rows:
@@ -98,6 +108,13 @@ def _read_csv(file: Path) -> RawTable:
     return RawTable(
         str(file), tuple(names), tuple(_texts(column) for column in zip(*(row for _, row in rows), strict=True))
     )
+
+
+def _has_blanks_between(rows: Iterable[Sequence[str]]) -> bool:
+    """Whether each row is one cell of equally many words, more than one, at least one of which is a number."""
+    words = [row[0].split() for row in rows if len(row) == 1]
+    numbers = any(number_of(word) is not None for row in words[1:] for word in row)
+    return len(words) > 1 and len({len(row) for row in words}) == 1 and numbers
 
 
 def _is_header(head: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
