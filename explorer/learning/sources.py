@@ -1,6 +1,6 @@
 """Finds the data that a command names: a data set that ships with a package, or the user's own file."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from explorer.errors import LearningError, UnknownNameError, unknown_name
@@ -15,11 +15,12 @@ def load_source(
     kinds: Mapping[str, str] | None = None,
     columns: Sequence[Column] | None = None,
     missing: str = "error",
+    check_width: Callable[[int], None] = lambda num_columns: None,
 ) -> DataSet:
     """Load the data set of this name, or the table or the images in this file or folder; nothing is downloaded.
 
     `kinds` overrides the inferred kinds of columns of a table, by name; `columns` are known columns, which are not
-    inferred; `missing` is that of `encode_rows`.
+    inferred; `missing` is that of `encode_rows`, `check_width` that of `load_table`.
     Raises: UnknownNameError if it is neither; LearningError for kinds of columns without a table; the errors of
     `load_table`, `load_folder` and `load_stack`.
     """
@@ -31,7 +32,7 @@ def load_source(
         known = [*DATA_SETS, *(f"a file FILE{extension}" for extension in READERS), "a folder of images"]
         raise unknown_name("data set", name_or_path, known)
     if images is None and not path.is_dir() and not is_stack(path):
-        return load_table(path, kinds, columns, missing)
+        return load_table(path, kinds, columns, missing, check_width)
     if columns:
         names = ", ".join(column.name for column in columns[:4]) + (" ..." if len(columns) > 4 else "")
         raise LearningError(f"{name_or_path} has images; name a table, with the columns {names}")

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.errors import LearningError, check_name, check_type
+from explorer.errors import LearningError, ShapeError, check_name, check_type
 from explorer.learning.data import DataSet, ImageData
 from explorer.learning.tables import TableData
 from explorer.symbolic import Circuit
@@ -25,6 +25,8 @@ from explorer.templates import (
 
 LEARNED = ("hclt", "chow-liu")
 """The structures that are learned from the rows."""
+MAX_LEARNED_COLUMNS = 10_000
+"""Maximum number of columns of which structures are learned: each array over pairs of them has 800 MB."""
 TABLE_STRUCTURES: Mapping[str, Callable[[int], RegionGraph]] = {
     "random-binary-tree": random_binary_tree,
     "linear-tree": linear_tree,
@@ -40,10 +42,12 @@ def build_structure(name: str, data: DataSet, num_units: int) -> Circuit:
     - random-binary-tree, linear-tree: of the columns; fully-factorized: independent columns;
     - quad-tree-2, quad-tree-4, quad-graph, poon-domingos: of the pixels of images.
 
-    Raises: UnknownNameError for an unknown structure; LearningError for one of images if the data has none.
+    Raises: UnknownNameError for an unknown structure; LearningError for one of images if the data has none; ShapeError
+    if the data is too wide for it.
     """
     check_name("structure", name, STRUCTURES)
     check_type("the data", data, DataSet, "read it with load_source")
+    check_width(name, data.name, data.num_variables)
     specs = input_specs(data)
     if name == "fully-factorized":
         return fully_factorized(len(specs), specs)
@@ -57,6 +61,16 @@ def build_structure(name: str, data: DataSet, num_units: int) -> Circuit:
         num_input_units=num_units,
         num_sum_units=num_units,
     )
+
+
+def check_width(name: str, where: str, num_columns: int) -> None:
+    """Raises: ShapeError if data of so many columns is too wide for a structure."""
+    if name in LEARNED and num_columns > MAX_LEARNED_COLUMNS:
+        raise ShapeError(
+            f"{where} has {num_columns:,} columns, and the structure {name} compares every two of them, of at most "
+            f"{MAX_LEARNED_COLUMNS:,}; use one that is not learned from the rows (--structure random-binary-tree, or "
+            "fully-factorized for independent columns), or leave columns out of the file"
+        )
 
 
 def input_specs(data: DataSet) -> Sequence[InputSpec]:

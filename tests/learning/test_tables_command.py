@@ -14,6 +14,7 @@ import torch
 from explorer.app.training.checkpoint import Checkpoint
 from explorer.app.training.job import load_data_of
 from explorer.learning.evaluation import mean_log_likelihood
+from explorer.learning.structures import MAX_LEARNED_COLUMNS
 from explorer.learning.tables import BinomialColumn, CategoricalColumn, GaussianColumn
 from tests.app.commands.running import run
 
@@ -326,3 +327,14 @@ def test_printed_commands_can_be_pasted_into_a_shell(tmp_path, monkeypatch):
     assert "leave it out with --column 'Individual ID=ignore'" in found
     (command,) = re.findall(r"Continue from the last epoch: (.*)", found)
     assert shlex.split(command)[1:] == ["train", "--resume", f"runs/{name}.pt"]
+
+
+def test_a_table_that_is_too_wide_is_refused_before_its_columns_are_inferred(tmp_path):
+    path, wide = tmp_path / "wide.csv", MAX_LEARNED_COLUMNS + 1
+    names = ",".join(f"c{position}" for position in range(wide))
+    path.write_text("\n".join([names, *[",".join(["?"] * wide)] * 5]) + "\n")
+    found = run("train", "--data", path, "--out", tmp_path / "out.pt", code=2).stderr
+    assert "10,001 columns, and the structure hclt compares every two of them, of at most 10,000" in found
+    assert "--structure random-binary-tree" in found
+    found = run("train", "--data", path, "--column", "c0=ignore", "--out", tmp_path / "out.pt", code=2).stderr
+    assert "column 'c1' has no values" in found

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from explorer.errors import LearningError
 from explorer.learning.data import DATA_SETS, DataSet, ImageData
 from explorer.learning.loop import is_of
 from explorer.learning.sources import load_source
-from explorer.learning.structures import STRUCTURES, build_structure
+from explorer.learning.structures import STRUCTURES, build_structure, check_width
 from explorer.learning.tables import READERS, TableData, encode_rows, log_scales, read_table
 from explorer.symbolic import Circuit
 from explorer.templates import gallery
@@ -93,7 +94,8 @@ def find_job(request: Request, earlier: Checkpoint | None) -> Job:
             "name a circuit (circuit-explorer train digits), or data for which one is built "
             "(circuit-explorer train --data FILE.csv)"
         )
-    data = load_source(request.data, request.kinds, missing=missing)
+    width = partial(check_width, request.structure or DEFAULT_STRUCTURE, request.data)
+    data = load_source(request.data, request.kinds, missing=missing, check_width=width)
     structure = request.structure or (DEFAULT_IMAGE_STRUCTURE if isinstance(data, ImageData) else DEFAULT_STRUCTURE)
     return Job(structure, build_structure(structure, data, request.units or DEFAULT_UNITS), True, data, missing)
 

@@ -1,6 +1,6 @@
 """A table as training data: its rows, encoded by its columns, with a fixed split."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,14 +30,17 @@ def load_table(
     kinds: Mapping[str, str] | None = None,
     columns: Sequence[Column] | None = None,
     missing: str = "error",
+    check_width: Callable[[int], None] = lambda num_columns: None,
 ) -> TableData:
     """Read a table, infer its columns unless they are known, encode it, and hold out every fifth row.
 
     `kinds` overrides inferred kinds by name of the column. `missing` is that of `encode_rows`.
+    `check_width` receives the number of columns, without ignored ones, before they are inferred, and may raise.
 
     Raises: the errors of `read_table`, `infer_columns` and `encode_rows`; ShapeError for fewer than five rows.
     """
     table = read_table(path)
+    check_width(sum((kinds or {}).get(name) != "ignore" for name in table.names))
     known = tuple(columns) if columns is not None else infer_columns(table, kinds)
     training, held_out = split(encode_rows(table, known, missing))
     return TableData(str(path), training, held_out, known)
