@@ -167,6 +167,28 @@ def test_columns_that_do_not_fit_are_named(tmp_path, text, kinds, error, message
         infer_columns(table(tmp_path, text), kinds)
 
 
+def test_one_error_describes_all_columns_and_missing_cells(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("id,age,none,x\n" + "".join(f"name{n},{n % 7 or ''},?,{n}\n" for n in range(210)))
+    with pytest.raises(ValueRangeError) as raised:
+        load_table(path)
+    message = str(raised.value)
+    for part in (
+        f"{path}: column 'id' has 210 different values",
+        "; also, column 'none' has no values; use --column none=ignore; also, 240 cells are missing in 210 of 210 rows",
+        "--missing ignore",
+    ):
+        assert part in message
+    assert message.count(str(path)) == 1
+    with pytest.raises(ValueRangeError) as raised:
+        load_table(path, {"id": "ignore"}, missing="ignore")
+    assert str(raised.value) == f"{path}: column 'none' has no values; use --column none=ignore"
+    path.write_text(",".join("abcdefgh") + "\n" + 5 * (",".join("????????") + "\n"))
+    with pytest.raises(ValueRangeError, match=r"column 'e' .*; and 3 more columns cannot be used") as raised:
+        load_table(path, missing="ignore")
+    assert "column 'f'" not in str(raised.value)
+
+
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -29,6 +29,8 @@ MAX_BINOMIAL_RANGE = 1000
 MAX_CATEGORIES = 1000
 IDENTIFIERS = 100
 """A column of strings with more distinct values than this, most of which occur once, is one of identifiers."""
+MAX_ERRORS = 5
+"""Maximum number of columns that one error describes."""
 WITH_COMMA = re.compile(r"[+-]?\d+(,\d+)+")
 
 
@@ -38,7 +40,8 @@ def infer_columns(table: RawTable, kinds: Mapping[str, str] | None = None) -> tu
     Text is categorical. So are integers with at most 20 distinct values; other integers are binomial within their
     range, or Gaussian if it is wider than 1000. All other numbers are Gaussian. A column with one value is categorical.
     Raises: UnknownNameError for a column or a kind; DataTypeError for text among numbers; ValueRangeError for too many
-    categories, numbers with a comma, or values that do not fit an overridden kind; ShapeError if no column is left.
+    categories, numbers with a comma, or values that do not fit an overridden kind; ShapeError if no column is left. One
+    error describes all columns that do not fit.
     """
     check_type("the table", table, RawTable, "read it with read_table")
     kinds = kinds or {}
@@ -46,14 +49,28 @@ def infer_columns(table: RawTable, kinds: Mapping[str, str] | None = None) -> tu
         if name not in table.names:
             raise unknown_name("column", name, table.names)
         check_kind(kind)
-    columns = [
-        _column(table, name, cells, kinds.get(name))
-        for name, cells in zip(table.names, table.columns, strict=True)
-        if kinds.get(name) != "ignore"
-    ]
+    columns: list[Column] = []
+    errors: list[DataTypeError | ValueRangeError] = []
+    for name, cells in zip(table.names, table.columns, strict=True):
+        if kinds.get(name) != "ignore":
+            try:
+                columns.append(_column(table, name, cells, kinds.get(name)))
+            except (DataTypeError, ValueRangeError) as error:
+                errors.append(error)
+    if errors:
+        raise _all_of(errors, table.where)
     if not columns:
         raise ShapeError(f"{table.where}: every column is ignored; keep at least one")
     return tuple(columns)
+
+
+def _all_of(errors: Sequence[DataTypeError | ValueRangeError], where: str) -> DataTypeError | ValueRangeError:
+    """Make one error of those of several columns, so that all of them can be corrected at once."""
+    if len(errors) == 1:
+        return errors[0]
+    shown = "; also, ".join([str(errors[0]), *(str(one).removeprefix(f"{where}: ") for one in errors[1:MAX_ERRORS])])
+    hidden = len(errors) - MAX_ERRORS
+    return type(errors[0])(shown + (f"; and {hidden:,} more columns cannot be used" if hidden > 0 else ""))
 
 
 def _column(table: RawTable, name: str, cells: Cells, kind: str | None) -> Column:

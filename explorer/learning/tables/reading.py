@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from explorer.errors import DuplicateNameError, FileFormatError, MissingPackageError, ShapeError, check_name
 from explorer.learning.tables.columns import EXACT_INTEGERS, Cells, number_of
@@ -32,6 +33,11 @@ class RawTable:
     def num_rows(self) -> int:
         """The number of rows."""
         return len(self.columns[0])
+
+    def missing_cells(self, names: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether each cell of these columns is missing, as (N, D). Raises: as `select`."""
+        chosen = self.select(names).columns
+        return np.stack([_is_missing(cells) for cells in chosen], axis=1)
 
     def with_missing(self, names: Sequence[str]) -> "RawTable":
         """The table with further columns in which all cells are missing."""
@@ -130,6 +136,10 @@ def _is_header(head: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
         if is_text and 2 * len(set(below)) <= len(below) and head[position] not in below:
             return True
     return False
+
+
+def _is_missing(cells: Cells) -> NDArray[np.bool_]:
+    return np.array([cell is None for cell in cells]) if cells.dtype == object else np.isnan(cells)
 
 
 def _texts(cells: Sequence[str]) -> Cells:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from explorer.errors import ValueRangeError, check_name
+from explorer.errors import DataTypeError, ValueRangeError, check_name
 from explorer.learning.data import DataSet, split
 from explorer.learning.tables.columns import Column
 from explorer.learning.tables.inference import infer_columns
@@ -41,9 +42,27 @@ def load_table(
     """
     table = read_table(path)
     check_width(sum((kinds or {}).get(name) != "ignore" for name in table.names))
-    known = tuple(columns) if columns is not None else infer_columns(table, kinds)
+    known = tuple(columns) if columns is not None else _infer(table, kinds or {}, missing)
     training, held_out = split(encode_rows(table, known, missing))
     return TableData(str(path), training, held_out, known)
+
+
+def _infer(table: RawTable, kinds: Mapping[str, str], missing: str) -> tuple[Column, ...]:
+    """Infer the columns; an error also says which cells are missing if they would be the next one."""
+    try:
+        return infer_columns(table, kinds)
+    except (DataTypeError, ValueRangeError) as error:
+        gone = table.missing_cells([name for name in table.names if kinds.get(name) != "ignore"])
+        if missing != "error" or not gone.any():
+            raise
+        raise type(error)(f"{error}; also, {_missing_text(gone)}") from error
+
+
+def _missing_text(gone: NDArray[np.bool_]) -> str:
+    return (
+        f"{int(gone.sum()):,} cells are missing in {int(gone.any(1).sum()):,} of {len(gone):,} rows; fill them in, "
+        "remove the rows, or sum them out with --missing ignore"
+    )
 
 
 def encode_rows(table: RawTable, columns: Sequence[Column], missing: str = "error") -> Tensor:
@@ -61,9 +80,7 @@ def encode_rows(table: RawTable, columns: Sequence[Column], missing: str = "erro
     if missing == "error" and gone.any():
         row, at = (int(i) for i in np.argwhere(gone)[0])
         raise ValueRangeError(
-            f"{table.where}: column {columns[at].name!r} has no value in row {row + 1}, and {int(gone.sum()):,} "
-            f"cells are missing in {int(gone.any(1).sum()):,} of {len(codes):,} rows; fill them in, remove the rows, "
-            "or sum them out with --missing ignore"
+            f"{table.where}: column {columns[at].name!r} has no value in row {row + 1}, and {_missing_text(gone)}"
         )
     rows = torch.from_numpy(codes)
     has_reals = any(not column.input_spec().is_discrete for column in columns)
