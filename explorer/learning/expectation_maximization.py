@@ -107,6 +107,16 @@ class ExpectationMaximization:
             }
         )
 
+    def _advice(self) -> str:
+        """What to do about a row of probability zero."""
+        if self.options.pseudo_count == 0:
+            return "use a pseudo-count (--pseudo-count 1), or remove the row"
+        return (
+            f"the pseudo-count of {self.options.pseudo_count:g} has an effect from the first step on, and the present "
+            "values exclude the row: start from positive ones, learn the distributions that are constant, or remove "
+            "the row"
+        )
+
     def _add_counts(self, x: Tensor, counts: ExpectedCounts) -> float:
         with torch.enable_grad():
             values, activations = self._probe.evaluate(x)
@@ -117,7 +127,7 @@ class ExpectationMaximization:
                 row = int((~torch.isfinite(values.flatten())).nonzero()[0])
                 raise LearningError(
                     f"the log-likelihood of a row is {values[row].item()}, so nothing can be expected of it; "
-                    "use a pseudo-count (--pseudo-count 1), or remove the row"
+                    f"{self._advice()}"
                 )
             gradients = list(torch.autograd.grad(values.sum(), targets, allow_unused=True))
         with torch.no_grad():

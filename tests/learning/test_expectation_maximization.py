@@ -270,7 +270,10 @@ def test_negative_weights_that_are_fixed_are_refused():
 def test_a_row_of_probability_zero_is_an_error():
     probs = TensorParameter((2, 3), initializer=ConstantInitializer([[0.5, 0.5, 0.0]] * 2))
     em = ExpectationMaximization(TorchCompiler().compile(mixture(CategoricalInput(3, probs=lambda _: probs))))
-    with pytest.raises(LearningError, match=r"log-likelihood of a row is -inf.*pseudo-count"):
+    with pytest.raises(LearningError, match=r"log-likelihood of a row is -inf.*use a pseudo-count"):
+        em.expect(torch.tensor([[0], [2]]))
+    em.options = MaximizationOptions(pseudo_count=1.0)
+    with pytest.raises(LearningError, match=r"the pseudo-count of 1 has an effect from the first step on, .* remove"):
         em.expect(torch.tensor([[0], [2]]))
 
 
