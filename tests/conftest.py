@@ -93,6 +93,14 @@ def pytest_runtest_setup() -> None:
     quick_exports.install()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> "Generator[None]":
+    """Fail a test that leaves Ctrl-C to something else than Python, as a server of Panel in the main thread does."""
+    yield
+    if (left := signal.signal(signal.SIGINT, signal.default_int_handler)) is not signal.default_int_handler:
+        pytest.fail(f"{item.nodeid} or a fixture leaves another handler of Ctrl-C: {left}")
+
+
 MANY_OBJECTS = 100_000
 
 

@@ -1,9 +1,11 @@
 """The gate refuses unknown routes, foreign names and foreign pages, and answers what the page needs."""
 
+import asyncio
 import re
 import socket
 import sys
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -106,22 +108,26 @@ def samples(pattern: str) -> set[str]:
 
 def test_of_all_registered_routes_only_the_known_ones_are_answered() -> None:
     """A route that a new version of Panel or Bokeh brings is refused until the gate allows it."""
-    server = make_server(ServeOptions(None, free_port(), show=False))
-    try:
-        refusals = server._tornado.default_router.rules[0].matcher
-        found = {path for pattern, _ in routes_of(server._tornado.default_router) for path in samples(pattern)}
-        found |= {COMPONENT, "/static/extensions/panel-material-ui/y.js"}
 
-        def is_answered(path: str) -> bool:
-            return refusals.match(_request(path)) is None
-
-        assert {path for path in found if is_answered(path)} == {
-            *("/", "/ws", "/favicon.ico", "/static/js/y.js", COMPONENT),
-            *("/static/extensions/panel/y.js", "/static/extensions/panel-material-ui/y.js"),
-        }
-        assert {"/autoload.js", "/metadata", "/components/x/y.js"} < {path for path in found if not is_answered(path)}
-    finally:
+    async def make_and_stop() -> RuleRouter:
+        server = make_server(ServeOptions(None, free_port(), show=False))
         server.stop()
+        return server._tornado.default_router
+
+    with ThreadPoolExecutor(1) as thread:  # in this one, Panel would take Ctrl-C, and the event loop of the browser
+        router = thread.submit(asyncio.run, make_and_stop()).result()
+    refusals = router.rules[0].matcher
+    found = {path for pattern, _ in routes_of(router) for path in samples(pattern)}
+    found |= {COMPONENT, "/static/extensions/panel-material-ui/y.js"}
+
+    def is_answered(path: str) -> bool:
+        return refusals.match(_request(path)) is None
+
+    assert {path for path in found if is_answered(path)} == {
+        *("/", "/ws", "/favicon.ico", "/static/js/y.js", COMPONENT),
+        *("/static/extensions/panel/y.js", "/static/extensions/panel-material-ui/y.js"),
+    }
+    assert {"/autoload.js", "/metadata", "/components/x/y.js"} < {path for path in found if not is_answered(path)}
 
 
 def _request(path: str) -> Any:

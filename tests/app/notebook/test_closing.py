@@ -57,5 +57,6 @@ def test_closed_widgets_are_freed_with_their_traces(name: str) -> None:
     kinds = (Trace, Session, DOMWidget)
     before = [open_widgets(), *map(present, kinds)]
     closed = [found for _ in range(3) for found in show_and_close()]
-    assert [open_widgets(), *map(present, kinds)] == before
+    after = [open_widgets(), *map(present, kinds)]
+    assert all(now <= then for now, then in zip(after, before, strict=True))  # fewer: those of earlier tests may go
     assert [found() for found in closed] == [None] * 6
