@@ -208,10 +208,12 @@ def test_full_device_is_a_typed_error():
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has /dev/full")
-def test_output_to_a_full_device_is_an_error_with_its_reason():
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_output_to_a_full_device_is_an_error_with_its_reason(unbuffered):
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     with Path("/dev/full").open("w") as full:
         command = [sys.executable, "-m", "explorer.app", "gallery"]
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=environment)
     assert (done.returncode, done.stderr) == (2, "Error: cannot write the output: No space left on device\n")
 
 

@@ -1,5 +1,6 @@
 """Printing of the commands: results to standard output, progress and notes to standard error."""
 
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -87,6 +88,7 @@ class _Console(Console):
         except BrokenPipeError:
             raise  # what reads the output has seen enough of it
         except OSError as error:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())  # Python writes the rest when it ends
             raise FileFormatError(f"cannot write the output: {error.strerror or error}") from error
 
 
