@@ -338,3 +338,31 @@ def test_a_table_that_is_too_wide_is_refused_before_its_columns_are_inferred(tmp
     assert "--structure random-binary-tree" in found
     found = run("train", "--data", path, "--column", "c0=ignore", "--out", tmp_path / "out.pt", code=2).stderr
     assert "column 'c1' has no values" in found
+
+
+def test_missing_cells_are_counted_by_column_with_what_counts_as_missing(tmp_path):
+    path, trained = tmp_path / "trade.csv", tmp_path / "trade.pt"
+    path.write_text("country,goods,tons\n" + "NA,None,1\nDE,ore,\nFR,ore,3\nZA,fish,4\n" * 10, encoding="utf-8")
+    train = ("train", "--data", path, "--units", 1, "--epochs", 1, "--method", "em", "--out", trained)
+    what = "empty or one of ?, n/a, na, nan, none, null, in any case"
+    refused = " ".join(run(*train, code=2).stderr.split())
+    assert f"30 cells are missing in 20 of 40 rows (a cell is missing if it is {what})" in refused
+    counted = "30 of 120 cells are missing and summed out: country 10, goods 10, tons 10; a cell is missing if it is"
+    noted = " ".join(run(*train, "--missing", "ignore").stderr.split())
+    assert f"Note: {counted} {what}" in noted
+    assert "a value that is written so, such as a country code, needs another spelling" in noted
+    other = tmp_path / "other.csv"
+    other.write_text("country,goods,tons\nDE,fish,\nZA,ore,4\n", encoding="utf-8")
+    found = " ".join(run("evaluate", trained, "--data", other).stderr.split())
+    assert "1 of 6 cells is missing and summed out: tons 1;" in found
+    other.write_text("country,goods,tons\nDE,fish,1\n", encoding="utf-8")
+    assert "Note" not in run("evaluate", trained, "--data", other).stderr
+
+
+def test_of_many_columns_with_missing_cells_the_ones_with_most_are_named(tmp_path):
+    path = tmp_path / "wide.csv"
+    rows = [",".join("" if row < column else str(row % 2) for column in range(12)) for row in range(40)]
+    path.write_text("\n".join([",".join(f"c{column}" for column in range(12)), *rows]), encoding="utf-8")
+    train = ("train", "--data", path, "--units", 1, "--epochs", 1, "--method", "em", "--out", tmp_path / "wide.pt")
+    found = " ".join(run(*train, "--missing", "ignore").stderr.split())
+    assert "66 of 480 cells are missing and summed out: c11 11, c10 10, c9 9, c8 8, c7 7, c6 6, and 5 more;" in found

@@ -36,12 +36,15 @@ def evaluate(
         from explorer.app.training.job import rows_to_evaluate
         from explorer.learning.evaluation import check_data, mean_log_likelihood
         from explorer.learning.loop import is_density
+        from explorer.learning.tables import note_on_missing
 
         torch.set_num_threads(threads)
         loaded = Checkpoint.load(checkpoint)
         source = rows_to_evaluate(loaded, data, missing)
         if source.note:
             say_note(source.note)
+        if loaded.columns and (note := note_on_missing(loaded.columns, source.rows)):
+            say_note(note)
         workers.require_equal({"the checkpoint": loaded.best_state, "the data": source.rows})
         circuit = loaded.restore().to(workers.device)
         check_data(circuit, source.rows, source.data)

@@ -141,7 +141,7 @@ def train(
         from explorer.learning.curves import curve_files
         from explorer.learning.data import ImageData
         from explorer.learning.methods import check_fast
-        from explorer.learning.tables import TableData, notes_on
+        from explorer.learning.tables import TableData, note_on_missing, notes_on
 
         torch.set_num_threads(threads)
         request = Request(circuit, data, structure, units, _kinds(column or ()), missing, resume)
@@ -168,6 +168,8 @@ def train(
         if isinstance(job.data, TableData):
             results().print(columns_table(job.data))
             for note in notes_on(job.data, request.kinds or ()) if earlier is None else ():
+                say_note(note)
+            if note := note_on_missing(job.data.columns, torch.cat([job.data.training, job.data.held_out])):
                 say_note(note)
         if isinstance(job.data, ImageData):
             print_text(images_line(job.data))

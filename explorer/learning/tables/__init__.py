@@ -9,7 +9,7 @@ from explorer.learning.tables.columns import (
     columns_from_json as columns_from_json,
 )
 from explorer.learning.tables.inference import infer_columns as infer_columns
-from explorer.learning.tables.notes import notes_on as notes_on
+from explorer.learning.tables.notes import note_on_missing as note_on_missing, notes_on as notes_on
 from explorer.learning.tables.reading import READERS as READERS, RawTable as RawTable, read_table as read_table
 from explorer.learning.tables.table import (
     TableData as TableData,

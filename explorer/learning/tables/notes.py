@@ -1,10 +1,11 @@
-"""What a user may not expect of the types of columns that were inferred: identifiers, dates and numbers of rows."""
+"""What a user may not expect of a table: identifiers, dates and numbers of rows among its columns; missing cells."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from explorer.learning.tables.columns import (
     BinomialColumn,
@@ -14,10 +15,13 @@ from explorer.learning.tables.columns import (
     GaussianColumn,
     declaration,
 )
+from explorer.learning.tables.reading import MISSING_RULE
 from explorer.learning.tables.table import TableData
 
 MIN_VALUES = 10
 """Columns of fewer different values are what they seem to be."""
+MAX_NAMED = 6
+"""Maximum number of columns with missing cells that a note names."""
 DATE = re.compile(r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})([T ].*)?")
 """2024-01-31, with or without a time, and 31.1.2024."""
 
@@ -30,6 +34,22 @@ def notes_on(data: TableData, known: Collection[str] = ()) -> tuple[str, ...]:
     codes = torch.cat([data.training, data.held_out]).double().numpy()
     found = [_note(column, codes[:, at]) for at, column in enumerate(data.columns) if column.name not in known]
     return tuple(note for note in found if note)
+
+
+def note_on_missing(columns: Sequence[Column], rows: Tensor) -> str:
+    """Return how many cells of rows (N, D) of codes are missing in which columns, and why; empty if none is."""
+    gone = rows.isnan()
+    counts = {column.name: count for column, count in zip(columns, gone.sum(0).tolist(), strict=True) if count}
+    if not counts:
+        return ""
+    most = sorted(counts.items(), key=lambda item: -item[1])  # of equal counts, the first columns
+    named = ", ".join(f"{name} {count:,}" for name, count in most[:MAX_NAMED])
+    more = f", and {len(most) - MAX_NAMED:,} more" if len(most) > MAX_NAMED else ""
+    total = sum(counts.values())
+    return (
+        f"{total:,} of {gone.numel():,} cells {'is' if total == 1 else 'are'} missing and summed out: {named}{more}; "
+        f"{MISSING_RULE}; a value that is written so, such as a country code, needs another spelling"
+    )
 
 
 def _note(column: Column, codes: Codes) -> str:

@@ -16,6 +16,8 @@ from explorer.learning.tables.columns import EXACT_INTEGERS, Cells, number_of
 DELIMITERS = ",;\t|"
 MISSING_TEXTS = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
 """What cells without a value contain, in lower case."""
+MISSING_RULE = f"a cell is missing if it is empty or one of {', '.join(sorted(MISSING_TEXTS - {''}))}, in any case"
+"""Which cells are missing, in words."""
 
 INDEX = "index"
 """Name of a first column without a name, which `DataFrame.to_csv` of pandas writes; its rows are numbered."""

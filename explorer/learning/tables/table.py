@@ -13,7 +13,7 @@ from explorer.errors import DataTypeError, ValueRangeError, check_name
 from explorer.learning.data import DataSet, split
 from explorer.learning.tables.columns import Column
 from explorer.learning.tables.inference import infer_columns
-from explorer.learning.tables.reading import RawTable, read_table
+from explorer.learning.tables.reading import MISSING_RULE, RawTable, read_table
 
 MISSING = ("error", "ignore")
 """What to do with missing cells: refuse them, or sum them out."""
@@ -60,8 +60,8 @@ def _infer(table: RawTable, kinds: Mapping[str, str], missing: str) -> tuple[Col
 
 def _missing_text(gone: NDArray[np.bool_]) -> str:
     return (
-        f"{int(gone.sum()):,} cells are missing in {int(gone.any(1).sum()):,} of {len(gone):,} rows; fill them in, "
-        "remove the rows, or sum them out with --missing ignore"
+        f"{int(gone.sum()):,} cells are missing in {int(gone.any(1).sum()):,} of {len(gone):,} rows ({MISSING_RULE}); "
+        "fill them in, remove the rows, or sum them out with --missing ignore"
     )
 
 
