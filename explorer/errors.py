@@ -176,6 +176,13 @@ def unknown_name(kind: str, name: object, known: "list[str] | tuple[str, ...]", 
     )
 
 
+def did_you_mean(name: str, known: Collection[str]) -> str:
+    """Ask for the known name that is most like a name, as `did you mean digits?`; empty if none is similar."""
+    by_lower = {item.lower(): item for item in known}
+    near = get_close_matches(name.lower(), by_lower, n=1, cutoff=MIN_SIMILARITY)
+    return f"did you mean {by_lower[near[0]]}?" if near else ""
+
+
 @contextmanager
 def located(where: str) -> Generator[None, None, None]:
     """Put where it happened before the message of a `CircuitError`: `where: message`."""

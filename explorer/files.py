@@ -143,11 +143,15 @@ def read_json(path: "str | Path", wanted: str) -> Mapping[str, Any]:
 
     Raises: FileFormatError.
     """
+    return json_of_bytes(read_bytes(path), wanted, str(path))
+
+
+def read_bytes(path: "str | Path") -> bytes:
+    """Return the content of a file. Raises: FileFormatError with the name of the file and the reason."""
     try:
-        raw = Path(path).read_bytes()
+        return Path(path).read_bytes()
     except OSError as error:
         raise FileFormatError(f"cannot read {path}: {error.strerror}") from error
-    return json_of_bytes(raw, wanted, str(path))
 
 
 def json_of_bytes(raw: bytes, wanted: str, where: str, max_bytes: int | None = None) -> Mapping[str, Any]:

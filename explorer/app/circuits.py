@@ -4,14 +4,13 @@ The `format` field of a file tells circuits from traces; FILE.py:FUNCTION names 
 by its ending, and so is a checkpoint (`.pt`): a circuit with the values that were learned.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from explorer.app.commands.console import say_note
+from explorer.app.foreign_files import describe_foreign
 from explorer.app.user_functions import ExampleModule, call_function, is_function
-from explorer.errors import DataTypeError, FileFormatError, UnknownNameError
-from explorer.files import read_json
+from explorer.errors import DataTypeError, FileFormatError, UnknownNameError, did_you_mean
+from explorer.files import GZIP_MAGIC, json_of_bytes, read_bytes
 from explorer.symbolic import CIRCUIT_FORMAT, Circuit, circuit_from_json
 from explorer.templates import gallery
 from explorer.templates.logic import LOGIC_SUFFIXES, build_circuit, read_logic
@@ -19,6 +18,9 @@ from explorer.trace import TRACE_FORMAT, Trace, trace_from_json
 
 CHECKPOINT = ".pt"
 """How the name of a checkpoint ends."""
+JSON_ENDINGS = (".json", ".json.gz")
+WHITE_SPACE = b"\xef\xbb\xbf \t\r\n"
+"""Bytes that may be before the brace of a JSON object: a mark of UTF-8, and white space."""
 
 
 def load_circuit(name_or_file: str) -> Circuit:
@@ -68,13 +70,16 @@ def load_source(name_or_file: str) -> Circuit | Trace | ExampleModule:
     if Path(name_or_file).is_file():
         if is_logic_file(name_or_file):
             return build_circuit(read_logic(name_or_file), assume_deterministic=True)  # to look at, whatever it is
-        return circuit_or_trace(read_json(name_or_file, "circuit or trace"), name_or_file)
+        return circuit_or_trace(read_bytes(name_or_file), name_or_file)
     if is_function(name_or_file):
         say_note(f"running the code in {name_or_file.rpartition(':')[0]}, which may do anything that you may do")
         return call_function(name_or_file)
-    known = ", ".join(gallery.names())
+    if Path(name_or_file).is_dir():
+        raise UnknownNameError(f"{name_or_file} is a folder; name a file in it, or list its files with serve --folder")
+    known, meant = ", ".join(gallery.names()), did_you_mean(name_or_file, gallery.names())
     raise UnknownNameError(
         f"no circuit {name_or_file!r}: it is not a file, nor FILE.py:FUNCTION, and the gallery has {known}"
+        + (f"; {meant}" if meant else "")
     )
 
 
@@ -95,8 +100,18 @@ def trained_circuit(file: "str | Path") -> Circuit:
     return Checkpoint.load(file).trained_circuit()
 
 
-def circuit_or_trace(data: Mapping[str, Any], where: str) -> Circuit | Trace:
-    """The circuit or trace of such data. Raises: FileFormatError, also for data of another format."""
+def circuit_or_trace(raw: bytes, where: str, max_bytes: int | None = None) -> Circuit | Trace:
+    """Return the circuit or trace in the bytes of a file, of at most `max_bytes` after unpacking.
+
+    Raises: FileFormatError, which says of a foreign file what it seems to be.
+    """
+    try:
+        data = json_of_bytes(raw, "circuit or trace", where, max_bytes)
+    except FileFormatError as error:
+        is_json = where.endswith(JSON_ENDINGS) or raw.lstrip(WHITE_SPACE).startswith(b"{")
+        if is_json or raw.startswith(GZIP_MAGIC):
+            raise
+        raise FileFormatError(describe_foreign(where, raw)) from error
     found = data.get("format")
     if found == TRACE_FORMAT:
         return trace_from_json(data, where)

@@ -9,6 +9,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
+from explorer.app.foreign_files import RECORD_MODULE
 from explorer.backend import TorchCircuit
 from explorer.compiler import TorchCompiler
 from explorer.errors import FileFormatError
@@ -130,10 +131,13 @@ class Checkpoint:
         except OSError as error:
             raise FileFormatError(f"cannot read {path}: {error.strerror or error}") from error
         except Exception as error:  # torch.load raises whatever a foreign file leads its unpickler to
-            raise FileFormatError(f"{path} is not a {FORMAT}, or it is truncated") from error
+            raise FileFormatError(
+                f"{path} is not a {FORMAT}, or it is truncated; of other files of PyTorch, {RECORD_MODULE}"
+            ) from error
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise FileFormatError(
-                f"{path} is not a {FORMAT}; make one with: circuit-explorer train digits --out {path}"
+                f"{path} is not a {FORMAT}; make one with: circuit-explorer train digits; of other files of PyTorch, "
+                f"{RECORD_MODULE}"
             )
         if content.get("version") != VERSION:
             raise FileFormatError(

@@ -5,6 +5,7 @@ from explorer.templates.logic.builder import LogicBuilder as LogicBuilder, prune
 from explorer.templates.logic.circuit import LogicCircuit as LogicCircuit
 from explorer.templates.logic.counting import count_models as count_models, weighted_count as weighted_count
 from explorer.templates.logic.files import (
+    FOREIGN_LOGIC as FOREIGN_LOGIC,
     LOGIC_SUFFIXES as LOGIC_SUFFIXES,
     logic_of_bytes as logic_of_bytes,
     read_logic as read_logic,

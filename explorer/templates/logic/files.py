@@ -13,6 +13,12 @@ from explorer.templates.logic.vtree import Vtree
 
 LOGIC_SUFFIXES = (".sdd", ".nnf", ".ddnnf")
 """How the names of files with logic circuits end."""
+FOREIGN_LOGIC = {
+    "p": "a CNF, which is a formula, not a circuit; compile it with d4 or c2d to an NNF file (.nnf)",
+    "psdd": "a PSDD, which cannot be read; name the SDD file (.sdd) that it was made from, and train its probabilities",
+    "vtree": "a vtree, which is a tree of variables; name the SDD file (.sdd) that belongs to it",
+}
+"""What a file of logic is that is not a logic circuit, and what helps, by the first word of the file."""
 
 
 def read_logic(path: str | Path, vtree: Vtree | None = None, *, num_variables: int | None = None) -> LogicCircuit:
@@ -33,6 +39,8 @@ def _parse(lines: Iterator[Line], where: str, vtree: Vtree | None, num_variables
     lines = chain((first,), lines)
     if first.fields[0] == "sdd":
         return parse_sdd(lines, where, vtree, num_variables)
+    if first.fields[0] in FOREIGN_LOGIC:
+        raise FileFormatError(f"{where} seems to be {FOREIGN_LOGIC[first.fields[0]]}")
     if vtree is not None:
         raise FileFormatError(
             f"{where}: a vtree belongs to an SDD file; found {first.fields[0]!r} in line {first.number}"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from explorer.errors import FileFormatError
+from explorer.files import read_bytes
 
 MAX_NUMBER = 2**31 - 1
 """Largest absolute number in a file, as in the compilers that write them."""
@@ -38,11 +39,7 @@ def read_lines(path: str | Path) -> Iterator[Line]:
 
     Raises: FileFormatError if the file cannot be read, is not text, or has no lines.
     """
-    try:
-        raw = Path(path).read_bytes()
-    except OSError as error:
-        raise FileFormatError(f"cannot read {path}: {error.strerror}") from error
-    return lines_of_bytes(raw, str(path))
+    return lines_of_bytes(read_bytes(path), str(path))
 
 
 def lines_of_bytes(raw: bytes, where: str) -> Iterator[Line]:

@@ -121,7 +121,7 @@ def test_a_truncated_checkpoint_is_a_typed_error(tmp_path, kept):
 def test_any_other_file_is_a_typed_error(tmp_path, content):
     path = tmp_path / "junk.pt"
     path.write_bytes(content)
-    with pytest.raises(FileFormatError, match=r"junk\.pt is not a circuit-explorer checkpoint, or it is truncated$"):
+    with pytest.raises(FileFormatError, match=r"junk\.pt is not a circuit-explorer checkpoint, or it is truncated;"):
         Checkpoint.load(path)
 
 

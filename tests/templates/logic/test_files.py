@@ -43,7 +43,8 @@ def test_files_that_are_no_logic_circuits(tmp_path):
             "file is empty",
             "file, line 1: expected the header `nnf NODES EDGES VARIABLES` or a node of d4 (o, a, t, f), found '{'",
             "file is not a text file: byte 0 is not UTF-8",
-            "file, line 1: expected the header `nnf NODES EDGES VARIABLES` or a node of d4 (o, a, t, f), found 'p'",
+            "file seems to be a CNF, which is a formula, not a circuit; compile it with d4 or c2d to an NNF file "
+            "(.nnf)",
         ]
     )
     with pytest.raises(FileFormatError, match=r"cannot read .*missing\.sdd: No such file"):
