@@ -54,11 +54,20 @@ def load_folder(folder: "str | Path") -> ImageData:
             raise FileFormatError(f"cannot read the image {file}: {error}") from error
         if pixels is None:
             raise ShapeError(
-                f"{file} has {found[0]} x {found[1]} pixels, {files[0]} has {size[0]} x {size[1]}; "
-                "give all images one size"
+                f"{file} has {pixels_text(*reversed(found))}, {files[0]} has {pixels_text(*reversed(size))}; give all "
+                "images one size"
             )
         rows.append(pixels if target == "L" else pixels.transpose(2, 0, 1))
     return _image_data(str(folder), np.stack(rows), LEVELS, _note(str(folder), target, modes, num_transparent))
+
+
+def pixels_text(height: int, width: int) -> str:
+    """The size of an image in words, everywhere in the order of the axes of arrays.
+
+    >>> pixels_text(28, 20)
+    '28 x 20 pixels (height x width)'
+    """
+    return f"{height} x {width} pixels (height x width)"
 
 
 def _note(folder: str, target: str, modes: Mapping[str, int], num_transparent: int) -> str:

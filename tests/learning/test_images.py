@@ -29,7 +29,7 @@ def images(count, *shape, top=256):
 
 @pytest.fixture
 def folder(tmp_path):
-    """Six grey images of 2 x 3 pixels in two folders."""
+    """Six grey images of 3 x 2 pixels (height x width) in two folders."""
     image = pytest.importorskip("PIL.Image")
     for position, pixels in enumerate(images(6, 3, 2)):
         path = tmp_path / f"class{position % 2}" / f"{position}.png"
@@ -42,7 +42,7 @@ def folder(tmp_path):
 def test_training_says_which_images_were_found(folder, tmp_path):
     arguments = ["train", "--data", str(folder), "--units", "1", "--epochs", "1", "--out", str(tmp_path / "f.pt")]
     found = CliRunner().invoke(app, arguments).stdout
-    facts = "6 images, 1 held out, 3 x 2 pixels, 256 levels; in folders of it (class0, class1): 6"
+    facts = "6 images, 1 held out, 3 x 2 pixels (height x width), 256 levels; in folders of it (class0, class1): 6"
     assert f"{folder}: {facts}\n" in found
 
 
@@ -147,7 +147,8 @@ def test_images_of_more_than_8_bits_are_refused(tmp_path, mode, first):
 def test_images_that_do_not_fit_are_named(folder, monkeypatch):
     image = pytest.importorskip("PIL.Image")
     image.fromarray(images(1, 2, 2)[0]).save(folder / "class1" / "odd.png")
-    with pytest.raises(ShapeError, match=r"odd\.png has 2 x 2 pixels, .*0\.png has 2 x 3; give all images one size"):
+    sizes = r"odd\.png has 2 x 2 pixels \(height x width\), .*0\.png has 3 x 2 pixels \(height x width\)"
+    with pytest.raises(ShapeError, match=f"{sizes}; give all images one size"):
         load_source(str(folder))
     (folder / "class0" / "broken.png").write_bytes(b"junk")
     with pytest.raises(FileFormatError, match=r"cannot read the image .*broken\.png"):

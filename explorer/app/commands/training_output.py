@@ -37,11 +37,11 @@ def columns_table(data: "TableData") -> Table:
 
 def images_line(data: "ImageData") -> str:
     """How many images there are, of which size; and from which folders, if some are not in the named one itself."""
-    from explorer.learning.images import image_files
+    from explorer.learning.images import image_files, pixels_text
 
     channels, height, width = data.shape
     count = len(data.training) + len(data.held_out)
-    size = f"{height} x {width} pixels" + (f" of {channels} channels" if channels > 1 else "")
+    size = pixels_text(height, width) + (f" of {channels} channels" if channels > 1 else "")
     found = f"{data.name}: {count:,} images, {len(data.held_out):,} held out, {size}, {data.num_values:,} levels"
     folder = Path(data.name)
     inside = [file.parent for file in image_files(folder) if file.parent != folder] if folder.is_dir() else []
