@@ -3,7 +3,10 @@
 Each command is a function in `explorer.app.commands`, which loads torch only when it runs, so that `--help` is quick.
 """
 
+import logging
 import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -38,12 +41,18 @@ FAILED, INTERRUPTED = 2, 130
 SIZES = ("--units", "--batch-size", "--count")
 """Options that decide how much memory a command needs."""
 
+LONG_WORK = "explorer.runtime.native"
+"""The logger that says that kernels are compiled."""
+
 
 class Commands(TyperGroup):
-    """The group of commands: a CircuitError is one line and exit code 2, Ctrl-C ends quietly, warnings are notes."""
+    """The group of commands: a CircuitError is one line and exit code 2, Ctrl-C ends quietly, warnings are notes.
+
+    So is what takes long: kernels that are compiled at first use.
+    """
 
     def invoke(self, ctx: Any) -> Any:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _long_work_noted():
             warnings.showwarning = _note
             try:
                 return super().invoke(ctx)
@@ -131,3 +140,23 @@ def main() -> None:
 
 def _note(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
     say_note(str(message))
+
+
+@contextmanager
+def _long_work_noted() -> Generator[None, None, None]:
+    logger, handler = logging.getLogger(LONG_WORK), _NoteHandler()
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+        logger.removeHandler(handler)
+
+
+class _NoteHandler(logging.Handler):
+    """Prints what is logged as notes."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        say_note(record.getMessage())

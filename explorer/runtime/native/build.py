@@ -6,6 +6,7 @@ so that two processes may compile at once and nobody loads a part of one.
 
 import errno
 import hashlib
+import logging
 import os
 import platform
 import shlex
@@ -18,7 +19,11 @@ from pathlib import Path
 
 from explorer.errors import LoweringError
 
+LOGGER = logging.getLogger("explorer.runtime.native")
+"""Says that something takes long, at level INFO; the commands print it."""
 FOLDER = Path(__file__).with_name("kernels")
+DOUBLES = "doubles.cpp"
+"""The source of the kernels in double precision."""
 FLAGS = ("-O3", "-std=gnu++17", "-ffp-contract=fast", "-fno-math-errno", "-shared", "-fPIC")
 NATIVE = "-mcpu=native" if platform.machine() in ("arm64", "aarch64") else "-march=native"
 TIMEOUT_S = 120
@@ -41,6 +46,8 @@ def library_path(source: str = "library.cpp") -> Path:
     )
     target = cache_folder() / f"kernels-{name.hexdigest()[:24]}.so"
     if not _is_whole(target):
+        what = "the native kernels in double precision" if source == DOUBLES else "the native kernels"
+        LOGGER.info("compiling %s for this processor, once: about 10 seconds", what)
         _compile(command, target)
     return target
 

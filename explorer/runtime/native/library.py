@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from explorer.runtime.native.build import BuildError, library_path
+from explorer.runtime.native.build import DOUBLES, BuildError, library_path
 
 BAD_INPUT, BAD_WEIGHT = -1, -2
 """What is returned if a variable has a value that it cannot have, and if a weight has no bound."""
@@ -179,7 +179,7 @@ SIGNATURES = {
 
 
 IN_DOUBLES = ("lanes", "values_bytes", "scratch_bytes", "take_shares")
-"""The functions that `kernels/doubles.cpp` has."""
+"""The functions that the library in double precision has."""
 
 
 @cache
@@ -191,7 +191,7 @@ def load_library() -> ctypes.CDLL:
 @cache
 def load_doubles() -> ctypes.CDLL:
     """The functions that evaluate a circuit, in double precision. Raises: BuildError."""
-    return _load(library_path("doubles.cpp"), IN_DOUBLES)
+    return _load(library_path(DOUBLES), IN_DOUBLES)
 
 
 def _load(path: Path, names: tuple[str, ...]) -> ctypes.CDLL:

@@ -4,8 +4,10 @@ import pytest
 
 import explorer
 from explorer import bench
+from explorer.runtime.native import build, library
 from explorer.templates import gallery
 from tests.app.commands.running import run as run_command
+from tests.runtime.circuits import has_compiler
 
 QUICK = ("--batch", "4", "--seconds", "0.2", "--device", "both")
 
@@ -81,3 +83,20 @@ def test_a_trace_file_is_compiled_again_with_its_options(tmp_path):
 )
 def test_invalid_arguments_are_reported_in_a_line(arguments, message):
     assert message in run(*arguments, code=2)
+
+
+@has_compiler
+def test_kernels_that_are_compiled_for_the_first_time_are_noted(tmp_path, monkeypatch):
+    (compiler := tmp_path / "cxx").write_text(
+        f'#!/bin/sh\n[ "$1" = --version ] && exit 0\nfor last; do :; done\ncp \'{build.library_path()}\' "$last"\n'
+    )
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CXX", str(compiler))
+    monkeypatch.setenv("CIRCUIT_EXPLORER_CACHE", str(tmp_path / "cache"))
+    found = []
+    for _ in range(2):
+        for remembered in (build._version, library.load_library):
+            remembered.cache_clear()
+        found.append(run_command("time", "blackboard", *QUICK, "--backends").stderr)
+    library.load_library.cache_clear()
+    assert [text.count("Note: compiling the native kernels for this processor, once") for text in found] == [1, 0]
