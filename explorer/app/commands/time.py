@@ -151,7 +151,11 @@ def _tell_conditions(runs: "Sequence[Run]") -> None:
     section = conditions(replace(runs[0], missing={}))  # they are in the last line
     for name, text in section["rows"]:
         print_text(f"{name}: {text}")
-    for line in dict.fromkeys(line for run in runs for line in conditions(run)["lines"]):
+    warning = next((run.setup.warning for run in runs if run.setup.warning), "")
+    if warning:
+        say_note(warning)  # those of the other runs differ in the load
+    calm = [replace(run, setup=replace(run.setup, warning="")) for run in runs]
+    for line in dict.fromkeys(line for run in calm for line in conditions(run)["lines"]):
         say_note(line)
     why = runs[0].missing.get("cuda")
     if why is not None:

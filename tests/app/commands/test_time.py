@@ -1,5 +1,8 @@
 """`circuit-explorer time` prints tables, bottlenecks and conditions, writes a readable file, and reports errors."""
 
+import itertools
+import os
+
 import pytest
 
 import explorer
@@ -100,3 +103,12 @@ def test_kernels_that_are_compiled_for_the_first_time_are_noted(tmp_path, monkey
         found.append(run_command("time", "blackboard", *QUICK, "--backends").stderr)
     library.load_library.cache_clear()
     assert [text.count("Note: compiling the native kernels for this processor, once") for text in found] == [1, 0]
+
+
+def test_a_busy_machine_is_noted_once_whatever_its_load_is_later(monkeypatch):
+    loads = itertools.count(1000)
+    monkeypatch.setattr(os, "getloadavg", lambda: (float(next(loads)), 0.0, 0.0), raising=False)
+    found = run("blackboard", *QUICK, "--layers", "--modes")
+    assert found.count("Note: the machine is busy (load 100") == 1
+    assert found.count("the machine is busy") == 1
+    assert "Dots" not in found, "a table has none"
