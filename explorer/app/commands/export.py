@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from explorer.app.commands.console import check_output, notes, results
+from explorer.app.commands.console import check_output, notes, results, say_note
 from explorer.app.commands.trace import OfLevel, Source, trace_of
 from explorer.files import replace_file
 
@@ -24,12 +24,14 @@ def html(
     level: OfLevel = "compiled",
 ) -> None:
     """Write a trace as one self-contained HTML file that opens from disk and steps without Python."""
-    from explorer.app.session.exporting import page_recording
+    from explorer.app.session.exporting import note_on_size, page_recording
     from explorer.views import TraceIndex
     from explorer_widgets import page_html
 
     check_output(out, source)
     trace = trace_of(source, level)
+    if note := note_on_size(trace):
+        say_note(note)
     with notes().status("Drawing every step"):
         page = page_html(page_recording(TraceIndex(trace), Path(source).name)).encode()
         replace_file(out, page)

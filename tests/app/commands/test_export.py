@@ -8,6 +8,8 @@ from typer.testing import CliRunner
 
 import explorer
 from explorer.app.cli import app
+from explorer.app.commands.trace import trace_of
+from explorer.app.session import exporting
 from explorer.templates import gallery
 
 RUN = CliRunner()
@@ -85,3 +87,22 @@ def test_errors_are_one_line(arguments: list[str], message: str, tmp_path: Path)
     result = RUN.invoke(app, [*arguments, "-o", str(tmp_path / "x.svg")])
     assert result.exit_code == 2
     assert message in result.output + (result.stderr if result.stderr_bytes else "")
+
+
+@pytest.mark.parametrize(("name", "level"), [("digits", "compiled"), ("conflict", "compiled"), ("digits", "tensor")])
+def test_the_size_of_a_page_is_estimated_within_a_factor_of_two(name: str, level: str, tmp_path: Path):
+    trace = trace_of(name, level)
+    trace.save(tmp_path / "a.trace.json")
+    assert RUN.invoke(app, ["html", str(tmp_path / "a.trace.json"), "-o", str(tmp_path / "a.html")]).exit_code == 0
+    assert 0.5 < exporting.page_bytes(trace) / (tmp_path / "a.html").stat().st_size < 2
+
+
+def test_before_a_large_page_is_drawn_its_size_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    command = ["html", "conflict", "-o", str(tmp_path / "a.html")]
+    assert "Note" not in RUN.invoke(app, command).stderr
+    monkeypatch.setattr(exporting, "LARGE_PAGE_BYTES", 200_000)
+    found = RUN.invoke(app, command)
+    assert found.exit_code == 0
+    note = " ".join(found.stderr.split())
+    assert "Note: the page will have about 0.3 MB, and needs about 0.006 minutes and 0.008 GB of memory" in note
+    assert "it holds 13 steps of up to 12 nodes; `svg --step N` writes one step, `show` prints all, and `serve`" in note
