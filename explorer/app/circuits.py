@@ -5,6 +5,7 @@ by its ending, and so is a checkpoint (`.pt`): a circuit with the values that we
 """
 
 from pathlib import Path
+from shlex import quote
 
 from explorer.app.commands.console import say_note
 from explorer.app.foreign_files import describe_foreign
@@ -65,7 +66,8 @@ def load_source(name_or_file: str) -> Circuit | Trace | ExampleModule:
         return trained_circuit(name_or_file)
     if Path(name_or_file).is_file() and Path(name_or_file).suffix == ".py":
         raise UnknownNameError(
-            f"{name_or_file} is Python code; name a function in it that returns a circuit: {name_or_file}:FUNCTION"
+            f"{name_or_file} is Python code; name a function in it that returns a circuit: "
+            f"{quote(name_or_file)}:FUNCTION"
         )
     if Path(name_or_file).is_file():
         if is_logic_file(name_or_file):

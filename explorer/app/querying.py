@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
 from pathlib import Path
+from shlex import quote
 
 import numpy as np
 import torch
@@ -133,7 +134,8 @@ class Subject:
             place = max(known) if known else min(places, default=0)
             name, value = text[:place].strip(), text[place + 1 :].strip()
             if not name:
-                raise FormError(f"the value {text!r} does not have the form NAME=VALUE, for example {self.names[0]}=1")
+                example = quote(f"{self.names[0]}=1")
+                raise FormError(f"the value {text!r} does not have the form NAME=VALUE, for example {example}")
             if name in found:
                 raise FormError(f"{name} is given twice, as {found[name]!r} and as {value!r}; leave out one of them")
             found[name] = value

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+from explorer.app.commands import console
 from explorer.app.training.checkpoint import Checkpoint
 from explorer.app.training.job import load_data_of
 from explorer.learning.evaluation import mean_log_likelihood
@@ -327,6 +328,25 @@ def test_printed_commands_can_be_pasted_into_a_shell(tmp_path, monkeypatch):
     assert "leave it out with --column 'Individual ID=ignore'" in found
     (command,) = re.findall(r"Continue from the last epoch: (.*)", found)
     assert shlex.split(command)[1:] == ["train", "--resume", f"runs/{name}.pt"]
+    found = run("train", f"{name}.csv", code=2).stderr
+    assert shlex.split(found.rsplit(" with ")[-1]) == ["--data", f"{name}.csv"]
+    found = run("evaluate", f"runs/{name}.pt", "--distributed", code=2).stderr
+    assert f"evaluate 'runs/{name}.pt' --distributed" in found
+    found = run("train", f"{name}.py", "--distributed", code=2).stderr
+    assert f"train '{name}.py' --distributed" in found
+    Path(f"{name}.py").write_text("")
+    found = run("show", f"{name}.py", code=2).stderr
+    assert shlex.split(found.rsplit(": ")[-1]) == [f"{name}.py:FUNCTION"]
+    found = run("query", "marginal", f"runs/{name}.pt", "--observe", "3", code=2).stderr
+    assert "for example 'Individual ID=1'" in found
+
+
+def test_the_name_of_this_program_can_be_pasted_into_a_shell(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr("sys.argv", [str(tmp_path / "my tools" / "circuit-explorer")])
+    assert shlex.split(console.command()) == [str(tmp_path / "my tools" / "circuit-explorer")]
+    monkeypatch.chdir(tmp_path)
+    assert console.command() == "'my tools/circuit-explorer'"
 
 
 def test_a_table_that_is_too_wide_is_refused_before_its_columns_are_inferred(tmp_path):

@@ -4,6 +4,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import Any, TextIO
 
 from rich.console import Console
@@ -47,14 +48,14 @@ def progress(console: Console) -> Progress:
 
 
 def command() -> str:
-    """How to call this program: by name if it is on the path, otherwise by path (`.venv/bin/circuit-explorer`)."""
+    """How to call this program in a shell: by name if it is on the path, otherwise by path."""
     program = Path(sys.argv[0])
     if program.name == "__main__.py" and program.parent.name == "explorer":
         return "python -m explorer"
     if program.name != NAME or shutil.which(NAME) is not None:
         return NAME
     here = Path.cwd()
-    return str(program.relative_to(here)) if program.is_relative_to(here) else str(program)
+    return quote(str(program.relative_to(here) if program.is_relative_to(here) else program))
 
 
 def check_output(path: Path, *sources: str | Path | None) -> None:

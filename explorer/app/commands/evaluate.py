@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -29,7 +30,7 @@ def evaluate(
     ] = False,
 ) -> None:
     """Print the mean log-likelihood of held-out rows, or of all rows of another file, under a trained circuit."""
-    with joined_workers(distributed, device, f"evaluate {checkpoint}") as workers:
+    with joined_workers(distributed, device, f"evaluate {quote(str(checkpoint))}") as workers:
         import torch
 
         from explorer.app.training.checkpoint import Checkpoint

@@ -131,7 +131,8 @@ def train(
     """Train a circuit by maximum likelihood, on digits or on your own table; Ctrl-C keeps the finished epochs."""
     target = out or resume or RUNS / f"{Path(circuit or data or 'digits').name.partition('.')[0]}.pt"
     advice = _Advice(target, resume)
-    with joined_workers(distributed, device, f"train {circuit or '--data FILE'}", advice) as workers:
+    subject = quote(circuit) if circuit else f"--data {quote(data or 'FILE')}"
+    with joined_workers(distributed, device, f"train {subject}", advice) as workers:
         import torch
 
         from explorer.app.training.checkpoint import Checkpoint

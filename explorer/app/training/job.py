@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import torch
@@ -78,7 +79,8 @@ def find_job(request: Request, earlier: Checkpoint | None) -> Job:
     Raises: LearningError for arguments that contradict each other, or if there is no circuit and no data.
     """
     if request.circuit is not None and Path(request.circuit).suffix.lower() in READERS:
-        raise LearningError(f"{request.circuit} is a table, not a circuit; train on it with --data {request.circuit}")
+        given = quote(request.circuit)
+        raise LearningError(f"{request.circuit} is a table, not a circuit; train on it with --data {given}")
     if request.circuit is not None and (request.structure is not None or request.units is not None):
         raise LearningError(
             f"the circuit {request.circuit} has its structure and units; leave out --structure and --units"
