@@ -236,6 +236,21 @@ def test_the_density_of_a_table_is_in_its_own_units(tmp_path):
     assert float(found.split("mean log-likelihood ")[1].split(" nats")[0]) == pytest.approx(expected, abs=1e-3)
 
 
+def test_evaluate_says_its_units_and_prints_the_measure_of_training_too(people, tmp_path):
+    path = tmp_path / "people.pt"
+    fitting = ("--structure", "fully-factorized", "--units", 1, "--method", "em", "--epochs", 1)
+    trained = run("train", "--data", people, *fitting, "--out", path).output
+    caption = " ".join(trained.split("Independent columns")[1].split())
+    assert "Real columns are standardized; evaluate prints this measure and the one in their units." in caption
+    (epoch,) = Checkpoint.load(path).history
+    found = run("evaluate", path).output
+    assert " nats per row in the units of the columns, " in found
+    assert (
+        f", {math.log(2) * epoch.held_out_bits:.4f} nats per dimension of standardized columns (less is better)"
+        in found
+    )
+
+
 def test_a_missing_cell_has_no_density_that_its_column_could_scale(tmp_path):
     """Two independent normal columns, of which one is empty in every second row: each counts where it has a value."""
     random, path, trained = np.random.default_rng(0), tmp_path / "half.csv", tmp_path / "half.pt"

@@ -52,6 +52,11 @@ def evaluate(
         mean = mean_log_likelihood(circuit, source.rows, workers) - source.log_scale
         what = source.what.removesuffix("s") if len(source.rows) == 1 else source.what
         found = f"{len(source.rows):,} {what} of {source.data}: mean log-likelihood {mean:z.4f} nats"
+        dimensions = source.rows.shape[1]
         if not is_density(circuit):
-            found += f", {-mean / source.rows.shape[1] / math.log(2):z.4f} bits per dimension"
+            found += f", {-mean / dimensions / math.log(2):z.4f} bits per dimension"
+        elif loaded.columns:
+            reached = -(mean + source.log_scale) / dimensions
+            found += " per row in the units of the columns, "
+            found += f"{reached:z.4f} nats per dimension of standardized columns (less is better)"
         print_text(found)

@@ -123,5 +123,5 @@ def epochs_table(result: "TrainingResult", data: "DataSet", baseline: float | No
     if baseline is not None:
         table.caption = f"Independent {parts} reach {scale * baseline:z.4f} on the held-out {what}."
         if result.is_density:
-            table.caption += " Real columns are standardized."
+            table.caption += " Real columns are standardized; evaluate prints this measure and the one in their units."
     return table
