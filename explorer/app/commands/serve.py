@@ -76,6 +76,7 @@ def open_dashboard(
         import explorer.app.dashboard.page  # noqa: F401 (it takes longest)
         from explorer.app.circuits import load_circuit_or_trace
         from explorer.app.dashboard.serving import ServeOptions, serve as run
+        from explorer.app.session.heap import settle_heap
         from explorer.app.session.library import Library
         from explorer.app.session.view_state import ViewState
         from explorer.app.user_functions import is_function
@@ -94,6 +95,7 @@ def open_dashboard(
     if port is not None:
         check_port(address, port)
     options = ServeOptions(state, port or free_port(address, PORT), address, show, folder, files, hosts, built)
+    settle_heap()  # the imported packages have 350,000 objects, which no collection needs to look at
     run(options, lambda: announce(options))
 
 

@@ -99,9 +99,12 @@ def open_state(
     columns = library.columns(state.circuit)
     if columns:
         opened = replace(opened, columns=columns)
-    prepare(opened)
-    if len(opened.trace.start_graph) >= LARGE:
+    is_large = len(opened.trace.start_graph) >= LARGE
+    if is_large:
         settle_heap()
+    prepare(opened)
+    if is_large:
+        settle_heap()  # also what the views have added to the index
     if state.circuit in gallery.names() and not opened.error:
         _SHARED[place] = opened
     return opened

@@ -1,9 +1,10 @@
 """`circuit-explorer serve` warns if other machines can reach it."""
 
+import gc
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
@@ -23,16 +24,18 @@ WARNING = "Anyone on this network can use this machine's CPU. Address: http://"
 
 
 @pytest.fixture(autouse=True)
-def no_server(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def no_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     """The options of the servers that were started; none serves."""
     started: list[Any] = []
 
     def pretend(options: Any, announce: Callable[[], None]) -> None:
         started.append(options)
+        assert not any(one is serving.__dict__ for one in gc.get_objects()), "collections look at imported modules"
         announce()
 
     monkeypatch.setattr(serving, "serve", pretend)
-    return started
+    yield started
+    gc.unfreeze()
 
 
 def test_an_address_for_other_machines_warns_and_names_one_that_they_can_open(no_server: list[Any]) -> None:

@@ -8,9 +8,9 @@ import pytest
 
 pytest.importorskip("torch")
 
-from explorer.app.session import heap
+from explorer.app.session import heap, opening
 from explorer.app.session.library import Library
-from explorer.app.session.opening import open_state
+from explorer.app.session.opening import Opened, open_state
 from explorer.app.session.session import Session
 from explorer.app.session.view_state import ViewState
 from explorer.options import CompilerOptions
@@ -49,6 +49,47 @@ def test_the_trace_of_closed_pages_is_freed_although_it_is_hidden_from_the_colle
     heap.release_heap()
     assert trace() is None
     assert gc.get_freeze_count() > 0
+
+
+def test_opening_a_large_trace_collects_nothing_and_hides_it_before_its_views_are_drawn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(opening, "LARGE", 1)
+    collected: list[str] = []
+    found: list[bool] = []
+
+    def listen(phase: str, info: dict[str, int]) -> None:
+        collected.append(phase)
+
+    def draw(opened: Opened) -> None:
+        found.append(any(one is opened.trace for one in gc.get_objects()))
+
+    gc.collect()
+    gc.disable()  # automatic collections, which are short since they look at new objects only
+    gc.callbacks.append(listen)
+    try:
+        opened = open_state(Library(), ViewState(circuit="near-misses", options=CompilerOptions(seed=78)), None, draw)
+        found.append(any(one is opened.index for one in gc.get_objects()))
+    finally:
+        gc.callbacks.remove(listen)
+        gc.enable()
+    assert found == [False, False]
+    assert collected == []
+
+
+def test_the_trace_of_a_large_circuit_is_freed_without_a_collection() -> None:
+    place = ViewState(circuit="near-misses", options=CompilerOptions(seed=79))
+    session = Session(open_state(Library(), place), place)
+    session.picture()
+    session.steps()
+    trace, index = weakref.ref(session.opened.trace), weakref.ref(session.index)
+    gc.disable()
+    try:
+        heap.settle_heap()
+        session.close()
+        assert (trace(), index()) == (None, None)
+    finally:
+        gc.enable()
 
 
 def test_sessions_that_end_together_release_the_heap_once(monkeypatch: pytest.MonkeyPatch) -> None:
