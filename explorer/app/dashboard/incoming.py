@@ -1,4 +1,7 @@
-"""Limits on messages of a page: a small one must not become a large object, nor many fragments a large message."""
+"""Limits on messages of a page: a small one must not become a large object, nor many fragments a large message.
+
+The thread of all pages reads a message at once, so a message must be read in less than about 0.3 s.
+"""
 
 from typing import Any
 
@@ -14,6 +17,14 @@ MAX_MESSAGE_BYTES = MAX_UPLOAD_BYTES + MAX_UPLOAD_BYTES // 2
 """Maximum size of a message with all its buffers: a page may send all chunks of an upload in one."""
 FRAGMENT_BYTES = 1024
 """What is counted for a fragment besides its content, so that many empty ones reach the limit too."""
+MAX_MODELS = 16
+"""Maximum number of new models in a message: Bokeh takes up to 20 ms for each. A button sends one with its event."""
+MAX_NESTED = 2000
+"""Maximum number of lists and mappings in a message: Bokeh takes 10 to 20 µs for each. A page sends up to about 100."""
+MAX_VALUES = 250_000
+"""Maximum number of values in them: Bokeh takes 1 µs for each. A painted input has two for each variable."""
+ACCEPTED = ("PATCH-DOC", "PULL-DOC-REQ", "SERVER-INFO-REQ")
+"""The types of messages that a client sends, except PUSH-DOC: no page replaces its document."""
 
 
 def limit_messages() -> None:
@@ -24,9 +35,9 @@ def limit_messages() -> None:
 
 
 class LimitedReceiver(Receiver):
-    """Receiver that counts the fragments of a message. Bokeh's own one keeps as many buffers as a header announces.
+    """Receiver that counts what a message contains. Bokeh's own one keeps as many buffers as a header announces.
 
-    Raises: ProtocolError for a fragment beyond the limit, and for all later ones; Bokeh then closes the connection.
+    Raises: ProtocolError for a message that is refused, and for all later ones; Bokeh logs it and disconnects.
     """
 
     _num_bytes = 0
@@ -35,12 +46,41 @@ class LimitedReceiver(Receiver):
         """Add a fragment; return the message that it completes."""
         self._num_bytes += len(fragment) + FRAGMENT_BYTES
         if self._num_bytes > MAX_MESSAGE_BYTES:
-            self._partial, self._fragments = None, []
-            raise ProtocolError(f"a message has more than {MAX_MESSAGE_BYTES // 2**20} MiB")
+            raise self._refuse(f"a message has more than {MAX_MESSAGE_BYTES // 2**20} MiB")
         message = await super().consume(fragment)
         if message is not None:
+            if message.msgtype not in ACCEPTED:
+                raise self._refuse(f"messages of type {message.msgtype} are not accepted; send PATCH-DOC")
+            excess = find_excess(message.content)
+            if excess:
+                raise self._refuse(f"a message has more than {excess}")
             self._num_bytes = 0
         return message
+
+    def _refuse(self, reason: str) -> ProtocolError:
+        self._partial, self._message, self._fragments = None, None, []
+        self._num_bytes = MAX_MESSAGE_BYTES  # refuses all later ones
+        return ProtocolError(reason)
+
+
+def find_excess(content: Any) -> str:
+    """Return the limit that the content of a message exceeds, in words; empty if there is none."""
+    waiting: list[list[Any] | dict[str, Any]] = [[content]]
+    num_nested = num_values = num_models = 0
+    while waiting:
+        part = waiting.pop()
+        num_nested += 1
+        num_values += len(part)
+        num_models += isinstance(part, dict) and part.get("type") == "object"
+        if num_models > MAX_MODELS:
+            return f"{MAX_MODELS} models"
+        if num_nested > MAX_NESTED:
+            return f"{MAX_NESTED:,} lists and mappings"
+        if num_values > MAX_VALUES:
+            return f"{MAX_VALUES:,} values"
+        values = part.values() if isinstance(part, dict) else part
+        waiting.extend(value for value in values if isinstance(value, (dict, list)))
+    return ""
 
 
 def _decode_bytes(sent: Any, deserializer: Deserializer) -> Any:

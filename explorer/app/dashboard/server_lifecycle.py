@@ -1,7 +1,9 @@
-"""The gate for `panel serve explorer/app/dashboard`: Bokeh executes this file before it makes the server."""
+"""The gate and the log for `panel serve explorer/app/dashboard`: Bokeh executes this before it makes the server."""
 
 import bokeh.server.server
 
 from explorer.app.dashboard.gate import GuardedTornado
+from explorer.app.dashboard.logs import limit_logs
 
 bokeh.server.server.BokehTornado = GuardedTornado  # pyright: ignore[reportPrivateImportUsage] (as Panel does)
+limit_logs()

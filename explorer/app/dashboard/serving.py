@@ -73,13 +73,13 @@ def make_server(options: ServeOptions) -> "Server":
     import panel as pn
     from panel.io.server import get_server
 
-    from explorer.app.dashboard.closed_tabs import ignore_closed_tabs
     from explorer.app.dashboard.front_page import TITLE
     from explorer.app.dashboard.gate import guard
+    from explorer.app.dashboard.logs import limit_logs
     from explorer.app.dashboard.page import make_page
 
     pn.extension()
-    ignore_closed_tabs()
+    limit_logs()
     server = get_server(
         {"/": lambda: make_page(options.library, options.state or ViewState())},
         title=TITLE,

@@ -16,7 +16,15 @@ from bokeh.protocol import Protocol
 from bokeh.util.token import generate_jwt_token, generate_session_id
 from tornado.websocket import WebSocketClientConnection, WebSocketClosedError, websocket_connect
 
-from explorer.app.dashboard.incoming import FRAGMENT_BYTES, MAX_MESSAGE_BYTES, LimitedReceiver
+from explorer.app.dashboard.incoming import (
+    FRAGMENT_BYTES,
+    MAX_MESSAGE_BYTES,
+    MAX_MODELS,
+    MAX_NESTED,
+    MAX_VALUES,
+    LimitedReceiver,
+    find_excess,
+)
 from explorer.app.dashboard.serving import ServeOptions
 from explorer.app.ports import LOCAL, free_port
 from explorer.app.session.library import Library
@@ -202,3 +210,62 @@ def test_messages_within_the_limit_are_counted_one_by_one() -> None:
 
     with ThreadPoolExecutor(1) as thread:  # beside the event loop of a browser that other tests may have opened
         thread.submit(asyncio.run, receive()).result()
+
+
+MODEL = {"type": "object", "name": "Figure", "attributes": {}}
+NESTED_DEEP: Any = []
+for _ in range(300):
+    NESTED_DEEP = [NESTED_DEEP]
+EXCESSIVE = {
+    "models": patch(*({"kind": "RootAdded", "model": {**MODEL, "id": f"new-{i}"}} for i in range(MAX_MODELS + 1))),
+    "models in a value": changed("x", "step", [{**MODEL, "id": f"new-{i}"} for i in range(MAX_MODELS + 1)]),
+    "lists": changed("x", "step", [[] for _ in range(MAX_NESTED)]),
+    "mappings": changed("x", "step", {str(i): {} for i in range(MAX_NESTED)}),
+    "events": patch(*({"kind": "TitleChanged", "title": "x"} for _ in range(MAX_NESTED))),
+    "values": changed("x", "step", [0] * MAX_VALUES),
+    "a document": [
+        json.dumps(part)
+        for part in ({"msgid": "1", "msgtype": "PUSH-DOC"}, {}, {"doc": {"title": "x", "version": "3", "roots": []}})
+    ],
+}
+"""Messages that Bokeh would take long to read, or that replace the page."""
+USUAL = {
+    "a painted input": changed("x", "evidence", {"type": "map", "entries": [["x", [0] * 100_000], ["n", 1]]}),
+    "selected boxes": changed("x", "selection", [f"box-{i}" for i in range(50_000)]),
+    "models": patch(*({"kind": "RootAdded", "model": {**MODEL, "id": f"new-{i}"}} for i in range(MAX_MODELS))),
+    "deep lists": changed("x", "step", NESTED_DEEP),
+}
+
+
+async def send_and_watch(url: str) -> tuple[list[int | None], int]:
+    """Send each excessive message; returns how each connection was closed, and the witness's step afterwards."""
+    witness, codes = Reader("blackboard"), list[int | None]()
+    await witness.open(Server(url, Path(), Path()))  # pyright: ignore[reportArgumentType]
+    for fragments in EXCESSIVE.values():
+        token = generate_jwt_token(generate_session_id())
+        path = url.replace("http", "ws") + "ws?circuit=blackboard"
+        socket = await websocket_connect(path, subprotocols=["bokeh", token])
+        await socket.read_message()
+        with suppress(WebSocketClosedError):
+            for fragment in fragments:
+                await socket.write_message(fragment)
+        while await asyncio.wait_for(socket.read_message(), timeout=60) is not None:
+            pass
+        codes.append(socket.close_code)
+        socket.close()
+    await witness.go(2)
+    await close(witness.socket)
+    return codes, witness.pictures[-1]["step"]
+
+
+def test_messages_that_take_long_to_read_close_their_connection_only() -> None:
+    port = free_port()
+    with running(ServeOptions(ViewState(circuit="blackboard"), port, show=False)), ThreadPoolExecutor(1) as thread:
+        codes, step = thread.submit(asyncio.run, send_and_watch(f"http://{LOCAL}:{port}/")).result()
+    assert codes == [PROTOCOL_ERROR] * len(EXCESSIVE)
+    assert step == 2
+
+
+@pytest.mark.parametrize("name", USUAL)
+def test_messages_that_a_page_sends_are_within_the_limits(name: str) -> None:
+    assert find_excess(json.loads(USUAL[name][-1])) == ""

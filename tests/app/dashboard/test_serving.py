@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from explorer.app.dashboard.closed_tabs import EXPECTED_MESSAGE, FILTER, LOGGERS, ignore_closed_tabs
 from explorer.app.dashboard.early_head import END, RELOAD, EarlyHeadHandler
+from explorer.app.dashboard.logs import EXPECTED_MESSAGE, FILTER, LOGGERS, MAX_LOGGED_CALLS, limit_logs
 from explorer.app.dashboard.serving import ServeOptions, add_handlers
 from explorer.app.ports import LOCAL, check_port, free_port, public_address
 from explorer.app.session.library import Library
@@ -150,7 +150,7 @@ def test_a_tab_that_closes_while_it_loads_is_not_an_error() -> None:
         raised = None if error is None else (type(error), error, None)
         return bool(logging.getLogger(name).filter(logging.LogRecord(name, logging.ERROR, "", 0, words, None, raised)))
 
-    ignore_closed_tabs()
+    limit_logs()
     try:
         for name in LOGGERS:
             assert not is_logged(name, "Task exception was never retrieved", WebSocketClosedError())
@@ -159,3 +159,36 @@ def test_a_tab_that_closes_while_it_loads_is_not_an_error() -> None:
     finally:
         for name in LOGGERS:
             logging.getLogger(name).removeFilter(FILTER)
+
+
+def test_messages_of_strangers_are_logged_in_part() -> None:
+    class Deep:
+        def __init__(self) -> None:
+            self.depth = 0
+
+        def recurse(self, text: str) -> None:
+            self.depth += 1
+            if self.depth > 100:
+                raise ValueError(text)
+            self.again(text)
+
+        def again(self, text: str) -> None:
+            self.recurse(text)
+
+    def logged(error: Exception, words: str, *arguments: object) -> str:
+        raised = (type(error), error, error.__traceback__)
+        record = logging.LogRecord("bokeh", logging.ERROR, "", 0, words, arguments, raised)
+        assert FILTER.filter(record)
+        return logging.Formatter().format(record)
+
+    fragment = "[{" + "x" * 2_000_000
+    with pytest.raises(ValueError, match="xxx") as caught:
+        Deep().recurse(fragment)
+    lines = logged(caught.value, "cannot read %r: %r", fragment, caught.value).splitlines()
+    assert len(lines) < 5 * MAX_LOGGED_CALLS
+    assert max(map(len, lines)) < 500
+    assert lines[0].startswith("cannot read '[{xxx")
+    assert any("in recurse" in line for line in lines)
+    assert lines[-1].startswith("ValueError: [{xxx")
+    short = logged(KeyError("step"), "cannot read %r", "[1]")
+    assert short.splitlines() == ["cannot read '[1]'", "Traceback (most recent call last):", "KeyError: 'step'"]
