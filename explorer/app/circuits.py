@@ -7,15 +7,15 @@ by its ending, and so is a checkpoint (`.pt`): a circuit with the values that we
 from pathlib import Path
 from shlex import quote
 
-from explorer.app.commands.console import say_note
 from explorer.app.foreign_files import describe_foreign
-from explorer.app.user_functions import ExampleModule, call_function, is_function
+from explorer.app.user_functions import ExampleModule, call_function, is_function, names_beside
 from explorer.errors import DataTypeError, FileFormatError, UnknownNameError, did_you_mean
 from explorer.files import GZIP_MAGIC, json_of_bytes, read_bytes
 from explorer.symbolic import CIRCUIT_FORMAT, Circuit, circuit_from_json
 from explorer.templates import gallery
 from explorer.templates.logic import LOGIC_SUFFIXES, build_circuit, read_logic
 from explorer.trace import TRACE_FORMAT, Trace, trace_from_json
+from explorer.trace.ladder import COMPILED
 
 CHECKPOINT = ".pt"
 """How the name of a checkpoint ends."""
@@ -35,18 +35,18 @@ def load_circuit(name_or_file: str) -> Circuit:
 
 def only_circuit(found: Circuit | Trace | ExampleModule, name_or_file: str) -> Circuit:
     """Return what was found if it is a circuit. Raises: DataTypeError for what a function returned; FileFormatError."""
-    if isinstance(found, ExampleModule):
-        name = type(found.module).__name__
-        raise DataTypeError(f"{name_or_file} must return a circuit here; found the module {name} with its inputs")
-    if isinstance(found, Trace) and is_function(name_or_file):
-        raise DataTypeError(f"{name_or_file} must return a symbolic circuit here; found a compiled one, or a trace")
-    if isinstance(found, Trace):
+    if isinstance(found, Circuit):
+        return found
+    if not is_function(name_or_file):
         raise FileFormatError(f"{name_or_file} holds a trace; expected a circuit")
-    return found
+    what = "a trace"
+    if isinstance(found, ExampleModule):
+        what = "a compiled one" if found.is_circuit else f"the module {type(found.module).__name__} with its inputs"
+    raise DataTypeError(f"{name_or_file} must return a symbolic circuit here; found {what}")
 
 
-def load_circuit_or_trace(name_or_file: str, level: str = "") -> Circuit | Trace:
-    """Return the circuit or trace of a name; a module that a function returns with its inputs is recorded at a level.
+def load_circuit_or_trace(name_or_file: str, level: str = COMPILED.name) -> Circuit | Trace:
+    """Return the circuit or trace of a name; a module or compiled circuit of a function is recorded at a level.
 
     Raises: as `load_source`, and as recording does.
     """
@@ -74,14 +74,14 @@ def load_source(name_or_file: str) -> Circuit | Trace | ExampleModule:
             return build_circuit(read_logic(name_or_file), assume_deterministic=True)  # to look at, whatever it is
         return circuit_or_trace(read_bytes(name_or_file), name_or_file)
     if is_function(name_or_file):
-        say_note(f"running the code in {name_or_file.rpartition(':')[0]}, which may do anything that you may do")
         return call_function(name_or_file)
-    if Path(name_or_file).is_dir():
+    path, known = Path(name_or_file), gallery.names()
+    if path.is_dir():
         raise UnknownNameError(f"{name_or_file} is a folder; name a file in it, or list its files with serve --folder")
-    known, meant = ", ".join(gallery.names()), did_you_mean(name_or_file, gallery.names())
+    near = did_you_mean(path.name, [*known, *names_beside(path)])
     raise UnknownNameError(
-        f"no circuit {name_or_file!r}: it is not a file, nor FILE.py:FUNCTION, and the gallery has {known}"
-        + (f"; {meant}" if meant else "")
+        f"no circuit {name_or_file!r}: it is not a file, nor FILE.py:FUNCTION, and the gallery has "
+        f"{', '.join(known)}{near and f'; {near}'}"
     )
 
 

@@ -14,9 +14,18 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
-from explorer.errors import CircuitError, ConversionError, DataTypeError, UnknownNameError, UserCodeError, unknown_name
+from explorer.app.commands.console import say_note
+from explorer.errors import (
+    CircuitError,
+    ConversionError,
+    DataTypeError,
+    UnknownNameError,
+    UserCodeError,
+    did_you_mean,
+    unknown_name,
+)
 from explorer.symbolic import Circuit, from_cirkit, is_cirkit
-from explorer.trace import KERNELS, Trace
+from explorer.trace import KERNELS, TENSOR, Trace
 from explorer.trace.ladder import COMPILED
 
 RETURNS = (
@@ -30,25 +39,46 @@ PREFIX = "user_file_"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExampleModule:
-    """A module of PyTorch with example inputs, which no circuit was compiled to."""
+    """A module of PyTorch with example inputs, or a compiled circuit, which has rows of zeros if it has no inputs."""
 
     module: Any
-    inputs: tuple[Any, ...]
+    inputs: tuple[Any, ...] | None
     name: str
 
-    def record(self, level: str = "", **options: Any) -> Trace:
-        """Record it at a level below the compiled circuit, by default `tensor`.
+    @property
+    def is_circuit(self) -> bool:
+        """Whether it is a compiled circuit."""
+        from explorer.backend import TorchCircuit
 
-        Raises: CircuitError for the level of kernel calls, which only circuits have; otherwise as `explorer.record`.
+        return isinstance(self.module, TorchCircuit)
+
+    def level(self, asked: str = COMPILED.name) -> str:
+        """The level at which it is recorded: `tensor` for a module that is not asked for at a lower one.
+
+        Raises: CircuitError for the level of kernel calls, which only circuits have.
         """
-        from explorer.recording import record
-
-        if level == KERNELS:
+        if asked == KERNELS and not self.is_circuit:
             raise CircuitError(
                 "a module has no kernel calls, which fast() makes of circuits; use --level tensor or --level program"
             )
-        below = "" if level == COMPILED.name else level
-        return record(self.module, self.inputs, level=below, name=self.name, **options)
+        return TENSOR if asked == COMPILED.name and not self.is_circuit else asked
+
+    def record(self, level: str = COMPILED.name, **options: Any) -> Trace:
+        """Record it at a level; at the level `compiled`, a compiled circuit becomes a trace of one step.
+
+        Raises: as `level` and as `explorer.record`.
+        """
+        from explorer.compiler import trace_of_circuit
+        from explorer.recording import lowered_level, record
+        from explorer.tensor.torch_io.circuits import example_rows
+
+        level = self.level(level)
+        if level == COMPILED.name:
+            return trace_of_circuit(self.module)
+        inputs = self.inputs
+        if inputs is None:
+            inputs = (example_rows(self.module, lowered_level(level).rows),)
+        return record(self.module, inputs, level=level, name=self.name, **options)
 
 
 def is_function(source: str) -> bool:
@@ -62,9 +92,7 @@ def is_function(source: str) -> bool:
 
 
 def call_function(source: str) -> Circuit | Trace | ExampleModule:
-    """Execute the file, call the function without arguments, and return what it returns.
-
-    A compiled circuit becomes its trace.
+    """Execute the file, call the function without arguments, and return what it returns, once a note has said so.
 
     Raises: UnknownNameError for an unknown file or function; UserCodeError, with the traceback, if the user's code
     raises; DataTypeError if it needs arguments or returns anything else; ConversionError for a circuit of cirkit that
@@ -73,13 +101,25 @@ def call_function(source: str) -> Circuit | Trace | ExampleModule:
     file, _, name = source.rpartition(":")
     path = Path(file).resolve()
     if not path.is_file():
-        raise UnknownNameError(f"no file {file!r}, which {source!r} names; the form is FILE.py:FUNCTION")
+        near = did_you_mean(path.name, names_beside(path, ".py"))
+        raise UnknownNameError(
+            f"file not found: {file!r}, which {source!r} names{near and f'; {near}'}; the form is FILE.py:FUNCTION"
+        )
+    say_note(f"running the code in {file}, which may do anything that you may do")
     with _importable(path):
         module = _execute(path, source)
         function = _function(module, name, source)
         with _reported(source, path, f"{name}()"):
             found = function()
     return _converted(found, source)
+
+
+def names_beside(path: Path, ending: str = "") -> list[str]:
+    """Return the names of the files in the folder of a path; none if the folder cannot be read."""
+    try:
+        return [found.name for found in path.parent.iterdir() if found.name.endswith(ending)]
+    except OSError:
+        return []
 
 
 def _execute(path: Path, source: str) -> ModuleType:
@@ -149,15 +189,13 @@ def _converted(found: object, source: str) -> Circuit | Trace | ExampleModule:
             return from_cirkit(found, context=context)
         except ConversionError as error:
             raise ConversionError(f"{source}: {error}; a function may return (circuit, context)") from error
-    from explorer.backend import TorchCircuit
-    from explorer.compiler import trace_of_circuit
-
-    if isinstance(found, TorchCircuit):
-        return trace_of_circuit(found)
     from torch import nn
 
-    if isinstance(found, nn.Module) and isinstance(context, tuple):
-        return ExampleModule(found, cast("tuple[Any, ...]", context), Path(source).name)
+    from explorer.backend import TorchCircuit
+
+    inputs = cast("tuple[Any, ...]", context) if isinstance(context, tuple) else None
+    if isinstance(found, nn.Module) and (inputs is not None or (isinstance(found, TorchCircuit) and context is None)):
+        return ExampleModule(found, inputs, Path(source).name)
     if isinstance(found, nn.Module):
         missing = "no example inputs" if context is None else f"example inputs of type {type(context).__name__}"
         raise DataTypeError(

@@ -20,6 +20,7 @@ from explorer.bench.step_times import (
     BATCH_SIZES as BATCH_SIZES,
     measure_steps as measure_steps,
     measure_sweep as measure_sweep,
+    require_circuit as require_circuit,
 )
 from explorer.bench.stopwatch import clock_for as clock_for
 from explorer.bench.worker import Worker as Worker, WorkerState as WorkerState

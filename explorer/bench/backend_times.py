@@ -10,7 +10,7 @@ from explorer.backend import TorchCircuit
 from explorer.bench.candidates import Candidate, time_candidates
 from explorer.bench.measurement_run import MeasurementRun, Settings, Timed, measure
 from explorer.bench.roofs import roof_of_circuit, with_roof
-from explorer.bench.step_times import Reference, native_bytes
+from explorer.bench.step_times import Reference, native_bytes, require_circuit
 from explorer.errors import CircuitError
 from explorer.runtime import fast
 from explorer.runtime.backends import BACKENDS as KNOWN, ONLY_ON
@@ -30,8 +30,10 @@ def measure_backends(trace: Trace, step: "int | str" = -1, **settings: Any) -> R
     in each call whether they have changed. A backend that cannot run the circuit has the reason instead of a time. Each
     has the number of rows that were not certified, and on the CPU the time that no program undercuts for this work.
 
-    Raises: CircuitError if `kind` is training: only forward passes are compared.
+    Raises: CircuitError for a trace of operators or instructions, and if `kind` is training, as only forward passes
+    are compared.
     """
+    require_circuit(trace, "backends are compared")
     config = Settings(**settings)
     if config.kind != FORWARD:
         raise CircuitError(

@@ -70,7 +70,10 @@ def rerun(trace: Trace, compiler: TorchCompiler | None = None, listeners: Sequen
     Raises: CircuitError if the trace holds no circuit, or its rules differ from those of its preset.
     """
     if not trace.level.has_circuit:
-        raise CircuitError("the trace of a module does not contain the module; record the module again")
+        raise CircuitError(
+            f"only compilations of circuits are run again; this trace is at the level {trace.level.name}, and its "
+            f"{trace.level.noun}s cannot be run after it was read from a file: {trace.level.rerun}"
+        )
     if compiler is not None:
         return record(_circuit_of(trace), compiler)
     options = options_of(trace)
@@ -87,7 +90,7 @@ def rerun(trace: Trace, compiler: TorchCompiler | None = None, listeners: Sequen
 
 def options_of(trace: Trace) -> CompilerOptions:
     """The options that compile the circuit of a trace again; rules of its preset that it lacks are disabled."""
-    if not trace.level.has_circuit:  # it has a pipeline instead
+    if not trace.is_compilation:  # it has a pipeline instead, or no history
         return CompilerOptions()
     options, used = CompilerOptions.from_json(trace.options), [rule.name for rule in trace.rules]
     names = preset_rules(options.preset).names
@@ -98,7 +101,7 @@ def _circuit_of(trace: Trace) -> Circuit:
     if isinstance(trace.subject, Circuit):
         return trace.subject
     if trace.circuit_json is None:
-        raise CircuitError("the trace holds no circuit; record the circuit again")
+        raise CircuitError("the trace holds no symbolic circuit to compile; record the circuit again")
     return circuit_from_json(trace.circuit_json, "the circuit in the trace")
 
 

@@ -93,6 +93,11 @@ class Trace:
         return self.executable is not None
 
     @property
+    def is_compilation(self) -> bool:
+        """Whether it records how a circuit was compiled: not at lower levels, nor for a circuit compiled before."""
+        return self.level.has_circuit and bool(self.options)
+
+    @property
     def compiled(self) -> Any:
         """The compiled circuit or module. Raises: CircuitError for a loaded trace, or a compilation that failed."""
         if self.executable is not None:
@@ -269,7 +274,10 @@ class Trace:
     # ------------------------------------------------------------------ files and text
 
     def save(self, path: "str | Path", times: bool = True) -> None:
-        """Write the trace as JSON (gzip if the name ends in .gz); without `times` two equal runs give equal bytes."""
+        """Write the trace as JSON (gzip if the name ends in .gz); without `times` two equal runs give equal bytes.
+
+        Raises: FileFormatError if the file cannot be written; CircuitError for a circuit that was compiled before.
+        """
         from explorer.trace.files import save_trace
 
         save_trace(self, path, times)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from explorer.errors import CircuitError
 from explorer.graph import Graph
 from explorer.trace.changes import GraphChange, compare_graphs
 from explorer.trace.events import OperatorApplied
@@ -30,7 +31,12 @@ class _Table:
 
 
 def trace_to_json(trace: Trace, times: bool = True) -> dict[str, Any]:
-    """The trace as data of JSON types."""
+    """The trace as data of JSON types. Raises: CircuitError for a circuit that was compiled before."""
+    if trace.level.has_circuit and not trace.is_compilation:
+        raise CircuitError(
+            "a trace file holds the steps of a compilation, and this circuit was compiled before; record the symbolic "
+            "circuit, or record the compiled one at a lower level"
+        )
     forms, nodes = _Table(), _Table()
     places: dict[int, tuple[NodeRecord, int]] = {}
 

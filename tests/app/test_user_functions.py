@@ -10,6 +10,7 @@ from explorer.app.session.library import Library
 from explorer.app.session.opening import open_state
 from explorer.app.session.options import TensorOptions
 from explorer.app.session.reproduce import python_of
+from explorer.app.session.session import Session
 from explorer.app.session.tensor_reproduce import tensor_python_of
 from explorer.app.session.view_state import ViewState
 from explorer.app.user_functions import call_function
@@ -38,6 +39,9 @@ def compiled():
 
 def traced(preset="handbook"):
     return record(build(), preset=preset)
+
+def lowered():
+    return record(build(), level="tensor")
 
 def needs(units, depth=2):
     return build()
@@ -90,8 +94,81 @@ def test_a_function_returns_a_trace_or_a_compiled_circuit(mine):
     assert isinstance(load_circuit_or_trace(f"{mine}:traced"), Trace)
     compiled = load_circuit_or_trace(f"{mine}:compiled")
     assert isinstance(compiled, Trace)
+    lower = load_circuit_or_trace(f"{mine}:compiled", "kernels")
+    assert isinstance(lower, Trace)
+    assert lower.level.name == "kernels"
     with pytest.raises(DataTypeError, match="compiled must return a symbolic circuit here; found a compiled one"):
         load_circuit(f"{mine}:compiled")
+
+
+@pytest.mark.parametrize(
+    ("function", "level", "word"),
+    [
+        ("traced", "compiled", "optimize/round 1"),
+        ("lowered", "compiled", "Canonicalize"),
+        ("lowered", "tensor", "Canonicalize"),
+        ("compiled", "compiled", "compiled circuit"),
+        ("compiled", "tensor", "Canonicalize"),
+        ("compiled", "kernels", "slots"),
+    ],
+)
+def test_every_command_takes_a_trace_and_a_compiled_circuit(mine, tmp_path, function, level, word):
+    source, at = f"{mine}:{function}", ("--level", level)
+    assert word in run("trace", source, *at).output
+    assert word in run("show", source, "--steps", *at).output
+    timed = run("time", source, "--steps", -1, "--seconds", "0.1", "--device", "cpu", *at).output
+    assert "torch " in timed
+    run("svg", source, "-o", tmp_path / "a.svg", *at)
+    run("html", source, "-o", tmp_path / "a.html", *at)
+
+
+def test_a_trace_of_a_function_is_written_and_the_file_is_printed_again(mine, tmp_path):
+    out = tmp_path / "mine.trace.json"
+    printed = run("trace", f"{mine}:traced", "-o", out).stdout.partition("\nWrote")[0]
+    assert run("trace", out).stdout.split() == printed.split()
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "message"),
+    [
+        ("traced", ("trace", "--level", "tensor"), "is a trace at the level compiled, which is not recorded again"),
+        ("traced", ("show", "--level", "tensor"), "remove --level tensor, or name the circuit or module itself"),
+        ("lowered", ("trace", "--mode", "train", "--no-fold"), "remove --mode, the options for fold, or name"),
+        ("compiled", ("trace", "--no-fold"), "returned a compiled circuit, which is not compiled; remove"),
+        ("compiled", ("trace", "--mode", "train"), "--pipeline, --mode and --operators belong to the levels below"),
+        ("compiled", ("trace", "-o", "c.trace.json"), "this circuit was compiled before; record the symbolic circuit"),
+        ("lowered", ("time", "--modes"), "modes are compared for circuits; this trace is of operators"),
+        ("lowered", ("time", "--backends"), "backends are compared for circuits; this trace is of operators"),
+        ("lowered", ("sample",), "must return a symbolic circuit here; found a trace"),
+        ("compiled", ("train",), "must return a symbolic circuit here; found a compiled one"),
+    ],
+)
+def test_what_a_trace_or_compiled_circuit_lacks_is_said(mine, tmp_path, monkeypatch, function, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    command, *options = arguments
+    assert message in " ".join(run(command, f"{mine}:{function}", *options, code=2).stderr.split())
+
+
+def test_the_trace_of_a_circuit_at_a_lower_level_is_not_called_a_module(mine, tmp_path):
+    out = tmp_path / "low.trace.json"
+    run("trace", f"{mine}:build", "--level", "kernels", "-o", out)
+    error = " ".join(run("time", out, code=2).stderr.split())
+    assert "this trace is at the level kernels, and its kernel calls cannot be run after" in error
+    assert "module" not in error
+
+
+@pytest.mark.parametrize("function", ["traced", "lowered", "compiled"])
+def test_the_dashboard_copies_code_that_runs_for_what_a_function_returned(mine, function):
+    pytest.importorskip("panel_material_ui", reason="needs panel: pip install 'circuit-explorer[ui]'")
+    from explorer.app.dashboard.workspace import Workspace
+
+    name = f"{mine}:{function}"
+    library = Library(built={name: load_circuit_or_trace(name)})
+    opened = open_state(library, ViewState(circuit=name))
+    workspace = Workspace(Session(opened, ViewState(circuit=name)), library, print, lambda job: None)
+    found = {}
+    exec(workspace.python(), found)
+    assert [step.path for step in found["trace"].steps] == [step.path for step in opened.trace.steps]
 
 
 @pytest.fixture
@@ -170,7 +247,7 @@ def at_tensor(name):
             ("trace", "build", "--preset", "handbook"),
             "remove the options for preset",
         ),
-        (("query", "entropy", "build"), "must return a circuit here; found the module Sequential with its inputs"),
+        (("query", "entropy", "build"), "must return a symbolic circuit here; found the module Sequential"),
     ],
 )
 def test_what_a_module_lacks_is_said(block, arguments, message):
@@ -213,7 +290,7 @@ def test_a_file_that_raises_or_exits_is_named(mine, tmp_path):
         ("nothing", DataTypeError, "must return a circuit or compiled circuit of this package or of cirkit.*NoneType"),
         ("needs", DataTypeError, "must be callable without arguments; it needs units"),
         ("SIZE", DataTypeError, "SIZE is not a function; found int"),
-        ("biuld", UnknownNameError, "no function named 'biuld'; known are: Options, build, compiled"),
+        ("biuld", UnknownNameError, "no function named 'biuld'; known are: Options, build, compiled, traced"),
     ],
 )
 def test_other_functions_are_refused(mine, name, error, message):
@@ -222,10 +299,26 @@ def test_other_functions_are_refused(mine, name, error, message):
 
 
 def test_a_missing_file_is_named():
-    with pytest.raises(UnknownNameError, match=r"no file 'nowhere\.py', which 'nowhere\.py:build' names"):
+    with pytest.raises(UnknownNameError, match=r"file not found: 'nowhere\.py', which 'nowhere\.py:build' names"):
         load_circuit("nowhere.py:build")
     with pytest.raises(UnknownNameError, match=r"it is not a file, nor FILE\.py:FUNCTION"):
         load_circuit("nowhere")
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [("min.py:build", "mine.py"), ("min.py", "mine.py"), ("mine.p", "mine.py"), ("digit", "digits")],
+)
+def test_a_missing_file_suggests_the_nearest_one_and_no_code_is_announced(mine, monkeypatch, name, nearest):
+    monkeypatch.chdir(Path(mine).parent)
+    message = run("trace", name, code=2).stderr
+    assert f"did you mean {nearest}?" in " ".join(message.split())
+    assert "running the code" not in message
+
+
+def test_a_missing_folder_is_a_missing_file(tmp_path):
+    with pytest.raises(UnknownNameError, match=r"file not found: .*; the form is"):
+        load_circuit(f"{tmp_path}/none/mine.py:build")
 
 
 def test_a_file_of_code_without_a_function_says_how_to_name_one(mine):

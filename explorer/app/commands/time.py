@@ -63,6 +63,9 @@ def time(
     if device == "cuda" and (why := b.why_no_cuda()) is not None:
         raise CircuitError(f"--device cuda needs a CUDA device: {why}")
     trace, name = _trace(source, level, batch), Path(source).name
+    for is_asked, what in ((modes, "modes are compared"), (backends, "backends are compared")):
+        if is_asked:  # measured last, but said before anything is measured
+            b.require_circuit(trace, what)
     kind = "training" if training else "forward"
     chosen = _steps(trace, steps)
     last = -1 if chosen is None else max(trace.step(step).index for step in chosen)
@@ -189,13 +192,9 @@ def _steps(trace: "Trace", given: str | None) -> "list[int | str] | None":
 
 def _trace(source: str, level: str, batch: int) -> "Trace":
     """Compile a circuit; a trace from a file is compiled again, because a file contains no tensors."""
-    from explorer.app.circuits import load_circuit_or_trace
+    from explorer.app.circuits import load_source
     from explorer.compiler import rerun
-    from explorer.templates import gallery
-    from explorer.trace import Trace
 
     with notes().status("Compiling"):
-        found = load_circuit_or_trace(source, level)
-        if isinstance(found, Trace):
-            return found if found.is_live and not found.level.has_circuit else rerun(found)
-        return recorder_of(level, source, rows=batch)(found, gallery.default_options(source))
+        trace = recorder_of(load_source(source), source, level, rows=batch)()
+        return trace if trace.is_live else rerun(trace)

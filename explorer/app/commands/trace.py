@@ -1,9 +1,9 @@
 """`circuit-explorer trace`: compiles a circuit, records every decision, prints and writes the trace."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -14,6 +14,7 @@ from explorer.errors import CircuitError, check_name
 from explorer.options import CompilerOptions
 
 if TYPE_CHECKING:
+    from explorer.app.session.options import TensorOptions
     from explorer.app.user_functions import ExampleModule
     from explorer.symbolic import Circuit
     from explorer.trace import Trace
@@ -23,14 +24,16 @@ LEVELS_TEXT = (
     "of fast()"
 )
 CIRCUIT_TEXT = (
-    "a circuit of the gallery, a circuit file, or FILE.py:FUNCTION, whose code is run: it returns a circuit, or a "
-    "module and a tuple of inputs"
+    "a circuit of the gallery, a circuit or trace file, or FILE.py:FUNCTION, whose code is run: it returns a circuit "
+    "(also a compiled one), a trace, or a module and a tuple of inputs"
 )
 Source = Annotated[
     str, typer.Argument(metavar="NAME|FILE", help="a trace file, a circuit to compile, or FILE.py:FUNCTION")
 ]
 OfLevel = Annotated[str, typer.Option("--level", help=f"the level at which a circuit is recorded: {LEVELS_TEXT}")]
 TRACE_ENDINGS = (".trace.json", ".trace.json.gz")
+COMPILED, MODE, OPERATORS = "compiled", "infer", "functional"
+"""The defaults of --level, --mode and --operators."""
 
 
 @with_compiler_options
@@ -41,18 +44,18 @@ def trace(
     ] = None,
     *,
     options: CompilerOptions,
-    level: Annotated[str, typer.Option(help=LEVELS_TEXT)] = "compiled",
+    level: Annotated[str, typer.Option(help=LEVELS_TEXT)] = COMPILED,
     pipeline: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE", help="the passes of a level below compiled as YAML (the dashboard saves such files)"
         ),
     ] = None,
-    mode: Annotated[str, typer.Option(help="infer or train: the mode of a level below compiled")] = "infer",
+    mode: Annotated[str, typer.Option(help="infer or train: the mode of a level below compiled")] = MODE,
     operators: Annotated[
         str,
         typer.Option(help="functional, core, or circuit (layers stay whole): the operators of a level below compiled"),
-    ] = "functional",
+    ] = OPERATORS,
     times: Annotated[
         bool,
         typer.Option("--times/--no-times", help="keep times in the file; without them equal runs write equal bytes"),
@@ -60,23 +63,19 @@ def trace(
 ) -> None:
     """Compile a circuit, or rewrite a module, and print every step; the trace is written if -o is given.
 
-    A module of FILE.py:FUNCTION is recorded at the level tensor unless another one is given.
+    A module of FILE.py:FUNCTION is recorded at the level tensor unless another one is given; a trace is printed.
     """
-    from explorer.app.circuits import load_source, only_circuit
-    from explorer.app.user_functions import ExampleModule
+    from explorer.app.circuits import load_source
+    from explorer.symbolic import Circuit
 
     if out is not None and not out.name.endswith(TRACE_ENDINGS):
         say_note(f"a trace is usually named NAME{' or NAME'.join(TRACE_ENDINGS)}; writing {out} as asked")
     if out is not None:
         check_output(out, circuit, pipeline)
     found = load_source(circuit)
-    if isinstance(found, ExampleModule):
-        recorded = _record(
-            "Recording a module", out, times, lambda: _of_module(found, level, pipeline, mode, operators, options)
-        )
-    else:
-        subject, recorder = only_circuit(found, circuit), recorder_of(level, circuit, pipeline, mode, operators)
-        recorded = _record(f"Compiling {len(subject.graph):,} layers", out, times, lambda: recorder(subject, options))
+    recorder = recorder_of(found, circuit, level, options, pipeline, mode, operators)
+    what = f"Compiling {len(found.graph):,} layers" if isinstance(found, Circuit) else "Recording"
+    recorded = _record(what, out, times, recorder)
     print_text(str(recorded))
     if out is not None:
         save(recorded, out, times)
@@ -91,77 +90,99 @@ def save(recorded: "Trace", out: Path, times: bool = True) -> None:
 
 
 def trace_of(source: str, level: str) -> "Trace":
-    """Return the trace of a file, or record a circuit at a level. Raises: the errors of `load_circuit_or_trace`."""
-    from explorer.app.circuits import load_circuit_or_trace
-    from explorer.templates import gallery
-    from explorer.trace import Trace
+    """Return the trace of a file, or record a circuit or module at a level. Raises: as `load_source`, `recorder_of`."""
+    from explorer.app.circuits import load_source
 
-    found = load_circuit_or_trace(source, level)
-    if isinstance(found, Trace):
-        return found
+    found = load_source(source)
     with notes().status(f"Compiling {escape(Path(source).name)}"):
-        return recorder_of(level, source)(found, gallery.default_options(source))
-
-
-Recorder = Callable[["Circuit", CompilerOptions], "Trace"]
+        return recorder_of(found, source, level)()
 
 
 def recorder_of(
-    level: str,
-    name: str,
+    found: "Circuit | Trace | ExampleModule",
+    source: str,
+    level: str = COMPILED,
+    options: CompilerOptions | None = None,
     pipeline: Path | None = None,
-    mode: str = "infer",
-    operators: str = "functional",
+    mode: str = MODE,
+    operators: str = OPERATORS,
     rows: int | None = None,
-) -> Recorder:
-    """Return the function that records a level; those below compiled use the other arguments.
+) -> "Callable[[], Trace]":
+    """Return the function that records what `source` named; a trace is returned as it is.
 
-    Raises: UnknownNameError, FileFormatError; CircuitError for a pipeline or a mode that the level does not have.
+    By default, `options` are those that the circuit needs. `pipeline`, `mode`, `operators` and, for a circuit, `rows`
+    are about the levels below compiled.
+    Raises: UnknownNameError, FileFormatError; CircuitError for arguments that such a source or level does not have.
     """
-    from explorer.app.session.options import COMPILED, LEVEL_NAMES, OPERATORS, TensorOptions
+    from explorer.app.session.exported_levels import exported_trace, pipeline_or_default
+    from explorer.app.session.options import LEVEL_NAMES, OPERATORS as SETS
+    from explorer.app.user_functions import ExampleModule
     from explorer.compiler import TorchCompiler, record
-    from explorer.recording import lowered_level
     from explorer.rewrite import CompilationMode
+    from explorer.templates import gallery
+    from explorer.trace import Trace
 
     check_name("mode", mode, [known.value for known in CompilationMode])
     check_name("level", level, LEVEL_NAMES)
-    check_name("set of operators", operators, OPERATORS)
+    check_name("set of operators", operators, SETS)
+    given = () if options is None else tuple(options.non_defaults())
+    if isinstance(found, Trace):
+        _check_unchanged(found, source, given, level, pipeline, mode, operators)
+        return lambda: found
+    if isinstance(found, ExampleModule) and given:
+        what = "a compiled circuit" if found.is_circuit else "a module"
+        raise CircuitError(
+            f"{source} returned {what}, which is not compiled; remove the options for {', '.join(given)}"
+        )
+    lower = _lower_options(found.level(level) if isinstance(found, ExampleModule) else level, pipeline, mode, operators)
+    if isinstance(found, ExampleModule):
+        own: dict[str, Any] = {"mode": mode, "operators": operators}
+        own = {key: value for key, value in own.items() if value not in (MODE, OPERATORS)}
+        if lower.passes:
+            own["pipeline"] = pipeline_or_default(lower)
+        return lambda: found.record(lower.level, **own)
+    compiler = TorchCompiler(gallery.default_options(source) if options is None else options)
+    if lower.level == COMPILED:
+        return lambda: record(found, compiler)
+    return lambda: exported_trace(found, compiler, lower, source, rows=rows)
+
+
+def _check_unchanged(
+    trace: "Trace", source: str, options: Sequence[str], level: str, pipeline: Path | None, mode: str, operators: str
+) -> None:
+    """Raises: CircuitError for any argument of recording, since a trace is not recorded again."""
+    is_asked = {
+        f"--level {level}": level not in (COMPILED, trace.level.name),
+        "--pipeline": pipeline is not None,
+        "--mode": mode != MODE,
+        "--operators": operators != OPERATORS,
+        f"the options for {', '.join(options)}": bool(options),
+    }
+    asked = [argument for argument, given in is_asked.items() if given]
+    if asked:
+        raise CircuitError(
+            f"{source} is a trace at the level {trace.level.name}, which is not recorded again; remove "
+            f"{', '.join(asked)}, or name the circuit or module itself"
+        )
+
+
+def _lower_options(level: str, pipeline: Path | None, mode: str, operators: str) -> "TensorOptions":
+    """Return the options of a level. Raises: CircuitError for an option that the level does not have."""
+    from explorer.app.session.options import TensorOptions
+    from explorer.recording import lowered_level
+
     if level == COMPILED:
-        if pipeline is not None or (mode, operators) != ("infer", "functional"):
+        if pipeline is not None or (mode, operators) != (MODE, OPERATORS):
             raise CircuitError(
                 "--pipeline, --mode and --operators belong to the levels below; add --level tensor or --level program"
             )
-        return lambda circuit, options: record(circuit, TorchCompiler(options))
+        return TensorOptions()
     offered = lowered_level(level).options
-    for option, is_given in (("mode", mode != "infer"), ("operators", operators != "functional")):
+    for option, is_given in (("mode", mode != MODE), ("operators", operators != OPERATORS)):
         if is_given and option not in offered:
             raise CircuitError(f"the level {level} has no --{option}; remove it")
     passes = () if pipeline is None else _entries(pipeline, level)
-    chosen = TensorOptions(level, mode, passes, operators=operators)
-
-    def below_compiled(circuit: "Circuit", options: CompilerOptions) -> "Trace":
-        from explorer.app.session.exported_levels import exported_trace
-
-        return exported_trace(circuit, TorchCompiler(options), chosen, name, rows=rows)
-
-    return below_compiled
-
-
-def _of_module(
-    found: "ExampleModule", level: str, pipeline: Path | None, mode: str, operators: str, options: CompilerOptions
-) -> "Trace":
-    """Record a module. Raises: CircuitError for options that only circuits have."""
-    from explorer.recording import lowered_level
-    from explorer.rewrite import read_pipeline
-    from explorer.trace import TENSOR
-    from explorer.trace.ladder import COMPILED
-
-    if options.non_defaults():
-        given = ", ".join(options.non_defaults())
-        raise CircuitError(f"a module is not compiled as a circuit is; remove the options for {given}")
-    below = TENSOR if level == COMPILED.name else level
-    passes = None if pipeline is None else read_pipeline(pipeline, lowered_level(below).passes.names)
-    return found.record(below, pipeline=passes, mode=mode, operators=operators)
+    return TensorOptions(level, mode, passes, operators=operators)
 
 
 def _entries(pipeline: Path, level: str) -> tuple[str, ...]:

@@ -81,7 +81,7 @@ class Workspace:
     def python(self, **more: Any) -> str:
         """Return code that reproduces the open trace; `more` as in `python_of`."""
         state, opened = self.session.state, self.session.opened
-        if not opened.trace.level.has_circuit:
+        if not opened.trace.is_compilation:
             name = self.library.file_name(opened.name)
             kind = {"is_live": opened.is_live, "is_trace": self.library.is_trace(opened.name)}
             return tensor_python_of(name, state.options, opened.tensor, self.session.step, **kind)

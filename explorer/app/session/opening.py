@@ -115,7 +115,8 @@ def _open(library: Library, state: ViewState, listeners: tuple[Listener, ...]) -
     if isinstance(item, Trace) and not item.level.has_circuit:
         if state.again:
             raise CircuitError(
-                f"{state.circuit} is the trace of a module, which a file does not contain; record it again in Python"
+                f"{state.circuit} is a trace at the level {item.level.name}, and a file contains no module to record; "
+                "record it again in Python"
             )
         return Opened(state.circuit, item, options_of(item), tensor=replace(state.tensor, level=item.level.name))
     if state.tensor.level != COMPILED:

@@ -50,8 +50,8 @@ def python_of(
         lines.append(f"circuit = explorer.gallery.load_named({circuit!r})")
     elif isinstance(circuit, str) and is_function(circuit) and is_trace:
         lines = ["import explorer", "from explorer.app.circuits import load_circuit_or_trace"]
-        lines += ["from explorer.symbolic import circuit_from_json", ""]
-        lines.append(f"circuit = circuit_from_json(load_circuit_or_trace({circuit!r}).circuit_json)")
+        lines += ["from explorer.app.session.opening import circuit_of", ""]
+        lines.append(f"circuit = circuit_of(load_circuit_or_trace({circuit!r}))")
     elif isinstance(circuit, str) and is_trace:
         lines = ["import explorer", "from explorer.symbolic import circuit_from_json", ""]
         lines.append(f"circuit = circuit_from_json(explorer.Trace.load({circuit!r}).circuit_json)")
