@@ -5,18 +5,20 @@ import socket
 from contextlib import suppress
 from ipaddress import ip_address
 
-from explorer.errors import CircuitError
+from explorer.errors import CircuitError, ValueRangeError
 
 LOCAL = "127.0.0.1"
 """The address that only this machine reaches."""
 ELSEWHERE = ("192.0.2.1", 9)
 """An address outside of every local network: connecting a datagram socket to it sends nothing."""
+MAX_PORT = 65535
 WEB_PORT = 80
 """The port that Bokeh assumes for an origin without one, such as that of a web server in front of this one."""
 
 
 def check_port(address: str, port: int) -> None:
-    """Raises: CircuitError if the address and port cannot be listened on."""
+    """Raises: CircuitError if the address and port cannot be listened on; ValueRangeError if it is not a port."""
+    _check_range(port, "--port")
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -73,8 +75,19 @@ def own_names(address: str) -> tuple[str, ...]:
 def origins_of(name: str, port: int) -> tuple[str, ...]:
     """Return the origins that a further name of the server adds: NAME:PORT, or NAME at this port and behind a proxy.
 
-    Raises: CircuitError for a URL, a pattern or another string that is not a name.
+    Raises: CircuitError for a URL, a pattern or another string that is not a name; ValueRangeError for its port.
     """
-    if re.fullmatch(r"[\w.-]+(:\d{1,5})?", name) is None:
+    found = re.fullmatch(r"([\w.-]+)(?::([0-9]{1,5}))?", name)
+    if found is None:
         raise CircuitError(f"--host expects NAME or NAME:PORT, such as explorer.example; found {name!r}")
-    return (name.lower(),) if ":" in name else tuple(f"{name.lower()}:{number}" for number in (port, WEB_PORT))
+    host, own = found[1].lower(), found[2]
+    if own is None:
+        return tuple(f"{host}:{number}" for number in (port, WEB_PORT))
+    _check_range(int(own), "--host")
+    return (f"{host}:{int(own)}",)
+
+
+def _check_range(port: int, option: str) -> None:
+    """Raises: ValueRangeError for a number that is not a port; the option named it."""
+    if not 1 <= port <= MAX_PORT:
+        raise ValueRangeError(f"{option} must name a port from 1 to {MAX_PORT}; found {port}")

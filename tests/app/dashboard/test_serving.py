@@ -14,7 +14,7 @@ from explorer.app.dashboard.serving import ServeOptions, add_handlers
 from explorer.app.ports import LOCAL, check_port, free_port, public_address
 from explorer.app.session.library import Library
 from explorer.app.session.view_state import ViewState
-from explorer.errors import CircuitError
+from explorer.errors import CircuitError, ValueRangeError
 from tests.serving import running
 
 
@@ -37,10 +37,25 @@ def test_further_names_are_those_of_the_address_and_of_the_command_line() -> Non
     assert all("*" not in origin for origin in every)
 
 
-@pytest.mark.parametrize("name", ["*", "*.example", "http://explorer.example", "a b", "", "a:b", "a:1:2", "x/y"])
+@pytest.mark.parametrize(
+    "name", ["*", "*.example", "http://explorer.example", "a b", "", "a:b", "a:1:2", "x/y", "a:\u0668\u0660"]
+)
 def test_a_name_that_is_a_pattern_or_an_address_of_a_page_is_an_error(name: str) -> None:
     with pytest.raises(CircuitError, match=r"--host expects NAME or NAME:PORT, such as explorer\.example; found"):
         ServeOptions(ViewState(), 5099, hosts=(name,)).origins  # noqa: B018
+
+
+@pytest.mark.parametrize("port", [0, 65536, 99999])
+def test_a_number_that_is_not_a_port_is_an_error(port: int) -> None:
+    with pytest.raises(ValueRangeError, match="--host must name a port from 1 to 65535; found"):
+        ServeOptions(ViewState(), 5099, hosts=(f"explorer.example:{port}",)).origins  # noqa: B018
+    with pytest.raises(ValueRangeError, match=f"--port must name a port from 1 to 65535; found {port}"):
+        check_port(LOCAL, port)
+
+
+def test_the_largest_port_and_one_with_zeros_before_it_are_ports() -> None:
+    hosts = ("explorer.example:65535", "explorer.example:0080")
+    assert ServeOptions(ViewState(), 5099, hosts=hosts).origins[2:] == ("explorer.example:65535", "explorer.example:80")
 
 
 def test_a_port_in_use_is_an_error() -> None:
