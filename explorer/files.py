@@ -12,9 +12,10 @@ import os
 import re
 import secrets
 import stat
+import sys
 import zlib
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -65,6 +66,26 @@ def replace_file(path: "str | Path", content: "bytes | Callable[[BinaryIO], obje
             part.unlink(missing_ok=True)
     except OSError as error:
         raise _not_written(path, error) from error
+
+
+@contextmanager
+def hold_file(path: "str | Path") -> Generator[None, None, None]:
+    """Hold a file between a check and its replacement; other processes that would hold it wait.
+
+    It is created empty if there is none, and removed if it stays empty. The end of the process releases it. Where files
+    cannot be locked (Windows, some network folders), nothing waits.
+    Raises: FileFormatError if the file cannot be written.
+    """
+    try:
+        target, file = _lock(path)
+    except OSError as error:
+        raise _not_written(path, error) from error
+    with file:
+        try:
+            yield
+        finally:
+            if target.is_file() and not target.stat().st_size:
+                target.unlink()
 
 
 def check_writable(path: "str | Path") -> None:
@@ -124,6 +145,21 @@ def _new_part(path: "str | Path") -> tuple[Path, Path]:
     target = Path(os.path.realpath(path))
     target.parent.mkdir(parents=True, exist_ok=True)
     return target, target.with_name(f"{target.name[:40]}.{secrets.token_hex(4)}.part")
+
+
+def _lock(path: "str | Path") -> tuple[Path, BinaryIO]:
+    """Open and lock the file that a path leads to: the present one, not one that was replaced while this waited."""
+    target, _ = _new_part(path)
+    while True:
+        file = target.open("ab")
+        if sys.platform != "win32":
+            import fcntl
+
+            with suppress(OSError):  # a network folder without locks
+                fcntl.flock(file, fcntl.LOCK_EX)
+        if target.exists() and os.path.samestat(os.fstat(file.fileno()), target.stat()):
+            return target, file
+        file.close()
 
 
 def _copy_permissions(old: os.stat_result, file: int) -> None:

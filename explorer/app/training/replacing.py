@@ -8,6 +8,7 @@ from shlex import quote
 
 from explorer.app.training.checkpoint import Checkpoint
 from explorer.errors import FileFormatError, LearningError
+from explorer.files import hold_file
 from explorer.learning.data import DataSet
 from explorer.learning.loop import is_of
 from explorer.learning.options import TrainingOptions
@@ -44,22 +45,26 @@ class OwnFile:
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Write the checkpoint. Raises: LearningError if another process has written the file: both runs are kept."""
-        if _stamp(self._path) not in (None, self._left):
-            beside = self._path.with_name(f"{self._path.stem}-{os.getpid()}{self._path.suffix}")
-            checkpoint.save(beside)
-            raise LearningError(
-                f"another process has written {self._path} since this run did; this run is kept in {beside}, after "
-                f"{checkpoint.progress}; continue it with --resume {quote(str(beside))}, and run one training per file"
-            )
-        checkpoint.save(self._path)
-        self._left = _stamp(self._path)
+        with hold_file(self._path):
+            if _stamp(self._path) in (None, self._left):
+                checkpoint.save(self._path)
+                self._left = _stamp(self._path)
+                return
+        beside = self._path.with_name(f"{self._path.stem}-{os.getpid()}{self._path.suffix}")
+        checkpoint.save(beside)
+        raise LearningError(
+            f"another process has written {self._path} since this run did; this run is kept in {beside}, after "
+            f"{checkpoint.progress}; continue it with --resume {quote(str(beside))}, and run one training per file"
+        )
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:
-    """Identify the content of a file; None if it is not one."""
+    """Identify the content of a file; None if it is empty or not a file."""
     if not path.is_file():
         return None
     found = path.stat()
+    if not found.st_size:
+        return None
     return found.st_ino, found.st_mtime_ns, found.st_size
 
 

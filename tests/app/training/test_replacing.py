@@ -1,6 +1,9 @@
 """No run is lost without a word: `train` refuses to replace the checkpoint of another one, and says what differs."""
 
+import sys
+from contextlib import ExitStack
 from pathlib import Path
+from subprocess import PIPE, Popen
 from typing import Any
 
 import pytest
@@ -9,6 +12,8 @@ from typer.testing import CliRunner, Result
 from explorer.app.cli import app
 from explorer.app.commands import train as command
 from explorer.app.training.checkpoint import Checkpoint
+from explorer.errors import FileFormatError
+from explorer.files import hold_file
 
 OPTIONS = ("--units", 1, "--epochs", 1, "--method", "em")
 
@@ -104,6 +109,68 @@ def test_run_of_another_process_is_not_replaced_and_both_are_kept(table, trained
     monkeypatch.undo()
     run("train", "--resume", beside, "--epochs", 1)
     assert len(Checkpoint.load(beside).history) == 2
+
+
+SAVING = """
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from explorer.app.training.checkpoint import Checkpoint
+from explorer.app.training.replacing import OwnFile
+from explorer.errors import LearningError
+
+checkpoint = replace(Checkpoint.load(sys.argv[1]), data=sys.argv[2])
+for line in sys.stdin:
+    own = OwnFile(Path(line.strip()))
+    print("ready", flush=True)
+    next(sys.stdin)
+    try:
+        own.save(checkpoint)
+    except LearningError:
+        print("kept beside", flush=True)
+    else:
+        print("saved", flush=True)
+"""
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_of_two_processes_that_save_at_once_one_is_kept_beside(trained, tmp_path, exists):
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    with ExitStack() as stack:
+        workers = [
+            stack.enter_context(
+                Popen([sys.executable, "-c", SAVING, trained, name], stdin=PIPE, stdout=PIPE, text=True)
+            )
+            for name in ("first", "second")
+        ]
+
+        def tell(line: object) -> list[str]:
+            for worker in workers:
+                print(line, file=worker.stdin, flush=True)
+            return sorted(worker.stdout.readline().strip() for worker in workers if worker.stdout)
+
+        for number in range(10):
+            target = folder / f"{number}.pt"
+            if exists:
+                target.write_bytes(trained.read_bytes())
+            assert tell(target) == ["ready", "ready"]
+            assert tell("go") == ["kept beside", "saved"]
+            (beside,) = folder.glob(f"{number}-*.pt")
+            assert {Checkpoint.load(file).data for file in (target, beside)} == {"first", "second"}
+
+
+def test_a_file_that_is_held_and_not_written_is_as_before(tmp_path):
+    new, old = tmp_path / "folder/new.pt", tmp_path / "old.pt"
+    old.write_text("old")
+    for path in (new, old):
+        with hold_file(path):
+            pass
+    assert not new.exists()
+    assert old.read_text() == "old"
+    with pytest.raises(FileFormatError, match=r"cannot write .*: Is a directory"), hold_file(tmp_path):
+        pass
 
 
 def test_foreign_file_is_not_replaced_and_an_empty_one_is(table, tmp_path):
