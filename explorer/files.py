@@ -25,7 +25,7 @@ GZIP_MAGIC = b"\x1f\x8b"
 MAX_UNPACKED_BYTES = 512 * 2**20
 """The most bytes that are unpacked from a file: a small one might unpack to more than there is memory for."""
 MAX_VARIABLE = 2**20 - 1
-"""The largest number of a variable in a file: pictures have a place for each number up to it."""
+"""The largest number of a variable: rows have a column, and pictures a cell, for each number up to it."""
 SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 """The start of half a character in JSON; only pairs of halves can be written."""
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.errors import CircuitError, FileFormatError, look_up
-from explorer.files import MAX_VARIABLE, check_format
+from explorer.files import check_format
 from explorer.graph import Graph, config_of, field_names, nested_of, parameters_of, subclasses
 from explorer.symbolic.checks import is_abstract
 from explorer.symbolic.circuit import Circuit
@@ -196,9 +196,6 @@ def _read_layer(row: Mapping[str, Any], table: list[ParameterNode]) -> Layer:
         if isinstance(value, int) and value > MAX_SIZE:
             raise ValueError(f"{name} of a {row['type']} is {value}; at most {MAX_SIZE} is read")
     values |= {name: tuple(row[name]) for name in field_names(kind, "scope")}
-    for variable in (variable for name in field_names(kind, "scope") for variable in values[name]):
-        if isinstance(variable, int) and variable > MAX_VARIABLE:
-            raise ValueError(f"the variable {variable} has too large a number; at most {MAX_VARIABLE} is read")
     values |= {name: _at(row[name], table) for name in field_names(kind, "parameter") if name in row}
     values |= {name: _read_layer(row[name], table) for name in field_names(kind, "nested")}
     return kind(**values)

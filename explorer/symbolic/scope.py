@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import cast
 
 from explorer.errors import ScopeError
+from explorer.files import MAX_VARIABLE
 from explorer.symbolic.checks import is_integer
 
 Scope = tuple[int, ...]
@@ -12,7 +13,7 @@ Scope = tuple[int, ...]
 def make_scope(variables: Iterable[int]) -> Scope:
     """The scope of these variables.
 
-    Raises: ScopeError if a variable is not an integer, negative or duplicate.
+    Raises: ScopeError if a variable is not an integer, negative, duplicate, or above `MAX_VARIABLE`.
 
     >>> make_scope([3, 1])
     (1, 3)
@@ -20,6 +21,11 @@ def make_scope(variables: Iterable[int]) -> Scope:
     given = _indices(variables)
     if any(v < 0 for v in given):
         raise ScopeError(f"variables are non-negative indices; found {given}")
+    if max(given, default=0) > MAX_VARIABLE:
+        raise ScopeError(
+            f"the number of a variable is at most {MAX_VARIABLE}, since rows have a column for each number up to the "
+            f"largest; found {max(given)}: number the variables from 0 without gaps"
+        )
     if len(set(given)) != len(given):
         raise ScopeError(f"each variable may occur once in a scope; found {given}")
     return tuple(sorted(given))

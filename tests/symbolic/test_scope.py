@@ -7,9 +7,19 @@ import pytest
 from hypothesis import given, strategies as st
 
 from explorer.errors import ScopeError
-from explorer.symbolic import make_scope, shared_variables, union
+from explorer.files import MAX_VARIABLE
+from explorer.symbolic import CategoricalLayer, TensorParameter, make_scope, shared_variables, union
 
 scopes = st.lists(st.lists(st.integers(0, 6), unique=True).map(make_scope), max_size=4)
+
+
+def test_a_number_of_a_variable_beyond_all_tables_and_pictures_is_refused():
+    assert make_scope([MAX_VARIABLE]) == (MAX_VARIABLE,)
+    with pytest.raises(ScopeError, match=r"at most 1048575, .* found 2147483648: number the variables from 0 without"):
+        make_scope([0, 2**31])
+    leaf = TensorParameter((1, 2))
+    with pytest.raises(ScopeError, match="found 1048576"):
+        CategoricalLayer(scope=(MAX_VARIABLE + 1,), num_output_units=1, num_categories=2, probs=leaf)
 
 
 def test_a_scope_is_sorted():
