@@ -79,7 +79,7 @@ def scope_text(variables: int) -> str:
     >>> scope_text(0b1), scope_text(0b1111), scope_text(0b101), scope_text(0)
     ('x0', '{0..3}', '{0,2}', '{}')
     """
-    found = [variable for variable in range(variables.bit_length()) if variables >> variable & 1]
+    found = [variable for variable, bit in enumerate(reversed(f"{variables:b}")) if bit == "1"]
     if len(found) == 1:
         return f"x{found[0]}"
     if len(found) > 2 and found[-1] - found[0] == len(found) - 1:
