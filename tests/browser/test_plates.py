@@ -1,5 +1,6 @@
 """Plates, film and time line in a real page: folding closes cells up, fusing shows its matches first."""
 
+import io
 import json
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from PIL import Image
 
 import explorer
 from explorer.app.session.exporting import page_recording
@@ -18,11 +20,13 @@ from tests.browser.driving import Host, drive, record_branches, see_half_bars
 from tests.chromium import WAIT_MS
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, ViewportSize
 
 pytestmark = pytest.mark.browser
 
-FUSE, FOLD = 3, 8
+FUSE, FOLD, FOLDED = 3, 8, 10
+PAPER: "ViewportSize" = {"width": 718, "height": 1047}
+"""A4 between the margins of Chromium."""
 HOLDING_MS, MOVED_MS = 400, 3_000
 """While the matches are outlined; after all has moved."""
 
@@ -292,3 +296,35 @@ def test_the_rule_lens_docks_a_match_question_by_question_and_closes_by_key(digi
     page.keyboard.press("Escape")
     page.clock.run_for(MOVED_MS)
     assert not page.locator(".ce-lens").is_visible()
+
+
+def colours_of_plates(page: "Page") -> list[str]:
+    """The commonest colour between the corners of each plate, on what a reader sees."""
+    image = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    found: list[str] = []
+    for face in page.locator(".ce-plate-face").all():
+        at = face.bounding_box()
+        assert at is not None
+        part = image.crop((round(at["x"]), round(at["y"]), round(at["x"] + at["width"]), round(at["y"] + at["height"])))
+        colours = part.getcolors(part.width * part.height)
+        assert colours, "a plate is out of sight"
+        found.append(str(max(colours, key=lambda colour: colour[0])[1]))
+    return found
+
+
+@pytest.mark.parametrize("width", [1440, 800])
+def test_on_paper_words_and_cells_are_scaled_together(browser: "Browser", tmp_path: Path, width: int) -> None:
+    file = tmp_path / "digits.html"
+    file.write_text(html_of("digits"), encoding="utf-8")
+    with browser.new_context(viewport={"width": width, "height": 800}, reduced_motion="reduce") as context:
+        context.set_default_timeout(WAIT_MS)
+        context.add_init_script("delete globalThis.ResizeObserver")  # a page is not told the size of paper
+        page = context.new_page()
+        page.goto(f"{file.as_uri()}#step={FOLDED}")
+        page.wait_for_selector(".ce-plate")
+        page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        on_screen = colours_of_plates(page)
+        assert len(set(on_screen)) > 1
+        page.emulate_media(media="print")
+        page.set_viewport_size(PAPER)
+        assert colours_of_plates(page) == on_screen

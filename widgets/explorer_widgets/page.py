@@ -63,7 +63,7 @@ models.push(...await Promise.all([...document.querySelectorAll("[data-view]")].m
 """
 
 STYLE = """
-html{color-scheme:light dark;background:#fff;color:#16191d}
+html{color-scheme:light dark;background:#fff;color:#16191d;print-color-adjust:exact}
 body{margin:0;padding:0 .6rem .6rem;font:13px/1.4 system-ui,-apple-system,"Segoe UI",Roboto,Arial,sans-serif}
 h1{font-size:1.05rem;line-height:2.4rem;margin:0;white-space:nowrap;overflow:hidden;text-overflow:ellipsis}
 @media (prefers-color-scheme:dark){html{background:#0f1216;color:#eceef1}}

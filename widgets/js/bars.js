@@ -48,6 +48,7 @@ const STYLE = `
 .ceb-body th{border-bottom:2px solid var(--ceb-control)}
 .ceb-note{margin:0;padding:4px 12px 8px;color:var(--ceb-muted)}
 .ceb-wrong{margin:8px 12px;padding:8px 12px;border-left:4px solid var(--ceb-error)}
+@media print{.ceb-root{print-color-adjust:exact}.ceb-body svg{max-width:100%;height:auto}}
 @media (forced-colors:active){.ceb-body svg,.ceb-legend svg{forced-color-adjust:none}}
 `;
 

@@ -71,7 +71,7 @@ border-radius:0 6px 6px 0}
 .behind[open]>summary>span{display:none}
 .view>[data-step]{overflow:auto}
 :focus-visible{outline:2px solid var(--link);outline-offset:2px}
-@media print{.contents,button.all,nav{display:none}
+@media print{.contents,button.all,nav{display:none}.view,.figure{break-inside:avoid}
 details.fold::details-content{content-visibility:visible;block-size:auto}
 pre.out{max-height:none}pre{white-space:pre-wrap}}
 """

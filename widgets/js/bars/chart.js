@@ -52,9 +52,10 @@ export function chartOf(make, all, palette, width, name) {
     (tone) => `${all.bars.filter((bar) => bar.tone === tone).length} ${TONES[tone].words}`,
   );
   const summary = `${all.title}: ${all.bars.length} ${axisOf(all).log ? "dots" : "bars"} in ${unit}${counts.length ? `; ${counts.join(", ")}` : ""}.`;
+  const size = { width: full, height: bottom + 20, viewBox: `0 0 ${full} ${bottom + 20}` };
   return s(
     "svg",
-    { width: full, height: bottom + 20, role: "img", "aria-label": `${summary} The table has the same values.` },
+    { ...size, role: "img", "aria-label": `${summary} The table has the same values.` },
     textures.defs(),
     axisParts(s, all, palette, columns, bottom),
     s("text", { class: "ceb-quiet", x: left, y: bottom + 9, text: unit }),

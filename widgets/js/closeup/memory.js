@@ -32,9 +32,10 @@ export function memoryDrawing({ h, s }, memory, { roles }, width, hover) {
   const lit = s("path", { fill: "none", stroke: roles.fg, "stroke-width": 2.4 });
   const frame = s("rect", { y: own.y - 1.5, height: STRIP + 3, fill: "none", stroke: roles.fg, "stroke-width": 2.4 });
   frame.setAttribute("visibility", "hidden");
+  const size = { width, height: laid.height, viewBox: `0 0 ${width} ${laid.height}` };
   const svg = s(
     "svg",
-    { class: "ce-strips", width, height: laid.height, role: "img", "aria-label": memory.sentence },
+    { class: "ce-strips", ...size, role: "img", "aria-label": memory.sentence },
     s(
       "g",
       { transform: `translate(${NAMES} 0)` },

@@ -50,8 +50,19 @@ export const STYLE = `
 .ce-float{position:absolute;display:flex;gap:4px}
 `;
 
-/** Rules for what users ask of their system; they come last. */
+/**
+ * Rules for paper and for what users ask of their system; they come last. Nothing draws a picture again for paper: it is
+ * scaled as a whole, canvas and words alike.
+ */
 export const SYSTEM_STYLE = `
+@media print{
+  .ce-root{print-color-adjust:exact}
+  .ce-root canvas.ce-canvas{object-fit:contain}
+  .ce-root svg.ce-stage{width:100%;height:100%}
+  .ce-strips{max-width:100%;height:auto}
+  .ce-frames{flex-wrap:wrap}
+  .ce-zoom,.ce-map,.ce-hint{display:none}
+}
 @media (prefers-reduced-motion:reduce){.ce-root *,.ce-root ::before{animation:none!important;transition:none!important}}
 @media (forced-colors:active){
   .ce-root button[aria-pressed=true]{background:Highlight;color:HighlightText;forced-color-adjust:none}

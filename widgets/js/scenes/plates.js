@@ -326,6 +326,7 @@ export function platesScene(make, palette) {
       [width, height] = [w, h];
       overlay.setAttribute("width", w);
       overlay.setAttribute("height", h);
+      overlay.setAttribute("viewBox", `0 0 ${w} ${h}`);
       later();
     },
     mark(next) {

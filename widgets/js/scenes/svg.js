@@ -143,6 +143,7 @@ export function svgScene(make, palette) {
     look(camera, width, height) {
       stage.setAttribute("width", width);
       stage.setAttribute("height", height);
+      stage.setAttribute("viewBox", `0 0 ${width} ${height}`);
       const { k, x, y } = camera;
       const corner = `${short(width / 2 - k * x)} ${short(height / 2 - k * y)}`;
       world.setAttribute("transform", `translate(${corner}) scale(${Math.round(k * 1e4) / 1e4})`);
