@@ -12,7 +12,7 @@ CLEAR, SNUG = 9.0, 6.0
 LANE = 7.0
 """Distance between two arrows that pass a row side by side."""
 TIGHT, AIRY = 10.0, 22.0
-"""Smallest and preferred distance from the boxes on both sides of a gap."""
+"""Smallest distance from the boxes on both sides of a gap, and the preferred one, unless a row has its own."""
 
 
 Place = tuple[float, float, float, float]
@@ -64,6 +64,8 @@ class Row:
     top: float
     bottom: float
     spots: tuple[Spot, ...]
+    airy: float = AIRY
+    """Preferred distance of a line from the boxes on both sides of a gap."""
 
     def is_clear(self, x: float, margin: float) -> bool:
         """Return whether a vertical line passes without touching a box."""
@@ -74,7 +76,11 @@ class Row:
         lefts = [-inf, *(spot.right for spot in self.spots)]
         rights = [*(spot.left for spot in self.spots), inf]
         gaps = [gap for gap in zip(lefts, rights, strict=True) if gap[1] - gap[0] >= 2 * TIGHT - 6]
-        return min((_in_gap(left, right, wish) for left, right in gaps), key=lambda x: abs(x - wish))
+        return min((self._in_gap(left, right, wish) for left, right in gaps), key=lambda x: abs(x - wish))
+
+    def _in_gap(self, left: float, right: float, wish: float) -> float:
+        margin = min(self.airy, max(TIGHT, (right - left) / 2))
+        return (left + right) / 2 if right - left <= 2 * margin else min(right - margin, max(left + margin, wish))
 
     def apart(self, x: float, taken: Sequence[float]) -> float:
         """Return `x`, or the nearest position to it, that no other line takes."""
@@ -82,11 +88,6 @@ class Row:
             if self.is_clear(x + shift, SNUG) and all(abs(other - x - shift) > LANE - 2 for other in taken):
                 return x + shift
         return x
-
-
-def _in_gap(left: float, right: float, wish: float) -> float:
-    margin = min(AIRY, max(TIGHT, (right - left) / 2))
-    return (left + right) / 2 if right - left <= 2 * margin else min(right - margin, max(left + margin, wish))
 
 
 def rows_of(spots: Sequence[Spot]) -> list[Row]:
@@ -110,3 +111,13 @@ def straight_lane(rows: Sequence[Row], start: float, end: float) -> float | None
     wishes = [start, end, *(row.passage(wish) for row in rows for wish in (start, end, (start + end) / 2))]
     nearest_first = sorted(dict.fromkeys(wishes), key=lambda x: abs(x - start) + abs(x - end))
     return next((x for x in nearest_first if all(row.is_clear(x, CLEAR) for row in rows)), None)
+
+
+def passages(rows: Sequence[Row], taken: Sequence[list[float]], wish: float) -> list[float]:
+    """Return where a line passes each of these rows, near `wish`, and add that to what lines have taken there."""
+    found: list[float] = []
+    for row, others in zip(rows, taken, strict=True):
+        wish = row.apart(row.passage(wish), others)
+        others.append(wish)
+        found.append(wish)
+    return found

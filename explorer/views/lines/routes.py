@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from explorer.views.lines.passages import STACK, Point, Row, Spot, rows_of, straight_lane
+from explorer.views.lines.passages import STACK, Point, Row, Spot, passages, rows_of, straight_lane
 
 MAX_ROUTED_BOXES = 400
 """Maximum number of boxes to route arrows around; beyond it they are direct: nobody can follow one."""
@@ -114,15 +114,14 @@ def _go_around(arrow: _Arrow, rows: Sequence[Row], taken: dict[int, list[float]]
     if not between:
         return
     lane = straight_lane([rows[number] for number in between], start.x, end.x)
+    order = between if arrow.way > 0 else between[::-1]
+    passed = [rows[number] for number in order]
+    lanes = passages(passed, [taken[number] for number in order], start.x if lane is None else lane)
     turns: list[Point] = []
-    x = start.x if lane is None else lane
-    for number in between if arrow.way > 0 else reversed(between):
-        row = rows[number]
-        before, x = x, row.apart(row.passage(x), taken[number])
-        taken[number].append(x)
+    for row, x in zip(passed, lanes, strict=True):
         upper, lower = row.top - 4 - STACK, row.bottom + 4
         enter, leave = (upper, lower) if arrow.way > 0 else (lower, upper)
-        if turns and abs(before - x) < 1:
+        if turns and abs(turns[-1].x - x) < 1:
             turns.pop()
         else:
             turns.append(Point(x, enter))

@@ -14,8 +14,10 @@ from explorer.views.plates.cells import UNKNOWN, Plate, grid_of, plates_of
 from explorer.views.plates.layout import MARGIN, Placed, Shape, Stage, place_plates, shape_of
 from explorer.views.plates.links import missed_links
 from explorer.views.plates.operators import OPERATOR_LABEL
+from explorer.views.plates.routes import routes
 from explorer.views.plates.times import plate_times
 from explorer.views.plates.words import (
+    MAX_LINES,
     MAX_PAIRS,
     calls_text,
     label_width,
@@ -31,8 +33,6 @@ MAX_GAP = 5.0
 """The largest gap between the cells of separate layers, in pixels."""
 MIN_SMALL = 4.0
 """The least size of a plate in a small drawing, in percent of its width."""
-TURN = 10.0
-"""Distance of an arrow that goes to the next line from the plates that it leaves and enters."""
 
 
 @cached
@@ -143,27 +143,18 @@ def origins_of_cells(index: TraceIndex, step: int) -> list[list[int]]:
 
 
 def add_cells(index: TraceIndex, at: int, edges: Sequence[EdgeView]) -> None:
-    """Add to arrows between plates which cell reads which, and the way to a plate on another line."""
-    plates, stage = plates_of(index, at), stage_of(index, at)
+    """Add to arrows between plates which cell reads which, and the ways of those that are not direct."""
+    plates = plates_of(index, at)
     position = {plate.id: i for i, plate in enumerate(plates.plates)}
     total = sum(map(len, plates.reads.values()))
-    for edge in edges:
-        source, target = position[edge["source"]], position[edge["target"]]
+    ends = [(position[edge["source"]], position[edge["target"]]) for edge in edges]
+    found = routes(stage_of(index, at), {key: plates.reads.get(key) if total <= MAX_LINES else None for key in ends})
+    for edge, key in zip(edges, ends, strict=True):
         if total <= MAX_PAIRS:
-            pairs = plates.reads.get((source, target))
+            pairs = plates.reads.get(key)
             edge["pairs"] = [] if pairs is None else pairs.ravel().tolist()
-        if stage.line_of[source] != stage.line_of[target]:
-            edge["points"] = _around(stage, source, target)
-
-
-def _around(stage: Stage, source: int, target: int) -> list[list[float]]:
-    """Return the way from a plate to one on another line: down behind the first line, and along the gap."""
-    one, other = stage.placed[source], stage.placed[target]
-    right, left = one.left + one.shape.width, other.left
-    level = stage.tops[stage.line_of[target]] - TURN / 2
-    start, end = one.top + one.shape.height / 2, other.top + other.shape.height / 2
-    out, back = right + TURN, left - TURN
-    return [[right, start], [out, start], [out, level], [back, level], [back, end], [left, end]]
+        if key in found:
+            edge["points"] = found[key]
 
 
 def _small_area(area: Sequence[float]) -> list[int]:

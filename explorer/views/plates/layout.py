@@ -31,13 +31,30 @@ MIN_ROW, MAX_LANES = 5.0, 8
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A plate with its corner and the width for its words, in pixels, and its cells."""
+    """A plate with its corner, the width for its words and the sides of its column, in pixels, and its cells."""
 
     plate: Plate
     left: float
     top: float
     room: float
+    column: tuple[float, float]
+    """The left and the right side of the plates of its level and of their words."""
     shape: "Shape"
+
+    @property
+    def right(self) -> float:
+        """Its right side."""
+        return self.left + self.shape.width
+
+    @property
+    def bottom(self) -> float:
+        """Its lower side."""
+        return self.top + self.shape.height
+
+    @property
+    def middle(self) -> float:
+        """Half way between its upper and its lower side."""
+        return self.top + self.shape.height / 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +170,12 @@ class _Column:
     def place(self, left: float, top: float, height: float, gap: float) -> list[Placed]:
         """Place the plates in the middle of a line; `gap` is that to the next level."""
         y = top + (height - self.height) / 2
+        sides = left, left + self.width
         found: list[Placed] = []
         for (plate, shape), below in zip(self.parts, self.gaps, strict=True):
             y += ABOVE + shape.above
-            found.append(Placed(plate, left + (self.width - shape.width) / 2, y, self.width + gap - 10, shape))
+            corner = left + (self.width - shape.width) / 2
+            found.append(Placed(plate, corner, y, self.width + gap - 10, sides, shape))
             y += shape.height + shape.below + BELOW + below
         return found
 

@@ -53,7 +53,7 @@ class EdgeView(TypedDict):
     label: str
     points: NotRequired[list[list[float]]]
     """The points of its line: [x, y] where it is vertical, [x, y, 1] where it is horizontal. Without points, it joins
-    the facing sides of its boxes; between plates, it joins cells."""
+    the facing sides of its boxes; between plates, it joins cells. Between plates, [x, y] is a corner."""
     label_at: NotRequired[list[float]]
     """The middle of the label, [x, y]; without it there is no room for the label."""
     pairs: NotRequired[list[int]]

@@ -14,6 +14,8 @@ import { around } from "../picture/shapes.js";
 
 /** Margin around the boxes of a picture, in its pixels, as in `layout.py`. */
 const MARGIN = 24;
+/** Margin around its lines. */
+const LINE_MARGIN = 4;
 /** In a viewport narrower than this, in pixels, the zoom buttons get their own margin. */
 const [NARROW, ZOOM_WIDTH] = [640, 44];
 const MIN_SCALE = 0.005;
@@ -54,8 +56,10 @@ export function extentOf(pictures) {
     const words = plate ? plate.room / 2 - MARGIN : 0; // those of the first plates begin further to the left
     return Math.min(least, x - Math.max(w / 2, words));
   }, Infinity);
-  const t = boxes.reduce((least, box) => Math.min(least, box.y - box.h / 2), Infinity);
-  return { l: Math.max(0, l - MARGIN), t: Math.max(0, t - MARGIN), r, b };
+  const top = boxes.reduce((least, box) => Math.min(least, box.y - box.h / 2), Infinity);
+  const bends = pictures.flatMap((item) => item.edges.flatMap((edge) => edge.bends));
+  const t = bends.reduce((least, { y }) => Math.min(least, y - LINE_MARGIN), top - MARGIN); // lines around boxes
+  return { l: Math.max(0, l - MARGIN), t: Math.max(0, t), r, b };
 }
 
 /** All of it. @param {Picture[]} pictures @param {Viewport} viewport @returns {Camera} */
