@@ -69,6 +69,37 @@ test("the whole of a picture of plates includes their words", () => {
   assert.ok(x - 400 / k <= 120 - 90 + 1e-9);
 });
 
+test("the last plate is beside the zoom buttons, on a phone and where only the first lines are shown", () => {
+  const plate = { cells: [1], places: [0, 0, 1, 1], unit: [20, 20], gap: 2, room: 180 };
+  const count = 8;
+  const nodes = Array.from({ length: count }, (_, index) => node(`n${index}`, { plate }));
+  for (const [width, tall] of [
+    [370, 60],
+    [700, 6000],
+  ]) {
+    const places = nodes.flatMap((_, index) => [120 + 200 * index, index ? 60 : tall, 20, 20]);
+    const size = { width: 240 + 200 * (count - 1), height: tall + 60 };
+    const picture = readPicture({ nodes, group_by: "plates", ...size }, new Float32Array(places));
+    const { k, x } = automatic([picture], { ...viewport, width }, false);
+    const ends = [picture.boxes[0].x - 10, picture.boxes[count - 1].x + 10].map((end) => (end - x) * k + width / 2);
+    assert.ok(ends[0] > 0 && ends[1] < width - 44, `${width}: ${ends}`);
+    assert.ok(ends[1] > width - 44 - 160 * k, `${width}: no room is lost: ${ends}`);
+  }
+});
+
+test("lines above the plates are in sight", () => {
+  const plate = { cells: [1], places: [0, 0, 1, 1], unit: [20, 20], gap: 2, room: 180 };
+  const nodes = [node("n0", { plate }), node("n1", { plate })];
+  const points = [130, 300].map((x) => [x, 8, 1]);
+  const edges = [{ source: "n0", target: "n1", change: "kept", count: 1, points }];
+  const picture = readPicture(
+    { nodes, edges, group_by: "plates", width: 400, height: 400 },
+    new Float32Array([120, 60, 20, 20, 320, 60, 20, 20]),
+  );
+  const { k, y } = whole([picture], viewport);
+  assert.ok((8 - y) * k + viewport.height / 2 > 0);
+});
+
 test("the map is in the corner in which it covers least of the boxes", () => {
   const viewport = { width: 1000, height: 600 };
   const camera = { k: 2, x: 250, y: 150 }; // the stage shows 0 to 500 and 0 to 300 of the picture

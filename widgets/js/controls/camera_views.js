@@ -26,9 +26,13 @@ const LEGIBLE_PLATES = 0.45;
 /** Of more boxes than this the whole is of interest, down to this scale. */
 const [MANY, MANY_SCALE] = [80, 0.12];
 
+/** @param {Viewport} viewport */
+const isNarrow = ({ width, panes }) => width * panes < NARROW;
+
 /** The camera that shows a rectangle of the picture. @param {Rect} rect @param {Viewport} viewport @returns {Camera} */
-export function showing(rect, { width, height, panes, inset, maxFit }) {
-  const right = width * panes < NARROW ? ZOOM_WIDTH : 0; // on a small screen the zoom buttons would cover boxes
+export function showing(rect, viewport) {
+  const { width, height, inset, maxFit } = viewport;
+  const right = isNarrow(viewport) ? ZOOM_WIDTH : 0; // on a small screen the zoom buttons would cover boxes
   const across = (width - right - 28) / Math.max(1, rect.r - rect.l);
   const down = (height - inset - 20) / Math.max(1, rect.b - rect.t);
   const k = Math.max(MIN_SCALE, Math.min(across, down, maxFit));
@@ -70,10 +74,10 @@ export const whole = (pictures, viewport) => showing(extentOf(pictures), viewpor
  * @param {Picture[]} pictures @param {Viewport} viewport @param {boolean} asking @returns {Camera}
  */
 export function automatic(pictures, viewport, asking) {
-  const aside = pictures[0]?.groupBy === "plates" || isUnderButtons(pictures, viewport);
-  const room = aside ? { ...viewport, width: viewport.width - ZOOM_WIDTH } : viewport;
-  const all = atLeft(whole(pictures, room), viewport, room);
-  if (pictures[0]?.groupBy === "plates") return legible(all, pictures, viewport);
+  const arePlates = pictures[0]?.groupBy === "plates";
+  const aside = !isNarrow(viewport) && (arePlates || isUnderButtons(pictures, viewport));
+  const all = aside ? besideButtons((room) => whole(pictures, room), viewport) : whole(pictures, viewport);
+  if (arePlates) return all.k < LEGIBLE_PLATES ? besideButtons((room) => legible(all, pictures, room), viewport) : all;
   if (!pictures.length || all.k >= LEGIBLE) return all;
   const [picture] = pictures;
   const many = picture.boxes.length > MANY;
@@ -101,17 +105,19 @@ function isUnderButtons(pictures, viewport) {
 }
 
 /**
- * A camera for a narrower view, with what it shows at the left of the whole.
- * @param {Camera} camera @param {Viewport} all @param {Viewport} part @returns {Camera}
+ * A camera that shows at the left what another one shows in the room that the zoom buttons leave.
+ * @param {(room: Viewport) => Camera} cameraIn @param {Viewport} viewport @returns {Camera}
  */
-const atLeft = ({ k, x, y }, all, part) => ({ k, x: x + (all.width - part.width) / 2 / k, y });
+function besideButtons(cameraIn, viewport) {
+  const { k, x, y } = cameraIn({ ...viewport, width: viewport.width - ZOOM_WIDTH });
+  return { k, x: x + ZOOM_WIDTH / 2 / k, y };
+}
 
 /**
- * Plates: all of them, or, where they would be too small, the first lines at a legible size.
+ * The first lines of plates at a legible size, if all of them would be too small.
  * @param {Camera} all @param {Picture[]} pictures @param {Viewport} viewport @returns {Camera}
  */
 function legible(all, pictures, { width, height, inset }) {
-  if (all.k >= LEGIBLE_PLATES) return all;
   const { l, t, r } = extentOf(pictures);
   const k = Math.max(all.k, Math.min(LEGIBLE_PLATES, width / (r - l + 28)));
   return { k, x: (l + r) / 2, y: t + (height - inset) / 2 / k - (inset + 10) / k };
