@@ -159,7 +159,7 @@ test("a scene asks which plates change: nothing tells before the answer is check
     view: { slides: "guess-fold", mode: "after" },
   });
   const selected = () => root.of("ce-plate").map((plate) => plate.getAttribute("aria-selected"));
-  assert.match(head(), /^GuessWhich plates\? Click them/);
+  assert.match(head(), /^GuessWhich plates\? Click each of them, then Answer\./);
   assert.ok(root.button("Answer (Enter)").disabled);
   assert.ok(!root.of("ce-foot")[0].textContent.includes("B will be folded."));
   root.of("ce-plate")[0].dispatch("click");

@@ -2,6 +2,10 @@
 
 import { guessOf, isGuessing } from "../parts/state.js";
 
+/** How to answer, by the pointer and by keys. */
+const HOW =
+  "Click each of them, then Answer. Without a mouse: the keys comma and period go from plate to plate, Space chooses one.";
+
 /**
  * @param {import("../parts/ui.js").Ui} ui @param {import("../parts/state.js").Store} store
  */
@@ -43,7 +47,7 @@ export function makeGuessing({ announce }, store) {
       const guess = guessOf(state);
       if (!guess) return "";
       if (guess.checked) return verdict(guess);
-      return `${guess.question} Click them, or move with , and . and choose with Space; Enter answers.`;
+      return `${guess.question} ${HOW}`;
     },
     /**
      * What a key does while a scene waits for an answer.

@@ -25,6 +25,7 @@ const KEYS = [
   ["?", "this help"],
   ["On buffers", "↑ ↓: another one, Enter: choose it, Shift + Enter: does it share memory with the first?"],
   ["On slides", "→ Space: next, ←: previous, 1 2 Enter: slide 12, f: full screen, Esc: close"],
+  ["On a question", ", .: previous, next plate, Space: choose it, Enter: answer"],
 ];
 const POINTER =
   "Drag, or use the map, to pan. A double click opens a box. Pinch, Ctrl + wheel and the buttons zoom (in a notebook, the wheel alone while the " +
