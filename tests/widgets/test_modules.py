@@ -20,7 +20,7 @@ def test_there_are_tests_of_the_modules() -> None:
     views = ["bars", *graph, "host", "page", "question", "steps"]
     tools = ["derivation", "query"]
     plates = ["buffers", "closeup", "lens", "picture", "plates", "slides", "still"]
-    assert tested == sorted([*views, *plates, *tools, "ahead", "camera", "split", "store", "theme"])
+    assert tested == sorted([*views, *plates, *tools, "ahead", "ask", "camera", "split", "store", "theme"])
 
 
 def test_es_modules() -> None:

@@ -10,8 +10,8 @@ import traitlets
 from IPython.display import publish_display_data
 
 from explorer_widgets.encode import Fallback as Fallback, picture_traits, to_json
-from explorer_widgets.schema import HEIGHT, BarsView, DetailsView, PictureView, QuestionView, StepView, ValuesView
-from explorer_widgets.static import BARS, GRAPH, QUESTION
+from explorer_widgets.schema import HEIGHT, BarsView, DetailsView, PictureView, StepView, ValuesView
+from explorer_widgets.static import ASK, BARS, GRAPH
 
 SET_BY_USER = ("step", "selection", "view", "request")
 
@@ -238,23 +238,15 @@ class BarsWidget(_Widget):
         return "" if self.view is None else self.view["title"]
 
 
-class QuestionWidget(_Widget):
-    """A question about a step, shown below its picture; the drawing code checks the answers.
+class QuestionWidget(GraphWidget):
+    """A graph with a question about a step below it; the drawing code checks the answers.
 
-    The host sets the `selection` of the picture, and shows the right answer while `revealed`. `answer` is null until
-    an answer is checked; then it is a list of nodes, a choice, or a number.
+    One widget, because some hosts show no widget in another one. The host shows the right answer while `revealed`.
+    `answer` is null until an answer is checked; then it is a list of nodes, a choice, or a number.
     """
 
-    _esm = QUESTION.read_text(encoding="utf-8")
+    _esm = ASK.read_text(encoding="utf-8")
 
-    question = traitlets.Unicode("").tag(sync=True)
-    selection = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    question: Any = traitlets.Unicode("").tag(sync=True)
     answer = traitlets.Any(None, allow_none=True).tag(sync=True)
     revealed = traitlets.Bool(False).tag(sync=True)
-
-    def __init__(self, question: QuestionView, *, options: Mapping[str, Any] | None = None, **traits: Any) -> None:
-        super().__init__(None, question=to_json(question), options=dict(options or {}), **traits)
-        self._text = question["text"]
-
-    def _words(self) -> str:
-        return self._text

@@ -102,18 +102,18 @@ class CourseRecorder:
 
     def question(self, widget: AskWidget) -> EmbeddedView:
         """Return a question on its picture, and the one step that answers it."""
-        asking, revealing = widget.view["asking"], widget.view["revealing"]
+        asking, revealing = widget.asked["asking"], widget.asked["revealing"]
         looks: list[PictureKey] = [(asking["step"], asking["mode"], asking["colour_by"], asking["group_by"])]
         for mode in RECORDED_MODES:
             looks.append((revealing["step"], mode, revealing["colour_by"], revealing["group_by"]))
-        own: GraphOptions = {**_options_of(widget.graph), "actions": False}
+        own: GraphOptions = {**_options_of(widget), "actions": False}
         return {
             "kind": "question",
-            "options": {**own, **question_options(widget.view, False)},
-            "revealed_options": {**own, **question_options(widget.view, True)},
-            "recording": self._number(widget.graph.session, looks),
+            "options": {**own, **question_options(widget.asked, False)},
+            "revealed_options": {**own, **question_options(widget.asked, True)},
+            "recording": self._number(widget.session, looks),
             "start": asking,
-            "question": widget.view,
+            "question": widget.asked,
         }
 
     # ------------------------------------------------------------------ recordings

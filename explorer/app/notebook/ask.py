@@ -41,11 +41,10 @@ def ask(
     """
     require("explorer.ask", "ui", *NOTEBOOK)
     from explorer.app.notebook.ask_widget import AskWidget
-    from explorer.app.notebook.trace_widget import TraceWidget
 
     if not isinstance(trace, Trace):
         found = f"{type(trace).__module__}.{type(trace).__qualname__}"
         raise DataTypeError(f"ask expects a trace: ask(explorer.record(circuit), {kind!r}); found a {found}")
     opened, state = open_trace(trace, "trace")
     question = question_about(opened.index, kind, step, node=node, pattern=pattern, stat=stat)
-    return AskWidget(TraceWidget(Session(opened, state), height), question)
+    return AskWidget(Session(opened, state), height, question)

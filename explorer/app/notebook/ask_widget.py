@@ -5,79 +5,63 @@ from typing import Any
 
 import traitlets
 
-from explorer.app.notebook.fallback import picture_fallback, picture_text
-from explorer.app.notebook.trace_widget import TraceWidget, WidgetStack
-from explorer.trace import Trace
+from explorer.app.notebook.fallback import picture_fallback
+from explorer.app.notebook.trace_widget import TraceWidget
+from explorer.app.session.session import Session
 from explorer.views import Answer, Question, Verdict, check, question_view
+from explorer_widgets.encode import to_json
 from explorer_widgets.jupyter import Fallback, QuestionWidget
 from explorer_widgets.schema import GraphOptions, QuestionView
 
 
-class AskWidget(WidgetStack):
+class AskWidget(TraceWidget, QuestionWidget):
     """A picture with a question below it. `revealed` switches between the question and the step.
 
-    `graph` is the picture, `panel` the question with its controls; `view` contains the feedback to all answers.
+    `answer` is the one that was checked last; `asked` contains the feedback to all answers.
     """
 
-    revealed = traitlets.Bool(False)
+    question: Any = traitlets.Instance(Question).tag(sync=True, to_json=lambda _, widget: to_json(widget.asked))
 
-    def __init__(self, graph: TraceWidget, question: Question) -> None:
-        self.graph = graph
+    def __init__(self, session: Session, height: int, question: Question) -> None:
+        self.asked: QuestionView = question_view(session.index, question)
         self.question = question
-        self.view: QuestionView = question_view(graph.session.index, question)
-        self.panel = QuestionWidget(self.view)
-        self._own = dict(graph.options)
-        self._selection: Sequence[str] = self.view["asking"]["selection"]
-        super().__init__([graph, self.panel])
+        super().__init__(session, height)
+        self._own = dict(self.options)
+        self._selection: Sequence[str] = self.asked["asking"]["selection"]
         self._show()
-        traitlets.dlink((graph, "selection"), (self.panel, "selection"))
-        traitlets.link((self.panel, "revealed"), (self, "revealed"))
         self.observe(lambda change: self._show(), names="revealed")
-
-    @property
-    def trace(self) -> Trace:
-        """The trace of the question."""
-        return self.graph.trace
 
     @property
     def verdict(self) -> Verdict | None:
         """The feedback to the answer that was checked last; None before the first check."""
-        answer: Any = self.panel.answer
-        if answer is None:
-            return None
-        return self.check(answer)
+        answer: Any = self.answer
+        return None if answer is None else self.check(answer)
 
     def check(self, answer: Answer) -> Verdict:
         """Check an answer against the trace: ids of layers, a choice, True or False, a number.
 
         Raises: DataTypeError for an answer of the wrong type; UnknownNameError for one that is not among the choices.
         """
-        return check(self.graph.session.index, self.question, answer)
+        return check(self.session.index, self.question, answer)
 
     def _show(self) -> None:
         """Go to the picture of the question, with the reader's selection, or to that of the answer."""
-        picture = self.view["revealing" if self.revealed else "asking"]
-        session = self.graph.session
+        picture = self.asked["revealing" if self.revealed else "asking"]
+        session = self.session
         if self.revealed:
             self._selection = session.selection
-        with self.graph.hold_sync():
-            self.graph.options = {**self._own, **question_options(self.view, self.revealed)}
+        with self.hold_sync():
+            self.options = {**self._own, **question_options(self.asked, self.revealed)}
             session.change_look(mode=picture["mode"], colour_by=picture["colour_by"], group_by=picture["group_by"])
             session.go(picture["step"])
             session.select(picture["selection"] if self.revealed else self._selection)
 
     def _fallback(self) -> Fallback:
-        found = picture_fallback(self.graph.session.picture())
-        return Fallback(found.draw, f"{self._words()} {found.alt}", str(self))
+        found = picture_fallback(self.session.picture())
+        return Fallback(found.draw, f"{self._words()} {found.alt}", f"{self._words()}\n\n{found.text}")
 
     def _words(self) -> str:
         return " ".join([self.question.text, *[f"[{choice}]" for choice in self.question.choices]])
-
-    def __repr__(self) -> str:
-        return f"AskWidget({self._words()})"
-
-    def __str__(self) -> str:
-        return f"{self._words()}\n\n{picture_text(self.graph.session.picture().view)}"
 
 
 def question_options(view: QuestionView, revealed: bool) -> GraphOptions:

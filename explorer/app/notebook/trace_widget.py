@@ -111,25 +111,7 @@ def _call_later(seconds: float, action: Callable[[], None]) -> Callable[[], None
     return loop.call_later(seconds, action).cancel
 
 
-class WidgetStack(SavedPicture, ipywidgets.VBox):
-    """Base class of widgets one below the other, with one picture as their fallback."""
-
-    def close(self) -> None:
-        """Close the widget and its parts, which Jupyter would keep otherwise."""
-        for part in self.children:
-            part.close()
-        super().close()
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """Return the widget, with a PNG and text as fallback."""
-        widget = ipywidgets.VBox._repr_mimebundle_(self, **kwargs)
-        return bundle_with(widget, repr(self), self._fallback)
-
-    def _fallback(self) -> Fallback:
-        raise NotImplementedError
-
-
-class FoldLevelWidget(WidgetStack):
+class FoldLevelWidget(SavedPicture, ipywidgets.VBox):
     """A trace to step through, with the fold level of the step below it: groups, keys, (F, H) index tables.
 
     `step`, `selection` and `view` are those of `graph`, the drawing.
@@ -171,6 +153,17 @@ class FoldLevelWidget(WidgetStack):
 
     def _fill(self) -> None:
         self.table.value = fold_html(self.fold_level, self.trace)
+
+    def close(self) -> None:
+        """Close the widget and its parts, which Jupyter would keep otherwise."""
+        for part in self.children:
+            part.close()
+        super().close()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        """Return the widget, with a PNG and text as fallback."""
+        widget = ipywidgets.VBox._repr_mimebundle_(self, **kwargs)
+        return bundle_with(widget, repr(self), self._fallback)
 
     def _fallback(self) -> Fallback:
         return picture_fallback(self.session.picture(), self.fold_level)

@@ -65,39 +65,38 @@ def test_it_switches_between_the_state_before_and_the_step(conflict: Trace, kind
     widget = explorer.ask(conflict, kind, height=300, **options)
     step = widget.question.step
     for _ in range(2):
-        assert (widget.graph.step, dict(widget.graph.view)["mode"]) == (step - 1, "plain")
-        assert set(widget.graph.selected_nodes) == set(widget.question.nodes)
-        assert dict(widget.graph.options)["height"] == 300
-        assert (dict(widget.graph.options)["asking"], dict(widget.graph.options)["stepper"]) == (True, False)
-        assert dict(widget.graph.options)["many"] == (kind == "fold-with")
-        widget.panel.revealed = True
+        assert (widget.step, dict(widget.view)["mode"]) == (step - 1, "plain")
+        assert set(widget.selected_nodes) == set(widget.question.nodes)
+        assert dict(widget.options)["height"] == 300
+        assert (dict(widget.options)["asking"], dict(widget.options)["stepper"]) == (True, False)
+        assert dict(widget.options)["many"] == (kind == "fold-with")
+        widget.revealed = True
         assert widget.revealed
-        assert (widget.graph.step, dict(widget.graph.view)["mode"]) == (step, "diff")
-        assert dict(widget.graph.view)["group_by"] == ("fold" if kind == "fold-with" else "none")
-        assert not dict(widget.graph.options)["asking"]
+        assert (widget.step, dict(widget.view)["mode"]) == (step, "diff")
+        assert dict(widget.view)["group_by"] == ("fold" if kind == "fold-with" else "none")
+        assert not dict(widget.options)["asking"]
         widget.revealed = False
 
 
 def test_answers_of_the_reader_are_visible_in_python(conflict: Trace) -> None:
     widget = explorer.ask(conflict, "fold-with", node=14)
     assert widget.verdict is None
-    widget.graph.selection = ["n14", "n12"]
-    assert widget.panel.selection == ["n14", "n12"]
-    widget.panel.answer = [12]
+    widget.selection = ["n14", "n12"]
+    widget.answer = [12]
     assert widget.verdict == widget.check([12])
     matches = explorer.ask(conflict, "matches", node=6, pattern="SumCollapse")
-    matches.panel.answer = "no"
+    matches.answer = "no"
     assert matches.verdict == matches.check(False)
 
 
 def test_the_selection_returns_after_the_answer_was_revealed(conflict: Trace) -> None:
     widget = explorer.ask(conflict, "fold-with", node=14)
-    widget.graph.selection = ["n14", "n12"]
+    widget.selection = ["n14", "n12"]
     for _ in range(2):
-        widget.panel.revealed = True
-        assert widget.graph.selection != ["n14", "n12"]
-        widget.panel.revealed = False
-        assert widget.graph.selection == ["n14", "n12"]
+        widget.revealed = True
+        assert widget.selection != ["n14", "n12"]
+        widget.revealed = False
+        assert widget.selection == ["n14", "n12"]
 
 
 def test_the_drawing_and_python_return_the_same_feedback(conflict: Trace, tensor: Trace) -> None:
@@ -111,7 +110,7 @@ def test_the_drawing_and_python_return_the_same_feedback(conflict: Trace, tensor
             answered = widget.check(answer)
             shown = ("yes" if answer else "no") if isinstance(answer, bool) else answer
             wanted = {"right": answered.right, "text": answered.text}
-            cases.append({"question": widget.panel.question, "answer": shown, "wanted": wanted})
+            cases.append({"question": json.dumps(widget.asked), "answer": shown, "wanted": wanted})
 
     for kind, options, right, wrong in ASKED:
         add(explorer.ask(conflict, kind, **options), [right, *wrong])  # pyright: ignore[reportArgumentType]
@@ -166,7 +165,9 @@ def test_questions_about_unknown_things_are_refused(conflict: Trace) -> None:
 
 def test_a_saved_notebook_shows_the_question_and_its_picture(conflict: Trace) -> None:
     widget = explorer.ask(conflict, "winner")
-    data, metadata = widget._repr_mimebundle_()
+    bundle = widget._repr_mimebundle_()
+    assert bundle is not None
+    data, metadata = bundle
     assert data["image/png"].startswith("iVBOR")
     assert data["text/plain"].startswith(
         "Both of these matches claim layer 8. Which one is applied? [Candecomp at 8, 7] [SumCollapse at 9, 8]"

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
+ASK = FOLDER / "ask.js"
 GRAPH = FOLDER / "graph.js"
 BARS = FOLDER / "bars.js"
 PAGE = FOLDER / "page.js"
