@@ -45,6 +45,7 @@ import { makeLens } from "./parts/lens.js";
 import { makeLoading } from "./parts/loading.js";
 import { makeMinimap } from "./parts/minimap.js";
 import { makePager } from "./parts/pager.js";
+import { makeRoom } from "./parts/room.js";
 import { makeSearch } from "./parts/search.js";
 import { makeSlides } from "./parts/slides.js";
 import { makeToolSplit } from "./parts/split.js";
@@ -225,6 +226,7 @@ function render({ model, el }) {
   store.add(
     focusing.before,
     makeFrame(store, root),
+    makeRoom(store, stage, main),
     arrangement,
     stepper,
     film,

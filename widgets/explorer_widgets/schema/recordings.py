@@ -59,7 +59,7 @@ class GraphOptions(TypedDict, total=False):
     compact: bool
     """For notebooks: no tool bar and no legend, the inspector in a drawer."""
     height: int | str
-    """Pixels, or a CSS length."""
+    """Pixels, or a CSS length. By default a compact view is as high as what it shows."""
     theme: Literal["auto", "light", "dark"]
     inspector: Literal["side", "drawer", "none"]
     modes: list[Mode]

@@ -23,6 +23,10 @@ const LEGIBLE = 0.4;
 const LEGIBLE_PLATES = 0.45;
 /** Of more boxes than this the whole is of interest, down to this scale. */
 const [MANY, MANY_SCALE] = [80, 0.12];
+/** Limits of the height of a picture that follows what it shows, in pixels. */
+const [LEAST_HEIGHT, MOST_HEIGHT] = [240, 560];
+/** Room for the words below a plate. */
+const BELOW = 40;
 
 /** The camera that shows a rectangle of the picture. @param {Rect} rect @param {Viewport} viewport @returns {Camera} */
 export function showing(rect, { width, height, panes, inset, maxFit }) {
@@ -58,14 +62,41 @@ export function extentOf(pictures) {
   return { l: Math.max(0, l - MARGIN), t: Math.max(0, t - MARGIN), r, b };
 }
 
+/**
+ * The height of a viewport that shows all of it as wide as it is, within limits; where that would be illegible, more.
+ * @param {Picture[]} pictures @param {Viewport} viewport
+ */
+export function heightFor(pictures, { width, inset }) {
+  const { l, t, r, b } = extentOf(pictures);
+  const k = Math.min(1, Math.max(LEGIBLE_PLATES, (width - ZOOM_WIDTH - 28) / (r - l)));
+  return Math.min(MOST_HEIGHT, Math.max(LEAST_HEIGHT, Math.ceil((b - t) * k) + inset + 20));
+}
+
 /** All of it. @param {Picture[]} pictures @param {Viewport} viewport @returns {Camera} */
 export const whole = (pictures, viewport) => showing(extentOf(pictures), viewport);
 
+/** Whether a camera shows all of some boxes. @param {Camera} camera @param {Viewport} viewport @param {Box[]} boxes */
+const showsAll = ({ k, x, y }, { width, height, inset }, boxes) =>
+  boxes.every((box) => {
+    const { l, t, r, b } = around(box, 0);
+    const [right, up, down] = [width / 2 / k, (height / 2 - inset) / k, height / 2 / k];
+    return l >= x - right && r <= x + right && t >= y - up && b + (box.plate ? BELOW : 0) <= y + down;
+  });
+
 /**
- * All of it, or, if that would be illegible, the changed part at a legible size.
- * @param {Picture[]} pictures @param {Viewport} viewport @param {boolean} asking @returns {Camera}
+ * All of it, or, if that would be illegible, the changed part at a legible size, unless that lacks one of `wanted`.
+ * @param {Picture[]} pictures @param {Viewport} viewport @param {boolean} asking @param {Box[]} [wanted]
+ * @returns {Camera}
  */
-export function automatic(pictures, viewport, asking) {
+export function automatic(pictures, viewport, asking, wanted = []) {
+  const camera = legibly(pictures, viewport, asking);
+  if (showsAll(camera, viewport, wanted)) return camera;
+  const all = whole(pictures, viewport);
+  return all.k >= MANY_SCALE ? all : camera;
+}
+
+/** @param {Picture[]} pictures @param {Viewport} viewport @param {boolean} asking @returns {Camera} */
+function legibly(pictures, viewport, asking) {
   const aside = pictures[0]?.groupBy === "plates" || isUnderButtons(pictures, viewport);
   const room = aside ? { ...viewport, width: viewport.width - ZOOM_WIDTH } : viewport;
   const all = atLeft(whole(pictures, room), viewport, room);

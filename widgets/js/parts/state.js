@@ -147,6 +147,12 @@ export function picturesOf({ picture }) {
 export const boxOf = ({ picture }, id) =>
   picture && id ? picture.byId.get(id) || (picture.other ? picture.other.byId.get(id) : undefined) : undefined;
 
+/** The boxes that no other one reads. @param {Picture | null} picture @returns {Box[]} */
+export function rootsOf(picture) {
+  const read = new Set(picture?.edges.map(({ source }) => source));
+  return picture?.boxes.filter((box) => !read.has(box)) ?? [];
+}
+
 /** The box that is inspected: the last one selected. @param {Readonly<State>} state */
 export const inspectedBox = (state) => boxOf(state, state.selection[state.selection.length - 1] || "");
 
