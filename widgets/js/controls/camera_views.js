@@ -21,6 +21,8 @@ const MIN_SCALE = 0.005;
 const LEGIBLE = 0.4;
 /** Below this scale plates are scrolled, not shrunk. */
 const LEGIBLE_PLATES = 0.45;
+/** Of plates that are shown with a close-up below them, the whole is of interest, down to this scale. */
+const MIN_PLATES = 0.25;
 /** Of more boxes than this the whole is of interest, down to this scale. */
 const [MANY, MANY_SCALE] = [80, 0.12];
 /** Limits of the height of a picture that follows what it shows, in pixels. */
@@ -90,9 +92,11 @@ const showsAll = ({ k, x, y }, { width, height, inset }, boxes) =>
  */
 export function automatic(pictures, viewport, asking, wanted = []) {
   const camera = legibly(pictures, viewport, asking);
-  if (showsAll(camera, viewport, wanted)) return camera;
+  const arePlates = pictures[0]?.groupBy === "plates";
+  const kept = arePlates && wanted.length ? pictures[0].boxes : wanted; // plates are few: the next one can be selected
+  if (showsAll(camera, viewport, kept)) return camera;
   const all = whole(pictures, viewport);
-  return all.k >= MANY_SCALE ? all : camera;
+  return all.k >= (arePlates ? MIN_PLATES : MANY_SCALE) ? all : camera;
 }
 
 /** @param {Picture[]} pictures @param {Viewport} viewport @param {boolean} asking @returns {Camera} */
