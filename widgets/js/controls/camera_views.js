@@ -18,7 +18,7 @@ const MARGIN = 24;
 const [NARROW, ZOOM_WIDTH] = [640, 44];
 const MIN_SCALE = 0.005;
 /** Above this scale all of a picture is legible. */
-const LEGIBLE = 0.4;
+const LEGIBLE = 0.36;
 /** Below this scale plates are scrolled, not shrunk. */
 const LEGIBLE_PLATES = 0.45;
 /** Of plates that are shown with a close-up below them, the whole is of interest, down to this scale. */
@@ -26,7 +26,7 @@ const MIN_PLATES = 0.25;
 /** Of more boxes than this the whole is of interest, down to this scale. */
 const [MANY, MANY_SCALE] = [80, 0.12];
 /** Limits of the height of a picture that follows what it shows, in pixels. */
-const [LEAST_HEIGHT, MOST_HEIGHT] = [240, 560];
+const [LEAST_HEIGHT, MOST_HEIGHT] = [240, 640];
 /** Room for the words below a plate. */
 const BELOW = 40;
 
