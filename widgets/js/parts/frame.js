@@ -3,8 +3,7 @@
 import { classes } from "../shared/elements.js";
 import { FONT } from "../shared/measuring.js";
 import { applyPalette, heightOf } from "../shared/theme.js";
-import { followsContent } from "./room.js";
-import { isCompact, isDrawer, isGuessing, isNarrow, isPresenting } from "./state.js";
+import { followsContent, isCompact, isDrawer, isGuessing, isNarrow, isPresenting } from "./state.js";
 
 const HEIGHT = "640px";
 

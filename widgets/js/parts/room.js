@@ -1,7 +1,7 @@
 /** The height of the stage where the host leaves it to the view: that of the highest picture so far, within limits. */
 
 import { heightFor } from "../controls/camera_views.js";
-import { isCompact, isPresenting, picturesOf } from "./state.js";
+import { followsContent, isPresenting, picturesOf } from "./state.js";
 
 /** @param {import("./state.js").Store} store @param {import("./stage.js").Stage} stage @param {any} main what holds it */
 export function makeRoom({ state }, stage, main) {
@@ -23,6 +23,3 @@ export function makeRoom({ state }, stage, main) {
     },
   };
 }
-
-/** Whether the height of the view follows what it shows. @param {Readonly<import("./state.js").State>} state */
-export const followsContent = (state) => isCompact(state) && state.options.height === undefined;
