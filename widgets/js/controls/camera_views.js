@@ -17,8 +17,8 @@ const MARGIN = 24;
 /** In a viewport narrower than this, in pixels, the zoom buttons get their own margin. */
 const [NARROW, ZOOM_WIDTH] = [640, 44];
 const MIN_SCALE = 0.005;
-/** Above this scale all of a picture is legible. */
-const LEGIBLE = 0.36;
+/** Above this scale all of a picture is legible, and its boxes are large enough to be clicked. */
+const LEGIBLE = 0.42;
 /** Below this scale plates are scrolled, not shrunk. */
 const LEGIBLE_PLATES = 0.45;
 /** Of plates that are shown with a close-up below them, the whole is of interest, down to this scale. */
@@ -26,7 +26,7 @@ const MIN_PLATES = 0.25;
 /** Of more boxes than this the whole is of interest, down to this scale. */
 const [MANY, MANY_SCALE] = [80, 0.12];
 /** Limits of the height of a picture that follows what it shows, in pixels. */
-const [LEAST_HEIGHT, MOST_HEIGHT] = [240, 640];
+const [LEAST_HEIGHT, MOST_HEIGHT] = [240, 680];
 /** Room for the words below a plate. */
 const BELOW = 40;
 
@@ -95,7 +95,8 @@ export function automatic(pictures, viewport, asking, wanted = []) {
   const arePlates = pictures[0]?.groupBy === "plates";
   const kept = arePlates && wanted.length ? pictures[0].boxes : wanted; // plates are few: the next one can be selected
   if (showsAll(camera, viewport, kept)) return camera;
-  const all = whole(pictures, viewport);
+  const boxes = pictures.flatMap((picture) => picture.boxes);
+  const all = arePlates ? whole(pictures, viewport) : showing(unionOf(boxes.map((box) => around(box, 12))), viewport);
   return all.k >= (arePlates ? MIN_PLATES : MANY_SCALE) ? all : camera;
 }
 
