@@ -148,6 +148,56 @@ def test_a_picture_steps_and_selects(tiny: Path, shown: "Callable[..., Page]") -
     assert graph.locator(".ce-view").count() == 2
 
 
+INSIDE = """([root, ids]) => {
+  const stage = root.querySelector("svg.ce-stage").getBoundingClientRect();
+  return ids.every((id) => {
+    const box = root.querySelector(`.ce-box[data-id=${id}]`).getBoundingClientRect();
+    return box.left >= stage.left && box.right <= stage.right && box.top >= stage.top && box.bottom <= stage.bottom;
+  });
+}"""
+"""Whether a picture shows all of some boxes."""
+
+
+DRAWN = """() => [...document.querySelectorAll("[data-view] .ce-root")].map((root) => {
+  const zoom = Number(root.dataset.zoom);
+  const texts = [...root.querySelectorAll(".ce-view .ce-title, .ce-view .ce-far-title, .ce-view .ce-plate-title")];
+  const text = texts.find((one) => one.checkVisibility() && one.textContent);
+  const edges = [...root.querySelectorAll(".ce-box")].map((one) => one.getBoundingClientRect());
+  return {
+    height: root.querySelector(".ce-main").clientHeight,
+    drawn: Math.max(...edges.map((one) => one.bottom)) - Math.min(...edges.map((one) => one.top)),
+    text: text ? zoom * parseFloat(getComputedStyle(text).fontSize) : null,
+  };
+})"""
+"""Of each picture: the height of its stage, that of its boxes, and the size of its titles, in pixels of the screen."""
+LEAST_HEIGHT, LEAST_TEXT = 240, 11
+
+
+def test_a_picture_of_a_lesson_is_as_high_as_what_it_shows_and_legible(
+    lesson: Path, shown: "Callable[..., Page]"
+) -> None:
+    page = shown(lesson)
+    open_all(page)
+    page.evaluate("() => document.fonts.ready")
+    pictures = page.evaluate(DRAWN)
+    assert len({one["height"] for one in pictures}) > 2
+    for one in pictures:
+        assert one["height"] >= LEAST_HEIGHT
+        assert one["height"] == LEAST_HEIGHT or one["drawn"] > one["height"] / 2
+        assert one["text"] > LEAST_TEXT - 0.01
+
+
+def test_selected_layers_and_the_root_stay_in_the_picture(tiny: Path, shown: "Callable[..., Page]") -> None:
+    page = shown(tiny)
+    graph = view(page, 3)
+    boxes = graph.locator(".ce-box")
+    ids = [str(boxes.nth(at).get_attribute("data-id")) for at in (0, 1, boxes.count() - 1)]
+    for number, one in enumerate(ids[:2]):
+        graph.locator(f".ce-box[data-id={one}]").click(modifiers=["Shift"] if number else [])
+        graph.get_by_role("region", name="Close-up").wait_for()
+        assert page.evaluate(INSIDE, [graph.element_handle(), ids])
+
+
 def test_the_table_of_a_level_follows_the_step(tiny: Path, shown: "Callable[..., Page]") -> None:
     page = shown(tiny)
     levels = view(page, 4)

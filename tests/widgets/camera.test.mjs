@@ -1,7 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { automatic, boxAt, revealing, showing, whole, zoomedTo } from "../../widgets/js/controls/camera_views.js";
+import {
+  automatic,
+  boxAt,
+  heightFor,
+  revealing,
+  showing,
+  whole,
+  zoomedTo,
+} from "../../widgets/js/controls/camera_views.js";
 import { readPicture } from "../../widgets/js/picture/reading.js";
 import { node } from "./samples.mjs";
 import { cornerFor } from "../../widgets/js/parts/minimap.js";
@@ -35,6 +43,36 @@ test("what would be illegible is shown at what changed, unless there is a questi
   const ends = [wide.boxes[0].x - 75, last.x + 75].map((end) => (end - x) * k + viewport.width / 2);
   assert.ok(ends[0] > 0 && ends[1] < viewport.width - 44, `all of it, left of the zoom buttons: ${ends}`);
   assert.deepEqual(automatic([row(3)], viewport, false), whole([row(3)], viewport));
+});
+
+/** A tree of so many rows of boxes. */
+const tree = (rows, columns = 5) => {
+  const nodes = Array.from({ length: rows * columns }, (_, at) => node(`n${at}`));
+  const place = (_, at) => [100 + 200 * (at % columns), 60 + 100 * Math.floor(at / columns), 150, 44];
+  const places = new Float32Array(nodes.flatMap(place));
+  return readPicture({ nodes, width: 200 * columns, height: 100 * rows + 20 }, places);
+};
+
+test("the height of a picture follows its content, within limits", () => {
+  const heights = [1, 4, 5, 50].map((rows) => heightFor([tree(rows)], { ...viewport, width: 1100, inset: 34 }));
+  assert.ok(heights[0] < heights[1] && heights[1] < heights[2], String(heights));
+  assert.ok(heights[0] >= 200 && heights[3] <= 700, String(heights));
+  const [narrow, wide] = [600, 1100].map((width) => heightFor([tree(4)], { ...viewport, width }));
+  assert.ok(narrow < wide, "what is drawn smaller is lower");
+  const { k } = whole([tree(4)], { ...viewport, width: 1100, height: wide });
+  assert.ok(k >= 1, "all of it at its full size");
+});
+
+test("what is selected and the root stay in view where the stage becomes lower", () => {
+  const shown = tree(7, 3);
+  const low = { ...viewport, height: 240, inset: 34 };
+  const seen = ({ k, y }, box) =>
+    (box.y - box.h / 2 - y) * k >= -low.height / 2 + low.inset && (box.y + box.h / 2 - y) * k <= low.height / 2;
+  const wanted = [shown.boxes[0], shown.boxes[20]];
+  assert.ok(!wanted.every((box) => seen(automatic([shown], low, false), box)));
+  assert.ok(wanted.every((box) => seen(automatic([shown], low, false, wanted), box)));
+  const huge = tree(200, 3);
+  assert.ok(automatic([huge], low, false, [huge.boxes[0], huge.boxes[599]]).k > 0.1, "never illegible for it");
 });
 
 test("zooming keeps the point under the pointer", () => {

@@ -4,6 +4,8 @@ import { test } from "node:test";
 import { curve, head } from "../../widgets/js/picture/curves.js";
 import { readPicture } from "../../widgets/js/picture/reading.js";
 import { layHulls } from "../../widgets/js/picture/tags.js";
+import { growthAt, wordsOf } from "../../widgets/js/picture/words.js";
+import { textWidth } from "../../widgets/js/shared/measuring.js";
 import { asDict, asFloats } from "../../widgets/js/shared/reading.js";
 import { edge, node, picture, places } from "./samples.mjs";
 
@@ -52,4 +54,15 @@ test("a hull has the outline and the tag that Python chose; without them a recta
   assert.equal(given.d, "M0 0H9V9Z");
   assert.deepEqual([given.tag.at.l, given.tag.at.t, given.tag.sign], [5, 6, "M"]);
   assert.deepEqual([plain.d, plain.tag], ["M117 220H283V280H117Z", null]);
+});
+
+test("the words of a box are at least 11 pixels high at every scale that has room for them, and stay inside", () => {
+  const { boxes } = readPicture({ nodes: [node("n0", { title: "Hadamard {0,1}", detail: "#5 2×2 → 2" })] }, places(1));
+  const [box] = boxes;
+  for (const k of [1.2, 0.9, 0.8, 0.7, 0.62, 0.5, 0.4]) {
+    const { near, far } = growthAt(k);
+    assert.ok((k >= 0.62 ? 12.5 * near : 18 * far) * k >= 11 - 1e-9, `${k}`);
+    assert.ok(textWidth(wordsOf(box, { near, far }).title, 12.5 * near, true) <= box.w - 38, `${k}`);
+  }
+  assert.deepEqual(growthAt(1), { near: 1, far: 1 });
 });

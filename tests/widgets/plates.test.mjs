@@ -98,16 +98,21 @@ test("the reason of a missed fold is in its room, or else shown only where the l
     ],
   );
   const [narrow, roomy] = links.map((one) => linkElement(maker(newDocument()), one));
-  const seen = (drawn, k, lit) => {
-    layLink(drawn, k, 12, lit);
+  const seen = (drawn, k, lit, taken = []) => {
+    layLink(drawn, k, 12, lit, taken);
     return drawn.texts.map((text) => text.getAttribute("visibility"));
   };
   assert.deepEqual(seen(narrow, 1, false), ["hidden", "hidden"]);
   assert.deepEqual(seen(narrow, 1, true), ["visible", "visible"]);
   assert.deepEqual(seen(roomy, 1, false), ["visible", "visible"]);
-  assert.deepEqual(seen(roomy, 0.3, false), ["hidden", "hidden"]);
   assert.equal(roomy.texts[0].getAttribute("x"), "50");
   assert.equal(narrow.texts[0].getAttribute("x"), "50");
+  const title = { l: 0, t: 30, r: 100, b: 60 };
+  assert.deepEqual(seen(roomy, 1, false, [title]), ["hidden", "hidden"]);
+  assert.deepEqual(seen(roomy, 1, true, [title]), ["visible", "visible"]);
+  assert.ok(Number(roomy.texts[0].getAttribute("x")) > 100, "beside the link, where it covers no title");
+  const everywhere = { l: -1e4, t: -1e4, r: 1e4, b: 1e4 };
+  assert.deepEqual(seen(roomy, 1, true, [everywhere]), ["hidden", "hidden"]);
 });
 
 test("folding moves the cells of the layers together", () => {

@@ -56,7 +56,7 @@ class TestJupyter:
         assert set(widget.keys) >= TRAITS
         assert json.loads(widget.picture)["nodes"][2]["title"] == "Sum"
         assert len(json.loads(widget.steps)) == 3
-        assert widget.options == {"compact": True, "height": 420}
+        assert widget.options == {"compact": True}
 
     def test_showing_another_picture_sends_both_parts_in_one_message(self) -> None:
         from explorer_widgets.jupyter import GraphWidget

@@ -10,7 +10,7 @@ import traitlets
 from IPython.display import publish_display_data
 
 from explorer_widgets.encode import Fallback as Fallback, picture_traits, to_json
-from explorer_widgets.schema import HEIGHT, BarsView, DetailsView, PictureView, StepView, ValuesView
+from explorer_widgets.schema import BarsView, DetailsView, PictureView, StepView, ValuesView
 from explorer_widgets.static import ASK, BARS, GRAPH
 
 SET_BY_USER = ("step", "selection", "view", "request")
@@ -135,7 +135,7 @@ class GraphWidget(_Widget):
         make_fallback: MakeFallback | None = None,
         **traits: Any,
     ) -> None:
-        chosen = {"compact": True, "height": HEIGHT, **(options or {})}
+        chosen = {"compact": True, **(options or {})}
         traits["steps"] = to_json(list(steps))
         if picture is not None:
             traits = {**picture_traits(picture, coordinates), "step": picture["step"], **traits}

@@ -45,11 +45,12 @@ import { makeLens } from "./parts/lens.js";
 import { makeLoading } from "./parts/loading.js";
 import { makeMinimap } from "./parts/minimap.js";
 import { makePager } from "./parts/pager.js";
+import { makeRoom } from "./parts/room.js";
 import { makeSearch } from "./parts/search.js";
 import { makeSlides } from "./parts/slides.js";
 import { makeToolSplit } from "./parts/split.js";
 import { makeStage } from "./parts/stage.js";
-import { initialState, isCompact } from "./parts/state.js";
+import { hasLegend, initialState, isCompact } from "./parts/state.js";
 import { makeStepper } from "./parts/stepper.js";
 import { makeStrip } from "./parts/strip.js";
 import { STYLE } from "./parts/style.js";
@@ -213,18 +214,21 @@ function render({ model, el }) {
       "div",
       {},
       h("details", { open }, h("summary", { text: "View" }), settings),
-      h(
-        "details",
-        { open: true },
-        h("summary", { text: "Legend" }),
-        h("ul", { class: "ce-legend" }, legendItems(ui.make, state)),
-      ),
+      hasLegend(state)
+        ? null
+        : h(
+            "details",
+            { open: true },
+            h("summary", { text: "Legend" }),
+            h("ul", { class: "ce-legend" }, legendItems(ui.make, state)),
+          ),
     );
   }
 
   store.add(
     focusing.before,
     makeFrame(store, root),
+    makeRoom(store, stage, main),
     arrangement,
     stepper,
     film,

@@ -63,6 +63,8 @@ img{max-width:100%}
 .figure{margin:1rem 0;overflow-x:auto}
 .figure svg{max-width:100%;height:auto}
 .view{margin:.8rem 0}
+@media (min-width:56rem){.view{--wide:min(66rem,100vw - 3rem);width:var(--wide);margin-left:calc(50% - var(--wide)/2)}}
+@media (min-width:88rem){.view{--wide:min(66rem,50vw + var(--column)/2 - 2rem);margin-left:0}}
 details.fold{margin:.8rem 0;padding:0 0 0 1rem;border-left:3px solid var(--line)}
 .fold>summary{margin-left:-1rem;padding:.4rem 1rem;cursor:pointer;font-weight:600;background:var(--soft);
 border-radius:0 6px 6px 0}

@@ -8,7 +8,6 @@ from explorer.errors import DataTypeError
 from explorer.packages import NOTEBOOK, require
 from explorer.trace import Trace
 from explorer.views import QuestionKind, question_about
-from explorer_widgets.schema import HEIGHT
 
 if TYPE_CHECKING:
     from explorer.app.notebook.ask_widget import AskWidget
@@ -22,7 +21,7 @@ def ask(
     node: int | None = None,
     pattern: str | None = None,
     stat: str | None = None,
-    height: int = HEIGHT,
+    height: int | None = None,
 ) -> "AskWidget":
     """Ask what a step will do, on the picture of its matches; the answer is checked, then the step is revealed.
 
@@ -32,8 +31,8 @@ def ask(
     - `layers-left`: how many layers, or operators, are left after the step? A number.
     - `stat`: is the statistic (a name of `trace.stats(step)`) more, the same or fewer after the step? A choice.
 
-    By default the first step, node and pattern that raise such a question are chosen. `height` is the height of the
-    picture in pixels.
+    By default the first step, node and pattern that raise such a question are chosen. `height` is in pixels; by
+    default, the picture is as high as what it shows.
 
     Raises: DataTypeError for anything but a trace; UnknownNameError for an unknown kind, step, node, pattern or
     statistic; ValueRangeError for a height below 1; CircuitError for a question that the step does not raise;

@@ -22,7 +22,7 @@ class AskWidget(TraceWidget, QuestionWidget):
 
     question: Any = traitlets.Instance(Question).tag(sync=True, to_json=lambda _, widget: to_json(widget.asked))
 
-    def __init__(self, session: Session, height: int, question: Question) -> None:
+    def __init__(self, session: Session, height: int | None, question: Question) -> None:
         self.asked: QuestionView = question_view(session.index, question)
         self.question = question
         super().__init__(session, height)

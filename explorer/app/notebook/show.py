@@ -15,7 +15,7 @@ from explorer.symbolic import Circuit, from_cirkit, is_cirkit
 from explorer.timings import BACKENDS, LAYERS, MODES, STEPS, SWEEP, Run
 from explorer.trace import ConflictRecord, FoldGroup, MatchFound, Trace
 from explorer.views import backend_bars, check_fits, layers_notes, mode_bars, part_times, step_bars, sweep_bars
-from explorer_widgets.schema import HEIGHT, BarsView, ColourBy, GroupBy, Mode
+from explorer_widgets.schema import BarsView, ColourBy, GroupBy, Mode
 
 if TYPE_CHECKING:
     from explorer.app.notebook.trace_widget import FoldLevelWidget, TraceWidget
@@ -41,7 +41,7 @@ def show(
     group_by: GroupBy = "plates",
     near_misses: str | None = None,
     selection: "Sequence[str | int]" = (),
-    height: int = HEIGHT,
+    height: int | None = None,
     film: bool = True,
 ) -> "TraceWidget | FoldLevelWidget | BarsWidget":
     """Show an object in a notebook and step through it.
@@ -56,8 +56,9 @@ def show(
       same way.
 
     `near_misses` names a pattern whose near misses are drawn; `selection` contains ids of boxes or of nodes; `height`
-    is in pixels. `film=False` leaves out the film and the time line, which tell what later steps do: for a picture
-    before a question. The widget has the traits `step`, `selection` and `view`, and the property `selected_nodes`.
+    is in pixels; by default, the picture is as high as what it shows. `film=False` leaves out the film and the time
+    line, which tell what later steps do: for a picture before a question. The widget has the traits `step`,
+    `selection` and `view`, and the property `selected_nodes`.
 
     Jupyter keeps a widget, and with it its trace, until its method `close` is called.
 

@@ -24,7 +24,9 @@ MAX_SLICES = 12
 
 
 def check_height(height: object) -> None:
-    """Raises: DataTypeError for a height that is not an int, ValueRangeError for one below 1."""
+    """Raises: DataTypeError for a height that is neither None nor an int, ValueRangeError for one below 1."""
+    if height is None:
+        return
     if not isinstance(height, int) or isinstance(height, bool):
         raise DataTypeError(f"expected a height in pixels, an int; got {height!r}")
     if height < 1:
@@ -37,10 +39,10 @@ class TraceWidget(GraphWidget):
     `selection` contains boxes, `selected_nodes` the nodes that they represent, `session` the rest.
     """
 
-    def __init__(self, session: Session, height: int, note: str = "", *, film: bool = True) -> None:
+    def __init__(self, session: Session, height: int | None = None, note: str = "", *, film: bool = True) -> None:
         self._closing = ExitStack()
         check_height(height)
-        options = {"height": height} if film else {"height": height, "film": False}
+        options = {**({} if height is None else {"height": height}), **({} if film else {"film": False})}
         super().__init__(options=options, make_fallback=self._fallback)
         self.session = session
         self.note = note

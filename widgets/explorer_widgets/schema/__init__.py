@@ -92,7 +92,6 @@ from explorer_widgets.schema.recordings import (
     RecordingView as RecordingView,
 )
 from explorer_widgets.schema.words import (
-    HEIGHT as HEIGHT,
     VERSION as VERSION,
     Change as Change,
     ColourBy as ColourBy,

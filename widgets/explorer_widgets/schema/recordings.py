@@ -57,9 +57,9 @@ class GraphOptions(TypedDict, total=False):
     """How a graph is shown. Defaults: everything, with the size and the parts of the dashboard."""
 
     compact: bool
-    """For notebooks: no tool bar and no legend, the inspector in a drawer."""
+    """For notebooks: no tool bar, the inspector in a drawer, and with a fixed height no legend."""
     height: int | str
-    """Pixels, or a CSS length."""
+    """Pixels, or a CSS length. By default a compact view is as high as what it shows."""
     theme: Literal["auto", "light", "dark"]
     inspector: Literal["side", "drawer", "none"]
     modes: list[Mode]

@@ -4,9 +4,6 @@ from typing import Literal
 
 VERSION = 1
 
-HEIGHT = 420
-"""Default height of a graph in a notebook, in pixels."""
-
 Change = Literal["kept", "added", "removed", "changed"]
 
 Mode = Literal["diff", "before", "after", "side", "plain"]

@@ -5,7 +5,7 @@ import { number } from "../shared/reading.js";
 import { matchesMedia } from "../shared/theme.js";
 import { clock, ease, frameOf, unframe } from "../shared/timing.js";
 import { automatic, between, revealing, showing, unionOf, whole, zoomedTo } from "./camera_views.js";
-import { boxOf, isAsking, picturesOf } from "../parts/state.js";
+import { boxOf, isAsking, picturesOf, rootsOf } from "../parts/state.js";
 
 /**
  * @typedef {import("../picture/types.js").Box} Box
@@ -41,7 +41,13 @@ export function makeCamera({ guard, timers }, store, { setView }, stage, root) {
     return stage.viewport();
   };
   const wholeView = () => whole(picturesOf(state), measured());
-  const automaticView = () => automatic(picturesOf(state), measured(), isAsking(state));
+  const automaticView = () => automatic(picturesOf(state), measured(), isAsking(state), keptInView());
+
+  /** The selected boxes, and with them the root: they stay in view when a part opens below the picture. */
+  function keptInView() {
+    const selected = state.selection.flatMap((id) => boxOf(state, id) ?? []);
+    return selected.length ? [...selected, ...rootsOf(state.picture)] : [];
+  }
 
   function stop() {
     if (moving) unframe(moving);

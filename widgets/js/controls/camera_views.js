@@ -19,12 +19,18 @@ const LINE_MARGIN = 4;
 /** In a viewport narrower than this, in pixels, the zoom buttons get their own margin. */
 const [NARROW, ZOOM_WIDTH] = [640, 44];
 const MIN_SCALE = 0.005;
-/** Above this scale all of a picture is legible. */
-const LEGIBLE = 0.4;
+/** Above this scale all of a picture is legible, and its boxes are large enough to be clicked. */
+const LEGIBLE = 0.42;
 /** Below this scale plates are scrolled, not shrunk. */
 const LEGIBLE_PLATES = 0.45;
+/** Of plates that are shown with a close-up below them, the whole is of interest, down to this scale. */
+const MIN_PLATES = 0.25;
 /** Of more boxes than this the whole is of interest, down to this scale. */
 const [MANY, MANY_SCALE] = [80, 0.12];
+/** Limits of the height of a picture that follows what it shows, in pixels. */
+const [LEAST_HEIGHT, MOST_HEIGHT] = [240, 680];
+/** Room for the words below a plate. */
+const BELOW = 40;
 
 /** @param {Viewport} viewport */
 const isNarrow = ({ width, panes }) => width * panes < NARROW;
@@ -66,14 +72,44 @@ export function extentOf(pictures) {
   return { l: Math.max(0, l - MARGIN), t: Math.max(0, t), r, b };
 }
 
+/**
+ * The height of a viewport that shows all of it as wide as it is, within limits; where that would be illegible, more.
+ * @param {Picture[]} pictures @param {Viewport} viewport
+ */
+export function heightFor(pictures, { width, inset }) {
+  const { l, t, r, b } = extentOf(pictures);
+  const k = Math.min(1, Math.max(LEGIBLE_PLATES, (width - ZOOM_WIDTH - 28) / (r - l)));
+  return Math.min(MOST_HEIGHT, Math.max(LEAST_HEIGHT, Math.ceil((b - t) * k) + inset + 20));
+}
+
 /** All of it. @param {Picture[]} pictures @param {Viewport} viewport @returns {Camera} */
 export const whole = (pictures, viewport) => showing(extentOf(pictures), viewport);
 
+/** Whether a camera shows all of some boxes. @param {Camera} camera @param {Viewport} viewport @param {Box[]} boxes */
+const showsAll = ({ k, x, y }, { width, height, inset }, boxes) =>
+  boxes.every((box) => {
+    const { l, t, r, b } = around(box, 0);
+    const [right, up, down] = [width / 2 / k, (height / 2 - inset) / k, height / 2 / k];
+    return l >= x - right && r <= x + right && t >= y - up && b + (box.plate ? BELOW : 0) <= y + down;
+  });
+
 /**
- * All of it, or, if that would be illegible, the changed part at a legible size.
- * @param {Picture[]} pictures @param {Viewport} viewport @param {boolean} asking @returns {Camera}
+ * All of it, or, if that would be illegible, the changed part at a legible size, unless that lacks one of `wanted`.
+ * @param {Picture[]} pictures @param {Viewport} viewport @param {boolean} asking @param {Box[]} [wanted]
+ * @returns {Camera}
  */
-export function automatic(pictures, viewport, asking) {
+export function automatic(pictures, viewport, asking, wanted = []) {
+  const camera = legibly(pictures, viewport, asking);
+  const arePlates = pictures[0]?.groupBy === "plates";
+  const kept = arePlates && wanted.length ? pictures[0].boxes : wanted; // plates are few: the next one can be selected
+  if (showsAll(camera, viewport, kept)) return camera;
+  const boxes = pictures.flatMap((picture) => picture.boxes);
+  const all = arePlates ? whole(pictures, viewport) : showing(unionOf(boxes.map((box) => around(box, 12))), viewport);
+  return all.k >= (arePlates ? MIN_PLATES : MANY_SCALE) ? all : camera;
+}
+
+/** @param {Picture[]} pictures @param {Viewport} viewport @param {boolean} asking @returns {Camera} */
+function legibly(pictures, viewport, asking) {
   const arePlates = pictures[0]?.groupBy === "plates";
   const aside = !isNarrow(viewport) && (arePlates || isUnderButtons(pictures, viewport));
   const all = aside ? besideButtons((room) => whole(pictures, room), viewport) : whole(pictures, viewport);

@@ -3,9 +3,9 @@
 import { classes } from "../shared/elements.js";
 import { FONT } from "../shared/measuring.js";
 import { applyPalette, heightOf } from "../shared/theme.js";
-import { isCompact, isDrawer, isGuessing, isNarrow, isPresenting } from "./state.js";
+import { followsContent, isCompact, isDrawer, isGuessing, isNarrow, isPresenting } from "./state.js";
 
-const [HEIGHT, COMPACT_HEIGHT] = [640, 420];
+const HEIGHT = "640px";
 
 /** @param {import("./state.js").Store} store @param {any} root */
 export const makeFrame = ({ state }, root) => ({
@@ -13,8 +13,7 @@ export const makeFrame = ({ state }, root) => ({
   draw() {
     const compact = isCompact(state);
     applyPalette(root, state.palette, "ce");
-    const height = state.options.height ?? (compact ? COMPACT_HEIGHT : HEIGHT);
-    root.style.setProperty("height", heightOf(height, `${HEIGHT}px`));
+    root.style.setProperty("height", followsContent(state) ? "auto" : heightOf(state.options.height, HEIGHT));
     const forms = [compact && "ce-compact", isDrawer(state) && "ce-drawer", isNarrow(state) && "ce-narrow"];
     forms.push(state.options.tool === true && "ce-tool");
     forms.push(isPresenting(state) && "ce-slides", isGuessing(state) && "ce-guessing");

@@ -2,7 +2,7 @@
 
 import { classes, setChildren, uniqueName } from "../shared/elements.js";
 import { valueColour } from "../shared/theme.js";
-import { isCompact, isNarrow } from "./state.js";
+import { hasLegend, isNarrow } from "./state.js";
 import { swatch } from "./swatches.js";
 
 /**
@@ -60,7 +60,7 @@ export function makeLegend({ make, h }, { state }) {
       if (folds) folded.appendChild(items);
       setChildren(element, [folds ? folded : items]);
       element.setAttribute("class", classes("ce-legends", folds && "ce-folded"));
-      element.hidden = isCompact(state) || state.options.legend === false || !items.childNodes.length;
+      element.hidden = !hasLegend(state) || !items.childNodes.length;
     },
   };
 }

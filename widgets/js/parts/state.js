@@ -87,6 +87,13 @@ export const initialState = (palette) => ({
 /** The compact form, for notebooks. @param {Readonly<State>} state */
 export const isCompact = ({ options }) => options.compact === true;
 
+/** Whether the height of the view follows what it shows. @param {Readonly<State>} state */
+export const followsContent = (state) => isCompact(state) && state.options.height === undefined;
+
+/** Whether the legend is below the picture: a compact view has room for it only if it is as high as it needs. @param {Readonly<State>} state */
+export const hasLegend = (state) =>
+  state.options.legend !== false && (!isCompact(state) || (followsContent(state) && !isAsking(state)));
+
 /**
  * Whether a question is asked about the picture: then only the picture is shown, without captions.
  * @param {Readonly<State>} state
@@ -146,6 +153,12 @@ export function picturesOf({ picture }) {
 /** @param {Readonly<State>} state @param {string} id @returns {Box | undefined} */
 export const boxOf = ({ picture }, id) =>
   picture && id ? picture.byId.get(id) || (picture.other ? picture.other.byId.get(id) : undefined) : undefined;
+
+/** The boxes that no other one reads. @param {Picture | null} picture @returns {Box[]} */
+export function rootsOf(picture) {
+  const read = new Set(picture?.edges.map(({ source }) => source));
+  return picture?.boxes.filter((box) => !read.has(box)) ?? [];
+}
 
 /** The box that is inspected: the last one selected. @param {Readonly<State>} state */
 export const inspectedBox = (state) => boxOf(state, state.selection[state.selection.length - 1] || "");

@@ -28,11 +28,25 @@ export const COLOUR_WORDS = { change: "change", kind: "kind", time: "time", memo
 /** @type {Record<string, string>} */
 export const GROUP_WORDS = { plates: "plates", fold: "level + fold key", none: "none", scope: "scope" };
 
+/** The sizes of the title and of the detail of a box, and of the title that is alone in it; how far these two may grow. */
+const [TITLE, DETAIL, FAR_TITLE] = [12.5, 11, 18];
+const [MAX_GROWTH, MAX_FAR_GROWTH] = [1.44, 1.7];
+/** Least size of a title on the screen, in pixels, as long as the box has room for it. */
+const LEAST = 11;
+const GROWTH_STEP = 0.04;
+
+/** @param {number} size @param {number} k @param {number} most */
+const growth = (size, k, most) =>
+  Math.min(most, Math.max(1, Math.ceil(LEAST / (size * k) / GROWTH_STEP) * GROWTH_STEP));
+
+/** How much larger words are drawn at a scale, so that they stay legible. @param {number} k */
+export const growthAt = (k) => ({ near: growth(TITLE, k, MAX_GROWTH), far: growth(FAR_TITLE, k, MAX_FAR_GROWTH) });
+
 /**
  * The texts in a box and their positions; if there is no room for the title, there is still room for its number.
- * @param {Box} box
+ * @param {Box} box @param {{near: number, far: number}} [grown]
  */
-export function wordsOf(box) {
+export function wordsOf(box, { near, far } = { near: 1, far: 1 }) {
   const inset = box.kind === "input" || box.kind === "leaf" ? 6 : 0;
   const left = -box.w / 2 + 30 + inset;
   const room = box.w - 38 - 2 * inset;
@@ -45,9 +59,9 @@ export function wordsOf(box) {
   return {
     left,
     two,
-    title: titled(12.5, room),
-    detail: two ? clip(box.detail, 11, room) : "",
-    far: titled(18, box.w - 34 - inset),
+    title: titled(TITLE * near, room),
+    detail: two ? clip(box.detail, DETAIL * near, room) : "",
+    far: titled(FAR_TITLE * far, box.w - 34 - inset),
   };
 }
 

@@ -5,7 +5,7 @@ import { describeBox } from "../picture/words.js";
 import { areaOf, meet } from "./areas.js";
 import { barsElement, layBars } from "./bars.js";
 import { PLATES, WORDS, wordStyle } from "./look.js";
-import { baselineOf, titleRooms } from "./titles.js";
+import { baselineOf, cellsArea, titleRooms } from "./titles.js";
 
 /**
  * @typedef {import("../shared/elements.js").Make} Make
@@ -88,6 +88,13 @@ function hideCovered(labels) {
     }
   }
 }
+
+/** The areas of the words and of the cells of plates. @param {readonly Label[]} labels */
+export const takenBy = (labels) =>
+  labels.flatMap(({ box, texts }) => [
+    cellsArea(box),
+    ...texts.filter((text) => text.textContent && text.getAttribute("visibility") !== "hidden").map(areaOf),
+  ]);
 
 /** @param {number} k @param {number} least */
 const titleSize = (k, least) => Math.max(WORDS.title.size, least / k);

@@ -1,16 +1,20 @@
 /** Missed folds: dotted lines between plates, and the reason in words, as SVG elements. */
 
+import { textWidth } from "../shared/measuring.js";
+import { meet } from "./areas.js";
 import { PLATES, WORDS } from "./look.js";
 
 /**
  * @typedef {import("../shared/elements.js").Make} Make
  * @typedef {import("../picture/types.js").Link} Link
+ * @typedef {import("../picture/types.js").Point} Point
+ * @typedef {import("../picture/types.js").Rect} Rect
  * @typedef {{link: Link, group: any, texts: any[]}} DrawnLink
  */
 
 const LINE = PLATES.lines.height;
-/** Below this scale the words are shown only at a lit link. */
-const WORDED = 0.6;
+/** Distance of a reason from the side of its link, as a share of its size. */
+const APART = 0.8;
 
 /** @param {Make} make @param {Link} link @returns {DrawnLink} */
 export function linkElement({ s }, link) {
@@ -25,21 +29,36 @@ export function linkElement({ s }, link) {
   return { link, group, texts };
 }
 
-/** Where the reason is: in the room that it has, or else at the middle of the line. @param {Link} link */
-function reasonPoint({ at, points }) {
+/**
+ * Where the reason may be: in the room that it has, or else, if the link is lit, at the middle of the line or at a side of it.
+ * @param {Link} link @param {number} width @param {number} height of the reason @param {boolean} lit @returns {Point[]}
+ */
+function reasonPoints({ at, points }, width, height, lit) {
+  if (!lit) return at ? [at] : [];
   const [one, other] = [points[1], points[points.length - 2]];
-  return at || { x: (one.x + other.x) / 2, y: (one.y + other.y) / 2 };
+  const [x, y] = [(one.x + other.x) / 2, (one.y + other.y) / 2];
+  const [left, right] = [Math.min(...points.map((point) => point.x)), Math.max(...points.map((point) => point.x))];
+  const sides = [right + width / 2, left - width / 2].map((beside) => ({ x: beside, y: y - height / 2 }));
+  return [at || { x, y }, ...sides];
 }
 
 /**
- * Lay out the words for a scale; `lit`: the pointer or the selection is at the link.
+ * Lay out the words for a scale, where they cover nothing; `lit`: the selection is at the link. At the pointer they are
+ * always shown.
  * @param {DrawnLink} drawn @param {number} k @param {number} least size of the text on the screen, in pixels
- * @param {boolean} lit
+ * @param {boolean} lit @param {readonly Rect[]} taken areas of other words and of cells
+ * @returns {Rect[]} the area of the reason, if it is shown
  */
-export function layLink({ link, group, texts }, k, least, lit) {
-  const { x, y } = reasonPoint(link);
+export function layLink({ link, group, texts }, k, least, lit, taken) {
   const size = Math.max(WORDS.reason.size, least / k);
-  const shown = lit || (Boolean(link.at) && k >= WORDED);
+  const width = Math.max(...link.lines.map((line) => textWidth(line, size)));
+  const height = LINE * size * link.lines.length;
+  /** @param {Point} point @returns {Rect} */
+  const areaAt = ({ x, y }) => ({ l: x - width / 2, t: y, r: x + width / 2, b: y + height });
+  const places = reasonPoints(link, width + 2 * APART * size, height, lit);
+  const free = places.find((point) => !taken.some((area) => meet(areaAt(point), area)));
+  const shown = Boolean(free);
+  const { x, y } = free || reasonPoints(link, width, height, true)[0];
   group.setAttribute("class", `ce-link${lit ? " ce-lit" : ""}`);
   texts.forEach((text, line) => {
     text.setAttribute("visibility", shown ? "visible" : "hidden");
@@ -47,6 +66,7 @@ export function layLink({ link, group, texts }, k, least, lit) {
     text.setAttribute("x", x);
     text.setAttribute("y", y + LINE * size * (line + PLATES.ascent));
   });
+  return free ? [areaAt(free)] : [];
 }
 
 export const STYLE = `

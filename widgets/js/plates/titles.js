@@ -27,7 +27,7 @@ function wholeTitle(box, size, from) {
 }
 
 /** The cells of a plate. @param {Box} box @returns {Rect} */
-const cellsArea = ({ x, y, w, h }) => ({ l: x - w / 2, t: y - h / 2, r: x + w / 2, b: y + h / 2 });
+export const cellsArea = ({ x, y, w, h }) => ({ l: x - w / 2, t: y - h / 2, r: x + w / 2, b: y + h / 2 });
 
 /** @param {Rect} rect @param {number} by */
 const around = ({ l, t, r, b }, by) => ({ l: l - by, t, r: r + by, b });

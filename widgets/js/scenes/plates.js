@@ -8,7 +8,7 @@ import { layHulls } from "../picture/tags.js";
 import { allCells } from "../plates/cells.js";
 import { PLATES } from "../plates/look.js";
 import { makeDocking } from "../plates/docking.js";
-import { labelElement, layLabels } from "../plates/labels.js";
+import { labelElement, layLabels, takenBy } from "../plates/labels.js";
 import { doneBefore, lensHull } from "../plates/lens.js";
 import { layLink, linkElement } from "../plates/links.js";
 import { between, movement } from "../plates/movement.js";
@@ -107,6 +107,8 @@ export function platesScene(make, palette) {
   let labels = [];
   /** @type {import("../plates/links.js").DrawnLink[]} */
   let links = [];
+  /** What the reasons of links must not cover. @type {import("../picture/types.js").Rect[]} */
+  let taken = [];
   /** @type {import("./svg_lines.js").DrawnHull[]} */
   let hulls = [];
   /** How cells move, once that is needed: to find it takes longer than a frame if there are many. */
@@ -243,6 +245,7 @@ export function platesScene(make, palette) {
     const boxes = labels.map(({ box }) => box);
     layLabels(shown, camera.k, text);
     layTags(hulls, boxes, shown, Math.max(PLATES.tag.size, text / camera.k) / PLATES.tag.drawn);
+    taken = links.length ? takenBy(shown) : [];
   }
 
   /** Move the layer of words and lines to where the camera sees it; at another scale, lay them out again. */
@@ -259,11 +262,14 @@ export function platesScene(make, palette) {
     laid = camera;
   }
 
-  /** Links are lit if one of their plates is at the pointer or selected. */
+  /** Links are lit if one of their plates is at the pointer or selected; their reasons are placed first. */
   function layLinks() {
-    for (const drawn of links) {
-      const ends = [drawn.link.source.id, drawn.link.target.id];
-      layLink(drawn, camera.k, text, ends.includes(marks.hover) || ends.some((id) => marks.selected.has(id)));
+    /** @param {import("../plates/links.js").DrawnLink} drawn */
+    const isLit = ({ link: { source, target } }) =>
+      [source.id, target.id].some((id) => id === marks.hover || marks.selected.has(id));
+    const all = [...taken];
+    for (const lit of [true, false]) {
+      for (const drawn of links) if (isLit(drawn) === lit) all.push(...layLink(drawn, camera.k, text, lit, all));
     }
   }
 

@@ -6,6 +6,7 @@ import { curve, head } from "../picture/curves.js";
 import { moved, startOf } from "../picture/motion.js";
 import { short } from "../picture/shapes.js";
 import { layHulls, layLabels } from "../picture/tags.js";
+import { growthAt } from "../picture/words.js";
 import { boxElement } from "./svg_box.js";
 import { edgeElement, hullElement } from "./svg_lines.js";
 
@@ -37,7 +38,7 @@ export function svgScene(make, palette) {
   const stage = s("svg", { class: "ce-stage", role: "listbox", "aria-multiselectable": "true" }, defs, world);
   /** @type {Picture | null} */
   let picture = null;
-  /** @type {Map<string, {box: Box, group: any, from: Point, grown: boolean, now: Point}>} */
+  /** @type {Map<string, {box: Box, group: any, lay: ReturnType<typeof boxElement>["lay"], from: Point, grown: boolean, now: Point}>} */
   let drawn = new Map();
   /** @type {import("./svg_lines.js").DrawnEdge[]} */
   let lines = [];
@@ -45,6 +46,7 @@ export function svgScene(make, palette) {
   let hulls = [];
   /** @type {Map<string, Point>} */
   let starts = new Map();
+  let grown = growthAt(1);
 
   /** @param {string} id @param {string} stroke @param {string} ground @param {string} turn @param {number} gap */
   const hatch = (id, stroke, ground, turn, gap) =>
@@ -86,13 +88,24 @@ export function svgScene(make, palette) {
     edgeLayer.replaceChildren(...lines.map(({ group }) => group));
     drawn = new Map(
       shown.boxes.map((box) => {
-        const { at, grown } = startOf(box, starts);
-        const group = boxElement(make, box, shown, colours, hatchUrl);
-        return [box.id, { box, group, from: at, grown, now: { x: box.x, y: box.y } }];
+        const { at, grown: isKnown } = startOf(box, starts);
+        const { group, lay } = boxElement(make, box, shown, colours, hatchUrl);
+        lay(grown);
+        return [box.id, { box, group, lay, from: at, grown: isKnown, now: { x: box.x, y: box.y } }];
       }),
     );
     boxLayer.replaceChildren(...[...drawn.values()].map(({ group }) => group));
     place(1, true);
+  }
+
+  /** Lay out the words of boxes for a scale. @param {number} k */
+  function layWords(k) {
+    const next = growthAt(k);
+    if (next.near === grown.near && next.far === grown.far) return;
+    grown = next;
+    stage.style.setProperty("--ce-near", String(grown.near));
+    stage.style.setProperty("--ce-away", String(grown.far));
+    for (const { lay } of drawn.values()) lay(grown);
   }
 
   /** @param {number} t @param {boolean} all */
@@ -145,6 +158,7 @@ export function svgScene(make, palette) {
       stage.setAttribute("height", height);
       stage.setAttribute("viewBox", `0 0 ${width} ${height}`);
       const { k, x, y } = camera;
+      layWords(k);
       const corner = `${short(width / 2 - k * x)} ${short(height / 2 - k * y)}`;
       world.setAttribute("transform", `translate(${corner}) scale(${Math.round(k * 1e4) / 1e4})`);
       stage.setAttribute("class", classes("ce-stage", k < FARTHEST ? "ce-farthest" : k < FAR && "ce-far"));

@@ -15,7 +15,8 @@ import { describeBox, wordsOf } from "../picture/words.js";
  */
 
 /**
- * The group of a box, around (0, 0). `hatchUrl` is the address of the pattern of a hatch.
+ * The group of a box, around (0, 0), and how its words are laid out for a scale. `hatchUrl` is the address of the pattern
+ * of a hatch.
  * @param {Make} make @param {Box} box @param {Picture} picture @param {Palette} palette
  * @param {(hatch: string) => string} hatchUrl
  */
@@ -26,6 +27,7 @@ export function boxElement({ s }, box, picture, palette, hatchUrl) {
   const stroke = { stroke: border.stroke, "stroke-width": border.width, "stroke-dasharray": dashes(border.dash) };
   const inner = { fill: "none", stroke: border.stroke, "stroke-width": 1.2 };
   const cards = box.folds > 1 ? STACK : [];
+  const words = wordElements(s, box, fill, ink, hatch);
   const look = s(
     "g",
     { "aria-hidden": "true" },
@@ -35,13 +37,14 @@ export function boxElement({ s }, box, picture, palette, hatchUrl) {
     hatch && s("path", { class: `ce-hatch ce-hatch-${hatch}`, d, fill: hatchUrl(hatch) }),
     box.change === "changed" && s("path", { d: boxPath(box.kind, box.w - 7, box.h - 7), ...inner }),
     symbolElements(s, box, fill, ink, hatch),
-    wordElements(s, box, fill, ink, hatch),
+    words.elements,
     signElements(s, box, picture, palette.roles),
   );
   const attributes = { role: "option", "aria-selected": "false", tabindex: "-1", "data-id": box.id };
   // The accessible name; the visible text is hidden from screen readers, so that nothing is read twice.
   const name = s("text", { class: "ce-name", text: describeBox(box) });
-  return s("g", { class: `ce-box ce-${box.kind} ce-is-${box.change}`, ...attributes }, name, look);
+  const group = s("g", { class: `ce-box ce-${box.kind} ce-is-${box.change}`, ...attributes }, name, look);
+  return { group, lay: words.lay };
 }
 
 /** On a hatch, a text needs an outline in the colour of the fill. @param {string} fill @param {string} hatch */
@@ -70,13 +73,24 @@ function symbolElements(s, box, fill, ink, hatch) {
 
 /** @param {Make["s"]} s @param {Box} box @param {string} fill @param {string} ink @param {string} hatch */
 function wordElements(s, box, fill, ink, hatch) {
-  const { left, two, title, detail, far } = wordsOf(box);
+  const { left, two } = wordsOf(box);
   const style = { fill: ink, style: haloOf(fill, hatch) };
-  return [
-    s("text", { class: "ce-title", x: left, y: two ? -7 : 0.5, ...style, text: title }),
-    two && s("text", { class: "ce-detail", x: left, y: 9.5, ...style, text: detail }),
-    s("text", { class: "ce-far-title", x: left - 2, y: 0.5, ...style, text: far }),
-  ];
+  const title = s("text", { class: "ce-title", x: left, ...style });
+  const detail = two && s("text", { class: "ce-detail", x: left, ...style });
+  const far = s("text", { class: "ce-far-title", x: left - 2, y: 0.5, ...style });
+  return {
+    elements: [title, detail, far],
+    /** @param {ReturnType<typeof import("../picture/words.js").growthAt>} grown */
+    lay(grown) {
+      const words = wordsOf(box, grown);
+      title.textContent = words.title;
+      title.setAttribute("y", two ? -7 * grown.near : 0.5);
+      far.textContent = words.far;
+      if (!detail) return;
+      detail.textContent = words.detail;
+      detail.setAttribute("y", 9.5 * grown.near);
+    },
+  };
 }
 
 /** @param {Make["s"]} s @param {Box} box @param {Picture} picture @param {Record<string, string>} roles */
