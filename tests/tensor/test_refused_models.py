@@ -1,5 +1,9 @@
 """Modules that cannot be imported, and calls that an exported module refuses."""
 
+import logging
+import sys
+from logging.handlers import BufferingHandler
+
 import pytest
 import torch
 from torch import nn
@@ -58,6 +62,47 @@ def test_data_dependent_control_flow_is_refused_with_its_location(module, says):
     with pytest.raises(ExportError, match=says) as caught:
         from_module(module, (torch.randn(3),))
     caught.match(line_in(module))
+
+
+class PrintsFirst(nn.Module):
+    def forward(self, x):
+        sys.stderr.write("the user's own line\n")
+        return x if x.sum() > 0 else -x
+
+
+@pytest.mark.parametrize("module", [Branches(), nn.BatchNorm1d(3, momentum=None)], ids=["branches", "norm"])
+def test_what_pytorch_prints_of_a_refused_model_is_not_printed(module, capfd):
+    logged = BufferingHandler(100)
+    logger = logging.getLogger("torch.fx.experimental.symbolic_shapes")
+    logger.addHandler(logged)
+    try:
+        with pytest.raises(ExportError):
+            from_module(module, (torch.randn(4, 3),), training=True)
+        assert logged.buffer == []
+        logger.warning("logged outside of an export")
+        assert len(logged.buffer) == 1
+    finally:
+        logger.removeHandler(logged)
+    out, err = capfd.readouterr()
+    assert "def forward" not in out + err
+
+
+def test_what_a_refused_model_prints_itself_is_printed(capfd):
+    with pytest.raises(ExportError):
+        from_module(PrintsFirst(), (torch.randn(4, 3),))
+    assert capfd.readouterr().err == "the user's own line\n"
+
+
+def test_an_average_of_all_batches_is_refused_with_what_to_do():
+    norm = nn.BatchNorm1d(3, momentum=None)
+    model = nn.Sequential(nn.Linear(3, 3), norm)
+    x = torch.randn(4, 3)
+    with pytest.raises(ExportError, match=r"1 has momentum=None, .* the number of batches.*; give it a momentum, or"):
+        from_module(model, (x,), training=True)
+    norm.momentum = 0.1
+    from_module(model, (x,), training=True)
+    norm.momentum = None
+    torch.testing.assert_close(to_module(from_module(model.eval(), (x,)))(x), model(x))
 
 
 def test_an_input_that_torch_export_rejects_is_refused():

@@ -26,6 +26,7 @@ from explorer.tensor.ir.fakes import exclusively
 from explorer.tensor.ir.variables import Constant, Variable
 from explorer.tensor.torch_io.circuit_modules import with_named_layers
 from explorer.tensor.torch_io.differentiable import DIFFERENTIABLE
+from explorer.tensor.torch_io.failures import first_line, reason, without_reports
 from explorer.tensor.torch_io.gradient_modes import DETACH, detach_parts
 from explorer.tensor.torch_io.nhwc import check_layout, to_nhwc
 from explorer.tensor.torch_io.nodes import NodeReader, static_type, where
@@ -72,13 +73,13 @@ def export(
     # Without gradients the logarithms of a circuit need no guard at zero.
     gradients = torch.is_grad_enabled() and (training or not isinstance(module, EvaluatedCircuit))
     try:
-        with exclusively(), warnings.catch_warnings(), torch.set_grad_enabled(gradients):
+        with exclusively(), without_reports(), warnings.catch_warnings(), torch.set_grad_enabled(gradients):
             warnings.simplefilter("ignore")
             exported = with_named_layers(with_whole_layers(module) if level == "circuit" else module)
             program = torch.export.export(exported, arguments, keywords)
     except Exception as error:
         raise ExportError(
-            f"PyTorch cannot export {type(module).__name__}{_user_line(error)}: {_first_line(error)}"
+            f"PyTorch cannot export {type(module).__name__}{_user_line(error)}: {reason(module, error)}"
         ) from error
     if not training:
         _own_tensors(program)
@@ -140,7 +141,7 @@ def from_exported(
             given, returned = _strides(program)
             program = _decompose(program, level, training)
     except Exception as error:
-        raise ExportError(f"PyTorch cannot decompose the program: {_first_line(error)}") from error
+        raise ExportError(f"PyTorch cannot decompose the program: {first_line(error)}") from error
     graph = _Reader(program, training).graph()
     graph.interface = replace(graph.interface, argument_strides=given, result_strides=returned)
     if module is not None:
@@ -163,11 +164,6 @@ def _strides(program: ExportedProgram) -> tuple[tuple[tuple[int, ...], ...], tup
     values = [[n.meta["val"] for n in found if isinstance(n, fx.Node)] for found in (given, returned)]
     strides = [tuple(tuple(v.stride()) for v in found if isinstance(v, torch.Tensor)) for found in values]
     return strides[0], strides[1]
-
-
-def _first_line(error: Exception) -> str:
-    first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-    return f"{first.strip()} (the cause of this error says more)"
 
 
 def _decompose(program: ExportedProgram, level: str, training: bool) -> ExportedProgram:
