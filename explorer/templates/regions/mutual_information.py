@@ -89,12 +89,12 @@ def mixed_mutual_information(data: ArrayLike, is_discrete: Sequence[bool]) -> Ma
         found[np.ix_(discrete, discrete)] = categorical_mutual_information(as_integers(table[:, discrete]))
     if continuous:
         found[np.ix_(continuous, continuous)] = gaussian_mutual_information(table[:, continuous])
+    reals = table[:, continuous]
+    entropies = _entropies(reals)
     for c in discrete:
-        values, members = np.unique(table[:, c], return_inverse=True)
-        for x in continuous:
-            groups = [table[members == value, x] for value in range(len(values))]
-            given = sum(_entropy(group) * len(group) for group in groups)
-            found[x, c] = found[c, x] = _entropy(table[:, x]) - given / len(table)
+        values, counts = np.unique(table[:, c], return_counts=True)
+        given = sum(_entropies(reals[table[:, c] == value]) * n for value, n in zip(values, counts, strict=True))
+        found[continuous, c] = found[c, continuous] = entropies - given / len(table)
     return found
 
 
@@ -115,8 +115,9 @@ def _discrete_entropy(probabilities: Matrix) -> Matrix:
     return -(probabilities * logs).sum(axis=-1)
 
 
-def _entropy(column: Matrix) -> float:
-    return 0.5 * float(np.log(2 * np.pi * (np.var(column) + VARIANCE_FLOOR)) + 1)
+def _entropies(columns: Matrix) -> Matrix:
+    """The entropy of a normal distribution with the variance of each column."""
+    return 0.5 * (np.log(2 * np.pi * (columns.var(axis=0) + VARIANCE_FLOOR)) + 1)
 
 
 def _reals(data: ArrayLike) -> Matrix:
