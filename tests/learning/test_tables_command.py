@@ -369,7 +369,7 @@ def test_a_table_that_is_too_wide_is_refused_before_its_columns_are_inferred(tmp
     names = ",".join(f"c{position}" for position in range(wide))
     path.write_text("\n".join([names, *[",".join(["?"] * wide)] * 5]) + "\n")
     found = run("train", "--data", path, "--out", tmp_path / "out.pt", code=2).stderr
-    assert "10,001 columns, and the structure hclt compares every two of them, of at most 10,000" in found
+    assert "4,001 columns, and the structure hclt compares every two of them, of at most 4,000" in found
     assert "--structure random-binary-tree" in found
     found = run("train", "--data", path, "--column", "c0=ignore", "--out", tmp_path / "out.pt", code=2).stderr
     assert "column 'c1' has no values" in found
