@@ -66,6 +66,12 @@ class Subject:
         scope = set(self.symbolic.scope)
         return torch.tensor([v in scope for v in range(len(self.names))], dtype=torch.bool)
 
+    @cached_property
+    def num_values(self) -> Mapping[int, int]:
+        """The number of values of each variable that is discrete: they are 0, 1 ..."""
+        discrete = (layer for layer in self.circuit.layers if isinstance(layer, TorchDiscreteLayer))
+        return {scope[0]: layer.num_values for layer in discrete for scope in layer.scope_idx}
+
     def check_read(self, names: Iterable[str]) -> None:
         """Raises: UnknownNameError for a name of no variable that the circuit depends on."""
         known = [name for name, is_read in zip(self.names, self.read.tolist(), strict=True) if is_read]
@@ -113,14 +119,16 @@ class Subject:
         name, column = self.names[at], self.columns[at] if self.columns else None
         cells = np.array([value], dtype=object)
         try:
-            code = float((column.encode(cells, "") if column else _numbers(cells, name, ""))[0])
+            found = column.encode(cells, "") if column else _numbers(cells, name, "", self.num_values.get(at))
+            code = float(found[0])
         except (DataTypeError, ValueRangeError):
             code = math.nan
         if not math.isnan(code):
             return code
         if isinstance(column, CategoricalColumn):
             raise unknown_name(f"category of {name}", value, column.labels)
-        raise FormError(f"{value!r} is no value of {name} ({column.describe() if column else 'a number'})")
+        what = column.describe() if column else _values_text(self.num_values.get(at))
+        raise FormError(f"{value!r} is not a value of {name} ({what})")
 
     def assignments(self, given: Sequence[str]) -> dict[str, str]:
         """The values by name of arguments NAME=VALUE; where a name has `=` itself, the longest known name counts.
@@ -184,7 +192,8 @@ class Subject:
         if self.columns:
             codes = [column.encode(c, where) for column, c in zip(self.columns, cells, strict=True)]
         else:
-            codes = [_numbers(c, name, where) for name, c in zip(self.names, cells, strict=True)]
+            named = enumerate(zip(self.names, cells, strict=True))
+            codes = [_numbers(c, name, where, self.num_values.get(at)) for at, (name, c) in named]
         rows = torch.from_numpy(np.stack(codes, axis=1)) if codes else torch.zeros((1, 0))
         observed = ~torch.isnan(rows)
         return torch.where(observed, rows, 0.0), observed
@@ -292,7 +301,12 @@ def _image_shape(circuit: TorchCircuit, shape: str | None) -> tuple[int, int, in
     return (channels, height, width)
 
 
-def _numbers(cells: np.ndarray, name: str, where: str) -> np.ndarray:
+def _values_text(num_values: int | None) -> str:
+    return "a number" if num_values is None else f"an integer from 0 to {num_values - 1}"
+
+
+def _numbers(cells: np.ndarray, name: str, where: str, num_values: int | None) -> np.ndarray:
+    """The number of each cell, in 0 .. num_values-1 if that is given. Raises: DataTypeError, ValueRangeError."""
     found = np.full(len(cells), math.nan)
     for row, cell in enumerate(cells):
         if cell is None:
@@ -303,6 +317,10 @@ def _numbers(cells: np.ndarray, name: str, where: str) -> np.ndarray:
             raise DataTypeError(f"{where}: the value {cell!r} of {name} in row {row + 1} is not a number") from None
         if math.isinf(found[row]):
             raise ValueRangeError(f"{where}: the value of {name} in row {row + 1} is infinite")
+        if num_values is not None and not (0 <= found[row] < num_values and found[row].is_integer()):
+            raise ValueRangeError(
+                f"{where}: the value {cell!r} of {name} in row {row + 1} is not {_values_text(num_values)}"
+            )
     return found
 
 

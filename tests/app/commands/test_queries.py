@@ -101,9 +101,9 @@ def test_rows_of_a_table_are_asked_with_empty_cells_summed_out(tmp_path: Path, c
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("warmth=nan", "'nan' is no value of warmth (real: mean 20"),
-        ("warmth=inf", "'inf' is no value of warmth"),
-        ("warmth=abc", "'abc' is no value of warmth (real"),
+        ("warmth=nan", "'nan' is not a value of warmth (real: mean 20"),
+        ("warmth=inf", "'inf' is not a value of warmth"),
+        ("warmth=abc", "'abc' is not a value of warmth (real"),
         ("sky=snow", "no category of sky named 'snow'; known are: clear, rain"),
         ("sky=", "no category of sky named ''"),
     ],
@@ -261,9 +261,12 @@ def test_a_divergence_of_checkpoints_is_that_of_cells_of_the_same_columns(tmp_pa
         (("query", "marginal", "blackboard", "--observe", "x9=1"), "no variable of the circuit named 'x9'"),
         (("query", "marginal", "blackboard", "--observe", "x0"), "does not have the form NAME=VALUE"),
         (("query", "marginal", "blackboard", "--observe", "x0=1", "--observe", "x0=0"), "given twice"),
-        (("query", "marginal", "blackboard", "--observe", "x0=red"), "'red' is no value of x0 (a number)"),
-        (("query", "marginal", "blackboard", "--observe", "x0=2"), "must be an integer from 0 to 1"),
-        (("query", "marginal", "blackboard", "--observe", "x0=0.5"), "must be an integer from 0 to 1; found 0.5"),
+        (
+            ("query", "marginal", "blackboard", "--observe", "x0=red"),
+            "'red' is not a value of x0 (an integer from 0 to 1)",
+        ),
+        (("query", "marginal", "blackboard", "--observe", "x0=2"), "'2' is not a value of x0 (an integer from 0 to 1)"),
+        (("query", "marginal", "blackboard", "--observe", "x0=0.5"), "'0.5' is not a value of x0 (an integer"),
         (
             ("query", "marginal", "blackboard", "--root", "1,0"),
             "root is (output, class), counted from 0, and at most (0, 0)",
@@ -328,3 +331,13 @@ def test_no_file_that_a_command_reads_is_overwritten(tmp_path: Path):
         before = file.read_bytes()
         assert "is read by this command, and would be overwritten" in run(*arguments, code=2).replace("\n", " ")
         assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize("value", ["99", "0.5", "-1"])
+def test_a_value_that_a_variable_does_not_have_is_refused_with_its_column(value, tmp_path):
+    found = run("query", "marginal", "digits", "--observe", f"x3={value}", code=2)
+    assert f"'{value}' is not a value of x3 (an integer from 0 to 16)" in found
+    path = tmp_path / "rows.csv"
+    path.write_text(f"x0,x1,x2,x3,x4\n0,1,0,1,1\n0,1,0,{value},1\n")
+    found = run("query", "marginal", "blackboard", "--rows", path, code=2)
+    assert re.search(r"rows\.csv: the value \S+ of x3 in row 2 is not an integer from 0 to 1", found)
