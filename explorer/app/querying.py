@@ -177,16 +177,33 @@ class Subject:
         """What the log-density (B,) of the cells of rows is smaller than that of their codes by."""
         return log_scales(self.columns, observed) if self.columns else observed.new_zeros(len(observed)).double()
 
-    def table_text(self, rows: Tensor, more: Mapping[str, Sequence[object]] | None = None) -> str:
-        """Rows (B, D) as CSV, with the names of the variables that are read; `more` are further columns by name."""
+    def table_text(
+        self, rows: Tensor, given: Tensor | None = None, more: Mapping[str, Sequence[object]] | None = None
+    ) -> str:
+        """Rows (B, D) as CSV, with the names of the variables that are read; `more` are further columns by name.
+
+        Of numbers that are not `given` (B, D), by default all, only the digits that tell them apart are printed.
+        """
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         added = more or {}
         read = self.read.tolist()
         writer.writerow([*compress(self.names, read), *added])
+        exact = (torch.zeros(rows.shape, dtype=torch.bool) if given is None else given).tolist()
         for position, cells in enumerate(self.decode(rows)):
-            writer.writerow([*compress(cells, read), *(column[position] for column in added.values())])
+            shown = [
+                cell if is_given else self._short(at, cell)
+                for at, (cell, is_given) in enumerate(zip(cells, exact[position], strict=True))
+            ]
+            writer.writerow([*compress(shown, read), *(column[position] for column in added.values())])
         return text.getvalue()
+
+    def _short(self, at: int, cell: Cell) -> Cell:
+        """Round a number to seven digits, or to a millionth of the unit of its column, whichever has more digits."""
+        if not isinstance(cell, float) or not math.isfinite(cell) or not cell:
+            return cell
+        unit = self.columns[at].unit if self.columns else math.inf
+        return round(cell, 6 - math.floor(math.log10(min(abs(cell), unit))))
 
     def _encode(self, cells: Sequence[np.ndarray], where: str) -> tuple[Tensor, Tensor]:
         if self.columns:

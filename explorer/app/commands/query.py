@@ -179,7 +179,7 @@ def _most_probable(asked: Asked) -> str:
         "upper bound": [f"{value:z.6f}" for value in (found.log_bound - scale).tolist()],
         "most probable": ["yes" if exact else "at least this" for exact in found.is_exact.tolist()],
     }
-    return asked.subject.table_text(found.assignment, columns)
+    return asked.subject.table_text(found.assignment, asked.observed, columns)
 
 
 def _moments(asked: Asked) -> str:

@@ -60,20 +60,23 @@ def sample(
         x, mask = read_evidence(subject, rows, observe)
         drawn = queries.sample(subject.circuit, count, x, mask, generator=generator, root=chosen)
         found = drawn.transpose(0, 1).flatten(0, 1)  # all samples of the first row, then those of the next
+        given = mask.repeat_interleave(count, 0)
     else:
+        given = None
         found = queries.sample(subject.circuit, count, generator=generator, root=chosen)
     if out is None:
-        print_text(subject.table_text(found).rstrip("\n"))
+        print_text(subject.table_text(found, given).rstrip("\n"))
         return
-    replace_file(out, FORMATS[out.suffix.lower()](subject, found))
+    replace_file(out, FORMATS[out.suffix.lower()](subject, found, given))
     say_note(f"wrote {len(found):,} samples of {subject.circuit.num_variables:,} variables to {out}")
 
 
-def _csv(subject: "Subject", rows: "Tensor") -> bytes:
-    return subject.table_text(rows).encode()
+def _csv(subject: "Subject", rows: "Tensor", given: "Tensor | None") -> bytes:
+    return subject.table_text(rows, given).encode()
 
 
-def _npy(subject: "Subject", rows: "Tensor") -> bytes:
+def _npy(subject: "Subject", rows: "Tensor", given: "Tensor | None") -> bytes:
+    del given
     import numpy as np
 
     file = BytesIO()
@@ -81,7 +84,8 @@ def _npy(subject: "Subject", rows: "Tensor") -> bytes:
     return file.getvalue()
 
 
-def _png(subject: "Subject", rows: "Tensor") -> bytes:
+def _png(subject: "Subject", rows: "Tensor", given: "Tensor | None") -> bytes:
+    del given
     from explorer.app.grids import grid_png
     from explorer.app.querying import num_grey_levels
 
@@ -94,5 +98,9 @@ def _png(subject: "Subject", rows: "Tensor") -> bytes:
     return grid_png(rows.double().numpy().reshape(-1, *subject.shape) / levels)
 
 
-FORMATS: Mapping[str, Callable[["Subject", "Tensor"], bytes]] = {".csv": _csv, ".npy": _npy, ".png": _png}
+FORMATS: Mapping[str, Callable[["Subject", "Tensor", "Tensor | None"], bytes]] = {
+    ".csv": _csv,
+    ".npy": _npy,
+    ".png": _png,
+}
 """The content of a file of samples, by its ending."""

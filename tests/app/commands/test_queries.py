@@ -64,6 +64,24 @@ def test_samples_are_printed_as_csv_and_agree_with_what_is_observed():
     assert lines == run("sample", "blackboard", "-n", "4", "--observe", "x1=1", "--seed", "3").splitlines()
 
 
+def test_samples_have_the_digits_that_tell_them_apart_and_given_values_all(checkpoint: str, tmp_path: Path):
+    drawn = [line.split(",")[1] for line in run("sample", checkpoint, "-n", "20").splitlines()[1:]]
+    assert all(re.fullmatch(r"-?\d+\.\d{1,7}", number) for number in drawn)
+    assert len(set(drawn)) == 20
+    array = tmp_path / "s.npy"
+    run("sample", checkpoint, "-n", "20", "-o", str(array))
+    exact = [20 + 10 * code for code in np.load(array)[:, 1]]
+    assert [float(number) for number in drawn] == pytest.approx(exact, abs=1e-5)
+    given = run("sample", checkpoint, "-n", "1", "--observe", "warmth=21.123456789012").splitlines()[1]
+    assert given.split(",")[1] == "21.123456789012"
+    table, out = tmp_path / "t.csv", tmp_path / "o.csv"
+    table.write_text("sky,warmth\nrain,21.123456789012\nrain,\n")
+    run("sample", checkpoint, "--rows", str(table), "-n", "2", "-o", str(out))
+    lines = [line.split(",")[1] for line in out.read_text().splitlines()[1:]]
+    assert lines[:2] == ["21.123456789012"] * 2
+    assert all(len(number) <= 10 for number in lines[2:])
+
+
 def test_samples_are_written_as_an_array_and_as_images(tmp_path: Path):
     array, picture = tmp_path / "s.npy", tmp_path / "s.png"
     run("sample", "digits", "-n", "5", "-o", str(array))
