@@ -379,3 +379,22 @@ def test_columns_that_identify_rows_or_have_dates_are_noted_with_what_to_do(tmp_
     assert notes_on(data, known=("number", "day", "name")) == ()
     table(tmp_path, "number,name\n" + "\n".join(f"{2 * n},cat {n % 15}" for n in range(40)))
     assert notes_on(load_table(tmp_path / "table.csv")) == ()
+
+
+def test_a_nul_is_refused_since_categories_that_end_with_it_would_be_merged(tmp_path):
+    path = tmp_path / "nul.csv"
+    path.write_bytes(b"kind,size\nred,1\nred\0,2\n" * 5)
+    with pytest.raises(FileFormatError, match=r"column 'kind' has a NUL character in row 2: 'red\\x00'; remove it"):
+        load_table(path)
+    path.write_bytes(b"ki\0nd,size\nred,1\nblue,2\n" * 5)
+    with pytest.raises(FileFormatError, match=r"the name of column 'ki\\x00nd' has a NUL character; remove it"):
+        load_table(path)
+
+
+@pytest.mark.parametrize("label", ["red ", "red\n2", "rötlich", "RED", "red\u200b", "red\u0301", "🟥"])
+def test_categories_that_differ_in_any_other_character_are_kept_apart(tmp_path, label):
+    path = tmp_path / "kinds.csv"
+    path.write_text("kind,size\n" + f'red,1\n"{label}",2\n' * 5, encoding="utf-8")
+    (kind, _) = load_table(path).columns
+    assert isinstance(kind, CategoricalColumn)
+    assert len(kind.labels) == (1 if label.strip() == "red" else 2)

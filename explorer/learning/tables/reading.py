@@ -19,6 +19,7 @@ MISSING_TEXTS = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
 MISSING_RULE = f"a cell is missing if it is empty or one of {', '.join(sorted(MISSING_TEXTS - {''}))}, in any case"
 """Which cells are missing, in words."""
 
+NUL = "\0"
 INDEX = "index"
 """Name of a first column without a name, which `DataFrame.to_csv` of pandas writes; its rows are numbered."""
 
@@ -74,7 +75,24 @@ def read_table(path: "str | Path") -> RawTable:
         raise DuplicateNameError(f"{file} has several columns named {twice[0]!r}; names must be unique")
     if not table.columns or not table.num_rows:
         raise ShapeError(f"{file} has {len(table.names)} columns and no rows; a table needs at least one of each")
+    _check_characters(table)
     return table
+
+
+def _check_characters(table: RawTable) -> None:
+    """Raises: FileFormatError for a NUL, which arrays of strings drop at the end: two categories would become one."""
+    for name, cells in zip(table.names, table.columns, strict=True):
+        if NUL in name:
+            raise FileFormatError(f"{table.where}: the name of column {name!r} has a NUL character; remove it")
+        row = (
+            next((row for row, cell in enumerate(cells) if cell and NUL in cell), None)
+            if cells.dtype == object
+            else None
+        )
+        if row is not None:
+            raise FileFormatError(
+                f"{table.where}: column {name!r} has a NUL character in row {row + 1}: {cells[row]!r}; remove it"
+            )
 
 
 def _read_csv(file: Path) -> RawTable:
