@@ -9,7 +9,9 @@ from typing import Any, TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
 
+from explorer.app.commands.narrow import fit
 from explorer.errors import FileFormatError
 from explorer.files import check_writable
 from explorer.packages import NAME
@@ -81,11 +83,11 @@ def say_note(message: str) -> None:
 
 
 class _Console(Console):
-    """A console that says what could not be written, such as standard output to a full disk."""
+    """A console whose tables fit, and that says what could not be written, such as to a full disk."""
 
     def print(self, *objects: Any, **options: Any) -> None:
         try:
-            super().print(*objects, **options)
+            super().print(*(fit(one, self) if isinstance(one, Table) else one for one in objects), **options)
         except BrokenPipeError:
             raise  # what reads the output has seen enough of it
         except OSError as error:

@@ -1,0 +1,49 @@
+"""Tables in terminals of all widths: every word is whole, and no line is longer than the terminal."""
+
+import io
+
+import pytest
+from rich.console import Console
+from rich.table import Table
+
+from explorer.app.commands.narrow import fit
+
+ROWS = (
+    ("digits", "170", "64", "The main job: handwritten digits of 17 grey levels."),
+    ("poon-domingos", "19,342", "64", "All ways to cut 8x8 pixels into rectangles."),
+    ("[bold]", "1", "", "A name that looks like markup."),
+)
+
+
+def printed(width: int) -> str:
+    table = Table(title="Circuits of the gallery", caption="There are more.")
+    for name in ("name", "layers", "variables", "what it shows"):
+        table.add_column(name, justify="right" if name == "layers" else "left", overflow="fold")
+    for row in ROWS:
+        table.add_row(*(cell.replace("[", r"\[") for cell in row))
+    file = io.StringIO()
+    console = Console(file=file, width=width, highlight=False)
+    console.print(fit(table, console))
+    return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
+
+
+@pytest.mark.parametrize("width", [20, 24, 30, 40, 51, 52, 60, 79, 80, 100, 160])
+def test_no_word_is_cut_and_no_line_is_too_long(width: int):
+    lines = printed(width).splitlines()
+    assert max(map(len, lines)) <= width
+    words = {word for line in lines for word in line.replace("│", " ").replace("┃", " ").split()}
+    assert {word for row in ROWS for cell in row for word in cell.split()} <= words
+    assert {"layers", "gallery", "more."} <= {word.rstrip(":") for word in words}
+
+
+def test_a_table_is_a_list_where_its_longest_words_do_not_fit_side_by_side():
+    assert "│" not in printed(40)
+    assert "name: poon-domingos\n  layers: 19,342\n  variables: 64\n  what it shows: All ways to cut" in printed(40)
+    assert "name: [bold]\n  layers: 1\n  what it shows: A name" in printed(40)
+    assert "│" in printed(60)
+
+
+def test_a_table_that_fits_is_as_wide_as_its_cells():
+    lines = printed(120).splitlines()
+    assert printed(160).splitlines()[1:-1] == lines[1:-1], "only the title and the caption are centred elsewhere"
+    assert max(map(len, lines)) < 120
