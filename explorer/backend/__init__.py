@@ -26,7 +26,6 @@ from explorer.backend.layers import (
     TorchInnerLayer as TorchInnerLayer,
     TorchInputLayer as TorchInputLayer,
     TorchLayer as TorchLayer,
-    can_inspect as can_inspect,
     chain_of as chain_of,
 )
 from explorer.backend.layers.inner import *  # noqa: F403

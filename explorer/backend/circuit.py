@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from explorer.backend.addressing import FoldIndexInfo
 from explorer.backend.evaluation import EvaluatedCircuit, LayerValues
 from explorer.backend.frozen import FrozenCircuit
-from explorer.backend.layers import TorchInputLayer, TorchLayer, can_inspect
-from explorer.backend.numeric import DOUBLES, in_double_precision, in_single_precision
+from explorer.backend.layers import TorchInputLayer, TorchLayer
+from explorer.backend.numeric import DOUBLES, can_inspect, in_double_precision, in_single_precision
 from explorer.backend.parameters import TorchLeafParameter, TorchParameterOp
 from explorer.backend.plan import CircuitPlan, PlannedLayer, PlannedParameter, parameter_nodes, plan_circuit
 from explorer.backend.rounding import loses_digits

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from explorer.backend.addressing import FoldIndexInfo, Read, ReadKind
-from explorer.backend.layers import TorchInnerLayer, TorchInputLayer, TorchLayer, can_inspect
+from explorer.backend.layers import TorchInnerLayer, TorchInputLayer, TorchLayer
+from explorer.backend.numeric import can_inspect
 from explorer.backend.plan import CircuitPlan, PlannedLayer, PlannedRead
 from explorer.backend.semiring import Semiring
 from explorer.errors import DataTypeError, ShapeError, UnknownNameError

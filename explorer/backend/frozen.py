@@ -9,7 +9,8 @@ from torch import Tensor
 
 from explorer.backend.addressing import FoldIndexInfo
 from explorer.backend.evaluation import EvaluatedCircuit, LayerValues, apply_to_parts
-from explorer.backend.layers import TorchLayer, can_inspect
+from explorer.backend.layers import TorchLayer
+from explorer.backend.numeric import can_inspect
 from explorer.backend.plan import CircuitPlan
 from explorer.backend.rounding import loses_digits, may_cancel
 from explorer.backend.semiring import Semiring

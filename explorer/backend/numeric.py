@@ -1,4 +1,4 @@
-"""Number types, the logarithm, and the check for captured graphs that semirings, layers and operators share."""
+"""Number types, the logarithm, and the checks whether values can be read that semirings, layers and operators share."""
 
 import math
 from collections.abc import Sequence
@@ -25,6 +25,32 @@ def log(x: Tensor) -> Tensor:
 def is_captured(x: Tensor) -> bool:
     """Whether operators on a tensor are recorded in a graph now, which cannot branch on values."""
     return torch.compiler.is_compiling() or (x.is_cuda and torch.cuda.is_current_stream_capturing())
+
+
+def can_inspect(x: Tensor) -> bool:
+    """Whether Python can read the values of a tensor.
+
+    It cannot under torch.compile, torch.export or vmap, while a CUDA graph is captured, nor on meta.
+    """
+    if is_captured(x):
+        return False
+    try:
+        return not bool(x[..., :0].any())
+    except RuntimeError:
+        return False
+
+
+def smallest(x: Tensor) -> float | None:
+    """The smallest value, or absolute value of a complex tensor; None if there is none, or `can_inspect` is false.
+
+    To ask that first would cost as much again.
+    """
+    if is_captured(x) or not x.numel():
+        return None
+    try:
+        return float((x.abs() if x.is_complex() else x).amin().item())
+    except RuntimeError:
+        return None
 
 
 def as_complex(x: Tensor) -> Tensor:

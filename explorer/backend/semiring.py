@@ -16,7 +16,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from explorer.backend.numeric import as_complex, common_type, is_captured, log
+from explorer.backend.numeric import as_complex, can_inspect, common_type, is_captured, log, smallest
 from explorer.errors import UnknownNameError, look_up
 
 MAX_COMPARED_TERMS = 2**24
@@ -168,12 +168,11 @@ class LogarithmicSemiring(Semiring, ABC):
         """Replace the chosen results (F, B, O) by the sums of their terms, each divided by its largest term."""
         weight = weight.flatten(2)
         size = max(1, MAX_EXACT_TERMS // weight.shape[2])
-        try:
-            at = chosen.nonzero(as_tuple=True)
-        except RuntimeError:  # under vmap there are no positions: all sums are computed
+        if not can_inspect(chosen):  # under vmap there are no positions: all sums are computed
             parts = weight.split(max(1, size // max(1, chosen[..., 0].numel())), dim=1)
             found = [self._log_sum([x.unsqueeze(2) for x in xs], part.unsqueeze(1)) for part in parts]
             return torch.where(chosen, torch.cat(found, 2), result)
+        at = chosen.nonzero(as_tuple=True)
         parts = zip(*(one.split(size) for one in at), strict=True)
         found = [self._log_sum([x[folds, rows] for x in xs], weight[folds, units]) for folds, rows, units in parts]
         return result.index_put(at, torch.cat(found).to(result.dtype)) if found else result
@@ -318,14 +317,8 @@ def _is_certain(x: Tensor, dtype: torch.dtype) -> bool:
 
     If weights are, so are results: the largest scaled product is 1, unless all inputs are -inf.
     """
-    if is_captured(x):
-        return False
-    if x.requires_grad:
-        x = x.detach()
-    try:
-        return (x.abs() if x.is_complex() else x).amin().item() >= _smallest_certain(dtype)
-    except (RuntimeError, IndexError):  # values are unknown, as under vmap, or there are none
-        return False
+    found = smallest(x.detach() if x.requires_grad else x)
+    return found is not None and found >= _smallest_certain(dtype)
 
 
 def _doubtful(total: Tensor, xs: Sequence[Tensor], weight: Tensor) -> Tensor | None:

@@ -5,7 +5,6 @@ from explorer.backend.layers.base import (
     TorchInnerLayer as TorchInnerLayer,
     TorchInputLayer as TorchInputLayer,
     TorchLayer as TorchLayer,
-    can_inspect as can_inspect,
     missing_method as missing_method,
 )
 from explorer.backend.layers.chain import TorchChainLayer as TorchChainLayer, chain_of as chain_of

@@ -15,7 +15,6 @@ from torch import Tensor
 
 from explorer.backend.declarations import register_compiled_class
 from explorer.backend.layers.functions import LeafFunction
-from explorer.backend.numeric import is_captured
 from explorer.backend.parameters import FoldSettings, TorchParameter
 from explorer.backend.semiring import Semiring
 from explorer.errors import DataTypeError, ShapeError
@@ -239,19 +238,6 @@ def missing_method(layer: TorchLayer, method: str, what: str) -> str:
     """The message that a class does not say something a query needs, and which method to write."""
     name = type(layer).__name__
     return f"{name} does not define {what}, which this query needs; write the method {name}.{method}"
-
-
-def can_inspect(x: Tensor) -> bool:
-    """Whether Python can read the values of a tensor.
-
-    It cannot under torch.compile, torch.export or vmap, while a CUDA graph is captured, nor on meta.
-    """
-    if is_captured(x):
-        return False
-    try:
-        return not bool(x[..., :0].any())
-    except RuntimeError:
-        return False
 
 
 def parameter_settings(layer: TorchLayer) -> FoldSettings:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from explorer.backend.layers.base import ReachedUnits, TorchInputLayer, can_inspect
+from explorer.backend.layers.base import ReachedUnits, TorchInputLayer
 from explorer.backend.layers.drawing import cumulative_weights, normal, search, uniform
 from explorer.backend.layers.functions import LeafFunction, Polynomial, apply
-from explorer.backend.numeric import as_complex, binomial_log_prob
+from explorer.backend.numeric import as_complex, binomial_log_prob, can_inspect
 from explorer.backend.parameters import TorchParameter
 from explorer.backend.semiring import ComplexLSESumSemiring, Semiring, convert
 from explorer.errors import DataTypeError, ValueRangeError
