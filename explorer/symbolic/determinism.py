@@ -88,18 +88,7 @@ def _kronecker(layer: KroneckerLayer) -> Reads:
 
 @reads_of_units.register
 def _rearrange(layer: RearrangeLayer) -> Reads:
-    places = [layer.axes.index(axis) for axis in range(len(layer.input_sizes))]
-    choices = product(*map(range, layer.sizes))
-    sizes = layer.input_sizes
-    return UnitKind.PRODUCT, ([(0, _unit([at[place] for place in places], sizes))] for at in choices)
-
-
-def _unit(index: Sequence[int], sizes: Sequence[int]) -> int:
-    """The number of the unit with this index along axes of these sizes."""
-    unit = 0
-    for position, size in zip(index, sizes, strict=True):
-        unit = unit * size + position
-    return unit
+    return UnitKind.PRODUCT, ([(0, unit)] for unit in layer.units_read)
 
 
 @singledispatch

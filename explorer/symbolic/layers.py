@@ -302,6 +302,11 @@ class RearrangeLayer(InnerLayer):
         size_of = {axis: size for axis, size in zip(self.axes, self.sizes, strict=True) if axis >= 0}
         return tuple(size_of[axis] for axis in sorted(size_of))
 
+    @property
+    def units_read(self) -> tuple[int, ...]:
+        """For each output unit, the input unit that it is."""
+        return units_read(self.sizes, self.axes)
+
     def _check(self) -> None:
         for name in ("sizes", "axes"):
             object.__setattr__(self, name, check_integers(self, name, getattr(self, name)))
@@ -319,6 +324,19 @@ class RearrangeLayer(InnerLayer):
                 f"RearrangeLayer: sizes {self.sizes} and axes {self.axes} fit {units[0]} input and {units[1]} output "
                 f"units; found {self.num_input_units} and {self.num_output_units}"
             )
+
+
+def units_read(sizes: Shape, axes: Shape) -> tuple[int, ...]:
+    """For each output unit of a `RearrangeLayer` with these fields, the input unit that it is.
+
+    >>> units_read((2, 3), (1, 0))
+    (0, 2, 4, 1, 3, 5)
+    """
+    units, stride = np.zeros(sizes, dtype=np.int64), 1
+    for place in (axes.index(axis) for axis in range(max(axes, default=-1), -1, -1)):
+        units += stride * np.arange(sizes[place]).reshape(-1, *(1 for _ in sizes[place + 1 :]))
+        stride *= sizes[place]
+    return tuple(units.ravel().tolist())
 
 
 def check_shape(layer: Layer, name: str, parameter: ParameterNode, wanted: Shape) -> None:

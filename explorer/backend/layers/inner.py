@@ -155,7 +155,16 @@ class TorchRearrangeLayer(TorchInnerLayer):
         return 0
 
     def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
-        return self._rearrange(x)
+        order = [axis for axis in self.axes if axis >= 0]
+        if not order:  # one unit, repeated
+            return x.squeeze(1).expand(-1, -1, self.num_output_units)
+        size_of = {axis: size for axis, size in zip(self.axes, self.sizes, strict=True) if axis >= 0}
+        y = x.squeeze(1).unflatten(2, [size_of[axis] for axis in range(len(order))])
+        y = y.permute(0, 1, *(2 + axis for axis in order))
+        for place, axis in enumerate(self.axes):
+            if axis < 0:
+                y = y.unsqueeze(2 + place)
+        return y.expand(-1, -1, *self.sizes).flatten(2)
 
     @property
     def num_terms(self) -> int:
@@ -170,18 +179,7 @@ class TorchRearrangeLayer(TorchInnerLayer):
     @cached_property
     def units_read(self) -> tuple[int, ...]:
         """For each output unit, the input unit that it is."""
-        units = torch.arange(self.num_input_units, device="cpu")
-        return tuple(self._rearrange(units.view(1, 1, 1, -1)).flatten().tolist())
-
-    def _rearrange(self, x: Tensor) -> Tensor:
-        order = [axis for axis in self.axes if axis >= 0]
-        size_of = {axis: size for axis, size in zip(self.axes, self.sizes, strict=True) if axis >= 0}
-        y = x.squeeze(1).unflatten(2, [size_of[axis] for axis in range(len(order))])
-        y = y.permute(0, 1, *(2 + axis for axis in order))
-        for place, axis in enumerate(self.axes):
-            if axis < 0:
-                y = y.unsqueeze(2 + place)
-        return y.expand(-1, -1, *self.sizes).flatten(2)
+        return symbolic.units_read(self.sizes, self.axes)
 
 
 def check_keeps_units(layer: TorchInnerLayer) -> None:

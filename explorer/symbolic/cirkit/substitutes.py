@@ -124,10 +124,4 @@ def _check_size(rows: int, columns: int) -> None:
 def _rearranging(layer: RearrangeLayer) -> Matrix:
     """The matrix (output units, input units) that a rearrangement multiplies by."""
     _check_size(layer.num_output_units, layer.num_input_units)
-    units = np.arange(layer.num_input_units).reshape(layer.input_sizes)
-    units = units.transpose([axis for axis in layer.axes if axis >= 0])
-    expanded = np.expand_dims(units, [k for k, axis in enumerate(layer.axes) if axis < 0])
-    sources = np.broadcast_to(expanded, layer.sizes).reshape(-1)
-    matrix = np.zeros((layer.num_output_units, layer.num_input_units))
-    matrix[np.arange(len(sources)), sources] = 1.0
-    return matrix
+    return np.eye(layer.num_input_units)[list(layer.units_read)]
