@@ -6,7 +6,7 @@ from enum import Enum
 from itertools import combinations, product
 from typing import NamedTuple
 
-MAX_PAIRS = 2_000_000
+MAX_COMPARED_UNIT_PAIRS = 2_000_000
 """Maximum pairs of units that are compared in one circuit; beyond it, exclusion cannot be shown."""
 
 Pair = tuple[int, int]
@@ -114,7 +114,7 @@ class Exclusion:
                     continue
                 reason = "are not known to exclude each other"
             except _SearchLimitError:
-                reason = f"are not shown to exclude each other by comparing {MAX_PAIRS:,} pairs of units"
+                reason = f"are not shown to exclude each other by comparing {MAX_COMPARED_UNIT_PAIRS:,} pairs of units"
             return f"{name(one)} and {name(other)} {reason}"
         return ""
 
@@ -149,7 +149,7 @@ class Exclusion:
     def _ask(self, left: int, right: int, path: list[tuple[Pair, bool, Iterator[Pair]]]) -> bool | None:
         """The answer if it is known or obvious; otherwise None, and the questions that lead to it are on the path."""
         self._num_compared += 1
-        if self._num_compared > MAX_PAIRS:
+        if self._num_compared > MAX_COMPARED_UNIT_PAIRS:
             raise _SearchLimitError
         pair = (left, right) if left < right else (right, left)
         a, b = self._units[pair[0]], self._units[pair[1]]
@@ -184,7 +184,7 @@ class Exclusion:
 
 
 class _SearchLimitError(Exception):
-    """Exclusion was not shown within `MAX_PAIRS` pairs."""
+    """Exclusion was not shown within `MAX_COMPARED_UNIT_PAIRS` pairs."""
 
 
 def _terms(unit: Unit, key: int) -> tuple[int, ...]:

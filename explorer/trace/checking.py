@@ -22,7 +22,7 @@ TENSOR_OPTION_TYPES: Mapping[str, type] = {
     "one_by_one": bool,
 }
 
-MAX_ENTRIES = 1_000
+MAX_RULE_ENTRIES = 1_000
 """Maximum number of entries of a rule on operators: its description has only those that it is tried at."""
 
 
@@ -58,7 +58,7 @@ class ReferenceChecker:
         self._history = history
         self._reads = reads
         self._created: set[int] = set()
-        self._entries = {r.pattern: MAX_ENTRIES if r.kind in LISTED_KINDS else len(r.entries) for r in rules}
+        self._entries = {r.pattern: MAX_RULE_ENTRIES if r.kind in LISTED_KINDS else len(r.entries) for r in rules}
         self._records: dict[int, NodeRecord] = {}
         self._memory: MemoryRecord | None = None
 

@@ -9,7 +9,7 @@ from explorer.trace.passes import PASS_OF_KIND, pass_names, rules_of_pass
 from explorer.trace.steps import Step
 from explorer.trace.text import VISIBLE
 
-MAX_ENTRIES = 36
+MAX_TRIED_CHARS = 36
 """Maximum number of characters of the list of types that a rule is tried at; a longer one is cut."""
 NOT_TRIED = "(tried nowhere)"
 """The heading of the rules that no step tried."""
@@ -82,4 +82,4 @@ def rules_text(passes: Sequence[PassRules]) -> str:
 def _entries_text(rule: RuleDescription) -> str:
     """Where a rule is tried, root first."""
     text = " > ".join(rule.entries)
-    return text if len(text) <= MAX_ENTRIES else f"{text[: MAX_ENTRIES - 3]}..."
+    return text if len(text) <= MAX_TRIED_CHARS else f"{text[: MAX_TRIED_CHARS - 3]}..."

@@ -59,14 +59,14 @@ def test_buffers_that_are_never_alive_together_lie_in_the_same_place():
 def test_a_plan_for_too_many_buffers_is_that_of_an_allocator_and_says_so(monkeypatch):
     program = random_program(166)
     assert plan_memory(program).is_searched
-    monkeypatch.setattr(planning, "MAX_PAIRS", 10)
+    monkeypatch.setattr(planning, "MAX_LIVE_PAIRS", 10)
     found = plan_memory(program)
     assert not found.is_searched
     assert found.size_bytes > found.lower_bound_bytes
 
 
 def test_an_optimal_first_plan_needs_no_search(monkeypatch):
-    monkeypatch.setattr(planning, "MAX_PAIRS", 0)
+    monkeypatch.setattr(planning, "MAX_LIVE_PAIRS", 0)
     kind = BufferType.contiguous(torch.float32, (16,))
     lines = [Alloc(1, kind), Copy(2, 0, 1), Alloc(4, kind), Copy(5, 0, 4), Dealloc(3, 1), Dealloc(6, 4)]
     assert plan_memory(Program((Weight(0, "x", Role.INPUT, kind),), tuple(lines))).is_searched

@@ -48,7 +48,7 @@ def test_a_plan_that_was_not_searched_says_so_in_the_trace_and_in_its_views(monk
     monkeypatch.setattr(planning, "_place_as_they_come", place_apart)
     model = Similarities()
     assert explorer.record(model, (torch.ones(2, 4),), level="program").step("PlanMemory").limits == ()
-    monkeypatch.setattr(planning, "MAX_PAIRS", 0)
+    monkeypatch.setattr(planning, "MAX_LIVE_PAIRS", 0)
     trace = explorer.record(model, (torch.ones(2, 4),), level="program")
     (limit,) = trace.step("PlanMemory").limits
     assert limit.what == "pairs"

@@ -281,7 +281,7 @@ def test_errors_count_once_where_no_product_has_two_factors_that_depend_on_one_u
     either = Units({**chained((2, 1)).units, 4: Unit(Kind.SUM, 1, inputs=(3, 2), terms=2)}, (4,))
     assert either.counts_errors_once, "terms are added up: a value has the larger error"
     assert lower_to_units(TorchCompiler().compile(load_named("digits"))).counts_errors_once
-    monkeypatch.setattr(ir, "MAX_PAIRS", 1)
+    monkeypatch.setattr(ir, "MAX_DEPENDENCY_BITS", 1)
     assert not chained((0, 1)).counts_errors_once
 
 

@@ -169,7 +169,7 @@ def test_a_layer_without_a_rule_is_the_reason_until_it_has_one():
 
 
 def test_a_search_that_takes_too_long_is_the_reason(monkeypatch):
-    monkeypatch.setattr(exclusion, "MAX_PAIRS", 4)
+    monkeypatch.setattr(exclusion, "MAX_COMPARED_UNIT_PAIRS", 4)
     b, nodes = equal_or_different()
     finding = b.build(nodes["either"]).is_deterministic
     assert not finding
@@ -177,7 +177,7 @@ def test_a_search_that_takes_too_long_is_the_reason(monkeypatch):
 
 
 def test_terms_that_read_different_values_of_a_variable_are_not_compared(monkeypatch):
-    monkeypatch.setattr(exclusion, "MAX_PAIRS", 0)
+    monkeypatch.setattr(exclusion, "MAX_COMPARED_UNIT_PAIRS", 0)
     b = CircuitBuilder()
     x = b.add(EmbeddingLayer(scope=(0,), num_output_units=9, num_states=9, weight=constant(np.eye(9))))
     below = b.hadamard(x, b.add(EmbeddingLayer(scope=(1,), num_output_units=9, num_states=2, weight=leaf(9, 2))))

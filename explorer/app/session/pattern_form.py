@@ -29,7 +29,8 @@ KINDS: Mapping[Any, str] = MappingProxyType(
 """The declared types of fields that support conditions, and their names."""
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9]{0,59}")
 NUMBERS = re.compile(r"[+-]?\d{1,18}")
-MAX_ENTRIES, MAX_CONDITIONS = 12, 12
+MAX_PATTERN_ENTRIES, MAX_CONDITIONS = 12, 12
+"""Maximum numbers of entries of a form, and of conditions of an entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,8 +256,8 @@ def _look_up(known: Mapping[str, Any], name: object, what: str, where: str) -> A
 
 
 def _check_count(entries: Sequence[object], where: str, what: str) -> None:
-    if not 1 <= len(entries) <= MAX_ENTRIES:
-        raise _error(where, f"a pattern has 1 to {MAX_ENTRIES} {what}s; found {len(entries)}")
+    if not 1 <= len(entries) <= MAX_PATTERN_ENTRIES:
+        raise _error(where, f"a pattern has 1 to {MAX_PATTERN_ENTRIES} {what}s; found {len(entries)}")
 
 
 # ---------------------------------------------------------------------- reading data

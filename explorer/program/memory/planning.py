@@ -35,7 +35,7 @@ MAX_REPAIRED = 3
 MAX_REPAIRS = 40
 """How often the buffers at the top of a plan are placed first."""
 
-MAX_PAIRS = 100_000
+MAX_LIVE_PAIRS = 100_000
 """The most pairs of buffers that are alive together for which several orders are tried: each takes so many steps."""
 
 
@@ -170,7 +170,7 @@ def _neighbors(order: Sequence[Lifetime]) -> Mapping[int, list[Lifetime]] | None
     for one in order:
         live = [other for other in live if other.end > one.start]
         pairs += len(live)
-        if pairs > MAX_PAIRS:
+        if pairs > MAX_LIVE_PAIRS:
             return None
         found[one.buffer] = list(live)
         for other in live:

@@ -37,8 +37,8 @@ class Kind(Enum):
     """y[o] = x[i_o], where the layer decides the i_o."""
 
 
-MAX_PAIRS = 10**9
-"""Of a unit and a leaf: so many bits, up to 125 MB, say which leaves the units depend on."""
+MAX_DEPENDENCY_BITS = 10**9
+"""Maximum number of (unit, leaf) pairs, a bit each (125 MB), for which the leaves that units depend on are known."""
 
 WEIGHTED = (Kind.SUM, Kind.MIXING, Kind.TUCKER, Kind.TENSOR_DOT)
 """The kinds of units that have weights."""
@@ -108,7 +108,7 @@ class Units:
         many units that the answer would need much memory.
         """
         leaves = [number for number, unit in self.units.items() if not unit.inputs]
-        if len(leaves) * len(self.units) > MAX_PAIRS:
+        if len(leaves) * len(self.units) > MAX_DEPENDENCY_BITS:
             return False
         read = {number: 1 << place for place, number in enumerate(leaves)}
         for number, unit in self.units.items():

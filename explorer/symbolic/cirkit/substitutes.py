@@ -24,7 +24,7 @@ from explorer.symbolic.parameter_operators import (
 from explorer.symbolic.parameters import ParameterNode, constant
 
 Matrix = NDArray[np.float64]
-MAX_ENTRIES = 1 << 24
+MAX_MATRIX_ENTRIES = 1 << 24
 """The most entries of a constant weight: 128 MiB."""
 
 
@@ -114,10 +114,10 @@ def _substitute(parameter: ParameterNode, known: dict[ParameterNode, ParameterNo
 
 def _check_size(rows: int, columns: int) -> None:
     """Raises: ConversionError for a matrix that is too large."""
-    if rows * columns > MAX_ENTRIES:
+    if rows * columns > MAX_MATRIX_ENTRIES:
         raise ConversionError(
             f"cirkit does not rearrange units: that would be a sum with a weight of {rows:,} x {columns:,} entries, "
-            f"and at most {MAX_ENTRIES:,} entries are made; convert the operands, and multiply there"
+            f"and at most {MAX_MATRIX_ENTRIES:,} entries are made; convert the operands, and multiply there"
         )
 
 

@@ -18,7 +18,7 @@ from explorer.views.plates.routes import routes
 from explorer.views.plates.times import plate_times
 from explorer.views.plates.words import (
     MAX_LINES,
-    MAX_PAIRS,
+    MAX_SENT_READS,
     calls_text,
     label_width,
     news_text,
@@ -150,7 +150,7 @@ def add_cells(index: TraceIndex, at: int, edges: Sequence[EdgeView]) -> None:
     ends = [(position[edge["source"]], position[edge["target"]]) for edge in edges]
     found = routes(stage_of(index, at), {key: plates.reads.get(key) if total <= MAX_LINES else None for key in ends})
     for edge, key in zip(edges, ends, strict=True):
-        if total <= MAX_PAIRS:
+        if total <= MAX_SENT_READS:
             pairs = plates.reads.get(key)
             edge["pairs"] = [] if pairs is None else pairs.ravel().tolist()
         if key in found:

@@ -20,8 +20,8 @@ EPSILON = 1e-9
 """A room may be a whole number of characters, but for rounding."""
 MAX_LINES = PLATES["read"]["each"]
 """Beyond it, lines connect plates, not their cells, except those of the cell at the pointer."""
-MAX_PAIRS = 20_000
-"""Beyond it, it is not sent which cell reads which."""
+MAX_SENT_READS = 20_000
+"""Maximum number of reads for which it is sent which cell reads which."""
 MIN_LABEL, MAX_LABEL = 78.0, 130.0
 """Room for `was Hadamard + Sum` with the gap to the next plate; longer labels are cut off."""
 
@@ -95,7 +95,7 @@ def note_of_plates(index: TraceIndex, plates: Plates) -> str:
 def _limits(plates: Plates) -> Iterator[str]:
     """Say which lines are not drawn, and why."""
     reads = sum(map(len, plates.reads.values()))
-    if reads > MAX_PAIRS:
+    if reads > MAX_SENT_READS:
         yield f"{reads:,} reads are too many to draw or to light up: a line is all reads between two plates."
     elif reads > MAX_LINES:
         yield f"{reads:,} reads: a line is all reads between two plates; point at a cell to see its own."

@@ -6,7 +6,7 @@ from explorer.views.index import TraceIndex
 from explorer.views.predicting.question import Question, Verdict, askable, grouping_of, noun_of, where
 from explorer.views.words import list_text
 
-MAX_ENTRIES_LENGTH = 80
+MAX_ENTRIES_CHARS = 80
 """Maximum length of a pattern's entries in a question; tensor-level rules have dozens of operators."""
 
 
@@ -30,7 +30,7 @@ def match_questions(index: TraceIndex, step: Step) -> list[Question]:
 
 def _match_question(index: TraceIndex, step: Step, node: int, pattern: str) -> Question:
     entries = _entries(index, pattern)
-    spelled = f" ({entries})" if len(entries) <= MAX_ENTRIES_LENGTH else ""
+    spelled = f" ({entries})" if len(entries) <= MAX_ENTRIES_CHARS else ""
     return Question(
         "matches",
         f"Does the pattern {pattern}{spelled} match at {noun_of(index)} {node}?",

@@ -108,7 +108,7 @@ def test_a_formula_that_is_not_deterministic_or_not_decomposable_is_not_counted(
 
 def test_a_diagram_is_counted_however_many_pairs_of_primes_it_has(monkeypatch, tmp_path):
     """Its primes are a partition, which one pass shows; comparisons are not needed."""
-    monkeypatch.setattr("explorer.symbolic.exclusion.MAX_PAIRS", 0)
+    monkeypatch.setattr("explorer.symbolic.exclusion.MAX_COMPARED_UNIT_PAIRS", 0)
     rng = np.random.default_rng(0)
     wanted = rng.random(2**8) < 0.5
     (path := tmp_path / "formula.sdd").write_text(sdd_text(wanted, 8, rng)[0])

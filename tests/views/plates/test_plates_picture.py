@@ -194,6 +194,6 @@ def test_the_note_says_which_lines_are_not_drawn(monkeypatch):
     monkeypatch.setattr(words, "MAX_LINES", 100)
     note = note_of_plates(index, plates_of(index, 3))
     assert note == f"{shown} 148 reads: a line is all reads between two plates; point at a cell to see its own."
-    monkeypatch.setattr(words, "MAX_PAIRS", 147)
+    monkeypatch.setattr(words, "MAX_SENT_READS", 147)
     note = note_of_plates(index, plates_of(index, 3))
     assert note == f"{shown} 148 reads are too many to draw or to light up: a line is all reads between two plates."
