@@ -161,7 +161,8 @@ class FoldAnswer(Printable):
 class MissedFold(Printable):
     """Two folded groups that came close: equal keys on two levels, or one type and level and fields that differ.
 
-    `differences` are the fields that differ: name, value of the first group, value of the second.
+    `nodes` are the two folded layers, by their ids after folding. `differences` are the fields that differ: name, value
+    of the first group, value of the second.
     """
 
     nodes: tuple[int, int]

@@ -48,10 +48,15 @@ class Folds:
         return {member: (group.node, i) for group in groups for i, member in enumerate(group.members)}
 
     def why_not(self, one: int, other: int) -> FoldAnswer:
-        """Whether two layers were folded together, and if not, why. Raises: UnknownNameError."""
+        """Whether two layers were folded together, and if not, why; a folded layer stands for its slices.
+
+        Raises: UnknownNameError.
+        """
         here, there = self._group_of(one), self._group_of(other)
         if here.node == there.node:
-            return FoldAnswer(True, f"slices {self.slices[one][1]} and {self.slices[other][1]} of {here.node}")
+            inside = [str(self.slices[node][1]) for node in (one, other) if node in self.slices]
+            slices = f"slice{'s' * (len(inside) > 1)} {' and '.join(inside)}" if inside else "all slices"
+            return FoldAnswer(True, f"{slices} of {here.node}")
         reasons = [f"{name} is {mine} here and {theirs} there" for name, mine, theirs in group_differences(here, there)]
         if here.level != there.level:
             reasons.append(f"level {here.level} here and level {there.level} there")
@@ -61,12 +66,15 @@ class Folds:
     def _group_of(self, node: int) -> FoldGroup:
         if not self.slices:
             raise UnknownNameError(f"nothing was folded in this trace, so layer {node} was not either: {self.no_folds}")
-        if not isinstance(node, Integral) or node not in self.slices:  # pyright: ignore[reportUnnecessaryIsInstance]
+        is_id = isinstance(node, Integral)  # pyright: ignore[reportUnnecessaryIsInstance]
+        folded = self.slices[node][0] if is_id and node in self.slices else node
+        found = next((group for group in self.groups if is_id and group.node == folded), None)
+        if found is None:
             raise UnknownNameError(
-                f"layer {node!r} was not there when folding began; ids are those of the graph before folding"
+                f"layer {node!r} was not there when folding began, nor was it made by folding; ids are those of the "
+                "graph before folding, or of folded layers"
             )
-        folded = self.slices[node][0]
-        return next(group for group in self.groups if group.node == folded)
+        return found
 
 
 def fold_key(group: FoldGroup) -> FoldKey:

@@ -242,7 +242,8 @@ class Trace:
     def why_not_folded(self, one: int, other: int) -> FoldAnswer:
         """Whether two layers were folded together, and if not, why: by type or fields, and by level.
 
-        Raises: UnknownNameError if a layer was not there when folding began.
+        The ids are those of layers before folding, or of folded layers, as in `graph_at(-1)` and `missed_folds()`.
+        Raises: UnknownNameError if a layer was not there when folding began, nor made by folding.
         """
         return self._folds.why_not(one, other)
 

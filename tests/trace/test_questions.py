@@ -168,6 +168,26 @@ def test_a_missed_fold_names_every_field_that_differs():
     assert differences[sums[0], sums[1]][0] == ("num_output_units", "3", "5")
 
 
+@pytest.mark.parametrize("name", ["hclt", "kronecker"])
+def test_the_ids_of_missed_folds_are_those_of_the_last_graph_and_of_questions(name):
+    trace = explorer.record(gallery.load_named(name))
+    last = str(trace.graph_at(-1))
+    assert trace.missed_folds()
+    for missed in trace.missed_folds():
+        answer = trace.why_not_folded(*missed.nodes)
+        assert not answer
+        for node in missed.nodes:
+            assert f"%{node} = " in last
+        members = [next(g.members[-1] for g in trace.fold_groups() if g.node == node) for node in missed.nodes]
+        assert str(answer) == str(trace.why_not_folded(*members))
+
+
+def test_a_folded_layer_is_folded_together_with_its_slices(blackboard):
+    (group, *_) = blackboard.fold_groups()
+    assert str(blackboard.why_not_folded(group.members[1], group.node)) == f"Folded together: slice 1 of {group.node}."
+    assert str(blackboard.why_not_folded(group.node, group.node)) == f"Folded together: all slices of {group.node}."
+
+
 def test_why_not_folded_of_a_removed_layer_is_a_typed_error(blackboard):
     with pytest.raises(UnknownNameError, match="was not there when folding began"):
         blackboard.why_not_folded(5, 0)
