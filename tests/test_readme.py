@@ -3,6 +3,7 @@
 The Python blocks of a file share a namespace and a folder with its `bash` blocks. Other blocks are not run.
 """
 
+import ast
 import re
 import shlex
 from contextlib import redirect_stdout
@@ -26,6 +27,8 @@ from tests.app.commands.running import run
 ROOT = Path(__file__).parents[1]
 README = "README.md"
 PAGES = [README, *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/*.md"))]
+MAX_ECHOED_LINES = 40
+"""Maximum number of lines that Python shows of the values of a block that is pasted into it."""
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 
 
@@ -56,17 +59,22 @@ def test_examples_print_what_the_page_shows(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
+    echoed: list[str] = []
+    monkeypatch.setattr("sys.displayhook", lambda value: echoed.append(repr(value)))
     for block, following in pairwise([*blocks(file), Block("", "", "the end")]):
         printed = StringIO()
+        echoed.clear()
         if block.language == "bash":
             for line in block.text.splitlines():
                 run(*words_of(line))
         if block.language == "python":
             with redirect_stdout(printed):
-                exec(compile(block.text, f"{file}: {block.text.splitlines()[0]}", "exec"), names)
+                pasted = ast.Interactive(ast.parse(block.text).body)
+                exec(compile(pasted, f"{file}: {block.text.splitlines()[0]}", "single"), names)
             is_output = not following.language and not following.before.strip()
             shown = following.text if is_output else ""
             assert without_times(printed.getvalue()) == without_times(shown)
+        assert sum(text.count("\n") + 1 for text in echoed if text != "None") <= MAX_ECHOED_LINES, block.text
 
 
 @pytest.fixture
