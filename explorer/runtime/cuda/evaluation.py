@@ -24,7 +24,8 @@ from explorer.runtime.cuda.blocks import (
 )
 from explorer.runtime.cuda.launches import Launch, Launches
 from explorer.runtime.cuda.placed import LaunchIndices, Placed
-from explorer.runtime.grouped.kernels import MAX_DENSITIES, Values, from_logarithms
+from explorer.runtime.grouped.evaluation import MAX_DENSITIES
+from explorer.runtime.grouped.kernels import Values, from_logarithms
 from explorer.runtime.launching import launcher
 from explorer.runtime.packed_tensors import PackedTensors, Tables
 from explorer.runtime.units import Kind

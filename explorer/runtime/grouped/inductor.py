@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from explorer.runtime.grouped.evaluation import Given, Indices, Outputs, evaluate_groups
 from explorer.runtime.grouped.groups import Groups
-from explorer.runtime.grouped.kernels import Given, Indices, Outputs, evaluate_groups
 from explorer.runtime.grouped.running import run_eagerly
 from explorer.runtime.packed_tensors import PackedTensors
 

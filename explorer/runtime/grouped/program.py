@@ -9,8 +9,8 @@ from torch import Tensor
 from explorer.backend import EvaluatedCircuit
 from explorer.errors import LoweringError
 from explorer.runtime.constants import TOLERANCE, Constants
+from explorer.runtime.grouped.evaluation import Given, Indices
 from explorer.runtime.grouped.groups import group_units
-from explorer.runtime.grouped.kernels import Given, Indices
 from explorer.runtime.grouped.running import Runner
 from explorer.runtime.grouped.table_reads import make_table_reads
 from explorer.runtime.packed import Answer, Packed, PlacedProgram, answer_of, columns_of, readable, why_not_precise

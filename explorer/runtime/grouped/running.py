@@ -2,8 +2,9 @@
 
 from typing import Protocol
 
+from explorer.runtime.grouped.evaluation import Given, Indices, Outputs, evaluate_groups
 from explorer.runtime.grouped.groups import Groups
-from explorer.runtime.grouped.kernels import Given, Indices, Outputs, evaluate_groups, step_for
+from explorer.runtime.grouped.kernels import step_for
 from explorer.runtime.packed_tensors import PackedTensors
 
 
