@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from explorer.app.commands.console import notes, print_text, say_note
-from explorer.app.commands.trace import LEVELS_TEXT
+from explorer.app.commands.trace import COMPILED, LEVELS_TEXT, not_recorded_again
 from explorer.app.ports import LOCAL, check_port, free_port, is_loopback, public_address
 from explorer.errors import check_name
 from explorer.packages import UI, require
-from explorer.trace import LEVELS
+from explorer.trace import LEVELS, Trace
 
 if TYPE_CHECKING:
     from explorer.app.dashboard.serving import ServeOptions
@@ -91,7 +91,9 @@ def open_dashboard(
         state = ViewState.of_circuit(source)
     if state is not None:
         state = replace(state, tensor=replace(state.tensor, level=level))
-        Library(folder, files, built).open(state.circuit)  # report an unknown name here, not in the browser
+        found = Library(folder, files, built).open(state.circuit)  # report an unknown name here, not in the browser
+        if isinstance(found, Trace) and not found.level.has_circuit and level not in (COMPILED, found.level.name):
+            raise not_recorded_again(state.circuit, found, f"--level {level}")
     if port is not None:
         check_port(address, port)
     options = ServeOptions(state, port or free_port(address, PORT), address, show, folder, files, hosts, built)

@@ -160,10 +160,15 @@ def _check_unchanged(
     }
     asked = [argument for argument, given in is_asked.items() if given]
     if asked:
-        raise CircuitError(
-            f"{source} is a trace at the level {trace.level.name}, which is not recorded again; remove "
-            f"{', '.join(asked)}, or name the circuit or module itself"
-        )
+        raise not_recorded_again(source, trace, ", ".join(asked))
+
+
+def not_recorded_again(source: str, trace: "Trace", asked: str) -> CircuitError:
+    """Make the error for a trace with arguments of recording."""
+    return CircuitError(
+        f"{source} is a trace at the level {trace.level.name}, which is not recorded again; remove {asked}, or name "
+        "the circuit or module itself"
+    )
 
 
 def _lower_options(level: str, pipeline: Path | None, mode: str, operators: str) -> "TensorOptions":

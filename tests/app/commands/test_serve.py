@@ -85,6 +85,22 @@ def test_a_function_of_the_user_is_run_once_and_the_note_says_so(no_server: list
         no_server[0].library.open(f"{tmp_path}/mine.py:other")
 
 
+def test_a_trace_of_a_lower_level_is_opened_at_its_level_or_refused(no_server: list[Any], tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from explorer import gallery, record\n"
+        "def build():\n    return record(gallery.load_named('blackboard'), level='tensor')\n"
+    )
+    source = f"{tmp_path}/mine.py:build"
+    for more in ((), ("--level", "tensor")):
+        assert CliRunner().invoke(app, ["serve", source, "--no-show", *more]).exit_code == 0
+    result = CliRunner().invoke(app, ["serve", source, "--no-show", "--level", "program"])
+    assert result.exit_code == 2
+    assert "is a trace at the level tensor, which is not recorded again; remove --level program" in " ".join(
+        result.stderr.split()
+    )
+    assert len(no_server) == 2
+
+
 def test_an_error_of_the_user_ends_the_command_with_its_traceback(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("def build():\n    return 1 / 0\n")
     result = CliRunner().invoke(app, ["serve", f"{tmp_path}/mine.py:build", "--no-show"])
