@@ -14,6 +14,7 @@ from explorer.errors import (
     UnknownNameError,
     ValueRangeError,
 )
+from explorer.learning.baselines import independent_bits
 from explorer.learning.tables import (
     BinomialColumn,
     CategoricalColumn,
@@ -398,3 +399,32 @@ def test_categories_that_differ_in_any_other_character_are_kept_apart(tmp_path, 
     (kind, _) = load_table(path).columns
     assert isinstance(kind, CategoricalColumn)
     assert len(kind.labels) == (1 if label.strip() == "red" else 2)
+
+
+@pytest.mark.parametrize("has_gaps", [False, True])
+def test_the_baseline_of_integers_in_a_wide_range_is_at_most_a_bit_worse_than_a_uniform_one(tmp_path, has_gaps):
+    """A binomial of 1,000 has a standard deviation of 16 and gives most of these integers less than 1e-20."""
+    random = np.random.default_rng(0)
+    sizes = [0, 1000, *random.integers(0, 1001, 398)]
+    cells = ["" if has_gaps and row % 7 == 3 else str(size) for row, size in enumerate(sizes)]
+    (path := tmp_path / "sizes.csv").write_text("size\n" + "\n".join(cell or '""' for cell in cells))
+    data = load_table(path, missing="ignore")
+    assert data.columns == (BinomialColumn("size", 0, 1000),)
+    share = float((~data.held_out.isnan()).double().mean())
+    assert 0.9 < independent_bits(data) / (share * math.log2(1001)) < 1.1
+
+
+def test_the_baseline_of_a_declared_range_does_not_count_every_value_of_it(tmp_path):
+    (path := tmp_path / "ids.csv").write_text("id\n" + "\n".join(str(row * 10**11) for row in range(20)))
+    assert 40 < independent_bits(load_table(path, {"id": "binomial"})) == pytest.approx(math.log2(16 + 19e11 + 1))
+
+
+def test_the_baseline_of_several_columns_is_the_sum_of_theirs(tmp_path):
+    random = np.random.default_rng(1)
+    rows = [(random.integers(0, 300), random.normal(), random.choice(["a", "b"])) for _ in range(200)]
+    names, found = ("count", "size", "kind"), []
+    for chosen in (*([at] for at in range(3)), range(3)):
+        lines = [",".join(str(row[at]) for at in chosen) for row in rows]
+        (path := tmp_path / "t.csv").write_text("\n".join([",".join(names[at] for at in chosen), *lines]))
+        found.append(independent_bits(load_table(path)) * len(chosen))
+    assert sum(found[:3]) == pytest.approx(found[3])
