@@ -123,6 +123,44 @@ def test_what_readers_do_with_a_picture_in_light_and_in_dark(page: "Page", tmp_p
     see_half_bars(open_view("timed"))
 
 
+COVERED = """() => {
+  const seen = (one) => one.textContent && getComputedStyle(one).visibility !== "hidden";
+  const areas = (selector) => [...document.querySelectorAll(selector)].filter(seen).map((one) => [
+    one.textContent, one.getBoundingClientRect()]);
+  const meet = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1;
+  const reasons = areas("text.ce-plate-reason");
+  const words = areas("text.ce-plate-title, text.ce-plate-calls, text.ce-plate-line");
+  return { reasons: reasons.length, covered: reasons.flatMap(([reason, area]) =>
+    words.filter(([, other]) => meet(area, other)).map(([word]) => [reason, word])) };
+}"""
+"""The lines of reasons that are shown, and those that cover a word at a plate."""
+OUTSIDE = """() => {
+  const stage = document.querySelector(".ce-stage").getBoundingClientRect();
+  return [...document.querySelectorAll(".ce-plate-face")].map((one) => one.getBoundingClientRect())
+    .filter(({ left, right, top, bottom }) =>
+      left < stage.left || right > stage.right || top < stage.top || bottom > stage.bottom).length;
+}"""
+"""How many plates are not in the picture."""
+MISSED = 7
+"""The step of kronecker that folds level 0; it shows two missed folds."""
+
+
+def test_the_reason_of_a_missed_fold_covers_no_words_and_the_next_plate_stays(page: "Page", tmp_path: Path) -> None:
+    file = tmp_path / "kronecker.html"
+    file.write_text(html_of("kronecker"), encoding="utf-8")
+    page.goto(f"{file.as_uri()}#step={MISSED}")
+    plates = page.locator(".ce-plate-face")
+    plates.first.wait_for()
+    before = page.evaluate(COVERED)
+    assert before["reasons"] > 0
+    assert before["covered"] == []
+    for number in range(plates.count()):
+        plates.nth(number).click(modifiers=["Shift"] if number else [])
+        page.locator(".ce-closeup.ce-open").wait_for()
+        assert page.evaluate(COVERED)["covered"] == []
+        assert page.evaluate(OUTSIDE) == 0
+
+
 def test_folding_closes_the_cells_up(digits: Opener) -> None:
     page = digits(FOLD - 1)
     assert words(page, ".ce-plate-calls")[:3] == ["64 → 1 call", "64 calls", "16 calls"]

@@ -27,6 +27,8 @@ const LEGIBLE_PLATES = 0.45;
 const MIN_PLATES = 0.25;
 /** Of more boxes than this the whole is of interest, down to this scale. */
 const [MANY, MANY_SCALE] = [80, 0.12];
+/** Where the whole would be illegible, the part of it that matters is shown at least at this scale. */
+const PART_SCALE = 0.5;
 /** Limits of the height of a picture that follows what it shows, in pixels. */
 const [LEAST_HEIGHT, MOST_HEIGHT] = [240, 680];
 /** Room for the words below a plate. */
@@ -78,7 +80,8 @@ export function extentOf(pictures) {
  */
 export function heightFor(pictures, { width, inset }) {
   const { l, t, r, b } = extentOf(pictures);
-  const k = Math.min(1, Math.max(LEGIBLE_PLATES, (width - ZOOM_WIDTH - 28) / (r - l)));
+  const least = pictures[0]?.groupBy === "plates" ? LEGIBLE_PLATES : PART_SCALE;
+  const k = Math.min(1, Math.max(least, (width - ZOOM_WIDTH - 28) / (r - l)));
   return Math.min(MOST_HEIGHT, Math.max(LEAST_HEIGHT, Math.ceil((b - t) * k) + inset + 20));
 }
 
@@ -122,7 +125,7 @@ function legibly(pictures, viewport, asking) {
   const { width, height } = viewport;
   // A wide and flat picture of many boxes: its whole height and the centre of its width; the map shows the rest.
   const flat = Math.min(0.45, Math.max(all.k, MANY_SCALE, (height - 40) / (seen.b - seen.t)));
-  const k = many ? flat : Math.min(0.62, Math.max(all.k, 0.5));
+  const k = many ? flat : Math.min(0.62, Math.max(all.k, PART_SCALE));
   const news = many ? [] : picture.boxes.filter((box) => box.matched || box.change !== "kept");
   const rect = unionOf((news.length ? news : picture.boxes).map((box) => around(box, 12)));
   const left = rect.r - rect.l > width / k && !many;
