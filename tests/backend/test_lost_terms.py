@@ -11,9 +11,22 @@ from torch.func import functional_call, grad, jvp, vmap
 
 from explorer.backend import Semiring, get_semiring, semiring as semirings
 from explorer.backend.numeric import log
+from explorer.backend.queries import log_likelihood
+from explorer.symbolic import SquareParameter
 from explorer.templates import load_named
 from tests.levels.modes import MODE_IDS, MODES, Mode, compile_circuit, layer_types
-from tests.lost_terms import CASES, WEIGHTS, Case, far_apart, log_sum, small_weights, two_states
+from tests.lost_terms import (
+    CASES,
+    OPERATORS,
+    WEIGHTS,
+    Case,
+    far_apart,
+    log_sum,
+    parameter,
+    small_weights,
+    sums_of_small_weights,
+    two_states,
+)
 
 LSE, COMPLEX = get_semiring("lse-sum"), get_semiring("complex-lse-sum")
 EACH_SEMIRING = pytest.mark.parametrize("semiring", [LSE, COMPLEX], ids=lambda semiring: semiring.name)
@@ -182,19 +195,40 @@ def test_circuits_have_the_likelihood_of_their_definition(name: str, mode: Mode)
 
 @pytest.mark.parametrize("gap", [60.0, 400.0])
 def test_consecutive_sums_of_tiny_weights_keep_the_only_likely_input(gap: float):
-    circuit, x, wanted = small_weights(gap)
     for mode in MODES:
-        assert_likelihood((circuit, x, wanted), {**mode, "disable": ["SumCollapse"]}, in_single=gap < 87)
+        assert_likelihood(small_weights(gap), mode)
 
 
-def assert_likelihood(case: Case, mode: Mode, *, in_single: bool = True) -> None:
+@pytest.mark.parametrize("gap", [60.0, 400.0])
+@pytest.mark.parametrize("name", OPERATORS)
+def test_no_operator_on_weights_loses_a_term_by_underflow(name: str, gap: float):
+    case = sums_of_small_weights(OPERATORS[name](gap))
+    for mode in MODES:
+        assert_likelihood(case, mode)
+        circuit = compile_circuit(case[0], **mode)
+        total = circuit.integral().item()  # the weights need not sum to one
+        for one in (circuit, circuit.float(), circuit.freeze()):
+            found = log_likelihood(one, torch.from_numpy(case[1])).flatten()
+            np.testing.assert_allclose(found.detach() + total, case[2], rtol=1e-6)
+
+
+def test_squares_of_tiny_negative_weights_count():
+    numbers = np.array([[0.0, -30.0, -400.0], [-30.0, 0.0, -200.0], [-200.0, -30.0, -1.0]])
+    circuit, x, wanted = sums_of_small_weights((SquareParameter((parameter(-np.exp(numbers)),)), 2 * numbers))
+    for semiring in ("lse-sum", "complex-lse-sum"):
+        with torch.no_grad():
+            found = compile_circuit(circuit, semiring)(torch.from_numpy(x)).real.flatten()
+        np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+def assert_likelihood(case: Case, mode: Mode) -> None:
     circuit, x, wanted = case
     for dtype, rtol in ((torch.float32, 2e-5), (torch.float64, 1e-12)):
         for semiring in ("lse-sum", "complex-lse-sum"):
             module = compile_circuit(circuit, semiring, **mode).to(dtype)
-            if dtype == torch.float64 or in_single:
+            for one in (module, module.freeze()):
                 with torch.no_grad():
-                    found = module(torch.from_numpy(x).to(dtype)).real.flatten().numpy()
+                    found = one(torch.from_numpy(x).to(dtype)).real.flatten().numpy()
                 np.testing.assert_allclose(found, wanted, rtol=rtol)
 
 
