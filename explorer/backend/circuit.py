@@ -13,7 +13,7 @@ from explorer.backend.evaluation import EvaluatedCircuit, LayerValues
 from explorer.backend.frozen import FrozenCircuit
 from explorer.backend.layers import TorchInputLayer, TorchLayer
 from explorer.backend.numeric import DOUBLES, can_inspect, in_double_precision, in_single_precision
-from explorer.backend.parameters import TorchLeafParameter, TorchParameterOp, log_name
+from explorer.backend.parameters import TorchLeafParameter, TorchLogParameter, TorchParameterOp, log_name
 from explorer.backend.plan import (
     CircuitPlan,
     PlannedLayer,
@@ -23,7 +23,7 @@ from explorer.backend.plan import (
     plan_circuit,
 )
 from explorer.backend.rounding import loses_digits
-from explorer.backend.semiring import Semiring
+from explorer.backend.semiring import ComplexLSESumSemiring, LSESumSemiring, Semiring
 from explorer.backend.storage import ParameterStore, foldwise_initializer_, leaf_seed
 from explorer.backend.underflow import logarithms_of_underflowed
 from explorer.errors import DataTypeError, ShapeError, UnknownNameError, check_type
@@ -232,13 +232,16 @@ class TorchCircuit(EvaluatedCircuit):
         return ProbedCircuit(self, self._plan)
 
     def node_values(
-        self, planned: PlannedParameter, operand: bool = False, in_doubles: bool = False
+        self, planned: PlannedParameter, operand: bool = False, in_doubles: bool = False, *, by_value: bool = False
     ) -> dict[int, Tensor]:
-        """The value (F, *shape) of each node of a parameter graph, or of the last one the `operand` instead."""
+        """The value (F, *shape) of each node of a parameter graph, or of the last one the `operand` instead.
+
+        A logarithm is that of what its operand was before it underflowed, unless all are to have gradients `by_value`.
+        """
         values: dict[int, Tensor] = {}
         applied = planned.nodes[:-1] if operand else planned.nodes
         is_computed = any(step.op is not None for step in applied)
-        for step in planned.nodes:
+        for position, step in enumerate(planned.nodes):
             if step.op is None:
                 read = step.reads[0]
                 tensors = [self.tensors[source] for source in read.read.sources]
@@ -248,12 +251,25 @@ class TorchCircuit(EvaluatedCircuit):
                 values[step.node] = self._as_number(value)
             else:
                 operands = [self._operand(read, values) for read in step.reads]
-                values[step.node] = operands[0] if operand and step is planned.nodes[-1] else step.op.forward(*operands)
+                value = operands[0] if operand and step is planned.nodes[-1] else step.op.forward(*operands)
+                if isinstance(step.op, TorchLogParameter) and value is not operands[0] and not by_value:
+                    value = self._logarithm_before(planned, position, values, value)
+                values[step.node] = value
         return values
 
     def result_of(self, planned: PlannedParameter, values: Mapping[int, Tensor]) -> Tensor:
         """The value (F, *shape) of a parameter graph from those of its nodes."""
         return values[planned.last] if planned.result is None else self._operand(planned.result, values)
+
+    def _logarithm_before(
+        self, planned: PlannedParameter, position: int, values: Mapping[int, Tensor], value: Tensor
+    ) -> Tensor:
+        """The value of the logarithm at this position among the nodes, also where its operand has underflowed."""
+        above = PlannedParameter(planned.nodes[:position], planned.nodes[position].reads[0], planned.last)
+        if not above.may_underflow:
+            return value
+        semiring = ComplexLSESumSemiring() if value.is_complex() else LSESumSemiring()
+        return logarithms_of_underflowed(semiring, {0: (above, values)}, self._operand).get(0, value)
 
     def _operand(self, read: PlannedRead, values: Mapping[int, Tensor]) -> Tensor:
         """What is read from the values of the nodes of a parameter graph."""
@@ -300,7 +316,7 @@ class ProbedCircuit(EvaluatedCircuit):
 
     def layer_values(self) -> LayerValues:
         self.node_values = {
-            (planned.node, name): self.circuit.node_values(parameter, in_doubles=True)
+            (planned.node, name): self.circuit.node_values(parameter, in_doubles=True, by_value=True)
             for planned in self._plan.layers
             for name, parameter in planned.parameters
         }

@@ -12,7 +12,8 @@ from torch.func import functional_call, grad, jvp, vmap
 from explorer.backend import Semiring, get_semiring, semiring as semirings
 from explorer.backend.numeric import log
 from explorer.backend.queries import log_likelihood
-from explorer.symbolic import SquareParameter
+from explorer.symbolic import CategoricalLayer, CircuitBuilder, SoftmaxParameter, SquareParameter
+from explorer.symbolic.operators import multiply
 from explorer.templates import load_named
 from tests.levels.modes import MODE_IDS, MODES, Mode, compile_circuit, layer_types
 from tests.lost_terms import (
@@ -210,6 +211,22 @@ def test_no_operator_on_weights_loses_a_term_by_underflow(name: str, gap: float)
         for one in (circuit, circuit.float(), circuit.freeze()):
             found = log_likelihood(one, torch.from_numpy(case[1])).flatten()
             np.testing.assert_allclose(found.detach() + total, case[2], rtol=1e-6)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
+def test_products_of_circuits_keep_tiny_probabilities(mode: Mode):
+    """Their logits are logarithms of a softmax, which is read twice."""
+    logits = np.array([[0.0, -110.0, -900.0], [-5.0, 0.0, -800.0], [0.0, 0.0, 0.0]])
+    probs, b = SoftmaxParameter((parameter(logits),), axis=1), CircuitBuilder()
+    states = b.add(CategoricalLayer(scope=(0,), num_output_units=3, num_categories=3, probs=probs))
+    weights = SoftmaxParameter((parameter([[0.0, -100.0, -1500.0]]),))
+    circuit = b.build(b.sum(states, num_units=1, weight=weights))
+    terms = logits - np.log(np.exp(logits).sum(1, keepdims=True)) + np.array([[0.0], [-100.0], [-1500.0]])
+    wanted = 2 * np.logaddexp.reduce(terms, axis=0)
+    square, x = compile_circuit(multiply(circuit, circuit), **mode), torch.arange(3).unsqueeze(1)
+    for one in (square, square.freeze(), square.float(), square.float().freeze()):
+        np.testing.assert_allclose(one(x).flatten(), wanted, rtol=2e-6, atol=1e-6)
 
 
 def test_squares_of_tiny_negative_weights_count():
