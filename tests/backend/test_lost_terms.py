@@ -1,7 +1,7 @@
 """Sums in logarithms lose no term by underflow: weights of zero or near it, beside inputs of any size."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pytest
@@ -257,15 +257,20 @@ def test_the_cases_contain_every_layer_that_adds():
 
 
 @pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
-def test_gradients_of_a_circuit_are_those_of_finite_differences(mode: Mode):
-    circuit, x, _ = two_states(40.0)
+@pytest.mark.parametrize(
+    ("make", "rank"),
+    [(lambda: two_states(40.0), 2), (lambda: small_weights(400.0), 3)],
+    ids=["means", "logits whose softmax underflows"],
+)
+def test_gradients_of_a_circuit_are_those_of_finite_differences(make: Callable[[], Case], rank: int, mode: Mode):
+    circuit, x, _ = make()
     module, rows = compile_circuit(circuit, **mode), torch.from_numpy(x)
-    means = {name: p for name, p in module.named_parameters() if p.requires_grad and p.dim() == 2}
+    learned = {name: p for name, p in module.named_parameters() if p.requires_grad and p.dim() == rank}
 
     def value(*given: Tensor) -> Tensor:
-        return functional_call(module, dict(zip(means, given, strict=True)), (rows,))
+        return functional_call(module, dict(zip(learned, given, strict=True)), (rows,))
 
-    assert torch.autograd.gradcheck(value, tuple(means.values()))
+    assert torch.autograd.gradcheck(value, tuple(learned.values()))
 
 
 def test_functional_transforms_of_a_circuit_keep_every_term():

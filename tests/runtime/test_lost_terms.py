@@ -57,7 +57,16 @@ def test_weights_that_an_operator_makes_tiny(name: str, gap: float, backend: str
 
 @without_certificate
 @pytest.mark.parametrize("backend", [*BACKENDS, "inductor"])
-@pytest.mark.parametrize("make", [lambda: two_states(16.0), lambda: two_states(40.0), lambda: relapse(16)])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: two_states(16.0),
+        lambda: two_states(40.0),
+        lambda: relapse(16),
+        lambda: small_weights(60.0),
+        lambda: small_weights(400.0),
+    ],
+)
 def test_gradients_are_those_of_double_precision(make: Callable[[], Case], backend: str):
     circuit, x, _ = make()
     compiled = TorchCompiler().compile(circuit)
