@@ -273,8 +273,9 @@ def test_gradients_of_a_circuit_are_those_of_finite_differences(make: Callable[[
     assert torch.autograd.gradcheck(value, tuple(learned.values()))
 
 
-def test_functional_transforms_of_a_circuit_keep_every_term():
-    circuit, x, wanted = two_states(40.0)
+@pytest.mark.parametrize("make", [lambda: two_states(40.0), lambda: small_weights(400.0)], ids=["zero", "underflow"])
+def test_functional_transforms_of_a_circuit_keep_every_term(make: Callable[[], Case]):
+    circuit, x, wanted = make()
     module, rows = compile_circuit(circuit), torch.from_numpy(x)
     parameters = dict(module.named_parameters())
 
