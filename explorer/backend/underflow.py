@@ -81,5 +81,5 @@ def _are_below_normal(values: Sequence[Tensor]) -> list[bool]:
     """Whether each real tensor has a number below all positive normal numbers, in one transfer from a GPU."""
     if not values:
         return []
-    least = torch.stack([value.amin().double() for value in values]).tolist()
+    least = torch.stack([value.amin() for value in values]).tolist()
     return [low < max(torch.finfo(value.dtype).tiny, SMALLEST_NORMAL) for low, value in zip(least, values, strict=True)]
