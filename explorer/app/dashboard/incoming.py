@@ -3,10 +3,15 @@
 The thread of all pages reads a message at once, so a message must be read in less than about 0.3 s.
 """
 
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import bokeh.io.doc
 import bokeh.server.views.ws
 from bokeh.core.serialization import Deserializer
+from bokeh.document import Document
 from bokeh.protocol.exceptions import ProtocolError
 from bokeh.protocol.message import Message
 from bokeh.protocol.receiver import Receiver
@@ -28,7 +33,11 @@ ACCEPTED = ("PATCH-DOC", "PULL-DOC-REQ", "SERVER-INFO-REQ")
 
 
 def limit_messages() -> None:
-    """Refuse large messages and compressed bytes, of which 1.5 MB unpack to more than 1 GB. Pages send bytes as is."""
+    """Refuse large messages and compressed bytes, of which 1.5 MB unpack to more than 1 GB. Pages send bytes as is.
+
+    A message that fails changes nothing for other pages.
+    """
+    bokeh.io.doc.patch_curdoc = patch_curdoc
     bokeh.server.views.ws.Receiver = LimitedReceiver  # pyright: ignore[reportPrivateImportUsage]
     if "bytes" not in Deserializer._decoders:
         Deserializer.register("bytes", _decode_bytes)
@@ -61,6 +70,20 @@ class LimitedReceiver(Receiver):
         self._partial, self._message, self._fragments = None, None, []
         self._num_bytes = MAX_MESSAGE_BYTES  # refuses all later ones
         return ProtocolError(reason)
+
+
+@contextmanager
+def patch_curdoc(doc: Document) -> Iterator[None]:
+    """Set the current document; reset it also after an error.
+
+    Bokeh's function does not: after a message that fails, its document would stay, as the current one of later pages.
+    """
+    patched = bokeh.io.doc._PATCHED_CURDOCS
+    patched.append(weakref.ref(doc))
+    try:
+        yield
+    finally:
+        patched.pop()
 
 
 def find_excess(content: Any) -> str:

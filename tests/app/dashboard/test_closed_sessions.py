@@ -2,10 +2,11 @@
 
 import asyncio
 import gc
+import json
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any
 from weakref import WeakSet
@@ -14,13 +15,18 @@ import panel as pn
 import pytest
 from bokeh.client import pull_session
 from bokeh.document import Document
+from bokeh.models import Plot
 from bokeh.server.contexts import ApplicationContext
+from bokeh.server.views.ws import WSHandler
+from bokeh.util.token import generate_jwt_token, generate_session_id
 from panel.io.server import get_server
 from tornado.httpclient import AsyncHTTPClient
+from tornado.websocket import WebSocketClosedError, websocket_connect
 
 from explorer.app.dashboard import page as page_module
 from explorer.app.dashboard.background import Cancelled
 from explorer.app.dashboard.dashboard import Dashboard
+from explorer.app.dashboard.incoming import MAX_MODELS, LimitedReceiver
 from explorer.app.dashboard.page import make_page
 from explorer.app.ports import LOCAL, free_port
 from explorer.app.session.library import Library
@@ -30,14 +36,16 @@ pn.extension()
 
 Visit = Callable[[str, ApplicationContext], Coroutine[Any, Any, None]]
 SECONDS = 60
+KINDS = (Dashboard, Session, Document, WSHandler, LimitedReceiver, Plot)
+"""The kinds of objects of a page, of its connection, and of what is sent to it."""
 
 
 def present() -> list[int]:
-    """The number of dashboards, sessions and documents after a collection, which finds frozen objects too."""
+    """The number of objects of each kind after a collection, which finds frozen objects too."""
     gc.unfreeze()
     gc.collect()
     found = gc.get_objects()
-    return [sum(type(one) is kind for one in found) for kind in (Dashboard, Session, Document)]
+    return [sum(type(one) is kind for one in found) for kind in KINDS]
 
 
 def visit_and_leave(*visits: Visit) -> None:
@@ -108,7 +116,35 @@ async def close_while_measuring(url: str, application: ApplicationContext) -> No
         del served
 
 
-@pytest.mark.parametrize("visits", [[get_only, get_only], [connect, connect], [close_while_measuring]])
+def message(*events: object, **header: object) -> list[str]:
+    """The fragments of a message that changes the page."""
+    start = {"msgid": "1", "msgtype": "PATCH-DOC", **header}
+    return [json.dumps(part) for part in (start, {}, {"events": events})]
+
+
+def plots(count: int) -> list[dict[str, Any]]:
+    """Events that add models to the page."""
+    models = ({"type": "object", "name": "Plot", "id": f"plot-{i}", "attributes": {}} for i in range(count))
+    return [{"kind": "RootAdded", "model": model} for model in models]
+
+
+async def attack(url: str, application: ApplicationContext) -> None:
+    """Send messages that are added to the page, refused, invalid, and never complete; leave without a word."""
+    begun = [*message(num_buffers=2), '{"id":"x"}', bytes(2**20)]
+    unknown = message({"kind": "ModelChanged", "model": {"id": "none"}, "attr": "step", "new": 1})
+    for fragments in (message(*plots(MAX_MODELS)), message(*plots(1000)), ["[" * 100_000], unknown, begun):
+        token = generate_jwt_token(generate_session_id())
+        socket = await websocket_connect(url.replace("http", "ws") + "ws", subprotocols=["bokeh", token])
+        await socket.read_message()
+        with suppress(WebSocketClosedError):
+            for fragment in fragments:
+                await socket.write_message(fragment, binary=isinstance(fragment, bytes))
+        socket.close()
+        while await socket.read_message() is not None:
+            pass
+
+
+@pytest.mark.parametrize("visits", [[get_only, get_only], [connect, connect], [close_while_measuring], [attack]])
 def test_sessions_leave_no_objects(visits: list[Visit]) -> None:
     visit_and_leave(*visits)
 
