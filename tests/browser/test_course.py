@@ -195,7 +195,7 @@ def test_selected_layers_and_the_root_stay_in_the_picture(tiny: Path, shown: "Ca
     for number, one in enumerate(ids[:2]):
         graph.locator(f".ce-box[data-id={one}]").click(modifiers=["Shift"] if number else [])
         graph.get_by_role("region", name="Close-up").wait_for()
-        assert page.evaluate(INSIDE, [graph.element_handle(), ids])
+        wait(page, f"({INSIDE})([document.querySelector('[data-view=\"3\"]'), {ids}])")
 
 
 def test_the_table_of_a_level_follows_the_step(tiny: Path, shown: "Callable[..., Page]") -> None:

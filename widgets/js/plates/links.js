@@ -15,6 +15,8 @@ import { PLATES, WORDS } from "./look.js";
 const LINE = PLATES.lines.height;
 /** Distance of a reason from the side of its link, as a share of its size. */
 const APART = 0.8;
+/** So many places are tried on each side of a link. */
+const SIDES = 6;
 
 /** @param {Make} make @param {Link} link @returns {DrawnLink} */
 export function linkElement({ s }, link) {
@@ -38,7 +40,9 @@ function reasonPoints({ at, points }, width, height, lit) {
   const [one, other] = [points[1], points[points.length - 2]];
   const [x, y] = [(one.x + other.x) / 2, (one.y + other.y) / 2];
   const [left, right] = [Math.min(...points.map((point) => point.x)), Math.max(...points.map((point) => point.x))];
-  const sides = [right + width / 2, left - width / 2].map((beside) => ({ x: beside, y: y - height / 2 }));
+  const sides = Array.from({ length: SIDES }, (_, at) => ((at + 1) * width) / 2).flatMap((by) =>
+    [right + by, left - by].map((beside) => ({ x: beside, y: y - height / 2 })),
+  );
   return [at || { x, y }, ...sides];
 }
 
