@@ -68,7 +68,9 @@ def test_weights_of_another_program_are_not_taken_for_a_broken_checkpoint(tmp_pa
         load_circuit_or_trace(str(path))
 
 
-@pytest.mark.parametrize("raw", [b'{"format": "circuit-explorer tra', gzip.compress(b'{"format": 1')[:-3]])
+@pytest.mark.parametrize(
+    "raw", [b'{"format": "circuit-explorer tra', gzip.compress(b'{"format": 1')[:-3]], ids=["json", "gzip"]
+)
 def test_a_truncated_file_of_ours_is_called_so(tmp_path, raw):
     path = tmp_path / "a.trace.json"
     path.write_bytes(raw)
