@@ -174,7 +174,8 @@ class TestLessonTwo:
 
     def test_8_the_outlines_are_those_of_the_legend(self) -> None:
         (lesson,) = NOTEBOOKS.glob("02_*.ipynb")
-        text = " ".join("".join(cell["source"]) for cell in json.loads(lesson.read_text(encoding="utf-8"))["cells"])
+        cells = json.loads(lesson.read_text(encoding="utf-8"))["cells"]
+        text = " ".join(word for cell in cells for word in "".join(cell["source"]).split())
         assert "pink dotted outlines surround the layers that a pattern reached before it stopped" in text
         assert "a grey outline marks the one that lost" in text
         says(8, "Pink and dotted is a near miss, grey a match that lost a conflict.")

@@ -35,7 +35,7 @@ def test_values_are_those_that_the_circuit_computes(name: str) -> None:
     for planned in circuit._plan.layers:
         for parameter, (key, computed) in zip(all_parameters(planned.layer).values(), planned.parameters, strict=True):
             with torch.no_grad():
-                wanted = circuit._parameter(computed)
+                wanted = circuit.result_of(computed, circuit.node_values(computed))
             for number in range(parameter.num_folds):
                 shown = parameters_at(index, step, planned.node, number)
                 (sheet,) = [one for one in shown["sheets"] if one["title"].split(" ")[0].rstrip(":") == key]
