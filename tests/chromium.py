@@ -117,5 +117,5 @@ def browsing(tab: "Page") -> "Iterator[Page]":
     tab.mouse.move(0, 0)
     tab.emulate_media(color_scheme="null", reduced_motion="reduce", forced_colors="null")
     tab.context.clear_cookies()
-    assert outside == []
-    assert problems == []
+    assert not outside, f"the page asked for {outside}"
+    assert not problems, f"the page reported {problems}"
