@@ -13,19 +13,11 @@ from explorer.backend.evaluation import EvaluatedCircuit, LayerValues
 from explorer.backend.frozen import FrozenCircuit
 from explorer.backend.layers import TorchInputLayer, TorchLayer
 from explorer.backend.numeric import DOUBLES, can_inspect, in_double_precision, in_single_precision
-from explorer.backend.parameters import TorchLeafParameter, TorchLogParameter, TorchParameterOp, log_name
-from explorer.backend.plan import (
-    CircuitPlan,
-    PlannedLayer,
-    PlannedParameter,
-    PlannedRead,
-    parameter_nodes,
-    plan_circuit,
-)
+from explorer.backend.parameters import TorchLeafParameter, TorchParameterOp
+from explorer.backend.plan import CircuitPlan, PlannedLayer, PlannedParameter, parameter_nodes, plan_circuit
 from explorer.backend.rounding import loses_digits
-from explorer.backend.semiring import ComplexLSESumSemiring, LSESumSemiring, Semiring
+from explorer.backend.semiring import Semiring
 from explorer.backend.storage import ParameterStore, foldwise_initializer_, leaf_seed
-from explorer.backend.underflow import logarithms_of_underflowed
 from explorer.errors import DataTypeError, ShapeError, UnknownNameError, check_type
 from explorer.graph import Graph
 from explorer.symbolic import TensorParameter
@@ -91,9 +83,6 @@ class TorchCircuit(EvaluatedCircuit):
             if has_singles and all(map(can_inspect, every)):
                 del values, every  # whose memory double precision needs
                 values = double_copy(self).detached_layer_values()
-                for node, some in values.items():  # of numbers that are normal only before they are rounded
-                    odd = {key: in_single_precision(one).dtype for key, one in some.items() if key not in types[node]}
-                    types[node].update(odd)
             frozen = FrozenCircuit(self.graph, self.fold_index, self.semiring, self._plan, values, types)
             frozen.call_layer = self.call_layer
             held = self.held_tensors
@@ -165,49 +154,25 @@ class TorchCircuit(EvaluatedCircuit):
         nodes = self.graph.nodes
         return {
             node: nodes[node].prepare(self.semiring, values) if values else {}
-            for node, values in self.parameter_values(semiring=self.semiring).items()
+            for node, values in self.parameter_values().items()
         }
 
     def parameter_values(
-        self,
-        operands: Collection[tuple[int, str]] = (),
-        *,
-        in_doubles: Collection[tuple[int, str]] = (),
-        semiring: Semiring | None = None,
+        self, operands: Collection[tuple[int, str]] = (), *, in_doubles: Collection[tuple[int, str]] = ()
     ) -> LayerValues:
         """For each layer the values (F, *shape) of its parameters by name, before the layer prepares them.
 
         For parameters in `operands`, by layer and name, it is the operand of their `last_operator` instead. Of those in
         `in_doubles`, operators compute in double precision, and integers are in it; what a leaf holds keeps its type.
-        Under a `semiring` of logarithms, a parameter of which numbers have underflowed has a second value, its
-        logarithms (`log_name`).
         """
-        found: dict[int, dict[str, Tensor]] = {}
-        nodes: dict[tuple[int, str], dict[int, Tensor]] = {}
-        for planned in self._plan.layers:
-            own = found[planned.node] = {}
-            for name, parameter in planned.parameters:
-                pair = planned.node, name
-                values = self.node_values(parameter, pair in operands, pair in in_doubles)
-                own[name] = self.result_of(parameter, values)
-                if parameter.may_underflow:
-                    nodes[pair] = values
-        if semiring is not None:
-            for (node, name), logs in self.logarithms(semiring, nodes).items():
-                found[node][log_name(name)] = logs
-        return found
-
-    def logarithms(
-        self, semiring: Semiring, values: Mapping[tuple[int, str], Mapping[int, Tensor]], *, by_value: bool = False
-    ) -> dict[tuple[int, str], Tensor]:
-        """The logarithms of those parameters that have underflowed, given the values of the nodes of each."""
-        parameters = {
-            (planned.node, name): (parameter, values[planned.node, name])
+        return {
+            planned.node: {
+                name: self._parameter(parameter, pair in operands, pair in in_doubles)
+                for name, parameter in planned.parameters
+                for pair in [(planned.node, name)]
+            }
             for planned in self._plan.layers
-            for name, parameter in planned.parameters
-            if parameter.may_underflow
         }
-        return logarithms_of_underflowed(semiring, parameters, self._operand, by_value=by_value)
 
     @property
     def parameter_keys(self) -> frozenset[tuple[int, str]]:
@@ -232,16 +197,13 @@ class TorchCircuit(EvaluatedCircuit):
         return ProbedCircuit(self, self._plan)
 
     def node_values(
-        self, planned: PlannedParameter, operand: bool = False, in_doubles: bool = False, *, by_value: bool = False
+        self, planned: PlannedParameter, operand: bool = False, in_doubles: bool = False
     ) -> dict[int, Tensor]:
-        """The value (F, *shape) of each node of a parameter graph, or of the last one the `operand` instead.
-
-        A logarithm is that of what its operand was before it underflowed, unless all are to have gradients `by_value`.
-        """
+        """The value (F, *shape) of each node of a parameter graph, or of the last one the `operand` instead."""
         values: dict[int, Tensor] = {}
         applied = planned.nodes[:-1] if operand else planned.nodes
         is_computed = any(step.op is not None for step in applied)
-        for position, step in enumerate(planned.nodes):
+        for step in planned.nodes:
             if step.op is None:
                 read = step.reads[0]
                 tensors = [self.tensors[source] for source in read.read.sources]
@@ -250,30 +212,19 @@ class TorchCircuit(EvaluatedCircuit):
                     value = in_double_precision(value)
                 values[step.node] = self._as_number(value)
             else:
-                operands = [self._operand(read, values) for read in step.reads]
-                value = operands[0] if operand and step is planned.nodes[-1] else step.op.forward(*operands)
-                if isinstance(step.op, TorchLogParameter) and value is not operands[0] and not by_value:
-                    value = self._logarithm_before(planned, position, values, value)
-                values[step.node] = value
+                operands = [self._read(r, [values[s] for s in r.read.sources]).squeeze(1) for r in step.reads]
+                values[step.node] = operands[0] if operand and step is planned.nodes[-1] else step.op.forward(*operands)
         return values
 
     def result_of(self, planned: PlannedParameter, values: Mapping[int, Tensor]) -> Tensor:
         """The value (F, *shape) of a parameter graph from those of its nodes."""
-        return values[planned.last] if planned.result is None else self._operand(planned.result, values)
+        if planned.result is None:
+            return values[planned.last]
+        return self._read(planned.result, [values[s] for s in planned.result.read.sources]).squeeze(1)
 
-    def _logarithm_before(
-        self, planned: PlannedParameter, position: int, values: Mapping[int, Tensor], value: Tensor
-    ) -> Tensor:
-        """The value of the logarithm at this position among the nodes, also where its operand has underflowed."""
-        above = PlannedParameter(planned.nodes[:position], planned.nodes[position].reads[0], planned.last)
-        if not above.may_underflow:
-            return value
-        semiring = ComplexLSESumSemiring() if value.is_complex() else LSESumSemiring()
-        return logarithms_of_underflowed(semiring, {0: (above, values)}, self._operand).get(0, value)
-
-    def _operand(self, read: PlannedRead, values: Mapping[int, Tensor]) -> Tensor:
-        """What is read from the values of the nodes of a parameter graph."""
-        return self._read(read, [values[source] for source in read.read.sources]).squeeze(1)
+    def _parameter(self, planned: PlannedParameter, operand: bool = False, in_doubles: bool = False) -> Tensor:
+        """The value (F, *shape) of a parameter graph, or the `operand` of its last operator."""
+        return self.result_of(planned, self.node_values(planned, operand, in_doubles))
 
     def _as_number(self, value: Tensor) -> Tensor:
         """Integers in the precision of the other leaves: operators and matrix products do not mix types."""
@@ -316,18 +267,16 @@ class ProbedCircuit(EvaluatedCircuit):
 
     def layer_values(self) -> LayerValues:
         self.node_values = {
-            (planned.node, name): self.circuit.node_values(parameter, in_doubles=True, by_value=True)
+            (planned.node, name): self.circuit.node_values(parameter, in_doubles=True)
             for planned in self._plan.layers
             for name, parameter in planned.parameters
         }
-        logs = self.circuit.logarithms(self.semiring, self.node_values, by_value=True)
         precise: dict[int, Mapping[str, Tensor]] = {}
         for planned in self._plan.layers:
             values = {
                 name: in_double_precision(self.circuit.result_of(parameter, self.node_values[planned.node, name]))
                 for name, parameter in planned.parameters
             }
-            values |= {log_name(name): logs[pair] for name in values if (pair := (planned.node, name)) in logs}
             precise[planned.node] = planned.layer.prepare(self.semiring, values) if values else {}
         if any(one.dtype in DOUBLES for one in self.circuit.tensors):
             return precise

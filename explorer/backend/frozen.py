@@ -11,7 +11,6 @@ from explorer.backend.addressing import FoldIndexInfo
 from explorer.backend.evaluation import EvaluatedCircuit, LayerValues, apply_to_parts
 from explorer.backend.layers import TorchLayer
 from explorer.backend.numeric import can_inspect
-from explorer.backend.parameters import is_log_name, log_name, value_name
 from explorer.backend.plan import CircuitPlan
 from explorer.backend.rounding import loses_digits, may_cancel
 from explorer.backend.semiring import Semiring
@@ -20,9 +19,6 @@ from explorer.graph import Graph
 
 ValueTypes = Mapping[int, Mapping[str, torch.dtype]]
 """For each layer the types of the tensors by name that its `forward` receives."""
-
-LOGARITHMS = "_logarithms"
-"""Suffix of the names of buffers of logarithms, which a state need not have."""
 
 
 class FrozenCircuit(EvaluatedCircuit):
@@ -34,8 +30,7 @@ class FrozenCircuit(EvaluatedCircuit):
     and rounded for each call of a layer. Where numbers are negative or complex, terms may cancel, and all are kept.
     Tensors come from `freeze()` in double precision, from a state, or from this circuit when its type is changed. So
     whoever evaluates in double precision, such as `fast()`, finds what was there before an underflow. What was rounded
-    elsewhere is what it is now. Parameters of which an operator's results underflow have a second buffer, of their
-    logarithms; if you change one of the two in place, change both.
+    elsewhere is what it is now.
     """
 
     def __init__(
@@ -53,9 +48,7 @@ class FrozenCircuit(EvaluatedCircuit):
         """The types in which layers receive real and complex numbers, by the names of their buffers."""
         fresh = count()
         for node, some in values.items():
-            names = {key: f"value_{next(fresh)}{_ending(key)}" for key in some if not is_log_name(key)}
-            names |= {key: names[value_name(key)] + LOGARITHMS for key in some if is_log_name(key)}
-            self._names[node] = names
+            names = self._names[node] = {key: f"value_{next(fresh)}{_ending(key)}" for key in some}
             for key, value in some.items():
                 is_number = value.is_floating_point() or value.is_complex()
                 self.register_buffer(names[key], value.clone() if is_number else value.to(types[node][key], copy=True))
@@ -117,7 +110,6 @@ class FrozenCircuit(EvaluatedCircuit):
     def _load_from_state_dict(self, *args: Any, **options: Any) -> None:
         """Copy a state without rounding it first; tensors that are assigned stay what they are."""
         state, prefix, metadata, *_ = args
-        self._adopt_logarithms(state, prefix)
         given = {name: state[prefix + name] for name in self._types if isinstance(state.get(prefix + name), Tensor)}
         for name, value in given.items():
             held = getattr(self, name)
@@ -127,21 +119,6 @@ class FrozenCircuit(EvaluatedCircuit):
         super()._load_from_state_dict(*args, **options)
         if given and not metadata.get("assign_to_params_buffers"):
             self._round(self._held())
-
-    def _adopt_logarithms(self, state: Mapping[str, Any], prefix: str) -> None:
-        """Have logarithms of those values of which the state has them."""
-        for names in self._names.values():
-            for key, name in list(names.items()):
-                logs, given = name + LOGARITHMS, state.get(prefix + name + LOGARITHMS)
-                if is_log_name(key) or prefix + name not in state or (given is None) == (logs not in self._buffers):
-                    continue
-                if given is None:
-                    del self._buffers[logs], self._types[logs], names[log_name(key)]
-                elif isinstance(given, Tensor):
-                    self.register_buffer(logs, torch.empty_like(given, device=getattr(self, name).device))
-                    real = self._types[name].to_real()
-                    self._types[logs] = real.to_complex() if given.is_complex() else real
-                    names[log_name(key)] = logs
 
 
 def _ending(key: str) -> str:

@@ -47,11 +47,6 @@ class PlannedParameter:
     result: PlannedRead | None
     last: int
 
-    @property
-    def may_underflow(self) -> bool:
-        """Whether an operator may compute numbers that are too small for their type."""
-        return any(step.op is not None and step.op.may_underflow for step in self.nodes)
-
 
 @dataclass(frozen=True, eq=False)
 class PlannedLayer:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from explorer.backend.parameters import is_log_name, value_name
 from explorer.backend.semiring import Semiring
 
 WELL_CONDITIONED = ("weight", "rows", "table", "value", "constant", "logits", "stddev")
@@ -29,8 +28,6 @@ def may_cancel(key: str, value: Tensor, semiring: Semiring) -> bool:
     name = key.rpartition(".")[2]
     if name == "coeff":
         return True
-    if is_log_name(name):
-        return False  # as the numbers themselves show
     if value.is_complex() and bool(value.imag.any()):
         return True
     is_logarithm = semiring.is_logarithmic and name in ("rows", "table", "value")
@@ -49,7 +46,7 @@ def loses_digits(key: str, rounded: Tensor, values: Mapping[str, Tensor]) -> boo
     if key == "mean" and "stddev" in values:
         if bool(((rounded - exact).abs() > MAX_ROUNDING * values["stddev"]).any()):
             return True
-    elif value_name(key).rpartition(".")[2] not in WELL_CONDITIONED and bool((rounded != exact).any()):
+    elif key.rpartition(".")[2] not in WELL_CONDITIONED and bool((rounded != exact).any()):
         return True
     if not rounded.numel():
         return False

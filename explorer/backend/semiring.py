@@ -73,19 +73,18 @@ class Semiring(ABC):
         """The elementwise product of two tensors, with broadcasting."""
 
     @abstractmethod
-    def contract(self, xs: Sequence[Tensor], weight: Tensor, logs: Tensor | None = None) -> Tensor:
+    def contract(self, xs: Sequence[Tensor], weight: Tensor) -> Tensor:
         """y[f,b,o] = sum_{i..j} weight[f,o,i..j] xs[0][f,b,i] .. xs[H-1][f,b,j].
 
-        `logs` are the logarithms of the weight, where some of its numbers may have underflowed.
-        Shapes: H tensors (F, B, I), weight and logs (F, O, I, .., I) with H axes of size I -> (F, B, O).
+        Shapes: H tensors (F, B, I), weight (F, O, I, .., I) with H axes of size I -> (F, B, O).
         """
 
-    def weighted_sum(self, x: Tensor, weight: Tensor, logs: Tensor | None = None) -> Tensor:
+    def weighted_sum(self, x: Tensor, weight: Tensor) -> Tensor:
         """y[f,b,o] = sum_i weight[f,o,i] x[f,b,i]. Shapes: x (F, B, I), weight (F, O, I) -> (F, B, O)."""
-        return self.contract((x,), weight, logs)
+        return self.contract((x,), weight)
 
     @abstractmethod
-    def mix(self, x: Tensor, weight: Tensor, logs: Tensor | None = None) -> Tensor:
+    def mix(self, x: Tensor, weight: Tensor) -> Tensor:
         """y[f,b,k] = sum_h weight[f,k,h] x[f,h,b,k]. Shapes: x (F, H, B, K), weight (F, K, H) -> (F, B, K)."""
 
 
@@ -109,10 +108,10 @@ class SumProductSemiring(Semiring):
     def multiply(self, x: Tensor, y: Tensor) -> Tensor:
         return x * y
 
-    def contract(self, xs: Sequence[Tensor], weight: Tensor, logs: Tensor | None = None) -> Tensor:
+    def contract(self, xs: Sequence[Tensor], weight: Tensor) -> Tensor:
         return _contract_linear(xs, weight)
 
-    def mix(self, x: Tensor, weight: Tensor, logs: Tensor | None = None) -> Tensor:
+    def mix(self, x: Tensor, weight: Tensor) -> Tensor:
         return _mix_linear(x, weight)
 
 
@@ -125,9 +124,8 @@ class LogarithmicSemiring(Semiring, ABC):
     result is off by less than t H (J + sum |w|). That is less than rounding where the result is at least sqrt(t), for
     weights that sum to at most 10^11 (10^137 in double precision). A smaller result may be only the negligible terms
     of a unit, whose weight hides the input m: it is zero, or tiny. Such a result is computed again as
-    M + log(sum exp(log w + x - M)), where M is its own largest term, which becomes 1. The logarithms log w are given
-    where operators computed weights that have underflowed. The gradient of a weight of zero is exact, too, up to the
-    square root of the largest number; that of a weight below t may be infinite.
+    M + log(sum exp(log w + x - M)), where M is its own largest term, which becomes 1. The gradient of a weight of zero
+    is exact, too, up to the square root of the largest number; that of a weight below t may be infinite.
 
     Which results are doubtful depends on values. A graph that cannot branch has only the matrix product: one made by
     `torch.compile` or `torch.export`, or a captured CUDA graph.
@@ -136,30 +134,22 @@ class LogarithmicSemiring(Semiring, ABC):
     def product(self, x: Tensor, dim: int) -> Tensor:
         return torch.sum(x, dim=dim)
 
-    def sum(self, x: Tensor, dim: int) -> Tensor:
-        """The sum of all entries along an axis."""
-        largest = _largest(x, dim)
-        return log(torch.sub(x, largest).exp().sum(dim)) + largest.squeeze(dim)
-
-    def contract(self, xs: Sequence[Tensor], weight: Tensor, logs: Tensor | None = None) -> Tensor:
+    def contract(self, xs: Sequence[Tensor], weight: Tensor) -> Tensor:
         bounds = [_largest(x, -1) for x in xs]
         scaled = [difference.exp_() for difference in map(torch.sub, xs, bounds)]
-        return self._logarithm(_contract_linear(scaled, weight), bounds, xs, weight, logs)
+        return self._logarithm(_contract_linear(scaled, weight), bounds, xs, weight)
 
-    def mix(self, x: Tensor, weight: Tensor, logs: Tensor | None = None) -> Tensor:
+    def mix(self, x: Tensor, weight: Tensor) -> Tensor:
         bound = _largest(x, 1)  # (F, 1, B, K)
         sums = _mix_linear(torch.sub(x, bound).exp_(), weight)
         if is_captured(sums) or _loses_nothing(sums, weight):
             return log(sums) + bound.squeeze(1)
         folds, _, batch, units = x.shape  # a mixture is a contraction of each unit
         inputs, bound, sums = (one.permute(0, 3, 2, 1).flatten(0, 1) for one in (x, bound, sums.unsqueeze(1)))
-        logs = None if logs is None else logs.flatten(0, 1).unsqueeze(1)
-        found = self._logarithm(sums, [bound], [inputs], weight.flatten(0, 1).unsqueeze(1), logs)  # (F * K, B, 1)
+        found = self._logarithm(sums, [bound], [inputs], weight.flatten(0, 1).unsqueeze(1))  # (F * K, B, 1)
         return found.view(folds, units, batch).transpose(1, 2)
 
-    def _logarithm(
-        self, result: Tensor, bounds: Sequence[Tensor], xs: Sequence[Tensor], weight: Tensor, logs: Tensor | None
-    ) -> Tensor:
+    def _logarithm(self, result: Tensor, bounds: Sequence[Tensor], xs: Sequence[Tensor], weight: Tensor) -> Tensor:
         """The logarithm of a contraction, given its result for inputs that were divided by the exponentials of bounds.
 
         Doubtful results are computed again. Shapes: result (F, B, O), bounds (F, B, 1).
@@ -168,43 +158,33 @@ class LogarithmicSemiring(Semiring, ABC):
         if _loses_nothing(result, weight):
             result = torch.log(result)
         else:
-            doubtful = _doubtful(result, xs, weight, logs)
+            doubtful = _doubtful(result, xs, weight)
             result = log(result if doubtful is None else torch.where(doubtful, 0, result))
         for bound in bounds:
             result = result + bound
-        return result if doubtful is None else self._add_in_logarithms(result, doubtful, xs, weight, logs)
+        return result if doubtful is None else self._add_in_logarithms(result, doubtful, xs, weight)
 
-    def _add_in_logarithms(
-        self, result: Tensor, chosen: Tensor, xs: Sequence[Tensor], weight: Tensor, logs: Tensor | None
-    ) -> Tensor:
+    def _add_in_logarithms(self, result: Tensor, chosen: Tensor, xs: Sequence[Tensor], weight: Tensor) -> Tensor:
         """Replace the chosen results (F, B, O) by the sums of their terms, each divided by its largest term."""
-        weights = [one.flatten(2) for one in (weight, logs) if one is not None]
-        size = max(1, MAX_EXACT_TERMS // weights[0].shape[2])
+        weight = weight.flatten(2)
+        size = max(1, MAX_EXACT_TERMS // weight.shape[2])
         if not can_inspect(chosen):  # under vmap there are no positions: all sums are computed
-            width = max(1, size // max(1, chosen[..., 0].numel()))
-            parts = zip(*(one.unsqueeze(1).split(width, dim=2) for one in weights), strict=True)
-            found = [self._log_sum([x.unsqueeze(2) for x in xs], *part) for part in parts]
+            parts = weight.split(max(1, size // max(1, chosen[..., 0].numel())), dim=1)
+            found = [self._log_sum([x.unsqueeze(2) for x in xs], part.unsqueeze(1)) for part in parts]
             return torch.where(chosen, torch.cat(found, 2), result)
         at = chosen.nonzero(as_tuple=True)
         parts = zip(*(one.split(size) for one in at), strict=True)
-        found = [
-            self._log_sum([x[folds, rows] for x in xs], *(one[folds, units] for one in weights))
-            for folds, rows, units in parts
-        ]
+        found = [self._log_sum([x[folds, rows] for x in xs], weight[folds, units]) for folds, rows, units in parts]
         return result.index_put(at, torch.cat(found).to(result.dtype)) if found else result
 
-    def _log_sum(self, xs: Sequence[Tensor], weight: Tensor, logs: Tensor | None = None) -> Tensor:
+    def _log_sum(self, xs: Sequence[Tensor], weight: Tensor) -> Tensor:
         """log(sum_{i..j} weight[..,i..j] exp(xs[0][..,i] + .. + xs[H-1][..,j])), divided by its largest term before."""
         products = xs[0]
         for x in xs[1:]:
             products = self.multiply(products.unsqueeze(-1), x.unsqueeze(-2)).flatten(-2)
-        is_zero = _is_zero(weight, logs)
-        if logs is not None:
-            sign, logs = torch.ones_like(weight), torch.where(is_zero, 0, logs)
-        else:
-            sign = torch.ones_like(weight) if weight.is_complex() else torch.sgn(weight)
-            logs = self.from_linear(torch.where(is_zero, 1, sign * weight))
-        terms = self.multiply(logs, products)
+        is_zero = weight == 0
+        sign = torch.ones_like(weight) if weight.is_complex() else torch.sgn(weight)
+        terms = self.multiply(self.from_linear(torch.where(is_zero, 1, sign * weight)), products)
         largest = _largest(torch.where(is_zero, -math.inf, terms), -1)
         # A weight of zero adds nothing but its gradient exp(x - M), which is kept below the largest number.
         excess = (_real_part(terms) - largest - 0.5 * math.log(torch.finfo(largest.dtype).max)).clamp(min=0)
@@ -257,19 +237,18 @@ class MaxProductSemiring(LSESumSemiring):
     def name(self) -> str:
         return "max-product"
 
-    def contract(self, xs: Sequence[Tensor], weight: Tensor, logs: Tensor | None = None) -> Tensor:
+    def contract(self, xs: Sequence[Tensor], weight: Tensor) -> Tensor:
         products = xs[0]
         for x in xs[1:]:
             products = (products.unsqueeze(-1) + x.unsqueeze(-2)).flatten(-2)
-        logs = (torch.log(weight) if logs is None else logs).flatten(2)  # (F, O, J)
+        logs = torch.log(weight.flatten(2))  # (F, O, J)
         folds, batch, terms = products.shape
         size = max(1, MAX_COMPARED_TERMS // max(1, folds * batch * terms))
         parts = [(products.unsqueeze(2) + part.unsqueeze(1)).amax(-1) for part in logs.split(size, dim=1)]
         return torch.cat(parts, dim=2)
 
-    def mix(self, x: Tensor, weight: Tensor, logs: Tensor | None = None) -> Tensor:
-        logs = torch.log(weight) if logs is None else logs
-        return (x + logs.transpose(1, 2).unsqueeze(2)).amax(1)
+    def mix(self, x: Tensor, weight: Tensor) -> Tensor:
+        return (x + torch.log(weight).transpose(1, 2).unsqueeze(2)).amax(1)
 
 
 SEMIRINGS: tuple[Semiring, ...] = (SumProductSemiring(), LSESumSemiring(), ComplexLSESumSemiring())
@@ -342,22 +321,17 @@ def _is_certain(x: Tensor, dtype: torch.dtype) -> bool:
     return found is not None and found >= _smallest_certain(dtype)
 
 
-def _doubtful(total: Tensor, xs: Sequence[Tensor], weight: Tensor, logs: Tensor | None) -> Tensor | None:
+def _doubtful(total: Tensor, xs: Sequence[Tensor], weight: Tensor) -> Tensor | None:
     """The results (F, B, O) of a scaled sum that underflow may have changed; None if none is known to be.
 
     A zero without a term above zero is no underflow.
     """
     if is_captured(total) or _is_certain(weight, total.dtype):
         return None
-    total = total.detach()
+    total, weight = total.detach(), weight.detach()
     positive = [(_real_part(x) > -math.inf).float() for x in xs]
-    counts = _contract_linear(positive, (~_is_zero(weight, logs)).float())
+    counts = _contract_linear(positive, (weight != 0).float())
     return (total.abs() < _smallest_certain(total.dtype)) & (counts > 0)
-
-
-def _is_zero(weight: Tensor, logs: Tensor | None) -> Tensor:
-    """Which weights are zero; one that has underflowed is not."""
-    return weight.detach() == 0 if logs is None else _real_part(logs) == -math.inf
 
 
 def _real_part(x: Tensor) -> Tensor:

@@ -8,8 +8,8 @@ from explorer.rewrite import GraphOptMatch
 def product_stays_in_range(compiler: RuleCompiler, match: GraphOptMatch) -> str | None:
     """Guard of SumCollapse: decline weights whose product may under- or overflow while their logarithms do not.
 
-    The product is computed outside of log space. If the rows of both weights sum to one, its rows do too. An entry may
-    still underflow; layers then read its logarithm (`TorchMatMulParameter.log_forward`).
+    The product is computed outside of log space. If the rows of both weights sum to one, its rows do too; an entry may
+    still underflow, and is 0 then, as that of a softmax is.
     """
     if not compiler.semiring.is_logarithmic:
         return None

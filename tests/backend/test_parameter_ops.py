@@ -15,7 +15,6 @@ from explorer.backend.parameters import (
     TorchParameterOp,
     TorchReduceLSEParameter,
 )
-from explorer.backend.semiring import LogarithmicSemiring, get_semiring
 from explorer.compiler import TorchCompiler
 from explorer.symbolic import (
     BinomialTableParameter,
@@ -172,42 +171,6 @@ COMPLEX = (
 @pytest.mark.parametrize("op", [op for op in OPS if isinstance(op, COMPLEX)], ids=repr)
 def test_an_operator_accepts_complex_numbers(op: ParameterOp):
     assert_equals_definition(op, "complex")
-
-
-def assert_logarithm(op: TorchParameterOp, semiring: str, *operands: NDArray[Any]) -> None:
-    """The logarithm of the result, given those of the operands, is the same modulo full turns."""
-    chosen = get_semiring(semiring)
-    assert isinstance(chosen, LogarithmicSemiring)
-    given = [torch.from_numpy(operand) for operand in operands]
-    logs = op.log_forward(chosen, given, [chosen.from_linear(one) for one in given])
-    wanted = op.forward(*given).resolve_conj()
-    assert logs.shape == wanted.shape
-    if chosen.is_complex:
-        torch.testing.assert_close(logs.exp(), wanted.to(torch.complex128), rtol=1e-10, atol=1e-13)
-    else:
-        torch.testing.assert_close(logs, torch.log(wanted), rtol=1e-10, atol=1e-13, equal_nan=True)
-
-
-@pytest.mark.parametrize("semiring", ["lse-sum", "complex-lse-sum"])
-@pytest.mark.parametrize("op", OPS, ids=repr)
-def test_the_logarithm_of_an_operator_is_that_of_its_value(op: ParameterOp, semiring: str):
-    compiled = TorchCompiler().compile_parameter(op).output
-    assert isinstance(compiled, TorchParameterOp)
-    assert_logarithm(compiled, semiring, *operands_of(op, "real"))
-    if semiring == "complex-lse-sum" and isinstance(op, COMPLEX):
-        assert_logarithm(compiled, semiring, *operands_of(op, "complex"))
-
-
-@pytest.mark.parametrize("semiring", ["lse-sum", "complex-lse-sum"])
-def test_the_logarithms_of_operators_of_rules_are_those_of_their_values(semiring: str):
-    random = np.random.default_rng(1)
-    x, y, z = (random.uniform(size=(FOLDS, *shape)) for shape in ((2, 3), (3, 4), (2, 4)))
-    assert_logarithm(TorchMatMulParameter(shape=(2, 4), in_shapes=((2, 3), (3, 4))), semiring, x, y)
-    assert_logarithm(TorchFlattenParameter(shape=(6,), in_shapes=((2, 3),), start_axis=0, end_axis=1), semiring, x)
-    axes = {(2, 1): (4, 3), (0, 2, 1): (2, 4, 3), (1,): (3,), (): ()}
-    for result, shape in axes.items():
-        op = TorchEinsumParameter(shape=shape, in_shapes=((2, 3), (2, 4)), axes=((0, 1), (0, 2)), result=result)
-        assert_logarithm(op, semiring, x, z)
 
 
 def test_every_operator_is_tested():

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from explorer.backend.layers.base import ReachedUnits, TorchInnerLayer
-from explorer.backend.parameters import TorchParameter, log_name
+from explorer.backend.parameters import TorchParameter
 from explorer.backend.semiring import Semiring
 from explorer.errors import ShapeError
 from explorer.graph import PARAMETER
@@ -54,10 +54,10 @@ class TorchSumLayer(TorchInnerLayer):
     def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
         folds, arity, batch, units = x.shape
         flat = x.squeeze(1) if arity == 1 else x.permute(0, 2, 1, 3).reshape(folds, batch, arity * units)
-        return semiring.weighted_sum(flat, parameters["weight"], parameters.get(log_name("weight")))
+        return semiring.weighted_sum(flat, parameters["weight"])
 
     def log_terms(self, x: Tensor, at: ReachedUnits, parameters: Mapping[str, Tensor]) -> Tensor:
-        return log_weights(parameters, at.folds, at.units) + x[at.folds, :, at.rows].flatten(1)
+        return log_weights(parameters["weight"], at) + x[at.folds, :, at.rows].flatten(1)
 
     def term_inputs(self, at: ReachedUnits, terms: Tensor) -> Tensor:
         inputs = torch.arange(self.arity, device=terms.device)
@@ -130,10 +130,9 @@ class TorchKroneckerLayer(TorchInnerLayer):
         return digits(at.units, self.num_input_units, self.arity)
 
 
-def log_weights(parameters: Mapping[str, Tensor], folds: Tensor, rows: Tensor) -> Tensor:
-    """The logarithms (P, T) of rows of the weights (F, O, T) of a layer; NaN for negative ones."""
-    logs = parameters.get(log_name("weight"))
-    return torch.log(parameters["weight"][folds, rows]) if logs is None else logs[folds, rows]
+def log_weights(weight: Tensor, at: ReachedUnits) -> Tensor:
+    """The logarithms (P, T) of the rows of a weight (F, O, T) that belong to these units; NaN for negative ones."""
+    return torch.log(weight[at.folds, at.units])
 
 
 def digits(number: Tensor, base: int, count: int) -> Tensor:

@@ -12,7 +12,7 @@ from explorer.backend.layers.base import ReachedUnits, TorchInputLayer
 from explorer.backend.layers.drawing import cumulative_weights, normal, search, uniform
 from explorer.backend.layers.functions import LeafFunction, Polynomial, apply
 from explorer.backend.numeric import as_complex, binomial_log_prob, can_inspect
-from explorer.backend.parameters import TorchParameter, log_name
+from explorer.backend.parameters import TorchParameter
 from explorer.backend.semiring import ComplexLSESumSemiring, Semiring, convert
 from explorer.errors import DataTypeError, ValueRangeError
 from explorer.graph import NESTED, PARAMETER
@@ -110,7 +110,7 @@ class TorchEmbeddingLayer(TorchDiscreteLayer):
         return {"weight": (self.num_output_units, self.num_states)}
 
     def prepare(self, semiring: Semiring, parameters: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-        return lookup_table(_in_semiring(semiring, parameters, "weight"))
+        return lookup_table(semiring.from_linear(parameters["weight"]))
 
     def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
         return look_up(parameters, x)
@@ -143,7 +143,7 @@ class TorchCategoricalLayer(TorchDiscreteLayer):
     def prepare(self, semiring: Semiring, parameters: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         if "logits" in parameters:
             return lookup_table(semiring.from_log(parameters["logits"]))
-        return lookup_table(_in_semiring(semiring, parameters, "probs"))
+        return lookup_table(semiring.from_linear(parameters["probs"]))
 
     def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
         return look_up(parameters, x)
@@ -307,10 +307,9 @@ class TorchConstantValueLayer(TorchInputLayer):
         return {"value": (self.num_output_units,)}
 
     def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
-        value = (
-            semiring.from_log(parameters["value"]) if self.log_space else _in_semiring(semiring, parameters, "value")
-        )
-        return value.unsqueeze(1).expand(-1, x.shape[1], -1)
+        value = parameters["value"].unsqueeze(1)
+        mapped = semiring.from_log(value) if self.log_space else semiring.from_linear(value)
+        return mapped.expand(-1, x.shape[1], -1)
 
     def integral(self, semiring: Semiring, parameters: Mapping[str, Tensor]) -> Tensor:
         value = parameters["value"]
@@ -344,12 +343,6 @@ class TorchEvidenceLayer(TorchInputLayer):
 
     def integral(self, semiring: Semiring, parameters: Mapping[str, Tensor]) -> Tensor:
         return parameters["value"]
-
-
-def _in_semiring(semiring: Semiring, parameters: Mapping[str, Tensor], name: str) -> Tensor:
-    """A parameter in the semiring, by its logarithms where its numbers have underflowed."""
-    logs = parameters.get(log_name(name))
-    return semiring.from_linear(parameters[name]) if logs is None else semiring.from_log(logs)
 
 
 def lookup_table(table: Tensor) -> Mapping[str, Tensor]:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from explorer.backend.layers.base import ReachedUnits, TorchInnerLayer
 from explorer.backend.layers.inner import check_keeps_units, digits, hadamard, log_weights
-from explorer.backend.parameters import TorchParameter, log_name
+from explorer.backend.parameters import TorchParameter
 from explorer.backend.semiring import Semiring
 from explorer.errors import ShapeError
 from explorer.graph import PARAMETER
@@ -48,14 +48,14 @@ class TorchCPTLayer(TorchInnerLayer):
         return {"weight": (self.num_output_units, self.num_input_units)}
 
     def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
-        return semiring.weighted_sum(hadamard(semiring, x), parameters["weight"], parameters.get(log_name("weight")))
+        return semiring.weighted_sum(hadamard(semiring, x), parameters["weight"])
 
     @property
     def num_terms(self) -> int:
         return self.num_input_units
 
     def log_terms(self, x: Tensor, at: ReachedUnits, parameters: Mapping[str, Tensor]) -> Tensor:
-        return log_weights(parameters, at.folds, at.units) + x[at.folds, :, at.rows].sum(1)
+        return log_weights(parameters["weight"], at) + x[at.folds, :, at.rows].sum(1)
 
     def term_inputs(self, at: ReachedUnits, terms: Tensor) -> Tensor:
         return terms.unsqueeze(1).expand(-1, self.arity)
@@ -90,7 +90,7 @@ class TorchTuckerLayer(TorchInnerLayer):
 
     def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
         weight = parameters["weight"].unflatten(2, (self.num_input_units,) * self.arity)
-        return semiring.contract([x[:, h] for h in range(self.arity)], weight, parameters.get(log_name("weight")))
+        return semiring.contract([x[:, h] for h in range(self.arity)], weight)
 
     @property
     def num_terms(self) -> int:
@@ -101,7 +101,7 @@ class TorchTuckerLayer(TorchInnerLayer):
         products = inputs[:, 0]
         for h in range(1, self.arity):
             products = (products.unsqueeze(2) + inputs[:, h].unsqueeze(1)).flatten(1)
-        return log_weights(parameters, at.folds, at.units) + products
+        return log_weights(parameters["weight"], at) + products
 
     def term_inputs(self, at: ReachedUnits, terms: Tensor) -> Tensor:
         return digits(terms, self.num_input_units, self.arity)
@@ -146,8 +146,7 @@ class TorchTensorDotLayer(TorchInnerLayer):
         columns = weight.shape[2]
         rest = units // columns
         flat = x.reshape(folds, batch, columns, rest).transpose(2, 3).reshape(folds, batch * rest, columns)
-        sums = semiring.weighted_sum(flat, weight, parameters.get(log_name("weight")))
-        return sums.reshape(folds, batch, rest * weight.shape[1])
+        return semiring.weighted_sum(flat, weight).reshape(folds, batch, rest * weight.shape[1])
 
     @property
     def num_terms(self) -> int:
@@ -158,7 +157,7 @@ class TorchTensorDotLayer(TorchInnerLayer):
         rest = self.num_input_units // columns
         read = (at.units // rows).unsqueeze(1) + rest * torch.arange(columns, device=at.units.device)
         terms = x[at.folds, 0, at.rows].gather(1, read)
-        return log_weights(parameters, at.folds, at.units % rows) + terms
+        return torch.log(parameters["weight"][at.folds, at.units % rows]) + terms
 
     def term_inputs(self, at: ReachedUnits, terms: Tensor) -> Tensor:
         rows, columns = self.weight.shape
@@ -193,14 +192,14 @@ class TorchMixingLayer(TorchInnerLayer):
         return {"weight": (self.num_output_units, self.arity)}
 
     def forward(self, semiring: Semiring, x: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
-        return semiring.mix(x, parameters["weight"], parameters.get(log_name("weight")))
+        return semiring.mix(x, parameters["weight"])
 
     @property
     def num_terms(self) -> int:
         return self.arity
 
     def log_terms(self, x: Tensor, at: ReachedUnits, parameters: Mapping[str, Tensor]) -> Tensor:
-        return log_weights(parameters, at.folds, at.units) + x[at.folds, :, at.rows, at.units]
+        return log_weights(parameters["weight"], at) + x[at.folds, :, at.rows, at.units]
 
     def term_inputs(self, at: ReachedUnits, terms: Tensor) -> Tensor:
         inputs = torch.arange(self.arity, device=terms.device)

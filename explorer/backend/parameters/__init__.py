@@ -8,9 +8,6 @@ from explorer.backend.parameters.nodes import (
     TorchParameterOp as TorchParameterOp,
     TorchPointerParameter as TorchPointerParameter,
     TorchTensorParameter as TorchTensorParameter,
-    is_log_name as is_log_name,
-    log_name as log_name,
-    value_name as value_name,
 )
 from explorer.backend.parameters.operators import *  # noqa: F403
 from explorer.backend.parameters.parameter import (

@@ -14,13 +14,11 @@ import torch
 from torch import Tensor
 
 from explorer.backend.declarations import register_compiled_class
-from explorer.backend.semiring import LogarithmicSemiring
 from explorer.graph import FOLDS, config_settings
 from explorer.symbolic import ParameterOp, Shape, TensorParameter
 
 FoldSettings = tuple[tuple[str, object], ...]
 InitializerFunction = Callable[[Tensor, torch.Generator], Tensor]
-LOGARITHMS = ":log"
 LEAVES: Mapping[str, str] = MappingProxyType({"role": "leaves"})
 
 
@@ -96,8 +94,6 @@ class TorchParameterOp(TorchParameterNode, ABC):
     keeps_digits: ClassVar[bool] = False
     """Whether value and gradient have as many correct digits as the operands, whatever these are: nothing cancels, and
     no result on the way overflows or underflows unless the value does."""
-    may_underflow: ClassVar[bool] = False
-    """Whether a number of the value may be too small for its type although all those of the operands are not."""
 
     in_shapes: tuple[Shape, ...]
 
@@ -124,25 +120,3 @@ class TorchParameterOp(TorchParameterNode, ABC):
     @abstractmethod
     def forward(self, *operands: Tensor) -> Tensor:
         """The value (F, *shape) from those of the operands (F, *in_shape)."""
-
-    def log_forward(self, semiring: LogarithmicSemiring, operands: Sequence[Tensor], logs: Sequence[Tensor]) -> Tensor:
-        """The logarithm of the value, from the operands and their logarithms, in which nothing underflows.
-
-        By default that of `forward`.
-        """
-        return semiring.from_linear(self.forward(*operands))
-
-
-def log_name(name: str) -> str:
-    """The name, among the values of a layer, of the logarithms of a parameter of which numbers have underflowed."""
-    return name + LOGARITHMS
-
-
-def is_log_name(name: str) -> bool:
-    """Whether this is the name of logarithms."""
-    return name.endswith(LOGARITHMS)
-
-
-def value_name(name: str) -> str:
-    """The name of the parameter, given that or the name of its logarithms."""
-    return name.removesuffix(LOGARITHMS)

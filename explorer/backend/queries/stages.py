@@ -115,7 +115,7 @@ def _prepared(stages: Stages, semiring: Semiring) -> StageValues:
     circuit = stages.circuit
     found: dict[StageId, Mapping[str, Tensor]] = {}
     if isinstance(circuit, TorchCircuit):
-        values = circuit.parameter_values(in_doubles=circuit.parameter_keys, semiring=semiring)
+        values = circuit.parameter_values(in_doubles=circuit.parameter_keys)
         for stage in stages.stages:
             own = _own(values[stage.id[0]], stage.prefix, semiring)
             found[stage.id] = stage.layer.prepare(semiring, own) if own else {}

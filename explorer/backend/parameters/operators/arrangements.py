@@ -1,7 +1,5 @@
 """Operators that choose, repeat or reorder entries. Flatten is created by optimization rules only."""
 
-import math
-from abc import ABC
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -10,7 +8,6 @@ import torch
 from torch import Tensor
 
 from explorer.backend.parameters.nodes import TorchParameterOp
-from explorer.backend.semiring import LogarithmicSemiring
 from explorer.symbolic import parameter_operators as symbolic
 
 __all__ = [
@@ -24,21 +21,11 @@ __all__ = [
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TorchArrangement(TorchParameterOp, ABC):
-    """An operator whose entries are those of its operand, and zeros."""
-
-    keeps_digits = True
-
-    def log_forward(self, semiring: LogarithmicSemiring, operands: Sequence[Tensor], logs: Sequence[Tensor]) -> Tensor:
-        is_entry = self.forward(torch.ones_like(logs[0].real)) != 0
-        return torch.where(is_entry, self.forward(logs[0]), -math.inf)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class TorchIndexParameter(TorchArrangement):
+class TorchIndexParameter(TorchParameterOp):
     """The entries at some indices along an axis: one slice for each run of consecutive indices."""
 
     compiles = symbolic.IndexParameter
+    keeps_digits = True
     indices: tuple[int, ...]
     axis: int
 
@@ -52,10 +39,11 @@ class TorchIndexParameter(TorchArrangement):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TorchMixingWeightParameter(TorchArrangement):
+class TorchMixingWeightParameter(TorchParameterOp):
     """(F, K, H) -> (F, K, H*K): one diagonal block for each input."""
 
     compiles = symbolic.MixingWeightParameter
+    keeps_digits = True
 
     def rows_sum_to_one(self, inputs: Sequence[bool]) -> bool:
         return all(inputs)
@@ -65,10 +53,11 @@ class TorchMixingWeightParameter(TorchArrangement):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TorchKroneckerIdentityParameter(TorchArrangement):
+class TorchKroneckerIdentityParameter(TorchParameterOp):
     """The Kronecker product with an identity matrix: (F, O, C) -> (F, O*size, C*size)."""
 
     compiles = symbolic.KroneckerIdentityParameter
+    keeps_digits = True
     size: int
 
     def rows_sum_to_one(self, inputs: Sequence[bool]) -> bool:
@@ -80,10 +69,11 @@ class TorchKroneckerIdentityParameter(TorchArrangement):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TorchReorderParameter(TorchArrangement):
+class TorchReorderParameter(TorchParameterOp):
     """An axis viewed as several, which are transposed."""
 
     compiles = symbolic.ReorderParameter
+    keeps_digits = True
     sizes: tuple[int, ...]
     order: tuple[int, ...]
     axis: int
@@ -115,37 +105,22 @@ class TorchTriangleParameter(TorchParameterOp):
 
     def forward(self, *operands: Tensor) -> Tensor:
         first = self.axis + 1
-        square, mirrored = self._squares(operands[0])
+        view = operands[0].unflatten(first, (self.size, self.block, self.size, self.block))
+        square = view.transpose(first + 1, first + 2)
         if self.add:
-            upper = mirrored.movedim((first, first + 1), (-2, -1)).triu(1).movedim((-2, -1), (first, first + 1))
-            square = square + upper
-        return self._triangle(square)
-
-    def log_forward(self, semiring: LogarithmicSemiring, operands: Sequence[Tensor], logs: Sequence[Tensor]) -> Tensor:
-        first = self.axis + 1
-        square, mirrored = self._squares(logs[0])
-        if self.add:
-            once = torch.ones((self.size, self.size), dtype=torch.bool, device=square.device).tril()
-            once = once.view(*once.shape, *(1,) * (square.dim() - first - 2))
-            square = semiring.sum(torch.stack((square, torch.where(once, -math.inf, mirrored))), 0)
-        return self._triangle(square)
-
-    def _squares(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """The axis as (i, j, and the entries of the blocks), and with (j, i) in the place of (i, j)."""
-        first = self.axis + 1
-        square = x.unflatten(first, (self.size, self.block, self.size, self.block)).transpose(first + 1, first + 2)
-        return square, square.transpose(first, first + 1).transpose(first + 2, first + 3)
-
-    def _triangle(self, square: Tensor) -> Tensor:
-        first = self.axis + 1
+            mirrored = square.transpose(first, first + 1).transpose(first + 2, first + 3)
+            square = square + mirrored.movedim((first, first + 1), (-2, -1)).triu(1).movedim(
+                (-2, -1), (first, first + 1)
+            )
         rows = [square.select(first, i).narrow(first, i, self.size - i) for i in range(self.size)]
         return torch.cat(rows, dim=first).flatten(first, first + 2)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TorchFlattenParameter(TorchArrangement):
+class TorchFlattenParameter(TorchParameterOp):
     """Flattens the axes start_axis .. end_axis, both included, into one."""
 
+    keeps_digits = True
     start_axis: int
     end_axis: int
 

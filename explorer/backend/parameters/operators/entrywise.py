@@ -8,7 +8,6 @@ from torch import Tensor
 
 from explorer.backend.numeric import log
 from explorer.backend.parameters.nodes import TorchParameterOp
-from explorer.backend.semiring import LogarithmicSemiring
 from explorer.symbolic import parameter_operators as symbolic
 
 __all__ = [
@@ -33,7 +32,6 @@ class TorchSoftmaxParameter(TorchParameterOp):
 
     compiles = symbolic.SoftmaxParameter
     keeps_digits = True
-    may_underflow = True
     axis: int
 
     def rows_sum_to_one(self, inputs: Sequence[bool]) -> bool:
@@ -41,9 +39,6 @@ class TorchSoftmaxParameter(TorchParameterOp):
 
     def forward(self, *operands: Tensor) -> Tensor:
         return torch.softmax(operands[0], dim=self.axis + 1)
-
-    def log_forward(self, semiring: LogarithmicSemiring, operands: Sequence[Tensor], logs: Sequence[Tensor]) -> Tensor:
-        return semiring.from_log(torch.log_softmax(operands[0], dim=self.axis + 1))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -63,13 +58,9 @@ class TorchSigmoidParameter(TorchParameterOp):
     """1 / (1 + exp(-x))."""
 
     compiles = symbolic.SigmoidParameter
-    may_underflow = True
 
     def forward(self, *operands: Tensor) -> Tensor:
         return torch.sigmoid(operands[0])
-
-    def log_forward(self, semiring: LogarithmicSemiring, operands: Sequence[Tensor], logs: Sequence[Tensor]) -> Tensor:
-        return semiring.from_log(torch.nn.functional.logsigmoid(operands[0]))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -113,13 +104,9 @@ class TorchExpParameter(TorchParameterOp):
     """exp(x)."""
 
     compiles = symbolic.ExpParameter
-    may_underflow = True
 
     def forward(self, *operands: Tensor) -> Tensor:
         return torch.exp(operands[0])
-
-    def log_forward(self, semiring: LogarithmicSemiring, operands: Sequence[Tensor], logs: Sequence[Tensor]) -> Tensor:
-        return semiring.from_log(operands[0])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -138,13 +125,9 @@ class TorchSquareParameter(TorchParameterOp):
 
     compiles = symbolic.SquareParameter
     keeps_digits = True
-    may_underflow = True
 
     def forward(self, *operands: Tensor) -> Tensor:
         return torch.square(operands[0])
-
-    def log_forward(self, semiring: LogarithmicSemiring, operands: Sequence[Tensor], logs: Sequence[Tensor]) -> Tensor:
-        return semiring.multiply(logs[0], logs[0])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -157,9 +140,6 @@ class TorchConjugateParameter(TorchParameterOp):
     def forward(self, *operands: Tensor) -> Tensor:
         return torch.conj(operands[0])
 
-    def log_forward(self, semiring: LogarithmicSemiring, operands: Sequence[Tensor], logs: Sequence[Tensor]) -> Tensor:
-        return torch.conj(logs[0])
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchSumParameter(TorchParameterOp):
@@ -170,9 +150,6 @@ class TorchSumParameter(TorchParameterOp):
     def forward(self, *operands: Tensor) -> Tensor:
         return operands[0] + operands[1]
 
-    def log_forward(self, semiring: LogarithmicSemiring, operands: Sequence[Tensor], logs: Sequence[Tensor]) -> Tensor:
-        return semiring.sum(torch.stack((logs[0], logs[1])), 0)
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchHadamardParameter(TorchParameterOp):
@@ -180,10 +157,6 @@ class TorchHadamardParameter(TorchParameterOp):
 
     compiles = symbolic.HadamardParameter
     keeps_digits = True
-    may_underflow = True
 
     def forward(self, *operands: Tensor) -> Tensor:
         return operands[0] * operands[1]
-
-    def log_forward(self, semiring: LogarithmicSemiring, operands: Sequence[Tensor], logs: Sequence[Tensor]) -> Tensor:
-        return semiring.multiply(*logs)
