@@ -5,10 +5,14 @@ does not compare the Host header with anything, so a foreign name that resolves 
 """
 
 import re
+import zlib
 from collections.abc import Iterable, Mapping
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
+import bokeh.util.token
+from bokeh.protocol.exceptions import ProtocolError
 from bokeh.server.tornado import BokehTornado
 from bokeh.server.util import match_host
 from bokeh.settings import settings
@@ -45,6 +49,12 @@ MAX_SHOWN_CHARS = 100
 MAX_BODY_BYTES = 2**16
 """Maximum size of the body of a request: pages send none. Tornado would keep 100 MB, also of a foreign page's."""
 
+MAX_TOKEN_BYTES = 2**18
+"""Maximum size of the unpacked content of a session token: headers, cookies and arguments, of up to 64 KiB in all.
+
+Anyone may write a token, since it is not signed. Bokeh unpacks it before it knows the page: 31 kB to 18 MB.
+"""
+
 
 def guard(application: BokehTornado, option: str) -> None:
     """Put the gate in front of all routes of a server, and its headers on all answers.
@@ -54,6 +64,17 @@ def guard(application: BokehTornado, option: str) -> None:
     refused = Refused(known_routes(application), application.websocket_origins, option)
     application.default_router.rules.insert(0, Rule(refused, Refusal))
     application.add_transform(SafeHeaders)
+    limited = SimpleNamespace(compress=zlib.compress, decompress=unpack_token)
+    bokeh.util.token.zlib = limited  # pyright: ignore[reportAttributeAccessIssue, reportPrivateImportUsage]
+
+
+def unpack_token(packed: bytes) -> bytes:
+    """Unpack the content of a session token. Raises: ProtocolError, without unpacking more than its maximum size."""
+    unpacker = zlib.decompressobj()
+    unpacked = unpacker.decompress(packed, MAX_TOKEN_BYTES)
+    if not unpacker.eof:
+        raise ProtocolError(f"a session token is incomplete, or has more than {MAX_TOKEN_BYTES // 2**10} KiB")
+    return unpacked
 
 
 class GuardedTornado(BokehTornado):
