@@ -31,6 +31,11 @@ MAX_VALUES = 250_000
 ACCEPTED = ("PATCH-DOC", "PULL-DOC-REQ", "SERVER-INFO-REQ")
 """The types of messages that a client sends, except PUSH-DOC: no page replaces its document."""
 
+EVENTS = ("MessageSent", "ModelChanged")
+"""The kinds of events that a page sends: it adds no roots, which would stay, and has no tables of columns."""
+TYPES = ("bytes", "event", "map", "number", "object", "set")
+"""The types of values that a page sends. Bokeh makes 800 MB of a short `ndarray`, whose dtype may be an array."""
+
 
 def limit_messages() -> None:
     """Refuse large messages and compressed bytes, of which 1.5 MB unpack to more than 1 GB. Pages send bytes as is.
@@ -60,9 +65,9 @@ class LimitedReceiver(Receiver):
         if message is not None:
             if message.msgtype not in ACCEPTED:
                 raise self._refuse(f"messages of type {message.msgtype} are not accepted; send PATCH-DOC")
-            excess = find_excess(message.content)
-            if excess:
-                raise self._refuse(f"a message has more than {excess}")
+            problem = find_problem(message.content)
+            if problem:
+                raise self._refuse(f"a message has {problem}")
             self._num_bytes = 0
         return message
 
@@ -86,24 +91,42 @@ def patch_curdoc(doc: Document) -> Iterator[None]:
         patched.pop()
 
 
-def find_excess(content: Any) -> str:
-    """Return the limit that the content of a message exceeds, in words; empty if there is none."""
+def find_problem(content: Any) -> str:
+    """Return what the content of a message has that no page sends, in words; empty if there is none."""
+    events = content.get("events") if isinstance(content, dict) else None
+    for event in events if isinstance(events, list) else ():
+        if isinstance(event, dict) and event.get("kind") not in EVENTS:
+            return f"an event that is none of {', '.join(EVENTS)}"
     waiting: list[list[Any] | dict[str, Any]] = [[content]]
     num_nested = num_values = num_models = 0
     while waiting:
         part = waiting.pop()
         num_nested += 1
         num_values += len(part)
-        num_models += isinstance(part, dict) and part.get("type") == "object"
+        if isinstance(part, dict) and "type" in part:
+            num_models += part["type"] == "object"
+            if part["type"] not in TYPES:
+                return f"a value whose type is none of {', '.join(TYPES)}"
+            if not _has_text_keys(part):
+                return "a map or set whose keys are not texts"
         if num_models > MAX_MODELS:
-            return f"{MAX_MODELS} models"
+            return f"more than {MAX_MODELS} models"
         if num_nested > MAX_NESTED:
-            return f"{MAX_NESTED:,} lists and mappings"
+            return f"more than {MAX_NESTED:,} lists and mappings"
         if num_values > MAX_VALUES:
-            return f"{MAX_VALUES:,} values"
+            return f"more than {MAX_VALUES:,} values"
         values = part.values() if isinstance(part, dict) else part
         waiting.extend(value for value in values if isinstance(value, (dict, list)))
     return ""
+
+
+def _has_text_keys(part: dict[str, Any]) -> bool:
+    """Whether keys are texts: thousands of numbers can be chosen that have one hash, which takes Python minutes."""
+    entries = part.get("entries", [])
+    if part["type"] not in ("map", "set") or not isinstance(entries, list):
+        return True
+    keys = entries if part["type"] == "set" else [one[0] if isinstance(one, list) and one else None for one in entries]
+    return all(isinstance(key, str) for key in keys)
 
 
 def _decode_bytes(sent: Any, deserializer: Deserializer) -> Any:

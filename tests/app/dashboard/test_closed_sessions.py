@@ -123,13 +123,13 @@ def message(*events: object, **header: object) -> list[str]:
 
 
 def plots(count: int) -> list[dict[str, Any]]:
-    """Events that add models to the page."""
+    """Events that make models."""
     models = ({"type": "object", "name": "Plot", "id": f"plot-{i}", "attributes": {}} for i in range(count))
-    return [{"kind": "RootAdded", "model": model} for model in models]
+    return [{"kind": "MessageSent", "msg_type": "x", "msg_data": model} for model in models]
 
 
 async def attack(url: str, application: ApplicationContext) -> None:
-    """Send messages that are added to the page, refused, invalid, and never complete; leave without a word."""
+    """Send messages that make models, refused, invalid, and never complete; leave without a word."""
     begun = [*message(num_buffers=2), '{"id":"x"}', bytes(2**20)]
     unknown = message({"kind": "ModelChanged", "model": {"id": "none"}, "attr": "step", "new": 1})
     for fragments in (message(*plots(MAX_MODELS)), message(*plots(1000)), ["[" * 100_000], unknown, begun):
