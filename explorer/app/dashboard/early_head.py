@@ -39,7 +39,7 @@ class EarlyHeadHandler(DocHandler):
         except Exception as error:
             if not self.sent:
                 raise
-            logging.getLogger("explorer").exception("The page could not be made: %s", self.request.uri)
+            logging.getLogger("explorer").exception("The page could not be made: %.200r", self.request.uri)
             super().write(failure_html(error))
 
     async def get_session(self) -> Any:

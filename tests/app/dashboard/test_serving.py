@@ -1,15 +1,24 @@
 """The server listens on this machine only by default, and a port in use is an error."""
 
 import asyncio
+import io
 import logging
 import socket
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from explorer.app.dashboard.early_head import END, RELOAD, EarlyHeadHandler
-from explorer.app.dashboard.logs import EXPECTED_MESSAGE, FILTER, LOGGERS, MAX_LOGGED_CALLS, limit_logs
+from explorer.app.dashboard.logs import (
+    EXPECTED_MESSAGE,
+    FILTER,
+    LOGGERS,
+    MAX_LOGGED_CALLS,
+    MAX_LOGGED_CHARS,
+    limit_logs,
+)
 from explorer.app.dashboard.serving import ServeOptions, add_handlers
 from explorer.app.ports import LOCAL, check_port, free_port, public_address
 from explorer.app.session.library import Library
@@ -158,22 +167,64 @@ def test_the_head_of_the_last_page_is_sent_before_the_session_is_made(
     assert [str(record.exc_info and record.exc_info[1]) for record in logged] == ["no <luck>"]
 
 
-def test_a_tab_that_closes_while_it_loads_is_not_an_error() -> None:
+@pytest.fixture
+def written() -> Iterator[io.StringIO]:
+    """What further handlers of the loggers write, below which others log."""
+    text = io.StringIO()
+    handler = logging.StreamHandler(text)
+    own = [logger for logger in map(logging.getLogger, LOGGERS) if not (logger.name != "root" and logger.propagate)]
+    for logger in own:
+        logger.addHandler(handler)
+    limit_logs()
+    yield text
+    for logger in own:
+        logger.removeHandler(handler)
+    for logger in map(logging.getLogger, LOGGERS):
+        for limited in logger.handlers:
+            limited.removeFilter(FILTER)
+    if logging.lastResort is not None:
+        logging.lastResort.removeFilter(FILTER)
+
+
+NAMES = ("asyncio", "bokeh.server.views.ws", "panel.reactive", "panel.no_such_yet", "tornado.application", "bokeh.new")
+"""Names of loggers below those with the handlers."""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_tab_that_closes_while_it_loads_is_not_an_error(name: str, written: io.StringIO) -> None:
     from tornado.websocket import WebSocketClosedError
 
-    def is_logged(name: str, words: str, error: Exception | None = None) -> bool:
-        raised = None if error is None else (type(error), error, None)
-        return bool(logging.getLogger(name).filter(logging.LogRecord(name, logging.ERROR, "", 0, words, None, raised)))
+    logger = logging.getLogger(name)
+    logger.error("Task exception was never retrieved", exc_info=WebSocketClosedError())
+    logger.error(EXPECTED_MESSAGE)
+    assert written.getvalue() == ""
+    logger.error("Task exception was never retrieved", exc_info=ValueError("another error"))
+    assert written.getvalue().endswith("ValueError: another error\n")
 
-    limit_logs()
-    try:
-        for name in LOGGERS:
-            assert not is_logged(name, "Task exception was never retrieved", WebSocketClosedError())
-            assert not is_logged(name, EXPECTED_MESSAGE)
-            assert is_logged(name, "Task exception was never retrieved", ValueError("another error"))
-    finally:
-        for name in LOGGERS:
-            logging.getLogger(name).removeFilter(FILTER)
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_log_has_little_of_a_message_and_no_line_of_it(name: str, written: io.StringIO) -> None:
+    class Silent:
+        def __repr__(self) -> str:
+            raise RuntimeError("no text")
+
+    hostile = "\x1b[31m\r\n2026 INFO forged\u202e\u2028" + "x" * 2_000_000
+    logger = logging.getLogger(name)
+    logger.error("cannot read %s", hostile, exc_info=ValueError(hostile))
+    logger.error(hostile)
+    logger.error("%d and %d", "one")
+    logger.error("%r", Silent())
+    lines = written.getvalue().splitlines()
+    assert len(lines) == 6
+    assert max(map(len, lines)) < 2 * MAX_LOGGED_CHARS
+    assert all(line.isprintable() for line in lines)
+    assert lines[0].startswith(r"cannot read \x1b[31m\r\n2026 INFO forged\u202e\u2028xxx")
+    assert lines[-2:] == ["a text that cannot be shown: TypeError", "a text that cannot be shown: RuntimeError"]
+
+
+def test_logs_of_the_explorer_are_whole(written: io.StringIO) -> None:
+    logging.getLogger("explorer").error("a report\n" + "x" * 1000)
+    assert written.getvalue() == "a report\n" + "x" * 1000 + "\n"
 
 
 def test_messages_of_strangers_are_logged_in_part() -> None:
