@@ -1,10 +1,7 @@
 """Hostile links open nothing outside of the library, and malformed messages end no session and reach no other one."""
 
 import asyncio
-import base64
 import json
-import time
-import zlib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -16,11 +13,9 @@ import pytest
 pytest.importorskip("panel_material_ui", reason="needs the extra ui")
 
 from bokeh.protocol import Protocol
-from bokeh.protocol.exceptions import ProtocolError
-from bokeh.util.token import generate_jwt_token, generate_session_id, get_token_payload
+from bokeh.util.token import generate_jwt_token, generate_session_id
 from tornado.websocket import WebSocketClientConnection, WebSocketClosedError, websocket_connect
 
-from explorer.app.dashboard.gate import MAX_TOKEN_BYTES, unpack_token
 from explorer.app.dashboard.incoming import (
     FRAGMENT_BYTES,
     MAX_MESSAGE_BYTES,
@@ -220,42 +215,6 @@ MODEL = {"type": "object", "name": "Figure", "attributes": {}}
 NESTED_DEEP: Any = []
 for _ in range(300):
     NESTED_DEEP = [NESTED_DEEP]
-
-
-def token_of(content: bytes) -> str:
-    """A session token with packed content, as anyone can write one."""
-    packed = base64.urlsafe_b64encode(zlib.compress(content, 9)).decode().rstrip("=")
-    parts = {"session_id": generate_session_id(), "session_expiry": int(time.time()) + 3000, "__bk__zlib_": packed}
-    return base64.urlsafe_b64encode(json.dumps(parts).encode()).decode().rstrip("=")
-
-
-async def connect_with(url: str, tokens: list[str]) -> list[str | bytes | None]:
-    """Return what a server says first to each token; None if it closes the connection."""
-    said: list[str | bytes | None] = []
-    for token in tokens:
-        path = url.replace("http", "ws") + "ws?circuit=blackboard"
-        socket = await websocket_connect(path, subprotocols=["bokeh", token])
-        said.append(await asyncio.wait_for(socket.read_message(), timeout=60))
-        socket.close()
-        while said[-1] is not None and await socket.read_message() is not None:
-            pass
-    return said
-
-
-def test_tokens_that_unpack_to_much_are_refused_before_the_first_page() -> None:
-    port = free_port()
-    many = b'{"a":[' + b"[]," * MAX_TOKEN_BYTES + b"0]}"
-    cut = zlib.compress(many, 9)[:-100]
-    tokens = [token_of(many), token_of(b'{"headers":{}}')]
-    with running(ServeOptions(ViewState(circuit="blackboard"), port, show=False)), ThreadPoolExecutor(1) as thread:
-        assert get_token_payload(tokens[1])["headers"] == {}
-        with pytest.raises(ProtocolError, match="has more than 256 KiB"):
-            get_token_payload(tokens[0])
-        with pytest.raises(ProtocolError, match="is incomplete"):
-            unpack_token(cut)
-        refused, answered = thread.submit(asyncio.run, connect_with(f"http://{LOCAL}:{port}/", tokens)).result()
-    assert refused is None
-    assert answered is not None
 
 
 ARRAY = {"array": [1], "dtype": "(100,100)f8", "shape": [1], "order": "little"}
