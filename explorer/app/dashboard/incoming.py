@@ -27,10 +27,9 @@ MAX_MODELS = 16
 MAX_NESTED = 2000
 """Maximum number of lists and mappings in a message: Bokeh takes 10 to 20 µs for each. A page sends up to about 100."""
 MAX_VALUES = 250_000
-"""Maximum number of values in them: Bokeh takes 1 µs for each. A painted input has two for each variable."""
+"""Maximum number of values in them: Bokeh takes 1 µs for each. A painted input has two for each of 100,000 pixels."""
 ACCEPTED = ("PATCH-DOC", "PULL-DOC-REQ", "SERVER-INFO-REQ")
 """The types of messages that a client sends, except PUSH-DOC: no page replaces its document."""
-
 EVENTS = ("MessageSent", "ModelChanged")
 """The kinds of events that a page sends: it adds no roots, which would stay, and has no tables of columns."""
 TYPES = ("bytes", "event", "map", "number", "object", "set")
