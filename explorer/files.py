@@ -72,20 +72,28 @@ def replace_file(path: "str | Path", content: "bytes | Callable[[BinaryIO], obje
 def hold_file(path: "str | Path") -> Generator[None, None, None]:
     """Hold a file between a check and its replacement; other processes that would hold it wait.
 
-    It is created empty if there is none, and removed if it stays empty. The end of the process releases it. Where files
-    cannot be locked (Windows, some network folders), nothing waits.
+    It is created empty if there is none, and removed if it stays empty. The end of the process releases it. Devices and
+    pipes are not held, nor files that this process may not open for writing; and where files cannot be locked (Windows,
+    some network folders), nothing waits.
     Raises: FileFormatError if the file cannot be written.
     """
     try:
-        target, file = _lock(path)
+        held = None if _is_special(path) else _lock(path)
+    except PermissionError:
+        held = None
     except OSError as error:
         raise _not_written(path, error) from error
+    if held is None:
+        yield
+        return
+    target, file = held
     with file:
         try:
             yield
         finally:
-            if target.is_file() and not target.stat().st_size:
-                target.unlink()
+            with suppress(FileNotFoundError):
+                if not target.stat().st_size:
+                    target.unlink()
 
 
 def check_writable(path: "str | Path") -> None:
@@ -157,9 +165,16 @@ def _lock(path: "str | Path") -> tuple[Path, BinaryIO]:
 
             with suppress(OSError):  # a network folder without locks
                 fcntl.flock(file, fcntl.LOCK_EX)
-        if target.exists() and os.path.samestat(os.fstat(file.fileno()), target.stat()):
-            return target, file
+        with suppress(FileNotFoundError):  # it was removed meanwhile: the next one is opened
+            if os.path.samestat(os.fstat(file.fileno()), target.stat()):
+                return target, file
         file.close()
+
+
+def _is_special(path: "str | Path") -> bool:
+    """Whether there is something that is neither a file nor a folder: a device, a pipe."""
+    found = Path(path)
+    return found.exists() and not found.is_file() and not found.is_dir()
 
 
 def _copy_permissions(old: os.stat_result, file: int) -> None:

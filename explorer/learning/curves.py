@@ -15,9 +15,16 @@ TRAINING, HELD_OUT, BASELINE = "#0072b2", "#d55e00", "#565d66"
 TICKS = 5
 
 
-def curve_files(checkpoint: "str | Path") -> tuple[Path, Path]:
-    """The files of the curves of a run: `NAME.curves.svg` and `NAME.curves.csv`, in the folder of its checkpoint."""
+def curve_files(checkpoint: "str | Path") -> tuple[Path, ...]:
+    """The files of the curves of a run: `NAME.curves.svg` and `NAME.curves.csv`, in the folder of its checkpoint.
+
+    A symbolic link, as /dev/stdout is one, has them beside the file that it names; a device or pipe has none.
+    """
     path = Path(checkpoint)
+    if path.exists() and not path.is_file():
+        return ()
+    if path.is_symlink():
+        path = path.resolve()
     return path.with_name(f"{path.stem}.curves.svg"), path.with_name(f"{path.stem}.curves.csv")
 
 
@@ -30,7 +37,7 @@ def save_curves(
     variables. Existing files are replaced as a whole.
     """
     picture, table = curves_svg(epochs, title, unit, baseline), curves_csv(epochs, unit)
-    for path, text in zip(curve_files(checkpoint), (picture, table), strict=True):
+    for path, text in zip(curve_files(checkpoint), (picture, table), strict=False):
         replace_file(path, text.encode())
 
 

@@ -284,10 +284,13 @@ class _Run:
         if self.workers.is_first:
             unit = "nats" if result.is_density else "bits"
             save_curves(target, result.epochs, f"{job.name} on {Path(job.data.name).name}", unit, baseline)
-        print_text(
-            f"Wrote {target}{kept_values}, and its learning curves: {', '.join(map(str, curve_files(target)))}. "
-            f"Continue from the last epoch: {command()} train {job.argument}--resume {quote(str(target))}"
-        )
+        if curves := curve_files(target):
+            print_text(
+                f"Wrote {target}{kept_values}, and its learning curves: {', '.join(map(str, curves))}. "
+                f"Continue from the last epoch: {command()} train {job.argument}--resume {quote(str(target))}"
+            )
+        else:
+            say_note(f"wrote {target}{kept_values}; there are learning curves only beside a file")
         if result.interrupted and self.workers.distributed:
             raise typer.Exit(130)  # without waiting for the other workers, which were interrupted too
 

@@ -1,6 +1,9 @@
 """No run is lost without a word: `train` refuses to replace the checkpoint of another one, and says what differs."""
 
+import os
+import stat
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from subprocess import PIPE, Popen
@@ -14,6 +17,7 @@ from explorer.app.commands import train as command
 from explorer.app.training.checkpoint import Checkpoint
 from explorer.errors import FileFormatError
 from explorer.files import hold_file
+from explorer.learning.curves import curve_files
 
 OPTIONS = ("--units", 1, "--epochs", 1, "--method", "em")
 
@@ -171,6 +175,49 @@ def test_a_file_that_is_held_and_not_written_is_as_before(tmp_path):
     assert old.read_text() == "old"
     with pytest.raises(FileFormatError, match=r"cannot write .*: Is a directory"), hold_file(tmp_path):
         pass
+
+
+def test_device_pipe_and_file_without_the_right_to_write_are_not_held(tmp_path):
+    pipe, locked = tmp_path / "pipe", tmp_path / "locked.pt"
+    os.mkfifo(pipe)
+    locked.write_text("old")
+    locked.chmod(0o444)
+    for path in (pipe, Path(os.devnull), locked):
+        with hold_file(path):  # for a pipe, this would wait for a reader
+            pass
+    assert locked.read_text() == "old"
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_file_that_is_removed_while_it_is_held_is_no_error(tmp_path):
+    path = tmp_path / "run.pt"
+    with hold_file(path):
+        path.unlink()
+    assert not path.exists()
+
+
+def test_training_writes_through_a_pipe_and_has_curves_only_beside_a_file(table, tmp_path):
+    pipe = tmp_path / "pipe.pt"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        content = pool.submit(pipe.read_bytes)
+        said = run("train", "--data", table, *OPTIONS, "--out", pipe).stderr
+        kept = tmp_path / "kept.pt"
+        kept.write_bytes(content.result())
+    assert f"wrote {pipe}; there are learning curves only beside a file" in said
+    assert Checkpoint.load(kept).history
+    assert list(tmp_path.glob("*.curves.*")) == []
+
+
+def test_curves_are_beside_the_file_that_a_link_names(tmp_path):
+    (tmp_path / "runs").mkdir()
+    link = tmp_path / "link.pt"
+    link.symlink_to(tmp_path / "runs/kept.pt")
+    assert [file.relative_to(tmp_path.resolve()).as_posix() for file in curve_files(link)] == [
+        "runs/kept.curves.svg",
+        "runs/kept.curves.csv",
+    ]
+    assert curve_files(os.devnull) == ()
 
 
 def test_foreign_file_is_not_replaced_and_an_empty_one_is(table, tmp_path):
