@@ -165,13 +165,15 @@ class Subject:
             raise ShapeError(f"{path} has {len(table.columns)} columns; the circuit reads {len(self.names)} variables")
         return self._encode(table.columns, table.where)
 
-    def decode(self, rows: Tensor) -> list[list[Cell]]:
-        """The cells of each row (B, D)."""
-        codes = rows.double().numpy()
+    def decode(self, rows: Tensor, known: Tensor | None = None) -> list[list[Cell]]:
+        """The cells of each row (B, D) of codes; None for entries that are not `known` (B, D), by default all are."""
+        if known is not None:
+            rows = torch.where(known, rows.double(), math.nan)
         if self.columns:
+            codes = rows.double().numpy()
             by_column = [column.decode(codes[:, v]) for v, column in enumerate(self.columns)]
             return [list(row) for row in zip(*by_column, strict=True)]
-        return rows.tolist()
+        return [[None if cell != cell else cell for cell in row] for row in rows.tolist()]
 
     def log_scale(self, observed: Tensor) -> Tensor:
         """What the log-density (B,) of the cells of rows is smaller than that of their codes by."""
