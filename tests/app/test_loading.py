@@ -1,9 +1,14 @@
 """`explorer.load`: what was trained on the command line, used in Python."""
 
+import re
+
 import pytest
 import torch
 
 import explorer
+from explorer.app.session.query_code import code_of
+from explorer.app.session.querying import KINDS, Query, ask, describe_variables
+from explorer.app.session.variables import Evidence
 from explorer.backend import queries
 from explorer.errors import FileFormatError, FormError, UnknownNameError
 from tests.app.commands.running import run
@@ -38,6 +43,12 @@ def test_encoded_rows_decode_to_the_same_values(model):
     assert torch.equal(queries.marginal(model.circuit, x, observed)[:1], queries.log_likelihood(model.circuit, x[:1]))
 
 
+def test_what_is_not_known_is_decoded_as_none(model):
+    assert model.decode(*model.encode({"kind": "worker"}, {"age": 41.5})) == [["worker", None], [None, 41.5]]
+    coins = explorer.load("conflict")
+    assert coins.decode(*coins.encode({"x1": 1})) == [[None, 1.0, None, None]]
+
+
 def test_unknown_names_and_values_are_errors(model):
     with pytest.raises(UnknownNameError, match="no variable named 'agee'"):
         model.encode({"agee": 3})
@@ -51,6 +62,46 @@ def test_the_structure_has_the_learned_values_and_can_be_recorded(model):
     x, _ = model.encode({"kind": "worker", "age": 41.5})
     trace = explorer.record(model.symbolic)
     torch.testing.assert_close(trace.compiled(x.float()), model.circuit(x.float()))
+
+
+ROW = {"kind": "worker", "age": 41.5}
+
+
+@pytest.mark.parametrize(
+    ("name", "observed"),
+    [
+        *(("log-likelihood", ROW), ("conditional", ROW)),
+        *(
+            (name, row)
+            for name in ("marginal", "most-probable", "sample", "moments")
+            for row in ({}, {"kind": "worker"})
+        ),
+    ],
+)
+def test_copied_code_of_a_table_prints_the_values_of_the_page(model, name, observed, capsys):
+    codes, known = model.encode(observed)
+    evidence = Evidence(tuple(codes[0].tolist()), tuple(known[0].tolist()))
+    trace = explorer.record(model.symbolic)
+    variables = describe_variables(trace.circuit_at(-1), model.columns)
+    given = (0,) if KINDS[name].has_given else ()
+    answer = ask(trace.circuit_at(-1), Query(name, evidence, given, num_samples=3, seed=5), variables)
+    code = code_of(answer, -1, False, variables, model.name)
+    names = {"trace": trace}
+    exec(code, names)  # the code of this project
+    printed = capsys.readouterr().out
+    assert "known" not in code
+    if name in ("sample", "most-probable"):
+        rows = [model.decode(torch.tensor([row], dtype=torch.float64))[0] for _, row in answer.rows]
+        assert all(str({"kind": kind, "age": age}) in printed for kind, age in rows)
+    elif name == "moments":
+        assert [line.split()[0] for line in printed.splitlines()] == ["kind", "age"]
+        mean = float(printed.splitlines()[1].split()[1])
+        assert answer.expected is not None
+        assert f"{mean:.4g}" in answer.expected["rows"][1][1]
+    else:
+        found = re.findall(r"-?\d+\.\d*", printed)[0]
+        logarithm = answer.table["rows"][0][1].removesuffix(" nats").replace("−", "-")
+        assert float(found) == pytest.approx(float(logarithm), abs=1e-3)
 
 
 def test_circuits_of_the_gallery_have_numbered_variables(tmp_path):

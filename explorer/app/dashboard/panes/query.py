@@ -8,6 +8,7 @@ from weakref import ref
 import panel_material_ui as pmui
 from panel.viewable import Viewable
 
+from explorer.app.circuits import is_checkpoint
 from explorer.app.dashboard.panes.layout import button, column, columns, line, number, number_input
 from explorer.app.dashboard.panes.row_form import RowForm
 from explorer.app.dashboard.panes.tables import code_html, html_pane, lines_html, table_html
@@ -220,7 +221,7 @@ class QueryTool(Tool):
         self._show_pad(answer)
         words = self._words(answer)
         self.answer.object, self.answer.visible = words, bool(words)
-        code = code_of(answer, step, self._is_discrete, self.variables)
+        code = self._code(answer, step)
         self.code.object = f"<h3>The same in Python</h3>{code_html(self._with_trace(code))}"
         self.copy.visible = True
         # the operands of an operator have other values than what it made: they are not those that are coloured
@@ -292,8 +293,12 @@ class QueryTool(Tool):
         if self._answer is None:
             return
         step = self.workspace.session.step
-        code = code_of(self._answer, step, self._is_discrete, self.variables)
-        self.workspace.copy(self._with_trace(code))
+        self.workspace.copy(self._with_trace(self._code(self._answer, step)))
+
+    def _code(self, answer: Answer, step: int) -> str:
+        file = self.workspace.library.file_name(self.workspace.session.opened.name)
+        checkpoint = file if isinstance(file, str) and is_checkpoint(file) else None
+        return code_of(answer, step, self._is_discrete, self.variables, checkpoint)
 
     def _with_trace(self, code: str) -> str:
         """Code that follows the code that records the open trace."""
