@@ -63,8 +63,10 @@ class ExampleModule:
             )
         return TENSOR if asked == COMPILED.name and not self.is_circuit else asked
 
-    def record(self, level: str = COMPILED.name, **options: Any) -> Trace:
+    def record(self, level: str = COMPILED.name, rows: int | None = None, **options: Any) -> Trace:
         """Record it at a level; at the level `compiled`, a compiled circuit becomes a trace of one step.
+
+        `rows` is the number of rows if it has no inputs, by default that of the level.
 
         Raises: as `level` and as `explorer.record`.
         """
@@ -77,7 +79,7 @@ class ExampleModule:
             return trace_of_circuit(self.module)
         inputs = self.inputs
         if inputs is None:
-            inputs = (example_rows(self.module, lowered_level(level).rows),)
+            inputs = (example_rows(self.module, rows or lowered_level(level).rows),)
         return record(self.module, inputs, level=level, name=self.name, **options)
 
 

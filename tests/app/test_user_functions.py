@@ -1,5 +1,6 @@
 """FILE.py:FUNCTION: the circuit that a function of the user returns, and what is said if it returns none."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -122,6 +123,26 @@ def test_every_command_takes_a_trace_and_a_compiled_circuit(mine, tmp_path, func
     run("html", source, "-o", tmp_path / "a.html", *at)
 
 
+@pytest.mark.parametrize(
+    ("function", "level"),
+    [
+        ("build", "tensor"),
+        ("compiled", "tensor"),
+        ("compiled", "kernels"),
+        ("traced", "compiled"),
+        ("lowered", "tensor"),
+    ],
+)
+def test_time_takes_the_number_of_rows_or_says_that_the_inputs_are_given(mine, tmp_path, function, level):
+    out = tmp_path / "run.timing.json"
+    fixed = ("--steps", -1, "--seconds", "0.1", "--device", "cpu", "--level", level, "--json", out)
+    said = run("time", f"{mine}:{function}", *fixed, "--batch", 7).output
+    (found,) = json.loads(out.read_text())["runs"]
+    is_fixed = "--batch 7 is not used: " in said
+    assert is_fixed == (function == "lowered")
+    assert (found["timings"][0]["batch_size"] == 7) == (not is_fixed)
+
+
 def test_a_trace_of_a_function_is_written_and_the_file_is_printed_again(mine, tmp_path):
     out = tmp_path / "mine.trace.json"
     printed = run("trace", f"{mine}:traced", "-o", out).stdout.partition("\nWrote")[0]
@@ -134,7 +155,7 @@ def test_a_trace_of_a_function_is_written_and_the_file_is_printed_again(mine, tm
         ("traced", ("trace", "--level", "tensor"), "is a trace at the level compiled, which is not recorded again"),
         ("traced", ("show", "--level", "tensor"), "remove --level tensor, or name the circuit or module itself"),
         ("lowered", ("trace", "--mode", "train", "--no-fold"), "remove --mode, the options for fold, or name"),
-        ("compiled", ("trace", "--no-fold"), "returned a compiled circuit, which is not compiled; remove"),
+        ("compiled", ("trace", "--no-fold"), "returned a compiled circuit, and the compiler is not run on it; remove"),
         ("compiled", ("trace", "--mode", "train"), "--pipeline, --mode and --operators belong to the levels below"),
         ("compiled", ("trace", "-o", "c.trace.json"), "this circuit was compiled before; record the symbolic circuit"),
         ("lowered", ("time", "--modes"), "modes are compared for circuits; this trace is of operators"),

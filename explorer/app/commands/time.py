@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 DEVICES = {"cpu": ("cpu",), "cuda": ("cuda",), "both": ("cpu", "cuda")}
 
+BATCH = 256
+"""The default of --batch."""
+
 Measure = Callable[..., "Run"]
 """A measurement that accepts `on_progress`."""
 
@@ -36,7 +39,7 @@ def time(
         str | None,
         typer.Option(metavar="all|N,...", help="steps by number or path; by default rounds and fold levels"),
     ] = None,
-    batch: Annotated[int, typer.Option(min=1, help="rows of the input")] = 256,
+    batch: Annotated[int, typer.Option(min=1, help="rows of the input")] = BATCH,
     threads: Annotated[int, typer.Option(min=1, help="torch threads; a single one is measured in CPU time")] = 1,
     training: Annotated[bool, typer.Option("--training", help="a training step instead of the forward pass")] = False,
     layers: Annotated[bool, typer.Option("--layers", help="also each layer of the last step, forward")] = False,
@@ -193,8 +196,15 @@ def _steps(trace: "Trace", given: str | None) -> "list[int | str] | None":
 def _trace(source: str, level: str, batch: int) -> "Trace":
     """Compile a circuit; a trace from a file is compiled again, because a file contains no tensors."""
     from explorer.app.circuits import load_source
+    from explorer.app.user_functions import ExampleModule
     from explorer.compiler import rerun
+    from explorer.trace import Trace
 
+    found = load_source(source)
     with notes().status("Compiling"):
-        trace = recorder_of(load_source(source), source, level, rows=batch)()
-        return trace if trace.is_live else rerun(trace)
+        trace = recorder_of(found, source, level, rows=batch)()
+        trace = trace if trace.is_live else rerun(trace)
+    has_inputs = isinstance(found, Trace) or (isinstance(found, ExampleModule) and found.inputs is not None)
+    if batch != BATCH and has_inputs and not trace.level.has_circuit:
+        say_note(f"--batch {batch} is not used: {source} has inputs of its own")
+    return trace

@@ -110,8 +110,8 @@ def recorder_of(
 ) -> "Callable[[], Trace]":
     """Return the function that records what `source` named; a trace is returned as it is.
 
-    By default, `options` are those that the circuit needs. `pipeline`, `mode`, `operators` and, for a circuit, `rows`
-    are about the levels below compiled.
+    By default, `options` are those that the circuit needs. `pipeline`, `mode`, `operators` and, for a circuit without
+    inputs of its own, `rows` are about the levels below compiled.
     Raises: UnknownNameError, FileFormatError; CircuitError for arguments that such a source or level does not have.
     """
     from explorer.app.session.exported_levels import exported_trace, pipeline_or_default
@@ -132,7 +132,7 @@ def recorder_of(
     if isinstance(found, ExampleModule) and given:
         what = "a compiled circuit" if found.is_circuit else "a module"
         raise CircuitError(
-            f"{source} returned {what}, which is not compiled; remove the options for {', '.join(given)}"
+            f"{source} returned {what}, and the compiler is not run on it; remove the options for {', '.join(given)}"
         )
     lower = _lower_options(found.level(level) if isinstance(found, ExampleModule) else level, pipeline, mode, operators)
     if isinstance(found, ExampleModule):
@@ -140,7 +140,7 @@ def recorder_of(
         own = {key: value for key, value in own.items() if value not in (MODE, OPERATORS)}
         if lower.passes:
             own["pipeline"] = pipeline_or_default(lower)
-        return lambda: found.record(lower.level, **own)
+        return lambda: found.record(lower.level, rows, **own)
     compiler = TorchCompiler(gallery.default_options(source) if options is None else options)
     if lower.level == COMPILED:
         return lambda: record(found, compiler)
