@@ -41,8 +41,7 @@ overflow-wrap:anywhere}
 td code{overflow-wrap:normal}
 pre{margin:.5rem 0;padding:.6rem .9rem;overflow:auto;line-height:1.5;border-radius:6px}
 pre.code{background:var(--soft);border:1px solid var(--line);margin-top:1rem}
-pre.out{padding:.2rem .9rem;border-left:3px solid var(--line);border-radius:0;max-height:34rem;
-white-space:pre-wrap;overflow-wrap:anywhere}
+pre.out{padding:.2rem .9rem;border-left:3px solid var(--line);border-radius:0;max-height:34rem}
 pre.stderr{background:var(--note)}
 table{border-collapse:collapse;margin:.6rem 0}
 .table{overflow-x:auto}
