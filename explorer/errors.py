@@ -5,7 +5,7 @@ A message says what was asked, what was found, where, and what to do.
 
 import sys
 import warnings
-from collections.abc import Collection, Generator, Mapping
+from collections.abc import Collection, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import TypeVar
@@ -167,20 +167,29 @@ def unknown_name(kind: str, name: object, known: "list[str] | tuple[str, ...]", 
     """
     names, do = [str(item) for item in known], f"; {advice}" if advice else ""
     if len(names) <= MAX_NAMES:
-        return UnknownNameError(f"no {kind} named {name!r}; known are: {', '.join(names) or '(none)'}{do}")
+        near = did_you_mean(str(name), names)
+        return UnknownNameError(f"no {kind} named {name!r}; known are: {listed(names)}{near and f'; {near}'}{do}")
     near = get_close_matches(str(name), names, n=5, cutoff=MIN_SIMILARITY)
     if not near:
         return UnknownNameError(f"no {kind} named {name!r}, and none of the {len(names)} known ones is similar{do}")
-    return UnknownNameError(
-        f"no {kind} named {name!r}; of {len(names)} known ones the nearest are: {', '.join(near)}{do}"
-    )
+    return UnknownNameError(f"no {kind} named {name!r}; of {len(names)} known ones the nearest are: {listed(near)}{do}")
 
 
 def did_you_mean(name: str, known: Collection[str]) -> str:
     """Ask for the known name that is most like a name, as `did you mean digits?`; empty if none is similar."""
     by_lower = {item.lower(): item for item in known}
     near = get_close_matches(name.lower(), by_lower, n=1, cutoff=MIN_SIMILARITY)
-    return f"did you mean {by_lower[near[0]]}?" if near else ""
+    return f"did you mean {listed([by_lower[near[0]]])}?" if near else ""
+
+
+def listed(names: Iterable[str], most: int | None = None) -> str:
+    """The first names; one with a comma is quoted, since it would look like two.
+
+    >>> listed(["sex", "age, years", "BMI"], 2)
+    "sex, 'age, years' ..."
+    """
+    found = [repr(name) if "," in name else name for name in names]
+    return (", ".join(found[:most]) or "(none)") + (" ..." if len(found) > (most or len(found)) else "")
 
 
 @contextmanager

@@ -6,8 +6,16 @@ from explorer.errors import MAX_NAMES, DataTypeError, check_type, unknown_name
 
 
 def test_few_names_are_all_listed():
-    assert str(unknown_name("device", "tpu", ("cpu", "cuda"))) == "no device named 'tpu'; known are: cpu, cuda"
+    assert (
+        str(unknown_name("device", "tpu", ("cpu", "cuda")))
+        == "no device named 'tpu'; known are: cpu, cuda; did you mean cpu?"
+    )
     assert str(unknown_name("pass", "DCE", ())) == "no pass named 'DCE'; known are: (none)"
+
+
+def test_a_name_with_a_comma_is_quoted_in_lists():
+    found = str(unknown_name("column", "age, year", ("sex (m/f)", "age, years", "BMI")))
+    assert found == ("no column named 'age, year'; known are: sex (m/f), 'age, years', BMI; did you mean 'age, years'?")
 
 
 def test_of_many_names_the_closest_matches_are_listed():

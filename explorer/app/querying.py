@@ -28,6 +28,7 @@ from explorer.errors import (
     StructureError,
     ValueRangeError,
     check_name,
+    listed,
     unknown_name,
 )
 from explorer.learning.data import DATA_SETS
@@ -126,9 +127,9 @@ class Subject:
         if not math.isnan(code):
             return code
         if isinstance(column, CategoricalColumn):
-            raise unknown_name(f"category of {name}", value, column.labels)
+            raise unknown_name(f"category of {listed([name])}", value, column.labels)
         what = column.describe() if column else _values_text(self.num_values.get(at))
-        raise FormError(f"{value!r} is not a value of {name} ({what})")
+        raise FormError(f"{value!r} is not a value of {listed([name])} ({what})")
 
     def assignments(self, given: Sequence[str]) -> dict[str, str]:
         """The values by name of arguments NAME=VALUE; where a name has `=` itself, the longest known name counts.
@@ -282,7 +283,7 @@ def load_other(
 def _columns_text(subject: Subject) -> str:
     if not subject.columns:
         return "variables without columns"
-    shown = ", ".join(f"{column.name} ({column.describe()})" for column in subject.columns[:MAX_COLUMNS])
+    shown = ", ".join(f"{listed([column.name])} ({column.describe()})" for column in subject.columns[:MAX_COLUMNS])
     return shown + (" ..." if len(subject.columns) > MAX_COLUMNS else "")
 
 

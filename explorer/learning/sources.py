@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from explorer.errors import LearningError, UnknownNameError, unknown_name
+from explorer.errors import LearningError, UnknownNameError, listed, unknown_name
 from explorer.learning.data import DATA_SETS, DataSet
 from explorer.learning.images import is_stack, load_folder, load_stack
 from explorer.learning.tables import Column, load_table
@@ -34,7 +34,7 @@ def load_source(
     if images is None and not path.is_dir() and not is_stack(path):
         return load_table(path, kinds, columns, missing, check_width)
     if columns:
-        names = ", ".join(column.name for column in columns[:4]) + (" ..." if len(columns) > 4 else "")
+        names = listed((column.name for column in columns), 4)
         raise LearningError(f"{name_or_path} has images; name a table, with the columns {names}")
     if kinds:
         raise LearningError(f"{name_or_path} has images, not columns; leave out --column, or name a table")

@@ -13,7 +13,7 @@ from typing import Any
 
 from explorer.app.circuits import CHECKPOINT, circuit_or_trace, is_checkpoint, is_logic_file
 from explorer.app.training.checkpoint import Checkpoint
-from explorer.errors import FileFormatError, ValueRangeError, did_you_mean, unknown_name
+from explorer.errors import FileFormatError, ValueRangeError, unknown_name
 from explorer.learning.tables import Column
 from explorer.symbolic import Circuit, circuit_from_json
 from explorer.templates import gallery
@@ -71,7 +71,7 @@ class Library:
             return self.built[name]
         path = self._paths().get(name)
         if path is None:
-            raise unknown_name("circuit or trace", name, self.names(), did_you_mean(name, self.names()))
+            raise unknown_name("circuit or trace", name, self.names())
         if is_checkpoint(path):
             checkpoint = Checkpoint.load(path)
             self._columns[name] = checkpoint.columns

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from explorer.errors import CircuitError, FormError
+from explorer.errors import CircuitError, FormError, listed
 from explorer.learning.tables import BinomialColumn, CategoricalColumn, Column
 from explorer_widgets.schema import TableView
 
@@ -128,7 +128,7 @@ class Variables:
         known = [entry.strip() not in ("", UNKNOWN) for entry in entries]
         unread = [self.names[v] for v in sorted(self.unread) if known[v]]
         if unread:
-            raise FormError(f"the circuit does not read {', '.join(unread)}; write {UNKNOWN} there")
+            raise FormError(f"the circuit does not read {listed(unread)}; write {UNKNOWN} there")
         values = [self._code(v, entry.strip()) if known[v] else 0.0 for v, entry in enumerate(entries)]
         return Evidence(tuple(values), tuple(known))
 
@@ -159,7 +159,7 @@ class Variables:
             if entry in self.names:
                 found.append(self.names.index(entry))
             elif self.columns:
-                raise FormError(f"expected names of columns ({', '.join(self.names[:MAX_SHOWN])}); got {entry!r}")
+                raise FormError(f"expected names of columns ({listed(self.names, MAX_SHOWN)}); got {entry!r}")
             else:
                 found += self._numbers(entry)
         return tuple(dict.fromkeys(found))

@@ -7,7 +7,7 @@ from pathlib import Path
 from shlex import quote
 
 from explorer.app.training.checkpoint import Checkpoint
-from explorer.errors import FileFormatError, LearningError
+from explorer.errors import FileFormatError, LearningError, listed
 from explorer.files import hold_file
 from explorer.learning.data import DataSet
 from explorer.learning.loop import is_of
@@ -85,7 +85,7 @@ def differences(found: Checkpoint, planned: Checkpoint, settings: TrainingOption
         yield f"the circuit is {found.circuit}, not {planned.circuit}"
     if found.data != planned.data:
         yield f"the data are {found.data}, not {planned.data}"
-    columns, wanted = ([f"{c.name} ({c.kind})" for c in each.columns] for each in (found, planned))
+    columns, wanted = ([f"{listed([c.name])} ({c.kind})" for c in each.columns] for each in (found, planned))
     if columns != wanted:
         yield f"the columns are {_list(columns)}, not {_list(wanted)}"
     elif found.training is not None and not is_of(found.training, data):

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.errors import DataTypeError, FileFormatError, ValueRangeError, check_name
+from explorer.errors import DataTypeError, FileFormatError, ValueRangeError, check_name, listed
 from explorer.symbolic import ParameterNode, ScaledSigmoidParameter, Shape, TensorParameter
 from explorer.templates import BinomialInput, CategoricalInput, GaussianInput, InputSpec
 
@@ -96,7 +96,7 @@ class CategoricalColumn(Column):
             row = int(np.flatnonzero(codes < 0)[0])
             raise ValueRangeError(
                 f"{where}: column {self.name!r} has the unknown category {str(texts[inverse[row]])!r} in row "
-                f"{row + 1}; known are: {_listed(self.labels, 8)}"
+                f"{row + 1}; known are: {listed(self.labels, 8)}"
             )
         return codes
 
@@ -109,7 +109,7 @@ class CategoricalColumn(Column):
     def describe(self) -> str:
         count = len(self.labels)
         what = {1: "constant", 2: "binary"}.get(count, f"{count} categories")
-        return f"{what}: {_listed(self.labels, 4)}"
+        return f"{what}: {listed(self.labels, 4)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,12 +196,6 @@ MOMENT = re.compile(r"(\d{4}-\d\d-\d\d|-?\d+ days)(?: (\d\d:\d\d:\d\d(?:\.\d+)?)
 """A date or a duration, with or without a time, and a time zone, as pandas writes them."""
 MISSING = ""
 """The label of a missing cell."""
-
-
-def _listed(labels: Sequence[str], most: int) -> str:
-    """The first labels; one with a comma is quoted, since it would look like two."""
-    shown = (repr(label) if "," in label else label for label in labels[:most])
-    return ", ".join(shown) + (" ..." if len(labels) > most else "")
 
 
 def declaration(name: str, kind: str) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from explorer.errors import listed
 from explorer.learning.tables.columns import (
     BinomialColumn,
     CategoricalColumn,
@@ -43,7 +44,7 @@ def note_on_missing(columns: Sequence[Column], rows: Tensor) -> str:
     if not counts:
         return ""
     most = sorted(counts.items(), key=lambda item: -item[1])  # of equal counts, the first columns
-    named = ", ".join(f"{name} {count:,}" for name, count in most[:MAX_NAMED])
+    named = ", ".join(f"{listed([name])} {count:,}" for name, count in most[:MAX_NAMED])
     more = f", and {len(most) - MAX_NAMED:,} more" if len(most) > MAX_NAMED else ""
     total = sum(counts.values())
     return (

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.errors import DuplicateNameError, FileFormatError, MissingPackageError, ShapeError, check_name
+from explorer.errors import DuplicateNameError, FileFormatError, MissingPackageError, ShapeError, check_name, listed
 from explorer.learning.tables.columns import EXACT_INTEGERS, Cells, number_of
 
 DELIMITERS = ",;\t|"
@@ -51,9 +51,7 @@ class RawTable:
         """The columns with these names, in this order. Raises: ShapeError if one is missing."""
         missing = [name for name in names if name not in self.names]
         if missing:
-            raise ShapeError(
-                f"{self.where} has no column {', '.join(map(repr, missing))}; it has {', '.join(self.names)}"
-            )
+            raise ShapeError(f"{self.where} has no column {', '.join(map(repr, missing))}; it has {listed(self.names)}")
         by_name = dict(zip(self.names, self.columns, strict=True))
         return RawTable(self.where, tuple(names), tuple(by_name[name] for name in names))
 
