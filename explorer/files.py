@@ -69,31 +69,17 @@ def replace_file(path: "str | Path", content: "bytes | Callable[[BinaryIO], obje
 
 
 @contextmanager
-def hold_file(path: "str | Path") -> Generator[None, None, None]:
-    """Hold a file between a check and its replacement; other processes that would hold it wait.
+def hold_folder(path: "str | Path") -> Generator[None, None, None]:
+    """Hold the folder of a file between a check of the file and its replacement; other processes wait to hold it.
 
-    It is created empty if there is none, and removed if it stays empty. The end of the process releases it. Devices and
-    pipes are not held, nor files that this process may not open for writing; and where files cannot be locked (Windows,
-    some network folders), nothing waits.
-    Raises: FileFormatError if the file cannot be written.
+    The end of the process releases it. Where folders cannot be locked (Windows, some network folders), nothing waits.
     """
+    handle = _lock(Path(os.path.realpath(path)).parent)
     try:
-        held = None if _is_special(path) else _lock(path)
-    except PermissionError:
-        held = None
-    except OSError as error:
-        raise _not_written(path, error) from error
-    if held is None:
         yield
-        return
-    target, file = held
-    with file:
-        try:
-            yield
-        finally:
-            with suppress(FileNotFoundError):
-                if not target.stat().st_size:
-                    target.unlink()
+    finally:
+        if handle is not None:
+            os.close(handle)
 
 
 def check_writable(path: "str | Path") -> None:
@@ -155,26 +141,19 @@ def _new_part(path: "str | Path") -> tuple[Path, Path]:
     return target, target.with_name(f"{target.name[:40]}.{secrets.token_hex(4)}.part")
 
 
-def _lock(path: "str | Path") -> tuple[Path, BinaryIO]:
-    """Open and lock the file that a path leads to: the present one, not one that was replaced while this waited."""
-    target, _ = _new_part(path)
-    while True:
-        file = target.open("ab")
-        if sys.platform != "win32":
-            import fcntl
+def _lock(folder: Path) -> int | None:
+    """Open a folder and lock it. No file is locked: one that is made to be locked would be there for others to read."""
+    if sys.platform == "win32":
+        return None
+    import fcntl
 
-            with suppress(OSError):  # a network folder without locks
-                fcntl.flock(file, fcntl.LOCK_EX)
-        with suppress(FileNotFoundError):  # it was removed meanwhile: the next one is opened
-            if os.path.samestat(os.fstat(file.fileno()), target.stat()):
-                return target, file
-        file.close()
-
-
-def _is_special(path: "str | Path") -> bool:
-    """Whether there is something that is neither a file nor a folder: a device, a pipe."""
-    found = Path(path)
-    return found.exists() and not found.is_file() and not found.is_dir()
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return None
+    with suppress(OSError):
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    return handle
 
 
 def _copy_permissions(old: os.stat_result, file: int) -> None:

@@ -8,7 +8,7 @@ from shlex import quote
 
 from explorer.app.training.checkpoint import Checkpoint
 from explorer.errors import FileFormatError, LearningError, listed
-from explorer.files import hold_file
+from explorer.files import hold_folder
 from explorer.learning.data import DataSet
 from explorer.learning.loop import is_of
 from explorer.learning.options import TrainingOptions
@@ -45,7 +45,7 @@ class OwnFile:
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Write the checkpoint. Raises: LearningError if another process has written the file: both runs are kept."""
-        with hold_file(self._path):
+        with hold_folder(self._path):
             if _stamp(self._path) in (None, self._left):
                 checkpoint.save(self._path)
                 self._left = _stamp(self._path)
@@ -59,12 +59,10 @@ class OwnFile:
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:
-    """Identify the content of a file; None if it is empty or not a file."""
+    """Identify the content of a file; None if it is not one."""
     if not path.is_file():
         return None
     found = path.stat()
-    if not found.st_size:
-        return None
     return found.st_ino, found.st_mtime_ns, found.st_size
 
 

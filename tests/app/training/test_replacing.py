@@ -1,7 +1,6 @@
 """No run is lost without a word: `train` refuses to replace the checkpoint of another one, and says what differs."""
 
 import os
-import stat
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -15,8 +14,7 @@ from typer.testing import CliRunner, Result
 from explorer.app.cli import app
 from explorer.app.commands import train as command
 from explorer.app.training.checkpoint import Checkpoint
-from explorer.errors import FileFormatError
-from explorer.files import hold_file
+from explorer.files import hold_folder
 from explorer.learning.curves import curve_files
 
 OPTIONS = ("--units", 1, "--epochs", 1, "--method", "em")
@@ -165,35 +163,11 @@ def test_of_two_processes_that_save_at_once_one_is_kept_beside(trained, tmp_path
             assert {Checkpoint.load(file).data for file in (target, beside)} == {"first", "second"}
 
 
-def test_a_file_that_is_held_and_not_written_is_as_before(tmp_path):
-    new, old = tmp_path / "folder/new.pt", tmp_path / "old.pt"
-    old.write_text("old")
-    for path in (new, old):
-        with hold_file(path):
+def test_holding_a_folder_creates_nothing_and_it_may_be_missing(tmp_path):
+    for path in (tmp_path / "new.pt", tmp_path / "missing/new.pt", Path(os.devnull)):
+        with hold_folder(path):
             pass
-    assert not new.exists()
-    assert old.read_text() == "old"
-    with pytest.raises(FileFormatError, match=r"cannot write .*: Is a directory"), hold_file(tmp_path):
-        pass
-
-
-def test_device_pipe_and_file_without_the_right_to_write_are_not_held(tmp_path):
-    pipe, locked = tmp_path / "pipe", tmp_path / "locked.pt"
-    os.mkfifo(pipe)
-    locked.write_text("old")
-    locked.chmod(0o444)
-    for path in (pipe, Path(os.devnull), locked):
-        with hold_file(path):  # for a pipe, this would wait for a reader
-            pass
-    assert locked.read_text() == "old"
-    assert stat.S_ISFIFO(pipe.stat().st_mode)
-
-
-def test_file_that_is_removed_while_it_is_held_is_no_error(tmp_path):
-    path = tmp_path / "run.pt"
-    with hold_file(path):
-        path.unlink()
-    assert not path.exists()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_training_writes_through_a_pipe_and_has_curves_only_beside_a_file(table, tmp_path):
