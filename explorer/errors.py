@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Collection, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
-from typing import TypeVar
+from typing import TypeVar, cast
 
 Value = TypeVar("Value")
 
@@ -176,8 +176,12 @@ def unknown_name(kind: str, name: object, known: "list[str] | tuple[str, ...]", 
 
 
 def did_you_mean(name: str, known: Collection[str]) -> str:
-    """Ask for the known name that is most like a name, as `did you mean digits?`; empty if none is similar."""
-    by_lower = {item.lower(): item for item in known}
+    """Ask for the known name that is most like a name, as `did you mean digits?`; empty if none is similar.
+
+    `known` may map names to what is written for them, such as a file in its folder.
+    """
+    written = cast("Mapping[str, str]", known) if isinstance(known, Mapping) else {item: item for item in known}
+    by_lower = {item.lower(): shown for item, shown in written.items()}
     near = get_close_matches(name.lower(), by_lower, n=1, cutoff=MIN_SIMILARITY)
     return f"did you mean {listed([by_lower[near[0]]])}?" if near else ""
 

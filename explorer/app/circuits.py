@@ -7,8 +7,8 @@ by its ending, and so is a checkpoint (`.pt`): a circuit with the values that we
 from pathlib import Path
 from shlex import quote
 
-from explorer.app.foreign_files import describe_foreign
-from explorer.app.user_functions import ExampleModule, call_function, is_function, names_beside
+from explorer.app.foreign_files import describe_foreign, is_foreign
+from explorer.app.user_functions import ExampleModule, call_function, files_beside, is_function
 from explorer.errors import DataTypeError, FileFormatError, UnknownNameError, did_you_mean
 from explorer.files import GZIP_MAGIC, json_of_bytes, read_bytes
 from explorer.symbolic import CIRCUIT_FORMAT, Circuit, circuit_from_json
@@ -75,10 +75,14 @@ def load_source(name_or_file: str) -> Circuit | Trace | ExampleModule:
         return circuit_or_trace(read_bytes(name_or_file), name_or_file)
     if is_function(name_or_file):
         return call_function(name_or_file)
+    file, colon, _ = name_or_file.rpartition(":")
+    if not name_or_file or (colon and file.endswith(".py")):
+        what = f"{name_or_file!r} names no function of {file}" if file else "the name is empty"
+        raise UnknownNameError(f"{what}; name a circuit of the gallery, a file, or FILE.py:FUNCTION")
     path, known = Path(name_or_file), gallery.names()
     if path.is_dir():
         raise UnknownNameError(f"{name_or_file} is a folder; name a file in it, or list its files with serve --folder")
-    near = did_you_mean(path.name, [*known, *names_beside(path)])
+    near = did_you_mean(path.name, {**{one: one for one in known}, **files_beside(path)})
     raise UnknownNameError(
         f"no circuit {name_or_file!r}: it is not a file, nor FILE.py:FUNCTION, and the gallery has "
         f"{', '.join(known)}{near and f'; {near}'}"
@@ -111,7 +115,7 @@ def circuit_or_trace(raw: bytes, where: str, max_bytes: int | None = None) -> Ci
         data = json_of_bytes(raw, "circuit or trace", where, max_bytes)
     except FileFormatError as error:
         is_json = where.endswith(JSON_ENDINGS) or raw.lstrip(WHITE_SPACE).startswith(b"{")
-        if is_json or raw.startswith(GZIP_MAGIC):
+        if raw.startswith(GZIP_MAGIC) or (is_json and not is_foreign(where, raw)):
             raise
         raise FileFormatError(describe_foreign(where, raw)) from error
     found = data.get("format")
@@ -119,4 +123,6 @@ def circuit_or_trace(raw: bytes, where: str, max_bytes: int | None = None) -> Ci
         return trace_from_json(data, where)
     if found == CIRCUIT_FORMAT:
         return circuit_from_json(data, where)
+    if is_foreign(where, raw):
+        raise FileFormatError(describe_foreign(where, raw))
     raise FileFormatError(f"{where}: expected format {CIRCUIT_FORMAT!r} or {TRACE_FORMAT!r}, found {found!r}")

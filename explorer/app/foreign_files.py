@@ -54,6 +54,12 @@ KINDS = (
         lambda name: "a circuit is trained on the images of a folder with: train --data FOLDER",
     ),
     Kind(
+        "a notebook",
+        (".ipynb",),
+        None,
+        lambda name: "write its function that returns a circuit to a file, and name that: FILE.py:FUNCTION",
+    ),
+    Kind(
         "a page",
         (".html", ".htm"),
         re.compile(rb"\s*<(!doctype )?html", re.IGNORECASE),
@@ -74,16 +80,25 @@ KINDS = (
 )
 
 
+def is_foreign(name: str, raw: bytes) -> bool:
+    """Whether a file with this name and these bytes is of one of the known kinds."""
+    return _kind_of(name, raw[:NUM_BYTES]) is not None
+
+
+def _kind_of(name: str, head: bytes) -> Kind | None:
+    ending = Path(name).suffix.lower()
+    return next((k for k in KINDS if ending in k.endings or (k.starts is not None and k.starts.match(head))), None)
+
+
 def describe_foreign(name: str, raw: bytes) -> str:
     """Say what a file with this name and these bytes seems to be, what helps, and what can be read instead."""
     head = raw[:NUM_BYTES]
     logic = FOREIGN_LOGIC.get(_first_field(head.decode(errors="replace")))
     if logic is not None:
         return f"{name} seems to be {logic}; {READABLE}"
-    ending = Path(name).suffix.lower()
-    for kind in KINDS:
-        if ending in kind.endings or (kind.starts is not None and kind.starts.match(head)):
-            return f"{name} seems to be {kind.what}; {kind.advice(name)}; {READABLE}"
+    kind = _kind_of(name, head)
+    if kind is not None:
+        return f"{name} seems to be {kind.what}; {kind.advice(name)}; {READABLE}"
     if not raw.strip():
         return f"{name} is an empty file; {READABLE}"
     return f"{name} is a {'text' if _is_text(head) else 'binary'} file of an unknown format; {READABLE}"

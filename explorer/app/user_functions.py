@@ -103,7 +103,7 @@ def call_function(source: str) -> Circuit | Trace | ExampleModule:
     file, _, name = source.rpartition(":")
     path = Path(file).resolve()
     if not path.is_file():
-        near = did_you_mean(path.name, names_beside(path, ".py"))
+        near = did_you_mean(path.name, files_beside(Path(file), ".py"))
         raise UnknownNameError(
             f"file not found: {file!r}, which {source!r} names{near and f'; {near}'}; the form is FILE.py:FUNCTION"
         )
@@ -116,12 +116,12 @@ def call_function(source: str) -> Circuit | Trace | ExampleModule:
     return _converted(found, source)
 
 
-def names_beside(path: Path, ending: str = "") -> list[str]:
-    """Return the names of the files in the folder of a path; none if the folder cannot be read."""
+def files_beside(path: Path, ending: str = "") -> dict[str, str]:
+    """Return the files in the folder of a path by name; none if the folder cannot be read."""
     try:
-        return [found.name for found in path.parent.iterdir() if found.name.endswith(ending)]
+        return {found.name: str(found) for found in path.parent.iterdir() if found.name.endswith(ending)}
     except OSError:
-        return []
+        return {}
 
 
 def _execute(path: Path, source: str) -> ModuleType:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from explorer.errors import LearningError, UnknownNameError, listed, unknown_name
 from explorer.learning.data import DATA_SETS, DataSet
-from explorer.learning.images import is_stack, load_folder, load_stack
+from explorer.learning.images import EXTENSIONS, is_stack, load_folder, load_stack
 from explorer.learning.tables import Column, load_table
 from explorer.learning.tables.reading import READERS
 
@@ -31,6 +31,8 @@ def load_source(
             raise UnknownNameError(f"there is no file {name_or_path}")
         known = [*DATA_SETS, *(f"a file FILE{extension}" for extension in READERS), "a folder of images"]
         raise unknown_name("data set", name_or_path, known)
+    if images is None and path.is_file() and path.suffix.lower() in EXTENSIONS:
+        raise LearningError(f"{name_or_path} is a picture; a circuit is trained on a folder of images: --data FOLDER")
     if images is None and not path.is_dir() and not is_stack(path):
         return load_table(path, kinds, columns, missing, check_width)
     if columns:

@@ -103,7 +103,8 @@ def _launch(timing: Timing, limits: Limits, fold: str) -> list[Bottleneck]:
         f"{timing.operators:,} operators take {time_text(each)} each, and the smallest operator on this device "
         f"takes {time_text(limits.operator_ms)}."
     )
-    advice = f"{fold}use larger batches: {timing.batch_size:,} rows take only {1 / share:.2g} times as long as one."
+    longer = f"only {1 / share:.2g} times as long" if 1 / share >= 1.05 else "only as long"
+    advice = f"{fold}use larger batches: {timing.batch_size:,} rows take {longer} as one."
     return [Bottleneck("launch-bound", timing.device, text, advice[0].upper() + advice[1:])]
 
 

@@ -17,14 +17,14 @@ def plural(count: int, word: str = "layer", many: str = "") -> str:
 def bytes_text(count: float) -> str:
     """Return a number of bytes with a suitable unit.
 
-    >>> bytes_text(512), bytes_text(1536), bytes_text(3 * 2**20)
-    ('512 B', '1.5 KiB', '3 MiB')
+    >>> bytes_text(512), bytes_text(1000), bytes_text(1536), bytes_text(3 * 2**20)
+    ('512 B', '1,000 B', '1.5 KiB', '3 MiB')
     """
     for unit in BYTE_UNITS[:-1]:
         if count < 1024:
-            return f"{count:.3g} {unit}"
+            return f"{_digits(count)} {unit}"
         count /= 1024
-    return f"{count:,.3g} {BYTE_UNITS[-1]}"
+    return f"{_digits(count)} {BYTE_UNITS[-1]}"
 
 
 def number_text(count: float) -> str:
@@ -37,18 +37,23 @@ def number_text(count: float) -> str:
         if count < 999.5:
             return f"{count:.3g}{unit}"
         count /= 1000
-    return f"{count:,.3g} trillion"
+    return f"{_digits(count)} trillion"
+
+
+def _digits(count: float) -> str:
+    """Three digits, or all of an integer with more: 1,000, not 1e+03."""
+    return f"{count:.3g}" if abs(count) < 999.5 else f"{count:,.0f}"
 
 
 def time_text(milliseconds: float) -> str:
     """Return a time with a suitable unit.
 
-    >>> time_text(0.0123), time_text(4.5), time_text(1234.5)
-    ('12.3 µs', '4.5 ms', '1.23 s')
+    >>> time_text(0.0123), time_text(4.5), time_text(1234.5), time_text(1_234_500)
+    ('12.3 µs', '4.5 ms', '1.23 s', '1,234 s')
     """
     if milliseconds < 1:
-        return f"{milliseconds * 1000:.3g} µs"
-    return f"{milliseconds:.3g} ms" if milliseconds < 1000 else f"{milliseconds / 1000:.3g} s"
+        return f"{_digits(milliseconds * 1000)} µs"
+    return f"{_digits(milliseconds)} ms" if milliseconds < 1000 else f"{_digits(milliseconds / 1000)} s"
 
 
 def list_text(items: Sequence[object], limit: int = 12) -> str:

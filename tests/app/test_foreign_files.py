@@ -9,7 +9,8 @@ import torch
 
 from explorer.app.circuits import load_circuit_or_trace
 from explorer.app.session.library import Library
-from explorer.errors import FileFormatError, UnknownNameError
+from explorer.errors import FileFormatError, LearningError, UnknownNameError
+from explorer.learning.sources import load_source
 from tests.app.commands.running import run
 
 EXAMPLES = {
@@ -32,6 +33,8 @@ EXAMPLES = {
     "a.csv": (b"a,b\n1,2\n", "seems to be a table.*train --data a.csv"),
     "my table.csv": (b"a,b\n1,2\n", "train --data 'my table.csv'"),
     "passes.yaml": (b"- fold\n", r"seems to be a pipeline.*trace CIRCUIT --pipeline passes\.yaml"),
+    "a.ipynb": (b'{"cells": [], "nbformat": 4}', "seems to be a notebook.*FILE.py:FUNCTION"),
+    "b.json": (b"\x89PNG\r\n", "seems to be a picture"),
     "notes.md": (b"# Circuits\n", "is a text file of an unknown format"),
     "junk": (bytes(range(256)), "is a binary file of an unknown format"),
     "nothing": (b"", "is an empty file"),
@@ -96,6 +99,31 @@ def test_a_name_like_none_of_the_gallery_has_no_suggestion():
     with pytest.raises(UnknownNameError, match="the gallery has digits, hclt") as caught:
         load_circuit_or_trace("nowhere")
     assert "did you mean" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("", "the name is empty; name a circuit of the gallery, a file, or FILE.py:FUNCTION"),
+        ("ff/mine.py:", "'ff/mine.py:' names no function of ff/mine.py; name a circuit .* or FILE.py:FUNCTION"),
+        ("ff/bda.json", r"did you mean ff/bad\.json\?"),
+        ("ff/mien.py:build", r"did you mean ff/mine\.py\?"),
+    ],
+)
+def test_a_wrong_name_is_answered_with_what_can_be_written(tmp_path, monkeypatch, name, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ff").mkdir()
+    for file in ("bad.json", "mine.py"):
+        (tmp_path / "ff" / file).write_text("")
+    with pytest.raises(UnknownNameError, match=message):
+        load_circuit_or_trace(name)
+
+
+def test_a_picture_as_data_is_answered_with_a_folder(tmp_path):
+    picture = tmp_path / "p.png"
+    picture.write_bytes(EXAMPLES["b.json"][0])
+    with pytest.raises(LearningError, match=r"p\.png is a picture; .* on a folder of images: --data FOLDER"):
+        load_source(str(picture))
 
 
 def test_a_folder_is_called_one(tmp_path):

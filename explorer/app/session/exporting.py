@@ -41,11 +41,20 @@ def note_on_size(trace: Trace) -> str:
         return ""
     megabytes = size / 1e6
     return (
-        f"the page will have about {_rough(megabytes)} MB, and needs about {_rough(megabytes * SECONDS_PER_MB / 60)} "
-        f"minutes and {_rough(size * MEMORY_PER_BYTE / 1e9)} GB of memory: it holds {len(trace.steps):,} steps of up "
+        f"the page will have about {_rough(megabytes)} MB, and needs about {_duration(megabytes * SECONDS_PER_MB)} "
+        f"and {_rough(size * MEMORY_PER_BYTE / 1e9)} GB of memory: it holds {len(trace.steps):,} steps of up "
         f"to {max(step.snapshot.size[0] for step in trace.steps):,} nodes; `svg --step N` writes one step, `show` "
         "prints all, and `serve` draws those that are looked at"
     )
+
+
+def _duration(seconds: float) -> str:
+    """A time in seconds, or in minutes if it is long.
+
+    >>> _duration(38.0), _duration(100.0)
+    ('40 seconds', '2 minutes')
+    """
+    return f"{_rough(seconds)} seconds" if seconds < 90 else f"{_rough(seconds / 60)} minutes"
 
 
 def _rough(number: float) -> str:

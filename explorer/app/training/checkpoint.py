@@ -132,11 +132,11 @@ class Checkpoint:
             raise FileFormatError(f"cannot read {path}: {error.strerror or error}") from error
         except Exception as error:  # torch.load raises whatever a foreign file leads its unpickler to
             raise FileFormatError(
-                f"{path} is not a {FORMAT}, or it is truncated; of other files of PyTorch, {RECORD_MODULE}"
+                f"{path} is not a {FORMAT}, or it is truncated; for other PyTorch files, {RECORD_MODULE}"
             ) from error
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise FileFormatError(
-                f"{path} is not a {FORMAT}; make one with: circuit-explorer train digits; of other files of PyTorch, "
+                f"{path} is not a {FORMAT}; make one with: circuit-explorer train digits; for other PyTorch files, "
                 f"{RECORD_MODULE}"
             )
         if content.get("version") != VERSION:
