@@ -11,7 +11,7 @@ from explorer.views.index import TraceIndex
 from explorer.views.lanes import LayerTimes, main_lane
 from explorer.views.layer_spans import layer_words
 from explorer.views.plates.cells import plates_of
-from explorer.views.timing_words import UNMEASURED, device_text, roof_share_text, share_text
+from explorer.views.timing_words import UNMEASURED, device_text, roof_share_text, share_text, timed_noun
 from explorer.views.timings import check_fits
 from explorer.views.words import number_text, plural, time_text
 from explorer_widgets.schema import TableView
@@ -71,7 +71,7 @@ def layer_table(index: TraceIndex, run: Run, device: str = CPU, limit: int = 10)
     check_fits(index, run)
     if not index.trace.level.has_circuit:
         return _unit_table(index, run, device)
-    heat = layer_heat(run, device)
+    heat, noun = layer_heat(run, device), timed_noun(level_of(run.options))
     reads = {t.node: t.estimate.median for t in run.on(device) if t.what == READ and t.estimate is not None}
     whole, total = (_part(run, device, what) for what in (WHOLE, SUM))
     longest = sorted(heat, key=lambda node: (-heat[node], node))
@@ -79,16 +79,16 @@ def layer_table(index: TraceIndex, run: Run, device: str = CPU, limit: int = 10)
     rest = longest[limit:]
     all_of_it = sum(heat.values())
     if rest:
-        text = f"{plural(len(rest), 'other layer')}"
+        text = f"{plural(len(rest), f'other {noun}')}"
         rows.append(_sum_row(text, sum(heat[node] for node in rest), all_of_it, [reads.get(n, 0.0) for n in rest]))
     why = run.missing.get(device, "not measured")
-    for name, part in (("sum of layers", total), ("whole forward pass", whole)):
+    for name, part in ((f"sum of {noun}s", total), ("whole forward pass", whole)):
         if part is None or part.estimate is None:
             rows.append([name, (part.missing if part else "") or why, "", ""])
             continue
         row = _sum_row(name, part.estimate.median, part.estimate.median, list(reads.values()))
         rows.append(row if part is total else [row[0], row[1], "", ""])
-    return {"columns": ["layer", "time", "share", "copying its inputs"], "rows": rows}
+    return {"columns": [noun, "time", "share", "copying its inputs"], "rows": rows}
 
 
 def _unit_table(index: TraceIndex, run: Run, device: str) -> TableView:
@@ -117,7 +117,7 @@ def _unit_table(index: TraceIndex, run: Run, device: str) -> TableView:
 def layers_note(run: Run, device: str = CPU) -> str:
     """Compare the sum of the layers with the whole forward pass, on one device."""
     whole, total = (_part(run, device, what) for what in (WHOLE, SUM))
-    noun = f"{level_of(run.options).noun}s"
+    noun = f"{timed_noun(level_of(run.options))}s"
     if whole is None or total is None or whole.estimate is None or total.estimate is None:
         return f"The {noun} were not timed on {device_text(device)}: {run.missing.get(device, 'not measured')}."
     together = f"The {noun} one by one take {time_text(total.estimate.median)} on {device_text(device)}"

@@ -2,6 +2,7 @@
 
 from explorer.timings import CPU, CUDA, SWEEP, TRAINING, Run, Timing, both_devices, crossover
 from explorer.trace import parse_path
+from explorer.trace.ladder import COMPILED, Level
 from explorer.views.costs import NAMES_OF_TIMES
 from explorer.views.words import plural
 
@@ -59,3 +60,8 @@ def no_cuda_text(why: str | None, recorded: int, app: str = "") -> str:
         where = f" in the Time tool of {app}" if app else ""
         return f"No CUDA: {why}. {plural(recorded, 'recorded run')} can be opened{where}."
     return f"No CUDA: {why}. There is no recorded run to open either: a checkout has them in notebooks/recorded."
+
+
+def timed_noun(level: Level) -> str:
+    """What a node that is timed is called: a call where layers are folded, whose slices are the layers."""
+    return "call" if level is COMPILED else level.noun

@@ -27,7 +27,15 @@ from explorer.views.costs import NAMES_OF_TIMES, TIMES
 from explorer.views.index import TraceIndex
 from explorer.views.lanes import LANES, lane_of_backend
 from explorer.views.speed_ups import speed_up
-from explorer.views.timing_words import NAMES_OF_KINDS, UNMEASURED, crossover_text, device_text, roof_text, what_text
+from explorer.views.timing_words import (
+    NAMES_OF_KINDS,
+    UNMEASURED,
+    crossover_text,
+    device_text,
+    roof_text,
+    timed_noun,
+    what_text,
+)
 from explorer.views.words import bytes_text, time_text
 from explorer_widgets.schema import BarsView, BarView, TableView
 
@@ -112,7 +120,7 @@ def _step_table(trace: Trace, run: Run, steps: Sequence[int]) -> tuple[list[str]
         rows.append([label, layers, *(_estimate_text(one, UNMEASURED) for one in known), *gained, peak])
     what = "the first" if first is None else "unoptimized" if first.step == trace.start else what_text(first)
     names = [NAMES_OF_TIMES[one] for one in there]
-    columns = ["step", f"{trace.level.noun}s", *names, *_gain_columns(what, devices), "peak"]
+    columns = ["step", f"{timed_noun(trace.level)}s", *names, *_gain_columns(what, devices), "peak"]
     table: TableView = {"columns": columns, "rows": rows}
     timed = [run.of_step(step, devices[0]) for step in steps]
     add_column(table, "rows", [certified_text(timing) for timing in timed])

@@ -159,7 +159,7 @@ def test_bars_of_steps_have_whiskers_a_reason_and_a_table():
     )
     assert bars["table"] == snapshot(
         {
-            "columns": ["step", "layers", "CPU", "against unoptimized", "peak"],
+            "columns": ["step", "calls", "CPU", "against unoptimized", "peak"],
             "rows": [
                 ["compile", "12", "2 ms (1.9 ms to 2.1 ms)", "", "2 KiB"],
                 ["fuse, round 1", "9", "1.98 ms (1.88 ms to 2.08 ms)", "1.01x: within the noise", "1 KiB"],
@@ -254,8 +254,8 @@ def test_layers_are_listed_longest_first_with_the_rest_and_the_sum():
         ]
     )
     assert table["rows"][0][0].startswith(f"{nodes[1]}: ")
-    assert [row[0] for row in table["rows"][2:]] == ["1 other layer", "sum of layers", "whole forward pass"]
-    assert layers_note(run) == "The layers one by one take 10 ms on the CPU, the whole forward pass 11 ms."
+    assert [row[0] for row in table["rows"][2:]] == ["1 other call", "sum of calls", "whole forward pass"]
+    assert layers_note(run) == "The calls one by one take 10 ms on the CPU, the whole forward pass 11 ms."
     assert layers_notes(run) == [layers_note(run)]
     on_cuda = tuple(replace(timing, device=CUDA) for timing in run.timings)
     notes = layers_notes(replace(run, timings=(*run.timings, *on_cuda)))

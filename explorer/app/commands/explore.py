@@ -62,7 +62,8 @@ def explore(
         trace = record(circuit, seed=seed)
     compiled = trace.compiled
     console.print(
-        f"\n[bold]2. Its compilation[/], step by step: {len(circuit.graph)} layers become {len(compiled.layers)}."
+        f"\n[bold]2. Its compilation[/], step by step: {len(circuit.graph)} layers become "
+        f"{trace.steps[-1].snapshot.size[1]} in {len(compiled.layers)} calls."
     )
     print_text(str(trace))
     trace_file, checkpoint_file = out / f"{CIRCUIT}.trace.json.gz", out / f"{CIRCUIT}.pt"

@@ -290,6 +290,7 @@ def test_ctrl_c_elsewhere_ends_quietly(monkeypatch):
 
 def test_explore_compiles_trains_and_suggests_next_commands(tmp_path):
     output = run("explore", "--epochs", "2", "--out", str(tmp_path)).output
+    assert "2. Its compilation, step by step: 170 layers become 149 in 5 calls." in output
     for expected in ("1. The circuit", "2. Its compilation", "3. Training", "4. Held-out images", "bits per dimension"):
         assert expected in output
     trace_file, checkpoint_file = tmp_path / "digits.trace.json.gz", tmp_path / "digits.pt"

@@ -28,7 +28,7 @@ def test_every_part_is_printed_and_written(tmp_path):
         "Gain of each step on the CPU",
         "optimized and folded",
         "Where the time goes on the CPU",
-        "The layers one by one take",
+        "The calls one by one take",
         "batch 1,024",
         "threads: 1 thread on the CPU",
         f"Wrote {path}",

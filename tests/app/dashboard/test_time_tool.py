@@ -264,8 +264,8 @@ def test_a_recorded_run_is_shown_as_a_measurement_is(reader: Reader, monkeypatch
         words[what] = reader.tool.words.object
         titles[what] = json.loads(reader.tool.bars.bars)["title"] if what != LAYERS else words[what]
     assert len(set(titles.values())) == len(WHAT) - 2, titles  # every step with its layers, and every step's backends
-    assert "The layers one by one take 4 ms on the CPU" in titles[LAYERS]
-    assert "The layers one by one take 4 ms on CUDA" in titles[LAYERS]
+    assert "The calls one by one take 4 ms on the CPU" in titles[LAYERS]
+    assert "The calls one by one take 4 ms on CUDA" in titles[LAYERS]
     assert all(text.startswith("<p>A recorded run: A processor, 2026-01-01.</p>") for text in words.values())
     reader.tool.what.value = LAYERS
     assert [f"<caption>{device}</caption>" in reader.tool.facts.object for device in ("CPU", "CUDA")] == [True, True]
