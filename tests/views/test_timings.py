@@ -412,6 +412,8 @@ def test_many_small_operators_are_launch_bound():
         index_of("conflict"), [run_of(STEPS, step_timing(0, 0.5, operators=100, one_row=0.4))], step=0
     )
     assert before.advice == "Fold, or use larger batches: 256 rows take only 1.2 times as long as one."
+    (equal,) = bottlenecks(index_of("conflict"), [run_of(STEPS, replace(slow, one_row=0.5))])
+    assert equal.advice == "Use larger batches: 256 rows take only as long as one."
     busy = replace(slow, one_row=0.1)
     assert bottlenecks(index_of("conflict"), [run_of(STEPS, busy)]) == ()
     few = replace(slow, operators=10)  # 50 µs each: the operators themselves are large
