@@ -3,7 +3,15 @@ import { test } from "node:test";
 
 import { FIRST, PARTS } from "../../widgets/js/closeup/names.js";
 import { readCloseup } from "../../widgets/js/closeup/reading.js";
-import { layStrips, linesPath, nameOf, readsOf, slicesPath, sourceName } from "../../widgets/js/closeup/strips.js";
+import {
+  layStrips,
+  linesPath,
+  nameOf,
+  numbersIn,
+  readsOf,
+  slicesPath,
+  sourceName,
+} from "../../widgets/js/closeup/strips.js";
 import { readValues, valueOf } from "../../widgets/js/closeup/values_reading.js";
 import { paintPad } from "../../widgets/js/closeup/pad.js";
 import { maker } from "../../widgets/js/shared/elements.js";
@@ -47,6 +55,21 @@ test("reading in order is drawn as vertical lines, whatever the width", () => {
   for (const width of [60, 900]) {
     assert.match(linesPath(memory, layStrips(memory, width), 0, 2), /^(M[\d.]+ \d+V\d+){4}$/);
   }
+});
+
+test("the numbers of slices are not written over each other, and none is in a narrow slice", () => {
+  const numbers = (count, first, unit) =>
+    numbersIn({ strip: { ...strip(0, count), numbers: Array.from({ length: count }, (_, at) => first + at) }, unit });
+  assert.deepEqual(
+    numbers(3, 10, 18).map(({ text }) => text),
+    ["10", "11", "12"],
+  );
+  assert.deepEqual(numbers(5, 98, 18), [
+    { at: 0, text: "98" },
+    { at: 2, text: "100" },
+    { at: 4, text: "102" },
+  ]);
+  assert.deepEqual(numbers(5, 98, 16), []);
 });
 
 test("a copy is a strip of its own between what is read and the slices", () => {

@@ -1,7 +1,7 @@
 /** The close-up of memory: what a plate reads, what is copied, and its own slices, with lines between them. */
 
 import { clip } from "../shared/measuring.js";
-import { COPY, STRIP, layStrips, linesPath, nameOf, readsOf, slicesPath, sourceName } from "./strips.js";
+import { COPY, STRIP, layStrips, linesPath, nameOf, numbersIn, readsOf, slicesPath, sourceName } from "./strips.js";
 
 /**
  * @typedef {import("./reading.js").Memory} Memory
@@ -10,8 +10,8 @@ import { COPY, STRIP, layStrips, linesPath, nameOf, readsOf, slicesPath, sourceN
  * @typedef {{element: any, light(slice: number): void}} Drawing
  */
 
-/** Width of the names at the left of the strips; space for a number in a slice. */
-const [NAMES, NUMBERED] = [76, 17];
+/** Width of the names at the left of the strips. */
+const NAMES = 76;
 /** Above it lines are drawn fainter. */
 const MANY_LINES = 200;
 const MAX_ROWS = 300;
@@ -100,12 +100,9 @@ function stripElements(s, row, roles) {
     const size = { x, y, width: strip.count * unit, height: STRIP };
     parts.push(s("rect", { ...size, fill: "none", stroke: roles.fg, "stroke-width": 1.6 }));
   }
-  if (unit >= NUMBERED) {
-    for (let at = 0; at < strip.count; at += 1) {
-      const middle = { x: x + (at + 0.5) * unit, y: y + STRIP / 2, "text-anchor": "middle" };
-      const text = String(strip.numbers[at] ?? at);
-      parts.push(s("text", { ...middle, "dominant-baseline": "central", fill: roles.onCell, text }));
-    }
+  for (const { at, text } of numbersIn(row)) {
+    const middle = { x: x + (at + 0.5) * unit, y: y + STRIP / 2, "text-anchor": "middle" };
+    parts.push(s("text", { ...middle, "dominant-baseline": "central", fill: roles.onCell, text }));
   }
   return parts;
 }

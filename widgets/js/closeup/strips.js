@@ -11,11 +11,22 @@
 /** Heights of a strip, of the copied slices, and of the room for lines. */
 export const [STRIP, COPY, LINES] = [22, 14, 52];
 const TITLE = 20;
+/** A slice that is less wide has no number; the width of a digit, and the distance of numbers. */
+const [NUMBERED, DIGIT, BETWEEN] = [17, 7, 3];
 /** The widest slice, and the distance of strips of different layers. */
 const [WIDEST, APART] = [40, 14];
 
 /** The name of a slice. @param {Strip} strip @param {number} at */
 export const nameOf = ({ prefix, suffix, numbers }, at) => `${prefix}${numbers[at] ?? at}${suffix}`;
+
+/** The numbers that are written in the slices of a strip: of each, or of every second or third if they are long. @param {Row} row */
+export function numbersIn({ strip, unit }) {
+  if (unit < NUMBERED) return [];
+  const texts = Array.from({ length: strip.count }, (_, at) => String(strip.numbers[at] ?? at));
+  const longest = Math.max(0, ...texts.map((text) => text.length));
+  const step = Math.ceil((longest * DIGIT + BETWEEN) / unit);
+  return texts.map((text, at) => ({ at, text })).filter(({ at }) => at % step === 0);
+}
 
 /** The name of a slice of the sources, counted through. @param {Memory} memory @param {number} at */
 export function sourceName({ sources }, at) {
