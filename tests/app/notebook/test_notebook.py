@@ -210,7 +210,7 @@ class TestOtherThings:
         widget = show(conflict, timing=layers)
         assert (widget.step, dict(widget.view)["colour_by"]) == (12, "time")
         assert all(node["fill"] is not None for node in json.loads(str(widget.picture))["nodes"])
-        assert "The layers one by one take" in repr(widget)
+        assert "The calls one by one take" in repr(widget)
         with pytest.raises(DataTypeError, match=r"show\(trace, timing=run\)"):
             explorer.show(run)
         backends = replace(run, subject=BACKENDS, timings=(replace(run.timings[0], what="native"),))
