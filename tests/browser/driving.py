@@ -267,6 +267,7 @@ def tell_the_story(host: Host) -> None:
     host.page.keyboard.press("ArrowRight")
     host.see(".ce-slide-head p", "Which plates take part?")
     host.root.locator(".ce-plate").first.click()
+    host.page.mouse.move(0, 0)  # of a later slide, what lies under the pointer would dim the rest
     host.page.keyboard.press("Enter")
     host.see(".ce-slide-head p", "Not quite.")
     host.page.keyboard.press("7")

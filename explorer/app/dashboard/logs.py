@@ -41,7 +41,8 @@ def limit_logs() -> None:
 
     The filter is on handlers, since one of a logger does not see what those below it log.
     """
-    handlers = [handler for name in LOGGERS for handler in logging.getLogger(name).handlers]
+    known = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] in LOGGERS]
+    handlers = [handler for name in ("", *known) for handler in logging.getLogger(name).handlers]
     for handler in (*handlers, *filter(None, [logging.lastResort])):
         handler.addFilter(FILTER)
 

@@ -167,9 +167,15 @@ def test_the_head_of_the_last_page_is_sent_before_the_session_is_made(
     assert [str(record.exc_info and record.exc_info[1]) for record in logged] == ["no <luck>"]
 
 
+NAMES = ("asyncio", "bokeh.server.views.ws", "panel.reactive", "panel.no_such_yet", "tornado.application", "bokeh.new")
+"""Names of loggers below those with the handlers."""
+
+
 @pytest.fixture
-def written() -> Iterator[io.StringIO]:
+def written(monkeypatch: pytest.MonkeyPatch) -> Iterator[io.StringIO]:
     """What further handlers of the loggers write, below which others log."""
+    for name in NAMES:  # other packages, such as distributed, let some keep to themselves
+        monkeypatch.setattr(logging.getLogger(name), "propagate", True)
     text = io.StringIO()
     handler = logging.StreamHandler(text)
     own = [logger for logger in map(logging.getLogger, LOGGERS) if not (logger.name != "root" and logger.propagate)]
@@ -184,10 +190,6 @@ def written() -> Iterator[io.StringIO]:
             limited.removeFilter(FILTER)
     if logging.lastResort is not None:
         logging.lastResort.removeFilter(FILTER)
-
-
-NAMES = ("asyncio", "bokeh.server.views.ws", "panel.reactive", "panel.no_such_yet", "tornado.application", "bokeh.new")
-"""Names of loggers below those with the handlers."""
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -220,6 +222,16 @@ def test_a_log_has_little_of_a_message_and_no_line_of_it(name: str, written: io.
     assert all(line.isprintable() for line in lines)
     assert lines[0].startswith(r"cannot read \x1b[31m\r\n2026 INFO forged\u202e\u2028xxx")
     assert lines[-2:] == ["a text that cannot be shown: TypeError", "a text that cannot be shown: RuntimeError"]
+
+
+def test_a_logger_that_keeps_to_itself_is_limited_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    text, logger = io.StringIO(), logging.getLogger("tornado.application")
+    handler = logging.StreamHandler(text)
+    monkeypatch.setattr(logger, "propagate", False)
+    monkeypatch.setattr(logger, "handlers", [handler])
+    limit_logs()
+    logger.error("x" * 1000)
+    assert len(text.getvalue()) < 2 * MAX_LOGGED_CHARS
 
 
 def test_logs_of_the_explorer_are_whole(written: io.StringIO) -> None:
