@@ -225,7 +225,7 @@ def test_a_measurement_is_cancelled_and_others_show_their_bars_and_colour_the_gr
     cancel = page.page.get_by_role("button", name="Cancel", exact=True).first
     cancel.click(timeout=WAIT_MS)
     page.see("Cancelled")
-    limit.fill("5")
+    limit.fill("40")  # on a busy machine; precise medians end it sooner
     page.page.keyboard.press("Enter")
     page.choose("Subject", "Optimized and folded, or not")
     page.press("Measure")  # the first measurement has really ended, so this one does not wait for it
