@@ -28,7 +28,7 @@ LEARNED = ("hclt", "chow-liu")
 MAX_LEARNED_COLUMNS = 4_000
 """Maximum number of columns of which structures are learned, since each is compared with all others.
 
-Of 1,000 rows with three categories each, 4,000 columns take 51 s of a core and 0.8 GB, 10,000 would take 320 s.
+Of 1,000 rows with three categories each, 4,000 columns take 51 s of a core and 0.8 GB; time grows with their square.
 """
 TABLE_STRUCTURES: Mapping[str, Callable[[int], RegionGraph]] = {
     "random-binary-tree": random_binary_tree,
