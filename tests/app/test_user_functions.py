@@ -120,7 +120,8 @@ def test_every_command_takes_a_trace_and_a_compiled_circuit(mine, tmp_path, func
     timed = run("time", source, "--steps", -1, "--seconds", "0.1", "--device", "cpu", *at).output
     assert "torch " in timed
     run("svg", source, "-o", tmp_path / "a.svg", *at)
-    run("html", source, "-o", tmp_path / "a.html", *at)
+    if function == level:  # `html` takes what `svg` takes, and draws every step
+        run("html", source, "-o", tmp_path / "a.html", *at)
 
 
 @pytest.mark.parametrize(
