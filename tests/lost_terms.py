@@ -14,11 +14,26 @@ from explorer.symbolic import (
     CategoricalLayer,
     Circuit,
     CircuitBuilder,
+    ClampParameter,
     ConstantInitializer,
+    ExpParameter,
     GaussianLayer,
+    HadamardParameter,
+    IndexParameter,
+    KroneckerParameter,
+    LogParameter,
     MixingWeightParameter,
+    OuterProductParameter,
+    OuterSumParameter,
     ParameterNode,
+    ReduceProductParameter,
+    ReduceSumParameter,
+    ScaledSigmoidParameter,
+    SigmoidParameter,
     SoftmaxParameter,
+    SoftplusParameter,
+    SquareParameter,
+    SumParameter,
     TensorParameter,
     constant,
 )
@@ -135,23 +150,94 @@ def two_states_by_products(gap: float) -> Case:
     return circuit, *two_states(gap)[1:]
 
 
-def small_weights(gap: float, far: float = 60.0) -> Case:
-    """Two sums, one above the other, whose units read the only likely input by weights of e^-gap each."""
-    logits = np.array([[0, -gap, -3 * gap], [-3 * gap, 0, -gap], [-3 * gap, -3 * gap, 0]])
+def sums_of_small_weights(*weights: tuple[ParameterNode, ArrayLike], far: float = 60.0) -> Case:
+    """Sums, one above the other, whose first unit reads the only likely input, the third one, by tiny weights.
 
-    def weight() -> ParameterNode:
-        return SoftmaxParameter((parameter(logits),), axis=1)
-
+    The weights (3, 3) are given with their logarithms.
+    """
     b, below, above = CircuitBuilder(), [far, far, 0.0], [0.0, 3 * far, 3 * far]
-    sums = b.sum(b.sum(gaussian(b, 0, below), num_units=3, weight=weight()), num_units=3, weight=weight())
-    top = b.sum(b.hadamard(sums, gaussian(b, 1, above)), num_units=1, weight=constant(np.full((1, 3), 1 / 3)))
-    powers = np.exp(logits.astype(np.longdouble))
-    powers = powers / powers.sum(1, keepdims=True)
     x = np.array([[0.0, 0.0], [far, 0.0], [far, 3 * far]])
-    terms = log_normal(x[:, :1], below)
-    for _ in range(2):
+    sums, terms = gaussian(b, 0, below), log_normal(x[:, :1], below)
+    for weight, logs in weights:
+        sums = b.sum(sums, num_units=3, weight=weight)
+        powers = np.exp(np.asarray(logs, dtype=np.longdouble))  # whose smallest number is about e^-11,000
         terms = _log_mixture(terms, powers)
+    top = b.sum(b.hadamard(sums, gaussian(b, 1, above)), num_units=1, weight=constant(np.full((1, 3), 1 / 3)))
     return b.build(top), x, _log_mixture(terms + log_normal(x[:, 1:], above), [1 / 3] * 3)[:, 0].astype(float)
+
+
+def tiny_softmax(gap: float) -> tuple[ParameterNode, Array]:
+    """Weights (3, 3) of which the one that leads from each unit to the next is about e^-gap, and their logarithms."""
+    logits = np.array([[0, -gap, -3 * gap], [-3 * gap, 0, -gap], [-3 * gap, -3 * gap, 0]])
+    logs = logits - np.log(np.exp(logits.astype(np.longdouble)).sum(1, keepdims=True))
+    return SoftmaxParameter((parameter(logits),), axis=1), logs
+
+
+def small_weights(gap: float) -> Case:
+    """Two sums, one above the other, whose units read the only likely input by weights of e^-gap each."""
+    return sums_of_small_weights(tiny_softmax(gap), tiny_softmax(gap))
+
+
+def _small(gap: float, rest: float = -30.0) -> Array:
+    """Logarithms (3, 3) with -gap where the first unit reads the third, and some others."""
+    return np.array([[0, rest, -gap], [rest, 0, -gap / 2], [-gap / 2, rest, -1.0]])
+
+
+def _by_exp(gap: float) -> ParameterNode:
+    return ExpParameter((parameter(_small(gap)),))
+
+
+def _by_index(gap: float) -> ParameterNode:
+    several = ExpParameter((parameter(np.concatenate([_small(1.0), _small(gap)])),))
+    return IndexParameter((several,), indices=(3, 4, 5), axis=0)
+
+
+OPERATORS: Mapping[str, Callable[[float], tuple[ParameterNode, ArrayLike]]] = {
+    "softmax": lambda gap: (
+        SoftmaxParameter((parameter(_small(2 * gap)),), axis=1),
+        _small(2 * gap) - np.log(np.exp(_small(2 * gap)).sum(1, keepdims=True)),
+    ),
+    "exponential": lambda gap: (_by_exp(2 * gap), _small(2 * gap)),
+    "sigmoid": lambda gap: (
+        SigmoidParameter((parameter(_small(2 * gap)),)),
+        _small(2 * gap) - np.log1p(np.exp(_small(2 * gap))),
+    ),
+    "elementwise product": lambda gap: (HadamardParameter((_by_exp(gap), _by_exp(gap))), 2 * _small(gap)),
+    "square": lambda gap: (SquareParameter((_by_exp(gap),)), 2 * _small(gap)),
+    "Kronecker product": lambda gap: (
+        KroneckerParameter((ExpParameter((parameter([[-gap]]),)), _by_exp(gap))),
+        _small(gap) - gap,
+    ),
+    "outer product": lambda gap: (
+        OuterProductParameter((ExpParameter((parameter(np.full((1, 3), -gap)),)), _by_exp(gap)), axis=0),
+        _small(gap) - gap,
+    ),
+    "product along an axis": lambda gap: (
+        ReduceProductParameter((ExpParameter((parameter(np.stack([_small(gap), _small(gap)])),)),), axis=0),
+        2 * _small(gap),
+    ),
+    "sum along an axis": lambda gap: (
+        ReduceSumParameter((ExpParameter((parameter(np.stack([_small(2 * gap), _small(2 * gap)])),)),), axis=0),
+        _small(2 * gap) + math.log(2),
+    ),
+    "outer sum": lambda gap: (
+        OuterSumParameter((ExpParameter((parameter(np.full((1, 3), -2000.0)),)), _by_exp(2 * gap)), axis=0),
+        _small(2 * gap),
+    ),
+    "softplus": lambda gap: (
+        SoftplusParameter((parameter(_small(2 * gap)),)),
+        np.log(np.log1p(np.exp(_small(2 * gap).astype(np.longdouble)))),
+    ),
+    "scaled sigmoid": lambda gap: (
+        ScaledSigmoidParameter((parameter(_small(2 * gap)),), vmin=0.0, vmax=2.0),
+        _small(2 * gap) - np.log1p(np.exp(_small(2 * gap))) + math.log(2),
+    ),
+    "clamp": lambda gap: (ClampParameter((_by_exp(2 * gap),), vmin=None, vmax=1.0), _small(2 * gap)),
+    "exponential of a logarithm": lambda gap: (ExpParameter((LogParameter((_by_exp(2 * gap),)),)), _small(2 * gap)),
+    "sum": lambda gap: (SumParameter((_by_exp(2 * gap), _by_exp(2 * gap))), _small(2 * gap) + math.log(2)),
+    "choice of entries": lambda gap: (_by_index(2 * gap), _small(2 * gap)),
+}
+"""Weights (3, 3) whose operator has a result that underflows, with their logarithms, by the operator."""
 
 
 STATES, TRANSITION, START = (0.0, 10.0, 20.0), ((0.9, 0.1, 0.0), (0.0, 0.9, 0.1), (0.0, 0.0, 1.0)), (0.98, 0.01, 0.01)

@@ -12,10 +12,22 @@ from explorer.backend.addressing import FoldIndexInfo
 from explorer.backend.evaluation import EvaluatedCircuit, LayerValues
 from explorer.backend.frozen import FrozenCircuit
 from explorer.backend.layers import TorchInputLayer, TorchLayer
-from explorer.backend.numeric import DOUBLES, can_inspect, in_double_precision, in_single_precision
+from explorer.backend.numeric import (
+    DOUBLES,
+    can_inspect,
+    have_underflowed,
+    in_double_precision,
+    in_single_precision,
+)
 from explorer.backend.parameters import TorchLeafParameter, TorchParameterOp
-from explorer.backend.plan import CircuitPlan, PlannedLayer, PlannedParameter, parameter_nodes, plan_circuit
-from explorer.backend.rounding import loses_digits
+from explorer.backend.plan import (
+    CircuitPlan,
+    PlannedLayer,
+    PlannedParameter,
+    parameter_nodes,
+    plan_circuit,
+)
+from explorer.backend.rounding import loses_digits, underflows
 from explorer.backend.semiring import Semiring
 from explorer.backend.storage import ParameterStore, foldwise_initializer_, leaf_seed
 from explorer.errors import DataTypeError, ShapeError, UnknownNameError, check_type
@@ -77,9 +89,11 @@ class TorchCircuit(EvaluatedCircuit):
         """
         values = self.detached_layer_values()
         with torch.inference_mode(False), torch.no_grad():
-            types = {node: {key: one.dtype for key, one in some.items()} for node, some in values.items()}
+            types = {
+                node: {key: self.own_type(one.dtype) for key, one in some.items()} for node, some in values.items()
+            }
             every = [one for some in values.values() for one in some.values()]
-            has_singles = any(one.dtype not in DOUBLES for one in every)
+            has_singles = any(dtype not in DOUBLES for some in types.values() for dtype in some.values())
             if has_singles and all(map(can_inspect, every)):
                 del values, every  # whose memory double precision needs
                 values = double_copy(self).detached_layer_values()
@@ -151,11 +165,42 @@ class TorchCircuit(EvaluatedCircuit):
     # ------------------------------------------------------------------ parameters
 
     def layer_values(self) -> LayerValues:
-        nodes = self.graph.nodes
-        return {
-            node: nodes[node].prepare(self.semiring, values) if values else {}
-            for node, values in self.parameter_values().items()
+        """For each layer what it prepared from the present parameters, for one evaluation.
+
+        Where values are logarithms, parameters in which an operator's results underflow are computed in double
+        precision, and rounded. If weights still underflow, all layers receive double precision.
+        """
+        found: dict[int, Mapping[str, Tensor]] = {}
+        computed: list[tuple[PlannedLayer, Tensor]] = []
+        for planned in self._plan.layers:
+            values: dict[str, Tensor] = {}
+            for name, parameter in planned.parameters:
+                nodes = self.node_values(parameter)
+                values[name] = self.result_of(parameter, nodes)
+                results = [
+                    nodes[step.node] for step in parameter.nodes if step.op is not None and step.op.may_underflow
+                ]
+                computed += [(planned, result) for result in results if result.numel()]
+            found[planned.node] = planned.layer.prepare(self.semiring, values) if values else {}
+        if not self.semiring.is_logarithmic:
+            return found
+        are_odd = have_underflowed([value for _, value in computed])
+        odd = {planned.node: planned for (planned, _), is_odd in zip(computed, are_odd, strict=True) if is_odd}
+        for planned in odd.values():
+            exact, types = self._precise_values(planned), found[planned.node]
+            rounded = {key: value.to(types[key].dtype) for key, value in exact.items()}
+            if any(underflows(key, value, exact[key]) for key, value in rounded.items()):
+                return {planned.node: self._precise_values(planned) for planned in self._plan.layers}
+            found[planned.node] = rounded
+        return found
+
+    def _precise_values(self, planned: PlannedLayer) -> Mapping[str, Tensor]:
+        """What a layer prepares from its parameters in double precision."""
+        values = {
+            name: in_double_precision(self._parameter(parameter, in_doubles=True))
+            for name, parameter in planned.parameters
         }
+        return planned.layer.prepare(self.semiring, values) if values else {}
 
     def parameter_values(
         self, operands: Collection[tuple[int, str]] = (), *, in_doubles: Collection[tuple[int, str]] = ()

@@ -4,6 +4,7 @@ import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from functools import reduce
 from importlib import import_module
 from typing import Self
 
@@ -12,7 +13,7 @@ from torch import Tensor, nn
 
 from explorer.backend.addressing import FoldIndexInfo, Read, ReadKind
 from explorer.backend.layers import TorchInnerLayer, TorchInputLayer, TorchLayer
-from explorer.backend.numeric import can_inspect
+from explorer.backend.numeric import DOUBLES, can_inspect, is_captured
 from explorer.backend.plan import CircuitPlan, PlannedLayer, PlannedRead
 from explorer.backend.semiring import Semiring
 from explorer.errors import DataTypeError, ShapeError, UnknownNameError
@@ -105,7 +106,7 @@ class EvaluatedCircuit(nn.Module, ABC):
             values[planned.node] = value.clone() if planned.may_alias and planned.is_output else value
             for freed in planned.frees:
                 del values[freed]
-        result = self._outputs(values)
+        result = self._in_own_precision(self._outputs(values))
         return result[0] if x is None else result
 
     def activations(self, x: Tensor | None = None) -> Iterator[tuple[int, Tensor]]:
@@ -119,7 +120,7 @@ class EvaluatedCircuit(nn.Module, ABC):
     def evaluate(self, x: Tensor | None = None) -> tuple[Tensor, dict[int, Tensor]]:
         """The value of the circuit as `forward` returns it, and the activation (F, B, O) of each layer by its id."""
         values = dict(self.activations(x))
-        result = self._outputs(values)
+        result = self._in_own_precision(self._outputs(values))
         return (result[0] if x is None else result), values
 
     def detached_layer_values(self) -> LayerValues:
@@ -153,7 +154,7 @@ class EvaluatedCircuit(nn.Module, ABC):
                 _require_linear(layer)
                 inputs = self._inputs(planned, torch.empty(0), values)
                 values[planned.node] = layer.forward(self.semiring, inputs, prepared)
-        return self._outputs(values)[0]
+        return self._in_own_precision(self._outputs(values))[0]
 
     def fast(self, *, backend: str = "auto", batch_size: int | None = None) -> nn.Module:
         """This circuit on the fastest backend that can run it here, or on the one named: `explorer.fast`."""
@@ -163,6 +164,18 @@ class EvaluatedCircuit(nn.Module, ABC):
     @abstractmethod
     def layer_values(self) -> LayerValues:
         """For each layer what it prepared from the present parameters, for one evaluation."""
+
+    def own_type(self, dtype: torch.dtype) -> torch.dtype:
+        """The type of a value in the precision of the circuit, whose layers may receive double precision instead."""
+        if dtype not in DOUBLES or not (types := self.number_types) or types & DOUBLES:
+            return dtype
+        widest = reduce(torch.promote_types, types)
+        return widest.to_complex() if dtype.is_complex else widest.to_real()
+
+    def _in_own_precision(self, result: Tensor) -> Tensor:
+        if is_captured(result) or result.dtype not in DOUBLES:
+            return result
+        return result.to(self.own_type(result.dtype))
 
     def _outputs(self, values: Mapping[int, Tensor]) -> Tensor:
         """The outputs (B, outputs, classes), each in its own memory."""

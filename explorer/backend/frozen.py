@@ -10,9 +10,9 @@ from torch import Tensor
 from explorer.backend.addressing import FoldIndexInfo
 from explorer.backend.evaluation import EvaluatedCircuit, LayerValues, apply_to_parts
 from explorer.backend.layers import TorchLayer
-from explorer.backend.numeric import can_inspect
+from explorer.backend.numeric import can_inspect, in_double_precision
 from explorer.backend.plan import CircuitPlan
-from explorer.backend.rounding import loses_digits, may_cancel
+from explorer.backend.rounding import loses_digits, may_cancel, underflows
 from explorer.backend.semiring import Semiring
 from explorer.errors import FileFormatError
 from explorer.graph import Graph
@@ -27,10 +27,10 @@ class FrozenCircuit(EvaluatedCircuit):
     What depends on parameters only is in its buffers and hence in its `state_dict()`; it has no parameters.
 
     A tensor is rounded to the type of the circuit if that loses nothing that counts; otherwise it is kept as it came,
-    and rounded for each call of a layer. Where numbers are negative or complex, terms may cancel, and all are kept.
-    Tensors come from `freeze()` in double precision, from a state, or from this circuit when its type is changed. So
-    whoever evaluates in double precision, such as `fast()`, finds what was there before an underflow. What was rounded
-    elsewhere is what it is now.
+    and rounded for each call; if weights would underflow then, layers receive double precision. Where numbers are
+    negative or complex, terms may cancel, and all are kept. Tensors come from `freeze()` in double precision, from a
+    state, or from this circuit when its type is changed. So whoever evaluates in double precision, such as `fast()`,
+    finds what was there before an underflow. What was rounded elsewhere is what it is now.
     """
 
     def __init__(
@@ -61,12 +61,30 @@ class FrozenCircuit(EvaluatedCircuit):
         return set(self._types.values())
 
     def layer_values(self) -> LayerValues:
-        return {node: {key: self._value(name) for key, name in names.items()} for node, names in self._names.items()}
+        held = self._held()
+        found = {
+            node: {key: value.to(self._types.get(self._names[node][key], value.dtype)) for key, value in values.items()}
+            for node, values in held.items()
+        }
+        if not self.semiring.is_logarithmic or not self._underflow(held, found):
+            return found
+        numbers = {
+            node: {
+                key: in_double_precision(value)
+                for key, value in values.items()
+                if self._names[node][key] in self._types
+            }
+            for node, values in held.items()
+        }
+        return {node: {**found[node], **values} for node, values in numbers.items()}
 
-    def _value(self, name: str) -> Tensor:
-        value = getattr(self, name)
-        dtype = self._types.get(name, value.dtype)
-        return value if value.dtype == dtype else value.to(dtype)
+    def _underflow(self, held: LayerValues, rounded: LayerValues) -> bool:
+        """Whether weights would underflow if all values were rounded."""
+        return any(
+            value.dtype != held[node][key].dtype and can_inspect(value) and underflows(key, value, held[node][key])
+            for node, values in rounded.items()
+            for key, value in values.items()
+        )
 
     def _held(self) -> dict[int, dict[str, Tensor]]:
         return {node: {key: getattr(self, name) for key, name in names.items()} for node, names in self._names.items()}

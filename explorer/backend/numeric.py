@@ -53,6 +53,25 @@ def smallest(x: Tensor) -> float | None:
         return None
 
 
+def have_underflowed(tensors: Sequence[Tensor]) -> list[bool]:
+    """Whether each tensor has a number below all normal ones of its type, such as zero; also NaN.
+
+    None has where Python cannot read their values (`can_inspect`).
+    """
+    tensors = [one.detach() for one in tensors]
+    if not tensors or any(map(is_captured, tensors)):
+        return [False] * len(tensors)
+    tiny = [torch.finfo(one.dtype).tiny for one in tensors]
+    try:
+        least = torch.stack([(one.abs() if one.is_complex() else one).amin().double() for one in tensors]).tolist()
+    except RuntimeError:
+        return [False] * len(tensors)
+    return [
+        not low >= bound and not (low < 0 and float(one.abs().amin()) >= bound)
+        for one, low, bound in zip(tensors, least, tiny, strict=True)
+    ]
+
+
 def as_complex(x: Tensor) -> Tensor:
     """The tensor as complex numbers of the same precision."""
     if x.is_complex():

@@ -55,3 +55,10 @@ def loses_digits(key: str, rounded: Tensor, values: Mapping[str, Tensor]) -> boo
     if low >= tiny and high < math.inf:  # all are normal numbers, as most parameters are
         return False
     return bool((((rounded.abs() < tiny) & (exact.real > 0)) | (rounded.isinf() & ~exact.isinf())).any())
+
+
+def underflows(key: str, rounded: Tensor, exact: Tensor) -> bool:
+    """Whether a weight or coefficient of a layer that adds logarithms has become smaller than all normal numbers."""
+    if key.rpartition(".")[2] in ("rows", "table", "value", *SIGN_FREE):
+        return False
+    return bool(((rounded.abs() < torch.finfo(rounded.dtype).tiny) & (exact != 0)).any())

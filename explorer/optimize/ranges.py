@@ -9,7 +9,7 @@ def product_stays_in_range(compiler: RuleCompiler, match: GraphOptMatch) -> str 
     """Guard of SumCollapse: decline weights whose product may under- or overflow while their logarithms do not.
 
     The product is computed outside of log space. If the rows of both weights sum to one, its rows do too; an entry may
-    still underflow, and is 0 then, as that of a softmax is.
+    still underflow, as that of a softmax may, and layers then receive double precision.
     """
     if not compiler.semiring.is_logarithmic:
         return None

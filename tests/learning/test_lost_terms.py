@@ -8,7 +8,7 @@ import torch
 
 from explorer.compiler import TorchCompiler
 from explorer.learning import ExpectationMaximization
-from tests.lost_terms import left_to_right, two_states
+from tests.lost_terms import left_to_right, small_weights, two_states
 from tests.oracle import evaluate
 
 STEPS = 6
@@ -28,6 +28,13 @@ def test_no_step_lowers_the_likelihood_of_a_relapse(steps: int, dtype: torch.dty
     noise = np.random.default_rng(0).normal(size=(4, len(sequence)))
     rows = np.concatenate([sequence + noise, np.sort(sequence) + noise])
     assert_no_step_lowers(left_to_right(len(sequence), learned=True), rows, dtype)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("gap", [60.0, 300.0])
+def test_no_step_lowers_the_likelihood_of_weights_whose_product_underflows(gap: float, dtype: torch.dtype):
+    circuit, rows, _ = small_weights(gap)
+    assert_no_step_lowers(circuit, np.concatenate([rows, rows + 0.3]), dtype)
 
 
 def assert_no_step_lowers(circuit, rows, dtype):

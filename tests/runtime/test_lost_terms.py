@@ -11,7 +11,7 @@ import explorer
 from explorer.backend import TorchCircuit
 from explorer.compiler import TorchCompiler
 from explorer.runtime import fast
-from tests.lost_terms import CASES, Case, relapse, small_weights, two_states
+from tests.lost_terms import CASES, OPERATORS, Case, relapse, small_weights, sums_of_small_weights, two_states
 from tests.runtime.circuits import assert_equal, doubled, has_compiler, without_certificate
 
 pytestmark = has_compiler
@@ -37,16 +37,36 @@ def test_values_are_those_of_the_definition(name: str, backend: str, form: str):
 
 @torch.no_grad()
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("gap", [60.0, 400.0])
+@pytest.mark.parametrize("gap", [60.0, 300.0])
 def test_tiny_weights_of_consecutive_sums(gap: float, backend: str):
     circuit, x, wanted = small_weights(gap)
-    made = fast(TorchCompiler(disable=["SumCollapse"]).compile(circuit), backend=backend)
+    made = fast(TorchCompiler().compile(circuit), backend=backend)
     np.testing.assert_allclose(made(torch.from_numpy(x).float()).flatten(), wanted, rtol=2e-6)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("gap", [60.0, 300.0])
+@pytest.mark.parametrize("name", OPERATORS)
+def test_weights_that_an_operator_makes_tiny(name: str, gap: float, backend: str):
+    circuit, x, wanted = sums_of_small_weights(OPERATORS[name](gap))
+    for form in FORMS.values():
+        made = form(TorchCompiler().compile(circuit).float(), backend)
+        np.testing.assert_allclose(made(torch.from_numpy(x).float()).flatten(), wanted, rtol=2e-6)
 
 
 @without_certificate
 @pytest.mark.parametrize("backend", [*BACKENDS, "inductor"])
-@pytest.mark.parametrize("make", [lambda: two_states(16.0), lambda: two_states(40.0), lambda: relapse(16)])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: two_states(16.0),
+        lambda: two_states(40.0),
+        lambda: relapse(16),
+        lambda: small_weights(60.0),
+        lambda: small_weights(300.0),
+    ],
+)
 def test_gradients_are_those_of_double_precision(make: Callable[[], Case], backend: str):
     circuit, x, _ = make()
     compiled = TorchCompiler().compile(circuit)

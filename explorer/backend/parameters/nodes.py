@@ -95,6 +95,10 @@ class TorchParameterOp(TorchParameterNode, ABC):
     """Whether value and gradient have as many correct digits as the operands, whatever these are: nothing cancels, and
     no result on the way overflows or underflows unless the value does."""
 
+    may_underflow: ClassVar[bool] = True
+    """Whether a result may be smaller than all normal numbers where the exact one is not: not of logarithms, and not
+    of entries that are chosen or reordered."""
+
     in_shapes: tuple[Shape, ...]
 
     def __init_subclass__(cls) -> None:

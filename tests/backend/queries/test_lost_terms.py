@@ -7,8 +7,19 @@ import pytest
 import torch
 
 from explorer.backend import queries
+from explorer.symbolic import CircuitBuilder, constant
 from tests.levels.modes import MODE_IDS, MODES, Mode, compile_circuit
-from tests.lost_terms import CASES, STATES, forward_algorithm, log_normal, relapse, state_probabilities, two_seen_states
+from tests.lost_terms import (
+    CASES,
+    STATES,
+    forward_algorithm,
+    gaussian,
+    log_normal,
+    relapse,
+    state_probabilities,
+    tiny_softmax,
+    two_seen_states,
+)
 
 EACH_MODE = pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
 GAP = 40.0
@@ -65,3 +76,20 @@ def test_a_hidden_state_is_found_by_every_query(mode: Mode):
     assert best.is_exact.all()
     said = queries.most_probable(module, x, seen, is_deterministic=True)
     assert torch.equal(said.assignment, best.assignment)
+
+
+@EACH_MODE
+@pytest.mark.parametrize("gap", [60.0, 300.0])
+def test_queries_find_a_state_by_weights_whose_product_underflows(gap: float, mode: Mode):
+    """The state of x0 = 0 leads by e^-gap and e^-gap to that of x1 = 0, and its mean of x2 is 7."""
+    b, far = CircuitBuilder(), 60.0
+    states = b.hadamard(gaussian(b, 0, [far, far, 0.0]), gaussian(b, 2, [-7.0, 0.0, 7.0]))
+    sums = b.sum(b.sum(states, num_units=3, weight=tiny_softmax(gap)[0]), num_units=3, weight=tiny_softmax(gap)[0])
+    top = b.hadamard(sums, gaussian(b, 1, [0.0, 3 * far, 3 * far]))
+    module = compile_circuit(b.build(b.sum(top, num_units=1, weight=constant([[1 / 3] * 3]))), **mode)
+    x, observed = torch.zeros(1, 3), torch.tensor([True, True, False])
+    for circuit in (module, module.freeze(), module.float(), module.freeze()):
+        np.testing.assert_allclose(queries.moments(circuit, 1, x, observed)[0, 0, 0, 2], 7.0, rtol=1e-6)
+        drawn = queries.sample(circuit, 200, x, observed, generator=torch.Generator().manual_seed(0))[..., 2]
+        assert 6.5 < drawn.mean() < 7.5  # 7 standard deviations of the mean
+        assert queries.most_probable(circuit, x, observed).assignment[0, 2] == 7

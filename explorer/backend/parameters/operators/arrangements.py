@@ -25,6 +25,7 @@ class TorchIndexParameter(TorchParameterOp):
     """The entries at some indices along an axis: one slice for each run of consecutive indices."""
 
     compiles = symbolic.IndexParameter
+    may_underflow = False
     keeps_digits = True
     indices: tuple[int, ...]
     axis: int
@@ -43,6 +44,7 @@ class TorchMixingWeightParameter(TorchParameterOp):
     """(F, K, H) -> (F, K, H*K): one diagonal block for each input."""
 
     compiles = symbolic.MixingWeightParameter
+    may_underflow = False
     keeps_digits = True
 
     def rows_sum_to_one(self, inputs: Sequence[bool]) -> bool:
@@ -57,6 +59,7 @@ class TorchKroneckerIdentityParameter(TorchParameterOp):
     """The Kronecker product with an identity matrix: (F, O, C) -> (F, O*size, C*size)."""
 
     compiles = symbolic.KroneckerIdentityParameter
+    may_underflow = False
     keeps_digits = True
     size: int
 
@@ -73,6 +76,7 @@ class TorchReorderParameter(TorchParameterOp):
     """An axis viewed as several, which are transposed."""
 
     compiles = symbolic.ReorderParameter
+    may_underflow = False
     keeps_digits = True
     sizes: tuple[int, ...]
     order: tuple[int, ...]
@@ -94,6 +98,7 @@ class TorchTriangleParameter(TorchParameterOp):
     """The entries (i, j) with i <= j of an axis; with `add`, (j, i) is added where i < j."""
 
     compiles = symbolic.TriangleParameter
+    may_underflow = False
     size: int
     block: int
     add: bool
@@ -120,6 +125,7 @@ class TorchTriangleParameter(TorchParameterOp):
 class TorchFlattenParameter(TorchParameterOp):
     """Flattens the axes start_axis .. end_axis, both included, into one."""
 
+    may_underflow = False
     keeps_digits = True
     start_axis: int
     end_axis: int

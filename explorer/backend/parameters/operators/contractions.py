@@ -59,6 +59,7 @@ class TorchOuterSumParameter(TorchParameterOp):
     """All sums of entries along an axis; the first operand varies slower."""
 
     compiles = symbolic.OuterSumParameter
+    may_underflow = False
     axis: int
 
     def forward(self, *operands: Tensor) -> Tensor:
@@ -93,6 +94,7 @@ class TorchReduceLSEParameter(TorchParameterOp):
     """log sum exp along an axis."""
 
     compiles = symbolic.ReduceLSEParameter
+    may_underflow = False
     axis: int
 
     def forward(self, *operands: Tensor) -> Tensor:

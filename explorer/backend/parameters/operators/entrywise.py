@@ -46,6 +46,7 @@ class TorchLogSoftmaxParameter(TorchParameterOp):
     """x - log sum exp(x) along an axis."""
 
     compiles = symbolic.LogSoftmaxParameter
+    may_underflow = False
     keeps_digits = True
     axis: int
 
@@ -80,6 +81,7 @@ class TorchClampParameter(TorchParameterOp):
     """min(max(x, vmin), vmax)."""
 
     compiles = symbolic.ClampParameter
+    may_underflow = False
     keeps_digits = True
     vmin: float | None
     vmax: float | None
@@ -114,6 +116,7 @@ class TorchLogParameter(TorchParameterOp):
     """log(x)."""
 
     compiles = symbolic.LogParameter
+    may_underflow = False
 
     def forward(self, *operands: Tensor) -> Tensor:
         return log(operands[0])
@@ -135,6 +138,7 @@ class TorchConjugateParameter(TorchParameterOp):
     """The complex conjugate."""
 
     compiles = symbolic.ConjugateParameter
+    may_underflow = False
     keeps_digits = True
 
     def forward(self, *operands: Tensor) -> Tensor:

@@ -61,6 +61,7 @@ class TorchGaussianProductMeanParameter(TorchParameterOp):
     """(m t^2 + n s^2) / (s^2 + t^2), for all pairs; the squares are of ratios, so that none overflows."""
 
     compiles = symbolic.GaussianProductMeanParameter
+    may_underflow = False
 
     def forward(self, *operands: Tensor) -> Tensor:
         m, s, n, t = _all_pairs(operands)
@@ -84,6 +85,7 @@ class TorchGaussianProductLogPartitionParameter(TorchParameterOp):
     """log N(m; n, s^2 + t^2), for all pairs."""
 
     compiles = symbolic.GaussianProductLogPartitionParameter
+    may_underflow = False
 
     def forward(self, *operands: Tensor) -> Tensor:
         m, s, n, t = _all_pairs(operands)
@@ -102,6 +104,7 @@ class TorchBinomialTableParameter(TorchParameterOp):
     """log C(n, x) + x log p + (n - x) log(1 - p) for x in 0 .. n: (F, K) -> (F, K, n+1)."""
 
     compiles = symbolic.BinomialTableParameter
+    may_underflow = False
     total_count: int
     is_logits: bool
 
