@@ -47,7 +47,6 @@ WANTED = (
     Wanted(False, "", (PEER,), 8.0, 3.3),
     Wanted(False, "", (PEER, PEER_COMPILED), 4.0, 2.7),
     Wanted(False, "", STRONGEST, 3.0, 2.0),
-    Wanted(False, "inductor", STRONGEST, 1.3, 1.0),
     Wanted(False, "torch", (PEER,), None, 1.5),
     Wanted(True, "", (PEER, PEER_COMPILED), 3.0, 1.8),
     Wanted(False, "", (PEER_COMPILED,), None, 30.0, memory=True),

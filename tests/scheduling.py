@@ -24,7 +24,7 @@ TOGETHER: dict[str, tuple[str, ...]] = {
         "tests/benchmarks/test_sweep.py",
     ),
     "Triton's interpreter": ("tests/runtime/test_triton",),
-    "compiled circuits": ("tests/runtime/test_inductor.py", "tests/backend/test_fullgraph.py"),
+    "compiled circuits": ("tests/backend/test_fullgraph.py",),
     "recorded circuits of the gallery": ("tests/views/",),
     "exported circuits": ("tests/tensor/test_circuits.py", "tests/tensor/test_rewritten_programs.py"),
 }

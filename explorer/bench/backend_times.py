@@ -17,11 +17,6 @@ from explorer.runtime.backends import BACKENDS as KNOWN, ONLY_ON
 from explorer.timings import BACKENDS, COMPARED, FORWARD, LAYERS_AS_THEY_ARE, Run
 from explorer.trace import Trace
 
-COMPILED = ("inductor",)
-"""The backends that are compiled when they are first called; they are prepared last."""
-COMPILE_SECONDS = 120.0
-"""The least time of a measurement in which something is compiled."""
-
 
 def measure_backends(trace: Trace, step: "int | str" = -1, **settings: Any) -> Run:
     """Time the forward pass of the circuit after a step on each backend; otherwise like `measure_steps`.
@@ -54,11 +49,7 @@ def _time_backends(begun: MeasurementRun, trace: Trace, step: int) -> Timed:
 
 def _of_backends(candidate: Candidate, circuit: TorchCircuit, rows: int, begun: MeasurementRun) -> Iterator[Candidate]:
     """A candidate for each backend, or the reason why there is none."""
-    for name in sorted(KNOWN, key=COMPILED.__contains__):
-        if name in COMPILED and begun.settings.total_seconds < COMPILE_SECONDS:
-            why = f"it is compiled at first, which takes about a minute: allow {COMPILE_SECONDS:.0f} s"
-            yield replace(candidate, what=name, problem=why)
-            continue
+    for name in KNOWN:
         own = replace(
             candidate,
             what=name,

@@ -16,14 +16,8 @@ from explorer.program.running.plain import why_not_plain
 from explorer.runtime.cuda.program import LaunchProgram, interprets
 from explorer.runtime.cuda.training import LaunchTraining
 from explorer.runtime.graphs import KernelError
-from explorer.runtime.grouped.inductor import InductorRunner
 from explorer.runtime.grouped.program import GroupedProgram
-from explorer.runtime.grouped.running import run_eagerly
-from explorer.runtime.native.build import find_compiler
 from explorer.runtime.native.training import RefusedError, TrainingProgram
-
-MAX_COMPILED_READS = 300
-"""A circuit whose units read more factors is not compiled: the compiler has a kernel for each, of some seconds."""
 
 ONLY_ON = {"native": "cpu", "triton": "cuda"}
 """The type of device that the kernels of a backend run on; others run on any."""
@@ -202,38 +196,6 @@ class TritonBackend:
         return self.problem or self.program.why_not_tried(x) or why_not_on(self.name, x.device.type)
 
 
-class InductorBackend:
-    """Operators of PyTorch on groups of units, compiled by `torch.compile`. Raises: LoweringError."""
-
-    name = "inductor"
-    trains = False
-
-    def __init__(self, circuit: EvaluatedCircuit) -> None:
-        if all(one.device.type == "cpu" for one in circuit.held_tensors):
-            _find_compiler()
-        self._inductor = InductorRunner()
-        self.program = GroupedProgram(circuit, self._inductor)
-        if self.program.groups.num_reads > MAX_COMPILED_READS:
-            raise LoweringError(
-                f"its units read {self.program.groups.num_reads} factors, and more than {MAX_COMPILED_READS} would be "
-                f"compiled for many minutes"
-            )
-        if reason := self.program.why_not():
-            raise LoweringError(reason)
-
-    def describe(self) -> str:
-        return f"{self.program.describe()}, compiled in the first call, which takes minutes{_on_cuda(self.program)}"
-
-    def why_not(self, x: Tensor) -> str:
-        return self.program.why_not_tried(x) or self.program.why_not()
-
-    def remark(self) -> str:
-        return f"not compiled, but run eagerly: {self._inductor.problem}" if self._inductor.problem else ""
-
-    def evaluate(self, x: Tensor) -> tuple[Tensor, int] | None:
-        return None if self.program.why_not_tried(x) else self.program.evaluate(x)
-
-
 class TorchBackend:
     """Operators of PyTorch: on groups of units, as the native kernels compute; for few rows, and else, the layers.
 
@@ -248,7 +210,7 @@ class TorchBackend:
         self.program: GroupedProgram | None = None
         self.problem = ""
         try:
-            self.program = GroupedProgram(circuit, run_eagerly)
+            self.program = GroupedProgram(circuit)
         except LoweringError as error:
             self.problem = str(error)
 
@@ -274,13 +236,6 @@ class TorchBackend:
         return program.evaluate_precisely(x) if x.device.type == "cpu" and has_little_to_do else program.evaluate(x)
 
 
-def _find_compiler() -> None:
-    try:
-        find_compiler()
-    except LoweringError as error:
-        raise LoweringError("Inductor needs a C++ compiler (g++ or clang++); set CXX to its path") from error
-
-
 def why_not_on(name: str, device: str) -> str:
     """Why a backend does not run on a type of device; empty if it does."""
     wanted = ONLY_ON.get(name, device)
@@ -294,6 +249,6 @@ def _on_cuda(program: GroupedProgram) -> str:
 
 
 BACKENDS: Mapping[str, Callable[[EvaluatedCircuit], Backend]] = MappingProxyType(
-    {"native": NativeBackend, "triton": TritonBackend, "inductor": InductorBackend, "torch": TorchBackend}
+    {"native": NativeBackend, "triton": TritonBackend, "torch": TorchBackend}
 )
 """Fastest first."""

@@ -11,9 +11,6 @@ from explorer.symbolic import is_cirkit
 
 AUTO = "auto"
 
-ON_REQUEST = {"inductor": "its first call takes minutes to compile; ask for it by backend='inductor'"}
-"""The backends that are not chosen, and why: Inductor needs a C++ compiler, as the native backend, which is faster."""
-
 
 def fast(circuit: EvaluatedCircuit | FastCircuit, *, backend: str = AUTO, batch_size: int | None = None) -> FastCircuit:
     """A circuit that is called as this one and shares its parameters, on a faster backend.
@@ -47,9 +44,6 @@ def _choose(circuit: EvaluatedCircuit, backend: str) -> FastCircuit:
     for name, build in BACKENDS.items():
         if reason := why_not_on(name, device):
             choices.append(Choice(name, f"not used: {reason}"))
-            continue
-        if name in ON_REQUEST:
-            choices.append(Choice(name, f"not used: {ON_REQUEST[name]}"))
             continue
         if chosen is not None:
             choices.append(Choice(name, f"slower than {chosen.name}"))

@@ -151,7 +151,6 @@ def test_all_four_modes_are_timed_and_named():
 def test_backends_are_timed_with_and_without_comparing_parameters(digits):
     run = bench.measure_backends(digits, 3, **FEW, total_seconds=100)
     by_what = {timing.what: timing for timing in run.timings}
-    assert "it is compiled at first, which takes about a minute: allow 120 s" in by_what["inductor"].missing
     assert list(by_what)[:3] == ["layers", "native", "native, parameters compared"]
     assert set(BACKENDS) < set(by_what)
     assert all(timing.estimate or timing.missing for timing in run.timings)

@@ -321,7 +321,6 @@ def test_it_explains_itself(digits):
     made(pixels())
     assert made.explain().splitlines()[1:] == [
         "triton: not used: the circuit is on cpu, and its kernels run on cuda",
-        "inductor: not used: its first call takes minutes to compile; ask for it by backend='inductor'",
         "torch: slower than native",
         "last call: 5 of 5 rows certified, 0 again in double precision",
     ]

@@ -56,7 +56,7 @@ def test_weights_that_an_operator_makes_tiny(name: str, gap: float, backend: str
 
 
 @without_certificate
-@pytest.mark.parametrize("backend", [*BACKENDS, "inductor"])
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(
     "make",
     [

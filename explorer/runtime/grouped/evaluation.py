@@ -22,7 +22,6 @@ from explorer.runtime.grouped.kernels import (
     multiply,
     put,
     rescale,
-    sum_of_kronecker,
     tensor_dot,
     tucker,
     weighted_sum,
@@ -242,8 +241,6 @@ class _Evaluation:
                 return weighted_sum(terms, factors, weight, scratch, out)
             case Kind.MIXING, Tensor():
                 return mixing(terms, factors, weight, scratch, out)
-            case Kind.TUCKER, Tensor() if torch.compiler.is_compiling():
-                return sum_of_kronecker(terms[0][0], terms[0][1], weight)
             case Kind.TUCKER, Tensor():
                 return tucker(terms[0][0], terms[0][1], weight, scratch, out)
             case Kind.TENSOR_DOT, Tensor():

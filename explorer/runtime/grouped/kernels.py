@@ -117,28 +117,6 @@ def tucker(left: Tensor, right: Tensor, weight: Tensor, scratch: Tensor | None, 
     return sum_of.total()
 
 
-@torch.library.custom_op("circuit_explorer::sum_of_kronecker", mutates_args=())
-def sum_of_kronecker(left: Tensor, right: Tensor, weight: Tensor) -> Tensor:
-    """A Tucker product of whole groups, in steps: left (G, B, I), right (G, B, J), weight (G, I*J, O) -> (G, B, O).
-
-    Compiled, the Kronecker product of a group would be written to memory, and read again by the matrix product.
-    """
-    count, batch, width = left.shape[0], left.shape[1], left.shape[2] * right.shape[2]
-    step = step_for(left, batch)
-    size = min(count, max(1, step // width)) if step else count
-    found, scratch = left.new_empty((count, batch, weight.shape[2])), left.new_empty((size, batch, width))
-    for start in range(0, count, size):
-        stop = min(start + size, count)
-        some = scratch[: stop - start]
-        tucker(left[start:stop], right[start:stop], weight[start:stop], some, found[start:stop])
-    return found
-
-
-@sum_of_kronecker.register_fake
-def _(left: Tensor, right: Tensor, weight: Tensor) -> Tensor:
-    return left.new_empty((left.shape[0], left.shape[1], weight.shape[2]))
-
-
 def mixing(
     terms: Sequence[Sequence[Tensor]],
     by: Sequence[Tensor] | None,

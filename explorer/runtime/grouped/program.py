@@ -9,9 +9,9 @@ from torch import Tensor
 from explorer.backend import EvaluatedCircuit
 from explorer.errors import LoweringError
 from explorer.runtime.constants import TOLERANCE, Constants
-from explorer.runtime.grouped.evaluation import Given, Indices
+from explorer.runtime.grouped.evaluation import Given, Indices, evaluate_groups
 from explorer.runtime.grouped.groups import group_units
-from explorer.runtime.grouped.running import Runner
+from explorer.runtime.grouped.kernels import step_for
 from explorer.runtime.grouped.table_reads import make_table_reads
 from explorer.runtime.packed import Answer, Packed, PlacedProgram, answer_of, columns_of, readable, why_not_precise
 from explorer.runtime.packed_tensors import PackedTensors, make_packed_tensors
@@ -33,15 +33,14 @@ class Placed:
 
 
 class GroupedProgram(PlacedProgram[PackedTensors, Placed]):
-    """The units of a circuit in groups, evaluated by operators of PyTorch on the device of the circuit, as `run` does.
+    """The units of a circuit in groups, evaluated by operators of PyTorch on the device of the circuit.
 
     On CUDA, the operators are captured as a CUDA graph for each batch size. Raises: LoweringError if a layer has no
     units.
     """
 
-    def __init__(self, circuit: EvaluatedCircuit, run: Runner) -> None:
+    def __init__(self, circuit: EvaluatedCircuit) -> None:
         super().__init__(circuit)
-        self.run = run
         self.units = plan_units(lower_to_units(circuit))
         self.groups = group_units(self.units)
         if self.groups.num_reads > MAX_READS:
@@ -90,7 +89,8 @@ class GroupedProgram(PlacedProgram[PackedTensors, Placed]):
 
     def _evaluated(self, constants: PackedTensors, placed: Placed, given: Given) -> tuple[Tensor, Tensor]:
         """The outputs, and which rows are certified."""
-        outputs, values, bounds = self.run(self.groups, constants, placed.indices, given)
+        step = step_for(given.states, given.states.shape[1])
+        outputs, values, bounds = evaluate_groups(self.groups, constants, placed.indices, given, step)
         certified = ((bounds < TOLERANCE * values) & torch.isfinite(outputs)).all(dim=2).all(dim=1)
         return outputs, certified
 
