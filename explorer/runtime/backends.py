@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from explorer.backend import EvaluatedCircuit, TorchCircuit
+from explorer.backend.plain import why_not_plain
 from explorer.errors import BackendWarning, LoweringError, warn
-from explorer.program.running.plain import why_not_plain
 from explorer.runtime.cuda.program import LaunchProgram, interprets
 from explorer.runtime.cuda.training import LaunchTraining
 from explorer.runtime.graphs import KernelError

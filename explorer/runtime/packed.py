@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from explorer.backend import EvaluatedCircuit, TorchContinuousLayer, TorchDiscreteLayer
+from explorer.backend.plain import why_not_plain
 from explorer.errors import LoweringError
-from explorer.program.running.plain import why_not_plain
 from explorer.runtime.constants import Constants, pack_constants
 from explorer.runtime.doubles import DoubleCopy, DoubleRows
 from explorer.runtime.graphs import CudaGraphs

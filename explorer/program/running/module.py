@@ -6,10 +6,10 @@ from typing import Any
 import torch
 from torch import fx, nn
 
+from explorer.backend.plain import why_not_plain
 from explorer.program.ir.instructions import View
 from explorer.program.ir.program import Program
 from explorer.program.running.executor import Executor, why_not_laid_out
-from explorer.program.running.plain import why_not_plain
 from explorer.program.running.steps import Poison
 from explorer.program.running.training import Gradients, Trained
 from explorer.tensor.graph.function_graph import FunctionGraph

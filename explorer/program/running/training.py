@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 
+from explorer.backend.plain import why_not_plain
 from explorer.errors import OperatorError
 from explorer.program.running.executor import Executor, copied, why_not_laid_out
-from explorer.program.running.plain import why_not_plain
 from explorer.program.running.steps import Values, allocate
 from explorer.tensor.torch_io.joint import JointGraph
 

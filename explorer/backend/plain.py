@@ -1,4 +1,4 @@
-"""What a program cannot run on: tensors and modes of PyTorch for which its planned memory would be wrong."""
+"""Tensors and modes of PyTorch on which kernels and planned memory would be wrong: they read memory as it is."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ PLAIN = frozenset((torch.Tensor, nn.Parameter, nn.Buffer))
 
 
 def why_not_plain(tensors: Sequence[torch.Tensor]) -> str | None:
-    """Why instructions cannot run on these tensors, in the present modes of PyTorch; None if they can."""
+    """Why kernels cannot read the memory of these tensors, in the present modes of PyTorch; None if they can."""
     if torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None:
         return "torch.compile, torch.export or torch.jit traces it"
     modes = [_get_current_dispatch_mode(), *torch.overrides._get_current_function_mode_stack()]
