@@ -8,6 +8,10 @@ import pytest
 import torch
 
 from explorer.runtime import backends
+from tests.runtime import quick_interpreter
+
+if os.environ.get("TRITON_INTERPRET") == "1":
+    quick_interpreter.install()
 
 
 @pytest.fixture(autouse=True)
