@@ -179,7 +179,7 @@ class Exclusion:
         for own, others, other in ((keys[0], keys[1], pair[1]), (keys[1], keys[0], pair[0])):
             for key in own if len(others) > 1 else ():
                 scope = self._units[key].scope
-                if sum(1 for factor in others if self._units[factor].scope & scope) > 1:
+                if key not in pair and sum(1 for factor in others if self._units[factor].scope & scope) > 1:
                     yield key, other
 
 
