@@ -5,9 +5,11 @@ same one in all workers, because their tests must have the same names.
 """
 
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import combinations, product
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -65,3 +67,28 @@ def seeded(count: int, *, also: Sequence[int] = ()) -> Callable[[Test], Test]:
         return pytest.mark.seeded(pytest.mark.parametrize("seed", list(seeds))(test))
 
     return decorate
+
+
+def covering(*axes: Sequence[Any], strength: int = 2) -> list[Any]:
+    """Return all combinations of the values of several parameters, most of them only for `make fuzz`.
+
+    Every run tries each value of each parameter, or with a strength of 2 each pair of values of two parameters.
+    """
+    columns = list(combinations(range(len(axes)), min(strength, len(axes))))
+    everything = list(product(*(range(len(axis)) for axis in axes)))
+    parts = {row: {(of, tuple(row[column] for column in of)) for of in columns} for row in everything}
+    missing = set().union(*parts.values())
+    uses = Counter[tuple[int, int]]()
+    tried = set[tuple[int, ...]]()
+    while missing:
+        row = max(everything, key=lambda row: (len(parts[row] & missing), -sum(map(uses.__getitem__, enumerate(row)))))
+        tried.add(row)
+        missing -= parts[row]
+        uses.update(enumerate(row))
+    return [
+        pytest.param(
+            *(axis[number] for axis, number in zip(axes, row, strict=True)),
+            marks=() if row in tried else pytest.mark.fuzz,
+        )
+        for row in everything
+    ]

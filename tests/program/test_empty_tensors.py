@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 import explorer
+from tests.fuzzing import covering
 
 
 class OfFunction(nn.Module):
@@ -33,9 +34,16 @@ VIEWS = {
 }
 
 
-@pytest.mark.parametrize("mode", ["infer", "train"])
-@pytest.mark.parametrize("shape", [(4, 0), (4, 0, 3), (4, 3), (4, 1)])
-@pytest.mark.parametrize("name", VIEWS)
+MODES = ("infer", "train")
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "mode"),
+    [
+        *covering(tuple(VIEWS), ((4, 0), (4, 0, 3)), MODES, strength=1),
+        *covering(tuple(VIEWS), ((4, 3), (4, 1)), MODES, strength=1),
+    ],
+)
 def test_views_of_tensors_with_and_without_elements(name, shape, mode):
     module = OfFunction(VIEWS[name])
     x = torch.randn(shape, generator=torch.Generator().manual_seed(0), requires_grad=mode == "train")

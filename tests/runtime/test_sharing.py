@@ -1,6 +1,7 @@
 """Threads that divide the units of a small batch: which units each computes, and the same values as with one thread."""
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import chain
 
 import numpy as np
@@ -37,10 +38,12 @@ def small_circuits_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sharing, name, value)
 
 
+@cache
 def compiled(name: str) -> TorchCircuit:
     return TorchCompiler().compile(load_named(name))
 
 
+@cache
 def planned(circuit: TorchCircuit) -> Units:
     return plan_units(lower_to_units(circuit))
 

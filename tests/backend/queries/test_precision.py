@@ -26,6 +26,7 @@ from explorer.symbolic import (
     operators,
 )
 from explorer.templates import cp, image_data, tensor_train
+from tests.fuzzing import covering
 from tests.levels.modes import MODE_IDS, MODES, Mode, compile_circuit
 
 LOGITS = (0.0, -103.5, -102.95)
@@ -112,8 +113,7 @@ def test_a_square_that_almost_cancels(delta: float):
     np.testing.assert_allclose(found.detach(), np.log(values**2 / (values**2).sum()), rtol=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(10))
-@pytest.mark.parametrize("semiring", ["sum-product", "complex-lse-sum"])
+@pytest.mark.parametrize(("semiring", "seed"), covering(("sum-product", "complex-lse-sum"), range(10), strength=1))
 def test_the_squared_modulus_of_a_complex_tensor_train_is_a_density(semiring: str, seed: int):
     random = np.random.default_rng(seed)
     base = tensor_train(
@@ -129,8 +129,9 @@ def test_the_squared_modulus_of_a_complex_tensor_train_is_a_density(semiring: st
     torch.testing.assert_close(log_q.flatten(), p.log(), rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("semiring", ["sum-product", "lse-sum", "complex-lse-sum"])
+@pytest.mark.parametrize(
+    ("semiring", "seed"), covering(("sum-product", "lse-sum", "complex-lse-sum"), range(3), strength=1)
+)
 def test_the_square_of_a_long_real_tensor_train_is_a_density(semiring: str, seed: int):
     """Some of these rows cancel to 1e-8 of their terms, where a complex number would no longer show that it is real."""
     random = np.random.default_rng(seed)

@@ -16,6 +16,7 @@ from explorer.symbolic import (
 )
 from explorer.symbolic.operators import conjugate, multiply
 from tests.backend.queries.brute import Table, table_of
+from tests.fuzzing import covering
 from tests.levels.modes import MODE_IDS, MODES, Mode, compile_circuit
 
 
@@ -60,9 +61,9 @@ def test_a_square_with_negative_weights_is_a_density_in_every_semiring(semiring:
             query()
 
 
-@pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
-@pytest.mark.parametrize("semiring", ["sum-product", "complex-lse-sum"])
-@pytest.mark.parametrize("is_complex", [False, True], ids=["real", "complex"])
+@pytest.mark.parametrize(
+    ("is_complex", "semiring", "mode"), covering((False, True), ("sum-product", "complex-lse-sum"), MODES)
+)
 def test_a_frozen_square_in_single_precision_keeps_the_digits_of_terms_that_cancel(
     is_complex: bool, semiring: str, mode: Mode
 ):

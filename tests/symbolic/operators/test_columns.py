@@ -1,5 +1,7 @@
 """The rows of a circuit are rows of every circuit that operators make of it, whichever variables are left."""
 
+from itertools import product
+
 import pytest
 import torch
 
@@ -66,11 +68,26 @@ def test_every_step_of_a_trace_accepts_the_rows_of_the_original(derived):
         assert len(trace.circuit_at(step)(ROWS)) == 2
 
 
-def test_levels_below_accept_the_rows_of_the_original(derived):
-    compiled = TorchCompiler().compile(derived)
-    for level in ("tensor", "program"):
-        trace = explorer.record(compiled, (ROWS,), level=level)
-        torch.testing.assert_close(trace.compiled(ROWS), compiled(ROWS))
+QUICK = (
+    ("integrate all but the first", "program"),
+    ("observe all", "program"),
+    ("observe, then integrate", "tensor"),
+    ("an integral and itself", "program"),
+)
+"""A variable is read, none is, or several outputs read different ones; `make fuzz` tests all."""
+
+
+@pytest.mark.parametrize(
+    ("name", "level"),
+    [
+        pytest.param(*case, marks=() if case in QUICK else pytest.mark.fuzz)
+        for case in product(DERIVED, ("tensor", "program"))
+    ],
+)
+def test_levels_below_accept_the_rows_of_the_original(name, level):
+    compiled = TorchCompiler().compile(DERIVED[name](CIRCUIT))
+    trace = explorer.record(compiled, (ROWS,), level=level)
+    torch.testing.assert_close(trace.compiled(ROWS), compiled(ROWS))
 
 
 @without_certificate  # of doubles
