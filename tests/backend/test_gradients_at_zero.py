@@ -31,7 +31,8 @@ from explorer.symbolic import (
     TensorParameter,
     constant,
 )
-from tests.levels.modes import MODE_IDS, MODES, Mode, compile_circuit
+from tests.fuzzing import covering
+from tests.levels.modes import MODES, Mode, compile_circuit
 from tests.oracle import SEMIRINGS
 
 ROWS = torch.tensor([[0, 0], [0, 1], [1, 0], [1, 1]])
@@ -161,9 +162,7 @@ def gradients(
     }
 
 
-@pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
-@pytest.mark.parametrize("semiring", SEMIRINGS)
-@pytest.mark.parametrize("name", UNITS)
+@pytest.mark.parametrize(("name", "semiring", "mode"), covering(tuple(UNITS), SEMIRINGS, MODES))
 def test_gradients_at_zero_are_those_of_the_plain_numbers(name: str, semiring: str, mode: Mode):
     wanted = plain_gradients(name)
     found = gradients(circuit_with(name), semiring, mode)

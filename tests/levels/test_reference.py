@@ -11,6 +11,7 @@ from explorer.compiler import TorchCompiler
 from explorer.errors import LimitWarning
 from explorer.symbolic import Circuit
 from explorer.templates import gallery, image_data, load_named
+from tests.fuzzing import covering
 from tests.levels.modes import MODE_IDS, MODES, PRESETS, Mode, Watcher, compile_circuit, layer_types, output
 from tests.oracle import assert_equals_oracle, constant_leaf_values
 from tests.reference import Expected, load_reference, reference_paths
@@ -44,9 +45,9 @@ def assert_expected(found: np.ndarray, expected: Expected) -> None:
         np.testing.assert_allclose(found, expected.output, rtol=1e-9, atol=0)
 
 
-@EACH_CIRCUIT
-@pytest.mark.parametrize("preset", PRESETS)
-@EACH_MODE
+@pytest.mark.parametrize(
+    ("path", "preset", "mode"), covering(PATHS, PRESETS, MODES), ids=lambda value: getattr(value, "stem", None)
+)
 def test_a_reference_circuit_has_its_output(path: Path, preset: str, mode: Mode):
     circuit, x, expected = load_reference(path)
     found = output(compile_circuit(circuit, expected.semiring, preset=preset, **mode), x)

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 import explorer
 from explorer.errors import LimitWarning
 from explorer.templates import gallery
-from tests.fuzzing import examples
+from tests.fuzzing import covering, examples
 from tests.oracle import assert_equals_oracle, constant_leaf_values
 from tests.reference import load_reference, reference_paths
 from tests.strategies import circuits, random_inputs
@@ -30,8 +30,11 @@ def record(circuit, **options):
         return explorer.record(circuit, **options)
 
 
-@pytest.mark.parametrize("path", reference_paths(), ids=lambda path: path.stem)
-@pytest.mark.parametrize("preset", ["handbook", "default"])
+@pytest.mark.parametrize(
+    ("path", "preset"),
+    covering(reference_paths(), ("handbook", "default"), strength=1),
+    ids=lambda value: getattr(value, "stem", None),
+)
 def test_every_recorded_step_has_the_reference_value(path, preset):
     circuit, x, expected = load_reference(path)
     trace = record(circuit, semiring=expected.semiring, preset=preset)

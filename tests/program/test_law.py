@@ -16,7 +16,7 @@ from tests.program.trained import assert_trains, joint_of
 from tests.tensor.circuits import compile_circuit, import_circuit, rows
 from tests.tensor.models import MODELS, example, import_model, model, plain_kernels
 
-QUICK_CIRCUITS = ("blackboard", "digits")
+QUICK_CIRCUITS = ("digits",)
 """The other exports take long, or are of kinds that these have too; `make fuzz` tests them."""
 QUICK_MODELS = ("transformer", "squeezenet_small")
 

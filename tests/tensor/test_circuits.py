@@ -11,10 +11,13 @@ from explorer.templates import gallery
 from explorer.tensor import Constant, from_circuit, to_module
 from explorer.tensor.passes.pipelines import DEFAULT_PIPELINE
 from explorer.tensor.recording.managed import ManagedPipeline
-from tests.tensor.circuits import compile_circuit, import_circuit, rows
+from tests.tensor.circuits import ROWS, compile_circuit, import_circuit, rows
 
 DRAWN_28_BY_28 = ("mnist",)
-SLOW = ("hclt", "mnist", "poon-domingos", "sum-chain", "levels", "conflict", "hmm", "near-misses", "squared")
+SLOW = (
+    *("hclt", "mnist", "poon-domingos", "sum-chain", "levels", "conflict", "hmm", "near-misses", "squared"),
+    *("kronecker", "evidence"),
+)
 """Their exports take long, or are of kinds that the others have too; `make fuzz` tests them."""
 
 MAY_DO_NOTHING = {
@@ -94,15 +97,15 @@ def test_the_graph_of_a_circuit_has_its_values_before_and_after_the_default_pass
 
 
 def test_core_level_has_the_same_values():
-    circuit = compile_circuit("digits")
+    circuit = compile_circuit("blackboard")
     graph = from_circuit(circuit, batch_size=2, level="core")
     x = random_inputs(circuit, 2)
     assert torch.allclose(to_module(graph)(x), circuit(x), rtol=1e-5)  # sums may be taken in another order
 
 
 def test_the_graph_has_a_fixed_number_of_rows():
-    graph = from_circuit(compile_circuit("blackboard"), batch_size=4)
-    assert [v.tensor_type.shape for v in graph.inputs] == [(4, 5)]
+    graph = import_circuit("blackboard")
+    assert [v.tensor_type.shape for v in graph.inputs] == [(ROWS, 5)]
     assert [v.tensor_type.dtype for v in graph.inputs] == [torch.int64]
 
 

@@ -27,7 +27,7 @@ from explorer.symbolic import (
 from explorer.symbolic.operators import evidence
 from explorer.templates import gallery
 from tests.backend.queries.brute import Table, chi_square_p, table_of
-from tests.fuzzing import examples
+from tests.fuzzing import covering, examples
 from tests.levels.modes import MODE_IDS, MODES, PRESETS, Mode, compile_circuit
 from tests.strategies import circuits
 
@@ -98,8 +98,7 @@ def tables_in_one_fold(kind: str, mode: Mode) -> tuple[Circuit, TorchCircuit]:
     return circuit, compile_circuit(circuit, **mode)
 
 
-@pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
-@pytest.mark.parametrize("kind", ["logits", "embedding"])
+@pytest.mark.parametrize(("kind", "mode"), covering(("logits", "embedding"), MODES, strength=1))
 def test_marginals_of_folded_tables_are_right_for_any_number_of_rows(kind: str, mode: Mode):
     """One row, as many as there are folds, and others; the tables are not normalized."""
     circuit, compiled = tables_in_one_fold(kind, mode)
