@@ -23,6 +23,7 @@ from explorer.symbolic import (
     constant,
 )
 from explorer.templates import BinomialInput, GaussianInput, fully_factorized, load_named
+from tests.fuzzing import covering
 from tests.levels.modes import MODE_IDS, MODES, Mode, compile_circuit, some_input
 from tests.oracle import SEMIRINGS
 
@@ -48,9 +49,7 @@ def count_calls(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> Call
     return lambda: len(calls)
 
 
-@EACH_MODE
-@pytest.mark.parametrize("semiring", SEMIRINGS)
-@pytest.mark.parametrize("name", ["levels", "hmm", "blackboard"])
+@pytest.mark.parametrize(("name", "semiring", "mode"), covering(("levels", "hmm", "blackboard"), SEMIRINGS, MODES))
 def test_a_frozen_circuit_computes_the_values_of_the_circuit(name: str, semiring: str, mode: Mode):
     circuit, x = compile_circuit(load_named(name), semiring, **mode).eval(), data(name)
     with torch.no_grad():

@@ -11,6 +11,7 @@ from explorer.runtime.native.training import BAD_NUMBER, TrainingProgram
 from explorer.runtime.native.training_plan import SOFTMAX
 from explorer.runtime.units import Kind, lower_to_units
 from explorer.symbolic import CircuitBuilder, EmbeddingLayer, KroneckerParameter, SoftmaxParameter, TensorParameter
+from tests.fuzzing import covering
 from tests.levels.modes import compile_circuit
 from tests.runtime.circuits import has_compiler, image_circuit, leaf
 from tests.runtime.test_training import assert_trains
@@ -48,9 +49,9 @@ def logits_of_weights(circuit: TorchCircuit) -> list[Tensor]:
     return [one.data for one in list(circuit.parameters())[1:]]
 
 
-@pytest.mark.parametrize("kind", [Kind.SUM, Kind.MIXING, Kind.TUCKER])
-@pytest.mark.parametrize("units", [3, 8, 17, 64])
-@pytest.mark.parametrize("rows", [33, 300])
+@pytest.mark.parametrize(
+    ("kind", "units", "rows"), covering((Kind.SUM, Kind.MIXING, Kind.TUCKER), (3, 8, 17, 64), (33, 300))
+)
 def test_weights_of_any_shape(kind: Kind, units: int, rows: int):
     assert_trains(circuit_with(kind, units), pixels(rows))
 

@@ -9,6 +9,7 @@ from explorer.errors import OperatorError
 from explorer.templates import gallery
 from explorer.tensor import from_module, to_module
 from explorer.tensor.torch_io.training_modes import training_modes
+from tests.fuzzing import covering
 
 X = torch.randn(4, 3, generator=torch.Generator().manual_seed(0))
 
@@ -18,9 +19,10 @@ class Custom(nn.Module):
         return (lambda: x * 2 if self.training else x)()
 
 
-@pytest.mark.parametrize("part", [nn.Dropout(), nn.BatchNorm1d(3), Custom()])
-@pytest.mark.parametrize("mode", [True, False])
-@pytest.mark.parametrize("level", ["tensor", "program"])
+@pytest.mark.parametrize(
+    ("part", "mode", "level"),
+    covering((nn.Dropout(), nn.BatchNorm1d(3), Custom()), (True, False), ("tensor", "program")),
+)
 def test_the_other_mode_is_refused_where_it_matters(part, mode, level):
     original = nn.Sequential(nn.Linear(3, 3), part).train(mode)
     module = explorer.record(original, (X,), level=level).compiled

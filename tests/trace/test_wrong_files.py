@@ -63,7 +63,7 @@ def spoil(data: Any, random: random.Random) -> None:
         parent[key] = random.choice(WRONG)
 
 
-@seeded(50)
+@seeded(25)
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_a_file_with_one_wrong_value_is_a_typed_error_or_can_be_shown(name, seed, tmp_path):
     data = json.loads(text_of(name))

@@ -27,7 +27,7 @@ from explorer.symbolic import (
 )
 from explorer.templates import cp, image_data, tensor_train
 from tests.fuzzing import covering
-from tests.levels.modes import MODE_IDS, MODES, Mode, compile_circuit
+from tests.levels.modes import MODES, Mode, compile_circuit
 
 LOGITS = (0.0, -103.5, -102.95)
 ROW = torch.tensor([[1, 0]])
@@ -76,8 +76,7 @@ QUERIES: dict[str, Callable[[TorchCircuit], torch.Tensor]] = {
 }
 
 
-@pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
-@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize(("query", "mode"), covering(tuple(QUERIES), MODES, strength=1))
 def test_every_query_equals_that_of_a_copy_in_double_precision(query: str, mode: Mode):
     circuit = compile_circuit(mixture(), **mode)
     found, wanted = QUERIES[query](circuit), QUERIES[query](deepcopy(circuit).double())

@@ -22,8 +22,8 @@ from explorer.symbolic import (
     constant,
 )
 from explorer.symbolic.operators import integrate, multiply
-from tests.fuzzing import seeded
-from tests.levels.modes import MODE_IDS, MODES, PRESETS, Mode, compile_circuit, output
+from tests.fuzzing import covering, seeded
+from tests.levels.modes import MODES, PRESETS, Mode, compile_circuit, output
 from tests.oracle import constant_leaf_values, evaluate
 
 Array = NDArray[Any]
@@ -243,9 +243,7 @@ def deterministic_circuit(seed: int, num_real: int) -> Circuit:
     return b.build(b.sum(*branches, num_units=1, weight=constant(random.uniform(0.2, 1.5, (1, NUM_STATES)))))
 
 
-@pytest.mark.parametrize("preset", PRESETS)
-@pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
-@pytest.mark.parametrize("num_real", [1, 2])
+@pytest.mark.parametrize(("num_real", "mode", "preset"), covering((1, 2), MODES, PRESETS))
 def test_entropy_and_divergence_of_deterministic_circuits_equal_quadrature(num_real: int, mode: Mode, preset: str):
     pair = [deterministic_circuit(seed, num_real) for seed in (0, 1)]
     p, q = (compile_circuit(circuit, preset=preset, **mode) for circuit in pair)

@@ -17,7 +17,7 @@ from explorer.symbolic import (
 from explorer.symbolic.operators import conjugate, multiply
 from tests.backend.queries.brute import Table, table_of
 from tests.fuzzing import covering
-from tests.levels.modes import MODE_IDS, MODES, Mode, compile_circuit
+from tests.levels.modes import MODES, Mode, compile_circuit
 
 
 def signed_circuit(seed: int = 0, *, is_complex: bool = False) -> Circuit:
@@ -38,8 +38,9 @@ def signed_circuit(seed: int = 0, *, is_complex: bool = False) -> Circuit:
     return b.build(b.sum(b.hadamard(pair, leaves[2]), num_units=1, weight=parameter(1, 2)))
 
 
-@pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
-@pytest.mark.parametrize("semiring", ["sum-product", "lse-sum", "complex-lse-sum"])
+@pytest.mark.parametrize(
+    ("semiring", "mode"), covering(("sum-product", "lse-sum", "complex-lse-sum"), MODES, strength=1)
+)
 def test_a_square_with_negative_weights_is_a_density_in_every_semiring(semiring: str, mode: Mode):
     base = signed_circuit()
     table = table_of(base)

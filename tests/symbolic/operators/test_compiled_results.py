@@ -133,7 +133,7 @@ def applied(draw: st.DrawFn, case: Case) -> tuple[Applied, str]:
 
 
 @pytest.mark.parametrize("name", CASES)
-@examples(20)
+@examples(10)
 @given(data=st.data())
 def test_the_result_of_an_operator_has_its_value_in_every_mode_and_preset(name: str, data: st.DataObject):
     (result, x, wanted), semiring = data.draw(applied(CASES[name]))
