@@ -5,6 +5,7 @@ That took a third of its time. A version of Triton that works differently is lef
 
 import inspect
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 
@@ -19,6 +20,12 @@ def install() -> None:
         module._patch_lang = _Once(module._patch_lang, module._LangPatchScope)
 
 
+@cache
+def _modules_of(fn: Any) -> frozenset[int]:
+    """The identities of the modules that a function can name."""
+    return frozenset(id(value) for value in fn.__globals__.values() if inspect.ismodule(value))
+
+
 class _Once:
     """Triton's function, which replaces nothing where the launch in progress has replaced it already."""
 
@@ -29,7 +36,7 @@ class _Once:
         """The modules in which the launch in progress replaced the operators."""
 
     def __call__(self, fn: Any) -> Any:
-        modules = frozenset(id(value) for value in fn.__globals__.values() if inspect.ismodule(value))
+        modules = _modules_of(fn)
         if modules <= self._replaced:
             return self._scope()  # nothing to restore
         starts = not self._replaced

@@ -5,6 +5,7 @@ decides when it is imported. It is slow, so circuits are small here.
 """
 
 import copy
+import math
 import os
 import pickle
 import subprocess
@@ -45,8 +46,9 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 CALLS = 2 if DEVICE == "cuda" else 1
 """On CUDA, the second call replays the graph."""
 SIZE = (4, 4) if DEVICE == "cuda" else (2, 3)
-"""Of the images of most tests."""
-PIXELS = SIZE[0] * SIZE[1]
+"""Of the images of tests of values: with regions that are divided in two ways, and mixed."""
+SMALL = (4, 4) if DEVICE == "cuda" else (1, 3)
+"""Of the images of the other tests."""
 INTERPRETS = os.environ.get("TRITON_INTERPRET") == "1"
 
 runs_kernels = pytest.mark.skipif(DEVICE == "cpu" and not INTERPRETS, reason="runs in the process of the interpreter")
@@ -148,8 +150,8 @@ def image(layer: str, kind: str, units: int = 8, classes: int = 1) -> TorchCircu
 def rows(kind: str, count: int = 20) -> Tensor:
     random = torch.Generator().manual_seed(count)
     if kind == "gaussian":
-        return torch.randn(count, PIXELS, generator=random)
-    return torch.randint(256, (count, PIXELS), generator=random)
+        return torch.randn(count, math.prod(SIZE), generator=random)
+    return torch.randint(256, (count, math.prod(SIZE)), generator=random)
 
 
 @runs_kernels
@@ -203,11 +205,11 @@ def test_a_large_batch_of_wide_units(layer: str, batch: int):
 
 @pytest.fixture
 def small() -> TorchCircuit:
-    return TorchCompiler().compile(image_circuit(*SIZE, "quad-tree-2", units=4, states=17)).to(DEVICE)
+    return TorchCompiler().compile(image_circuit(*SMALL, "quad-tree-2", units=4, states=17)).to(DEVICE)
 
 
 def pixels(count: int = 5) -> Tensor:
-    return torch.randint(17, (count, PIXELS), generator=torch.Generator().manual_seed(count)).to(DEVICE)
+    return torch.randint(17, (count, math.prod(SMALL)), generator=torch.Generator().manual_seed(count)).to(DEVICE)
 
 
 @runs_kernels

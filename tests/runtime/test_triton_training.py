@@ -4,6 +4,7 @@ As in `test_triton.py`, the kernels run on CUDA, or in a process of Triton's int
 """
 
 import copy
+import math
 
 import numpy as np
 import pytest
@@ -32,7 +33,7 @@ from tests.levels.modes import MODES, Mode, compile_circuit
 from tests.lost_terms import two_states
 from tests.runtime.circuits import assert_equal, assert_equal_gradients, gradients, image_circuit, without_certificate
 from tests.runtime.lossy import LOSSY, lossy_circuit
-from tests.runtime.test_triton import CALLS, DEVICE, PIXELS, SIZE, on_cuda, runs_kernels, runs_only_on_cuda
+from tests.runtime.test_triton import CALLS, DEVICE, SIZE, SMALL, on_cuda, runs_kernels, runs_only_on_cuda
 from tests.strategies import circuits, random_inputs
 
 pytestmark = runs_kernels
@@ -53,15 +54,16 @@ def assert_trains(circuit: TorchCircuit, x: Tensor) -> FastCircuit:
 
 
 def image(layer: str, kind: str, units: int = 8, graph: str = "quad-graph", classes: int = 1) -> TorchCircuit:
-    circuit = image_circuit(*SIZE, graph, layer, units=units, inputs=kind, states=7, classes=classes)
+    size = SIZE if graph == "quad-graph" else SMALL
+    circuit = image_circuit(*size, graph, layer, units=units, inputs=kind, states=7, classes=classes)
     return TorchCompiler().compile(circuit)
 
 
-def rows(kind: str, count: int = 18) -> Tensor:
+def rows(kind: str, count: int = 18, size: tuple[int, int] = SMALL) -> Tensor:
     random = torch.Generator().manual_seed(count)
     if kind == "gaussian":
-        return torch.randn(count, PIXELS, generator=random)
-    return torch.randint(7, (count, PIXELS), generator=random)
+        return torch.randn(count, math.prod(size), generator=random)
+    return torch.randint(7, (count, math.prod(size)), generator=random)
 
 
 @pytest.mark.parametrize("name", ["levels", *on_cuda("blackboard", "logic", "digits")])
@@ -79,7 +81,7 @@ def test_a_circuit_of_the_gallery(name: str):
     ],
 )
 def test_an_image(layer: str, kind: str):
-    made = assert_trains(image(layer, kind), rows(kind))
+    made = assert_trains(image(layer, kind), rows(kind, size=SIZE))
     assert made.certificate is not None
     assert made.certificate.again == 0
 
