@@ -15,6 +15,7 @@ from explorer.backend.queries import log_likelihood
 from explorer.symbolic import CategoricalLayer, CircuitBuilder, SoftmaxParameter, SquareParameter
 from explorer.symbolic.operators import multiply
 from explorer.templates import load_named
+from tests.fuzzing import covering
 from tests.levels.modes import MODE_IDS, MODES, Mode, compile_circuit, layer_types
 from tests.lost_terms import (
     CASES,
@@ -188,8 +189,7 @@ def test_transforms_of_functions_keep_every_term(kind: str, semiring: Semiring):
         torch.testing.assert_close(found[1], gradients[0].sum() + gradients[1].sum())
 
 
-@pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "mode"), covering(tuple(CASES), MODES, strength=1))
 def test_circuits_have_the_likelihood_of_their_definition(name: str, mode: Mode):
     assert_likelihood(CASES[name](), mode)
 
@@ -200,17 +200,15 @@ def test_consecutive_sums_of_tiny_weights_keep_the_only_likely_input(gap: float)
         assert_likelihood(small_weights(gap), mode)
 
 
-@pytest.mark.parametrize("gap", [60.0, 300.0])
-@pytest.mark.parametrize("name", OPERATORS)
-def test_no_operator_on_weights_loses_a_term_by_underflow(name: str, gap: float):
+@pytest.mark.parametrize(("name", "gap", "mode"), covering(tuple(OPERATORS), (60.0, 300.0), MODES))
+def test_no_operator_on_weights_loses_a_term_by_underflow(name: str, gap: float, mode: Mode):
     case = sums_of_small_weights(OPERATORS[name](gap))
-    for mode in MODES:
-        assert_likelihood(case, mode)
-        circuit = compile_circuit(case[0], **mode)
-        total = circuit.integral().item()  # the weights need not sum to one
-        for one in (circuit, circuit.float(), circuit.freeze()):
-            found = log_likelihood(one, torch.from_numpy(case[1])).flatten()
-            np.testing.assert_allclose(found.detach() + total, case[2], rtol=1e-6)
+    assert_likelihood(case, mode)
+    circuit = compile_circuit(case[0], **mode)
+    total = circuit.integral().item()  # the weights need not sum to one
+    for one in (circuit, circuit.float(), circuit.freeze()):
+        found = log_likelihood(one, torch.from_numpy(case[1])).flatten()
+        np.testing.assert_allclose(found.detach() + total, case[2], rtol=1e-6)
 
 
 @torch.no_grad()
