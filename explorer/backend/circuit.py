@@ -14,10 +14,11 @@ from explorer.backend.frozen import FrozenCircuit
 from explorer.backend.layers import TorchInputLayer, TorchLayer
 from explorer.backend.numeric import (
     DOUBLES,
+    are_below_normal,
     can_inspect,
-    have_underflowed,
     in_double_precision,
     in_single_precision,
+    smallest_part,
 )
 from explorer.backend.parameters import TorchLeafParameter, TorchParameterOp
 from explorer.backend.plan import (
@@ -171,25 +172,23 @@ class TorchCircuit(EvaluatedCircuit):
         precision, and rounded. If weights still underflow, all layers receive double precision.
         """
         found: dict[int, Mapping[str, Tensor]] = {}
-        computed: list[tuple[PlannedLayer, Tensor]] = []
+        least: list[tuple[PlannedLayer, Tensor]] = []
         for planned in self._plan.layers:
             values: dict[str, Tensor] = {}
             for name, parameter in planned.parameters:
                 nodes = self.node_values(parameter)
                 values[name] = self.result_of(parameter, nodes)
-                results = [
-                    nodes[step.node] for step in parameter.nodes if step.op is not None and step.op.may_underflow
-                ]
-                computed += [(planned, result) for result in results if result.numel()]
+                for step in parameter.nodes if self.semiring.is_logarithmic else ():
+                    if step.op is not None and step.op.may_underflow:
+                        part = smallest_part(nodes[step.node])
+                        least += [] if part is None else [(planned, part)]
             found[planned.node] = planned.layer.prepare(self.semiring, values) if values else {}
-        if not self.semiring.is_logarithmic:
-            return found
-        are_odd = have_underflowed([value for _, value in computed])
-        odd = {planned.node: planned for (planned, _), is_odd in zip(computed, are_odd, strict=True) if is_odd}
-        for planned in odd.values():
+        are_small = are_below_normal([part for _, part in least])
+        small = {planned.node: planned for (planned, _), is_small in zip(least, are_small, strict=True) if is_small}
+        for planned in small.values():
             exact, types = self._precise_values(planned), found[planned.node]
             rounded = {key: value.to(types[key].dtype) for key, value in exact.items()}
-            if any(underflows(key, value, exact[key]) for key, value in rounded.items()):
+            if any(underflows(value, exact[key]) for key, value in rounded.items()):
                 return {planned.node: self._precise_values(planned) for planned in self._plan.layers}
             found[planned.node] = rounded
         return found

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from explorer.backend.addressing import FoldIndexInfo, Read, ReadKind
-from explorer.backend.layers import TorchInnerLayer, TorchInputLayer, TorchLayer
+from explorer.backend.layers import TorchContinuousLayer, TorchInnerLayer, TorchInputLayer, TorchLayer
 from explorer.backend.numeric import DOUBLES, can_inspect, is_captured
 from explorer.backend.plan import CircuitPlan, PlannedLayer, PlannedRead
 from explorer.backend.semiring import Semiring
@@ -106,7 +106,7 @@ class EvaluatedCircuit(nn.Module, ABC):
             values[planned.node] = value.clone() if planned.may_alias and planned.is_output else value
             for freed in planned.frees:
                 del values[freed]
-        result = self._in_own_precision(self._outputs(values))
+        result = self._in_own_precision(self._outputs(values), parameters)
         return result[0] if x is None else result
 
     def activations(self, x: Tensor | None = None) -> Iterator[tuple[int, Tensor]]:
@@ -115,12 +115,13 @@ class EvaluatedCircuit(nn.Module, ABC):
         values: dict[int, Tensor] = {}
         for planned in self._plan.layers:
             value = values[planned.node] = self.evaluate_layer(planned, batch, values, parameters)
+            value = self._in_own_precision(value, parameters)
             yield planned.node, value.clone() if planned.may_alias else value
 
     def evaluate(self, x: Tensor | None = None) -> tuple[Tensor, dict[int, Tensor]]:
         """The value of the circuit as `forward` returns it, and the activation (F, B, O) of each layer by its id."""
         values = dict(self.activations(x))
-        result = self._in_own_precision(self._outputs(values))
+        result = self._outputs(values)
         return (result[0] if x is None else result), values
 
     def detached_layer_values(self) -> LayerValues:
@@ -154,7 +155,7 @@ class EvaluatedCircuit(nn.Module, ABC):
                 _require_linear(layer)
                 inputs = self._inputs(planned, torch.empty(0), values)
                 values[planned.node] = layer.forward(self.semiring, inputs, prepared)
-        return self._in_own_precision(self._outputs(values))[0]
+        return self._in_own_precision(self._outputs(values), parameters)[0]
 
     def fast(self, *, backend: str = "auto", batch_size: int | None = None) -> nn.Module:
         """This circuit on the fastest backend that can run it here, or on the one named: `explorer.fast`."""
@@ -172,10 +173,13 @@ class EvaluatedCircuit(nn.Module, ABC):
         widest = reduce(torch.promote_types, types)
         return widest.to_complex() if dtype.is_complex else widest.to_real()
 
-    def _in_own_precision(self, result: Tensor) -> Tensor:
-        if is_captured(result) or result.dtype not in DOUBLES:
-            return result
-        return result.to(self.own_type(result.dtype))
+    def _in_own_precision(self, value: Tensor, parameters: LayerValues) -> Tensor:
+        """The value, rounded if layers received double precision because weights would underflow."""
+        if is_captured(value) or value.dtype not in DOUBLES:
+            return value
+        if not any(one.dtype in DOUBLES for some in parameters.values() for one in some.values()):
+            return value
+        return value.to(self.own_type(value.dtype))
 
     def _outputs(self, values: Mapping[int, Tensor]) -> Tensor:
         """The outputs (B, outputs, classes), each in its own memory."""
@@ -199,6 +203,8 @@ class EvaluatedCircuit(nn.Module, ABC):
         inputs = _variables(x, getattr(self, f"columns_{planned.columns}"), layer.num_folds)
         if isinstance(layer, TorchInputLayer) and can_inspect(inputs):
             layer.check_input(inputs)
+            if isinstance(layer, TorchContinuousLayer) and inputs.dtype == torch.float64:
+                inputs = inputs.to(self.own_type(inputs.dtype))  # also where layers receive double precision
         return inputs
 
     def read_inputs(self, node: int, values: Mapping[int, Tensor]) -> Tensor:

@@ -81,9 +81,7 @@ class FrozenCircuit(EvaluatedCircuit):
     def _underflow(self, held: LayerValues, rounded: LayerValues) -> bool:
         """Whether weights would underflow if all values were rounded."""
         return any(
-            value.dtype != held[node][key].dtype and can_inspect(value) and underflows(key, value, held[node][key])
-            for node, values in rounded.items()
-            for key, value in values.items()
+            underflows(value, held[node][key]) for node, values in rounded.items() for key, value in values.items()
         )
 
     def _held(self) -> dict[int, dict[str, Tensor]]:

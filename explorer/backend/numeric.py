@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import reduce
 
 import torch
 from torch import Tensor, nn
@@ -53,23 +54,29 @@ def smallest(x: Tensor) -> float | None:
         return None
 
 
-def have_underflowed(tensors: Sequence[Tensor]) -> list[bool]:
-    """Whether each tensor has a number below all normal ones of its type, such as zero; also NaN.
+def smallest_part(x: Tensor) -> Tensor | None:
+    """The smallest absolute value of all real and imaginary parts, a scalar tensor.
 
-    None has where Python cannot read their values (`can_inspect`).
+    None for integers and doubles, of an empty tensor, and in a graph that is being captured.
     """
-    tensors = [one.detach() for one in tensors]
-    if not tensors or any(map(is_captured, tensors)):
-        return [False] * len(tensors)
-    tiny = [torch.finfo(one.dtype).tiny for one in tensors]
+    if x.dtype in DOUBLES or not (x.is_floating_point() or x.is_complex()) or not x.numel() or is_captured(x):
+        return None
+    x = x.detach()
+    return (torch.view_as_real(x.resolve_conj()) if x.is_complex() else x).abs().amin()
+
+
+def are_below_normal(values: Sequence[Tensor]) -> list[bool]:
+    """Whether each of some scalars is smaller than all normal numbers of its type, such as zero; also NaN.
+
+    None is known to be where Python cannot read them (`can_inspect`). On a GPU this is one transfer.
+    """
+    if not values:
+        return []
     try:
-        least = torch.stack([(one.abs() if one.is_complex() else one).amin().double() for one in tensors]).tolist()
+        found = [float(one) for one in torch.stack([value.double() for value in values]).tolist()]
     except RuntimeError:
-        return [False] * len(tensors)
-    return [
-        not low >= bound and not (low < 0 and float(one.abs().amin()) >= bound)
-        for one, low, bound in zip(tensors, least, tiny, strict=True)
-    ]
+        return [False] * len(values)
+    return [not one >= torch.finfo(value.dtype).tiny for one, value in zip(found, values, strict=True)]
 
 
 def as_complex(x: Tensor) -> Tensor:
@@ -90,11 +97,12 @@ def in_single_precision(x: Tensor) -> Tensor:
 
 
 def common_type(tensors: Sequence[Tensor]) -> Sequence[Tensor]:
-    """The tensors, all complex if one is: matrix products do not mix real and complex numbers."""
-    are_complex = [t.is_complex() for t in tensors]
-    if True in are_complex and False in are_complex:
-        return [as_complex(t) for t in tensors]
-    return tensors
+    """The tensors in one type, complex or in double precision if one is: matrix products do not mix types."""
+    types = {one.dtype for one in tensors}
+    if len(types) == 1:
+        return tensors
+    common = reduce(torch.promote_types, types)
+    return [one.to(common) for one in tensors]
 
 
 def binomial_log_prob(count: Tensor, total_count: int, given: Tensor, *, is_logits: bool) -> Tensor:

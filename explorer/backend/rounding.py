@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
+from explorer.backend.numeric import can_inspect
 from explorer.backend.semiring import Semiring
 
 WELL_CONDITIONED = ("weight", "rows", "table", "value", "constant", "logits", "stddev")
@@ -57,8 +58,12 @@ def loses_digits(key: str, rounded: Tensor, values: Mapping[str, Tensor]) -> boo
     return bool((((rounded.abs() < tiny) & (exact.real > 0)) | (rounded.isinf() & ~exact.isinf())).any())
 
 
-def underflows(key: str, rounded: Tensor, exact: Tensor) -> bool:
-    """Whether a weight or coefficient of a layer that adds logarithms has become smaller than all normal numbers."""
-    if key.rpartition(".")[2] in ("rows", "table", "value", *SIGN_FREE):
+def underflows(rounded: Tensor, exact: Tensor) -> bool:
+    """Whether a real or imaginary part that is not zero has become smaller than all normal numbers.
+
+    What the value stands for does not count: there are few logarithms, and few means, so near zero.
+    """
+    if rounded.dtype == exact.dtype or not can_inspect(rounded):
         return False
+    rounded, exact = (torch.view_as_real(one.resolve_conj()) if one.is_complex() else one for one in (rounded, exact))
     return bool(((rounded.abs() < torch.finfo(rounded.dtype).tiny) & (exact != 0)).any())

@@ -12,8 +12,20 @@ from torch.func import functional_call, grad, jvp, vmap
 from explorer.backend import Semiring, get_semiring, semiring as semirings
 from explorer.backend.numeric import log
 from explorer.backend.queries import log_likelihood
-from explorer.symbolic import CategoricalLayer, CircuitBuilder, SoftmaxParameter, SquareParameter
-from explorer.symbolic.operators import multiply
+from explorer.symbolic import (
+    CategoricalLayer,
+    Circuit,
+    CircuitBuilder,
+    ClampParameter,
+    ExpParameter,
+    GaussianLayer,
+    ParameterNode,
+    ReduceProductParameter,
+    SoftmaxParameter,
+    SquareParameter,
+    constant,
+)
+from explorer.symbolic.operators import integrate, multiply
 from explorer.templates import load_named
 from tests.fuzzing import covering
 from tests.levels.modes import MODE_IDS, MODES, Mode, compile_circuit, layer_types
@@ -23,6 +35,7 @@ from tests.lost_terms import (
     WEIGHTS,
     Case,
     far_apart,
+    gaussian,
     log_sum,
     parameter,
     small_weights,
@@ -234,6 +247,86 @@ def test_squares_of_tiny_negative_weights_count():
         with torch.no_grad():
             found = compile_circuit(circuit, semiring)(torch.from_numpy(x)).real.flatten()
         np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+def assert_as_in_doubles(circuit: Circuit, x: Tensor) -> None:
+    """Compare values, integral and gradients in single precision with those of the circuit in double precision."""
+    for semiring in ("lse-sum", "complex-lse-sum"):
+        exact = compile_circuit(circuit, semiring)
+        single = compile_circuit(circuit, semiring).float()
+        single.load_leaf_state({name: value.float() for name, value in exact.leaf_state().items()})
+        wanted = exact(x)
+        for one in (single, single.freeze()):
+            found = one(x)
+            assert found.real.dtype == torch.float32
+            torch.testing.assert_close(found.real.double(), wanted.real, rtol=1e-6, atol=1e-6)
+            torch.testing.assert_close(one.integral().real.double(), exact.integral().real, rtol=1e-6, atol=1e-6)
+            torch.testing.assert_close(one.evaluate(x)[0], found)
+        single(x).real.sum().backward()
+        wanted.real.sum().backward()
+        for own, other in zip(single.parameters(), exact.parameters(), strict=True):
+            if own.grad is not None and other.grad is not None:
+                torch.testing.assert_close(own.grad.double(), other.grad, rtol=1e-5, atol=1e-6)
+
+
+def integrated() -> Circuit:
+    """One unit is about e^-120, of a constant that is no logarithm, and hides the other by its second variable."""
+    b = CircuitBuilder()
+    probs = ExpParameter((parameter([[-120.0, -121.0], [-1.0, -2.0]]),))
+    table = b.add(CategoricalLayer(scope=(0,), num_output_units=2, num_categories=2, probs=probs))
+    both = b.hadamard(table, gaussian(b, 1, [0.0, 30.0]))
+    return integrate(b.build(b.sum(both, num_units=1, weight=constant([[0.5, 0.5]]))), [0])
+
+
+def of_weight(weight: ParameterNode, far: float = 60.0) -> Circuit:
+    b = CircuitBuilder()
+    return b.build(b.sum(gaussian(b, 0, [far, 0.0]), num_units=1, weight=weight))
+
+
+def narrow() -> Circuit:
+    """A density whose standard deviation underflows, beside another one."""
+    b = CircuitBuilder()
+    stddev = ExpParameter((parameter([-110.0, 0.0]),))
+    density = GaussianLayer(scope=(0,), num_output_units=2, mean=parameter([0.0, 1.0]), stddev=stddev)
+    return b.build(b.sum(b.add(density), num_units=1, weight=constant([[0.5, 0.5]])))
+
+
+FACTORS = [[-51.6, -1.0], [-51.6, -1.0], [60.0, -1.0]]
+WHOLE: Mapping[str, Callable[[], tuple[Circuit, Tensor]]] = {
+    "a linear constant": lambda: (integrated(), torch.zeros(1, 2)),
+    "the bound of a clamp": lambda: (
+        of_weight(ClampParameter((parameter([[1.0, 0.0]]),), vmin=1e-60, vmax=None)),
+        torch.zeros(1, 1),
+    ),
+    "the first factors of a product": lambda: (
+        of_weight(ReduceProductParameter((ExpParameter((parameter([[one] for one in FACTORS]),)),), axis=0), 9.0),
+        torch.zeros(1, 1),
+    ),
+    "a standard deviation": lambda: (narrow(), torch.tensor([[0.5]])),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_whatever_underflows_in_single_precision_has_the_value_of_double_precision(name: str):
+    assert_as_in_doubles(*WHOLE[name]())
+
+
+def test_rows_of_doubles_are_rounded_also_where_layers_receive_double_precision():
+    for logits in ([[0.0, -1.0]], [[0.0, -100.0]]):
+        circuit = compile_circuit(of_weight(SoftmaxParameter((parameter(logits),), axis=1))).float()
+        x = torch.tensor([[0.1]], dtype=torch.float64)
+        assert x.item() != x.float().item()
+        assert torch.equal(circuit(x), circuit(x.float()))
+        assert torch.equal(circuit.freeze()(x), circuit.freeze()(x.float()))
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
+@pytest.mark.filterwarnings("ignore:Attempted to insert a get_attr Node")  # by PyTorch's linearize
+def test_a_transform_that_cannot_read_values_has_finite_ones():
+    module, x = compile_circuit(small_weights(60.0)[0]).float(), torch.zeros(1, 2)
+    parameters = {name: one.detach() for name, one in module.named_parameters()}
+    value, _ = torch.func.linearize(lambda given: functional_call(module, given, (x,)), parameters)
+    assert torch.isfinite(value).all()
 
 
 def assert_likelihood(case: Case, mode: Mode) -> None:

@@ -96,8 +96,8 @@ class TorchParameterOp(TorchParameterNode, ABC):
     no result on the way overflows or underflows unless the value does."""
 
     may_underflow: ClassVar[bool] = True
-    """Whether a result may be smaller than all normal numbers where the exact one is not: not of logarithms, and not
-    of entries that are chosen or reordered."""
+    """Whether a result may be less exact than in double precision because it is small: not a sum, a logarithm, or an
+    entry that is chosen or reordered."""
 
     in_shapes: tuple[Shape, ...]
 

@@ -7,7 +7,7 @@ from math import prod
 import torch
 from torch import Tensor
 
-from explorer.backend.numeric import common_type
+from explorer.backend.numeric import common_type, in_double_precision
 from explorer.backend.parameters.nodes import TorchParameterOp
 from explorer.symbolic import parameter_operators as symbolic
 
@@ -72,6 +72,7 @@ class TorchReduceSumParameter(TorchParameterOp):
     """The sum along an axis."""
 
     compiles = symbolic.ReduceSumParameter
+    may_underflow = False
     axis: int
 
     def forward(self, *operands: Tensor) -> Tensor:
@@ -80,13 +81,13 @@ class TorchReduceSumParameter(TorchParameterOp):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchReduceProductParameter(TorchParameterOp):
-    """The product along an axis."""
+    """The product along an axis, in double precision on the way: the first factors may underflow where all do not."""
 
     compiles = symbolic.ReduceProductParameter
     axis: int
 
     def forward(self, *operands: Tensor) -> Tensor:
-        return torch.prod(operands[0], dim=self.axis + 1)
+        return torch.prod(in_double_precision(operands[0]), dim=self.axis + 1).to(operands[0].dtype)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -81,7 +81,6 @@ class TorchClampParameter(TorchParameterOp):
     """min(max(x, vmin), vmax)."""
 
     compiles = symbolic.ClampParameter
-    may_underflow = False
     keeps_digits = True
     vmin: float | None
     vmax: float | None
@@ -150,6 +149,7 @@ class TorchSumParameter(TorchParameterOp):
     """x + y."""
 
     compiles = symbolic.SumParameter
+    may_underflow = False
 
     def forward(self, *operands: Tensor) -> Tensor:
         return operands[0] + operands[1]

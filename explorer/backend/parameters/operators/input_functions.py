@@ -71,13 +71,13 @@ class TorchGaussianProductMeanParameter(TorchParameterOp):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorchGaussianProductStddevParameter(TorchParameterOp):
-    """s t / sqrt(s^2 + t^2), for all pairs."""
+    """s t / sqrt(s^2 + t^2), for all pairs; the ratio is at least sqrt(1/2), so that it never underflows."""
 
     compiles = symbolic.GaussianProductStddevParameter
 
     def forward(self, *operands: Tensor) -> Tensor:
         s, t = _all_pairs(operands)
-        return (s * (t / torch.hypot(s, t))).reshape(-1, *self.shape)
+        return (torch.minimum(s, t) * (torch.maximum(s, t) / torch.hypot(s, t))).reshape(-1, *self.shape)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
