@@ -64,11 +64,11 @@ def test_one_match_that_is_switched_off_is_refused_and_the_others_are_not():
 
 
 def test_a_skipped_round_is_the_last_one_and_records_what_it_skipped():
-    trace = explorer.record(load_named("conflict"), skip=["optimize/round 2"])
+    trace = explorer.record(load_named("conflict"), skip=["optimize/round 2"], preset="handbook")  # which gets no rules
     assert [step.path for step in trace.steps if step.path.startswith("optimize")] == [
         f"optimize/round {n}/{name}" for n in (1, 2) for name in ("parameters", "shatter", "fuse")
     ]
-    assert trace.step("optimize/round 2/fuse").summary == "2 switched off (10 near misses)"
+    assert trace.step("optimize/round 2/fuse").summary == "2 switched off (4 near misses)"
     assert trace.step("optimize/round 2/shatter").summary == "nothing changed (2 near misses)"
     assert not trace.step("optimize/round 2/fuse").changed
 

@@ -182,7 +182,7 @@ def test_every_replacement_of_a_user_defined_pattern_keeps_the_values():
             np.testing.assert_allclose(output(module, x), output(plain, x), rtol=1e-9, atol=1e-12)
             used[replacement] += len(module.layers) < len(plain.layers)
     assert used[ONE_LAYER] > 50
-    assert set(used) == {ONE_LAYER, "SumCollapse", "Tucker", "Candecomp"}
+    assert set(used) >= {ONE_LAYER, "SumCollapse", "Tucker", "Candecomp"}
 
 
 def test_a_weight_with_blocks_wider_than_the_inputs_is_refused_with_the_reason():
