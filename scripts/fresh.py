@@ -161,10 +161,11 @@ def _check_files(names: list[str]) -> None:
 def _check_lean(lean: Environment) -> None:
     program = lean.work / "lean_program.py"
     shutil.copyfile(CHECKOUT / "tests" / "lean_program.py", program)
-    for what in ("entries", "commands"):
-        failed: dict[str, str] = json.loads(lean.run("python", str(program), what).splitlines()[-1])
-        if failed:
-            raise SystemExit("\n".join(f"{name}: {why}" for name, why in failed.items()))
+    printed = lean.run("python", str(program), "commands,entries")
+    failures: dict[str, dict[str, str]] = json.loads(printed.splitlines()[-1])
+    lines = [f"{name}: {why}" for failed in failures.values() for name, why in failed.items()]
+    if lines:
+        raise SystemExit("\n".join(lines))
 
 
 def _checks_of(full: Environment) -> dict[str, Callable[[], object]]:

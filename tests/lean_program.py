@@ -1,6 +1,7 @@
-"""Runs in a lean environment: imports every module, calls every public entry and command, and prints what failed.
+"""Runs in a lean environment: calls every command and public entry, imports every module, and prints what failed.
 
-The first argument is what to do, the others are the top-level packages that the environment lacks.
+The first argument is what to do, with commas: commands first, which are to import what they need themselves. The others
+are the top-level packages that the environment lacks.
 """
 
 import json
@@ -140,5 +141,6 @@ def _check_advice(name: str, message: str, found: dict[str, str]) -> None:
 
 
 if __name__ == "__main__":
-    task = {"modules": modules, "entries": entries, "commands": commands}[sys.argv[1]]
-    sys.stdout.write(f"\n{json.dumps(task(sys.argv[2:]))}\n")
+    tasks = {"modules": modules, "entries": entries, "commands": commands}
+    failures = {name: tasks[name](sys.argv[2:]) for name in sys.argv[1].split(",")}
+    sys.stdout.write(f"\n{json.dumps(failures)}\n")
