@@ -22,6 +22,8 @@ from tests.app.commands.running import run
 
 MINE = """
 from dataclasses import dataclass
+import torch
+from torch import nn
 from explorer import gallery, record
 from explorer.compiler import TorchCompiler
 import neighbour
@@ -42,7 +44,7 @@ def traced(preset="handbook"):
     return record(build(), preset=preset)
 
 def lowered():
-    return record(build(), level="tensor")
+    return record(nn.Sequential(nn.ReLU(), nn.ReLU()), (torch.ones(3, 4),), level="tensor")
 
 def needs(units, depth=2):
     return build()
