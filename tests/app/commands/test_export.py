@@ -89,7 +89,15 @@ def test_errors_are_one_line(arguments: list[str], message: str, tmp_path: Path)
     assert message in result.output + (result.stderr if result.stderr_bytes else "")
 
 
-@pytest.mark.parametrize(("name", "level"), [("digits", "compiled"), ("conflict", "compiled"), ("digits", "tensor")])
+@pytest.mark.parametrize(
+    ("name", "level"),
+    [
+        ("digits", "compiled"),
+        ("conflict", "compiled"),
+        ("conflict", "tensor"),
+        pytest.param("digits", "tensor", marks=pytest.mark.fuzz),
+    ],
+)
 def test_the_size_of_a_page_is_estimated_within_a_factor_of_two(name: str, level: str, tmp_path: Path):
     trace = trace_of(name, level)
     trace.save(tmp_path / "a.trace.json")
