@@ -131,7 +131,7 @@ def test_a_batch_that_needs_too_much_memory_is_refused_before_anything_runs(
     assert reader.workspace.background.job is not None
 
 
-@pytest.mark.parametrize("name", ["digits", "poon-domingos"])
+@pytest.mark.parametrize("name", ["digits", pytest.param("poon-domingos", marks=pytest.mark.fuzz)])
 def test_a_batch_of_the_default_size_is_measured_of_large_circuits(name: str) -> None:
     trace = explorer.record(explorer.gallery.load_named(name))
     measuring._check_batch(trace, Request())
@@ -169,7 +169,7 @@ def test_of_kernel_calls_steps_and_groups_are_timed_with_their_share_of_the_roof
 def test_one_click_times_every_step_and_its_layers(reader: Reader) -> None:
     session = reader.workspace.session
     session.go(3)
-    reader.workspace.measuring.settings = Request(batch_size=16, seconds=400)
+    reader.workspace.measuring.settings = Request(batch_size=16, seconds=100)
     reader.workspace.measuring.start_everything()
     while not reader.tool.facts.object:
         reader.waiting.get(timeout=30)()
