@@ -5,6 +5,7 @@ from xdist.scheduler import LoadScopeScheduling
 TOGETHER: dict[str, tuple[str, ...]] = {
     "Chromium and the server of the dashboard": (
         "tests/browser/test_dashboard",
+        "tests/browser/test_foreign_pages.py",
         "tests/browser/test_front_page.py",
         "tests/browser/test_tensor_level.py",
         "tests/browser/test_many_readers.py",
