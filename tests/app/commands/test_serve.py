@@ -2,12 +2,9 @@
 
 import gc
 import socket
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from urllib.request import urlopen
 
 import pytest
 
@@ -17,7 +14,7 @@ from typer.testing import CliRunner
 
 from explorer.app.cli import app
 from explorer.app.dashboard import serving
-from explorer.app.ports import free_port, is_loopback, public_address
+from explorer.app.ports import is_loopback, public_address
 from explorer.errors import UnknownNameError
 
 WARNING = "Anyone on this network can use this machine's CPU. Address: http://"
@@ -109,17 +106,3 @@ def test_an_error_of_the_user_ends_the_command_with_its_traceback(tmp_path: Path
     assert "return 1 / 0" in result.stderr
     result = CliRunner().invoke(app, ["trace", f"{tmp_path}/mine.py:biuld"])
     assert (result.exit_code, "no function named 'biuld'; known are: build" in result.stderr) == (2, True)
-
-
-def test_the_address_is_printed_when_it_answers() -> None:
-    port = free_port()
-    command = [sys.executable, "-m", "explorer.app", "serve", "--no-show", f"--port={port}"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-        try:
-            assert process.stdout is not None
-            lines = iter(process.stdout.readline, "")
-            assert any(f"The explorer is at http://127.0.0.1:{port}/" in line for line in lines)
-            with urlopen(f"http://127.0.0.1:{port}/") as answer:
-                assert answer.status == 200
-        finally:
-            process.terminate()

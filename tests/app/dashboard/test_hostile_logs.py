@@ -1,4 +1,4 @@
-"""Tokens of sessions unpack to little, and the log of a server has little of what strangers send."""
+"""Tokens of sessions unpack to little, and the log of a server has its address and little of what strangers send."""
 
 import asyncio
 import base64
@@ -10,6 +10,7 @@ import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 
@@ -26,7 +27,7 @@ from explorer.app.session.view_state import ViewState
 from tests.app.dashboard.test_hostile import changed, patch
 from tests.browser.conftest import Server
 from tests.browser.test_many_readers import Reader, parts
-from tests.serving import running, wait_for_server
+from tests.serving import running, wait_for_text
 
 
 def token_of(content: bytes) -> str:
@@ -95,15 +96,18 @@ async def quote_much(url: str) -> None:
     reader.socket.close()
 
 
-def test_the_log_of_a_server_has_little_of_what_strangers_send(tmp_path: Path) -> None:
+def test_the_log_of_a_server_has_its_address_when_it_answers_and_little_of_what_strangers_send(tmp_path: Path) -> None:
     port, log = free_port(), tmp_path / "server.log"
+    url = f"http://{LOCAL}:{port}/"
     command = [sys.executable, "-m", "explorer.app", "serve", "--no-show", f"--port={port}"]
     with log.open("w") as out:
         process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
     try:
-        wait_for_server(process, port, log)
+        wait_for_text(process, f"The explorer is at {url}", log, log)
+        with urlopen(url) as answer:
+            assert answer.status == 200
         with ThreadPoolExecutor(1) as thread:
-            thread.submit(asyncio.run, quote_much(f"http://{LOCAL}:{port}/")).result()
+            thread.submit(asyncio.run, quote_much(url)).result()
     finally:
         process.terminate()
         process.wait(10)
