@@ -215,6 +215,9 @@ def test_a_pattern_is_edited_tried_and_applied(dashboard: Open) -> None:
     assert any("MyPattern x21" in step["summary"] for step in again)
 
 
+CLICK_IF_VISIBLE = "buttons => buttons.filter((one) => one.checkVisibility()).forEach((one) => one.click())"
+
+
 def test_a_measurement_is_cancelled_and_others_show_their_bars_and_colour_the_graph(dashboard: Open) -> None:
     page = dashboard("?circuit=conflict")
     page.tool("Time")
@@ -225,13 +228,16 @@ def test_a_measurement_is_cancelled_and_others_show_their_bars_and_colour_the_gr
     cancel = page.page.get_by_role("button", name="Cancel", exact=True).first
     cancel.click(timeout=WAIT_MS)
     page.see("Cancelled")
-    limit.fill("40")  # on a busy machine; precise medians end it sooner
-    page.page.keyboard.press("Enter")
     page.choose("Subject", "Optimized and folded, or not")
     page.press("Measure")  # the first measurement has really ended, so this one does not wait for it
-    page.wait(lambda: not cancel.is_visible() and len(bars_of(page)) >= 3, "bars of the four modes")
+    page.wait(lambda: len(bars_of(page)) >= 3, "bars of the four modes")
+    cancels = page.page.get_by_role("button", name="Cancel", exact=True)
+    cancels.evaluate_all(CLICK_IF_VISIBLE)  # precise medians, which a busy machine may not reach, may have ended it
+    page.wait(lambda: not cancel.is_visible(), "the end of the measurement")
     page.see("known within 10%")
     assert all(bar["low"] is None or bar["low"] <= bar["value"] <= bar["high"] for bar in bars_of(page))
+    limit.fill("40")
+    page.page.keyboard.press("Enter")
     page.choose("Subject", "The layers of this step")
     page.press("Measure")
     page.wait(lambda: page.picture()["colour_by"] == "time", "the graph coloured by time")
