@@ -350,7 +350,7 @@ def colours_of_plates(page: "Page") -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("width", [1440, 800])
+@pytest.mark.parametrize("width", [1440, pytest.param(800, marks=pytest.mark.fuzz)])
 def test_on_paper_words_and_cells_are_scaled_together(browser: "Browser", tmp_path: Path, width: int) -> None:
     file = tmp_path / "digits.html"
     file.write_text(html_of("digits"), encoding="utf-8")
