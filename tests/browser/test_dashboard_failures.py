@@ -111,7 +111,7 @@ def test_a_stopped_server_is_told_and_the_picture_stays(dashboard: Callable[...,
     assert page.get_by_role("alert").count() == 0
     boxes = page.locator(".ce-box").count()
     page.evaluate("() => socket.close()")
-    page.get_by_role("alert").filter(has_text="The server has stopped. The picture stays").wait_for(timeout=2000)
+    page.get_by_role("alert").filter(has_text="The server has stopped. The picture stays").wait_for()
     for name in ("First step", "Previous step", "Next step", "Last step", "Play"):
         assert page.get_by_role("button", name=name).is_disabled()
     page.keyboard.press("ArrowRight")
