@@ -5,15 +5,13 @@ They are decided here once: the interactive view, SVG and PNG draw the same poin
 
 from explorer.views.lines.curves import arrow_head, curve
 from explorer.views.lines.drawing import add_lines, add_outlines, label_of, spots_by_id
-from explorer.views.lines.passages import STACK, TIGHT, Place, Point, Row, Spot, passages, straight_lane
+from explorer.views.lines.passages import STACK, Place, Point, Spot
 from explorer.views.lines.routes import direct, routes
 
 __all__ = [
     "STACK",
-    "TIGHT",
     "Place",
     "Point",
-    "Row",
     "Spot",
     "add_lines",
     "add_outlines",
@@ -21,8 +19,6 @@ __all__ = [
     "curve",
     "direct",
     "label_of",
-    "passages",
     "routes",
     "spots_by_id",
-    "straight_lane",
 ]

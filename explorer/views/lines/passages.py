@@ -12,7 +12,7 @@ CLEAR, SNUG = 9.0, 6.0
 LANE = 7.0
 """Distance between two arrows that pass a row side by side."""
 TIGHT, AIRY = 10.0, 22.0
-"""Smallest distance from the boxes on both sides of a gap, and the preferred one, unless a row has its own."""
+"""Smallest distance from the boxes on both sides of a gap, and the preferred one."""
 
 
 Place = tuple[float, float, float, float]
@@ -64,8 +64,6 @@ class Row:
     top: float
     bottom: float
     spots: tuple[Spot, ...]
-    airy: float = AIRY
-    """Preferred distance of a line from the boxes on both sides of a gap."""
 
     def is_clear(self, x: float, margin: float) -> bool:
         """Return whether a vertical line passes without touching a box."""
@@ -79,7 +77,7 @@ class Row:
         return min((self._in_gap(left, right, wish) for left, right in gaps), key=lambda x: abs(x - wish))
 
     def _in_gap(self, left: float, right: float, wish: float) -> float:
-        margin = min(self.airy, max(TIGHT, (right - left) / 2))
+        margin = min(AIRY, max(TIGHT, (right - left) / 2))
         return (left + right) / 2 if right - left <= 2 * margin else min(right - margin, max(left + margin, wish))
 
     def apart(self, x: float, taken: Sequence[float]) -> float:

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from math import log2
 
-from explorer.views.lines import Point, curve as smooth
 from explorer.views.looks import css, fill_of
 from explorer.views.plates.pen import Rect, curve, path, polyline, rectangle, round_rectangle, short
 from explorer.views.plates.words import MAX_LINES
@@ -42,8 +41,7 @@ def _line(
     sources, targets, pairs = cells[edge["source"]], cells[edge["target"]], edge.get("pairs", [])
     width = min(READ["most"], READ["many"] + READ["more"] * log2(max(1, edge["count"])))
     if "points" in edge:
-        points = [Point(x, y, bool(flat)) for x, y, *flat in edge["points"]]
-        d = smooth(points) if points[0].flat else polyline(edge["points"], READ["corner"])
+        d = polyline(edge["points"], READ["corner"])
     elif each and pairs:
         ends = zip(pairs[::2], pairs[1::2], strict=True)
         d = "".join(curve(sources[source], targets[target], READ["bend"]) for source, target in ends)

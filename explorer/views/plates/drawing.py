@@ -4,17 +4,19 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import chain
 
+import numpy as np
+
 from explorer.views.changes import APPLIED, LOST, match_roles
 from explorer.views.hulls import near_miss_nodes
 from explorer.views.index import TraceIndex, cached
 from explorer.views.lanes import LayerTimes
 from explorer.views.names import names_of
 from explorer.views.plates.blocked import blocked_text, blocking_layers
-from explorer.views.plates.cells import UNKNOWN, Plate, grid_of, plates_of
+from explorer.views.plates.cells import UNKNOWN, Plate, Plates, grid_of, plates_of
 from explorer.views.plates.layout import MARGIN, Placed, Shape, Stage, place_plates, shape_of
 from explorer.views.plates.links import missed_links
 from explorer.views.plates.operators import OPERATOR_LABEL
-from explorer.views.plates.routes import routes
+from explorer.views.plates.routes import Wiring, wire_plates
 from explorer.views.plates.times import plate_times
 from explorer.views.plates.words import (
     MAX_LINES,
@@ -35,12 +37,33 @@ MIN_SMALL = 4.0
 """The least size of a plate in a small drawing, in percent of its width."""
 
 
-@cached
 def stage_of(index: TraceIndex, step: int) -> Stage:
     """Return where the plates are after a step."""
-    rooms = {(link.first.id, link.second.id): link.room for link in missed_links(index, step)}
+    return wiring_of(index, step).stage
+
+
+@cached
+def wiring_of(index: TraceIndex, step: int) -> Wiring:
+    """Return where the plates are after a step, and the lines and links between them that go along channels."""
+    links, plates = missed_links(index, step), plates_of(index, step)
+    rooms = {(link.first.id, link.second.id): link.room for link in links}
     words = {"least": OPERATOR_LABEL} if step < index.trace.start else {}
-    return place_plates(plates_of(index, step), partial(_shape, index), partial(label_width, **words), rooms)
+    stage = place_plates(plates, partial(_shape, index), partial(label_width, **words), rooms)
+    each = plates.reads if sum(map(len, plates.reads.values())) <= MAX_LINES else {}
+    position = {plate.id: number for number, plate in enumerate(plates.plates)}
+    linked = [(position[link.first.id], position[link.second.id]) for link in links]
+    return wire_plates(stage, {ends: each.get(ends) for ends in _ends(index, step, plates)}, linked)
+
+
+def _ends(index: TraceIndex, step: int, plates: Plates) -> set[tuple[int, int]]:
+    """Return which plates read which, by position: also those whose cells are unknown."""
+    state = index.state(step)
+    plate_of = np.full(len(state.present), -1, np.int32)
+    for position, plate in enumerate(plates.plates):
+        plate_of[list(plate.ids)] = position
+    pairs = plate_of[state.edges]
+    between = pairs[(pairs[:, 0] != pairs[:, 1]) & (pairs >= 0).all(axis=1)]
+    return set(map(tuple, between.tolist()))
 
 
 @cached
@@ -148,7 +171,7 @@ def add_cells(index: TraceIndex, at: int, edges: Sequence[EdgeView]) -> None:
     position = {plate.id: i for i, plate in enumerate(plates.plates)}
     total = sum(map(len, plates.reads.values()))
     ends = [(position[edge["source"]], position[edge["target"]]) for edge in edges]
-    found = routes(stage_of(index, at), {key: plates.reads.get(key) if total <= MAX_LINES else None for key in ends})
+    found = wiring_of(index, at).lines
     for edge, key in zip(edges, ends, strict=True):
         if total <= MAX_SENT_READS:
             pairs = plates.reads.get(key)

@@ -7,8 +7,9 @@ from textwrap import wrap
 from explorer.trace import MissedFold
 from explorer.views.index import TraceIndex, cached
 from explorer.views.plates.cells import Plate, plates_of
-from explorer.views.plates.layout import ABOVE, BELOW, LINE_GAP, MARGIN, Placed, Stage
+from explorer.views.plates.layout import BELOW
 from explorer.views.plates.links_svg import LINE
+from explorer.views.plates.routes import Wiring
 from explorer_widgets.schema import LinkView
 
 CHARACTERS, LONG = 19, 80
@@ -17,14 +18,8 @@ MAX_WORDED = 3
 """Of more links, those without room of their own are described in the picture only when they are selected."""
 ROOM = 14.0
 """Room around the reason, in pixels."""
-REACH, TURN = 10.0, 18.0
-"""Distance of the ends of a link from its plates, and of its corners."""
-
-
 SHAPE = ".shape"
 """The end of the names of shapes in fold keys."""
-LANE, LANES = 3.0, 4
-"""Distance of links that are below the same line of plates; at most this many are told apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +80,12 @@ def _short(plate: Plate, name: str, value: str) -> str:
     return value if parameter is None else "×".join(map(str, parameter.shape))
 
 
-def link_views(links: Sequence[MissedLink], stage: Stage) -> Iterator[LinkView]:
-    """Return the links of a drawing: their way and, if the plates are one below the other, the place of the reason."""
-    number = {one.plate.id: i for i, one in enumerate(stage.placed)}
-    for lane, link in enumerate(links):
-        ends = number[link.first.id], number[link.second.id]
-        first, second = stage.placed[ends[0]], stage.placed[ends[1]]
+def link_views(links: Sequence[MissedLink], wiring: Wiring) -> Iterator[LinkView]:
+    """Return the links of a drawing: their way and, if there is room for it, the place of the reason."""
+    placed = {one.plate.id: one for one in wiring.stage.placed}
+    for link, points in zip(links, wiring.links, strict=True):
+        first = placed[link.first.id]
         is_beside = link.first.level == link.second.level
-        points = _beside(first, second) if is_beside else _around(stage, *ends, lane)
         view: LinkView = {
             "source": link.first.id,
             "target": link.second.id,
@@ -100,31 +93,7 @@ def link_views(links: Sequence[MissedLink], stage: Stage) -> Iterator[LinkView]:
             "points": points,
         }
         if is_beside:
-            view["at"] = [first.left + first.shape.width / 2, first.top + first.shape.height + BELOW + ROOM / 2]
-        elif len(links) <= MAX_WORDED:
-            view["at"] = [(points[1][0] + points[-2][0]) / 2, points[1][1]]
+            view["at"] = [first.left + first.shape.width / 2, first.bottom + BELOW + ROOM / 2]
+        elif len(links) <= MAX_WORDED and points[2][1] > wiring.stage.tops[-1]:
+            view["at"] = [(points[2][0] + points[-3][0]) / 2, max(y for _, y in points)]
         yield view
-
-
-def _beside(first: Placed, second: Placed) -> list[list[float]]:
-    """Return the way along the right sides of two plates of a level."""
-    ends = [(one.left + one.shape.width + REACH, one.top + one.shape.height / 2) for one in (first, second)]
-    corner = max(x for x, _ in ends) + TURN - REACH
-    return [[*ends[0]], [corner, ends[0][1]], [corner, ends[1][1]], [*ends[1]]]
-
-
-def _around(stage: Stage, first: int, second: int, lane: int) -> list[list[float]]:
-    """Return the way below the line of the first plate; links in several lanes do not cover each other."""
-    one, other = stage.placed[first], stage.placed[second]
-    start, end = (placed.left + placed.shape.width / 2 for placed in (one, other))
-    level = _bottom(stage, stage.line_of[first]) + LANE * (1 + lane % LANES)
-    down = [[start, one.top + one.shape.height + BELOW], [start, level]]
-    if stage.line_of[first] == stage.line_of[second]:
-        return [*down, [end, level], [end, other.top + other.shape.height + BELOW]]
-    return [*down, [end, level], [end, other.top - ABOVE]]
-
-
-def _bottom(stage: Stage, line: int) -> float:
-    """Return the lower edge of a line of plates."""
-    is_last = line + 1 == len(stage.tops)
-    return stage.height - MARGIN if is_last else stage.tops[line + 1] - LINE_GAP

@@ -8,7 +8,15 @@ from explorer.views.hulls import hulls_of
 from explorer.views.lines import STACK, Place, Spot, add_outlines, spots_by_id
 from explorer.views.messages import SHOW_ALL
 from explorer.views.plates.cells import plates_of
-from explorer.views.plates.drawing import add_cells, origins_of_cells, placed_at, plate_view, rects_of, stage_of
+from explorer.views.plates.drawing import (
+    add_cells,
+    origins_of_cells,
+    placed_at,
+    plate_view,
+    rects_of,
+    stage_of,
+    wiring_of,
+)
 from explorer.views.plates.labels_svg import word_rects
 from explorer.views.plates.legend import link_legend, plates_legend
 from explorer.views.plates.lens import lens_hulls
@@ -51,7 +59,7 @@ class PlatesPainter:
         called = {plate.id for plate in plates_of(index, at).plates if plate.is_called}
         without = missing_note([node for node in view["nodes"] if node["id"] in called])
         view["note"] = note_of_plates(index, plates_of(index, at)) + without
-        view["links"] = list(link_views(missed_links(index, at), stage))
+        view["links"] = list(link_views(missed_links(index, at), wiring_of(index, at)))
         view["actions"] = [action for action in view.get("actions", []) if action["name"] != SHOW_ALL]
         if shown == "before" and request.trial is None:
             view["hulls"], misses = lens_hulls(index, step, request.near_misses)

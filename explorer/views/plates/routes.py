@@ -1,25 +1,33 @@
-"""The ways of lines between plates that are not direct: along the gaps of the page, and around plates between."""
+"""The ways of lines between plates that are not direct: along the channels between columns and lines of plates.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+All lines from one plate share a lane of each channel, and all lines to one plate share a lane in front of it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
 
 import numpy as np
 import numpy.typing as npt
 
-from explorer.views.lines import TIGHT, Row, Spot, passages, straight_lane
 from explorer.views.plates.cells import Pairs
-from explorer.views.plates.layout import ABOVE, BELOW, Placed, Stage
+from explorer.views.plates.channels import APART, Name, Wire, assign_lanes, overlap
+from explorer.views.plates.layout import ABOVE, BELOW, LINE_GAP, MARGIN, Placed, Stage
 
-TURN = 10.0
-"""Distance of a line that goes along gaps from the columns that it leaves and enters."""
-FIRST, LANE, LANES = 9.0, 4.0, 4
-"""Distance of the lowest line in the gap above a line of plates from these, and of lines of different plates from each
-other; at most this many are told apart."""
+NEAR, FAR = 6.0, 16.0
+"""Smallest and largest distance of vertical lanes from the columns next to them, and from the edge of the drawing."""
+FIRST, LANE = 9.0, 6.0
+"""Distance of the lowest lane above a line of plates from these, and of lanes from each other, if there is room."""
+LAST, ROOM = 5.0, 56.0
+"""Distance of the highest lane from the words above, and of the lowest from the highest lane at most."""
 TOUCH = 2.0
 """A line that is nearer to a plate than this seems to end there."""
-WORDS = (ABOVE - 8.0, BELOW - 12.0)
-"""Height of the words above and below a plate, beyond which a line passes."""
+WORDS = (ABOVE - 8.0, BELOW - 24.0)
+"""Height of the words above and below a plate; direct lines do not cross them."""
+REACH = 5.0
+"""Distance of the ends of a link from its plates."""
+SIDE = 3.0
+"""Distance of the ends of a link from the lower edge of its plates: lines end further up."""
 _T = np.linspace(0, 1, 257)
 _ACROSS, _DOWN = 1.5 * _T * (1 - _T) + _T**3, 3 * _T**2 - 2 * _T**3
 """Shares of the width and the height of a direct line, a curve that begins and ends horizontally."""
@@ -29,33 +37,229 @@ Ends = tuple[int, int]
 Reads = Mapping[Ends, Pairs | None]
 """The cells that a direct line joins; None if it joins the plates."""
 Points = list[list[float]]
-Column = tuple[Row, list[float]]
-"""The plates of a column as a row that lines pass, with x and y exchanged, and what lines take there."""
+"""Corners."""
+Channel = tuple[int, int]
+"""A line of plates, and the number of columns to the left of the channel."""
 Floats = npt.NDArray[np.float64]
 
 
-def routes(stage: Stage, reads: Reads) -> dict[Ends, Points]:
-    """Return the points of each line that is not direct.
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """The plates with room for all lanes, the corners of lines that are not direct, and those of links."""
 
-    One along gaps has corners, [x, y]. One around plates is a curve that is horizontal at its points, [x, y, 1].
-    """
-    gaps = _Gaps(stage)
-    found: dict[Ends, Points] = {}
-    crossing: list[Ends] = []
-    for ends in sorted(reads, key=lambda ends: (_distance(stage, ends), ends)):
-        if stage.line_of[ends[0]] != stage.line_of[ends[1]] or _distance(stage, ends) <= 0:
-            found[ends] = gaps.way(ends, reads[ends])
-        elif _meets_plates(stage, ends, reads[ends]):
-            crossing.append(ends)
-    columns = gaps.columns()
-    for ends in crossing:
-        found[ends] = _around(stage, ends, reads[ends], columns[stage.line_of[ends[0]]])
-    return found
+    stage: Stage
+    lines: Mapping[Ends, Points]
+    links: Sequence[Points]
 
 
-def _distance(stage: Stage, ends: Ends) -> float:
-    """Return how far apart the columns of two plates are: the shortest lines are next to the plates between."""
-    return stage.placed[ends[1]].column[0] - stage.placed[ends[0]].column[1]
+def wire_plates(stage: Stage, reads: Reads, links: Sequence[Ends] = ()) -> Wiring:
+    """Lead the lines that are not direct, and links between plates that are not read, along channels."""
+    columns = _Columns(stage)
+    ways = {ends: columns.way(ends) for ends in sorted(reads) if not columns.is_direct(ends, reads[ends])}
+    linked = [columns.link(ends, number) for number, ends in enumerate(links)]
+    ports = {ends: _port(stage, ends, reads[ends]) for ends in ways}
+    linked_ports = [_link_port(stage, ends) for ends in links]
+    together = [*zip(ways.values(), ports.values(), strict=True), *zip(linked, linked_ports, strict=True)]
+    lanes = _Lanes(columns, together)
+    points = [lanes.corners(way, port) for way, port in together]
+    return Wiring(lanes.roomy(), dict(zip(ways, points, strict=False)), points[len(ways) :])
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """The vertical channels that a line goes along, each with its wire, and the horizontal ones between them."""
+
+    verticals: Sequence[tuple[Channel, Name]]
+    gaps: Sequence[int]
+    wire: Name
+    """The wire in horizontal channels."""
+
+
+class _Columns:
+    """The columns of each line of plates, and what is between two plates."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        sides: dict[int, set[tuple[float, float]]] = {line: set() for line in range(len(stage.tops))}
+        for line, placed in zip(stage.line_of, stage.placed, strict=True):
+            sides[line].add(placed.column)
+        self.sides = {line: sorted(columns) for line, columns in sides.items()}
+        self.of = [
+            self.sides[line].index(placed.column) for line, placed in zip(stage.line_of, stage.placed, strict=True)
+        ]
+        self.plates: dict[tuple[int, int], list[Placed]] = {}
+        for line, column, placed in zip(stage.line_of, self.of, stage.placed, strict=True):
+            self.plates.setdefault((line, column), []).append(placed)
+
+    def bounds(self, channel: Channel) -> tuple[float, float]:
+        """Return the left and the right side of a vertical channel."""
+        line, number = channel
+        sides = self.sides[line]
+        left = sides[number - 1][1] if number else 0.0
+        return left, sides[number][0] if number < len(sides) else self.stage.width
+
+    def middle(self, channel: Channel) -> float:
+        """Return the middle of a vertical channel; that of the last one is near its column."""
+        left, right = self.bounds(channel)
+        return (left + min(right, left + 2 * MARGIN)) / 2
+
+    def is_direct(self, ends: Ends, pairs: Pairs | None) -> bool:
+        """Return whether a line can be direct: from left to right, and across no plate between its ends."""
+        stage = self.stage
+        line, last = (stage.line_of[end] for end in ends)
+        first, behind = (self.of[end] for end in ends)
+        if line != last or first >= behind:
+            return False
+        ports = _ports(stage, ends, pairs)
+        return not any(
+            _passes(ports, _obstacle(placed, has_words=first < at < behind))
+            for at in range(first, behind + 1)
+            for placed in self.plates[line, at]
+            if placed is not stage.placed[ends[0]] and placed is not stage.placed[ends[1]]
+        )
+
+    def way(self, ends: Ends) -> _Way:
+        """Return the way of a line: behind the column of its source, then in front of the column of its target."""
+        first, last = (self.stage.line_of[end] for end in ends)
+        gaps = range(first + 1, last + 1) if first < last else range(first, min(last, first - 1), -1)
+        return self._along(ends, gaps, ("out", ends[0]), ("pass", ends[0]), ("in", ends[1]))
+
+    def link(self, ends: Ends, number: int) -> _Way:
+        """Return the way of a link: below its first plate, or behind the column of both."""
+        first, last = (self.stage.line_of[end] for end in ends)
+        gaps = range(first + 1, max(last, first + 1) + 1)
+        if (first, self.of[ends[0]]) == (last, self.of[ends[1]]):
+            gaps = range(0)
+        return self._along(ends, gaps, *((part, number) for part in ("link out", "link pass", "link in")))
+
+    def _along(self, ends: Ends, gaps: range, out: Name, passing: Name, into: Name) -> _Way:
+        channel = (self.stage.line_of[ends[0]], self.of[ends[0]] + 1)
+        verticals = [(channel, out)]
+        for gap in gaps[:-1]:
+            line = gap if gaps.step > 0 else gap - 1
+            wish = self.middle(channel)
+            channels = ((line, number) for number in range(len(self.sides[line]) + 1))
+            channel = min(channels, key=lambda one: abs(self.middle(one) - wish))
+            verticals.append((channel, passing))
+        if gaps:
+            verticals.append(((self.stage.line_of[ends[1]], self.of[ends[1]]), into))
+        return _Way(verticals, gaps, out)
+
+
+class _Lanes:
+    """The lanes of all wires, and the room that they need."""
+
+    def __init__(self, columns: _Columns, ways: "Sequence[tuple[_Way, _Port]]") -> None:
+        self.columns = columns
+        self.vertical: dict[Channel, dict[Name, Wire]] = {}
+        self.horizontal: dict[int, dict[Name, Wire]] = {}
+        for way, port in ways:
+            self._add_vertical(way, port)
+        self.x = {at: x for channel, wires in self.vertical.items() for at, x in self._across(channel, wires)}
+        for way, _ in ways:
+            self._add_horizontal(way)
+        self.y = {(gap, name): y for gap, wires in self.horizontal.items() for name, y in self._down(gap, wires)}
+        """The height of each wire of a horizontal channel, before lines of plates move."""
+        highest = [self._level(gap) for gap in range(len(columns.stage.tops) + 1)]
+        for (gap, _), y in self.y.items():
+            highest[gap] = min(highest[gap], y)
+        rooms = [max(0.0, self._ceiling(gap) - y) for gap, y in enumerate(highest)]
+        self.shifts = list(accumulate(rooms))
+        """How far each line of plates moves down."""
+
+    def _level(self, gap: int) -> float:
+        """Return the height of the lowest lane above a whole line of plates; the last gap is below all."""
+        stage = self.columns.stage
+        bottom = stage.tops[gap] if gap < len(stage.tops) else stage.height - MARGIN + LINE_GAP
+        return bottom - FIRST
+
+    def _ceiling(self, gap: int) -> float:
+        """Return the height of the highest lane for which there is room."""
+        return self._level(gap) + FIRST - (LINE_GAP if gap else MARGIN) + LAST
+
+    def _add_vertical(self, way: _Way, port: "_Port") -> None:
+        (_, start), (_, end) = port
+        wires = [self.vertical.setdefault(channel, {}).setdefault(name, Wire()) for channel, name in way.verticals]
+        wires[0].low.append(start)
+        if len(wires) == 1:
+            wires[0].low.append(end)
+            return
+        wires[-1].high.append(end)
+        for (one, other), gap in zip(pairwise(wires), way.gaps, strict=True):
+            one.reach.append(self._level(gap))
+            other.reach.append(self._level(gap))
+
+    def _across(self, channel: Channel, wires: Mapping[Name, Wire]) -> "list[tuple[tuple[Channel, Name], float]]":
+        """Return the position of each wire of a vertical channel: near the column whose plates it leaves or enters."""
+        left, right = self.columns.bounds(channel)
+        lanes = assign_lanes(wires)
+        last = max(lanes.values())
+        room = right - left - 2 * NEAR
+        apart = min(LANE, room / max(1, last))
+        beside = NEAR + min(FAR - NEAR, (room - last * apart) / 3)
+        leaving = max((lane for name, lane in lanes.items() if wires[name].low), default=-1)
+        return [
+            (
+                (channel, name),
+                left + beside + lane * apart if lane <= leaving else right - beside - (last - lane) * apart,
+            )
+            for name, lane in lanes.items()
+        ]
+
+    def _add_horizontal(self, way: _Way) -> None:
+        for gap, verticals in zip(way.gaps, pairwise(way.verticals), strict=True):
+            wire = self.horizontal.setdefault(gap, {}).setdefault(way.wire, Wire())
+            for at in verticals:
+                side = wire.low if at[0][0] == gap else wire.high
+                if self.x[at] not in side:
+                    side.append(self.x[at])
+
+    def _down(self, gap: int, wires: Mapping[Name, Wire]) -> Iterator[tuple[Name, float]]:
+        """Return the height of each wire of a horizontal channel: just above the columns and wires that it passes."""
+        lanes = assign_lanes(wires)
+        apart = min(LANE, ROOM / max(1, *lanes.values()))
+        placed: list[tuple[Wire, float]] = []
+        for name in sorted(lanes, key=lambda name: lanes[name]):
+            wire = wires[name]
+            passed = [y - apart for other, y in placed if overlap(wire, other, APART)]
+            y = min((self._above(gap, wire), *passed))
+            placed.append((wire, y))
+            yield name, y
+
+    def _above(self, gap: int, wire: Wire) -> float:
+        """Return the height of the lowest lane above the columns that a wire passes."""
+        columns = self.columns
+        sides = columns.sides.get(gap, [])
+        passed = [at for at, (left, right) in enumerate(sides) if left < wire.last and right > wire.first]
+        tops = [placed.top - ABOVE for at in passed for placed in columns.plates[gap, at]]
+        return min(tops, default=self._level(gap) + FIRST) - FIRST
+
+    def roomy(self) -> Stage:
+        """Return the plates with room for the lanes."""
+        stage = self.columns.stage
+        placed = [
+            replace(one, top=one.top + self.shifts[line]) for one, line in zip(stage.placed, stage.line_of, strict=True)
+        ]
+        tops = [top + shift for top, shift in zip(stage.tops, self.shifts, strict=False)]
+        return Stage(tuple(placed), stage.line_of, tuple(tops), stage.width, stage.height + self.shifts[-1])
+
+    def corners(self, way: _Way, port: "_Port") -> Points:
+        """Return the corners of a line."""
+        (start, first), (end, last) = port
+        lines = [channel[0] for channel, _ in way.verticals]
+        x = [self.x[at] for at in way.verticals]
+        points = [(start, first + self.shifts[lines[0]]), (x[0], first + self.shifts[lines[0]])]
+        for gap, (one, other) in zip(way.gaps, pairwise(x), strict=True):
+            y = self.y[gap, way.wire] + self.shifts[gap]
+            points += [(one, y), (other, y)] if one != other else []
+        points += [(x[-1], last + self.shifts[lines[-1]]), (end, last + self.shifts[lines[-1]])]
+        return [[round(x, 1), round(y, 1)] for x, y in points]
+
+
+# ---------------------------------------------------------------------- the ends of lines
+
+_Port = tuple[tuple[float, float], tuple[float, float]]
+"""The two ends of a line."""
 
 
 def _ports(stage: Stage, ends: Ends, pairs: Pairs | None) -> tuple[Floats, Floats, Floats, Floats]:
@@ -73,122 +277,35 @@ def _areas(placed: Placed) -> Floats:
     return np.array(placed.shape.places, np.float64) * (placed.shape.unit * 2) + (placed.left, placed.top, 0, 0)
 
 
-def _port(stage: Stage, ends: Ends, pairs: Pairs | None) -> tuple[float, float, float, float]:
+def _port(stage: Stage, ends: Ends, pairs: Pairs | None) -> _Port:
     """Return the ends of a line that is not direct: those of the plates, unless it stands for one direct line."""
     x1, y1, x2, y2 = _ports(stage, ends, pairs if pairs is not None and len(pairs) == 1 else None)
-    return float(x1[0]), float(y1[0]), float(x2[0]), float(y2[0])
+    return (float(x1[0]), float(y1[0])), (float(x2[0]), float(y2[0]))
 
 
-# ---------------------------------------------------------------------- on one line of plates
-
-
-def _meets_plates(stage: Stage, ends: Ends, pairs: Pairs | None) -> bool:
-    """Return whether a direct line passes a plate that it neither leaves nor enters."""
+def _link_port(stage: Stage, ends: Ends) -> _Port:
+    """Return the ends of a link: at the right of both plates of a column, otherwise at the left of the second one."""
     one, other = (stage.placed[end] for end in ends)
-    between = [
-        placed
-        for position, (line, placed) in enumerate(zip(stage.line_of, stage.placed, strict=True))
-        if line == stage.line_of[ends[0]] and position not in ends
-        if placed.right > one.left and placed.left < other.right
-    ]
-    if not between:
-        return False
-    x1, y1, x2, y2 = _ports(stage, ends, pairs)
-
-    def height_at(x: float) -> Floats:
-        return y1 + (y2 - y1) * np.interp((x - x1) / (x2 - x1), _ACROSS, _DOWN)
-
-    for placed in between:
-        enters, leaves = height_at(placed.left - TOUCH), height_at(placed.right + TOUCH)
-        passes = (x1 < placed.right) & (x2 > placed.left)
-        above, below = np.minimum(enters, leaves), np.maximum(enters, leaves)
-        if (passes & (above < placed.bottom + TOUCH) & (below > placed.top - TOUCH)).any():
-            return True
-    return False
+    is_beside = one.column == other.column and stage.line_of[ends[0]] == stage.line_of[ends[1]]
+    end = other.right + REACH if is_beside else other.left - REACH
+    return (one.right + REACH, _side(one)), (end, _side(other))
 
 
-def _around(stage: Stage, ends: Ends, pairs: Pairs | None, columns: Sequence[Column]) -> Points:
-    """Lead a line through the columns between; it bends between columns only, where no plate is."""
-    start, end = (stage.placed[at].column for at in ends)
-    between = [column for column in columns if start[1] < column[0].top and column[0].bottom < end[0]]
-    x1, y1, x2, y2 = _port(stage, ends, pairs)
-    points = [(x1, y1), (start[1], y1)]
-    rows, taken = [row for row, _ in between], [taken for _, taken in between]
-    lane = straight_lane(rows, y1, y2)
-    lanes = passages(rows, taken, y1 if lane is None else lane)
-    for row, y in zip(rows, lanes, strict=True):
-        points += [(row.top, y), (row.bottom, y)]
-    return [[round(x, 1), round(y, 1), 1] for x, y in (*points, (end[0], y2), (x2, y2))]
+def _side(placed: Placed) -> float:
+    return placed.bottom - SIDE
 
 
-# ---------------------------------------------------------------------- along the gaps between lines of plates
+def _obstacle(placed: Placed, *, has_words: bool) -> tuple[float, float, float, float]:
+    """Return left, top, right and bottom of a plate, with its words where a direct line must not cross them."""
+    if not has_words:
+        return placed.left - TOUCH, placed.top - TOUCH, placed.right + TOUCH, placed.bottom + TOUCH
+    (left, right), (above, below) = placed.column, WORDS
+    return left, placed.top - above, right, placed.bottom + below
 
 
-class _Stretch(NamedTuple):
-    """A horizontal part of a line, and the plate that is read."""
-
-    left: float
-    right: float
-    y: float
-    source: int
-
-    def meets(self, left: float, right: float) -> bool:
-        """Return whether it is between two positions."""
-        return self.left < right and self.right > left
-
-
-@dataclass(slots=True)
-class _Gaps:
-    """The gaps between lines of plates, and the lines that are there."""
-
-    stage: Stage
-    taken: "dict[int, list[_Stretch]]" = field(default_factory=dict[int, "list[_Stretch]"])
-    """The stretches in the gap above each line of plates."""
-
-    def way(self, ends: Ends, pairs: Pairs | None) -> Points:
-        """Return the way from a plate to one on another line, or further left: behind its column, and along gaps."""
-        stage = self.stage
-        first, last = (stage.line_of[end] for end in ends)
-        start, y1, end, y2 = _port(stage, ends, pairs)
-        x, back = stage.placed[ends[0]].column[1] + TURN, stage.placed[ends[1]].column[0] - TURN
-        points = [[start, y1], [x, y1]]
-        gaps = range(first + 1, last + 1) if first < last else range(first, min(last, first - 1), -1)
-        for gap in gaps:
-            goal = back if gap == gaps[-1] else self._passage(gap if first < last else gap - 1, x)
-            if goal != x:
-                level = self._level(gap, min(x, goal), max(x, goal), ends[0])
-                points += [[x, level], [goal, level]]
-                x = goal
-        return [*points, [x, y2], [end, y2]]
-
-    def columns(self) -> dict[int, list[Column]]:
-        """Return the columns of each line of plates."""
-        spots: dict[tuple[int, tuple[float, float]], list[Spot]] = {}
-        above, below = WORDS
-        for line, placed in zip(self.stage.line_of, self.stage.placed, strict=True):
-            top, bottom = placed.top - above, placed.bottom + below
-            spots.setdefault((line, placed.column), []).append(Spot((top + bottom) / 2, 0.0, bottom - top, 0.0))
-        found: dict[int, list[Column]] = {}
-        for (line, (left, right)), column in spots.items():
-            stretches = (*self.taken.get(line, ()), *self.taken.get(line + 1, ()))
-            taken = [stretch.y for stretch in stretches if stretch.meets(left, right)]
-            found.setdefault(line, []).append((Row(left, right, tuple(column), TIGHT), taken))
-        return found
-
-    def _passage(self, line: int, x: float) -> float:
-        """Return the position nearest to `x` at which a line passes between the columns of a line of plates."""
-        on_line = zip(self.stage.line_of, self.stage.placed, strict=True)
-        sides = [placed.column for at, placed in on_line if at == line]
-        if not any(left - TOUCH < x < right + TOUCH for left, right in sides):
-            return x
-        free = [min(left for left, _ in sides) - TURN, *(right + TURN for _, right in sides)]
-        return min(free, key=lambda side: abs(side - x))
-
-    def _level(self, line: int, left: float, right: float, source: int) -> float:
-        """Return the height of a stretch in the gap above a line of plates, clear of those from other plates."""
-        taken = self.taken.setdefault(line, [])
-        others = [other.y for other in taken if other.source != source and other.meets(left, right)]
-        levels = [self.stage.tops[line] - FIRST - lane * LANE for lane in range(LANES)]
-        level = next((level for level in levels if level not in others), levels[0])
-        taken.append(_Stretch(left, right, level, source))
-        return level
+def _passes(ports: tuple[Floats, Floats, Floats, Floats], obstacle: tuple[float, float, float, float]) -> bool:
+    """Return whether one of the direct lines crosses an area."""
+    (x1, y1, x2, y2), (left, top, right, bottom) = ports, obstacle
+    enters, leaves = (y1 + (y2 - y1) * np.interp((x - x1) / (x2 - x1), _ACROSS, _DOWN) for x in (left, right))
+    is_high, is_low = np.maximum(enters, leaves) < top, np.minimum(enters, leaves) > bottom
+    return bool(((x1 < right) & (x2 > left) & ~is_high & ~is_low).any())

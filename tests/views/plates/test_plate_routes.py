@@ -1,6 +1,7 @@
 """Lines between plates: none is behind a plate that it neither leaves nor enters, nor on the line of another plate."""
 
 import re
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -12,6 +13,8 @@ from torch import Tensor, nn
 import explorer
 from explorer.views import Picture, TraceIndex, picture
 from explorer.views.plates.cells_svg import cells_of, line_elements
+from explorer.views.plates.labels_svg import words_of
+from explorer.views.plates.layout import ABOVE
 from tests.views.showing import SMALL, every_step, index_of
 
 LARGE = [pytest.param(name, marks=pytest.mark.fuzz) for name in ("hclt", "logic", "sos", "mnist", "poon-domingos")]
@@ -19,6 +22,9 @@ PART = re.compile(r"([MLCQ])([^MLCQ]*)")
 SHARES = np.linspace(0, 1, 65)[:, None]
 INSIDE = 1.0
 """A line that is less far inside a plate only touches it: coordinates are rounded."""
+
+SEEN = 2.0
+"""Two lines nearer to each other than this look like one."""
 
 Points = npt.NDArray[np.float64]
 
@@ -84,6 +90,15 @@ def crossed(shown: Picture) -> list[tuple[str, str, str]]:
     return found
 
 
+def title_rects(shown: Picture) -> list[tuple[float, float, float, float]]:
+    """Left, top, right and bottom of the titles of plates."""
+    return [
+        words_of(node, node["plate"], rect)[0].area
+        for node, rect in zip(shown.view["nodes"], corners(shown).values(), strict=True)
+        if "plate" in node
+    ]
+
+
 def points_of(shown: Picture, source: str, target: str) -> list[list[float]] | None:
     titles = {node["id"]: node["title"] for node in shown.view["nodes"]}
     (edge,) = (
@@ -97,16 +112,18 @@ def test_no_line_of_a_transformer_block_is_behind_a_plate(block: TraceIndex) -> 
         assert crossed(picture(block, step, group_by="plates")) == []
 
 
-def test_a_residual_connection_is_above_the_words_of_the_plates_that_it_passes(block: TraceIndex) -> None:
+def test_a_residual_connection_is_just_above_the_words_of_the_plates_that_it_passes(block: TraceIndex) -> None:
     shown = picture(block, 0, group_by="plates")
     points = points_of(shown, "add", "add")
     assert points is not None
     rects = corners(shown)
-    ((left, y, _), *others) = points
-    assert [at[1] for at in others] == [y, *[others[1][1]] * (len(others) - 3), y, y]
-    passed = [top for at, top, _, _ in rects.values() if left + 30 < at < points[-1][0] - 30 and top < y < top + 40]
-    assert passed
-    assert all(top - 40 < others[1][1] < top - 28 for top in passed)
+    (left, start), (behind, _), (_, y), (front, level), _, (_, end) = points
+    assert start == end
+    assert y == level < start
+    passed = [top for at, top, _, _ in rects.values() if behind < at < front and top > y]
+    assert len(passed) == 4
+    assert left < behind
+    assert all(ABOVE < top - y < ABOVE + 20 for top in passed)
 
 
 @pytest.mark.parametrize("name", [*SMALL, *LARGE])
@@ -115,19 +132,70 @@ def test_no_line_is_behind_a_plate(name: str) -> None:
         assert crossed(picture(index_of(name), step, group_by="plates")) == []
 
 
-def test_lines_that_pass_no_plate_are_direct() -> None:
-    shown = picture(index_of("near-misses"), 0, group_by="plates")
+def test_lines_to_the_next_plates_are_direct() -> None:
+    shown = picture(index_of("conflict"), 0, group_by="plates")
+    assert shown.view["edges"]
     assert not any("points" in edge for edge in shown.view["edges"])
 
 
-def test_lines_of_different_plates_in_one_gap_are_apart(block: TraceIndex) -> None:
-    shown = picture(block, 0, group_by="plates")
-    stretches: list[tuple[str, float, float, float]] = []
-    for edge in shown.view["edges"]:
-        for one, other in list(pairwise(edge.get("points", [])))[1:-1]:
-            if len(one) == 2 and one[1] == other[1]:
-                stretches.append((edge["source"], min(one[0], other[0]), max(one[0], other[0]), one[1]))
-    assert len(stretches) >= 4
-    for i, (source, left, right, y) in enumerate(stretches):
-        for other, start, end, level in stretches[:i]:
-            assert source == other or y != level or end <= left or start >= right
+def parts_of(points: Sequence[Sequence[float]]) -> list[tuple[bool, float, float, float]]:
+    """The parts between corners: whether each is horizontal, where it is across that, its start and its end."""
+    found: list[tuple[bool, float, float, float]] = []
+    for (x1, y1), (x2, y2) in pairwise(points):
+        flat = y1 == y2
+        start, end = sorted((x1, x2) if flat else (y1, y2))
+        found.append((flat, y1 if flat else x1, start, end))
+    return found
+
+
+def falling_together(shown: Picture) -> list[tuple[str, str, str, str]]:
+    """Source and target of two lines of different plates that share a part; a link is a line of its own."""
+    ways = [
+        (edge["source"], edge["target"], parts_of(edge["points"])) for edge in shown.view["edges"] if "points" in edge
+    ]
+    links = enumerate(shown.view.get("links", []))
+    ways += [(f"link {number}", f"link {number}", parts_of(link["points"])) for number, link in links]
+    found: list[tuple[str, str, str, str]] = []
+    for i, (source, target, parts) in enumerate(ways):
+        for other_source, other_target, others in ways[:i]:
+            if source == other_source or target == other_target:
+                continue
+            for flat, at, start, end in parts:
+                for other_flat, there, first, last in others:
+                    if flat == other_flat and abs(at - there) < SEEN and start + 1 < last and first + 1 < end:
+                        found.append((source, target, other_source, other_target))
+    return found
+
+
+@pytest.mark.parametrize("step", [0, 3, 14, 26])
+def test_lines_of_different_plates_do_not_fall_together(step: int) -> None:
+    shown = picture(index_of("hclt"), step, group_by="plates")
+    assert sum("points" in edge for edge in shown.view["edges"]) > 30
+    assert falling_together(shown) == []
+
+
+def test_lines_of_a_transformer_block_do_not_fall_together(block: TraceIndex) -> None:
+    for step in range(len(block.trace.steps)):
+        assert falling_together(picture(block, step, group_by="plates")) == []
+
+
+def test_lines_to_one_plate_enter_it_together() -> None:
+    edges = picture(index_of("hclt"), 0, group_by="plates").view["edges"]
+    lanes: dict[str, set[float]] = {}
+    for edge in edges:
+        if "points" in edge:
+            lanes.setdefault(edge["target"], set()).add(edge["points"][-2][0])
+    assert len(lanes) > 10
+    assert all(len(x) == 1 for x in lanes.values())
+
+
+def test_links_of_missed_folds_cover_no_words() -> None:
+    for name, steps in (("hclt", (14, 20, 26)), ("kronecker", (7,)), ("levels", every_step("levels"))):
+        for step in steps:
+            shown = picture(index_of(name), step, group_by="plates")
+            words = title_rects(shown)
+            for link in shown.view.get("links", []):
+                for (x1, y1), (x2, y2) in pairwise(link["points"]):
+                    for left, top, right, bottom in words:
+                        beside = max(x1, x2) < left or min(x1, x2) > right
+                        assert beside or max(y1, y2) < top or min(y1, y2) > bottom, (name, step, link["lines"])

@@ -22,8 +22,6 @@ import { nameOf } from "./relatives.js";
 
 const { cell: CELL, sheets: SHEETS, read: READ } = PLATES;
 const FAINT = 0.16;
-/** A line is straight if its ends differ by less. */
-const STRAIGHT = 0.5;
 /** A path of so many cells at most: without a GPU, one of 30,000 takes twice as long as many short ones. */
 const PATH = 128;
 /** Luminance above which black is read best. */
@@ -177,7 +175,7 @@ export function paintLines({ pen, picture, palette, k, lit }, findAreas) {
     if (around || !pairs.length || (many && !lit)) {
       const touched = !lit || edgeIsLit(edge, lit);
       if (!touched) continue;
-      if (around) (edge.bends[0].flat ? smooth : polyline)(pen, edge.bends);
+      if (around) polyline(pen, edge.bends);
       else curve(pen, areaOf(source), areaOf(target));
       pen.lineWidth = Math.min(READ.most, READ.many + READ.more * Math.log2(Math.max(1, edge.count)));
     } else {
@@ -217,17 +215,6 @@ function curve(pen, a, b) {
   const bend = Math.max(READ.bend, Math.abs(x2 - x1) / 2);
   pen.moveTo(x1, y1);
   pen.bezierCurveTo(x1 + bend, y1, x2 - bend, y2, x2, y2);
-}
-
-/** A curve that is horizontal at its points. @param {any} pen @param {{x: number, y: number}[]} points */
-function smooth(pen, points) {
-  pen.moveTo(points[0].x, points[0].y);
-  for (let at = 1; at < points.length; at += 1) {
-    const [before, after] = [points[at - 1], points[at]];
-    const middle = (before.x + after.x) / 2;
-    if (Math.abs(after.y - before.y) < STRAIGHT) pen.lineTo(after.x, after.y);
-    else pen.bezierCurveTo(middle, before.y, middle, after.y, after.x, after.y);
-  }
 }
 
 /** Straight lines with round corners. @param {any} pen @param {{x: number, y: number}[]} points */
