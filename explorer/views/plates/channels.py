@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate, permutations
+from math import inf
 from operator import sub
 
 APART = 8.0
@@ -25,18 +26,19 @@ class Wire:
 
     low: list[float] = field(default_factory=list[float])
     high: list[float] = field(default_factory=list[float])
-    reach: list[float] = field(default_factory=list[float])
-    """Further positions along the channel that it reaches."""
+    first: float = inf
+    last: float = -inf
 
-    @property
-    def first(self) -> float:
-        """Where it begins."""
-        return min((*self.low, *self.high, *self.reach))
+    def leave(self, at: float, *, low: bool) -> None:
+        """Leave the channel at a position; lines that leave it together do so once."""
+        side = self.low if low else self.high
+        if at not in side:
+            side.append(at)
+        self.reach(at)
 
-    @property
-    def last(self) -> float:
-        """Where it ends."""
-        return max((*self.low, *self.high, *self.reach))
+    def reach(self, at: float) -> None:
+        """Go on to a position."""
+        self.first, self.last = min(self.first, at), max(self.last, at)
 
 
 def assign_lanes(wires: Mapping[Name, Wire]) -> dict[Name, int]:

@@ -41,6 +41,7 @@ Points = list[list[float]]
 Channel = tuple[int, int]
 """A line of plates, and the number of columns to the left of the channel."""
 Floats = npt.NDArray[np.float64]
+Rect = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +111,14 @@ class _Columns:
         first, behind = (self.of[end] for end in ends)
         if line != last or first >= behind:
             return False
-        ports = _ports(stage, ends, pairs)
-        return not any(
-            _passes(ports, _obstacle(placed, has_words=first < at < behind))
+        own = [stage.placed[end] for end in ends]
+        obstacles = [
+            _obstacle(placed, has_words=first < at < behind)
             for at in range(first, behind + 1)
             for placed in self.plates[line, at]
-            if placed is not stage.placed[ends[0]] and placed is not stage.placed[ends[1]]
-        )
+            if all(placed is not one for one in own)
+        ]
+        return not obstacles or not _meets_any(_ports(stage, ends, pairs), obstacles)
 
     def way(self, ends: Ends) -> _Way:
         """Return the way of a line: behind the column of its source, then in front of the column of its target."""
@@ -180,14 +182,11 @@ class _Lanes:
     def _add_vertical(self, way: _Way, port: "_Port") -> None:
         (_, start), (_, end) = port
         wires = [self.vertical.setdefault(channel, {}).setdefault(name, Wire()) for channel, name in way.verticals]
-        wires[0].low.append(start)
-        if len(wires) == 1:
-            wires[0].low.append(end)
-            return
-        wires[-1].high.append(end)
+        wires[0].leave(start, low=True)
+        wires[-1].leave(end, low=len(wires) == 1)
         for (one, other), gap in zip(pairwise(wires), way.gaps, strict=True):
-            one.reach.append(self._level(gap))
-            other.reach.append(self._level(gap))
+            one.reach(self._level(gap))
+            other.reach(self._level(gap))
 
     def _across(self, channel: Channel, wires: Mapping[Name, Wire]) -> "list[tuple[tuple[Channel, Name], float]]":
         """Return the position of each wire of a vertical channel: near the column whose plates it leaves or enters."""
@@ -210,9 +209,7 @@ class _Lanes:
         for gap, verticals in zip(way.gaps, pairwise(way.verticals), strict=True):
             wire = self.horizontal.setdefault(gap, {}).setdefault(way.wire, Wire())
             for at in verticals:
-                side = wire.low if at[0][0] == gap else wire.high
-                if self.x[at] not in side:
-                    side.append(self.x[at])
+                wire.leave(self.x[at], low=at[0][0] == gap)
 
     def _down(self, gap: int, wires: Mapping[Name, Wire]) -> Iterator[tuple[Name, float]]:
         """Return the height of each wire of a horizontal channel: just above the columns and wires that it passes."""
@@ -295,7 +292,7 @@ def _side(placed: Placed) -> float:
     return placed.bottom - SIDE
 
 
-def _obstacle(placed: Placed, *, has_words: bool) -> tuple[float, float, float, float]:
+def _obstacle(placed: Placed, *, has_words: bool) -> Rect:
     """Return left, top, right and bottom of a plate, with its words where a direct line must not cross them."""
     if not has_words:
         return placed.left - TOUCH, placed.top - TOUCH, placed.right + TOUCH, placed.bottom + TOUCH
@@ -303,9 +300,12 @@ def _obstacle(placed: Placed, *, has_words: bool) -> tuple[float, float, float, 
     return left, placed.top - above, right, placed.bottom + below
 
 
-def _passes(ports: tuple[Floats, Floats, Floats, Floats], obstacle: tuple[float, float, float, float]) -> bool:
-    """Return whether one of the direct lines crosses an area."""
-    (x1, y1, x2, y2), (left, top, right, bottom) = ports, obstacle
-    enters, leaves = (y1 + (y2 - y1) * np.interp((x - x1) / (x2 - x1), _ACROSS, _DOWN) for x in (left, right))
-    is_high, is_low = np.maximum(enters, leaves) < top, np.minimum(enters, leaves) > bottom
-    return bool(((x1 < right) & (x2 > left) & ~is_high & ~is_low).any())
+def _meets_any(ports: tuple[Floats, Floats, Floats, Floats], obstacles: Sequence[Rect]) -> bool:
+    """Return whether one of the direct lines crosses one of the areas."""
+    x1, y1, x2, y2 = ports
+    for left, top, right, bottom in obstacles:
+        enters, leaves = (y1 + (y2 - y1) * np.interp((x - x1) / (x2 - x1), _ACROSS, _DOWN) for x in (left, right))
+        is_high, is_low = np.maximum(enters, leaves) < top, np.minimum(enters, leaves) > bottom
+        if ((x1 < right) & (x2 > left) & ~is_high & ~is_low).any():
+            return True
+    return False
