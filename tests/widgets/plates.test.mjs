@@ -16,6 +16,7 @@ import { readPicture } from "../../widgets/js/picture/reading.js";
 import { labelElement, layLabels, wordLines } from "../../widgets/js/plates/labels.js";
 import { textWidth } from "../../widgets/js/shared/measuring.js";
 import { allCells, cellAt, cellsOf } from "../../widgets/js/plates/cells.js";
+import { freeDistance } from "../../widgets/js/plates/docking.js";
 import { NO_LENS } from "../../widgets/js/plates/lens.js";
 import { layLink, linkElement } from "../../widgets/js/plates/links.js";
 import { between, movement } from "../../widgets/js/plates/movement.js";
@@ -113,6 +114,20 @@ test("the reason of a missed fold is in its room, or else shown only where the l
   assert.ok(Number(roomy.texts[0].getAttribute("x")) > 100, "beside the link, where it covers no title");
   const everywhere = { l: -1e4, t: -1e4, r: 1e4, b: 1e4 };
   assert.deepEqual(seen(roomy, 1, true, [everywhere]), ["hidden", "hidden"]);
+});
+
+test("the tag of an entry is next to its cell, or beyond the words and the tags that are there", () => {
+  const at = { x: 50, y: 100 };
+  assert.equal(freeDistance(at, 60, true, 1, []), 6);
+  const title = { l: 30, t: 80, r: 70, b: 95 };
+  assert.equal(freeDistance(at, 60, true, 1, [title]), 20);
+  assert.equal(freeDistance(at, 60, true, 2, [{ ...title, t: 90 }]), 20, "sizes are those of the screen");
+  assert.equal(freeDistance(at, 60, false, 1, [title]), 6, "below the cell it covers no title");
+  /** @type {any[]} */
+  const taken = [title];
+  freeDistance(at, 60, true, 1, taken);
+  assert.equal(freeDistance(at, 60, true, 1, taken), 40, "above the tag of another rule");
+  assert.equal(freeDistance(at, 60, true, 1, [{ l: 0, t: -1e4, r: 100, b: 1e4 }]), 6);
 });
 
 test("folding moves the cells of the layers together", () => {

@@ -1,6 +1,7 @@
 /** The entries of a rule docking onto the cells that they bind, as SVG elements above the plates. */
 
 import { textWidth } from "../shared/measuring.js";
+import { meet } from "./areas.js";
 import { allCells } from "./cells.js";
 import { attemptOf, beatsOf } from "./lens.js";
 
@@ -9,13 +10,37 @@ import { attemptOf, beatsOf } from "./lens.js";
  * @typedef {import("../picture/types.js").Attempt} Attempt
  * @typedef {import("../picture/types.js").Hull} Hull
  * @typedef {import("../picture/types.js").Picture} Picture
+ * @typedef {import("../picture/types.js").Rect} Rect
  * @typedef {import("./cells.js").Area} Area
- * @typedef {{side: number, entry: number, area: Area, group: any}} Dock
+ * @typedef {{side: number, entry: number, area: Area, group: any, line: any}} Dock
  */
 
-/** Size of a tag in pixels of the screen, and its distance from the one above it at the same cell. */
-const [SIZE, TAG] = [12, 20];
+/** Size of the words of a tag, and its height, in pixels of the screen. */
+const [SIZE, TAG] = [12, 18];
 const PAD = 3;
+/** Distance of a tag from its cell, if words or other tags leave room there, and from these. */
+const [NEAR, APART] = [6, 2];
+/** A tag that would be further away than this covers what is there. */
+const FAR = 120;
+
+/**
+ * How far above or below a point a tag is, in pixels of the screen: next to it, or beyond the words and tags there.
+ * @param {{x: number, y: number}} at @param {number} width @param {boolean} above @param {number} k
+ * @param {Rect[]} taken areas of words and of tags, to which that of this one is added
+ */
+export function freeDistance({ x, y }, width, above, k, taken) {
+  /** @param {number} distance @returns {Rect} */
+  const areaAt = (distance) => {
+    const [near, far] = [y + ((above ? -1 : 1) * distance) / k, y + ((above ? -1 : 1) * (distance + TAG)) / k];
+    return { l: x - width / 2 / k, t: Math.min(near, far), r: x + width / 2 / k, b: Math.max(near, far) };
+  };
+  let distance = NEAR;
+  while (distance < FAR && taken.some((area) => meet(areaAt(distance), area))) distance += 1;
+  if (distance >= FAR) distance = NEAR;
+  const { l, t, r, b } = areaAt(distance);
+  taken.push({ l: l - APART / k, t: t - APART / k, r: r + APART / k, b: b + APART / k });
+  return distance;
+}
 
 /** Whether the tag of an entry is above its cell. @param {number} entry */
 const isAbove = (entry) => entry % 2 === 0;
@@ -35,8 +60,11 @@ function areasOf(picture) {
 /** @param {Make} make */
 export function makeDocking({ s }) {
   const element = s("g", { class: "ce-docks", "aria-hidden": "true" });
-  /** What is drawn. */
+  const lines = s("g", { "aria-hidden": "true" });
+  /** What is drawn, and around which words. */
   let drawn = "";
+  /** @type {readonly Rect[]} */
+  let around = [];
   /** @type {Dock[]} */
   let docks = [];
   /** @type {any[]} */
@@ -45,25 +73,34 @@ export function makeDocking({ s }) {
   const others = s("g", { class: "ce-otherwise" });
 
   /**
-   * The frame of an entry and its tag, by turns above and below the cell, so that those of neighbours do not meet.
-   * @param {string} words @param {number} side @param {number} entry @param {Area} area @param {number} k
-   * @param {number} number of tags that the cell has on this side
+   * Words in a frame above or below a point of a cell, and a line to it, which is behind the words of plates.
+   * @param {{x: number, y: number}} at @param {string} words @param {boolean} above @param {number} k @param {Rect[]} taken
    */
-  function dock(words, side, entry, area, k, number) {
-    const pad = (PAD + (side ? 4 : 0)) / k;
-    const frame = { x: area.x - pad, y: area.y - pad, width: area.w + 2 * pad, height: area.h + 2 * pad, rx: 4 / k };
+  function tagAt(at, words, above, k, taken) {
     const width = textWidth(words, SIZE, true) + 12;
-    const y = isAbove(entry) ? area.y - pad : area.y + area.h + pad;
-    const shift = isAbove(entry) ? -4 - TAG * number : TAG + TAG * number;
-    const scale = `translate(${area.x + area.w / 2} ${y}) scale(${1 / k}) translate(0 ${shift})`;
+    const distance = freeDistance(at, width, above, k, taken);
+    const top = above ? -distance - TAG : distance;
     const tag = s(
       "g",
-      { transform: scale, class: "ce-dock-tag" },
-      s("rect", { x: -width / 2, y: -16, width, height: 18, rx: 5 }),
-      s("text", { x: 0, y: -3, "font-size": SIZE, text: words }),
+      { transform: `translate(${at.x} ${at.y}) scale(${1 / k})`, class: "ce-dock-tag" },
+      s("rect", { x: -width / 2, y: top, width, height: TAG, rx: 5 }),
+      s("text", { x: 0, y: top + 13, "font-size": SIZE, text: words }),
     );
+    const line = s("path", { class: "ce-dock-line", d: `M${at.x} ${at.y}v${(above ? -distance : distance) / k}` });
+    return { tag, line };
+  }
+
+  /**
+   * The frame of an entry and its tag, by turns above and below the cell, so that those of neighbours do not meet.
+   * @param {string} words @param {number} side @param {number} entry @param {Area} area @param {number} k @param {Rect[]} taken
+   */
+  function dock(words, side, entry, area, k, taken) {
+    const pad = (PAD + (side ? 4 : 0)) / k;
+    const frame = { x: area.x - pad, y: area.y - pad, width: area.w + 2 * pad, height: area.h + 2 * pad, rx: 4 / k };
+    const y = isAbove(entry) ? area.y - pad : area.y + area.h + pad;
+    const { tag, line } = tagAt({ x: area.x + area.w / 2, y }, words, isAbove(entry), k, taken);
     const group = s("g", { class: "ce-dock" }, s("rect", { ...frame, class: "ce-dock-frame" }), tag);
-    return { side, entry, area, group };
+    return { side, entry, area, group, line };
   }
 
   /** @param {Area} from @param {Area} to */
@@ -73,21 +110,20 @@ export function makeDocking({ s }) {
     return s("path", { class: "ce-blamed", d: `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}` });
   }
 
-  /** @param {Picture} picture @param {Hull} hull @param {Attempt} attempt @param {number} k */
-  function build(picture, hull, attempt, k) {
+  /**
+   * @param {Picture} picture @param {Hull} hull @param {Attempt} attempt @param {number} k @param {readonly Rect[]} words areas
+   * that tags do not cover
+   */
+  function build(picture, hull, attempt, k, words) {
+    const taken = [...words];
     const areas = areasOf(picture);
     const titles = (/** @type {string} */ name) =>
       picture.rules.get(name)?.finds.map(({ place, title }) => `${place}: ${title}`) || [];
-    /** How many tags each layer has above and below. @type {Map<string, number>} */
-    const tags = new Map();
     /** @param {number[]} cells @param {number} side @param {string} rule */
     const dockAll = (cells, side, rule) =>
       cells.flatMap((layer, entry) => {
         const area = areas.get(layer);
-        const place = `${layer} ${isAbove(entry)}`;
-        const number = tags.get(place) || 0;
-        tags.set(place, number + 1);
-        return area ? [dock(titles(rule)[entry] || rule, side, entry, area, k, number)] : [];
+        return area ? [dock(titles(rule)[entry] || rule, side, entry, area, k, taken)] : [];
       });
     const rival = attempt.rival;
     docks = dockAll(attempt.cells, 0, hull.lens?.rule || "");
@@ -97,10 +133,10 @@ export function makeDocking({ s }) {
       const [from, to] = [areas.get(attempt.lines[at]), areas.get(attempt.lines[at + 1])];
       if (from && to) blamed.push(line(from, to));
     }
-    const refused = attempt.cells.length - 1;
-    const sign =
-      hull.kind === "near-miss" ? signOf(hull.lens?.sign || "", areas.get(attempt.cells[refused]), k, refused) : [];
-    blamed.push(...sign);
+    const area = areas.get(attempt.cells[attempt.cells.length - 1]);
+    const reason = hull.kind === "near-miss" ? hull.lens?.sign : "";
+    const sign = area && reason ? signOf(reason, area, k, taken) : null;
+    if (sign) blamed.push(sign.group);
     const frames = (hull.lens?.whatIf?.matches || []).flat().flatMap((layer) => areas.get(layer) ?? []);
     others.replaceChildren(
       ...frames.map(({ x, y, w, h }) =>
@@ -108,55 +144,49 @@ export function makeDocking({ s }) {
       ),
     );
     element.replaceChildren(others, ...blamed, ...docks.map(({ group }) => group));
+    lines.replaceChildren(...docks.map(({ line }) => line), ...(sign ? [sign.line] : []));
+    if (sign) blamed.push(sign.line);
   }
 
   /**
    * The reason in a few words, below the layer that refused.
-   * @param {string} words @param {Area | undefined} area @param {number} k @param {number} entry
+   * @param {string} words @param {Area} area @param {number} k @param {Rect[]} taken
    */
-  function signOf(words, area, k, entry) {
-    if (!area || !words) return [];
-    const width = textWidth(`✕ ${words}`, SIZE, true) + 14;
-    const below = isAbove(entry) ? 0 : TAG;
-    const place = `translate(${area.x + area.w / 2} ${area.y + area.h}) scale(${1 / k}) translate(0 ${below})`;
-    const rect = s("rect", { x: -width / 2, y: 8, width, height: 20, rx: 5 });
-    return [
-      s(
-        "g",
-        { class: "ce-blamed-sign", transform: place },
-        rect,
-        s("text", { x: 0, y: 22, "font-size": SIZE, text: `✕ ${words}` }),
-      ),
-    ];
+  function signOf(words, area, k, taken) {
+    const at = { x: area.x + area.w / 2, y: area.y + area.h };
+    const { tag, line } = tagAt(at, `✕ ${words}`, false, k, taken);
+    return { group: s("g", { class: "ce-blamed-sign" }, tag), line };
   }
 
   return {
     element,
+    lines,
     /**
      * Draw the first beats of a match; entries that have not docked yet wait at `home`.
      * @param {Picture | null} picture @param {Hull | null} hull @param {{match: number, beats: number, otherwise: boolean}} lens
-     * @param {{k: number, home: {x: number, y: number}}} look
+     * @param {{k: number, home: {x: number, y: number}, words: readonly Rect[]}} look  `words`: areas that tags do not cover
      */
-    draw(picture, hull, { match, beats, otherwise }, { k, home }) {
+    draw(picture, hull, { match, beats, otherwise }, { k, home, words }) {
       const attempt = hull && attemptOf(hull, match);
       if (!picture || !hull || !attempt) {
-        if (drawn) element.replaceChildren();
+        if (drawn) for (const layer of [element, lines]) layer.replaceChildren();
         drawn = "";
         return;
       }
       const key = `${picture.step} ${picture.mode} ${hull.id} ${match} ${k}`;
-      if (key !== drawn) build(picture, hull, attempt, k);
-      drawn = key;
+      if (key !== drawn || words !== around) build(picture, hull, attempt, k, words);
+      [drawn, around] = [key, words];
       const all = beatsOf(attempt, picture.rules.get(hull.lens?.rule || ""), hull.kind === "near-miss");
       const past = all.slice(0, beats);
       const failed = past.some(({ passed }) => !passed);
-      for (const { side, entry, area, group } of docks) {
+      for (const { side, entry, area, group, line } of docks) {
         const docked = past.some((beat) => beat.side === side && beat.entry === entry);
         const refused = failed && side === 0 && entry === attempt.cells.length - 1;
         const kind = side ? (hull.kind === "lost" ? "winner" : "lost") : refused ? "refused" : hull.kind;
         group.setAttribute("class", `ce-dock ce-dock-${kind}${docked ? "" : " ce-waiting"}`);
         const way = docked ? "none" : `translate(${home.x - area.x}px,${home.y - area.y}px)`;
         group.style.setProperty("transform", way);
+        line.setAttribute("visibility", docked ? "visible" : "hidden");
       }
       others.setAttribute("visibility", otherwise ? "visible" : "hidden");
       for (const item of blamed) item.setAttribute("visibility", failed ? "visible" : "hidden");
@@ -170,11 +200,12 @@ export const STYLE = `
 .ce-dock.ce-waiting{opacity:0}
 .ce-dock-frame{fill:none;stroke:var(--ce-fg);stroke-width:3px;vector-effect:non-scaling-stroke}
 .ce-dock-tag rect{fill:var(--ce-panel);stroke:var(--ce-fg);stroke-width:1.2px}
-.ce-stage .ce-dock-tag text,.ce-stage .ce-blamed-sign text{dominant-baseline:auto;text-anchor:middle;font-weight:600;fill:var(--ce-fg)}
+.ce-dock-line{stroke:var(--ce-fg);stroke-width:1.2px;vector-effect:non-scaling-stroke}
+.ce-stage .ce-dock-tag text{dominant-baseline:auto;text-anchor:middle;font-weight:600;fill:var(--ce-fg)}
 .ce-dock-refused .ce-dock-frame,.ce-dock-refused .ce-dock-tag rect{stroke:var(--ce-nearMiss);stroke-width:4.5px}
 .ce-dock-refused .ce-dock-tag rect{stroke-width:2px}
 .ce-dock-lost .ce-dock-frame,.ce-dock-lost .ce-dock-tag rect{stroke:var(--ce-lost);stroke-dasharray:5 4}
 .ce-otherwise rect{fill:none;stroke:var(--ce-matched);stroke-width:3px;stroke-dasharray:6 4;vector-effect:non-scaling-stroke}
 .ce-blamed{fill:none;stroke:var(--ce-nearMiss);stroke-width:5px;vector-effect:non-scaling-stroke}
-.ce-blamed-sign rect{fill:var(--ce-panel);stroke:var(--ce-nearMiss);stroke-width:2px}
+.ce-blamed-sign .ce-dock-tag rect{stroke:var(--ce-nearMiss);stroke-width:2px}
 `;

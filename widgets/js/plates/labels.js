@@ -89,12 +89,11 @@ function hideCovered(labels) {
   }
 }
 
-/** The areas of the words and of the cells of plates. @param {readonly Label[]} labels */
-export const takenBy = (labels) =>
-  labels.flatMap(({ box, texts }) => [
-    cellsArea(box),
-    ...texts.filter((text) => text.textContent && text.getAttribute("visibility") !== "hidden").map(areaOf),
-  ]);
+/** The areas of the words of plates. @param {readonly Label[]} labels */
+export const wordAreas = (labels) =>
+  labels.flatMap(({ texts }) =>
+    texts.filter((text) => text.textContent && text.getAttribute("visibility") !== "hidden").map(areaOf),
+  );
 
 /** @param {number} k @param {number} least */
 const titleSize = (k, least) => Math.max(WORDS.title.size, least / k);

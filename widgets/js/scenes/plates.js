@@ -8,7 +8,7 @@ import { layHulls } from "../picture/tags.js";
 import { allCells } from "../plates/cells.js";
 import { PLATES } from "../plates/look.js";
 import { makeDocking } from "../plates/docking.js";
-import { labelElement, layLabels, takenBy } from "../plates/labels.js";
+import { labelElement, layLabels, wordAreas } from "../plates/labels.js";
 import { doneBefore, lensHull } from "../plates/lens.js";
 import { layLink, linkElement } from "../plates/links.js";
 import { between, movement } from "../plates/movement.js";
@@ -16,6 +16,7 @@ import { areasByBox, paintDone, rewritten } from "../plates/done.js";
 import { countLines, paintCells, paintDepth, paintFrame, paintLines, paintMarks } from "../plates/paint.js";
 import { nameOf, relativesOf } from "../plates/relatives.js";
 import { layTags } from "../plates/tags.js";
+import { cellsArea } from "../plates/titles.js";
 import { makeSheet } from "../plates/sheet.js";
 import { makeStill } from "../plates/still.js";
 import { svgPen } from "../plates/svg_pen.js";
@@ -97,7 +98,7 @@ export function platesScene(make, palette) {
   const [hullLayer, tagLayer] = ["ce-hulls", "ce-tags"].map((layer) => s("g", { class: layer, "aria-hidden": "true" }));
   const lens = makeDocking(make);
   const linkLayer = s("g", { "aria-hidden": "true", class: "ce-link-layer" });
-  const world = s("g", { role: "presentation" }, hullLayer, labelLayer, linkLayer, tagLayer, lens.element);
+  const world = s("g", { role: "presentation" }, hullLayer, lens.lines, labelLayer, linkLayer, tagLayer, lens.element);
   const overlay = s("svg", { class: "ce-stage", role: "listbox", "aria-multiselectable": "true" }, defs, world);
   const stage = h("div", { class: "ce-stage ce-plates" }, canvas, overlay);
   const still = makeStill([canvas, overlay]);
@@ -107,8 +108,8 @@ export function platesScene(make, palette) {
   let labels = [];
   /** @type {import("../plates/links.js").DrawnLink[]} */
   let links = [];
-  /** What the reasons of links must not cover. @type {import("../picture/types.js").Rect[]} */
-  let taken = [];
+  /** The areas of words, which reasons of links and tags of the lens must not cover. @type {import("../picture/types.js").Rect[]} */
+  let words = [];
   /** @type {import("./svg_lines.js").DrawnHull[]} */
   let hulls = [];
   /** How cells move, once that is needed: to find it takes longer than a frame if there are many. */
@@ -228,7 +229,7 @@ export function platesScene(make, palette) {
   /** The lit match docks from the side where its rule is described. */
   function layLens() {
     const { k, x, y } = camera;
-    lens.draw(picture, lensHull(picture, marks.hull), marks.lens, { k, home: { x: x + (0.42 * width) / k, y } });
+    lens.draw(picture, lensHull(picture, marks.hull), marks.lens, { k, home: { x: x + (0.42 * width) / k, y }, words });
   }
 
   /** @param {Picture} shown */
@@ -245,7 +246,7 @@ export function platesScene(make, palette) {
     const boxes = labels.map(({ box }) => box);
     layLabels(shown, camera.k, text);
     layTags(hulls, boxes, shown, Math.max(PLATES.tag.size, text / camera.k) / PLATES.tag.drawn);
-    taken = links.length ? takenBy(shown) : [];
+    words = wordAreas(shown);
   }
 
   /** Move the layer of words and lines to where the camera sees it; at another scale, lay them out again. */
@@ -267,7 +268,7 @@ export function platesScene(make, palette) {
     /** @param {import("../plates/links.js").DrawnLink} drawn */
     const isLit = ({ link: { source, target } }) =>
       [source.id, target.id].some((id) => id === marks.hover || marks.selected.has(id));
-    const all = [...taken];
+    const all = links.length ? [...labels.map(({ box }) => cellsArea(box)), ...words] : [];
     for (const lit of [true, false]) {
       for (const drawn of links) if (isLit(drawn) === lit) all.push(...layLink(drawn, camera.k, text, lit, all));
     }
