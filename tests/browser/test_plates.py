@@ -366,3 +366,23 @@ def test_on_paper_words_and_cells_are_scaled_together(browser: "Browser", tmp_pa
         page.emulate_media(media="print")
         page.set_viewport_size(PAPER)
         assert colours_of_plates(page) == on_screen
+
+
+CONTROLS = """() => [...document.querySelectorAll(".ce-root :is(button, input, select, [role=slider])")]
+  .filter((one) => one.checkVisibility()).map((one) => one.textContent || one.getAttribute("aria-label") || one.type)"""
+
+
+def test_paper_has_the_sentence_and_the_legend_but_no_controls(browser: "Browser", tmp_path: Path) -> None:
+    file = tmp_path / "digits.html"
+    file.write_text(html_of("digits"), encoding="utf-8")
+    with browser.new_context(viewport=PAPER, reduced_motion="reduce") as context:
+        context.set_default_timeout(WAIT_MS)
+        page = context.new_page()
+        page.goto(f"{file.as_uri()}#step={FOLDED}")
+        page.wait_for_selector(".ce-plate")
+        assert len(page.evaluate(CONTROLS)) > 20
+        page.emulate_media(media="print")
+        assert page.evaluate(CONTROLS) == [*words(page, ".ce-frame"), "Diff"]
+        for part in (".ce-step-title", ".ce-sentence", ".ce-legend", ".ce-caption"):
+            assert page.locator(part).is_visible()
+        assert page.locator(".ce-step-title").evaluate("(one) => one.scrollWidth <= one.clientWidth")

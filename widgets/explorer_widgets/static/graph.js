@@ -216,7 +216,10 @@ ${h}`)):r("span",{hidden:!0}))}}}var Ji=`
   .ce-root svg.ce-stage{width:100%;height:100%}
   .ce-strips{max-width:100%;height:auto}
   .ce-frames{flex-wrap:wrap}
-  .ce-zoom,.ce-map,.ce-hint{display:none}
+  .ce-zoom,.ce-map,.ce-hint,.ce-slider,.ce-lens-done,.ce-root :is(input,select,.ce-label){display:none}
+  .ce-root :is(.ce-group,.ce-bar,.ce-lens) button:not(.ce-segments>[aria-pressed=true]){display:none}
+  .ce-root .ce-segments>[aria-pressed=true]{border:0;box-shadow:none;background:none;padding:0}
+  .ce-root .ce-step-title{max-width:none;white-space:normal}
 }
 @media (prefers-reduced-motion:reduce){.ce-root *,.ce-root ::before{animation:none!important;transition:none!important}}
 @media (forced-colors:active){
