@@ -268,6 +268,9 @@ test("words that do not fit go on in the next line, and are cut only where there
   assert.deepEqual(lines(3), ["1 call", "was Hadamard", "+ Sum"]);
   assert.deepEqual(lines(2), ["1 call", "was Hadamard + Sum"]);
   assert.deepEqual(lines(3, [{ kind: "news", text: "CategoricalLogSoftmax" }]), ["CategoricalLogSoftmax"]);
+  const reads = [below[0], { kind: "line", text: "view, no copy" }];
+  assert.deepEqual(lines(3, reads), ["1 call", "view, no", "copy"]);
+  assert.deepEqual(lines(2, reads), ["1 call"], "half of it would say something else");
 });
 
 test("the description of a plate has its words in full", () => {

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from explorer.views.lines import Place
 from explorer.views.plates.pen import Rect, path, rectangle, words
-from explorer.views.plates.words import BOLD, broken, clip
+from explorer.views.plates.words import BOLD, broken, clip, max_characters
 from explorer_widgets.plate_look import PLATES
 from explorer_widgets.schema import HalfBarView, NodeView, PlateView
 from explorer_widgets.theme import LANES
@@ -88,13 +88,18 @@ def _above(plate: PlateView) -> float:
 
 
 def _words_below(plate: PlateView) -> list[tuple[str, str]]:
-    """Return the lines of text below a plate, each with its look: `wordLines` of `labels.js`."""
+    """Return the lines of text below a plate, each with its look: `wordLines` of `labels.js`.
+
+    Shape and reads are whole or left out: "view, no" would say something else than "view, no copy".
+    """
     below = (plate["calls"], plate["news"], plate["shape"], plate["reads"])
     lines: list[tuple[str, str]] = []
     for kind, text in zip(WORD_KINDS, below, strict=True):
         if text and len(lines) < LINES["most"]:
             first, rest = broken(text, kind, plate["room"]) if len(lines) + 1 < LINES["most"] else (text, "")
-            lines += [(kind, part) for part in (first, rest) if part]
+            parts = [part for part in (first, rest) if part]
+            if kind != "line" or all(len(part) <= max_characters(kind, plate["room"]) for part in parts):
+                lines += [(kind, part) for part in parts]
     return lines
 
 

@@ -5,6 +5,7 @@ import pytest
 from explorer.views.plates.cells import grid_of
 from explorer.views.plates.drawing import stage_of
 from explorer.views.plates.geometry import Grid, Region, infer_grid
+from explorer.views.plates.labels_svg import words_of
 from explorer.views.plates.layout import MAX_SPREAD
 from explorer.views.plates.words import broken
 from tests.views.showing import index_of
@@ -69,3 +70,15 @@ def test_words_that_do_not_fit_are_broken_at_a_space():
     assert broken("was Hadamard + Sum", "news", 1000) == ("was Hadamard + Sum", "")
     assert broken("was Hadamard + Sum", "news", 90) == ("was Hadamard", "+ Sum")
     assert broken("CategoricalLogSoftmax", "news", 100) == ("CategoricalLogSoftmax", "")
+
+
+def test_shape_and_reads_are_whole_or_left_out():
+    plate = {"gap": 0.0, "calls": "1 call", "news": "", "shape": "", "reads": "gather, copies 64 KiB"}
+    node = {"title": "Sum"}
+
+    def lines(room):
+        return [one.text for one in words_of(node, {**plate, "room": room}, (0, 0, 10, 10))[1:]]
+
+    assert lines(150) == ["1 call", "gather, copies 64 KiB"]
+    assert lines(100) == ["1 call", "gather, copies", "64 KiB"]
+    assert lines(50) == ["1 call"]

@@ -20,7 +20,8 @@ const [THREE, TWO] = [0.66, 0.5];
 const isBold = (kind) => WORDS[kind].weight > 400;
 
 /**
- * The lines of text below a plate: one that does not fit goes on in the next line, if there may be one.
+ * The lines of text below a plate: one that does not fit goes on in the next line, if there may be one. Shape and reads are
+ * whole or left out: "view, no" would say something else than "view, no copy".
  * @param {{kind: string, text: string}[]} below @param {number} most
  * @param {(kind: string, text: string) => boolean} fits
  */
@@ -31,9 +32,10 @@ export function wordLines(below, most, fits) {
     if (!text || lines.length === most) continue;
     let end = text.length;
     while (end > 0 && !fits(kind, text.slice(0, end))) end = text.lastIndexOf(" ", end - 1);
-    const isCut = end > 0 && end < text.length && lines.length + 1 < most;
-    lines.push({ kind, text: isCut ? text.slice(0, end) : text });
-    if (isCut) lines.push({ kind, text: text.slice(end + 1) });
+    const isBroken = end > 0 && end < text.length && lines.length + 1 < most;
+    const parts = isBroken ? [text.slice(0, end), text.slice(end + 1)] : [text];
+    if (kind !== "line" || parts.every((part) => fits(kind, part)))
+      lines.push(...parts.map((part) => ({ kind, text: part })));
   }
   return lines;
 }
