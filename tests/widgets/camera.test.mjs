@@ -125,6 +125,22 @@ test("the last plate is beside the zoom buttons, on a phone and where only the f
   }
 });
 
+test("plates are shrunk a little, so that the words of the last line are in sight, before they are scrolled", () => {
+  const plate = { cells: [1], places: [0, 0, 1, 1], unit: [20, 20], gap: 2, room: 80 };
+  const nodes = ["n0", "n1"].map((id) => node(id, { plate }));
+  /** @param {number} height */
+  const picture = (height) => {
+    const places = new Float32Array([60, 60, 20, 20, 1_500, height - 100, 20, 20]);
+    return readPicture({ nodes, group_by: "plates", width: 1_600, height }, places);
+  };
+  const [low, high] = [picture(900), picture(1_600)].map((shown) => ({
+    shown,
+    ...automatic([shown], viewport, false),
+  }));
+  assert.ok(low.k < 0.45 && (low.shown.height - low.y) * low.k <= 200, "all of it");
+  assert.ok(high.k >= 0.45 && (high.shown.height - high.y) * high.k > 200, "its first lines");
+});
+
 test("lines above the plates are in sight", () => {
   const plate = { cells: [1], places: [0, 0, 1, 1], unit: [20, 20], gap: 2, room: 180 };
   const nodes = [node("n0", { plate }), node("n1", { plate })];

@@ -21,8 +21,8 @@ const [NARROW, ZOOM_WIDTH] = [640, 44];
 const MIN_SCALE = 0.005;
 /** Above this scale all of a picture is legible, and its boxes are large enough to be clicked. */
 const LEGIBLE = 0.42;
-/** Below this scale plates are scrolled, not shrunk. */
-const LEGIBLE_PLATES = 0.45;
+/** Below the first scale plates are scrolled, not shrunk, but drawn at the second one, if they are not too wide. */
+const [SHRUNK_PLATES, LEGIBLE_PLATES] = [0.35, 0.45];
 /** Of plates that are shown with a close-up below them, the whole is of interest, down to this scale. */
 const MIN_PLATES = 0.25;
 /** Of more boxes than this the whole is of interest, down to this scale. */
@@ -116,7 +116,7 @@ function legibly(pictures, viewport, asking) {
   const arePlates = pictures[0]?.groupBy === "plates";
   const aside = !isNarrow(viewport) && (arePlates || isUnderButtons(pictures, viewport));
   const all = aside ? besideButtons((room) => whole(pictures, room), viewport) : whole(pictures, viewport);
-  if (arePlates) return all.k < LEGIBLE_PLATES ? besideButtons((room) => legible(all, pictures, room), viewport) : all;
+  if (arePlates) return all.k < SHRUNK_PLATES ? besideButtons((room) => legible(all, pictures, room), viewport) : all;
   if (!pictures.length || all.k >= LEGIBLE) return all;
   const [picture] = pictures;
   const many = picture.boxes.length > MANY;
