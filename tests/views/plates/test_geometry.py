@@ -2,6 +2,7 @@
 
 import pytest
 
+from explorer.views import picture
 from explorer.views.plates.cells import grid_of
 from explorer.views.plates.drawing import stage_of
 from explorer.views.plates.geometry import Grid, Region, infer_grid
@@ -73,11 +74,13 @@ def test_words_that_do_not_fit_are_broken_at_a_space():
 
 
 def test_shape_and_reads_are_whole_or_left_out():
-    plate = {"gap": 0.0, "calls": "1 call", "news": "", "shape": "", "reads": "gather, copies 64 KiB"}
-    node = {"title": "Sum"}
+    drawn = picture(index_of("digits"), 8, group_by="plates").view
+    node, plate = next((node, node["plate"]) for node in drawn["nodes"] if "plate" in node)
 
     def lines(room):
-        return [one.text for one in words_of(node, {**plate, "room": room}, (0, 0, 10, 10))[1:]]
+        own = plate.copy()
+        own.update(calls="1 call", news="", shape="", reads="gather, copies 64 KiB", room=room)
+        return [one.text for one in words_of(node, own, (0, 0, 10, 10))[1:]]
 
     assert lines(150) == ["1 call", "gather, copies 64 KiB"]
     assert lines(100) == ["1 call", "gather, copies", "64 KiB"]
