@@ -499,3 +499,46 @@ test("a tag that would cover another or a title is only its sign, or hidden; it 
     ["hidden", "inherit", "hidden"],
   );
 });
+
+/** Two plates of two layers at scale 1; `click` clicks at a point of the picture. */
+async function openPlates(more = {}) {
+  const nodes = [a, b];
+  const picture = { version: 1, step: 0, mode: "diff", group_by: "plates", nodes, edges: [], width: 120, height: 10 };
+  const coordinates = new DataView(new Float32Array([10, 5, 20, 10, 110, 5, 20, 10]).buffer);
+  const opened = open({ picture: JSON.stringify(picture), coordinates, options: { animate: false }, ...more });
+  await opened.model.put({ view: { zoom: { k: 1, x: 0, y: 0 } } });
+  const pane = opened.root.of("ce-view")[0];
+  const click = (x, y, fields = {}) => {
+    const event = { clientX: x + pane.clientWidth / 2, clientY: y + pane.clientHeight / 2, ...fields };
+    for (const type of ["pointermove", "pointerdown", "pointerup", "click"]) pane.dispatch(type, event);
+    return [opened.model.get("selection"), opened.model.get("view").layers ?? []];
+  };
+  return { ...opened, click };
+}
+
+test("Shift adds a second layer of a plate, and removes it; another layer that is clicked takes its place", async () => {
+  const { root, click, close } = await openPlates();
+  const shiftKey = true;
+  assert.deepEqual(click(5, 5), [["a"], [1]]);
+  assert.deepEqual(click(15, 5, { shiftKey }), [["a"], [1, 2]]);
+  assert.match(root.of("ce-side")[0].textContent, /2 layers selected/);
+  assert.deepEqual(click(105, 5, { shiftKey }), [
+    ["a", "b"],
+    [1, 2, 3],
+  ]);
+  assert.deepEqual(click(5, 5, { shiftKey }), [
+    ["a", "b"],
+    [2, 3],
+  ]);
+  assert.deepEqual(click(15, 5, { shiftKey }), [["b"], [3]]);
+  assert.deepEqual(click(115, 5), [["b"], [4]]);
+  assert.deepEqual(click(115, 5), [[], []]);
+  close();
+});
+
+test("where plates are chosen as an answer, a click on any layer chooses its plate", async () => {
+  const { click, close } = await openPlates({ options: { animate: false, many: true } });
+  assert.deepEqual(click(5, 5), [["a"], []]);
+  assert.deepEqual(click(15, 5), [[], []]);
+  close();
+});

@@ -67,8 +67,10 @@ class GraphLink:
             return
         if "view" in changes or "step" in changes:
             self._move(changes)
-        if "selection" in changes:
-            self.session.select([str(box) for box in changes["selection"]])
+        if "selection" in changes or "view" in changes:
+            boxes = changes.get("selection", self.session.selection)
+            layers = changes.get("view", {}).get("layers") or ()
+            self.session.select([str(box) for box in boxes], [int(layer) for layer in layers])
         if "request" in changes:
             self._answer(str(dict(changes["request"]).get("name", "")))
 

@@ -71,6 +71,8 @@ class Session:
         self.values: ValuesView | None = None
         self._answers = 0
         """What the circuit computes for some inputs, once the reader has asked for it."""
+        self.layers: tuple[int, ...] = ()
+        """The layers that the reader clicked in selected plates."""
         self.hidden_after: int | None = None
         """While a question is asked: the results of later steps are hidden."""
         self._listeners: list[Listener] = []
@@ -119,7 +121,7 @@ class Session:
         """Switch to a different trace. The measurements of the old one are dropped."""
         self._pictures.clear()
         self.findings, self.trial, self.hidden_after, self.values = Findings(), None, None, None
-        self.opened, self.state = opened, self._possible(opened, state)
+        self.opened, self.state, self.layers = opened, self._possible(opened, state), ()
         self._drop_unknown_boxes()
         self._tell(*EVENTS)
 
@@ -148,12 +150,12 @@ class Session:
         self.state = replace(self.state, step=at, selection=kept, closer=closer)
         self._tell(*changed, *ended)
 
-    def select(self, boxes: Sequence[str]) -> None:
-        """Select boxes by id; ids that the picture does not have are ignored."""
+    def select(self, boxes: Sequence[str], layers: Sequence[int] = ()) -> None:
+        """Select boxes by id, and layers within them; ids of boxes that the picture does not have are ignored."""
         known = self.boxes
         chosen = tuple(dict.fromkeys(box for box in boxes if box in known))
-        if chosen != self.selection:
-            self.state = replace(self.state, selection=chosen)
+        if (chosen, tuple(layers)) != (self.selection, self.layers):
+            self.state, self.layers = replace(self.state, selection=chosen), tuple(layers)
             self._tell("selection")
 
     def select_nodes(self, nodes: Sequence[int]) -> None:
@@ -295,6 +297,19 @@ class Session:
         """The nodes that the selected boxes represent."""
         boxes = self.boxes if self.selection else {}
         return tuple(node for box in self.selection for node in boxes.get(box, ()))
+
+    @property
+    def selected_layers(self) -> tuple[int, ...]:
+        """The layers that were clicked in the plates that are selected, or else the first one of each selected box."""
+        nodes = self.picture().view["nodes"] if self.layers else []
+        shown = {
+            layer
+            for node in nodes
+            if node["id"] in self.selection and "plate" in node
+            for layer in node["plate"]["cells"]
+        }
+        picked = tuple(layer for layer in self.layers if layer in shown)
+        return picked if len(picked) > 1 else tuple(self.boxes[box][0] for box in self.selection)
 
     def steps(self) -> list[StepView]:
         """The steps, for the stepper and the tree."""

@@ -280,3 +280,16 @@ def test_a_key_that_shows_the_state_before_and_a_match_there_shows_both_at_once(
     assert seen == [("before", "hull-0")]
     assert events == [frozenset({"look", "closer"})]
     assert (host.view["mode"], host.view["hull"]) == ("before", "hull-0")
+
+
+def test_layers_are_selected_within_their_plates(linked: Linked) -> None:
+    session, host, events = linked
+    first, second = (node for node in host.picture["nodes"][:2])
+    one, other = first["plate"]["cells"][:2]
+    host.reader({"selection": [first["id"]], "view": {"layers": [one]}})
+    assert (session.selected_layers, events) == ((first["ids"][0],), [frozenset({"selection"})])
+    host.reader({"view": {"layers": [one, other]}})
+    assert (session.selected_layers, session.selection) == ((one, other), (first["id"],))
+    assert len(events) == 2
+    host.reader({"selection": [second["id"]]})  # what was clicked in a plate that is not selected counts no longer
+    assert session.selected_layers == (second["ids"][0],)

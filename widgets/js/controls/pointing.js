@@ -45,10 +45,17 @@ export function makePointing({ guard }, store, { root, stage, camera, selecting,
   const hit = (at, { picture }) => picture && boxAt(picture, state.camera, at, stage.viewport());
 
   /** @param {Point} at @param {Pane} pane */
+  function cellUnder(at, pane) {
+    const box = hit(at, pane);
+    const { x, y } = pointOf(state.camera, at, stage.viewport());
+    return box?.plate ? cellAt(box, x, y) : null;
+  }
+
+  /** @param {Point} at @param {Pane} pane */
   function hover(at, pane) {
     const box = hit(at, pane);
     const point = pointOf(state.camera, at, stage.viewport());
-    const cell = box?.plate ? cellAt(box, point.x, point.y) : null;
+    const cell = cellUnder(at, pane);
     store.set({ hover: box ? box.id : "", cell: cell ? cell.index : -1 });
     const edge = !box && pane.picture ? edgeAt(pane.picture, point, REACH / state.camera.k) : null;
     if (guessOf(state)) hint.hide();
@@ -62,17 +69,21 @@ export function makePointing({ guard }, store, { root, stage, camera, selecting,
     hint.hide();
   }
 
-  /** Select the box, or light the match, that was clicked. @param {any} event @param {Pane} pane */
-  function click(event, pane) {
+  /**
+   * Select the box and the layer, or light the match, that was clicked.
+   * @param {any} event @param {Pane} pane @param {import("../plates/cells.js").Cell | null} cell the one at the pointer
+   */
+  function click(event, pane, cell) {
+    const layerOf = (/** @type {string} */ id) => (cell?.box.id === id ? cell.layer : -1);
     const add = event.shiftKey || event.ctrlKey || event.metaKey;
     for (let target = event.target; target && target !== pane.element; target = target.parentNode) {
       const hull = target.getAttribute && target.getAttribute("data-hull");
       if (hull && target.getAttribute("class").includes("ce-tag")) return selecting.light(hull);
       const id = target.getAttribute && target.getAttribute("data-id");
-      if (id && target !== pane.scene.stage) return selecting.choose(id, add);
+      if (id && target !== pane.scene.stage) return selecting.choose(id, add, layerOf(id));
     }
     const box = hit(pointIn(event, pane), pane);
-    if (box) return selecting.choose(box.id, add);
+    if (box) return selecting.choose(box.id, add, layerOf(box.id));
     if (state.options.many !== true) selecting.select([]);
     if (state.hull) selecting.light("");
   }
@@ -157,8 +168,10 @@ export function makePointing({ guard }, store, { root, stage, camera, selecting,
     on("click", (event) => {
       if (!dragged) {
         hint.hide();
-        click(event, pane);
-        closingUp.pickSlice(state.cell);
+        const cell = cellUnder(pointIn(event, pane), pane);
+        click(event, pane, cell);
+        const isPicked = cell && (cell.layer < 0 || state.layers.includes(cell.layer));
+        closingUp.pickSlice(isPicked ? cell.index : -1);
       }
       dragged = false;
     });

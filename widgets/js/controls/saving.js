@@ -10,11 +10,11 @@ export function makeSaving(model, store) {
     save: (changes) => saveTraits(model, changes),
     /** Ask the host to do something. @param {string} name */
     request: (name) => saveTraits(model, { request: { name, n: (requests += 1) } }),
-    /** Change keys of the view; the others are preserved. @param {Record<string, any>} changes */
-    setView(changes) {
+    /** Change keys of the view, the others are preserved, and other traits with it. @param {Record<string, any>} changes @param {Record<string, any>} [more] */
+    setView(changes, more = {}) {
       const view = { ...store.state.view, ...changes };
       store.set({ view });
-      saveTraits(model, { view });
+      saveTraits(model, { view, ...more });
     },
   };
 }

@@ -7,7 +7,7 @@ import { boxOf, guessOf, isDrawer } from "../parts/state.js";
 /** The id of the first match of a step, in the state before it. */
 const FIRST = "hull-0";
 
-/** @param {readonly string[]} a @param {readonly string[]} b */
+/** @param {readonly (string | number)[]} a @param {readonly (string | number)[]} b */
 export const isSame = (a, b) => a.length === b.length && a.every((item, index) => item === b[index]);
 
 /**
@@ -17,28 +17,51 @@ export const isSame = (a, b) => a.length === b.length && a.every((item, index) =
  *   guessing: import("./guessing.js").Guessing}} page
  * `lit`: what the pager says about the lit match
  */
-export function makeSelecting({ announce }, store, { save, setView }, { root, stage, camera, lit, guessing }) {
+export function makeSelecting({ announce }, store, { setView }, { root, stage, camera, lit, guessing }) {
   const { state } = store;
 
-  /** @param {string[]} ids */
-  function select(ids) {
-    if (isSame(ids, state.selection) || guessOf(state)) return;
-    camera.forgetFocus();
-    if (!ids.length !== !state.selection.length && !isDrawer(state)) store.set({ showSide: false });
-    store.set({ selection: ids, slice: -1 });
-    save({ selection: ids });
+  /** @param {string[]} ids @param {number[]} [layers] those that were clicked in selected plates */
+  function select(ids, layers = []) {
+    const isNew = !isSame(ids, state.selection);
+    if ((!isNew && isSame(layers, state.layers)) || guessOf(state)) return;
+    if (isNew) {
+      camera.forgetFocus();
+      if (!ids.length !== !state.selection.length && !isDrawer(state)) store.set({ showSide: false });
+      store.set({ slice: -1 });
+    }
+    store.set({ selection: ids, layers });
+    setView({ layers }, isNew ? { selection: ids } : {});
   }
 
-  /** Select a box; select it no longer if it was alone. @param {string} id @param {boolean} add to the others */
-  function choose(id, add) {
-    const { selection } = state;
+  /**
+   * Select a box and, in a plate, the layer that was clicked; select it no longer if it was alone.
+   * @param {string} id @param {boolean} add to the others, or remove from them @param {number} [layer] or -1: the whole box
+   */
+  function choose(id, add, layer = -1) {
+    const { selection, layers, options } = state;
+    const many = options.many === true;
+    const picked = many || layer < 0 ? [] : [layer];
+    const isOn = selection.includes(id) && picked.every((one) => layers.includes(one));
     store.set({ focus: id });
     guessing.toggle(id);
-    if (!add && state.options.many !== true) select(selection.length === 1 && selection[0] === id ? [] : [id]);
-    else select(selection.includes(id) ? selection.filter((other) => other !== id) : [...selection, id]);
+    if (isOn && !add && selection.length === 1 && layers.length <= 1) select([]);
+    else if (!add && !many) select([id], picked);
+    else if (isOn) remove(id, picked);
+    else select(selection.includes(id) ? selection : [...selection, id], [...layers, ...picked]);
     const active = focusedIn(root);
     const elsewhere = active && active !== root && root.contains(active) && !stage.hasFocus();
     if (!elsewhere) stage.focus(id);
+  }
+
+  /** Remove layers of a plate from the selection, and the box with the last one. @param {string} id @param {number[]} removed */
+  function remove(id, removed) {
+    const own = new Set(boxOf(state, id)?.plate?.cells);
+    const layers = state.layers.filter((layer) => !removed.includes(layer));
+    if (removed.length && layers.some((layer) => own.has(layer))) return select(state.selection, layers);
+    select(
+      state.selection.filter((other) => other !== id),
+      layers.filter((layer) => !own.has(layer)),
+    );
   }
 
   /**

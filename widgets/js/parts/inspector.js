@@ -48,11 +48,17 @@ export function makeInspector({ h, button, textButton }, store, { request, setVi
     return current ? factsOfStep(current) : null;
   }
 
-  /** The section that names the selected boxes. @returns {Section} */
+  /** The section that names the selected boxes, or the layers that were clicked in them. @returns {Section} */
   function selectedSection() {
-    const names = state.selection.flatMap((id) => boxOf(state, id)?.title ?? []);
+    const boxes = state.selection.flatMap((id) => boxOf(state, id) ?? []);
+    const titleOf = (/** @type {number} */ layer) =>
+      boxes.find(({ plate }) => plate?.cells.includes(layer))?.title ?? "layer";
+    const areLayers = state.layers.length > 1;
+    const names = areLayers
+      ? state.layers.map((layer) => `${titleOf(layer)} #${layer}`)
+      : boxes.map(({ title }) => title);
     const words = names.slice(0, MAX_NAMES).join(", ") + andMore(names.length - MAX_NAMES);
-    return { heading: `${state.selection.length} boxes selected`, rows: [], lines: [words] };
+    return { heading: `${names.length} ${areLayers ? "layers" : "boxes"} selected`, rows: [], lines: [words] };
   }
 
   /** The values of a fact; a short one stays in one line. @param {string[]} values */
@@ -138,6 +144,7 @@ export function makeInspector({ h, button, textButton }, store, { request, setVi
       "picture",
       "steps",
       "selection",
+      "layers",
       "details",
       "options",
       "palette",
@@ -156,7 +163,7 @@ export function makeInspector({ h, button, textButton }, store, { request, setVi
         return;
       }
       const shown = shownDetails();
-      const many = state.selection.length > 1 && shown ? [selectedSection()] : [];
+      const many = Math.max(state.selection.length, state.layers.length) > 1 && shown ? [selectedSection()] : [];
       const sections = [...many, ...(shown ? shown.sections : [])];
       replaceContent([
         h(

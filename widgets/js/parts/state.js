@@ -15,7 +15,7 @@ import { text } from "../shared/reading.js";
  * @typedef {{
  *   picture: Picture | null, steps: Step[], step: number, details: Details | null,
  *   view: Record<string, any>, options: Record<string, any>,
- *   selection: string[], found: Set<string> | null, lit: Set<string> | null, hull: string, hover: string, focus: string, cell: number,
+ *   selection: string[], layers: number[], found: Set<string> | null, lit: Set<string> | null, hull: string, hover: string, focus: string, cell: number,
  *   palette: Palette, width: number, roomy: boolean, camera: Camera,
  *   progress: {text: string, share: number | null} | null,
  *   playing: boolean, onlyChanging: boolean, query: string, stopped: boolean,
@@ -25,7 +25,7 @@ import { text } from "../shared/reading.js";
  *   slice: number, closeup: string, showCloseup: boolean,
  *   values: import("../closeup/values_reading.js").Values | null, run: number, running: boolean,
  * }} State
- * `found`: the boxes that match `query`; `lit`: those that use the buffer at the pointer; `hull`: the lit match; `hover`, `focus`: boxes; `cell`: the cell at the pointer;
+ * `layers`: those that were clicked in the selected plates; `found`: the boxes that match `query`; `lit`: those that use the buffer at the pointer; `hull`: the lit match; `hover`, `focus`: boxes; `cell`: the cell at the pointer;
  * `width`: pixels of the view; `roomy`: the window is high enough for a legend below the picture; `stopped`: the host does
  * not answer any more; `showSide`: the inspector is open as a drawer, or closed beside the picture; `slice`: the cell that was
  * clicked, or -1; `closeup`: the part of the close-up that is shown; `progress`: of a measurement; `run`: the input of `values`
@@ -51,6 +51,7 @@ export const initialState = (palette) => ({
   view: {},
   options: {},
   selection: [],
+  layers: [],
   found: null,
   lit: null,
   hull: "",
@@ -200,6 +201,7 @@ export const marksOf = (state) => ({
   cell: state.cell,
   values: cellValues(state),
   lens: lensOf(state),
+  layers: state.layers,
 });
 
 /** The selected boxes and those that were found; in a scene that asks, those that were chosen and then the right ones. @param {Readonly<State>} state */

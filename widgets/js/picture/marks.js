@@ -12,4 +12,5 @@ export const NO_MARKS = {
   cell: -1,
   values: null,
   lens: NO_LENS,
+  layers: [],
 };

@@ -48,7 +48,8 @@
  * viewport
  * @typedef {{selected: Set<string>, found: Set<string> | null, hull: string, hover: string, focus: string,
  *   cell: number, values: import("../closeup/values_reading.js").Cells | null,
- *   lens: {match: number, beats: number, done: boolean, otherwise: boolean}}} Marks  `cell`: position of the cell at the pointer in
+ *   lens: {match: number, beats: number, done: boolean, otherwise: boolean}, layers: number[]}} Marks  `layers`: those
+ *   that were clicked in selected plates; `cell`: position of the cell at the pointer in
  *   the box `hover`, or -1; `values`: what the cells show in place of their kind; `lens`: what the rule lens shows
  * @typedef {{stage: any, list: any, show(picture: Picture, from: Map<string, Point>): number | void, frame(t: number): void, progress?(t: number): number,
  *   look(camera: Camera, width: number, height: number, text?: number): void, mark(marks: Marks): void, recolour(): void,

@@ -22,6 +22,8 @@ import { nameOf } from "./relatives.js";
 
 const { cell: CELL, sheets: SHEETS, read: READ } = PLATES;
 const FAINT = 0.16;
+/** The width of the outline of a layer that was clicked, in pixels of the screen. */
+const PICKED = 3;
 /** A path of so many cells at most: without a GPU, one of 30,000 takes twice as long as many short ones. */
 const PATH = 128;
 /** Luminance above which black is read best. */
@@ -153,6 +155,17 @@ export function paintMarks({ pen, palette, k }, box, cells) {
     pen.stroke();
     pen.setLineDash([]);
   }
+}
+
+/** The outlines of the layers that were clicked. @param {Canvas} canvas @param {Shown[]} cells @param {number[]} layers */
+export function paintPicked({ pen, palette, k }, cells, layers) {
+  pen.beginPath();
+  for (const { cell, area } of cells) {
+    if (layers.includes(cell.layer)) pen.rect(area.x, area.y, area.w, area.h);
+  }
+  pen.strokeStyle = palette.roles.accent;
+  pen.lineWidth = PICKED / k;
+  pen.stroke();
 }
 
 /** The number of lines between cells. @param {Picture} picture */

@@ -13,7 +13,15 @@ import { doneBefore, lensHull } from "../plates/lens.js";
 import { layLink, linkElement } from "../plates/links.js";
 import { between, movement } from "../plates/movement.js";
 import { areasByBox, paintDone, rewritten } from "../plates/done.js";
-import { countLines, paintCells, paintDepth, paintFrame, paintLines, paintMarks } from "../plates/paint.js";
+import {
+  countLines,
+  paintCells,
+  paintDepth,
+  paintFrame,
+  paintLines,
+  paintMarks,
+  paintPicked,
+} from "../plates/paint.js";
 import { nameOf, relativesOf } from "../plates/relatives.js";
 import { layTags } from "../plates/tags.js";
 import { cellsArea } from "../plates/titles.js";
@@ -217,6 +225,7 @@ export function platesScene(make, palette) {
       if (done) paintDone(ink, box, own, done);
       if (isOne) paintFrame(ink, box, alpha);
       if (t >= 1) paintMarks(ink, box, own);
+      if (t >= 1 && marks.selected.has(box.id)) paintPicked(ink, own, marks.layers);
     }
   }
 

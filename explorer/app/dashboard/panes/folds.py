@@ -115,12 +115,12 @@ class FoldsTool(Tool):
         self.missed.object = table_html(missed, "Missed folds") if missed["rows"] else "<p>No fold was missed.</p>"
 
     def _pair(self) -> list[str]:
-        """Whether two selected boxes were folded together, and if not, why."""
+        """Whether two selected layers were folded together, and if not, why."""
         session = self.workspace.session
         before = {group.node: group.members[0] for group in session.opened.trace.fold_groups()}
-        nodes = [session.boxes[box][0] for box in session.selection]
+        nodes = session.selected_layers
         if len(nodes) < 2:
-            return ["Select two boxes (Shift-click) to ask why they were not folded together."]
+            return ["Select two layers (Shift-click) to ask why they were not folded together."]
         one, other = (before.get(node, node) for node in nodes[-2:])
         try:
             return [session.opened.trace.why_not_folded(one, other).reason]
