@@ -20,7 +20,7 @@ from tests.browser.driving import Host, drive, record_branches, see_half_bars
 from tests.chromium import WAIT_MS
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page, ViewportSize
+    from playwright.sync_api import Browser, Locator, Page, ViewportSize
 
 pytestmark = pytest.mark.browser
 
@@ -145,7 +145,7 @@ MISSED = 7
 """The step of kronecker that folds level 0; it shows two missed folds."""
 
 
-def test_the_reason_of_a_missed_fold_covers_no_words_and_the_next_plate_stays(page: "Page", tmp_path: Path) -> None:
+def test_the_reason_of_a_missed_fold_covers_no_words_wherever_its_plates_are(page: "Page", tmp_path: Path) -> None:
     file = tmp_path / "kronecker.html"
     file.write_text(html_of("kronecker"), encoding="utf-8")
     page.goto(f"{file.as_uri()}#step={MISSED}")
@@ -155,10 +155,39 @@ def test_the_reason_of_a_missed_fold_covers_no_words_and_the_next_plate_stays(pa
     assert before["reasons"] > 0
     assert before["covered"] == []
     for number in range(plates.count()):
+        page.get_by_role("button", name="Fit").click()
+        page.wait_for_function(f"() => ({OUTSIDE})() === 0")
         plates.nth(number).click(modifiers=["Shift"] if number else [])
         page.locator(".ce-closeup.ce-open").wait_for()
-        page.wait_for_function(f"() => ({OUTSIDE})() === 0")  # the stage becomes lower in the next frame
         assert page.evaluate(COVERED)["covered"] == []
+
+
+@pytest.mark.parametrize(("number", "is_still"), [(1, True), (-1, False)])
+def test_the_picture_stays_where_it_is_when_a_plate_is_selected(digits: Opener, number: int, is_still: bool) -> None:
+    page = digits(0)
+    plates = page.locator(".ce-plate-face")
+    plate = plates.nth(number % plates.count())
+    places = [place_of(plate), place_of(plates.first)]
+    plate.click()
+    page.locator(".ce-closeup.ce-open").wait_for()
+    page.clock.run_for(MOVED_MS)
+    after = [place_of(plate), place_of(plates.first)]
+    assert (after == places) is is_still
+    assert [place[2:] for place in after] == [place[2:] for place in places], "nothing has shrunk"
+    _, top, _, height = place_of(page.locator(".ce-view"))
+    _, face_top, _, face_height = after[0]
+    assert top <= face_top < face_top + face_height <= top + height, "what was clicked is in sight"
+    page.keyboard.press("Escape")
+    page.locator(".ce-closeup").wait_for(state="hidden")
+    page.clock.run_for(MOVED_MS)
+    assert [place_of(plate), place_of(plates.first)] == places
+
+
+def place_of(element: "Locator") -> tuple[int, int, int, int]:
+    """Left, top, width and height of an element, in whole pixels."""
+    box = element.bounding_box()
+    assert box is not None
+    return round(box["x"]), round(box["y"]), round(box["width"]), round(box["height"])
 
 
 def test_folding_closes_the_cells_up(digits: Opener) -> None:

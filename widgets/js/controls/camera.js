@@ -4,8 +4,8 @@ import { around } from "../picture/shapes.js";
 import { number } from "../shared/reading.js";
 import { matchesMedia } from "../shared/theme.js";
 import { clock, ease, frameOf, unframe } from "../shared/timing.js";
-import { automatic, between, revealing, showing, unionOf, whole, zoomedTo } from "./camera_views.js";
-import { boxOf, isAsking, picturesOf, rootsOf } from "../parts/state.js";
+import { automatic, between, revealing, showing, staying, unionOf, whole, zoomedTo } from "./camera_views.js";
+import { boxOf, inspectedBox, isAsking, picturesOf, rootsOf } from "../parts/state.js";
 
 /**
  * @typedef {import("../picture/types.js").Box} Box
@@ -33,6 +33,10 @@ export function makeCamera({ guard, timers }, store, { setView }, stage, root) {
   let auto = true;
   /** Whether it shows the selection. */
   let focused = false;
+  /** Whether a box was selected in this picture: then the picture stays where it is while parts open around the stage. */
+  let held = false;
+  /** The size of the view and of its window. */
+  let room = { width: 0, height: 0, window: 0 };
   let moving = 0;
 
   /** Parts that were drawn just now may have changed the size. */
@@ -47,6 +51,17 @@ export function makeCamera({ guard, timers }, store, { setView }, stage, root) {
   function keptInView() {
     const selected = state.selection.flatMap((id) => boxOf(state, id) ?? []);
     return selected.length ? [...selected, ...rootsOf(state.picture)] : [];
+  }
+
+  /** Whether the host or the window has resized the view, and not a part of it the stage. */
+  function squeezed() {
+    const before = room;
+    room = {
+      width: root.clientWidth,
+      height: root.clientHeight,
+      window: root.ownerDocument.defaultView?.innerHeight ?? 0,
+    };
+    return room.width !== before.width || room.window !== before.window || room.height < before.height;
   }
 
   function stop() {
@@ -83,7 +98,7 @@ export function makeCamera({ guard, timers }, store, { setView }, stage, root) {
 
   /** Show everything; from now on the camera moves by itself. */
   function fit() {
-    focused = false;
+    focused = held = false;
     store.set({ camera: wholeView() });
     auto = true;
     timers.cancel("zoom");
@@ -102,6 +117,7 @@ export function makeCamera({ guard, timers }, store, { setView }, stage, root) {
 
   /** Move the picture from one step to the next, and the camera with it. @param {Picture | null} before */
   function animate(before) {
+    held = false;
     const start = state.camera;
     const target = auto ? automaticView() : start;
     stop();
@@ -155,9 +171,10 @@ export function makeCamera({ guard, timers }, store, { setView }, stage, root) {
       const camera = box && revealing(box, state.camera, measured());
       if (camera) moveTo(camera);
     },
-    /** The selection has changed: `f` shows it. */
-    forgetFocus() {
+    /** The selection has changed: `f` shows it, and the picture stays where it is. @param {string[]} selection */
+    keepStill(selection) {
       focused = false;
+      held = selection.length > 0;
     },
     /** Go where a view was saved. @param {Record<string, any>} zoom */
     restore({ k, x, y }) {
@@ -168,8 +185,11 @@ export function makeCamera({ guard, timers }, store, { setView }, stage, root) {
     /** The size of the stage has changed. */
     settle() {
       if (!state.picture) return;
+      const [isSqueezed, { width, height }] = [squeezed(), stage.viewport()];
       stage.measure();
-      if (auto && !moving) store.set({ camera: automaticView() });
+      if (held && !isSqueezed && !moving) {
+        store.set({ camera: staying(state.camera, { width, height }, stage.viewport(), inspectedBox(state)) });
+      } else if (auto && !moving) store.set({ camera: automaticView() });
       stage.look();
     },
   };

@@ -33,6 +33,8 @@ const PART_SCALE = 0.5;
 const [LEAST_HEIGHT, MOST_HEIGHT] = [240, 680];
 /** Room for the words below a plate. */
 const BELOW = 40;
+/** Pixels around a box that stays in view. */
+const KEPT_PAD = 8;
 
 /** @param {Viewport} viewport */
 const isNarrow = ({ width, panes }) => width * panes < NARROW;
@@ -181,6 +183,28 @@ export function revealing(box, camera, { width, height }) {
   if (!zoomed && !farX && !farY) return null;
   return { k, x: farX || zoomed ? box.x : camera.x, y: farY || zoomed ? box.y : camera.y };
 }
+
+/**
+ * The camera under which a picture stays where it is on the screen while the viewport is resized at its right and lower
+ * edges, moved just so far that the box is in view, beside the zoom buttons.
+ * @param {Camera} camera @param {{width: number, height: number}} before the size of the viewport
+ * @param {Viewport} viewport @param {Box | undefined} box @returns {Camera}
+ */
+export function staying({ k, x, y }, before, { width, height, inset }, box) {
+  const [halfWidth, halfHeight] = [width / 2 / k, height / 2 / k];
+  const still = { k, x: x + halfWidth - before.width / 2 / k, y: y + halfHeight - before.height / 2 / k };
+  if (!box) return still;
+  const { l, t, r, b } = around(box, KEPT_PAD / k);
+  const bottom = b + (box.plate ? BELOW : 0);
+  return {
+    k,
+    x: moved(still.x, l + halfWidth, r + ZOOM_WIDTH / k - halfWidth),
+    y: moved(still.y, t + halfHeight - inset / k, bottom - halfHeight),
+  };
+}
+
+/** A middle that is at most `first`, where what is kept begins, and at least `last`. @param {number} middle @param {number} first @param {number} last */
+const moved = (middle, first, last) => Math.min(first, Math.max(last, middle));
 
 /**
  * The camera between two, at progress `e`.

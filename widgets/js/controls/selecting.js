@@ -25,7 +25,7 @@ export function makeSelecting({ announce }, store, { setView }, { root, stage, c
     const isNew = !isSame(ids, state.selection);
     if ((!isNew && isSame(layers, state.layers)) || guessOf(state)) return;
     if (isNew) {
-      camera.forgetFocus();
+      camera.keepStill(ids);
       if (!ids.length !== !state.selection.length && !isDrawer(state)) store.set({ showSide: false });
       store.set({ slice: -1 });
     }

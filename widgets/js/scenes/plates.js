@@ -225,7 +225,7 @@ export function platesScene(make, palette) {
       if (done) paintDone(ink, box, own, done);
       if (isOne) paintFrame(ink, box, alpha);
       if (t >= 1) paintMarks(ink, box, own);
-      if (t >= 1 && marks.selected.has(box.id)) paintPicked(ink, own, marks.layers);
+      if (t >= 1 && marks.selected.has(box.id) && own.length > 1) paintPicked(ink, own, marks.layers);
     }
   }
 
