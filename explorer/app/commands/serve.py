@@ -92,7 +92,7 @@ def open_dashboard(
     if state is not None:
         state = replace(state, tensor=replace(state.tensor, level=level))
         found = Library(folder, files, built).open(state.circuit)  # report an unknown name here, not in the browser
-        if isinstance(found, Trace) and not found.level.has_circuit and level not in (COMPILED, found.level.name):
+        if isinstance(found, Trace) and level not in (COMPILED, found.level.name):
             raise not_recorded_again(state.circuit, found, f"--level {level}")
     if port is not None:
         check_port(address, port)

@@ -12,6 +12,7 @@ pytest.importorskip("panel_material_ui", reason="needs panel: pip install 'circu
 
 from typer.testing import CliRunner
 
+from explorer import gallery, record
 from explorer.app.cli import app
 from explorer.app.dashboard import serving
 from explorer.app.ports import is_loopback, public_address
@@ -96,6 +97,18 @@ def test_a_trace_of_a_lower_level_is_opened_at_its_level_or_refused(no_server: l
         result.stderr.split()
     )
     assert len(no_server) == 2
+
+
+def test_a_trace_file_is_not_recorded_again_at_another_level(no_server: list[Any], tmp_path: Path) -> None:
+    file = tmp_path / "b.trace.json"
+    record(gallery.load_named("blackboard")).save(file)
+    for command in ("serve", "trace"):
+        result = CliRunner().invoke(app, [command, str(file), "--level", "tensor"])
+        assert result.exit_code == 2, command
+        assert "is a trace at the level compiled, which is not recorded again; remove --level tensor" in " ".join(
+            result.stderr.split()
+        )
+    assert not no_server
 
 
 def test_an_error_of_the_user_ends_the_command_with_its_traceback(tmp_path: Path) -> None:
