@@ -80,8 +80,9 @@ class Dashboard:
         self.address = Address(self.workspace, self.browser, self._deliver, self._show_states)
         session.listen(self._on_change)
         self._on_change(frozenset(("trace", "step", "other")))
-        if problem:
-            self.messages.show(problem, "error", "")
+        problems = [text for text in (problem, session.missing_from(state)) if text]
+        if problems:
+            self.messages.show(" ".join(problems), "error", "")
 
     def on_load(self) -> None:
         """Start slow work after the page has loaded: changes made while it loads may not reach the browser."""

@@ -339,6 +339,19 @@ class Session:
         at = max(self.step - 1, 0) if before else self.step
         return cost_strip(self.index, at, found.times, found.checks.get(at), found.missing, changes=not before)
 
+    def missing_from(self, asked: ViewState) -> str:
+        """Say what a link asks for that this trace does not have; empty if it has everything."""
+        last, look = len(self.opened.trace.steps) - 1, asked.look
+        missing: list[str] = []
+        if asked.step > last and not look.slides:
+            missing.append(f"The link names step {asked.step}, but the last step is {last}.")
+        if look.near_misses is not None and self.look.near_misses is None:
+            missing.append(f"The link names near misses of {look.near_misses}, which this trace does not have.")
+        lost = [box for box in asked.selection if box not in self.selection] if asked.step <= last else []
+        if lost:
+            missing.append(f"The link selects {', '.join(lost)}, which this step does not show.")
+        return " ".join(missing)
+
     # ------------------------------------------------------------------ helpers
 
     def _possible(self, opened: Opened, state: ViewState) -> ViewState:
