@@ -33,7 +33,8 @@ RECORDED = ".trace.json"
 class Opened:
     """An opened trace with the index that its views share; `error` says why its compilation stopped, if it did.
 
-    `columns` are those of the table that its circuit was trained on: column i is variable i; otherwise none.
+    `columns` are those of the table that its circuit was trained on: column i is variable i; otherwise none. A recorded
+    module, or a file at a level below compiled, has no circuit that could be compiled with other `options`.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Opened:
     error: str = ""
     tensor: TensorOptions = field(default_factory=TensorOptions)
     columns: tuple[Column, ...] = ()
+    has_compiler: bool = True
     index: TraceIndex = field(init=False)
 
     def __post_init__(self) -> None:
@@ -118,7 +120,8 @@ def _open(library: Library, state: ViewState, listeners: tuple[Listener, ...]) -
                 f"{state.circuit} is a trace at the level {item.level.name}, and a file contains no module to record; "
                 "record it again in Python"
             )
-        return Opened(state.circuit, item, options_of(item), tensor=replace(state.tensor, level=item.level.name))
+        tensor = replace(state.tensor, level=item.level.name)
+        return Opened(state.circuit, item, options_of(item), tensor=tensor, has_compiler=False)
     if state.tensor.level != COMPILED:
         circuit = item if isinstance(item, Circuit) else circuit_of(item)
         compiler = TorchCompiler(state.options)

@@ -183,6 +183,41 @@ def test_only_a_circuit_from_a_file_can_be_compiled_again(folder: Path) -> None:
         assert made.drawer._tools["files"].again.disabled is disabled  # type: ignore[attr-defined]
 
 
+@pytest.mark.filterwarnings("ignore:Both 'variant' and 'button_style'")  # panel-material-ui's FileDownload of itself
+def test_a_module_has_no_options_of_a_compiler(tmp_path: Path) -> None:
+    trace = explorer.record(gallery.load_named("blackboard"), level="tensor")  # as little known as a module
+    trace.save(tmp_path / "t.trace.json")
+    for library, name in ((Library(tmp_path), "t.trace.json"), (Library(built={"m.py:build": trace}), "m.py:build")):
+        made = Dashboard(library, ViewState(circuit=name))
+        assert not made.header.semiring.visible
+        assert not made.header.preset.visible
+        assert made.header.level.disabled
+        made.drawer.open("pipeline")
+        assert made.drawer._tools["pipeline"].passes.run.disabled  # type: ignore[attr-defined]
+        assert errors_of(made) == ""
+    made = Dashboard(Library(), ViewState(circuit="blackboard", tensor=TensorOptions("tensor")))
+    assert made.header.semiring.visible
+    assert not made.header.level.disabled
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        (ViewState(circuit="conflict", step=99), "The link names step 99, but the last step is"),
+        (
+            ViewState(circuit="conflict", look=DisplayOptions(near_misses="NoPattern")),
+            "near misses of NoPattern, which this trace does not have",
+        ),
+        (ViewState(circuit="conflict", selection=("n999",)), "The link selects n999, which this step does not show."),
+        (ViewState(circuit="conflict", step=1), ""),
+    ],
+)
+def test_what_a_link_names_and_the_trace_lacks_is_said(state: ViewState, said: str) -> None:
+    made = Dashboard(Library(), state)
+    assert said in errors_of(made)
+    assert bool(errors_of(made)) is bool(said)
+
+
 def test_timing_a_loaded_trace_is_refused_with_a_reason(folder: Path) -> None:
     made = Dashboard(Library(folder), ViewState(circuit="c.trace.json"))
     made.drawer.open("time")

@@ -55,9 +55,9 @@ class Header:
         known = list(self.workspace.library.names())
         self.circuit.param.update(options=known, value=opened.name if opened.name in known else None)
         self.level.value = opened.tensor.level
-        fixed = not (opened.trace.level.has_circuit or opened.is_live)
-        for control in (self.level, self.semiring, self.preset):
-            control.disabled = fixed
+        self.level.disabled = not opened.has_compiler
+        for control in (self.semiring, self.preset):
+            control.visible = opened.has_compiler
         self.semiring.value = opened.options.semiring
         self.preset.value = opened.options.preset
         self._filling = False

@@ -97,12 +97,12 @@ class PassesForm:
         controls = [control for name, control in offered.items() if name in level.options]
         # not hidden: a control that is hidden while the browser builds the form would stay
         self._first_line[:] = [self.run, *controls, self.download, self.upload]
-        self.run.disabled = not opened.is_live
-        self.draft = PipelineDraft.of(pipeline_or_default(opened.tensor)) if opened.is_live else PipelineDraft()
-        names = [] if opened.is_live else list(opened.trace.options["pipeline"])
-        note = "This trace was read from a file; its pipeline can be viewed but not run: " + "; ".join(names)
+        self.run.disabled = not opened.has_compiler
+        self.draft = PipelineDraft.of(pipeline_or_default(opened.tensor)) if opened.has_compiler else PipelineDraft()
+        names = [] if opened.has_compiler else list(opened.trace.options["pipeline"])
+        note = "This trace is not recorded here; its pipeline can be viewed but not run: " + "; ".join(names)
         self._edit(self.draft, 0)
-        self.words.object = lines_html([] if opened.is_live else [note])
+        self.words.object = lines_html([] if opened.has_compiler else [note])
 
     @property
     def _at(self) -> int:
