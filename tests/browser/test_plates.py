@@ -190,6 +190,19 @@ def place_of(element: "Locator") -> tuple[int, int, int, int]:
     return round(box["x"]), round(box["y"]), round(box["width"]), round(box["height"])
 
 
+def test_the_slider_stays_where_it_is_from_step_to_step(digits: Opener) -> None:
+    page = digits(0)
+    slider = page.locator(".ce-slider")
+    places = [place_of(slider)]
+    for step in (FUSE, FOLD, FOLDED):
+        go(page, step)
+        places.append(place_of(slider))
+    page.get_by_role("button", name="Play").first.click()
+    page.get_by_role("button", name="Pause").first.wait_for()
+    places.append(place_of(slider))
+    assert len(set(places)) == 1
+
+
 def test_folding_closes_the_cells_up(digits: Opener) -> None:
     page = digits(FOLD - 1)
     assert words(page, ".ce-plate-calls")[:3] == ["64 → 1 call", "64 calls", "16 calls"]

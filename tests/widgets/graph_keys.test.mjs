@@ -62,6 +62,32 @@ test("Left and Right go to the steps that change something, with Shift to any, H
   close();
 });
 
+/** A step that changes something if it is one of these. */
+const only =
+  (...changing) =>
+  (index) =>
+    step(index, { changed: changing.includes(index) });
+
+test("the slider stops where the filter does: at the nearest step that changes something, or at any", () => {
+  const { root, press, model, close } = open({ steps: JSON.stringify([0, 1, 2, 3].map(only(0, 3))) });
+  const slider = root.all((element) => element.getAttribute("type") === "range")[0];
+  const slide = (to) => {
+    slider.value = String(to);
+    slider.dispatch("input");
+    return Number(slider.value);
+  };
+  assert.deepEqual([1, 2, 3].map(slide), [0, 3, 3]);
+  assert.equal(root.button("Next step").disabled, true);
+  press("PageDown", slider);
+  assert.equal(model.get("step"), 0);
+  const check = root.all((element) => element.getAttribute("type") === "checkbox")[0];
+  check.checked = false;
+  check.dispatch("change");
+  assert.deepEqual([1, 2].map(slide), [1, 2]);
+  assert.equal(root.button("Next step").disabled, false);
+  close();
+});
+
 test("keys that the view uses do not reach the host, other keys do", () => {
   const { press, root, close } = open();
   assert.equal(root.getAttribute("data-lm-suppress-shortcuts"), "true");

@@ -106,6 +106,7 @@ export function makeKeys({ announce, guard }, store, page) {
       else stepping.setPlaying(!state.playing);
     } else if (graph && vertical) return moveFocus(key === "ArrowUp" ? "up" : "down");
     else if (vertical && target === slider) stepping.walk(way);
+    else if (PAGES[key] && target === slider) stepping.walk(PAGES[key]);
     else if (graph && key === "Enter") return enter(shiftKey);
     else if (state.options.letter_keys === false || !Object.hasOwn(letters, key)) return false;
     else return letters[key](graph) !== false;
@@ -147,6 +148,9 @@ export function makeKeys({ announce, guard }, store, page) {
 
   return { press, listenToPage };
 }
+
+/** What the keys that move a slider by a tenth do here: to the next step. @type {Record<string, number>} */
+const PAGES = { PageUp: 1, PageDown: -1 };
 
 /** The element that has the focus, also in a shadow root. @param {any} event */
 const targetOf = (event) => event.composedPath?.()[0] ?? event.target;

@@ -40,6 +40,13 @@ export function makeStepping({ timers }, store, { save, setView }, loading, ahea
   /** @param {number} way @param {boolean} [any] */
   const walk = (way, any) => goTo(nextOf(way, any));
 
+  /** To a step, or to the nearest one that changes something or failed. @param {number} to where the slider is */
+  function slideTo(to) {
+    const stops = state.steps.filter(({ changed, error }) => changed || error).map(({ index }) => index);
+    const isFar = (/** @type {number} */ a, /** @type {number} */ b) => Math.abs(a - to) - Math.abs(b - to);
+    goTo(state.onlyChanging && stops.length ? stops.sort(isFar)[0] : to, true);
+  }
+
   /** To the last step that changes something or failed, or to the very last. */
   function goToEnd() {
     const { steps } = state;
@@ -62,6 +69,6 @@ export function makeStepping({ timers }, store, { save, setView }, loading, ahea
     else timers.after("play", PLAY_MS, tick);
   }
 
-  return { goTo, goToEnd, walk, setPlaying };
+  return { goTo, nextOf, slideTo, goToEnd, walk, setPlaying };
 }
 /** @typedef {ReturnType<typeof makeStepping>} Stepping */

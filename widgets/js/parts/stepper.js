@@ -13,9 +13,17 @@ const ONLY_WIDTH = 900;
  * @param {import("./ui.js").Ui} ui @param {import("./state.js").Store} store
  * @param {import("../controls/stepping.js").Stepping} stepping @param {import("../controls/saving.js").Saving} saving
  */
-export function makeStepper({ make, h, button, guard }, store, { goTo, goToEnd, walk, setPlaying }, { setView }) {
+export function makeStepper(
+  { make, h, button, guard },
+  store,
+  { goTo, nextOf, slideTo, goToEnd, walk, setPlaying },
+  { setView },
+) {
   const { state } = store;
-  const slide = guard(() => goTo(Number(slider.value), true));
+  const slide = guard(() => {
+    slideTo(Number(slider.value));
+    slider.value = String(state.step);
+  });
   const range = { type: "range", min: "0", max: "0", step: "1", value: "0", "aria-label": "Step" };
   const slider = h("input", { ...range, oninput: slide, onchange: slide });
   const ticks = h("div", { class: "ce-ticks", "aria-hidden": "true" });
@@ -41,8 +49,7 @@ export function makeStepper({ make, h, button, guard }, store, { goTo, goToEnd, 
     h("div", { class: "ce-slider" }, ticks, slider),
     h("div", { class: "ce-group" }, forward, play),
     only,
-    title,
-    verdict,
+    h("div", { class: "ce-step-words" }, title, verdict),
   ];
 
   function drawTicks() {
@@ -83,7 +90,8 @@ export function makeStepper({ make, h, button, guard }, store, { goTo, goToEnd, 
       check.checked = state.onlyChanging;
       drawTitle();
       for (const item of back) item.disabled = state.stopped || state.step <= 0;
-      for (const item of forward) item.disabled = state.stopped || state.step >= last;
+      forward[0].disabled = state.stopped || nextOf(1) === state.step;
+      forward[1].disabled = state.stopped || state.step >= last;
       play.disabled = state.stopped || state.steps.length < 2;
       slider.disabled = state.stopped;
       play.setAttribute("aria-pressed", String(state.playing));
@@ -107,10 +115,12 @@ export const STYLE = `
 .ce-ticks{position:absolute;left:8px;right:8px;bottom:1px;height:5px;pointer-events:none}
 .ce-ticks i{position:absolute;width:3px;height:5px;margin-left:-1.5px;border-radius:1px;background:var(--ce-changed)}
 .ce-ticks i.ce-bad{background:var(--ce-error);height:8px;bottom:0;width:4px}
-.ce-step-title{flex:0 1 auto;min-width:0;max-width:52%;overflow:hidden;text-overflow:ellipsis;white-space:nowrap;font-weight:600}
+.ce-step-words{flex:0 0 42%;min-width:0;display:flex;align-items:center;justify-content:flex-end;gap:10px}
+.ce-play-word{min-width:2.9em}
+.ce-step-title{flex:0 1 auto;min-width:0;overflow:hidden;text-overflow:ellipsis;white-space:nowrap;font-weight:600}
 .ce-ok{display:inline-flex;align-items:center;gap:4px;padding:1px 8px;border-radius:10px;border:1px solid currentColor;font-size:12px;font-weight:600;white-space:nowrap}
 .ce-ok.ce-good{color:var(--ce-free)}.ce-ok.ce-bad{color:var(--ce-error)}
 .ce-narrow .ce-bar.ce-steps{flex-wrap:wrap}
-.ce-narrow .ce-step-title{flex:1 1 12em;max-width:100%}
+.ce-narrow .ce-step-words{flex:1 1 12em;justify-content:flex-start}
 .ce-narrow .ce-play-word{display:none}
 `;
