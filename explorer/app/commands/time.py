@@ -133,7 +133,7 @@ def _print_run(index: "TraceIndex", run: "Run") -> None:
         for device in ("cpu", "cuda"):
             if device in run.devices:
                 name = "the CPU" if device == "cpu" else "CUDA"
-                title = f"Where the time goes on {name}, after {index.step(_step_of(run)).path}"
+                title = f"Where the time goes on {name}, {_when(index, run)}"
                 console.print(_table(title, layer_table(index, run, device)))
                 console.print(layers_note(run, device), markup=False)
         return
@@ -168,8 +168,11 @@ def _tell_conditions(runs: "Sequence[Run]") -> None:
         say_note(no_cuda_text(why, len([file for file in recorded_runs() if file.runs]), app="the dashboard"))
 
 
-def _step_of(run: "Run") -> int:
-    return next((timing.step for timing in run.timings if timing.step is not None), -1)
+def _when(index: "TraceIndex", run: "Run") -> str:
+    """Say which state a run has measured: the last step may be one that changed nothing, so it is not named."""
+    step = index.step(next((timing.step for timing in run.timings if timing.step is not None), -1))
+    later = index.trace.steps[step.index + 1 :]
+    return f"after step {step.index}: {step.at.words}" if any(one.changed for one in later) else "after all steps"
 
 
 def _table(title: str, view: "TableView") -> Table:

@@ -27,7 +27,7 @@ def test_every_part_is_printed_and_written(tmp_path):
         "against unoptimized",
         "Gain of each step on the CPU",
         "optimized and folded",
-        "Where the time goes on the CPU",
+        "Where the time goes on the CPU, after all steps",
         "The calls one by one take",
         "batch 1,024",
         "threads: 1 thread on the CPU",
@@ -43,6 +43,13 @@ def test_every_part_is_printed_and_written(tmp_path):
         assert words.count(why) == 1, "it is said once, not by each part"
         assert "No times on" not in words
         assert "No crossover of CPU and CUDA" not in words
+
+
+@pytest.mark.parametrize(("level", "steps"), [("compiled", "0"), ("kernels", "0"), ("kernels", "-1")])
+def test_the_times_of_layers_name_a_step_only_if_others_follow(level: str, steps: str) -> None:
+    words = " ".join(run("blackboard", *QUICK, "--layers", "--steps", steps, "--level", level).split())
+    assert (", after all steps" in words) is (steps == "-1")
+    assert ("CPU, after step 0: " in words) is (steps == "0")
 
 
 def test_cuda_alone_is_an_error_where_there_is_none(monkeypatch):
