@@ -32,7 +32,7 @@ from explorer.errors import (
     unknown_name,
 )
 from explorer.learning.data import DATA_SETS
-from explorer.learning.tables import CategoricalColumn, Column, RawTable, log_scales, read_table
+from explorer.learning.tables import CategoricalColumn, Column, RawTable, log_scales, read_table, row_words
 from explorer.symbolic import Circuit
 from explorer.templates.logic import build_circuit, read_logic
 
@@ -334,12 +334,13 @@ def _numbers(cells: np.ndarray, name: str, where: str, num_values: int | None) -
         try:
             found[row] = float(cell)
         except ValueError:
-            raise DataTypeError(f"{where}: the value {cell!r} of {name} in row {row + 1} is not a number") from None
+            at = row_words(where, row)
+            raise DataTypeError(f"{where}: the value {cell!r} of {name} in {at} is not a number") from None
         if math.isinf(found[row]):
-            raise ValueRangeError(f"{where}: the value of {name} in row {row + 1} is infinite")
+            raise ValueRangeError(f"{where}: the value of {name} in {row_words(where, row)} is infinite")
         if num_values is not None and not (0 <= found[row] < num_values and found[row].is_integer()):
             raise ValueRangeError(
-                f"{where}: the value {cell!r} of {name} in row {row + 1} is not {_values_text(num_values)}"
+                f"{where}: the value {cell!r} of {name} in {row_words(where, row)} is not {_values_text(num_values)}"
             )
     return found
 

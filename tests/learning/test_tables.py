@@ -1,6 +1,8 @@
 """Columns are inferred, encode and decode their cells, and say which row and column does not fit."""
 
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -144,7 +146,7 @@ def test_an_array_is_a_table(tmp_path):
             "x\n1.5\n2.5\n3.5\noops\n",
             {},
             DataTypeError,
-            "number column 'x' has the text 'oops' in row 4; .*=categorical",
+            "number column 'x' has the text 'oops' in row 4.*; .*=categorical",
         ),
         ("x\na\nb\n", {"x": "gaussian"}, DataTypeError, "number column 'x' has the text 'a' in row 1"),
         ("x\n1\n1\n", {"x": "gaussian"}, ValueRangeError, "column 'x' is constant"),
@@ -342,13 +344,13 @@ def test_parquet_without_its_packages_says_what_to_install(tmp_path, monkeypatch
 
 def test_other_rows_must_fit_the_columns(tmp_path):
     columns = (CategoricalColumn("colour", ("blue", "red")), BinomialColumn("age", 18, 90))
-    with pytest.raises(ValueRangeError, match="has the unknown category 'green' in row 2; known are: blue, red"):
+    with pytest.raises(ValueRangeError, match=r"category 'green' in row 2 \(line 3\); known are: blue, red"):
         encode_rows(table(tmp_path, "colour,age\nred,20\ngreen,30\n"), columns)
     with pytest.raises(ValueRangeError, match="'age' must be an integer from 18 to 90; found 17 in row 1"):
         encode_rows(table(tmp_path, "colour,age\nred,17\n"), columns)
     with pytest.raises(ShapeError, match="has no column 'age'; it has colour"):
         encode_rows(table(tmp_path, "colour\nred\n"), columns)
-    with pytest.raises(ValueRangeError, match="'age' has no value in row 1, and 2 cells are missing in 1 of 2 rows"):
+    with pytest.raises(ValueRangeError, match=r"no value in row 1 \(line 2\), and 2 cells are missing in 1 of 2 rows"):
         encode_rows(table(tmp_path, "age,colour\nNA,?\n18,red\n"), columns[::-1])
     reordered = encode_rows(table(tmp_path, "age,colour\n20,red\n"), columns)
     assert reordered.tolist() == [[1, 2]]
@@ -385,7 +387,7 @@ def test_columns_that_identify_rows_or_have_dates_are_noted_with_what_to_do(tmp_
 def test_a_nul_is_refused_since_categories_that_end_with_it_would_be_merged(tmp_path):
     path = tmp_path / "nul.csv"
     path.write_bytes(b"kind,size\nred,1\nred\0,2\n" * 5)
-    with pytest.raises(FileFormatError, match=r"column 'kind' has a NUL character in row 2: 'red\\x00'; remove it"):
+    with pytest.raises(FileFormatError, match=r"'kind' has a NUL character in row 2 \(line 3\): 'red\\x00'"):
         load_table(path)
     path.write_bytes(b"ki\0nd,size\nred,1\nblue,2\n" * 5)
     with pytest.raises(FileFormatError, match=r"the name of column 'ki\\x00nd' has a NUL character; remove it"):
@@ -428,3 +430,26 @@ def test_the_baseline_of_several_columns_is_the_sum_of_theirs(tmp_path):
         (path := tmp_path / "t.csv").write_text("\n".join([",".join(names[at] for at in chosen), *lines]))
         found.append(independent_bits(load_table(path)) * len(chosen))
     assert sum(found[:3]) == pytest.approx(found[3])
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("x\n1.5\ninf\n", "row 2 (line 3)"),
+        ("0.5\n1.5\ninf\n", "row 3 (line 3)"),  # without names
+        ("x\n\n1.5\n\ninf\n", "row 2 (line 5)"),  # empty lines are no rows
+        ('x,y\n1.5,"a\nb"\ninf,b\n', "row 2 (line 4)"),
+        ('x,y\n1.5,a\ninf,"a\nb"\n', "row 2 (line 3)"),  # where the row begins
+    ],
+)
+def test_an_error_names_the_line_of_a_text_file(tmp_path: Path, text: str, where: str) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueRangeError, match=re.escape(f"is infinite in {where}; correct it")):
+        load_table(file)
+
+
+def test_an_array_has_rows_and_no_lines(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.array([[1.5], [np.inf], [2.5], [3.5], [4.5]]))
+    with pytest.raises(ValueRangeError, match=r"is infinite in row 2; correct it"):
+        load_table(tmp_path / "a.npy")

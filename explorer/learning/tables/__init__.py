@@ -7,6 +7,7 @@ from explorer.learning.tables.columns import (
     Column as Column,
     GaussianColumn as GaussianColumn,
     columns_from_json as columns_from_json,
+    row_words as row_words,
 )
 from explorer.learning.tables.inference import infer_columns as infer_columns
 from explorer.learning.tables.notes import note_on_missing as note_on_missing, notes_on as notes_on

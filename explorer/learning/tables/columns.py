@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from shlex import quote
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,8 +95,8 @@ class CategoricalColumn(Column):
         if (codes < 0).any():
             row = int(np.flatnonzero(codes < 0)[0])
             raise ValueRangeError(
-                f"{where}: column {self.name!r} has the unknown category {str(texts[inverse[row]])!r} in row "
-                f"{row + 1}; known are: {listed(self.labels, 8)}"
+                f"{where}: column {self.name!r} has the unknown category {str(texts[inverse[row]])!r} in "
+                f"{row_words(where, row)}; known are: {listed(self.labels, 8)}"
             )
         return codes
 
@@ -128,7 +128,7 @@ class BinomialColumn(Column):
             row = int(np.flatnonzero(odd)[0])
             raise ValueRangeError(
                 f"{where}: column {self.name!r} must be an integer from {self.low} to {self.high}; "
-                f"found {float_label(numbers[row])} in row {row + 1}"
+                f"found {float_label(numbers[row])} in {row_words(where, row)}"
             )
         return numbers - self.low
 
@@ -252,6 +252,24 @@ def float_label(number: float) -> str:
     return str(int(number)) if number.is_integer() and abs(number) < MAX_DIGITS else f"{number:.15g}"
 
 
+class TextFile(str):
+    """The name of a text file with a table, which knows the line of each row."""
+
+    lines: Sequence[int]
+
+    def __new__(cls, name: str, lines: Sequence[int]) -> Self:
+        """Name a file whose rows begin at these lines, counted from 1."""
+        made = super().__new__(cls, name)
+        made.lines = lines
+        return made
+
+
+def row_words(where: str, row: int) -> str:
+    """Name a row, counted from 0, of the table `where`: `row 3 (line 4)`, or `row 3` if it is not a text file."""
+    line = f" (line {where.lines[row]:,})" if isinstance(where, TextFile) else ""
+    return f"row {row + 1:,}{line}"
+
+
 def moment_of(label: str) -> str:
     """A date or a duration with its time, without zeros after the decimal point; any other label as it is.
 
@@ -287,8 +305,8 @@ def numbers_of(cells: Cells, name: str, where: str) -> Codes:
         for row, number in enumerate(found):
             if number is None:
                 raise DataTypeError(
-                    f"{where}: the number column {name!r} has the text {cells[row]!r} in row {row + 1}; correct it, or "
-                    f"declare the column with {declaration(name, 'categorical')}"
+                    f"{where}: the number column {name!r} has the text {cells[row]!r} in {row_words(where, row)}; "
+                    f"correct it, or declare the column with {declaration(name, 'categorical')}"
                 )
         numbers = np.array(found, dtype=np.float64)
         _check_exact(cells, numbers, name, where)
@@ -296,7 +314,8 @@ def numbers_of(cells: Cells, name: str, where: str) -> Codes:
         numbers = cells.astype(np.float64)
     if np.isinf(numbers).any():
         row = int(np.flatnonzero(np.isinf(numbers))[0])
-        raise ValueRangeError(f"{where}: column {name!r} is infinite in row {row + 1}; correct it, or remove the row")
+        at = row_words(where, row)
+        raise ValueRangeError(f"{where}: column {name!r} is infinite in {at}; correct it, or remove the row")
     return numbers
 
 
@@ -306,7 +325,7 @@ def _check_exact(cells: Cells, numbers: Codes, name: str, where: str) -> None:
         text = str(cells[row])
         if INTEGER.fullmatch(text) and int(text) != int(numbers[row]):
             raise ValueRangeError(
-                f"{where}: column {name!r} has the integer {text} in row {row + 1}, which is not exact as a "
+                f"{where}: column {name!r} has the integer {text} in {row_words(where, row)}, which is not exact as a "
                 f"number (its double is {int(numbers[row])}); declare the column with "
                 f"{declaration(name, 'categorical')}, or leave it out with {declaration(name, 'ignore')}"
             )

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.errors import DuplicateNameError, FileFormatError, MissingPackageError, ShapeError, check_name, listed
-from explorer.learning.tables.columns import EXACT_INTEGERS, Cells, number_of
+from explorer.learning.tables.columns import EXACT_INTEGERS, Cells, TextFile, number_of, row_words
 
 DELIMITERS = ",;\t|"
 MISSING_TEXTS = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
@@ -89,7 +89,8 @@ def _check_characters(table: RawTable) -> None:
         )
         if row is not None:
             raise FileFormatError(
-                f"{table.where}: column {name!r} has a NUL character in row {row + 1}: {cells[row]!r}; remove it"
+                f"{table.where}: column {name!r} has a NUL character in {row_words(table.where, row)}: "
+                f"{cells[row]!r}; remove it"
             )
 
 
@@ -100,7 +101,7 @@ def _read_csv(file: Path) -> RawTable:
             stream.seek(0)
             delimiter = max(DELIMITERS, key=first.count)
             reader = csv.reader(stream, delimiter=delimiter, skipinitialspace=True)  # a quote may follow a blank
-            lines = [(reader.line_num, row) for row in reader]
+            lines = _with_lines(reader)
     except OSError as error:
         raise FileFormatError(f"cannot read {file}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
@@ -129,9 +130,18 @@ def _read_csv(file: Path) -> RawTable:
             raise FileFormatError(
                 f"{file}: line {line} has {len(row)} cells; expected {len(names)} as in the first line"
             )
-    return RawTable(
-        str(file), tuple(names), tuple(_texts(column) for column in zip(*(row for _, row in rows), strict=True))
-    )
+    cells = tuple(_texts(column) for column in zip(*(row for _, row in rows), strict=True))
+    return RawTable(TextFile(str(file), [line for line, _ in rows]), tuple(names), cells)
+
+
+def _with_lines(reader: Any) -> list[tuple[int, list[str]]]:
+    """Return the rows of a CSV file with the line at which each begins: a quoted cell may have several lines."""
+    found: list[tuple[int, list[str]]] = []
+    line = 1
+    for row in reader:
+        found.append((line, row))
+        line = reader.line_num + 1
+    return found
 
 
 def _has_blanks_between(rows: Iterable[Sequence[str]]) -> bool:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from explorer.errors import DataTypeError, ValueRangeError, check_name
 from explorer.learning.data import DataSet, split
-from explorer.learning.tables.columns import Column
+from explorer.learning.tables.columns import Column, row_words
 from explorer.learning.tables.inference import infer_columns
 from explorer.learning.tables.reading import MISSING_RULE, RawTable, read_table
 
@@ -80,7 +80,8 @@ def encode_rows(table: RawTable, columns: Sequence[Column], missing: str = "erro
     if missing == "error" and gone.any():
         row, at = (int(i) for i in np.argwhere(gone)[0])
         raise ValueRangeError(
-            f"{table.where}: column {columns[at].name!r} has no value in row {row + 1}, and {_missing_text(gone)}"
+            f"{table.where}: column {columns[at].name!r} has no value in {row_words(table.where, row)}, and "
+            f"{_missing_text(gone)}"
         )
     rows = torch.from_numpy(codes)
     has_reals = any(not column.input_spec().is_discrete for column in columns)

@@ -358,4 +358,4 @@ def test_a_value_that_a_variable_does_not_have_is_refused_with_its_column(value,
     path = tmp_path / "rows.csv"
     path.write_text(f"x0,x1,x2,x3,x4\n0,1,0,1,1\n0,1,0,{value},1\n")
     found = run("query", "marginal", "blackboard", "--rows", path, code=2)
-    assert re.search(r"rows\.csv: the value \S+ of x3 in row 2 is not an integer from 0 to 1", found)
+    assert re.search(r"rows\.csv: the value \S+ of x3 in row 2 .line 3. is not an integer from 0 to 1", found)
