@@ -5,7 +5,7 @@ from functools import cache
 from explorer.backend import EvaluatedCircuit
 from explorer.errors import BackendWarning, DataTypeError, LoweringError, check_name, warn
 from explorer.runtime.backends import BACKENDS, Backend, Choice, why_not_on
-from explorer.runtime.circuit import COMPILED, FastCircuit
+from explorer.runtime.circuit import CIRCUIT_CLASSES, FastCircuit
 from explorer.runtime.native.build import BuildError
 from explorer.symbolic import is_cirkit
 
@@ -31,7 +31,7 @@ def fast(circuit: EvaluatedCircuit | FastCircuit, *, backend: str = AUTO, batch_
 
 
 def _choose(circuit: EvaluatedCircuit, backend: str) -> FastCircuit:
-    if not isinstance(circuit, COMPILED):
+    if not isinstance(circuit, CIRCUIT_CLASSES):
         advice = "; compile from_cirkit(circuit) first, which copies its values" if is_cirkit(circuit) else ""
         raise DataTypeError(f"fast() takes a compiled or a frozen circuit; found {type(circuit).__name__}{advice}")
     check_name("backend", backend, (AUTO, *BACKENDS))

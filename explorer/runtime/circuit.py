@@ -19,10 +19,10 @@ HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_p
 METHODS = ("forward", "activations", "evaluate_layer", "layer_values", "parameter_values", "node_values", "read_inputs")
 """The methods of circuits that backends do not call, and compute the same as."""
 
-COMPILED = (TorchCircuit, FrozenCircuit)
+CIRCUIT_CLASSES = (TorchCircuit, FrozenCircuit)
 """The circuits that can be made fast."""
 
-ORIGINALS = {kind: {name: getattr(kind, name, None) for name in METHODS} for kind in COMPILED}
+ORIGINALS = {kind: {name: getattr(kind, name, None) for name in METHODS} for kind in CIRCUIT_CLASSES}
 """The methods as they were: a class may get others later."""
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from explorer.app.commands.console import notes, print_text, say_note
-from explorer.app.commands.trace import COMPILED, LEVELS_TEXT, not_recorded_again
+from explorer.app.commands.trace import COMPILED_LEVEL, LEVELS_TEXT, not_recorded_again
 from explorer.app.ports import LOCAL, check_port, free_port, is_loopback, public_address
 from explorer.errors import check_name
 from explorer.packages import UI, require
@@ -92,7 +92,7 @@ def open_dashboard(
     if state is not None:
         state = replace(state, tensor=replace(state.tensor, level=level))
         found = Library(folder, files, built).open(state.circuit)  # report an unknown name here, not in the browser
-        if isinstance(found, Trace) and level not in (COMPILED, found.level.name):
+        if isinstance(found, Trace) and level not in (COMPILED_LEVEL, found.level.name):
             raise not_recorded_again(state.circuit, found, f"--level {level}")
     if port is not None:
         check_port(address, port)

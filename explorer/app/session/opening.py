@@ -7,7 +7,7 @@ from weakref import WeakValueDictionary
 from explorer.app.session.exported_levels import exported_trace
 from explorer.app.session.heap import settle_heap
 from explorer.app.session.library import Library
-from explorer.app.session.options import COMPILED, TensorOptions
+from explorer.app.session.options import COMPILED_LEVEL, TensorOptions
 from explorer.app.session.pattern_form import PatternForm
 from explorer.app.session.pattern_use import apply_form
 from explorer.app.session.view_state import ViewState, readable_state, trace_of
@@ -122,7 +122,7 @@ def _open(library: Library, state: ViewState, listeners: tuple[Listener, ...]) -
             )
         tensor = replace(state.tensor, level=item.level.name)
         return Opened(state.circuit, item, options_of(item), tensor=tensor, has_compiler=False)
-    if state.tensor.level != COMPILED:
+    if state.tensor.level != COMPILED_LEVEL:
         circuit = item if isinstance(item, Circuit) else circuit_of(item)
         compiler = TorchCompiler(state.options)
         tensor = state.tensor

@@ -9,7 +9,7 @@ OPERATORS = {"functional": "of PyTorch", "core": "core ATen", "circuit": "whole 
 """The levels of operators at which a circuit is exported, and how they are offered."""
 
 STRATEGIES = tuple(strategy.value for strategy in OptMatchStrategy)
-COMPILED, TENSOR_LEVEL = "compiled", "tensor"
+COMPILED_LEVEL, TENSOR_LEVEL = "compiled", "tensor"
 LEVEL_NAMES = tuple(LEVELS)
 
 
@@ -21,7 +21,7 @@ class TensorOptions:
     one of `OPERATORS`.
     """
 
-    level: str = COMPILED
+    level: str = COMPILED_LEVEL
     compile_for: str = "infer"
     passes: tuple[str, ...] = ()
     one_by_one: bool = False

@@ -1,7 +1,7 @@
 """Recognizes objects of cirkit by the names of their classes, without importing it."""
 
 SYMBOLIC = "cirkit.symbolic.circuit.Circuit"
-COMPILED = ("cirkit.backend.torch.circuits.TorchCircuit", "cirkit.backend.torch.circuits.AbstractTorchCircuit")
+COMPILED_CLASSES = ("cirkit.backend.torch.circuits.TorchCircuit", "cirkit.backend.torch.circuits.AbstractTorchCircuit")
 """The classes of compiled circuits; in release 0.2, those without variables are a sibling of `TorchCircuit`."""
 
 
@@ -17,7 +17,7 @@ def is_symbolic(thing: object) -> bool:
 
 def is_compiled(thing: object) -> bool:
     """Whether an object is a circuit that cirkit has compiled."""
-    return has_class(thing, *COMPILED)
+    return has_class(thing, *COMPILED_CLASSES)
 
 
 def has_class(thing: object, *names: str) -> bool:

@@ -58,7 +58,7 @@ def wire_plates(stage: Stage, reads: Reads, links: Sequence[Ends] = ()) -> Wirin
     columns = _Columns(stage)
     ways = {ends: columns.way(ends) for ends in sorted(reads) if not columns.is_direct(ends, reads[ends])}
     linked = [columns.link(ends, number) for number, ends in enumerate(links)]
-    ports = {ends: _port(stage, ends, reads[ends]) for ends in ways}
+    ports = {ends: _routed_ends(stage, ends, reads[ends]) for ends in ways}
     linked_ports = [_link_port(stage, ends) for ends in links]
     together = [*zip(ways.values(), ports.values(), strict=True), *zip(linked, linked_ports, strict=True)]
     lanes = _Lanes(columns, together)
@@ -118,7 +118,7 @@ class _Columns:
             for placed in self.plates[line, at]
             if all(placed is not one for one in own)
         ]
-        return not obstacles or not _meets_any(_ports(stage, ends, pairs), obstacles)
+        return not obstacles or not _meets_any(_direct_ends(stage, ends, pairs), obstacles)
 
     def way(self, ends: Ends) -> _Way:
         """Return the way of a line: behind the column of its source, then in front of the column of its target."""
@@ -259,7 +259,7 @@ _Port = tuple[tuple[float, float], tuple[float, float]]
 """The two ends of a line."""
 
 
-def _ports(stage: Stage, ends: Ends, pairs: Pairs | None) -> tuple[Floats, Floats, Floats, Floats]:
+def _direct_ends(stage: Stage, ends: Ends, pairs: Pairs | None) -> tuple[Floats, Floats, Floats, Floats]:
     """Return x and y at the right of what is read, and at the left of what reads it, for each direct line."""
     one, other = (stage.placed[end] for end in ends)
     if pairs is None:
@@ -274,9 +274,9 @@ def _areas(placed: Placed) -> Floats:
     return np.array(placed.shape.places, np.float64) * (placed.shape.unit * 2) + (placed.left, placed.top, 0, 0)
 
 
-def _port(stage: Stage, ends: Ends, pairs: Pairs | None) -> _Port:
+def _routed_ends(stage: Stage, ends: Ends, pairs: Pairs | None) -> _Port:
     """Return the ends of a line that is not direct: those of the plates, unless it stands for one direct line."""
-    x1, y1, x2, y2 = _ports(stage, ends, pairs if pairs is not None and len(pairs) == 1 else None)
+    x1, y1, x2, y2 = _direct_ends(stage, ends, pairs if pairs is not None and len(pairs) == 1 else None)
     return (float(x1[0]), float(y1[0])), (float(x2[0]), float(y2[0]))
 
 

@@ -18,7 +18,7 @@ from explorer.app.dashboard.panes.tables import code_html, html_pane, lines_html
 from explorer.app.dashboard.panes.tool import CLOSED, Tool
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.opening import Opened
-from explorer.app.session.options import COMPILED
+from explorer.app.session.options import COMPILED_LEVEL
 from explorer.app.session.pattern_form import (
     ConditionForm,
     FieldChoice,
@@ -47,7 +47,7 @@ class PatternTool(Tool):
     name = "pattern"
     title = "Pattern"
     help = "Build a pattern; its matches and near misses before this step are shown at once. Then apply it."
-    supported_levels = (COMPILED,)
+    supported_levels = (COMPILED_LEVEL,)
     elsewhere = "its patterns match layers"
 
     def __init__(self, workspace: Workspace) -> None:
