@@ -93,9 +93,11 @@ def test_errors_are_one_line(arguments: list[str], message: str, tmp_path: Path)
     ("name", "level"),
     [
         ("digits", "compiled"),
+        ("digits", "kernels"),
         ("conflict", "compiled"),
-        ("conflict", "tensor"),
-        pytest.param("digits", "tensor", marks=pytest.mark.fuzz),
+        *(("conflict", level) for level in ("tensor", "program", "kernels")),
+        *(pytest.param("digits", level, marks=pytest.mark.fuzz) for level in ("tensor", "program")),
+        pytest.param("mnist", "kernels", marks=pytest.mark.fuzz),  # slow
     ],
 )
 def test_the_size_of_a_page_is_estimated_within_a_factor_of_two(name: str, level: str, tmp_path: Path):
