@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from html import escape
 from typing import Any, cast
 
@@ -166,6 +167,14 @@ class FoldLevelWidget(SavedPicture, ipywidgets.VBox):
         """Return the widget, with a PNG and text as fallback."""
         widget = ipywidgets.VBox._repr_mimebundle_(self, **kwargs)
         return bundle_with(widget, repr(self), self._fallback)
+
+    def _display_(self) -> TraceWidget:
+        """Return the drawing, with its index table in the close-up, for marimo, which shows no boxes of widgets."""
+        level = self.fold_level
+        if level is not None and not self.session.selection:
+            self.session.select_nodes([level["groups"][0]["node"]])
+            self.session.look_closer(replace(self.session.state.closer, closeup="table"))
+        return self.graph
 
     def _fallback(self) -> Fallback:
         return picture_fallback(self.session.picture(), self.fold_level)
