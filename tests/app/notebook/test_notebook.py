@@ -202,11 +202,13 @@ class TestOtherThings:
         assert "Levels are folded in steps 7, 8, 9, 10, 11." in widget.table.value
 
     def test_a_fold_level_is_one_widget_where_boxes_of_widgets_are_not_shown(self, digits: Trace) -> None:
-        level = explorer.show(digits, fold_level=2)
-        shown = level._display_()  # what marimo calls
+        widget = explorer.show(digits, fold_level=2)
+        assert isinstance(widget, FoldLevelWidget)
+        shown, level = widget._display_(), widget.fold_level  # what marimo calls
         assert isinstance(shown, TraceWidget)
+        assert level is not None
         assert (shown.step, dict(shown.view)["closeup"]) == (9, "table")
-        assert shown.selected_nodes == (level.fold_level["groups"][0]["node"],)
+        assert shown.selected_nodes == (level["groups"][0]["node"],)
         assert json.loads(str(shown.details))["closeup"]["memory"]
 
     def test_times_of_steps_are_bars_and_times_of_layers_colour_the_graph(self, conflict: Trace) -> None:
