@@ -88,9 +88,12 @@ async def quote_much(url: str) -> None:
     await reader.open(server)
     while not reader.field:
         await reader.hear_all()
-    for fragments in (changed(reader.field, "size", hostile), changed(hostile, "size", 1), patch({"kind": hostile})):
-        for fragment in fragments:
-            await reader.socket.write_message(fragment)
+    for fragment in changed(reader.field, "size", hostile):
+        await reader.socket.write_message(fragment)
+    while '"reqid"' not in str(await asyncio.wait_for(reader.socket.read_message(), timeout=60)):
+        pass  # until it is answered: the last message closes the connection, whatever waits
+    for fragment in (*changed(hostile, "size", 1), *patch({"kind": hostile})):
+        await reader.socket.write_message(fragment)
     while await asyncio.wait_for(reader.socket.read_message(), timeout=60) is not None:
         pass
     reader.socket.close()
