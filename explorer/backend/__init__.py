@@ -11,7 +11,6 @@ from explorer.backend.addressing import (
     plan_read as plan_read,
 )
 from explorer.backend.circuit import (
-    ProbedCircuit as ProbedCircuit,
     TorchCircuit as TorchCircuit,
     double_copy as double_copy,
 )
@@ -32,6 +31,7 @@ from explorer.backend.layers.inner import *  # noqa: F403
 from explorer.backend.layers.inputs import *  # noqa: F403
 from explorer.backend.layers.optimized import *  # noqa: F403
 from explorer.backend.plan import all_parameters as all_parameters, parameter_nodes as parameter_nodes
+from explorer.backend.probed import ProbedCircuit as ProbedCircuit
 from explorer.backend.semiring import (
     MAX_PRODUCT as MAX_PRODUCT,
     SEMIRINGS as SEMIRINGS,

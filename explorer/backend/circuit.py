@@ -11,24 +11,23 @@ from torch import Tensor, nn
 from explorer.backend.addressing import FoldIndexInfo
 from explorer.backend.evaluation import EvaluatedCircuit, LayerValues
 from explorer.backend.frozen import FrozenCircuit
-from explorer.backend.layers import TorchInputLayer, TorchLayer
+from explorer.backend.layers import TorchLayer
 from explorer.backend.numeric import (
     DOUBLES,
     are_below_normal,
     can_inspect,
     in_double_precision,
-    in_single_precision,
     smallest_part,
 )
 from explorer.backend.parameters import TorchLeafParameter, TorchParameterOp
 from explorer.backend.plan import (
-    CircuitPlan,
     PlannedLayer,
     PlannedParameter,
     parameter_nodes,
     plan_circuit,
 )
-from explorer.backend.rounding import loses_digits, underflows
+from explorer.backend.probed import ProbedCircuit
+from explorer.backend.rounding import underflows
 from explorer.backend.semiring import Semiring
 from explorer.backend.storage import ParameterStore, foldwise_initializer_, leaf_seed
 from explorer.errors import DataTypeError, ShapeError, UnknownNameError, check_type
@@ -90,9 +89,15 @@ class TorchCircuit(EvaluatedCircuit):
         """
         values = self.detached_layer_values()
         with torch.inference_mode(False), torch.no_grad():
-            types = {
-                node: {key: self.own_type(one.dtype) for key, one in some.items()} for node, some in values.items()
-            }
+            types = {node: {key: one.dtype for key, one in some.items()} for node, some in values.items()}
+            if self._is_widened(values):
+                types = {
+                    node: {
+                        key: self._rounded(one).dtype if one.dtype in DOUBLES else one.dtype
+                        for key, one in some.items()
+                    }
+                    for node, some in values.items()
+                }
             every = [one for some in values.values() for one in some.values()]
             has_singles = any(dtype not in DOUBLES for some in types.values() for dtype in some.values())
             if has_singles and all(map(can_inspect, every)):
@@ -185,12 +190,15 @@ class TorchCircuit(EvaluatedCircuit):
             found[planned.node] = planned.layer.prepare(self.semiring, values) if values else {}
         are_small = are_below_normal([part for _, part in least])
         small = {planned.node: planned for (planned, _), is_small in zip(least, are_small, strict=True) if is_small}
-        for planned in small.values():
-            exact, types = self._precise_values(planned), found[planned.node]
-            rounded = {key: value.to(types[key].dtype) for key, value in exact.items()}
-            if any(underflows(value, exact[key]) for key, value in rounded.items()):
-                return {planned.node: self._precise_values(planned) for planned in self._plan.layers}
-            found[planned.node] = rounded
+        exact: dict[int, Mapping[str, Tensor]] = {}
+        for node, planned in small.items():
+            exact[node], types = self._precise_values(planned), found[node]
+            found[node] = {key: value.to(types[key].dtype) for key, value in exact[node].items()}
+            if any(underflows(value, exact[node][key]) for key, value in found[node].items()):
+                return {
+                    other.node: exact[other.node] if other.node in exact else self._precise_values(other)
+                    for other in self._plan.layers
+                }
         return found
 
     def _precise_values(self, planned: PlannedLayer) -> Mapping[str, Tensor]:
@@ -236,7 +244,7 @@ class TorchCircuit(EvaluatedCircuit):
                     return step.op if is_read and len(step.reads) == 1 else None
         return None
 
-    def probe(self) -> "ProbedCircuit":
+    def probe(self) -> ProbedCircuit:
         """A view of this circuit that keeps the values of the nodes of its parameter graphs."""
         return ProbedCircuit(self, self._plan)
 
@@ -278,62 +286,6 @@ class TorchCircuit(EvaluatedCircuit):
             if tensor.is_floating_point() or tensor.is_complex():
                 return value.to(tensor.real.dtype)
         return value.to(torch.get_default_dtype())
-
-
-class ProbedCircuit(EvaluatedCircuit):
-    """A circuit that is evaluated as `circuit` is, for learning from rows with missing values, made by `probe()`.
-
-    Parameters are evaluated in double precision, and rounded once to single precision if rounding loses none of them;
-    otherwise all is computed in double precision. Gradients reach the leaves of `circuit`. A variable that is NaN in a
-    row is summed or integrated out. `node_values` has, by layer and name of a parameter, the value (F, *shape) of each
-    node of its graph in the last evaluation: expectation-maximization differentiates the likelihood by these values.
-    """
-
-    def __init__(self, circuit: TorchCircuit, plan: CircuitPlan) -> None:
-        super().__init__(circuit.graph, circuit.fold_index, circuit.semiring, plan)
-        self.circuit = circuit
-        self.node_values: dict[tuple[int, str], dict[int, Tensor]] = {}
-
-    def evaluate_layer(
-        self, planned: PlannedLayer, x: Tensor, values: Mapping[int, Tensor], parameters: LayerValues
-    ) -> Tensor:
-        layer = planned.layer
-        if not isinstance(layer, TorchInputLayer) or not layer.num_variables or not x.is_floating_point():
-            return super().evaluate_layer(planned, x, values, parameters)
-        columns = getattr(self, f"columns_{planned.columns}")
-        seen = torch.index_select(x, 1, columns).reshape(len(x), layer.num_folds, layer.num_variables).transpose(0, 1)
-        missing = torch.isnan(seen)
-        if not bool(missing.any()):
-            return super().evaluate_layer(planned, x, values, parameters)
-        known = torch.where(missing, layer.placeholder, seen)
-        layer.check_input(known)
-        return layer.marginal(self.semiring, known, ~missing, parameters[planned.node])
-
-    def layer_values(self) -> LayerValues:
-        self.node_values = {
-            (planned.node, name): self.circuit.node_values(parameter, in_doubles=True)
-            for planned in self._plan.layers
-            for name, parameter in planned.parameters
-        }
-        precise: dict[int, Mapping[str, Tensor]] = {}
-        for planned in self._plan.layers:
-            values = {
-                name: in_double_precision(self.circuit.result_of(parameter, self.node_values[planned.node, name]))
-                for name, parameter in planned.parameters
-            }
-            precise[planned.node] = planned.layer.prepare(self.semiring, values) if values else {}
-        if any(one.dtype in DOUBLES for one in self.circuit.tensors):
-            return precise
-        rounded = {
-            node: {key: in_single_precision(value) for key, value in values.items()} for node, values in precise.items()
-        }
-        is_lost = any(
-            loses_digits(key, value, precise[node])
-            for node, values in rounded.items()
-            for key, value in values.items()
-            if value.is_floating_point()
-        )
-        return precise if is_lost else rounded
 
 
 @cache

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from explorer.backend.addressing import FoldIndexInfo, Read, ReadKind
 from explorer.backend.layers import TorchContinuousLayer, TorchInnerLayer, TorchInputLayer, TorchLayer
-from explorer.backend.numeric import DOUBLES, can_inspect, is_captured
+from explorer.backend.numeric import DOUBLES, can_inspect
 from explorer.backend.plan import CircuitPlan, PlannedLayer, PlannedRead
 from explorer.backend.semiring import Semiring
 from explorer.errors import DataTypeError, ShapeError, UnknownNameError
@@ -99,23 +99,24 @@ class EvaluatedCircuit(nn.Module, ABC):
 
     def forward(self, x: Tensor | None = None) -> Tensor:
         """The value of the circuit: x (B, D) -> (B, outputs, classes); without x (outputs, classes)."""
-        batch, parameters = self.check_rows(x), self.layer_values()
+        batch, parameters, is_widened = self._given(x)
         values: dict[int, Tensor] = {}
         for planned in self._plan.layers:
             value = self.evaluate_layer(planned, batch, values, parameters)
             values[planned.node] = value.clone() if planned.may_alias and planned.is_output else value
             for freed in planned.frees:
                 del values[freed]
-        result = self._in_own_precision(self._outputs(values), parameters)
+        result = self._outputs(values)
+        result = self._rounded(result) if is_widened else result
         return result[0] if x is None else result
 
     def activations(self, x: Tensor | None = None) -> Iterator[tuple[int, Tensor]]:
         """The activation (F, B, O) of every layer, in order, with the layer's id."""
-        batch, parameters = self.check_rows(x), self.layer_values()
+        batch, parameters, is_widened = self._given(x)
         values: dict[int, Tensor] = {}
         for planned in self._plan.layers:
             value = values[planned.node] = self.evaluate_layer(planned, batch, values, parameters)
-            value = self._in_own_precision(value, parameters)
+            value = self._rounded(value) if is_widened else value
             yield planned.node, value.clone() if planned.may_alias else value
 
     def evaluate(self, x: Tensor | None = None) -> tuple[Tensor, dict[int, Tensor]]:
@@ -155,7 +156,8 @@ class EvaluatedCircuit(nn.Module, ABC):
                 _require_linear(layer)
                 inputs = self._inputs(planned, torch.empty(0), values)
                 values[planned.node] = layer.forward(self.semiring, inputs, prepared)
-        return self._in_own_precision(self._outputs(values), parameters)[0]
+        result = self._outputs(values)[0]
+        return self._rounded(result) if self._is_widened(parameters) else result
 
     def fast(self, *, backend: str = "auto", batch_size: int | None = None) -> nn.Module:
         """This circuit on the fastest backend that can run it here, or on the one named: `explorer.fast`."""
@@ -166,20 +168,36 @@ class EvaluatedCircuit(nn.Module, ABC):
     def layer_values(self) -> LayerValues:
         """For each layer what it prepared from the present parameters, for one evaluation."""
 
-    def own_type(self, dtype: torch.dtype) -> torch.dtype:
-        """The type of a value in the precision of the circuit, whose layers may receive double precision instead."""
-        if dtype not in DOUBLES or not (types := self.number_types) or types & DOUBLES:
-            return dtype
-        widest = reduce(torch.promote_types, types)
-        return widest.to_complex() if dtype.is_complex else widest.to_real()
+    @property
+    def own_type(self) -> torch.dtype:
+        """The type of real numbers in which layers receive parameters that do not underflow."""
+        return reduce(torch.promote_types, self.number_types, torch.bool).to_real()
 
-    def _in_own_precision(self, value: Tensor, parameters: LayerValues) -> Tensor:
-        """The value, rounded if layers received double precision because weights would underflow."""
-        if is_captured(value) or value.dtype not in DOUBLES:
-            return value
-        if not any(one.dtype in DOUBLES for some in parameters.values() for one in some.values()):
-            return value
-        return value.to(self.own_type(value.dtype))
+    def _is_widened(self, parameters: LayerValues) -> bool:
+        """Whether layers receive double precision in a circuit that has less, as weights would underflow there."""
+        if torch.compiler.is_compiling():
+            return False
+        has_doubles = any(one.dtype in DOUBLES for some in parameters.values() for one in some.values())
+        return has_doubles and bool(self.number_types) and not self.number_types & DOUBLES
+
+    def _rounded(self, value: Tensor) -> Tensor:
+        """A real or complex value in the precision of the circuit."""
+        return value.to(self.own_type.to_complex() if value.is_complex() else self.own_type)
+
+    def _given(self, x: Tensor | None) -> tuple[Tensor, LayerValues, bool]:
+        """The rows, what layers prepared from the parameters, and whether that is in double precision for once.
+
+        Continuous variables are rounded as layers round them that receive their own precision.
+        """
+        batch, parameters = self.check_rows(x), self.layer_values()
+        is_widened = self._is_widened(parameters)
+        if is_widened and batch.dtype == torch.float64:
+            is_continuous = torch.zeros(self.num_variables, dtype=torch.bool, device=batch.device)
+            for planned in self._plan.layers:
+                if isinstance(planned.layer, TorchContinuousLayer):
+                    is_continuous[getattr(self, f"columns_{planned.columns}")] = True
+            batch = torch.where(is_continuous, self._rounded(batch).double(), batch)
+        return batch, parameters, is_widened
 
     def _outputs(self, values: Mapping[int, Tensor]) -> Tensor:
         """The outputs (B, outputs, classes), each in its own memory."""
@@ -203,8 +221,6 @@ class EvaluatedCircuit(nn.Module, ABC):
         inputs = _variables(x, getattr(self, f"columns_{planned.columns}"), layer.num_folds)
         if isinstance(layer, TorchInputLayer) and can_inspect(inputs):
             layer.check_input(inputs)
-            if isinstance(layer, TorchContinuousLayer) and inputs.dtype == torch.float64:
-                inputs = inputs.to(self.own_type(inputs.dtype))  # also where layers receive double precision
         return inputs
 
     def read_inputs(self, node: int, values: Mapping[int, Tensor]) -> Tensor:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from itertools import count
+from operator import is_
 from typing import Any, Self
 
 import torch
@@ -44,6 +45,8 @@ class FrozenCircuit(EvaluatedCircuit):
     ) -> None:
         super().__init__(graph, fold_index, semiring, plan)
         self._names: dict[int, dict[str, str]] = {}
+        self._asked: tuple[list[Tensor], list[int], bool] | None = None
+        """The tensors that are kept in double precision, their versions, and whether weights would underflow."""
         self._types: dict[str, torch.dtype] = {}
         """The types in which layers receive real and complex numbers, by the names of their buffers."""
         fresh = count()
@@ -66,7 +69,7 @@ class FrozenCircuit(EvaluatedCircuit):
             node: {key: value.to(self._types.get(self._names[node][key], value.dtype)) for key, value in values.items()}
             for node, values in held.items()
         }
-        if not self.semiring.is_logarithmic or not self._underflow(held, found):
+        if torch.compiler.is_compiling() or not self.semiring.is_logarithmic or not self._underflow(held, found):
             return found
         numbers = {
             node: {
@@ -79,10 +82,20 @@ class FrozenCircuit(EvaluatedCircuit):
         return {node: {**found[node], **values} for node, values in numbers.items()}
 
     def _underflow(self, held: LayerValues, rounded: LayerValues) -> bool:
-        """Whether weights would underflow if all values were rounded."""
-        return any(
-            underflows(value, held[node][key]) for node, values in rounded.items() for key, value in values.items()
-        )
+        """Whether weights would underflow if all values were rounded; asked again when what is kept has changed."""
+        pairs = [
+            (value, held[node][key])
+            for node, values in rounded.items()
+            for key, value in values.items()
+            if value.dtype != held[node][key].dtype
+        ]
+        kept = [one for _, one in pairs]
+        if any(one.is_inference() for one in kept):  # these have no version
+            return any(underflows(*pair) for pair in pairs)
+        versions = [one._version for one in kept]
+        if self._asked is None or self._asked[1] != versions or not all(map(is_, self._asked[0], kept)):
+            self._asked = kept, versions, any(underflows(*pair) for pair in pairs)
+        return self._asked[2]
 
     def _held(self) -> dict[int, dict[str, Tensor]]:
         return {node: {key: getattr(self, name) for key, name in names.items()} for node, names in self._names.items()}
@@ -121,7 +134,7 @@ class FrozenCircuit(EvaluatedCircuit):
             raise FileFormatError(
                 "a frozen circuit of an earlier version may have lost digits that count; freeze its circuit again"
             )
-        super().__setstate__(state)
+        super().__setstate__({**state, "_asked": None})
 
     def _load_from_state_dict(self, *args: Any, **options: Any) -> None:
         """Copy a state without rounding it first; tensors that are assigned stay what they are."""

@@ -68,7 +68,7 @@ def smallest_part(x: Tensor) -> Tensor | None:
 def are_below_normal(values: Sequence[Tensor]) -> list[bool]:
     """Whether each of some scalars is smaller than all normal numbers of its type, such as zero; also NaN.
 
-    None is known to be where Python cannot read them (`can_inspect`). On a GPU this is one transfer.
+    All False where Python cannot read values (`can_inspect`). On a GPU this is one transfer.
     """
     if not values:
         return []

@@ -1,4 +1,4 @@
-"""Tensors and modes of PyTorch on which kernels and planned memory would be wrong: they read memory as it is."""
+"""Tensors and modes of PyTorch with which kernels and planned memory would be wrong: both read memory as it is."""
 
 from collections.abc import Sequence
 

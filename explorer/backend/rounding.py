@@ -61,7 +61,7 @@ def loses_digits(key: str, rounded: Tensor, values: Mapping[str, Tensor]) -> boo
 def underflows(rounded: Tensor, exact: Tensor) -> bool:
     """Whether a real or imaginary part that is not zero has become smaller than all normal numbers.
 
-    What the value stands for does not count: there are few logarithms, and few means, so near zero.
+    Logarithms and means are judged like weights: few are so near to zero, and then double precision does no harm.
     """
     if rounded.dtype == exact.dtype or not can_inspect(rounded):
         return False
