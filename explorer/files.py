@@ -22,6 +22,7 @@ from typing import Any, BinaryIO, cast
 from explorer.errors import FileFormatError
 
 GZIP_MAGIC = b"\x1f\x8b"
+ZIP_MAGIC = b"PK\x03\x04"
 MAX_UNPACKED_BYTES = 512 * 2**20
 """The most bytes that are unpacked from a file: a small one might unpack to more than there is memory for."""
 MAX_VARIABLE = 2**20 - 1
@@ -189,6 +190,8 @@ def json_of_bytes(raw: bytes, wanted: str, where: str, max_bytes: int | None = N
 
     Raises: FileFormatError.
     """
+    if raw.startswith(ZIP_MAGIC):
+        raise FileFormatError(f"{where} is an archive and not a {wanted} file; explorer.load reads checkpoints")
     try:
         plain = _unpack(raw, where, max_bytes or MAX_UNPACKED_BYTES) if raw.startswith(GZIP_MAGIC) else raw
         data: object = json.loads(plain.decode(json.detect_encoding(plain)))

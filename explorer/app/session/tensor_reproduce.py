@@ -1,5 +1,6 @@
 """Copy as Python at the tensor level: code that compiles, exports and rewrites a circuit, and keeps the trace."""
 
+from explorer.app.circuits import is_checkpoint
 from explorer.app.session.exported_levels import pipeline_or_default
 from explorer.app.session.options import TENSOR_LEVEL, TensorOptions
 from explorer.app.user_functions import is_function
@@ -31,6 +32,8 @@ def tensor_python_of(
             f"from {level.passes_module} import passes",
         ]
     load = f"explorer.gallery.load_named({name!r})" if name in gallery.names() else f"explorer.Circuit.load({name!r})"
+    if is_checkpoint(name):
+        load = f"explorer.load({name!r}).symbolic"
     if is_function(name):
         lines.append("from explorer.app.circuits import load_circuit")
         load = f"load_circuit({name!r})"

@@ -11,8 +11,12 @@ from explorer.app.session.options import TENSOR_LEVEL, TensorOptions
 from explorer.app.session.session import Session
 from explorer.app.session.tensor_reproduce import tensor_python_of
 from explorer.app.session.view_state import ViewState, view_state_of_query
-from explorer.errors import CircuitError, UnknownNameError
+from explorer.app.training.checkpoint import Checkpoint
+from explorer.compiler import TorchCompiler
+from explorer.errors import CircuitError, FileFormatError, UnknownNameError
 from explorer.options import CompilerOptions
+from explorer.symbolic import Circuit
+from explorer.templates import load_named
 from explorer.trace import Trace
 
 PLACE = ViewState(circuit="conflict", tensor=TensorOptions(level=TENSOR_LEVEL), step=2)
@@ -93,6 +97,17 @@ def test_a_file_of_the_tensor_level_is_opened_and_not_run_again(opened, tmp_path
     assert Session(read, ViewState(circuit=path.name, step=2)).picture().view["nodes"]
     with pytest.raises(CircuitError, match="record it again in Python"):
         open_state(library, ViewState(circuit=path.name, again=True))
+
+
+def test_the_code_of_a_checkpoint_loads_it(tmp_path):
+    path = tmp_path / "learned.pt"
+    compiled = TorchCompiler(seed=7).compile(load_named("conflict"))
+    Checkpoint("conflict", {}, "digits", compiled.leaf_state()).save(path)
+    made: dict[str, object] = {}
+    exec(tensor_python_of(str(path), CompilerOptions(), PLACE.tensor, 1, is_live=True), made)
+    assert isinstance(made["trace"], Trace)
+    with pytest.raises(FileFormatError, match=r"explorer\.load reads checkpoints"):
+        Circuit.load(path)
 
 
 @pytest.mark.parametrize("place", [PLACE, SHORT], ids=["the default passes", "passes of the link"])
