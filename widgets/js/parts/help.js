@@ -28,7 +28,7 @@ const KEYS = [
   ["On a question", ", .: previous, next plate, Space: choose it, Enter: answer"],
 ];
 const POINTER =
-  "Drag, or use the map, to pan. A double click opens a box. Pinch, Ctrl + wheel and the buttons zoom (in a notebook, the wheel alone while the " +
+  "A click selects, a Shift-click adds or removes. Drag, or use the map, to pan. A double click opens a box. Pinch, Ctrl + wheel and the buttons zoom (in a notebook, the wheel alone while the " +
   "graph has focus). Fill: colour by. Border: change. Badge: warning. Hatch: removed. Symbol: kind of node.";
 const LABEL = "Keys and help (?)";
 
