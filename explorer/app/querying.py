@@ -164,7 +164,7 @@ class Subject:
             table = table.select(self.names)
         elif len(table.columns) != len(self.names):
             raise ShapeError(f"{path} has {len(table.columns)} columns; the circuit reads {len(self.names)} variables")
-        return self._encode(table.columns, table.where)
+        return self._encode(table.columns, table.where, table.lines)
 
     def decode(self, rows: Tensor, known: Tensor | None = None) -> list[list[Cell]]:
         """The cells of each row (B, D) of codes; None for entries that are not `known` (B, D), by default all are."""
@@ -208,12 +208,12 @@ class Subject:
         unit = self.columns[at].unit if self.columns else math.inf
         return round(cell, 6 - math.floor(math.log10(min(abs(cell), unit))))
 
-    def _encode(self, cells: Sequence[np.ndarray], where: str) -> tuple[Tensor, Tensor]:
+    def _encode(self, cells: Sequence[np.ndarray], where: str, lines: Sequence[int] = ()) -> tuple[Tensor, Tensor]:
         if self.columns:
-            codes = [column.encode(c, where) for column, c in zip(self.columns, cells, strict=True)]
+            codes = [column.encode(c, where, lines) for column, c in zip(self.columns, cells, strict=True)]
         else:
             named = enumerate(zip(self.names, cells, strict=True))
-            codes = [_numbers(c, name, where, self.num_values.get(at)) for at, (name, c) in named]
+            codes = [_numbers(c, name, where, self.num_values.get(at), lines) for at, (name, c) in named]
         rows = torch.from_numpy(np.stack(codes, axis=1)) if codes else torch.zeros((1, 0))
         observed = ~torch.isnan(rows)
         return torch.where(observed, rows, 0.0), observed
@@ -325,7 +325,7 @@ def _values_text(num_values: int | None) -> str:
     return "a number" if num_values is None else f"an integer from 0 to {num_values - 1}"
 
 
-def _numbers(cells: np.ndarray, name: str, where: str, num_values: int | None) -> np.ndarray:
+def _numbers(cells: np.ndarray, name: str, where: str, num_values: int | None, lines: Sequence[int] = ()) -> np.ndarray:
     """The number of each cell, in 0 .. num_values-1 if that is given. Raises: DataTypeError, ValueRangeError."""
     found = np.full(len(cells), math.nan)
     for row, cell in enumerate(cells):
@@ -334,13 +334,13 @@ def _numbers(cells: np.ndarray, name: str, where: str, num_values: int | None) -
         try:
             found[row] = float(cell)
         except ValueError:
-            at = row_words(where, row)
+            at = row_words(row, lines)
             raise DataTypeError(f"{where}: the value {cell!r} of {name} in {at} is not a number") from None
         if math.isinf(found[row]):
-            raise ValueRangeError(f"{where}: the value of {name} in {row_words(where, row)} is infinite")
+            raise ValueRangeError(f"{where}: the value of {name} in {row_words(row, lines)} is infinite")
         if num_values is not None and not (0 <= found[row] < num_values and found[row].is_integer()):
             raise ValueRangeError(
-                f"{where}: the value {cell!r} of {name} in {row_words(where, row)} is not {_values_text(num_values)}"
+                f"{where}: the value {cell!r} of {name} in {row_words(row, lines)} is not {_values_text(num_values)}"
             )
     return found
 

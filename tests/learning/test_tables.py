@@ -1,7 +1,10 @@
 """Columns are inferred, encode and decode their cells, and say which row and column does not fit."""
 
 import math
+import pickle
 import re
+from copy import deepcopy
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +24,7 @@ from explorer.learning.tables import (
     BinomialColumn,
     CategoricalColumn,
     GaussianColumn,
+    RawTable,
     columns_from_json,
     encode_rows,
     infer_columns,
@@ -447,6 +451,15 @@ def test_an_error_names_the_line_of_a_text_file(tmp_path: Path, text: str, where
     file.write_text(text, encoding="utf-8")
     with pytest.raises(ValueRangeError, match=re.escape(f"is infinite in {where}; correct it")):
         load_table(file)
+
+
+def test_a_table_of_a_text_file_can_be_copied_and_keeps_its_lines(tmp_path: Path) -> None:
+    read = table(tmp_path, "x,y\n1.5,a\n\ninf,b\n")
+    for copy in (deepcopy(read), pickle.loads(pickle.dumps(read)), RawTable(**asdict(read)), read.select(["x"])):
+        assert (type(copy.where), copy.where, copy.lines) == (str, str(tmp_path / "table.csv"), (2, 4))
+        assert copy.columns[0].tolist() == ["1.5", "inf"]
+        with pytest.raises(ValueRangeError, match=r"is infinite in row 2 \(line 4\)"):
+            encode_rows(copy, (GaussianColumn("x", 0.0, 1.0),))
 
 
 def test_an_array_has_rows_and_no_lines(tmp_path: Path) -> None:

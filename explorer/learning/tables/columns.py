@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from shlex import quote
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,8 +37,11 @@ class Column(ABC):
     name: str
 
     @abstractmethod
-    def encode(self, cells: Cells, where: str) -> Codes:
-        """The code of each cell. Raises: ValueRangeError, DataTypeError, which name the column and the row."""
+    def encode(self, cells: Cells, where: str, lines: Sequence[int] = ()) -> Codes:
+        """The code of each cell of a table `where`, whose rows begin at `lines` if it is a text file.
+
+        Raises: ValueRangeError, DataTypeError, which name the column and the row.
+        """
 
     @abstractmethod
     def decode(self, codes: Codes) -> list[str | float | int | None]:
@@ -83,7 +86,7 @@ class CategoricalColumn(Column):
 
     labels: tuple[str, ...]
 
-    def encode(self, cells: Cells, where: str) -> Codes:
+    def encode(self, cells: Cells, where: str, lines: Sequence[int] = ()) -> Codes:
         position = {label: float(code) for code, label in enumerate(self.labels)}
         texts, inverse = np.unique(labels_of(cells), return_inverse=True)
         known = np.array([math.nan if text == MISSING else position.get(text, -1.0) for text in texts])
@@ -96,7 +99,7 @@ class CategoricalColumn(Column):
             row = int(np.flatnonzero(codes < 0)[0])
             raise ValueRangeError(
                 f"{where}: column {self.name!r} has the unknown category {str(texts[inverse[row]])!r} in "
-                f"{row_words(where, row)}; known are: {listed(self.labels, 8)}"
+                f"{row_words(row, lines)}; known are: {listed(self.labels, 8)}"
             )
         return codes
 
@@ -121,14 +124,14 @@ class BinomialColumn(Column):
     low: int
     high: int
 
-    def encode(self, cells: Cells, where: str) -> Codes:
-        numbers = numbers_of(cells, self.name, where)
+    def encode(self, cells: Cells, where: str, lines: Sequence[int] = ()) -> Codes:
+        numbers = numbers_of(cells, self.name, where, lines)
         odd = (numbers < self.low) | (numbers > self.high) | (np.isfinite(numbers) & (numbers != np.floor(numbers)))
         if odd.any():
             row = int(np.flatnonzero(odd)[0])
             raise ValueRangeError(
                 f"{where}: column {self.name!r} must be an integer from {self.low} to {self.high}; "
-                f"found {float_label(numbers[row])} in {row_words(where, row)}"
+                f"found {float_label(numbers[row])} in {row_words(row, lines)}"
             )
         return numbers - self.low
 
@@ -155,8 +158,8 @@ class GaussianColumn(Column):
     mean: float
     scale: float
 
-    def encode(self, cells: Cells, where: str) -> Codes:
-        return (numbers_of(cells, self.name, where) - self.mean) / self.scale
+    def encode(self, cells: Cells, where: str, lines: Sequence[int] = ()) -> Codes:
+        return (numbers_of(cells, self.name, where, lines) - self.mean) / self.scale
 
     def decode(self, codes: Codes) -> list[str | float | int | None]:
         return [None if math.isnan(code) else self._real(float(code)) for code in codes]
@@ -252,22 +255,13 @@ def float_label(number: float) -> str:
     return str(int(number)) if number.is_integer() and abs(number) < MAX_DIGITS else f"{number:.15g}"
 
 
-class TextFile(str):
-    """The name of a text file with a table, which knows the line of each row."""
+def row_words(row: int, lines: Sequence[int] = ()) -> str:
+    """Name a row, counted from 0, with its line where the lines of rows are known.
 
-    lines: Sequence[int]
-
-    def __new__(cls, name: str, lines: Sequence[int]) -> Self:
-        """Name a file whose rows begin at these lines, counted from 1."""
-        made = super().__new__(cls, name)
-        made.lines = lines
-        return made
-
-
-def row_words(where: str, row: int) -> str:
-    """Name a row, counted from 0, of the table `where`: `row 3 (line 4)`, or `row 3` if it is not a text file."""
-    line = f" (line {where.lines[row]:,})" if isinstance(where, TextFile) else ""
-    return f"row {row + 1:,}{line}"
+    >>> row_words(2), row_words(2, [2, 3, 5])
+    ('row 3', 'row 3 (line 5)')
+    """
+    return f"row {row + 1:,}" + (f" (line {lines[row]:,})" if lines else "")
 
 
 def moment_of(label: str) -> str:
@@ -295,7 +289,7 @@ def number_of(text: str) -> float | None:
         return None
 
 
-def numbers_of(cells: Cells, name: str, where: str) -> Codes:
+def numbers_of(cells: Cells, name: str, where: str, lines: Sequence[int]) -> Codes:
     """The number of each cell.
 
     Raises: DataTypeError for text; ValueRangeError for an infinite number, or an integer that a double does not hold.
@@ -305,27 +299,27 @@ def numbers_of(cells: Cells, name: str, where: str) -> Codes:
         for row, number in enumerate(found):
             if number is None:
                 raise DataTypeError(
-                    f"{where}: the number column {name!r} has the text {cells[row]!r} in {row_words(where, row)}; "
+                    f"{where}: the number column {name!r} has the text {cells[row]!r} in {row_words(row, lines)}; "
                     f"correct it, or declare the column with {declaration(name, 'categorical')}"
                 )
         numbers = np.array(found, dtype=np.float64)
-        _check_exact(cells, numbers, name, where)
+        _check_exact(cells, numbers, name, where, lines)
     else:
         numbers = cells.astype(np.float64)
     if np.isinf(numbers).any():
         row = int(np.flatnonzero(np.isinf(numbers))[0])
-        at = row_words(where, row)
+        at = row_words(row, lines)
         raise ValueRangeError(f"{where}: column {name!r} is infinite in {at}; correct it, or remove the row")
     return numbers
 
 
-def _check_exact(cells: Cells, numbers: Codes, name: str, where: str) -> None:
+def _check_exact(cells: Cells, numbers: Codes, name: str, where: str, lines: Sequence[int]) -> None:
     """Raises: ValueRangeError for an integer that would become another one as a double."""
     for row in np.flatnonzero(np.isfinite(numbers) & (np.abs(numbers) >= EXACT_INTEGERS)).tolist():
         text = str(cells[row])
         if INTEGER.fullmatch(text) and int(text) != int(numbers[row]):
             raise ValueRangeError(
-                f"{where}: column {name!r} has the integer {text} in {row_words(where, row)}, which is not exact as a "
+                f"{where}: column {name!r} has the integer {text} in {row_words(row, lines)}, which is not exact as a "
                 f"number (its double is {int(numbers[row])}); declare the column with "
                 f"{declaration(name, 'categorical')}, or leave it out with {declaration(name, 'ignore')}"
             )

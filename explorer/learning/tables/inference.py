@@ -80,7 +80,7 @@ def _column(table: RawTable, name: str, cells: Cells, kind: str | None) -> Colum
             _check_commas(table, name, cells)
     if kind == "categorical":
         return _categorical(table, name, cells)
-    numbers = numbers_of(cells, name, table.where)
+    numbers = numbers_of(cells, name, table.where, table.lines)
     present = numbers[np.isfinite(numbers)]
     if not len(present):
         raise ValueRangeError(f"{table.where}: column {name!r} has no values; use {declaration(name, 'ignore')}")

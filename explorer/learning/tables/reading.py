@@ -3,7 +3,7 @@
 import csv
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.errors import DuplicateNameError, FileFormatError, MissingPackageError, ShapeError, check_name, listed
-from explorer.learning.tables.columns import EXACT_INTEGERS, Cells, TextFile, number_of, row_words
+from explorer.learning.tables.columns import EXACT_INTEGERS, Cells, number_of, row_words
 
 DELIMITERS = ",;\t|"
 MISSING_TEXTS = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
@@ -31,6 +31,8 @@ class RawTable:
     where: str
     names: tuple[str, ...]
     columns: tuple[Cells, ...]
+    lines: Sequence[int] = ()
+    """The line, counted from 1, at which each row begins; none, if it is not a text file."""
 
     @property
     def num_rows(self) -> int:
@@ -45,7 +47,7 @@ class RawTable:
     def with_missing(self, names: Sequence[str]) -> "RawTable":
         """The table with further columns in which all cells are missing."""
         empty = np.full(self.num_rows, np.nan)
-        return RawTable(self.where, (*self.names, *names), (*self.columns, *(empty for _ in names)))
+        return replace(self, names=(*self.names, *names), columns=(*self.columns, *(empty for _ in names)))
 
     def select(self, names: Sequence[str]) -> "RawTable":
         """The columns with these names, in this order. Raises: ShapeError if one is missing."""
@@ -53,7 +55,7 @@ class RawTable:
         if missing:
             raise ShapeError(f"{self.where} has no column {', '.join(map(repr, missing))}; it has {listed(self.names)}")
         by_name = dict(zip(self.names, self.columns, strict=True))
-        return RawTable(self.where, tuple(names), tuple(by_name[name] for name in names))
+        return replace(self, names=tuple(names), columns=tuple(by_name[name] for name in names))
 
 
 def read_table(path: "str | Path") -> RawTable:
@@ -89,7 +91,7 @@ def _check_characters(table: RawTable) -> None:
         )
         if row is not None:
             raise FileFormatError(
-                f"{table.where}: column {name!r} has a NUL character in {row_words(table.where, row)}: "
+                f"{table.where}: column {name!r} has a NUL character in {row_words(row, table.lines)}: "
                 f"{cells[row]!r}; remove it"
             )
 
@@ -131,7 +133,7 @@ def _read_csv(file: Path) -> RawTable:
                 f"{file}: line {line} has {len(row)} cells; expected {len(names)} as in the first line"
             )
     cells = tuple(_texts(column) for column in zip(*(row for _, row in rows), strict=True))
-    return RawTable(TextFile(str(file), [line for line, _ in rows]), tuple(names), cells)
+    return RawTable(str(file), tuple(names), cells, tuple(line for line, _ in rows))
 
 
 def _with_lines(reader: Any) -> list[tuple[int, list[str]]]:

@@ -74,13 +74,14 @@ def encode_rows(table: RawTable, columns: Sequence[Column], missing: str = "erro
     check_name("way to treat missing values", missing, MISSING)
     chosen = table.select([column.name for column in columns])
     codes = np.stack(
-        [column.encode(cells, table.where) for column, cells in zip(columns, chosen.columns, strict=True)], axis=1
+        [column.encode(cells, table.where, table.lines) for column, cells in zip(columns, chosen.columns, strict=True)],
+        axis=1,
     )
     gone = np.isnan(codes)
     if missing == "error" and gone.any():
         row, at = (int(i) for i in np.argwhere(gone)[0])
         raise ValueRangeError(
-            f"{table.where}: column {columns[at].name!r} has no value in {row_words(table.where, row)}, and "
+            f"{table.where}: column {columns[at].name!r} has no value in {row_words(row, table.lines)}, and "
             f"{_missing_text(gone)}"
         )
     rows = torch.from_numpy(codes)
