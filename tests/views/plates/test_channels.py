@@ -36,9 +36,13 @@ def test_a_wire_that_leaves_up_is_above_one_that_leaves_down_at_the_same_place()
     assert assign_lanes({("in", 0): up, ("out", 1): down}) == {("out", 1): 0, ("in", 0): 1}
 
 
-def test_wires_without_crossings_keep_their_order() -> None:
-    wires = {("line", at): wire(low=[float(at)], reach=[100.0 + at]) for at in range(4)}
-    assert sorted(assign_lanes(wires).values()) == [0, 1, 2, 3]
+def test_wires_that_leave_one_after_the_other_are_in_the_only_order_without_crossings() -> None:
+    """In any other order, one of them leaves through the lane of a wire that is still there."""
+    starts = [40.0, 0.0, 60.0, 20.0]
+    wires = {("line", number): wire(low=[start], reach=[100 + start]) for number, start in enumerate(starts)}
+    assert assign_lanes(wires) == {("line", 2): 0, ("line", 0): 1, ("line", 3): 2, ("line", 1): 3}
+    wires = {("line", number): wire(high=[start], reach=[100 + start]) for number, start in enumerate(starts)}
+    assert assign_lanes(wires) == {("line", 1): 0, ("line", 3): 1, ("line", 0): 2, ("line", 2): 3}
 
 
 def test_a_single_wire_is_in_the_first_lane() -> None:

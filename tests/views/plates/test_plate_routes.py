@@ -190,11 +190,13 @@ def test_lines_to_one_plate_enter_it_together() -> None:
 
 
 def test_links_of_missed_folds_cover_no_words() -> None:
-    for name, steps in (("hclt", (14, 20, 26)), ("kronecker", (7,)), ("levels", every_step("levels"))):
+    for name, steps in (("hclt", (14, 20, 26)), ("kronecker", (7,))):
         for step in steps:
             shown = picture(index_of(name), step, group_by="plates")
             words = title_rects(shown)
-            for link in shown.view.get("links", []):
+            links = shown.view.get("links", [])
+            assert links, (name, step)
+            for link in links:
                 for (x1, y1), (x2, y2) in pairwise(link["points"]):
                     for left, top, right, bottom in words:
                         beside = max(x1, x2) < left or min(x1, x2) > right
