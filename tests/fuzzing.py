@@ -72,7 +72,8 @@ def seeded(count: int, *, also: Sequence[int] = ()) -> Callable[[Test], Test]:
 def covering(*axes: Sequence[Any], strength: int = 2) -> list[Any]:
     """Return all combinations of the values of several parameters, most of them only for `make fuzz`.
 
-    Every run tries each value of each parameter, or with a strength of 2 each pair of values of two parameters.
+    Every run tries each pair of values of two parameters, or with a strength of 1 each value of each parameter: then a
+    value may be tried with only one of two that matter to it.
     """
     columns = list(combinations(range(len(axes)), min(strength, len(axes))))
     everything = list(product(*(range(len(axis)) for axis in axes)))

@@ -33,7 +33,9 @@ from tests.strategies import random_inputs
 
 Mode = dict[str, Any]
 """Options of the compiler: whether to optimize, whether to fold."""
-MODES: tuple[Mode, ...] = tuple({"optimize": o, "fold": f} for o, f in product((False, True), repeat=2))
+SWITCHES = ((False, True), (False, True))
+"""The values of `optimize` and of `fold`, each an axis of `covering`: every other value then meets both of both."""
+MODES: tuple[Mode, ...] = tuple({"optimize": o, "fold": f} for o, f in product(*SWITCHES))
 MODE_IDS = tuple(f"optimize={mode['optimize']},fold={mode['fold']}" for mode in MODES)
 PRESETS = ("default", "handbook")
 

@@ -40,8 +40,8 @@ MODES = ("infer", "train")
 @pytest.mark.parametrize(
     ("name", "shape", "mode"),
     [
-        *covering(tuple(VIEWS), ((4, 0), (4, 0, 3)), MODES, strength=1),
-        *covering(tuple(VIEWS), ((4, 3), (4, 1)), MODES, strength=1),
+        *covering(tuple(VIEWS), ((4, 0), (4, 0, 3)), MODES),
+        *covering(tuple(VIEWS), ((4, 3), (4, 1)), MODES),
     ],
 )
 def test_views_of_tensors_with_and_without_elements(name, shape, mode):

@@ -28,7 +28,7 @@ from explorer.symbolic.operators import evidence
 from explorer.templates import gallery
 from tests.backend.queries.brute import Table, chi_square_p, table_of
 from tests.fuzzing import covering, examples
-from tests.levels.modes import MODE_IDS, MODES, PRESETS, Mode, compile_circuit
+from tests.levels.modes import MODE_IDS, MODES, PRESETS, SWITCHES, Mode, compile_circuit
 from tests.strategies import circuits
 
 DISCRETE = circuits(discrete=True, smooth=True)
@@ -98,11 +98,11 @@ def tables_in_one_fold(kind: str, mode: Mode) -> tuple[Circuit, TorchCircuit]:
     return circuit, compile_circuit(circuit, **mode)
 
 
-@pytest.mark.parametrize(("kind", "mode"), covering(("logits", "embedding"), MODES, strength=1))
-def test_marginals_of_folded_tables_are_right_for_any_number_of_rows(kind: str, mode: Mode):
+@pytest.mark.parametrize(("kind", "optimize", "fold"), covering(("logits", "embedding"), *SWITCHES))
+def test_marginals_of_folded_tables_are_right_for_any_number_of_rows(kind: str, optimize: bool, fold: bool):
     """One row, as many as there are folds, and others; the tables are not normalized."""
-    circuit, compiled = tables_in_one_fold(kind, mode)
-    num_folds = 3 if mode["fold"] else 1
+    circuit, compiled = tables_in_one_fold(kind, {"optimize": optimize, "fold": fold})
+    num_folds = 3 if fold else 1
     assert {layer.num_folds for layer in compiled.layers if isinstance(layer, TorchInputLayer)} == {num_folds}
     table = table_of(circuit)
     masks = np.array(list(np.ndindex(2, 2, 2)), dtype=bool)

@@ -27,7 +27,7 @@ from explorer.symbolic import (
 )
 from explorer.templates import cp, image_data, tensor_train
 from tests.fuzzing import covering
-from tests.levels.modes import MODES, Mode, compile_circuit
+from tests.levels.modes import SWITCHES, compile_circuit
 
 LOGITS = (0.0, -103.5, -102.95)
 ROW = torch.tensor([[1, 0]])
@@ -76,9 +76,9 @@ QUERIES: dict[str, Callable[[TorchCircuit], torch.Tensor]] = {
 }
 
 
-@pytest.mark.parametrize(("query", "mode"), covering(tuple(QUERIES), MODES, strength=1))
-def test_every_query_equals_that_of_a_copy_in_double_precision(query: str, mode: Mode):
-    circuit = compile_circuit(mixture(), **mode)
+@pytest.mark.parametrize(("query", "optimize", "fold"), covering(tuple(QUERIES), *SWITCHES))
+def test_every_query_equals_that_of_a_copy_in_double_precision(query: str, optimize: bool, fold: bool):
+    circuit = compile_circuit(mixture(), optimize=optimize, fold=fold)
     found, wanted = QUERIES[query](circuit), QUERIES[query](deepcopy(circuit).double())
     torch.testing.assert_close(found.detach(), wanted.detach(), rtol=1e-12, atol=1e-12, check_dtype=False)
 

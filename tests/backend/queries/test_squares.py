@@ -17,7 +17,7 @@ from explorer.symbolic import (
 from explorer.symbolic.operators import conjugate, multiply
 from tests.backend.queries.brute import Table, table_of
 from tests.fuzzing import covering
-from tests.levels.modes import MODES, Mode, compile_circuit
+from tests.levels.modes import MODES, SWITCHES, Mode, compile_circuit
 
 
 def signed_circuit(seed: int = 0, *, is_complex: bool = False) -> Circuit:
@@ -39,13 +39,13 @@ def signed_circuit(seed: int = 0, *, is_complex: bool = False) -> Circuit:
 
 
 @pytest.mark.parametrize(
-    ("semiring", "mode"), covering(("sum-product", "lse-sum", "complex-lse-sum"), MODES, strength=1)
+    ("semiring", "optimize", "fold"), covering(("sum-product", "lse-sum", "complex-lse-sum"), *SWITCHES)
 )
-def test_a_square_with_negative_weights_is_a_density_in_every_semiring(semiring: str, mode: Mode):
+def test_a_square_with_negative_weights_is_a_density_in_every_semiring(semiring: str, optimize: bool, fold: bool):
     base = signed_circuit()
     table = table_of(base)
     square = Table(table.assignments, table.values**2, table.scopes)
-    circuit = compile_circuit(multiply(base, base), semiring, **mode)
+    circuit = compile_circuit(multiply(base, base), semiring, optimize=optimize, fold=fold)
     p = square.values[:, 0, 0] / square.values.sum()
     rows = torch.from_numpy(square.assignments)
     with torch.no_grad():

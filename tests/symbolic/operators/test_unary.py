@@ -28,7 +28,7 @@ from explorer.symbolic.operators import concatenate, conjugate, differentiate, e
 from explorer.templates import fully_factorized, gallery
 from explorer.trace import Trace
 from tests.fuzzing import covering, examples
-from tests.levels.modes import MODES, PRESETS, Mode, compile_circuit, output
+from tests.levels.modes import MODES, PRESETS, SWITCHES, Mode, compile_circuit, output
 from tests.symbolic.operators.building import all_assignments, all_pairs, assert_close, evaluate_at, values
 from tests.symbolic.operators.structured import compatible_circuits
 
@@ -130,9 +130,10 @@ def test_a_conjugate_keeps_the_log_partition_of_a_gaussian():
     np.testing.assert_allclose(evaluate_at(conjugated, [0.5]), evaluate_at(circuit, [0.5]))
 
 
-@pytest.mark.parametrize(("mode", "preset"), covering(MODES, PRESETS, strength=1))
-def test_a_conjugate_keeps_the_log_partition_below_a_complex_sum_and_a_product(mode: Mode, preset: str):
+@pytest.mark.parametrize(("optimize", "fold", "preset"), covering(*SWITCHES, PRESETS))
+def test_a_conjugate_keeps_the_log_partition_below_a_complex_sum_and_a_product(optimize: bool, fold: bool, preset: str):
     """Its integral, and that of its product with the circuit, are those of quadrature."""
+    mode = {"optimize": optimize, "fold": fold}
     b = CircuitBuilder()
     random = np.random.default_rng(2)
     normal = GaussianLayer(
