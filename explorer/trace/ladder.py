@@ -45,6 +45,12 @@ class Level:
     """Whether a rule that declines has matched; otherwise declining is part of its matching."""
     stage_depth: int
     """Number of stages of a path that are timed as one part of the compilation."""
+    page_bytes_per_node: int
+    """Size of a page without Python per node and picture, measured with digits, hmm, mnist and poon-domingos.
+
+    Layers and kernel calls are drawn as cells, many in a box, and operators and instructions as a box each;
+    instructions have buffers, too.
+    """
     plate_fields: tuple[str, ...] = ("results",)
     """Where no circuit is compiled: the fields of the record, of `config` or `about`, that nodes of a plate share."""
     has_part_times: bool = False
@@ -78,6 +84,7 @@ COMPILED = Level(
     has_circuit=True,
     declines_matches=True,
     stage_depth=2,
+    page_bytes_per_node=40,
 )
 OPERATORS = Level(
     name="tensor",
@@ -95,6 +102,7 @@ OPERATORS = Level(
     has_circuit=False,
     declines_matches=False,
     stage_depth=1,
+    page_bytes_per_node=90,
 )
 INSTRUCTIONS = Level(
     name="program",
@@ -112,6 +120,7 @@ INSTRUCTIONS = Level(
     has_circuit=False,
     declines_matches=False,
     stage_depth=1,
+    page_bytes_per_node=150,
 )
 UNITS = Level(
     name="kernels",
@@ -131,6 +140,7 @@ UNITS = Level(
     has_circuit=False,
     declines_matches=False,
     stage_depth=1,
+    page_bytes_per_node=40,
     plate_fields=("results", "module", "terms", "factors"),
     has_part_times=True,
     has_own_memory=True,

@@ -8,6 +8,7 @@ import typer
 from explorer.app.commands.console import check_output, notes, results, say_note
 from explorer.app.commands.trace import OfLevel, Source, trace_of
 from explorer.files import replace_file
+from explorer.trace.ladder import COMPILED
 
 if TYPE_CHECKING:
     from explorer.trace import Trace
@@ -21,7 +22,7 @@ ENGINES = ("own", "dot")
 def html(
     source: Source,
     out: Annotated[Path, typer.Option("--out", "-o", help="write the page here")],
-    level: OfLevel = "compiled",
+    level: OfLevel = COMPILED.name,
 ) -> None:
     """Write a trace as one self-contained HTML file that opens from disk and steps without Python."""
     from explorer.app.session.exporting import note_on_size, page_recording
@@ -45,7 +46,7 @@ def svg(
     mode: Annotated[str, typer.Option(help="diff, before, after or side")] = "diff",
     colour_by: Annotated[str, typer.Option(help="change, kind, time, memory or fold")] = "change",
     engine: Annotated[str, typer.Option(help="own, or dot: the graph after the step, drawn by Graphviz")] = "own",
-    level: OfLevel = "compiled",
+    level: OfLevel = COMPILED.name,
 ) -> None:
     """Write a step of a trace as a picture, SVG or PNG by the ending of the file's name."""
     from explorer.errors import FileFormatError, check_name, unknown_name

@@ -6,12 +6,13 @@ import typer
 
 from explorer.app.commands.console import notes, print_text
 from explorer.app.commands.trace import LEVELS_TEXT
+from explorer.trace.ladder import COMPILED
 
 if TYPE_CHECKING:
     from explorer.trace import PassRules
 
 
-def rules(level: Annotated[str, typer.Option(help=f"the level: {LEVELS_TEXT}")] = "compiled") -> None:
+def rules(level: Annotated[str, typer.Option(help=f"the level: {LEVELS_TEXT}")] = COMPILED.name) -> None:
     """List the passes of a level and their rules: where each is tried, what it does, where it is written."""
     with notes().status("Loading torch"):
         from explorer.trace import rules_text
@@ -25,7 +26,6 @@ def passes_of_level(level: str) -> "list[PassRules]":
     from explorer.errors import check_name
     from explorer.recording import lowered_level
     from explorer.trace import LEVELS, PassRules, group_by_kind
-    from explorer.trace.ladder import COMPILED
 
     check_name("level", level, LEVELS)
     if level == COMPILED.name:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from explorer.app.commands.console import notes, print_text, say_note
-from explorer.app.commands.trace import COMPILED_LEVEL, LEVELS_TEXT, not_recorded_again
+from explorer.app.commands.trace import LEVELS_TEXT, not_recorded_again
 from explorer.app.ports import LOCAL, check_port, free_port, is_loopback, public_address
 from explorer.errors import check_name
 from explorer.packages import UI, require
 from explorer.trace import LEVELS, Trace
+from explorer.trace.ladder import COMPILED
 
 if TYPE_CHECKING:
     from explorer.app.dashboard.serving import ServeOptions
@@ -28,7 +29,9 @@ def serve(
             "returns, also a circuit of cirkit (this runs the code in the file)",
         ),
     ] = None,
-    level: Annotated[str, typer.Option(help=f"the level at which the circuit is opened: {LEVELS_TEXT}")] = "compiled",
+    level: Annotated[
+        str, typer.Option(help=f"the level at which the circuit is opened: {LEVELS_TEXT}")
+    ] = COMPILED.name,
     port: Annotated[
         int | None,
         typer.Option(
@@ -63,7 +66,7 @@ def open_dashboard(
     address: str = LOCAL,
     folder: Path | None = None,
     hosts: tuple[str, ...] = (),
-    level: str = "compiled",
+    level: str = COMPILED.name,
 ) -> None:
     """Serve until Ctrl-C; without a `port` on the default one, or any other if it is taken.
 
@@ -92,7 +95,7 @@ def open_dashboard(
     if state is not None:
         state = replace(state, tensor=replace(state.tensor, level=level))
         found = Library(folder, files, built).open(state.circuit)  # report an unknown name here, not in the browser
-        if isinstance(found, Trace) and level not in (COMPILED_LEVEL, found.level.name):
+        if isinstance(found, Trace) and level not in (COMPILED.name, found.level.name):
             raise not_recorded_again(state.circuit, found, f"--level {level}")
     if port is not None:
         check_port(address, port)

@@ -8,6 +8,7 @@ from rich.table import Table
 
 from explorer.app.commands.console import print_text, results
 from explorer.app.commands.trace import OfLevel, Source, trace_of
+from explorer.trace.ladder import COMPILED
 
 if TYPE_CHECKING:
     from explorer.trace import Rewritten, Step, Trace
@@ -55,7 +56,7 @@ def show(
     everything: Annotated[
         bool, typer.Option("--all", help="with --step: every rewrite, not only the first ten of each rule")
     ] = False,
-    level: OfLevel = "compiled",
+    level: OfLevel = COMPILED.name,
 ) -> None:
     """Print what each step did and what it bought, or the answers to the given questions."""
     trace = trace_of(source, level)

@@ -12,6 +12,7 @@ from explorer.app.commands.compiler_options import with_compiler_options
 from explorer.app.commands.console import check_output, command, notes, print_text, say_note
 from explorer.errors import CircuitError, check_name
 from explorer.options import CompilerOptions
+from explorer.trace.ladder import COMPILED
 
 if TYPE_CHECKING:
     from explorer.app.session.options import TensorOptions
@@ -32,8 +33,8 @@ Source = Annotated[
 ]
 OfLevel = Annotated[str, typer.Option("--level", help=f"the level at which a circuit is recorded: {LEVELS_TEXT}")]
 TRACE_ENDINGS = (".trace.json", ".trace.json.gz")
-COMPILED_LEVEL, MODE, OPERATORS = "compiled", "infer", "functional"
-"""The defaults of --level, --mode and --operators."""
+MODE, OPERATORS = "infer", "functional"
+"""The defaults of --mode and --operators."""
 
 
 @with_compiler_options
@@ -44,7 +45,7 @@ def trace(
     ] = None,
     *,
     options: CompilerOptions,
-    level: Annotated[str, typer.Option(help=LEVELS_TEXT)] = COMPILED_LEVEL,
+    level: Annotated[str, typer.Option(help=LEVELS_TEXT)] = COMPILED.name,
     pipeline: Annotated[
         Path | None,
         typer.Option(
@@ -101,7 +102,7 @@ def trace_of(source: str, level: str) -> "Trace":
 def recorder_of(
     found: "Circuit | Trace | ExampleModule",
     source: str,
-    level: str = COMPILED_LEVEL,
+    level: str = COMPILED.name,
     options: CompilerOptions | None = None,
     pipeline: Path | None = None,
     mode: str = MODE,
@@ -142,7 +143,7 @@ def recorder_of(
             own["pipeline"] = pipeline_or_default(lower)
         return lambda: found.record(lower.level, rows, **own)
     compiler = TorchCompiler(gallery.default_options(source) if options is None else options)
-    if lower.level == COMPILED_LEVEL:
+    if lower.level == COMPILED.name:
         return lambda: record(found, compiler)
     return lambda: exported_trace(found, compiler, lower, source, rows=rows)
 
@@ -152,7 +153,7 @@ def _check_unchanged(
 ) -> None:
     """Raises: CircuitError for any argument of recording, since a trace is not recorded again."""
     is_asked = {
-        f"--level {level}": level not in (COMPILED_LEVEL, trace.level.name),
+        f"--level {level}": level not in (COMPILED.name, trace.level.name),
         "--pipeline": pipeline is not None,
         "--mode": mode != MODE,
         "--operators": operators != OPERATORS,
@@ -176,7 +177,7 @@ def _lower_options(level: str, pipeline: Path | None, mode: str, operators: str)
     from explorer.app.session.options import TensorOptions
     from explorer.recording import lowered_level
 
-    if level == COMPILED_LEVEL:
+    if level == COMPILED.name:
         if pipeline is not None or (mode, operators) != (MODE, OPERATORS):
             raise CircuitError(
                 "--pipeline, --mode and --operators belong to the levels below; add --level tensor or --level program"

@@ -1,12 +1,9 @@
 """The recording of a trace for a page without Python, with values of inputs and parameters if few, and its size."""
 
-from collections.abc import Mapping
-
 from explorer.app.session.code import add_code
 from explorer.app.session.parameters import add_parameters
 from explorer.app.session.running import values_for_page
 from explorer.trace import Trace
-from explorer.trace.ladder import COMPILED, INSTRUCTIONS, OPERATORS, UNITS
 from explorer.views import TraceIndex, add_what_ifs, recording
 from explorer_widgets.page import RECORDED_MODES
 from explorer_widgets.schema import RecordingView
@@ -18,12 +15,6 @@ OTHERS_NOT_IN_PAGE = "Only the first are in this page; the dashboard and a noteb
 
 EMPTY_PAGE_BYTES = 240_000
 """Size of a page without steps: the code that draws."""
-BYTES_PER_NODE: Mapping[str, int] = {COMPILED.name: 40, OPERATORS.name: 90, INSTRUCTIONS.name: 150, UNITS.name: 40}
-"""Size per node and picture by level.
-
-Layers and kernel calls are drawn as cells, many in a box, and operators and instructions as a box each; instructions
-have buffers, too. Measured with digits, hmm, mnist and poon-domingos.
-"""
 SECONDS_PER_MB, MEMORY_PER_BYTE = 1.5, 30
 """Measured with pages of 5 to 177 MB."""
 LARGE_PAGE_BYTES = 20_000_000
@@ -33,7 +24,7 @@ LARGE_PAGE_BYTES = 20_000_000
 def page_bytes(trace: Trace) -> int:
     """Estimate the size of the page of a trace from its numbers of nodes, within a factor of about two."""
     nodes = sum(step.snapshot.size[0] for step in trace.steps)
-    return EMPTY_PAGE_BYTES + len(RECORDED_MODES) * nodes * BYTES_PER_NODE[trace.level.name]
+    return EMPTY_PAGE_BYTES + len(RECORDED_MODES) * nodes * trace.level.page_bytes_per_node
 
 
 def note_on_size(trace: Trace) -> str:

@@ -7,7 +7,7 @@ from weakref import WeakValueDictionary
 from explorer.app.session.exported_levels import exported_trace
 from explorer.app.session.heap import settle_heap
 from explorer.app.session.library import Library
-from explorer.app.session.options import COMPILED_LEVEL, TensorOptions
+from explorer.app.session.options import TensorOptions
 from explorer.app.session.pattern_form import PatternForm
 from explorer.app.session.pattern_use import apply_form
 from explorer.app.session.view_state import ViewState, readable_state, trace_of
@@ -20,6 +20,7 @@ from explorer.options import CompilerOptions
 from explorer.symbolic import Circuit, circuit_from_json
 from explorer.templates import gallery
 from explorer.trace import Listener, Trace
+from explorer.trace.ladder import COMPILED
 from explorer.views import TraceIndex
 
 LARGE = 5_000
@@ -122,7 +123,7 @@ def _open(library: Library, state: ViewState, listeners: tuple[Listener, ...]) -
             )
         tensor = replace(state.tensor, level=item.level.name)
         return Opened(state.circuit, item, options_of(item), tensor=tensor, has_compiler=False)
-    if state.tensor.level != COMPILED_LEVEL:
+    if state.tensor.level != COMPILED.name:
         circuit = item if isinstance(item, Circuit) else circuit_of(item)
         compiler = TorchCompiler(state.options)
         tensor = state.tensor

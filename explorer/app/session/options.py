@@ -4,12 +4,13 @@ from dataclasses import dataclass
 
 from explorer.rewrite import OptMatchStrategy
 from explorer.trace import LEVELS
+from explorer.trace.ladder import COMPILED, OPERATORS as TENSOR
 
 OPERATORS = {"functional": "of PyTorch", "core": "core ATen", "circuit": "whole layers"}
 """The levels of operators at which a circuit is exported, and how they are offered."""
 
 STRATEGIES = tuple(strategy.value for strategy in OptMatchStrategy)
-COMPILED_LEVEL, TENSOR_LEVEL = "compiled", "tensor"
+TENSOR_LEVEL = TENSOR.name
 LEVEL_NAMES = tuple(LEVELS)
 
 
@@ -21,7 +22,7 @@ class TensorOptions:
     one of `OPERATORS`.
     """
 
-    level: str = COMPILED_LEVEL
+    level: str = COMPILED.name
     compile_for: str = "infer"
     passes: tuple[str, ...] = ()
     one_by_one: bool = False

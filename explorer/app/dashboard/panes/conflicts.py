@@ -9,7 +9,8 @@ from explorer.app.dashboard.panes.layout import button, column, line
 from explorer.app.dashboard.panes.tables import html_pane, table_html
 from explorer.app.dashboard.panes.tool import Tool
 from explorer.app.dashboard.workspace import Workspace
-from explorer.app.session.options import COMPILED_LEVEL, STRATEGIES
+from explorer.app.session.options import STRATEGIES
+from explorer.trace.ladder import COMPILED
 from explorer_widgets.schema import TableView
 
 MAX_CONFLICTS = 200
@@ -21,7 +22,7 @@ class ConflictsTool(Tool):
     name = "conflicts"
     title = "Conflicts"
     help = "Matches that shared a node: which one won and why. Try a different strategy."
-    supported_levels = (COMPILED_LEVEL,)
+    supported_levels = (COMPILED.name,)
     elsewhere = "passes rewrite one match after the other, so none competes with another"
 
     def __init__(self, workspace: Workspace) -> None:

@@ -9,8 +9,8 @@ from explorer.app.dashboard.panes.layout import column, columns, line
 from explorer.app.dashboard.panes.tables import html_pane, lines_html, table_html
 from explorer.app.dashboard.panes.tool import Tool
 from explorer.app.dashboard.workspace import Workspace
-from explorer.app.session.options import COMPILED_LEVEL
 from explorer.errors import UnknownNameError
+from explorer.trace.ladder import COMPILED
 from explorer.views import fold_level, fold_levels, missed_folds
 from explorer_widgets.schema import FoldGroupView, TableView
 
@@ -26,7 +26,7 @@ class FoldsTool(Tool):
         "Which layers were folded, by which key, where each slice reads its inputs, and which folds were missed. "
         "Point at a row to see its cell in the picture."
     )
-    supported_levels = (COMPILED_LEVEL,)
+    supported_levels = (COMPILED.name,)
     elsewhere = "only layers are folded"
 
     def __init__(self, workspace: Workspace) -> None:

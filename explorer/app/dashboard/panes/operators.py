@@ -12,6 +12,7 @@ from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.opening import Opened, circuit_of
 from explorer.compiler import record
 from explorer.symbolic import Circuit, derivation_text
+from explorer.trace.ladder import COMPILED
 from explorer.views import TraceIndex, derivation_view, layers_of_circuits
 from explorer_widgets.dashboard import DerivationPane
 from explorer_widgets.schema import DerivationView
@@ -23,7 +24,7 @@ class OperatorsTool(Tool):
     name = "operators"
     title = "Operators"
     help = "The circuits that operators combined into this one, before it was compiled, and what they made of them."
-    supported_levels = ("compiled",)
+    supported_levels = (COMPILED.name,)
     elsewhere = "operators combine circuits before they are compiled"
 
     def __init__(self, workspace: Workspace) -> None:

@@ -18,7 +18,6 @@ from explorer.app.dashboard.panes.tables import code_html, html_pane, lines_html
 from explorer.app.dashboard.panes.tool import CLOSED, Tool
 from explorer.app.dashboard.workspace import Workspace
 from explorer.app.session.opening import Opened
-from explorer.app.session.options import COMPILED_LEVEL
 from explorer.app.session.pattern_form import (
     ConditionForm,
     FieldChoice,
@@ -35,6 +34,7 @@ from explorer.app.session.pattern_use import apply_form, explain_pattern, replac
 from explorer.app.session.session import Session
 from explorer.app.session.view_state import ViewState
 from explorer.errors import CircuitError
+from explorer.trace.ladder import COMPILED
 
 Part = TypeVar("Part")
 START = PatternForm("MyPattern", (LayerForm("TorchSumLayer"), LayerForm("TorchHadamardLayer")))
@@ -47,7 +47,7 @@ class PatternTool(Tool):
     name = "pattern"
     title = "Pattern"
     help = "Build a pattern; its matches and near misses before this step are shown at once. Then apply it."
-    supported_levels = (COMPILED_LEVEL,)
+    supported_levels = (COMPILED.name,)
     elsewhere = "its patterns match layers"
 
     def __init__(self, workspace: Workspace) -> None:

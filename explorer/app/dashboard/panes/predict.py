@@ -10,8 +10,8 @@ from explorer.app.dashboard.panes.layout import button, column, line, number, nu
 from explorer.app.dashboard.panes.tables import html_pane
 from explorer.app.dashboard.panes.tool import CLOSED, OPENED, Tool
 from explorer.app.dashboard.workspace import Workspace
-from explorer.app.session.options import COMPILED_LEVEL
 from explorer.app.session.view_state import DisplayOptions
+from explorer.trace.ladder import COMPILED
 from explorer.views import Question, Verdict, check, questions
 
 
@@ -21,7 +21,7 @@ class PredictTool(Tool):
     name = "predict"
     title = "Predict"
     help = "Predict what the step will do before you see it; the answer is checked against the trace."
-    supported_levels = (COMPILED_LEVEL,)
+    supported_levels = (COMPILED.name,)
     elsewhere = "its questions are about layers"
 
     def __init__(self, workspace: Workspace) -> None:

@@ -32,6 +32,7 @@ from explorer.app.session.session import require_live
 from explorer.app.session.variables import MAX_SHOWN, Evidence, Variables, rows_table
 from explorer.backend import TorchCircuit
 from explorer.errors import CircuitError
+from explorer.trace.ladder import COMPILED
 from explorer.views import query_view
 from explorer_widgets.dashboard import QueryPane
 
@@ -56,7 +57,7 @@ class QueryTool(Tool):
     name = "query"
     title = "Query"
     help = "Ask the circuit of this step: probabilities, samples, and completions of what is observed."
-    supported_levels = ("compiled",)
+    supported_levels = (COMPILED.name,)
     elsewhere = "queries are asked of the layers of a circuit"
 
     def __init__(self, workspace: Workspace) -> None:
