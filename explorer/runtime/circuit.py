@@ -159,8 +159,11 @@ class FastCircuit(nn.Module):
         return ""
 
     def _warn_of_no_certificate(self, reason: str) -> None:
-        is_double = self.circuit.number_types <= DOUBLES
-        advice = "" if is_double else "; call circuit.double() where numbers may underflow"
+        advice = ""
+        if not self.circuit.number_types <= DOUBLES:
+            advice = "; call circuit.double() where seven digits are too few"
+            if not self.circuit.semiring.is_logarithmic:  # otherwise, layers see to weights that underflow
+                advice += " or values may underflow"
         warn(
             "a call of a fast circuit has no certificate, as the circuit itself answered it in its own precision: "
             f"{reason}{advice}",

@@ -64,7 +64,8 @@ def test_one_match_that_is_switched_off_is_refused_and_the_others_are_not():
 
 
 def test_a_skipped_round_is_the_last_one_and_records_what_it_skipped():
-    trace = explorer.record(load_named("conflict"), skip=["optimize/round 2"], preset="handbook")  # which gets no rules
+    """Each match of the round is switched off, so it changes nothing, and no round follows."""
+    trace = explorer.record(load_named("conflict"), skip=["optimize/round 2"], preset="handbook")
     assert [step.path for step in trace.steps if step.path.startswith("optimize")] == [
         f"optimize/round {n}/{name}" for n in (1, 2) for name in ("parameters", "shatter", "fuse")
     ]

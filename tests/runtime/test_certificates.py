@@ -20,7 +20,8 @@ pytestmark = has_compiler
 
 X = torch.zeros(2, 2, dtype=torch.int64)
 
-ADVICE = "; call circuit.double() where numbers may underflow"
+ADVICE = "; call circuit.double() where seven digits are too few"
+LINEAR_ADVICE = f"{ADVICE} or values may underflow"
 
 
 def coins(weight: float = 0.5, semiring: str = "lse-sum") -> TorchCircuit:
@@ -64,7 +65,7 @@ CALLS: dict[str, tuple[Callable[[], FastCircuit], Callable[[], AbstractContextMa
     "another semiring, chosen": (
         lambda: fast(without_gradients(coins(semiring="sum-product"))),
         nullcontext,
-        "the semiring is sum-product" + ADVICE,
+        "the semiring is sum-product" + LINEAR_ADVICE,
     ),
     "double precision, chosen": (
         lambda: fast(without_gradients(coins()).double()),
@@ -74,7 +75,7 @@ CALLS: dict[str, tuple[Callable[[], FastCircuit], Callable[[], AbstractContextMa
     "frozen in another semiring": (
         lambda: fast(coins(semiring="sum-product").freeze(), backend="torch"),
         nullcontext,
-        "the semiring is sum-product" + ADVICE,
+        "the semiring is sum-product" + LINEAR_ADVICE,
     ),
 }
 """A fast circuit, the context of a call that the circuit itself answers, and how the warning ends."""

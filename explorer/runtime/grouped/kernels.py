@@ -1,7 +1,7 @@
 """The operators of PyTorch for each kind of group, and the form of scaled values that they accept and return.
 
 Shapes: values (G, B, K) float, scales (G, B) double, bounds (G, B) float. Everything is a function of its arguments, so
-that it can be compiled as one graph.
+that it can be captured as a CUDA graph.
 """
 
 from collections.abc import Sequence
