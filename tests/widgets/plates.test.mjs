@@ -536,6 +536,24 @@ test("Shift adds a second layer of a plate, and removes it; another layer that i
   close();
 });
 
+test("layers are selected as the view of the host says, in the plates that are selected", async () => {
+  const { root, model, click, close } = await openPlates();
+  const words = () => root.of("ce-side")[0]?.textContent ?? "";
+  click(5, 5);
+  click(15, 5, { shiftKey: true });
+  const view = model.get("view");
+  await model.put({ selection: ["b"] });
+  assert.doesNotMatch(words(), /selected/);
+  await model.put({ selection: [], view: { ...view, layers: [] } });
+  await model.put({ selection: ["a"] });
+  assert.doesNotMatch(words(), /selected/);
+  await model.put({ view: { ...view, layers: [2, 1] } });
+  assert.match(words(), /2 layers selected/);
+  click(15, 5, { shiftKey: true });
+  assert.deepEqual([model.get("selection"), model.get("view").layers], [["a"], [1]]);
+  close();
+});
+
 test("where plates are chosen as an answer, a click on any layer chooses its plate", async () => {
   const { click, close } = await openPlates({ options: { animate: false, many: true } });
   assert.deepEqual(click(5, 5), [["a"], []]);

@@ -69,7 +69,7 @@ class GraphLink:
             self._move(changes)
         if "selection" in changes or "view" in changes:
             boxes = changes.get("selection", self.session.selection)
-            layers = changes.get("view", {}).get("layers") or ()
+            layers = changes["view"].get("layers") or () if "view" in changes else self.session.layers
             self.session.select([str(box) for box in boxes], [int(layer) for layer in layers])
         if "request" in changes:
             self._answer(str(dict(changes["request"]).get("name", "")))
@@ -142,6 +142,7 @@ class GraphLink:
                 look, closer = session.look, session.state.closer
                 view: dict[str, Any] = {name: getattr(look, name) for name in LOOK}
                 view |= {name: getattr(closer, name) for name in (*CLOSER, "match")}
+                view["layers"] = list(session.layers)
                 host.show_state(session.step, session.selection, view)
             if names & {"trace", "step", "look", "selection", "times", "hidden", "closer"}:
                 host.show_details(self._details())

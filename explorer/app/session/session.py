@@ -151,11 +151,12 @@ class Session:
         self._tell(*changed, *ended)
 
     def select(self, boxes: Sequence[str], layers: Sequence[int] = ()) -> None:
-        """Select boxes by id, and layers within them; ids of boxes that the picture does not have are ignored."""
+        """Select boxes by id, and layers within them; boxes and layers that are not in the picture are ignored."""
         known = self.boxes
         chosen = tuple(dict.fromkeys(box for box in boxes if box in known))
-        if (chosen, tuple(layers)) != (self.selection, self.layers):
-            self.state, self.layers = replace(self.state, selection=chosen), tuple(layers)
+        picked = self._layers_in(chosen, layers)
+        if (chosen, picked) != (self.selection, self.layers):
+            self.state, self.layers = replace(self.state, selection=chosen), picked
             self._tell("selection")
 
     def select_nodes(self, nodes: Sequence[int]) -> None:
@@ -301,14 +302,7 @@ class Session:
     @property
     def selected_layers(self) -> tuple[int, ...]:
         """The layers that were clicked in the plates that are selected, or else the first one of each selected box."""
-        nodes = self.picture().view["nodes"] if self.layers else []
-        shown = {
-            layer
-            for node in nodes
-            if node["id"] in self.selection and "plate" in node
-            for layer in node["plate"]["cells"]
-        }
-        picked = tuple(layer for layer in self.layers if layer in shown)
+        picked = self._layers_in(self.selection, self.layers)
         return picked if len(picked) > 1 else tuple(self.boxes[box][0] for box in self.selection)
 
     def steps(self) -> list[StepView]:
@@ -353,6 +347,12 @@ class Session:
         return " ".join(missing)
 
     # ------------------------------------------------------------------ helpers
+
+    def _layers_in(self, boxes: Sequence[str], layers: Sequence[int]) -> tuple[int, ...]:
+        """Return those of the layers that are in one of the boxes, which must be plates."""
+        nodes = self.picture().view["nodes"] if layers else []
+        plates = [node["plate"] for node in nodes if node["id"] in boxes and "plate" in node]
+        return tuple(layer for layer in layers if any(layer in plate["cells"] for plate in plates))
 
     def _possible(self, opened: Opened, state: ViewState) -> ViewState:
         """Replace a step that the trace does not have; a link may name a step of a different trace, or only a slide."""

@@ -292,4 +292,34 @@ def test_layers_are_selected_within_their_plates(linked: Linked) -> None:
     assert (session.selected_layers, session.selection) == ((one, other), (first["id"],))
     assert len(events) == 2
     host.reader({"selection": [second["id"]]})  # what was clicked in a plate that is not selected counts no longer
-    assert session.selected_layers == (second["ids"][0],)
+    assert (session.selected_layers, host.view["layers"]) == ((second["ids"][0],), [])
+
+
+@pytest.fixture
+def two_layers(linked: Linked) -> tuple[Session, Host, str, str]:
+    """A host in which two layers of a plate are selected, that plate, and a different one."""
+    session, host, _ = linked
+    first, second = (node for node in host.picture["nodes"][:2])
+    host.view |= {"layers": first["plate"]["cells"][:2]}
+    host.reader({"selection": [first["id"]], "view": host.view})
+    return session, host, first["id"], second["id"]
+
+
+def test_layers_stay_deselected_after_the_session_has_selected_their_plate_again(
+    two_layers: tuple[Session, Host, str, str],
+) -> None:
+    session, host, plate, _ = two_layers
+    assert len(session.selected_layers) == 2
+    session.select([])
+    session.select([plate])
+    host.reader({"view": {**host.view, "zoom": {"k": 1}}})
+    assert (host.view["layers"], session.layers) == ([], ())
+    assert session.selected_layers == (session.boxes[plate][0],)
+
+
+def test_layers_stay_selected_when_a_box_is_added(two_layers: tuple[Session, Host, str, str]) -> None:
+    session, host, plate, other = two_layers
+    layers = session.selected_layers
+    host.reader({"selection": [plate, other]})
+    assert (session.selection, session.selected_layers) == ((plate, other), layers)
+    assert host.view["layers"] == list(layers)

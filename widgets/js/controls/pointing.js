@@ -5,7 +5,7 @@ import { list } from "../shared/reading.js";
 import { clock } from "../shared/timing.js";
 import { edgeAt } from "../picture/near.js";
 import { cellAt } from "../plates/cells.js";
-import { guessOf } from "../parts/state.js";
+import { guessOf, layersOf } from "../parts/state.js";
 import { boxAt, pointOf } from "./camera_views.js";
 
 /**
@@ -170,7 +170,7 @@ export function makePointing({ guard }, store, { root, stage, camera, selecting,
         hint.hide();
         const cell = cellUnder(pointIn(event, pane), pane);
         click(event, pane, cell);
-        const isPicked = cell && (cell.layer < 0 || state.layers.includes(cell.layer));
+        const isPicked = cell && (cell.layer < 0 || layersOf(state).includes(cell.layer));
         closingUp.pickSlice(isPicked ? cell.index : -1);
       }
       dragged = false;

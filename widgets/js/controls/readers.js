@@ -69,7 +69,7 @@ export function makeReaders({ doc, guard, timers }, store, model, page) {
 
   function readSelection() {
     const selection = texts(asList(model.get("selection")));
-    if (!isSame(selection, state.selection)) store.set({ selection, layers: [] });
+    if (!isSame(selection, state.selection)) store.set({ selection });
   }
 
   /** How far a measurement is; nothing while none runs. */

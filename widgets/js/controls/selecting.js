@@ -2,7 +2,7 @@
 
 import { focusedIn } from "../shared/elements.js";
 import { lensHull } from "../plates/lens.js";
-import { boxOf, guessOf, isDrawer } from "../parts/state.js";
+import { boxOf, guessOf, isDrawer, layersOf } from "../parts/state.js";
 
 /** The id of the first match of a step, in the state before it. */
 const FIRST = "hull-0";
@@ -23,13 +23,13 @@ export function makeSelecting({ announce }, store, { setView }, { root, stage, c
   /** @param {string[]} ids @param {number[]} [layers] those that were clicked in selected plates */
   function select(ids, layers = []) {
     const isNew = !isSame(ids, state.selection);
-    if ((!isNew && isSame(layers, state.layers)) || guessOf(state)) return;
+    if ((!isNew && isSame(layers, layersOf(state))) || guessOf(state)) return;
     if (isNew) {
       camera.keepStill(ids);
       if (!ids.length !== !state.selection.length && !isDrawer(state)) store.set({ showSide: false });
       store.set({ slice: -1 });
     }
-    store.set({ selection: ids, layers });
+    store.set({ selection: ids });
     setView({ layers }, isNew ? { selection: ids } : {});
   }
 
@@ -38,7 +38,8 @@ export function makeSelecting({ announce }, store, { setView }, { root, stage, c
    * @param {string} id @param {boolean} add to the others, or remove from them @param {number} [layer] or -1: the whole box
    */
   function choose(id, add, layer = -1) {
-    const { selection, layers, options } = state;
+    const { selection, options } = state;
+    const layers = layersOf(state);
     const many = options.many === true;
     const picked = many || layer < 0 ? [] : [layer];
     const isOn = selection.includes(id) && picked.every((one) => layers.includes(one));
@@ -56,7 +57,7 @@ export function makeSelecting({ announce }, store, { setView }, { root, stage, c
   /** Remove layers of a plate from the selection, and the box with the last one. @param {string} id @param {number[]} removed */
   function remove(id, removed) {
     const own = new Set(boxOf(state, id)?.plate?.cells);
-    const layers = state.layers.filter((layer) => !removed.includes(layer));
+    const layers = layersOf(state).filter((layer) => !removed.includes(layer));
     if (removed.length && layers.some((layer) => own.has(layer))) return select(state.selection, layers);
     select(
       state.selection.filter((other) => other !== id),

@@ -2,7 +2,6 @@
 
 import { foundIn } from "../parts/search.js";
 import { knownMatch } from "../plates/lens.js";
-import { isSame } from "./selecting.js";
 import { captionOf, messageOf, picturesOf } from "../parts/state.js";
 
 /** @typedef {import("../picture/types.js").Picture} Picture */
@@ -34,8 +33,7 @@ export function makeShowing({ announce }, store, { camera, hint, words }) {
       hint.hide();
       const match = before && picture?.step !== before.step ? 0 : knownMatch(picture, hull, state.match);
       const notice = picture && !before && state.hull && !hull ? MISSING : "";
-      const layers = isSame(selection, state.selection) ? state.layers : [];
-      store.set({ picture, notice, hover, hull, match, selection, layers, found: foundIn(pictures, state.query) });
+      store.set({ picture, notice, hover, hull, match, selection, found: foundIn(pictures, state.query) });
       if (notice) announce(notice);
       if (picture && before && isOther(picture, before)) {
         announce([words() || captionOf(state) || messageOf(state), picture.note].filter(Boolean).join(". "));

@@ -4,7 +4,7 @@ import { focusedIn } from "../shared/elements.js";
 import { list } from "../shared/reading.js";
 import { lensHull } from "../plates/lens.js";
 import { andMore, factsOf, factsOfStep } from "./facts.js";
-import { boxOf, inspectedBox, inspectorKind, isAsking, isCompact, isDrawer, isUnselected } from "./state.js";
+import { boxOf, inspectedBox, inspectorKind, isAsking, isCompact, isDrawer, isUnselected, layersOf } from "./state.js";
 
 /**
  * @typedef {import("../picture/types.js").Details} Details
@@ -53,10 +53,9 @@ export function makeInspector({ h, button, textButton }, store, { request, setVi
     const boxes = state.selection.flatMap((id) => boxOf(state, id) ?? []);
     const titleOf = (/** @type {number} */ layer) =>
       boxes.find(({ plate }) => plate?.cells.includes(layer))?.title ?? "layer";
-    const areLayers = state.layers.length > 1;
-    const names = areLayers
-      ? state.layers.map((layer) => `${titleOf(layer)} #${layer}`)
-      : boxes.map(({ title }) => title);
+    const layers = layersOf(state);
+    const areLayers = layers.length > 1;
+    const names = areLayers ? layers.map((layer) => `${titleOf(layer)} #${layer}`) : boxes.map(({ title }) => title);
     const words = names.slice(0, MAX_NAMES).join(", ") + andMore(names.length - MAX_NAMES);
     return { heading: `${names.length} ${areLayers ? "layers" : "boxes"} selected`, rows: [], lines: [words] };
   }
@@ -144,7 +143,7 @@ export function makeInspector({ h, button, textButton }, store, { request, setVi
       "picture",
       "steps",
       "selection",
-      "layers",
+      "view",
       "details",
       "options",
       "palette",
@@ -163,7 +162,7 @@ export function makeInspector({ h, button, textButton }, store, { request, setVi
         return;
       }
       const shown = shownDetails();
-      const many = Math.max(state.selection.length, state.layers.length) > 1 && shown ? [selectedSection()] : [];
+      const many = Math.max(state.selection.length, layersOf(state).length) > 1 && shown ? [selectedSection()] : [];
       const sections = [...many, ...(shown ? shown.sections : [])];
       replaceContent([
         h(

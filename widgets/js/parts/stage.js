@@ -23,7 +23,7 @@ const MOVE_MS = 320;
 const [TEXT, SLIDE_TEXT] = [12, 16];
 /** Plates are enlarged up to this scale, and more on a slide. */
 const [MAX_FIT, SLIDE_FIT] = [1.2, 1.8];
-const EMPHASIZED = /** @type {const} */ (["selection", "layers", "found", "lit", "hull", "hover", "focus", "cell"]);
+const EMPHASIZED = /** @type {const} */ (["selection", "found", "lit", "hull", "hover", "focus", "cell"]);
 const VALUES = /** @type {const} */ (["details", "closeup", "showCloseup", "values", "run"]);
 const LENS = /** @type {const} */ (["match", "docked", "showDone", "otherwise", "guess", "view", "steps"]);
 const MARKS = [...EMPHASIZED, ...VALUES, ...LENS];

@@ -1,7 +1,7 @@
 /** What a view of pictures shows and what the user did: the state that its parts draw, and facts derived from it. */
 
 import { FIRST } from "../closeup/names.js";
-import { text } from "../shared/reading.js";
+import { list, number, text } from "../shared/reading.js";
 
 /**
  * @typedef {import("../shared/theme.js").Palette} Palette
@@ -15,7 +15,7 @@ import { text } from "../shared/reading.js";
  * @typedef {{
  *   picture: Picture | null, steps: Step[], step: number, details: Details | null,
  *   view: Record<string, any>, options: Record<string, any>,
- *   selection: string[], layers: number[], found: Set<string> | null, lit: Set<string> | null, hull: string, hover: string, focus: string, cell: number,
+ *   selection: string[], found: Set<string> | null, lit: Set<string> | null, hull: string, hover: string, focus: string, cell: number,
  *   palette: Palette, width: number, roomy: boolean, camera: Camera,
  *   progress: {text: string, share: number | null} | null,
  *   playing: boolean, onlyChanging: boolean, query: string, stopped: boolean,
@@ -25,7 +25,7 @@ import { text } from "../shared/reading.js";
  *   slice: number, closeup: string, showCloseup: boolean,
  *   values: import("../closeup/values_reading.js").Values | null, run: number, running: boolean,
  * }} State
- * `layers`: those that were clicked in the selected plates; `found`: the boxes that match `query`; `lit`: those that use the buffer at the pointer; `hull`: the lit match; `hover`, `focus`: boxes; `cell`: the cell at the pointer;
+ * `found`: the boxes that match `query`; `lit`: those that use the buffer at the pointer; `hull`: the lit match; `hover`, `focus`: boxes; `cell`: the cell at the pointer;
  * `width`: pixels of the view; `roomy`: the window is high enough for a legend below the picture; `stopped`: the host does
  * not answer any more; `showSide`: the inspector is open as a drawer, or closed beside the picture; `slice`: the cell that was
  * clicked, or -1; `closeup`: the part of the close-up that is shown; `progress`: of a measurement; `run`: the input of `values`
@@ -51,7 +51,6 @@ export const initialState = (palette) => ({
   view: {},
   options: {},
   selection: [],
-  layers: [],
   found: null,
   lit: null,
   hull: "",
@@ -155,6 +154,13 @@ export function picturesOf({ picture }) {
 export const boxOf = ({ picture }, id) =>
   picture && id ? picture.byId.get(id) || (picture.other ? picture.other.byId.get(id) : undefined) : undefined;
 
+/** The layers that were clicked in the selected plates. @param {Readonly<State>} state @returns {number[]} */
+export function layersOf(state) {
+  const layers = list(state.view.layers).map((layer) => number(layer));
+  const plates = layers.length ? state.selection.flatMap((id) => boxOf(state, id)?.plate ?? []) : [];
+  return layers.filter((layer) => plates.some(({ cells }) => cells.includes(layer)));
+}
+
 /** The boxes that no other one reads. @param {Picture | null} picture @returns {Box[]} */
 export function rootsOf(picture) {
   const read = new Set(picture?.edges.map(({ source }) => source));
@@ -201,7 +207,7 @@ export const marksOf = (state) => ({
   cell: state.cell,
   values: cellValues(state),
   lens: lensOf(state),
-  layers: state.layers,
+  layers: layersOf(state),
 });
 
 /** The selected boxes and those that were found; in a scene that asks, those that were chosen and then the right ones. @param {Readonly<State>} state */
