@@ -536,6 +536,18 @@ test("Shift adds a second layer of a plate, and removes it; another layer that i
   close();
 });
 
+test("the plate of the layer that was added last is inspected", async () => {
+  const { click, close } = await openPlates();
+  const shiftKey = true;
+  click(5, 5);
+  click(105, 5, { shiftKey });
+  assert.deepEqual(click(15, 5, { shiftKey }), [
+    ["b", "a"],
+    [1, 3, 2],
+  ]);
+  close();
+});
+
 test("layers are selected as the view of the host says, in the plates that are selected", async () => {
   const { root, model, click, close } = await openPlates();
   const words = () => root.of("ce-side")[0]?.textContent ?? "";

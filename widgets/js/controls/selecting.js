@@ -48,7 +48,7 @@ export function makeSelecting({ announce }, store, { setView }, { root, stage, c
     if (isOn && !add && selection.length === 1 && layers.length <= 1) select([]);
     else if (!add && !many) select([id], picked);
     else if (isOn) remove(id, picked);
-    else select(selection.includes(id) ? selection : [...selection, id], [...layers, ...picked]);
+    else select([...selection.filter((other) => other !== id), id], [...layers, ...picked]);
     const active = focusedIn(root);
     const elsewhere = active && active !== root && root.contains(active) && !stage.hasFocus();
     if (!elsewhere) stage.focus(id);
