@@ -53,8 +53,8 @@ export function makeCamera({ guard, timers }, store, { setView }, stage, root) {
     return selected.length ? [...selected, ...rootsOf(state.picture)] : [];
   }
 
-  /** Whether the host or the window has resized the view, and not a part of it the stage. */
-  function squeezed() {
+  /** Record the size; return whether the host or the window changed it, and not only a part that opened or closed. */
+  function recordSize() {
     const before = room;
     room = {
       width: root.clientWidth,
@@ -185,9 +185,9 @@ export function makeCamera({ guard, timers }, store, { setView }, stage, root) {
     /** The size of the stage has changed. */
     settle() {
       if (!state.picture) return;
-      const [isSqueezed, { width, height }] = [squeezed(), stage.viewport()];
+      const [isResized, { width, height }] = [recordSize(), stage.viewport()];
       stage.measure();
-      if (held && !isSqueezed && !moving) {
+      if (held && !isResized && !moving) {
         store.set({ camera: staying(state.camera, { width, height }, stage.viewport(), inspectedBox(state)) });
       } else if (auto && !moving) store.set({ camera: automaticView() });
       stage.look();

@@ -198,13 +198,13 @@ export function staying({ k, x, y }, before, { width, height, inset }, box) {
   const bottom = b + (box.plate ? BELOW : 0);
   return {
     k,
-    x: moved(still.x, l + halfWidth, r + ZOOM_WIDTH / k - halfWidth),
-    y: moved(still.y, t + halfHeight - inset / k, bottom - halfHeight),
+    x: clamp(still.x, r + ZOOM_WIDTH / k - halfWidth, l + halfWidth),
+    y: clamp(still.y, bottom - halfHeight, t + halfHeight - inset / k),
   };
 }
 
-/** A middle that is at most `first`, where what is kept begins, and at least `last`. @param {number} middle @param {number} first @param {number} last */
-const moved = (middle, first, last) => Math.min(first, Math.max(last, middle));
+/** The nearest number between two; `high` if they leave no room. @param {number} value @param {number} low @param {number} high */
+const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
 
 /**
  * The camera between two, at progress `e`.

@@ -43,8 +43,8 @@ export function makeStepping({ timers }, store, { save, setView }, loading, ahea
   /** To a step, or to the nearest one that changes something or failed. @param {number} to where the slider is */
   function slideTo(to) {
     const stops = state.steps.filter(({ changed, error }) => changed || error).map(({ index }) => index);
-    const isFar = (/** @type {number} */ a, /** @type {number} */ b) => Math.abs(a - to) - Math.abs(b - to);
-    goTo(state.onlyChanging && stops.length ? stops.sort(isFar)[0] : to, true);
+    const byDistance = (/** @type {number} */ a, /** @type {number} */ b) => Math.abs(a - to) - Math.abs(b - to);
+    goTo(state.onlyChanging && stops.length ? stops.sort(byDistance)[0] : to, true);
   }
 
   /** To the last step that changes something or failed, or to the very last. */
