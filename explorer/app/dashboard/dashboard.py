@@ -26,7 +26,7 @@ from explorer.app.session.linking import GraphLink
 from explorer.app.session.opening import Opened, open_state
 from explorer.app.session.sending_ahead import SendingAhead
 from explorer.app.session.session import Session
-from explorer.app.session.view_state import MAX_ROUNDS, ViewState
+from explorer.app.session.view_state import MAX_ROUNDS, ViewState, missing_from
 from explorer.views import RUN_MORE, counterparts
 from explorer_widgets.dashboard import UNBOUNDED, BrowserHost, GraphPane, StepsPane
 
@@ -80,7 +80,8 @@ class Dashboard:
         self.address = Address(self.workspace, self.browser, self._deliver, self._show_states)
         session.listen(self._on_change)
         self._on_change(frozenset(("trace", "step", "other")))
-        problems = [text for text in (problem, session.missing_from(state)) if text]
+        missing = missing_from(state, session.state, len(session.opened.trace.steps) - 1)
+        problems = [text for text in (problem, missing) if text]
         if problems:
             self.messages.show(" ".join(problems), "error", "")
 

@@ -8,7 +8,6 @@ from weakref import ref
 
 from explorer.app.dashboard.background import Job
 from explorer.app.session.opening import Opened, circuit_of
-from explorer.app.session.session import require_live
 from explorer.bench import (
     BATCH_SIZES,
     Progress,
@@ -110,7 +109,7 @@ class Measuring:
         Raises: CircuitError for a trace from a file; ValueRangeError for a batch that needs too much memory.
         """
         session, background = self.workspace.session, self.workspace.background
-        require_live(session)
+        session.opened.require_live()
         _check_batch(session.opened.trace, request)
         self.settings = request
         opened, step = session.opened, session.step

@@ -55,6 +55,12 @@ class Opened:
         """Whether the steps can be executed: true if it was compiled here, false if it was read from a file."""
         return self.trace.is_live
 
+    def require_live(self) -> None:
+        """Raises: CircuitError for a trace from a file, whose steps cannot be executed."""
+        if not self.is_live:
+            advice = "compile it again first" if self.trace.level.has_circuit else "record it again in Python"
+            raise CircuitError(f"this trace was read from a file, so its steps cannot be run; {advice}")
+
 
 _SHARED: WeakValueDictionary[ViewState, Opened] = WeakValueDictionary()
 """The traces of the gallery that are open in some session."""

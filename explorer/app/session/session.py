@@ -9,12 +9,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from explorer.app.session.code import add_code
-from explorer.app.session.library import Library
-from explorer.app.session.opening import Opened, open_state
+from explorer.app.session.opening import Opened
 from explorer.app.session.view_state import CloserLook, DisplayOptions, ViewState, check_look
-from explorer.errors import CircuitError, unknown_name
+from explorer.errors import unknown_name
 from explorer.timings import PartTime, Timing
-from explorer.trace import Listener as TraceListener, StepCheck
+from explorer.trace import StepCheck
 from explorer.views import (
     LayerTimes,
     Measurements,
@@ -333,19 +332,6 @@ class Session:
         at = max(self.step - 1, 0) if before else self.step
         return cost_strip(self.index, at, found.times, found.checks.get(at), found.missing, changes=not before)
 
-    def missing_from(self, asked: ViewState) -> str:
-        """Say what a link asks for that this trace does not have; empty if it has everything."""
-        last, look = len(self.opened.trace.steps) - 1, asked.look
-        missing: list[str] = []
-        if asked.step > last and not look.slides:
-            missing.append(f"The link names step {asked.step}, but the last step is {last}.")
-        if look.near_misses is not None and self.look.near_misses is None:
-            missing.append(f"The link names near misses of {look.near_misses}, which this trace does not have.")
-        lost = [box for box in asked.selection if box not in self.selection] if asked.step <= last else []
-        if lost:
-            missing.append(f"The link selects {', '.join(lost)}, which this step does not show.")
-        return " ".join(missing)
-
     # ------------------------------------------------------------------ helpers
 
     def _layers_in(self, boxes: Sequence[str], layers: Sequence[int]) -> tuple[int, ...]:
@@ -378,22 +364,6 @@ class Session:
             listener(frozenset(names))
 
 
-def open_drawn(library: Library, state: ViewState, listener: TraceListener) -> Opened:
-    """Open what a link names, as `open_state` does, and draw what its page shows first.
-
-    Call it in the background: the views of a large trace take seconds, in which no page of the server would be
-    answered. Afterwards the index of the trace has them.
-    """
-
-    def draw(opened: Opened) -> None:
-        session = Session(opened, state)
-        session.picture()
-        session.steps()
-        session.details()
-
-    return open_state(library, state, listener, draw)
-
-
 def _boxes_of(shown: Picture) -> dict[str, tuple[int, ...]]:
     """Return the boxes of a picture, and the nodes that each represents."""
     view = shown.view
@@ -405,11 +375,3 @@ def _boxes_with(nodes: Sequence[int], boxes: Mapping[str, tuple[int, ...]]) -> t
     """Return the boxes that represent one of some nodes."""
     wanted = set(nodes)
     return tuple(box for box, held in boxes.items() if not wanted.isdisjoint(held)) if wanted else ()
-
-
-def require_live(session: Session) -> None:
-    """Raises: CircuitError for a trace from a file, whose steps cannot be executed."""
-    if not session.opened.is_live:
-        has_circuit = session.opened.trace.level.has_circuit
-        advice = "compile it again first" if has_circuit else "record it again in Python"
-        raise CircuitError(f"this trace was read from a file, so its steps cannot be run; {advice}")

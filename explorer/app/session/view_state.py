@@ -214,6 +214,19 @@ def _parse(pairs: Sequence[tuple[str, str]]) -> ViewState:
     return state
 
 
+def missing_from(asked: ViewState, shown: ViewState, last: int) -> str:
+    """Say what a link asks for that a trace, whose last step is `last`, does not show; empty if it shows everything."""
+    missing: list[str] = []
+    if asked.step > last and not asked.look.slides:
+        missing.append(f"The link names step {asked.step}, but the last step is {last}.")
+    if asked.look.near_misses is not None and shown.look.near_misses is None:
+        missing.append(f"The link names near misses of {asked.look.near_misses}, which this trace does not have.")
+    lost = [box for box in asked.selection if box not in shown.selection] if asked.step <= last else []
+    if lost:
+        missing.append(f"The link selects {', '.join(lost)}, which this step does not show.")
+    return " ".join(missing)
+
+
 def check_closer(closer: CloserLook) -> None:
     """Raises: UnknownNameError for an unknown part of the close-up."""
     check_name("part of the close-up", closer.closeup, ("", *CLOSEUPS))

@@ -8,7 +8,8 @@ import pytest
 import explorer
 from explorer.app.session.library import Library
 from explorer.app.session.opening import Opened, open_state
-from explorer.app.session.session import KEPT_PICTURES, Session, open_drawn, require_live
+from explorer.app.session.opening_drawn import open_drawn
+from explorer.app.session.session import KEPT_PICTURES, Session
 from explorer.app.session.view_state import DisplayOptions, ViewState
 from explorer.errors import CircuitError, UnknownNameError
 from explorer.options import CompilerOptions
@@ -307,15 +308,15 @@ def test_a_program_from_a_file_cannot_be_compiled_again(tmp_path) -> None:
     explorer.record(gallery.load_named("blackboard"), level="program").save(tmp_path / "p.trace.json")
     loaded = open_state(Library(tmp_path), ViewState(circuit="p.trace.json"))
     with pytest.raises(CircuitError, match="record it again in Python"):
-        require_live(Session(loaded, ViewState()))
+        loaded.require_live()
 
 
 def test_a_trace_from_a_file_cannot_be_run(digits: Opened, tmp_path) -> None:
-    require_live(Session(digits, ViewState()))
+    digits.require_live()
     digits.trace.save(tmp_path / "d.trace.json")
     loaded = open_state(Library(tmp_path), ViewState(circuit="d.trace.json"))
     with pytest.raises(CircuitError, match="compile it again first"):
-        require_live(Session(loaded, ViewState()))
+        loaded.require_live()
 
 
 def test_a_slide_that_python_asks_for_has_its_own_step_and_mode(digits: Opened) -> None:

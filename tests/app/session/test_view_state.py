@@ -16,6 +16,7 @@ from explorer.app.session.view_state import (
     CloserLook,
     DisplayOptions,
     ViewState,
+    missing_from,
     names_nothing,
     readable_state,
     view_state_of_query,
@@ -242,3 +243,13 @@ def test_a_link_has_the_semiring_unless_the_circuit_opens_with_it():
 )
 def test_a_query_with_parameters_of_others_only_names_nothing(query: str, expected: bool) -> None:
     assert names_nothing(query) is expected
+
+
+def test_what_a_link_asks_for_and_a_trace_does_not_show_is_said() -> None:
+    asked = ViewState(step=2, selection=("a", "b"), look=DisplayOptions(near_misses="SumCollapse"))
+    assert missing_from(asked, asked, last=2) == ""
+    assert missing_from(asked, ViewState(step=2, selection=("a",)), last=2) == (
+        "The link names near misses of SumCollapse, which this trace does not have. "
+        "The link selects b, which this step does not show."
+    )
+    assert missing_from(replace(asked, step=5), asked, last=2) == "The link names step 5, but the last step is 2."

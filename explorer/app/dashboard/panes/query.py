@@ -28,7 +28,6 @@ from explorer.app.session.querying import (
     is_untrained,
 )
 from explorer.app.session.running import LOADED, range_of
-from explorer.app.session.session import require_live
 from explorer.app.session.variables import MAX_SHOWN, Evidence, Variables, rows_table
 from explorer.backend import TorchCircuit
 from explorer.errors import CircuitError
@@ -190,7 +189,7 @@ class QueryTool(Tool):
 
     def _start(self) -> None:
         session = self.workspace.session
-        require_live(session)
+        session.opened.require_live()
         opened, step = session.opened, session.step
         try:
             query, circuit = self._query(), opened.trace.circuit_at(step)
