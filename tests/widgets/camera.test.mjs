@@ -76,12 +76,12 @@ test("what is selected and the root stay in view where the stage becomes lower",
   assert.ok(automatic([huge], low, false, [huge.boxes[0], huge.boxes[599]]).k > 0.1, "never illegible for it");
 });
 
-test("a picture stays where it is while the stage becomes smaller, unless that hides what was selected", () => {
+test("a picture stays where it is while the stage becomes smaller, unless that hides the middle of what was selected", () => {
   const [camera, box] = [{ k: 0.5, x: 400, y: 300 }, (x, y) => ({ id: "", x, y, w: 40, h: 20 })];
   const small = { ...viewport, width: 500, height: 240, inset: 0 };
   const onScreen = ({ k, x, y }, { width, height }, at) => [(at.x - x) * k + width / 2, (at.y - y) * k + height / 2];
-  const [near, low] = [box(100, 100), box(100, 500)];
-  for (const chosen of [undefined, near]) {
+  const [near, edge, low] = [box(100, 100), box(100, 375), box(100, 500)];
+  for (const chosen of [undefined, near, edge]) {
     const after = staying(camera, viewport, small, chosen);
     assert.deepEqual(onScreen(after, small, near), onScreen(camera, viewport, near));
     assert.equal(after.k, camera.k);
@@ -89,7 +89,7 @@ test("a picture stays where it is while the stage becomes smaller, unless that h
   const [x, y] = onScreen(staying(camera, viewport, small, low), small, low);
   assert.equal(x, onScreen(camera, viewport, low)[0]);
   assert.ok(y < small.height && y > small.height - 30, "moved no further than needed");
-  const wide = { ...box(300, 100), w: 4_000 };
+  const wide = { ...box(1_500, 100), w: 4_000 };
   const after = staying(camera, viewport, small, wide);
   assert.ok(onScreen(after, small, { ...wide, x: wide.x - 2_000 })[0] >= 0, "the beginning of what has no room");
 });

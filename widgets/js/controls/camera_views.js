@@ -186,7 +186,7 @@ export function revealing(box, camera, { width, height }) {
 
 /**
  * The camera under which a picture stays where it is on the screen while the viewport is resized at its right and lower
- * edges, moved just so far that the box is in view, beside the zoom buttons.
+ * edges. If that hides the middle of the box, it moves just so far that all of the box is in view, beside the zoom buttons.
  * @param {Camera} camera @param {{width: number, height: number}} before the size of the viewport
  * @param {Viewport} viewport @param {Box | undefined} box @returns {Camera}
  */
@@ -194,6 +194,8 @@ export function staying({ k, x, y }, before, { width, height, inset }, box) {
   const [halfWidth, halfHeight] = [width / 2 / k, height / 2 / k];
   const still = { k, x: x + halfWidth - before.width / 2 / k, y: y + halfHeight - before.height / 2 / k };
   if (!box) return still;
+  const [right, down] = [box.x - still.x, box.y - still.y];
+  if (Math.abs(right) < halfWidth && down > inset / k - halfHeight && down < halfHeight) return still;
   const { l, t, r, b } = around(box, KEPT_PAD / k);
   const bottom = b + (box.plate ? BELOW : 0);
   return {
