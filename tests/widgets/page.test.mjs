@@ -112,19 +112,23 @@ function pageOf(data) {
 /** Resolves when a model has another picture. */
 const nextPicture = (model) => new Promise((resolve) => model.on("change:picture", resolve));
 
-test("a page unpacks the part of a step when it is shown, and the steps around it when nothing else happens", async () => {
-  const page = pageOf(recorded());
-  const [recording] = (await openPage(page)).recordings;
-  assert.deepEqual(page.read, ["recording"]);
-  await recording.load(0);
-  const model = recordingModel(recording);
-  assert.deepEqual([page.read.length, model.get("picture").step], [2, 0]);
-  await new Promise((resolve) => setTimeout(resolve, 100));
-  assert.deepEqual(page.read, ["recording", "part-0-0", "part-0-1"]);
-  model.set("step", 2);
-  model.save_changes();
-  assert.deepEqual([model.get("picture").step, page.read.length], [2, 3]);
-});
+test(
+  "a page unpacks the part of a step when it is shown, and the steps around it when nothing else happens",
+  { timeout: 30_000 },
+  async () => {
+    const page = pageOf(recorded());
+    const [recording] = (await openPage(page)).recordings;
+    assert.deepEqual(page.read, ["recording"]);
+    await recording.load(0);
+    const model = recordingModel(recording);
+    assert.deepEqual([page.read.length, model.get("picture").step], [2, 0]);
+    while (!recording.part(2)) await new Promise((resolve) => setTimeout(resolve, 5));
+    assert.deepEqual(page.read, ["recording", "part-0-0", "part-0-1"]);
+    model.set("step", 2);
+    model.save_changes();
+    assert.deepEqual([model.get("picture").step, page.read.length], [2, 3]);
+  },
+);
 
 test("a picture whose part is not unpacked yet arrives later, unless another step was wanted by then", async () => {
   const [recording] = (await openPage(pageOf(recorded()))).recordings;
