@@ -81,7 +81,7 @@ class TestATrace:
     def test_the_initial_step_and_look_are_arguments(self, conflict: Trace) -> None:
         widget = show(conflict, step="optimize/round 1/fuse", mode="after", colour_by="kind", group_by="none")
         assert widget.step == 3
-        nothing_lit = {"slides": "", "hull": "", "match": 0, "closeup": ""}
+        nothing_lit = {"slides": "", "hull": "", "match": 0, "closeup": "", "layers": []}
         assert widget.view == {"mode": "after", "colour_by": "kind", "group_by": "none", **nothing_lit}
         made = json.loads(str(widget.picture))
         assert (made["mode"], made["colour_by"], made["group_by"]) == ("after", "kind", "none")
