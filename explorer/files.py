@@ -191,7 +191,7 @@ def json_of_bytes(raw: bytes, wanted: str, where: str, max_bytes: int | None = N
     Raises: FileFormatError.
     """
     if raw.startswith(ZIP_MAGIC):
-        raise FileFormatError(f"{where} is an archive and not a {wanted} file; explorer.load reads checkpoints")
+        raise FileFormatError(f"{where} is not a {wanted} file but an archive; explorer.load reads checkpoints")
     try:
         plain = _unpack(raw, where, max_bytes or MAX_UNPACKED_BYTES) if raw.startswith(GZIP_MAGIC) else raw
         data: object = json.loads(plain.decode(json.detect_encoding(plain)))
