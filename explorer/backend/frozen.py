@@ -94,6 +94,8 @@ class FrozenCircuit(EvaluatedCircuit):
             return any(underflows(*pair) for pair in pairs)
         versions = [one._version for one in kept]
         if self._asked is None or self._asked[1] != versions or not all(map(is_, self._asked[0], kept)):
+            if not all(can_inspect(value) for value, _ in pairs):  # in a captured graph; a later call can ask
+                return False
             self._asked = kept, versions, any(underflows(*pair) for pair in pairs)
         return self._asked[2]
 

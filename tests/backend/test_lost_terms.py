@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 from torch.func import functional_call, grad, jvp, vmap
+from torch.fx.experimental.proxy_tensor import make_fx
 
 from explorer.backend import Semiring, get_semiring, semiring as semirings
 from explorer.backend.numeric import log
@@ -333,6 +334,13 @@ def test_a_transform_that_cannot_read_values_has_finite_ones():
     parameters = {name: one.detach() for name, one in module.named_parameters()}
     value, _ = torch.func.linearize(lambda given: functional_call(module, given, (x,)), parameters)
     assert torch.isfinite(value).all()
+
+
+def test_a_traced_frozen_circuit_has_its_values_afterwards():
+    circuit, x, wanted = small_weights(60.0)
+    frozen, rows = compile_circuit(circuit).float().freeze(), torch.from_numpy(x).float()
+    make_fx(frozen)(rows)
+    np.testing.assert_allclose(frozen(rows).flatten(), wanted, rtol=2e-5)
 
 
 def assert_likelihood(case: Case, mode: Mode) -> None:
