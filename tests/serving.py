@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.waiting import PATIENCE
+
 if TYPE_CHECKING:
     from explorer.app.dashboard.serving import ServeOptions
-
-MAX_SECONDS = 300
 
 
 def wait_for_server(process: "subprocess.Popen[bytes]", port: int, log: Path) -> None:
     """Return once the server accepts connections; fail with its output if it ends before."""
-    give_up = time.monotonic() + MAX_SECONDS
+    give_up = time.monotonic() + PATIENCE
     while process.poll() is None and time.monotonic() < give_up:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
@@ -32,7 +32,7 @@ def wait_for_server(process: "subprocess.Popen[bytes]", port: int, log: Path) ->
 
 def wait_for_text(process: "subprocess.Popen[bytes]", text: str, out: Path, log: Path) -> str:
     """Return what a process has printed into a file once it contains a text; fail with its log if it ends before."""
-    give_up = time.monotonic() + MAX_SECONDS
+    give_up = time.monotonic() + PATIENCE
     while process.poll() is None and time.monotonic() < give_up:
         printed = out.read_text()
         if text in printed:
@@ -60,10 +60,10 @@ def running(options: "ServeOptions") -> Iterator[None]:
 
     with ThreadPoolExecutor(1) as thread:
         future = thread.submit(work)
-        assert ready.wait(MAX_SECONDS), "the server did not start"
+        assert ready.wait(PATIENCE), "the server did not start"
         try:
             yield
         finally:
             if not future.done():
                 loop.call_soon_threadsafe(loop.stop)
-            future.result(MAX_SECONDS)
+            future.result(PATIENCE)

@@ -11,6 +11,7 @@ from explorer.bench import candidates, interleave, layer_times, measurement_run
 from explorer.bench.measurement_run import PROGRESS_SECONDS
 from explorer.errors import CircuitError
 from tests.bench.conftest import FEW
+from tests.waiting import PATIENCE
 
 
 @pytest.fixture
@@ -94,7 +95,7 @@ def test_progress_is_reported_between_timed_sections_and_not_too_often(digits, s
         tell,
     )
     worker.start()
-    assert worker.join(30)
+    assert worker.join(PATIENCE)
     assert worker.error is None
     assert worker.state is bench.WorkerState.DONE
     assert sections["timed"] >= 40
@@ -137,10 +138,10 @@ def test_a_cancelled_measurement_stops_after_the_section_being_timed_and_keeps_i
     )
     threads = torch.get_num_threads()
     worker.start()
-    assert begun.wait(30)
+    assert begun.wait(PATIENCE)
     worker.cancel()
     timed = sections["timed"]
-    assert worker.join(30)
+    assert worker.join(PATIENCE)
     assert sections["timed"] - timed <= 1
     assert worker.state is bench.WorkerState.CANCELLED
     assert worker.result is not None
@@ -181,13 +182,13 @@ def test_two_measurements_wait_for_each_other(digits):
         second,
     )
     one.start()
-    assert inside.wait(30)
+    assert inside.wait(PATIENCE)
     two.start()
-    assert waiting.wait(30)
+    assert waiting.wait(PATIENCE)
     assert set(notes) == {"waiting: something else is being timed"}
     one.cancel()
-    assert one.join(30)
-    assert two.join(30)
+    assert one.join(PATIENCE)
+    assert two.join(PATIENCE)
     assert two.state is bench.WorkerState.DONE
 
 
@@ -196,7 +197,7 @@ def test_a_worker_keeps_the_error_and_runs_once():
     worker = bench.Worker(lambda on_progress, cancelled: 1 // 0, on_end=ended.append)
     assert worker.state is bench.WorkerState.IDLE
     worker.start()
-    assert worker.join(10)
+    assert worker.join(PATIENCE)
     assert worker.state is bench.WorkerState.FAILED
     assert isinstance(worker.error, ZeroDivisionError)
     assert ended == [worker]

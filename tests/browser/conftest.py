@@ -15,6 +15,7 @@ from explorer.app.session.view_state import trace_of, view_state_of_query
 from tests.browser.driving import OPERATORS, PROGRAM, record_branches
 from tests.chromium import WAIT_MS
 from tests.serving import wait_for_server
+from tests.waiting import PATIENCE
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -96,7 +97,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield Server(f"http://127.0.0.1:{port}/", folder, log)
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(PATIENCE)
 
 
 class Dashboard:

@@ -21,6 +21,7 @@ from tests.browser.conftest import WAIT_MS
 from tests.browser.driving import DRIVEN, OPERATORS, PROGRAM, Host, drive, fold, record_branches, see_half_bars
 from tests.needed import is_missing
 from tests.serving import wait_for_text
+from tests.waiting import PATIENCE
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -105,7 +106,7 @@ def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
             yield Lab(request.param, address.group(), folder, printed)
         finally:
             server.send_signal(signal.SIGINT)
-            ended = server.wait(60)
+            ended = server.wait(PATIENCE)
     assert ended in (0, 130), (own / "err").read_text()
 
 

@@ -17,13 +17,11 @@ from explorer.runtime.snapshots import Copies
 from explorer.templates import load_named
 from tests.runtime.circuits import assert_equal, doubled, has_compiler
 from tests.runtime.test_fallback import circuit_with
+from tests.waiting import PATIENCE
 
 pytestmark = has_compiler
 
 THREADS = 8
-
-TIMEOUT_S = 60
-"""For threads that would never come: the test fails then."""
 
 
 @pytest.fixture
@@ -47,7 +45,7 @@ def test_threads_pack_changed_parameters_once(digits: TorchCircuit, backend: str
     def pack(*given: Any) -> Any:
         packs.append(1)
         if len(packs) == 1:
-            assert all(looked.acquire(timeout=TIMEOUT_S) for _ in range(THREADS))
+            assert all(looked.acquire(timeout=PATIENCE) for _ in range(THREADS))
         return pack_constants(*given)
 
     for parameter in digits.parameters():

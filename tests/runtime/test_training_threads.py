@@ -25,6 +25,7 @@ from explorer.symbolic import CircuitBuilder, GaussianLayer
 from tests.levels.modes import compile_circuit
 from tests.runtime.circuits import gradients, has_compiler, image_circuit, leaf
 from tests.runtime.test_training import assert_trains
+from tests.waiting import PATIENCE
 
 pytestmark = has_compiler
 
@@ -121,7 +122,7 @@ def test_a_tile_goes_back_as_far_as_the_one_before_allows(call: NativeBackwardCa
         while done[1] < allowed and time.monotonic() < end:
             time.sleep(0)
         assert done[1] == allowed
-    thread.join(20)
+    thread.join(PATIENCE)
     assert not thread.is_alive()
 
 

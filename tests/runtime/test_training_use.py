@@ -30,6 +30,7 @@ from explorer.symbolic import (
 from explorer.templates import load_named
 from tests.levels.modes import compile_circuit
 from tests.runtime.circuits import doubled, has_compiler, leaf
+from tests.waiting import PATIENCE
 
 pytestmark = has_compiler
 
@@ -368,5 +369,5 @@ def test_a_process_that_is_forked_after_training_trains(made):
     expected = gradients_of(made)
     child = multiprocessing.get_context("fork").Process(target=_train_in_child, args=(made, expected))
     child.start()
-    child.join(60)
+    child.join(PATIENCE)
     assert child.exitcode == 0

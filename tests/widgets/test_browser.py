@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from explorer_widgets import page_html
+from tests.waiting import PATIENCE
 from tests.widgets.samples import coordinates, pictures, recording, steps
 
 if TYPE_CHECKING:
@@ -243,7 +244,7 @@ def test_the_same_module_runs_in_panel(page: "Page", panel_server: tuple[Any, st
     made, address = panel_server
     wait_until(page, lambda: answers(address))
     page.goto(address)
-    page.locator(".ce-box").first.wait_for(timeout=15_000)
+    page.locator(".ce-box").first.wait_for(timeout=1000 * PATIENCE)
     page.locator(".ce-box[data-id=Sum]").click()
     wait_until(page, lambda: made[-1].selection == ["Sum"])
     page.keyboard.press("ArrowRight")

@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 from tests.needed import is_missing
+from tests.waiting import PATIENCE
 
 HERE = Path(__file__).parent
 MODULES = sorted(HERE.glob("*.test.mjs"))
@@ -30,5 +31,5 @@ def test_es_modules() -> None:
     # One process for all modules: with `node --test`, which starts one for each, they take three times as long.
     code = "".join(f"await import({json.dumps(module.as_uri())});" for module in MODULES)
     command = [node, "--input-type=module", "--eval", code]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]

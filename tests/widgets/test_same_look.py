@@ -20,6 +20,7 @@ from explorer.views.looks import badge_colours, box_look, letters_of, line_look,
 from explorer_widgets.schema import EdgeView, HullView, NodeView, PictureView
 from explorer_widgets.theme import HULLS, KINDS, LIGHT, LIGHT_VALUES
 from tests.needed import is_missing
+from tests.waiting import PATIENCE
 
 LOOKS = Path(__file__).with_name("looks.mjs")
 AXIS = Path(__file__).parents[2] / "widgets" / "js" / "bars" / "axis.js"
@@ -97,7 +98,7 @@ def test_live_and_saved_pictures_have_the_same_colours_signs_and_lines(pictures:
         is_missing("node 20.11 or later", "apt-get install nodejs, brew install node, or https://nodejs.org")
     data = [{"view": one.view, "coordinates": one.coordinates.ravel().tolist()} for one in pictures]
     done = subprocess.run(
-        [node, str(LOOKS)], input=json.dumps(data), capture_output=True, text=True, check=True, timeout=60
+        [node, str(LOOKS)], input=json.dumps(data), capture_output=True, text=True, check=True, timeout=PATIENCE
     )
     for live, one in zip(json.loads(done.stdout), pictures, strict=True):
         view = one.view
@@ -128,7 +129,7 @@ def test_charts_have_the_same_axis_and_numbers(log: bool) -> None:
         "console.log(JSON.stringify(axes.map(read)));"
     )
     done = subprocess.run(
-        [node, "--input-type=module", "-e", script], capture_output=True, text=True, check=True, timeout=60
+        [node, "--input-type=module", "-e", script], capture_output=True, text=True, check=True, timeout=PATIENCE
     )
     for (words, places, low, high), chart in zip(json.loads(done.stdout), charts, strict=True):
         axis = axis_of(chart)

@@ -18,6 +18,7 @@ from explorer_widgets.plate_look import PLATES
 from explorer_widgets.theme import DARK, DARK_VALUES, LANES, LIGHT, LIGHT_VALUES
 from tests.needed import is_missing
 from tests.views.showing import index_of
+from tests.waiting import PATIENCE
 
 LOOKS = Path(__file__).with_name("plate_looks.mjs")
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
@@ -125,7 +126,7 @@ def drawn() -> tuple[dict[str, Picture], dict[str, list[str]]]:
     shown = pictures()
     data = [{"view": one.view, "coordinates": one.coordinates.ravel().tolist()} for one in shown.values()]
     done = subprocess.run(
-        [node, str(LOOKS)], input=json.dumps(data), capture_output=True, text=True, check=True, timeout=60
+        [node, str(LOOKS)], input=json.dumps(data), capture_output=True, text=True, check=True, timeout=PATIENCE
     )
     return shown, json.loads(done.stdout)
 

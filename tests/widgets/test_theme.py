@@ -8,6 +8,7 @@ import pytest
 
 from explorer_widgets.theme import CATEGORIES, CHANGES, DARK, FILE, HULLS, LIGHT, TONES, is_dark, value_colour
 from tests.needed import is_missing
+from tests.waiting import PATIENCE
 
 SOURCE = FILE.parents[1] / "js" / "shared" / "theme.js"
 VALUES = [number / 40 for number in range(41)]
@@ -47,7 +48,7 @@ def test_the_colours_of_values_are_those_of_the_views() -> None:
         "luminance(colours('light', at)) <= 0.18])));"
     )
     done = subprocess.run(
-        [node, "--input-type=module", "-e", script], capture_output=True, text=True, check=True, timeout=60
+        [node, "--input-type=module", "-e", script], capture_output=True, text=True, check=True, timeout=PATIENCE
     )
     pairs = [(value_colour(at), value_colour(at, dark=True)) for at in VALUES]
     assert json.loads(done.stdout) == [[light, dark, is_dark(light)] for light, dark in pairs]

@@ -22,6 +22,7 @@ from explorer.optimize.layers import DEFAULT_LAYER_FUSE_OPT_RULES
 from explorer.templates import gallery
 from explorer.trace import Trace
 from tests.app.commands.running import run
+from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[3]
 
@@ -331,7 +332,7 @@ def python(*arguments: str, **environment: str) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=PATIENCE,
     )
     assert result.returncode == 0, result.stderr
     return result.stdout
@@ -361,7 +362,7 @@ def test_an_error_of_the_real_command_has_no_traceback():
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr.startswith("Error: no circuit 'nothing'")

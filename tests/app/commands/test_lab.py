@@ -23,6 +23,7 @@ from explorer.app.commands.lab import (
     run_until_told,
 )
 from explorer.app.ports import free_port
+from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[3]
 
@@ -91,7 +92,7 @@ def test_what_it_starts_ends_with_it_and_without_a_traceback(number: signal.Sign
         assert process.stdout is not None
         child = int(process.stdout.readline())
         process.send_signal(number)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 128 + number
     assert errors == ""
     with pytest.raises(ProcessLookupError):

@@ -9,6 +9,7 @@ from typing import Any, cast
 from explorer.app.dashboard.background import PROGRESS_SECONDS, Background, Job
 from explorer.app.dashboard.panes import values as values_pane
 from explorer.app.dashboard.workspace import Workspace
+from tests.waiting import PATIENCE
 
 
 class Host:
@@ -20,7 +21,7 @@ class Host:
 
     def serve(self) -> None:
         """Run the next delivered function."""
-        self.waiting.get(timeout=5)()
+        self.waiting.get(timeout=PATIENCE)()
 
 
 def start(host: Host, results: list[str], work: Callable[[Job], str]) -> Job:
@@ -58,7 +59,7 @@ def test_a_cancelled_job_reports_it_immediately_and_shows_nothing_more() -> None
     go = threading.Event()
 
     def work(job: Job) -> str:
-        go.wait(5)
+        go.wait(PATIENCE)
         job.show("half", 0.5, also=lambda: shown.append("half"))
         return "done"
 
@@ -79,7 +80,7 @@ def test_a_cancelled_job_reports_it_immediately_and_shows_nothing_more() -> None
 def test_a_new_job_cancels_the_previous_one() -> None:
     host, results = Host(), []
     hold = threading.Event()
-    start(host, results, lambda job: "first" if hold.wait(5) else "")
+    start(host, results, lambda job: "first" if hold.wait(PATIENCE) else "")
     second = start(host, results, lambda job: "second")
     hold.set()
     assert results == ["cancelled"]
@@ -116,7 +117,7 @@ def asked(monkeypatch: Any, run: Callable[..., Any]) -> tuple[Host, Asked]:
 
 def test_a_run_of_inputs_that_is_cancelled_or_fails_answers_the_page(monkeypatch: Any) -> None:
     ended = threading.Event()
-    host, workspace = asked(monkeypatch, lambda *_, **__: ended.wait(5))
+    host, workspace = asked(monkeypatch, lambda *_, **__: ended.wait(PATIENCE))
     host.background.cancel()
     ended.set()
     assert workspace.answers == ["The run was cancelled."]

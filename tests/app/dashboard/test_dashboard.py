@@ -32,6 +32,7 @@ from explorer.app.session.view_state import DisplayOptions, ViewState
 from explorer.errors import ValueRangeError
 from explorer.options import CompilerOptions
 from explorer.templates import gallery
+from tests.waiting import PATIENCE
 
 pn.extension()
 
@@ -50,7 +51,7 @@ def errors_of(made: Dashboard) -> str:
 def wait_for_work(workspace: Workspace, delivered: "Queue[Callable[[], None]]") -> None:
     """Run the functions that the work delivers, until no job is running."""
     while workspace.background.job:
-        delivered.get(timeout=20)()
+        delivered.get(timeout=PATIENCE)()
 
 
 PLACES = {

@@ -23,6 +23,7 @@ from explorer.app.dashboard.serving import ServeOptions, make_server
 from explorer.app.ports import LOCAL, free_port
 from explorer.app.session.view_state import ViewState
 from tests.serving import running
+from tests.waiting import PATIENCE
 
 NAME = "explorer.example"
 SOCKET = {
@@ -53,7 +54,7 @@ class Client:
 
     def send(self, request: bytes) -> Answer:
         """Send a request, and read until the headers and as much of the body as they announce have arrived."""
-        with socket.create_connection((LOCAL, self.port), timeout=60) as connection:
+        with socket.create_connection((LOCAL, self.port), timeout=PATIENCE) as connection:
             connection.sendall(request)
             received = b""
             while b"\r\n\r\n" not in received:

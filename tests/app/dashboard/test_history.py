@@ -16,6 +16,7 @@ from explorer.app.session.view_state import ViewState, view_state_of_query
 from explorer.options import CompilerOptions
 from explorer.templates import gallery
 from explorer.trace import StepCheck
+from tests.waiting import PATIENCE
 
 CONFLICT = "?circuit=conflict"
 CHECK = StepCheck(3, "optimize/round 1/fuse", 0.0, "exact", 0.0)
@@ -44,7 +45,7 @@ class Page:
         jobs = (workspace.background, workspace.quiet_background, workspace.drawing_background)
         jobs += (workspace.inputs_background,)
         while any(one.job for one in jobs) or not self.delivered.empty():
-            self.delivered.get(timeout=20)()
+            self.delivered.get(timeout=PATIENCE)()
         written, self.written[:] = list(self.written), []
         return written
 
@@ -219,7 +220,7 @@ def test_a_run_of_the_inputs_keeps_the_comparison_that_is_opened_or_about_to_be(
         if is_first:  # a page that has just loaded: nothing is opened yet
             page.made.graph.request = {"name": "values", "n": 1}
             while workspace.inputs_background.job:
-                page.delivered.get(timeout=20)()
+                page.delivered.get(timeout=PATIENCE)()
         workspace.open_other(other)
         page.made.graph.request = {"name": "values", "n": 2 + is_first}
         page.work()

@@ -36,6 +36,7 @@ from explorer.templates import gallery
 from tests.browser.conftest import Server
 from tests.browser.test_many_readers import Reader
 from tests.serving import running
+from tests.waiting import PATIENCE
 
 NAMES = (
     *("../secret.circuit.json", "..%2Fsecret.circuit.json", "....//secret.circuit.json", "..\\secret.circuit.json"),
@@ -186,7 +187,7 @@ async def announce(url: str, payload: bytes) -> int | None:
         for _ in range(1 + incoming.MAX_MESSAGE_BYTES // (len(payload) + FRAGMENT_BYTES)):
             await socket.write_message('{"id":"x"}')
             await socket.write_message(payload, binary=True)
-    while await asyncio.wait_for(socket.read_message(), timeout=60) is not None:
+    while await asyncio.wait_for(socket.read_message(), timeout=PATIENCE) is not None:
         pass
     socket.close()
     return socket.close_code
@@ -266,7 +267,7 @@ async def send_and_watch(url: str) -> tuple[list[int | None], int]:
         with suppress(WebSocketClosedError):
             for fragment in fragments:
                 await socket.write_message(fragment)
-        while await asyncio.wait_for(socket.read_message(), timeout=60) is not None:
+        while await asyncio.wait_for(socket.read_message(), timeout=PATIENCE) is not None:
             pass
         codes.append(socket.close_code)
         socket.close()

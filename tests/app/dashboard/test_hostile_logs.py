@@ -28,6 +28,7 @@ from tests.app.dashboard.test_hostile import changed, patch
 from tests.browser.conftest import Server
 from tests.browser.test_many_readers import Reader, parts
 from tests.serving import running, wait_for_text
+from tests.waiting import PATIENCE
 
 
 def token_of(content: bytes) -> str:
@@ -43,7 +44,7 @@ async def connect_with(url: str, tokens: list[str]) -> list[str | bytes | None]:
     for token in tokens:
         path = url.replace("http", "ws") + "ws?circuit=blackboard"
         socket = await websocket_connect(path, subprotocols=["bokeh", token])
-        said.append(await asyncio.wait_for(socket.read_message(), timeout=60))
+        said.append(await asyncio.wait_for(socket.read_message(), timeout=PATIENCE))
         socket.close()
         while said[-1] is not None and await socket.read_message() is not None:
             pass
@@ -90,11 +91,11 @@ async def quote_much(url: str) -> None:
         await reader.hear_all()
     for fragment in changed(reader.field, "size", hostile):
         await reader.socket.write_message(fragment)
-    while '"reqid"' not in str(await asyncio.wait_for(reader.socket.read_message(), timeout=60)):
+    while '"reqid"' not in str(await asyncio.wait_for(reader.socket.read_message(), timeout=PATIENCE)):
         pass  # until it is answered: the last message closes the connection, whatever waits
     for fragment in (*changed(hostile, "size", 1), *patch({"kind": hostile})):
         await reader.socket.write_message(fragment)
-    while await asyncio.wait_for(reader.socket.read_message(), timeout=60) is not None:
+    while await asyncio.wait_for(reader.socket.read_message(), timeout=PATIENCE) is not None:
         pass
     reader.socket.close()
 
@@ -113,7 +114,7 @@ def test_the_log_of_a_server_has_its_address_when_it_answers_and_little_of_what_
             thread.submit(asyncio.run, quote_much(url)).result()
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(PATIENCE)
     text = log.read_text(encoding="utf-8")
     assert "does not accept" in text
     assert "256 KiB" in text

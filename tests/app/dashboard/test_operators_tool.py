@@ -15,6 +15,7 @@ from explorer.app.session.library import Library
 from explorer.app.session.opening import Opened, open_state
 from explorer.app.session.session import EVENTS, Session
 from explorer.app.session.view_state import ViewState
+from tests.waiting import PATIENCE
 
 
 def tool_of(name: str) -> OperatorsTool:
@@ -25,7 +26,7 @@ def tool_of(name: str) -> OperatorsTool:
     tool = OperatorsTool(Workspace(session, library, waiting.put, lambda job: None))
     tool.on_change(EVENTS | {OPENED})
     while tool.workspace.drawing_background.job is not None:
-        waiting.get(timeout=30)()
+        waiting.get(timeout=PATIENCE)()
     return tool
 
 

@@ -24,6 +24,7 @@ from explorer.symbolic import Circuit, CircuitBuilder, EmbeddingLayer, TensorPar
 from explorer.templates import gallery
 from explorer.templates.inputs import CategoricalInput
 from explorer.trace import Trace
+from tests.waiting import PATIENCE
 
 
 class Reader:
@@ -45,7 +46,7 @@ class Reader:
     def wait(self) -> None:
         """Run what is delivered until no query runs."""
         while self.workspace.inputs_background.job is not None:
-            self.waiting.get(timeout=30)()
+            self.waiting.get(timeout=PATIENCE)()
 
     @property
     def shown(self) -> dict[str, Any]:

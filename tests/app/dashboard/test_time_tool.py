@@ -29,6 +29,7 @@ from explorer.timings import BACKENDS, LAYER, LAYERS, MODES, STEPS, SWEEP, Run, 
 from explorer.trace import KERNELS
 from explorer.views import layer_times_at
 from tests.runtime.circuits import has_compiler
+from tests.waiting import PATIENCE
 
 
 class Reader:
@@ -50,7 +51,7 @@ class Reader:
         self.tool.what.value = what
         self.tool.start.clicks += 1
         while not until():
-            self.waiting.get(timeout=30)()
+            self.waiting.get(timeout=PATIENCE)()
             if self.tool.bars.bars and (not seen or json.loads(self.tool.bars.bars) != seen[-1]):
                 seen.append(json.loads(self.tool.bars.bars))
         return seen
@@ -172,7 +173,7 @@ def test_one_click_times_every_step_and_its_layers(reader: Reader) -> None:
     reader.workspace.measuring.settings = Request(batch_size=16, seconds=100)
     reader.workspace.measuring.start_everything()
     while not reader.tool.facts.object:
-        reader.waiting.get(timeout=30)()
+        reader.waiting.get(timeout=PATIENCE)()
     assert set(session.findings.times) == {step.index for step in session.opened.trace.steps}
     assert set(session.findings.layer_times["cpu"]) == {0, 3, 6, 10, 11}
     for step in (0, 3, 12):

@@ -19,6 +19,7 @@ from explorer.app.dashboard.panes.upload import CHUNK_BYTES, Upload
 from explorer.app.session.library import Library
 from explorer.app.session.options import TENSOR_LEVEL, TensorOptions
 from explorer.app.session.view_state import ViewState
+from tests.waiting import PATIENCE
 
 pn.extension()
 
@@ -138,7 +139,7 @@ def test_a_pipeline_is_read_in_the_background_and_refused_with_a_message(monkeyp
         send_chunk(form.upload, 1, 1, raw, "mine.yaml")
         form.upload._handle_msg({"status": "finished"})
         while made.workspace.background.job:
-            delivered.get(timeout=20)()
+            delivered.get(timeout=PATIENCE)()
         return str(made.messages.text.object)
 
     assert "mine.yaml, line 1: nested deeper than 8 levels" in upload(b"[" * 20_000)

@@ -13,6 +13,7 @@ from explorer.errors import CircuitError, DataTypeError, UnknownNameError
 from explorer.trace import Trace
 from explorer.views import Answer
 from tests.needed import is_missing
+from tests.waiting import PATIENCE
 
 pytest.importorskip("anywidget", reason="needs anywidget: pip install 'circuit-explorer[ui]'")
 
@@ -127,7 +128,9 @@ def test_the_drawing_and_python_return_the_same_feedback(conflict: Trace, tensor
         "console.log(JSON.stringify(cases.map(({ question, answer }) => verdictOf(readQuestion(question), answer))));"
     )
     command = [node, "--input-type=module", "-e", script]
-    done = subprocess.run(command, input=json.dumps(cases), capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(
+        command, input=json.dumps(cases), capture_output=True, text=True, check=True, timeout=PATIENCE
+    )
     assert json.loads(done.stdout) == [case["wanted"] for case in cases]
 
 
