@@ -2,6 +2,7 @@
 
 from explorer.program.ir.parsing import parse_program as parse_program
 from explorer.program.ir.program import Program as Program
+from explorer.program.ir.verify import verify as verify
 from explorer.program.lowering.lower import lower as lower, lower_joint as lower_joint
 from explorer.program.memory.planning import MemoryPlan as MemoryPlan, plan_memory as plan_memory
 from explorer.program.memory.why_not_shared import why_not_shared as why_not_shared

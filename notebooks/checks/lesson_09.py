@@ -5,7 +5,7 @@ from typing import Any
 
 from checks.feedback import Feedback, is_integer, not_answered, show, something_else
 from explorer.errors import GraphError
-from explorer.program import Program, parse_program, plan_memory
+from explorer.program import Program, parse_program, plan_memory, verify
 
 PROGRAM = """\
 program exercise
@@ -160,7 +160,7 @@ def grade_3(answer: Any) -> Feedback:
         return Feedback(False, f"A place is a number of bytes; got {odd!r}.")
     offsets = {buffer: int(answer[buffer]) for buffer in program.allocs}
     try:
-        replace(program, offsets=offsets).verify()
+        verify(replace(program, offsets=offsets))
     except GraphError as error:
         return Feedback(False, f"This is no plan: {error}.")
     size = max(place + program.allocs[buffer].type.size_bytes for buffer, place in offsets.items())

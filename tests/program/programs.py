@@ -8,6 +8,7 @@ from explorer.program.editing.working import WorkingProgram
 from explorer.program.ir.instructions import Call, Role
 from explorer.program.ir.parsing import parse_program
 from explorer.program.ir.program import Program
+from explorer.program.ir.verify import verify
 from explorer.program.passes import passes
 from explorer.program.recording.snapshot import ProgramSnapshot
 from explorer.program.running.executor import Executor
@@ -21,7 +22,7 @@ from tests.tensor.rule_checks import same_bits
 def program_of(text: str) -> Program:
     """A program from its text, which is checked."""
     program = parse_program(text)
-    program.verify()
+    verify(program)
     return program
 
 
@@ -55,7 +56,7 @@ def arguments_of(program: Program, graph: FunctionGraph, *inputs: Tensor) -> lis
 
 def assert_computes(program: Program, graph: FunctionGraph, *inputs: Tensor) -> None:
     """A program returns the bits of its graph, while memory is poisoned where it is not alive."""
-    program.verify()
+    verify(program)
     wanted = to_module(graph)(*inputs)
     wanted = wanted if isinstance(wanted, tuple) else (wanted,)
     found = Executor(program, poison)(*arguments_of(program, graph, *inputs))

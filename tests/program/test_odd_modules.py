@@ -10,6 +10,7 @@ from torch.utils import _pytree as pytree
 
 import explorer
 from explorer.errors import CircuitError
+from explorer.program.ir.verify import verify
 from explorer.program.running.executor import Executor
 from explorer.tensor import to_module
 from tests.program.programs import arguments_of, graph_of, poison, snapshot_of
@@ -162,7 +163,7 @@ def test_a_function_has_its_values_as_a_program(name):
         assert_same(run(trace.compiled, *inputs), wanted)
         for step in (0, -1):
             found = snapshot_of(trace, step)
-            found.program.verify()
+            verify(found.program)
             poisoned = run(Executor(found.program, poison), *arguments_of(found.program, graph_of(found), *inputs))
             assert_same(poisoned, wanted)
     assert_same(given, inputs)

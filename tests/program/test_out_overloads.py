@@ -17,7 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
 from explorer import record
-from explorer.program.ir.out_overloads import (
+from explorer.program.ir.results import (
     FILLED,
     FILLS,
     FROM_OUT,

@@ -5,6 +5,7 @@ import torch
 from hypothesis import given, strategies as st
 
 from explorer.program.ir.parsing import parse_program
+from explorer.program.ir.verify import verify
 from explorer.program.lowering.lower import lower
 from explorer.program.memory.liveness import peak_bytes
 from explorer.program.memory.planning import plan_memory
@@ -31,7 +32,7 @@ def check(graph, inputs):
     for name in PASSES:
         states.append(after(states[-1], name))
     for state in states:
-        state.verify()
+        verify(state)
         assert parse_program(state.text()).text() == state.text()
         found = Executor(state, poison)(*arguments_of(state, graph, *given_))
         assert all(map(same_bits, found, wanted))

@@ -4,6 +4,7 @@ import pytest
 
 from explorer.errors import FileFormatError, GraphError
 from explorer.program.ir.parsing import parse_program
+from explorer.program.ir.verify import verify
 from tests.program.programs import program_of
 
 GOOD = """
@@ -47,7 +48,7 @@ def test_a_broken_program_is_refused_with_the_place(name):
     old, new, words = BROKEN[name]
     assert old in GOOD
     with pytest.raises(GraphError, match=r"#|%") as caught:
-        parse_program(GOOD.replace(old, new, 1)).verify()
+        verify(parse_program(GOOD.replace(old, new, 1)))
     assert words in str(caught.value)
 
 

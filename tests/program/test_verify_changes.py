@@ -10,10 +10,10 @@ from inline_snapshot import snapshot
 
 from explorer.errors import CircuitError
 from explorer.program.editing.working import WorkingProgram
-from explorer.program.ir import accesses
-from explorer.program.ir.accesses import MemoryUse
+from explorer.program.ir import verify as verifying
 from explorer.program.ir.instructions import Access, Alloc, Call, Dealloc, Role, Stack, View, unstacked, with_values
 from explorer.program.ir.program import Program
+from explorer.program.ir.verify import MemoryUse, verify
 from explorer.program.memory.planning import plan_memory
 from explorer.program.passes import passes
 from explorer.program.passes.pipelines import MEMORY_PIPELINE
@@ -190,7 +190,7 @@ def _replaced(program, new):
 
 def error_of(program, known=None):
     try:
-        program.verify(known)
+        verify(program, known)
     except CircuitError as error:
         return str(error)
     return None
@@ -221,10 +221,10 @@ def test_a_memory_that_is_accepted_at_a_glance_is_accepted_step_by_step(seed, mo
     accepted = 0
     for _ in range(60):
         program = replace(random.choice(CHANGES)(random, known))
-        quick = [origin for origin in program.histories if accesses._is_plain(program, origin)]
+        quick = [origin for origin in program.histories if verifying._is_plain(program, origin)]
         accepted += len(quick)
         with monkeypatch.context() as patch:
-            patch.setattr(accesses, "_is_plain", lambda program, origin: False)
+            patch.setattr(verifying, "_is_plain", lambda program, origin: False)
             assert all(MemoryUse(program, origin).first_error() is None for origin in quick)
     assert accepted > 60
 

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from explorer.program import lower_joint
 from explorer.program.ir.parsing import parse_program
 from explorer.program.ir.program import Program
+from explorer.program.ir.verify import verify
 from explorer.program.passes.pipelines import MEMORY_PIPELINE
 from explorer.program.running.executor import Executor, copied
 from explorer.tensor import FunctionGraph, to_module
@@ -40,7 +41,7 @@ def assert_trains(joint: JointGraph, *inputs: Tensor, names: Sequence[str] = MEM
     )
     states = _states(joint, names)
     for program in states:
-        program.verify()
+        verify(program)
         assert parse_program(program.text()).text() == program.text()
         executor = Executor(program, poison)
         numbers = joint.numbers()

@@ -9,6 +9,7 @@ from explorer.compiler.compiler import pause_garbage_collection
 from explorer.errors import RuleError
 from explorer.program.editing.edits import Edit, Kept, Limit, Rule, edited
 from explorer.program.ir.program import Program
+from explorer.program.ir.verify import verify
 
 
 class ProgramObserver(Protocol):
@@ -87,7 +88,7 @@ class WorkingProgram:
         """Check what has changed since the last time. Raises: GraphError if the program is invalid."""
         if self.program is not self._valid:
             with pause_garbage_collection():
-                self.program.verify(self._valid)
+                verify(self.program, self._valid)
             self._valid = self.program
 
     def __len__(self) -> int:

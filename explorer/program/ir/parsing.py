@@ -1,7 +1,9 @@
 """Reading the text of a program."""
 
 import ast
+import copyreg
 import re
+from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
@@ -70,6 +72,14 @@ def parse_program(text: str) -> Program:
         except (KeyError, ValueError, SyntaxError, AttributeError, StopIteration, CircuitError) as error:
             raise FileFormatError(f"line {number} is no line of a program: {line!r} ({error})") from error
     return Program(tuple(weights), tuple(instructions), offsets, name)
+
+
+def _reduce(program: Program) -> tuple[Callable[[str], Program], tuple[str]]:
+    """Pickle a program as text, because operators of PyTorch cannot be pickled."""
+    return parse_program, (program.text(),)
+
+
+copyreg.pickle(Program, _reduce)
 
 
 def _instruction(line: str, offsets: dict[int, int]) -> Instruction:

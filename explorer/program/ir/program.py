@@ -1,26 +1,47 @@
-"""`Program`: weights, instructions in the order of their execution, and where their buffers lie."""
+"""`Program`: weights, instructions in the order of their execution, and the places of their buffers.
+
+Its text has a line for each weight and instruction; `parse_program` reads it back.
+
+```
+program digits
+%0 = input x : i64[8,64]
+%5 = constant weight : f32[16,16]
+%9 = alloc f32[8,16] at 0
+#7 aten.mm(self=%0, mat2=%5) -> %9
+%8 = view %9 : f32[16] + 32 bytes, select
+#10 copy %8 -> %11
+#12 dealloc %9
+#13 begin backward
+```
+"""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 from explorer.program.ir.instructions import (
     Access,
     Alloc,
     Begin,
+    Call,
+    Copy,
     Dealloc,
     Definition,
     Event,
     Instruction,
+    Number,
     Part,
     Role,
     Stack,
     View,
+    Way,
     Weight,
     runs,
     unstacked,
 )
+from explorer.tensor.ir.ops import SLOT
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,23 +199,11 @@ class Program:
         vars(found).update({name: value for name, value in vars(self).items() if name not in vars(found)})
         return found
 
-    def verify(self, known: "Program | None" = None) -> None:
-        """Check the invariants; what has not changed since a valid program is not checked again. Raises: GraphError."""
-        from explorer.program.ir.verify import verify
-
-        verify(self, known)
-
     def text(self) -> str:
-        """One line per weight and instruction; `parse_program` reads it back."""
-        from explorer.program.ir.text import text
-
-        return text(self)
-
-    def __reduce__(self) -> tuple[Callable[[str], "Program"], tuple[str]]:
-        """It is pickled as text, because operators of PyTorch cannot be pickled."""
-        from explorer.program.ir.parsing import parse_program
-
-        return parse_program, (self.text(),)
+        """Return one line per weight and instruction; `parse_program` reads it back."""
+        lines = [f"program {self.name}".rstrip(), *map(weight_text, self.weights)]
+        lines += [instruction_text(one, self.offsets.get(one.id)) for one in self.instructions]
+        return "\n".join(lines)
 
     def __deepcopy__(self, memo: object) -> "Program":
         return self
@@ -207,3 +216,58 @@ class Program:
 
     def __repr__(self) -> str:
         return f"<Program: {len(self.instructions)} instructions, {len(self.allocs)} buffers>"
+
+
+def weight_text(weight: Weight) -> str:
+    """The line of a weight."""
+    trainable = ", trainable" if weight.is_trainable else ""
+    return f"%{weight.id} = {weight.role.value} {weight.name} : {weight.type}{trainable}"
+
+
+def instruction_text(one: Instruction, offset_bytes: int | None = None) -> str:
+    """The line of an instruction; `offset_bytes` is where an allocation lies."""
+    match one:
+        case Alloc():
+            return f"%{one.id} = alloc {one.type}" + ("" if offset_bytes is None else f" at {offset_bytes}")
+        case View():
+            label = f", {one.label}" if one.label else ""
+            return f"%{one.id} = view %{one.source} : {one.type} + {one.offset_bytes} bytes{label}"
+        case Dealloc():
+            return f"#{one.id} dealloc %{one.buffer}"
+        case Copy():
+            return f"#{one.id} copy %{one.source} -> %{one.dest}"
+        case Begin():
+            return f"#{one.id} begin {one.part.value}"
+        case Call():
+            return call_text(one)
+        case Stack():
+            return f"#{one.id} stack {{ {' ; '.join(map(call_text, one.calls))} }}"
+
+
+def call_text(one: Call) -> str:
+    """A call: the operator with its arguments by name, and the values that it writes."""
+    waiting = iter(one.inputs)
+    filled = {name: _argument(value, waiting) for name, value in one.op.arguments}
+    known = {name for name, value in one.op.arguments if name in one.op.settings or _has_slot(value)}
+    arguments = ", ".join(f"{name}={value}" for name, value in filled.items() if name in known)
+    outputs = ", ".join("none" if value is None else f"%{value}" for value in one.outputs)
+    way = "" if one.way is Way.OUT else f" ({one.way.value})"
+    return f"#{one.id} {one.op.target}({arguments}) -> {outputs}{way}"
+
+
+def _argument(value: Any, waiting: Iterable[int | Number]) -> str:
+    if value is SLOT:
+        return _operand(next(iter(waiting)))
+    if isinstance(value, tuple):
+        return f"[{', '.join(_argument(item, waiting) for item in value)}]"
+    return repr(value) if isinstance(value, str) else str(value)
+
+
+def _operand(value: int | Number) -> str:
+    if isinstance(value, Number):
+        return f"{value.value!r}:{str(value.dtype).removeprefix('torch.')}"
+    return f"%{value}"
+
+
+def _has_slot(value: Any) -> bool:
+    return value is SLOT or (isinstance(value, tuple) and any(map(_has_slot, value)))

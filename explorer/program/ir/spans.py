@@ -1,5 +1,8 @@
-"""Where values are: which of them have elements in common, and which are all of their memory."""
+"""Places of values in memory: overlaps, and which elementwise calls may be one stack."""
 
+import torch
+
+from explorer.program.ir.instructions import Call, Instruction, Way
 from explorer.program.ir.program import Program
 
 
@@ -28,3 +31,58 @@ def are_same_elements(program: Program, one: int, other: int) -> bool:
         return True
     same = program.locations[one] == program.locations[other]
     return same and program.definitions[one].type.is_same(program.definitions[other].type)
+
+
+def why_not_elementwise(one: Instruction) -> str | None:
+    """Why a kernel cannot do an instruction element by element; None if it can."""
+    if not isinstance(one, Call):
+        return "it is not a call"
+    if torch.Tag.pointwise not in one.op.target.tags:
+        return f"{one.op.name} is not elementwise"
+    if one.op.is_random:
+        return f"{one.op.name} draws a random number per element, in order"
+    if one.way is Way.COPIED or len(one.outputs) != 1 or one.outputs[0] is None:
+        return f"{one.op.name} does not write its result itself"
+    return None
+
+
+class Bundle:
+    """Calls that may be one stack.
+
+    Each computes equally many elements. What one of them writes, the others may read or write too, but only as the same
+    elements: then element i of each call depends on element i of those before it, and on nothing else that they write.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._read: dict[int, dict[int, int]] = {}
+        """By the memory: the values in it that are read, each with the number of the first call that reads it."""
+        self._written: dict[int, dict[int, int]] = {}
+        self.calls: list[Call] = []
+
+    def add(self, one: Call) -> None:
+        """Add a call."""
+        self.calls.append(one)
+        for values, known in ((one.values_read, self._read), (one.values_written, self._written)):
+            for value in values:
+                known.setdefault(self._program.origin(value), {}).setdefault(value, one.id)
+
+    def why_not(self, one: Call) -> str | None:
+        """Why a call cannot join; None if it can."""
+        kinds = self._program.definitions
+        (mine,) = one.values_written
+        if self.calls:
+            (first,) = self.calls[0].values_written
+            if kinds[mine].type.device != kinds[first].type.device:
+                return f"%{mine} is on {kinds[mine].type.device}, and %{first} on {kinds[first].type.device}"
+            if kinds[mine].type.size != kinds[first].type.size:
+                return f"%{mine} has {kinds[mine].type.size} elements, and %{first} has {kinds[first].type.size}"
+        for value, known in ((mine, self._read), (mine, self._written), *((v, self._written) for v in one.values_read)):
+            origin = self._program.locations[value][0]
+            for other, call in known[origin].items() if origin in known else ():
+                if value != other and self._overlap_in_part(value, other):
+                    return f"%{value} overlaps %{other} of #{call}, and they are not the same elements"
+        return None
+
+    def _overlap_in_part(self, value: int, other: int) -> bool:
+        return overlap(self._program, value, other) and not are_same_elements(self._program, value, other)

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from explorer.program.ir.instructions import Number, Way
-from explorer.program.ir.out_overloads import computes_in_place
-from explorer.program.ir.results import Result, results_of
+from explorer.program.ir.results import Result, computes_in_place, results_of
 from explorer.program.ir.types import BufferType
 from explorer.tensor.ir.aliasing import destroyed_inputs
 from explorer.tensor.ir.ops import Op

@@ -3,8 +3,7 @@
 from functools import partial
 
 from explorer.program.ir.instructions import Begin, runs
-from explorer.program.ir.program import Program
-from explorer.program.ir.text import instruction_text
+from explorer.program.ir.program import Program, instruction_text
 from explorer.program.memory.call_reasons import call_reasons
 from explorer.program.memory.liveness import lifetimes, peak_bytes
 from explorer.trace import BufferRecord, MemoryRecord, PairReason

@@ -1,7 +1,7 @@
 """Whether two values may be in one memory: a result over an input, the source of a copy in its destination."""
 
 from explorer.program.ir.instructions import Call, Copy, Role, Way, Weight
-from explorer.program.ir.out_overloads import may_overwrite
+from explorer.program.ir.results import may_overwrite
 from explorer.program.memory.lives import Lives
 
 

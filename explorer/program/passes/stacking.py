@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from explorer.program.editing.edits import Edit, Kept, Placed
 from explorer.program.ir.instructions import Alloc, Call, Dealloc, Stack, View
 from explorer.program.ir.program import Program
-from explorer.program.ir.stacks import Bundle, why_not_elementwise
+from explorer.program.ir.spans import Bundle, why_not_elementwise
 from explorer.program.passes.base import program_pass
 
 

@@ -13,6 +13,7 @@ from explorer.compiler.compiler import pause_garbage_collection
 from explorer.errors import CircuitError, DataTypeError, ExportError, OperatorError
 from explorer.program.editing.working import WorkingProgram
 from explorer.program.ir.program import Program
+from explorer.program.ir.verify import verify
 from explorer.program.lowering.lower import lower, lower_joint
 from explorer.program.passes import find_pass, passes
 from explorer.program.passes.pipelines import MEMORY_PIPELINE
@@ -94,7 +95,7 @@ def record_program(
     try:
         with pause_garbage_collection():
             manager.run(working, CompilationMode(mode))
-            working.program.verify()
+            verify(working.program)
     except CircuitError as error:
         error.trace = _trace(recorder, None, imported.examples, imported.source)
         raise
@@ -112,7 +113,7 @@ def _lower_with_gradients(imported: Imported, title: str) -> tuple[tuple[JointGr
     try:
         joint = joint_graph(graph, _learned_inputs(graph, examples) if examples is not None else ())
         program = lower_joint(joint, title)
-        program.verify()
+        verify(program)
     except (ExportError, OperatorError) as error:
         return None, str(error)
     return (joint, program), ""

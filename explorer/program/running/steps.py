@@ -10,7 +10,7 @@ from torch._ops import OpOverload
 
 from explorer.errors import OperatorError
 from explorer.program.ir.instructions import Alloc, Begin, Call, Copy, Dealloc, Instruction, Stack, View, Way
-from explorer.program.ir.out_overloads import out_overload
+from explorer.program.ir.results import out_overload
 from explorer.program.ir.types import BufferType
 from explorer.tensor.ir.numbers import PythonNumber, operands
 from explorer.tensor.ir.schemas import aten, flat_results, kernel, split_call
