@@ -37,8 +37,7 @@ class ProgramPeak:
 
 def measure_peak(name: str) -> ProgramPeak:
     """Plan and run a folded circuit of the gallery. Raises: UnknownNameError for an unknown circuit."""
-    from explorer.program.memory.liveness import call_bytes, peak_bytes
-    from explorer.program.memory.planning import plan_memory
+    from explorer.program.memory.planning import call_bytes, peak_bytes, plan_memory
     from explorer.program.recording.record import record_program
     from explorer.program.recording.snapshot import ProgramSnapshot
     from explorer.program.running.executor import Executor

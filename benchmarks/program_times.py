@@ -112,8 +112,8 @@ def unfolded_circuit(layers: int) -> "tuple[FunctionGraph, int]":
 
 
 def _time(case: str, graph: "FunctionGraph", layers: int) -> LoweringTime:
-    from explorer.program.editing.working import WorkingProgram
-    from explorer.program.lowering.lower import lower
+    from explorer.program.editing import WorkingProgram
+    from explorer.program.lowering import lower
     from explorer.program.passes import passes
     from explorer.program.passes.pipelines import MEMORY_PIPELINE
     from explorer.rewrite import PassManager

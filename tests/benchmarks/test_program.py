@@ -4,9 +4,9 @@ import pytest
 
 import benchmarks
 from benchmarks.program_times import unfolded_circuit
-from explorer.program.editing.working import WorkingProgram
+from explorer.program.editing import WorkingProgram
 from explorer.program.ir.verify import ALIGNMENT
-from explorer.program.lowering.lower import lower
+from explorer.program.lowering import lower
 from explorer.program.passes import passes
 from explorer.program.passes.pipelines import MEMORY_PIPELINE
 from explorer.rewrite import PassManager

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from explorer.program import parse_program, plan_memory
-from explorer.program.editing.edits import Edit
+from explorer.program.editing import Edit
 from explorer.program.passes import find_pass
 from tests.notebooks.lessons import module
 

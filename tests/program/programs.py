@@ -4,15 +4,14 @@ from typing import Any
 
 from torch import Tensor
 
-from explorer.program.editing.working import WorkingProgram
+from explorer.program.editing import WorkingProgram
 from explorer.program.ir.instructions import Call, Role
 from explorer.program.ir.parsing import parse_program
 from explorer.program.ir.program import Program
 from explorer.program.ir.verify import verify
 from explorer.program.passes import passes
 from explorer.program.recording.snapshot import ProgramSnapshot
-from explorer.program.running.executor import Executor
-from explorer.program.running.poison import poison
+from explorer.program.running.executor import Executor, poison
 from explorer.rewrite import FunctionPassPipeline, PassManager
 from explorer.tensor import FunctionGraph, to_module
 from explorer.trace import Trace

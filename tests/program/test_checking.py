@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 import explorer
+from explorer.program import lowering
 from explorer.program.ir.instructions import Call, Copy, Number
-from explorer.program.lowering import forms
 from tests.program.programs import snapshot_of
 
 X = torch.randn(4, 4, generator=torch.Generator().manual_seed(0))
@@ -63,7 +63,7 @@ def test_each_write_that_a_program_leaves_out_is_reported(mode):
 
 
 def test_a_kernel_that_leaves_its_result_unwritten_is_reported(monkeypatch):
-    monkeypatch.setattr(forms, "computes_in_place", lambda target, device: True)
+    monkeypatch.setattr(lowering, "computes_in_place", lambda target, device: True)
     trace = explorer.record(Decomposition(), (X,), level="program")
     assert not all(check.ok for check in trace.check())
 

@@ -5,9 +5,9 @@ from itertools import count
 import pytest
 import torch
 
-from explorer.program.editing.edits import Kept
+from explorer.program.editing import Kept
 from explorer.program.ir.types import BufferType, contiguous_strides
-from explorer.program.passes.extracts import optimize_extracts
+from explorer.program.passes.copies import optimize_extracts
 from tests.program.programs import after, kinds, program_of
 from tests.program.test_passes import run
 

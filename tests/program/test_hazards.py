@@ -7,7 +7,7 @@ from torch import nn
 import explorer
 from explorer.errors import OperatorError
 from explorer.program.ir.instructions import Call, Stack, Way
-from explorer.program.lowering.lower import lower
+from explorer.program.lowering import lower
 from explorer.program.running.executor import Executor
 from explorer.tensor import FunctionGraph, TensorType, Variable, call
 from tests.program.programs import after, assert_computes, graph_of, kinds, poison, program_of, snapshot_of

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from explorer.program.lowering.lower import lower
+from explorer.program.lowering import lower
 from explorer.program.memory.planning import plan_memory
 from explorer.program.passes.pipelines import MEMORY_PIPELINE
 from explorer.rewrite import CompilationMode

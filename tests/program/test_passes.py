@@ -5,9 +5,9 @@ from itertools import count
 import pytest
 import torch
 
-from explorer.program.editing.edits import Kept
+from explorer.program.editing import Kept
 from explorer.program.ir.instructions import Dealloc, operands
-from explorer.program.passes.sharing import share_buffers
+from explorer.program.passes.buffers import share_buffers
 from explorer.program.running.executor import Executor
 from tests.program.programs import after, kinds, poison, program_of
 

@@ -9,8 +9,7 @@ from explorer.program.ir.instructions import Alloc, Copy, Dealloc, Instruction, 
 from explorer.program.ir.program import Program
 from explorer.program.ir.types import BufferType
 from explorer.program.memory import planning
-from explorer.program.memory.liveness import lifetimes, peak_bytes
-from explorer.program.memory.planning import plan_memory
+from explorer.program.memory.planning import lifetimes, peak_bytes, plan_memory
 
 
 def random_program(seed: int) -> Program:

@@ -6,9 +6,8 @@ from hypothesis import given, strategies as st
 
 from explorer.program.ir.parsing import parse_program
 from explorer.program.ir.verify import verify
-from explorer.program.lowering.lower import lower
-from explorer.program.memory.liveness import peak_bytes
-from explorer.program.memory.planning import plan_memory
+from explorer.program.lowering import lower
+from explorer.program.memory.planning import peak_bytes, plan_memory
 from explorer.program.passes.pipelines import MEMORY_PIPELINE
 from explorer.program.running.executor import Executor
 from explorer.tensor import to_module

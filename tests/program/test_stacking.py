@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from explorer.errors import GraphError
-from explorer.program.editing.edits import Kept
+from explorer.program.editing import Kept
 from explorer.program.ir.instructions import Stack
-from explorer.program.passes.stacking import stack_data_parallel
+from explorer.program.passes.schedule import stack_data_parallel
 from tests.program.programs import after, kinds, program_of
 from tests.program.test_passes import CHAIN, X, run
 

@@ -17,8 +17,8 @@ import explorer
 from explorer.errors import OperatorError
 from explorer.program import why_not_planned
 from explorer.program.ir.instructions import Begin, Part, Role
-from explorer.program.running import training
-from explorer.program.running.training import Trained
+from explorer.program.running import module as running
+from explorer.program.running.module import Trained
 from tests.program.programs import snapshot_of
 from tests.program.trained import Net, X, assert_same_gradients, gradients_of, loss_of, modules_of
 from tests.tensor.rule_checks import same_bits
@@ -101,7 +101,7 @@ def test_gradients_of_gradients_take_the_operators(pair):
 
 @pytest.mark.parametrize("used", [0, 1])
 def test_an_output_that_the_loss_does_not_use(pair, used, monkeypatch):
-    monkeypatch.setattr(training, "_by_operators", None)
+    monkeypatch.setattr(running, "_by_operators", None)
     for one in pair:
         loss_of([one(X)[used]]).backward()
     assert_same_gradients(*pair)

@@ -12,7 +12,7 @@ from explorer.bench.inputs import random_inputs
 from explorer.program import why_not_planned
 from explorer.program.ir.instructions import Role
 from explorer.program.ir.types import BufferType
-from explorer.program.running import training
+from explorer.program.running import module as running
 from explorer.templates import gallery
 from explorer.tensor import to_module
 from tests.program.programs import snapshot_of
@@ -142,7 +142,7 @@ class Filled(nn.Module):
 
 
 def test_a_backward_pass_fills_memory_in_the_dtype_of_its_tangent(monkeypatch):
-    monkeypatch.setattr(training, "_by_operators", None)
+    monkeypatch.setattr(running, "_by_operators", None)
     x = X.double()
     pair = modules_of(explorer.record(Filled(), (x,), level="program", mode="train"))
     assert why_not_planned(pair[0], x) is None

@@ -9,7 +9,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from explorer.errors import CircuitError
-from explorer.program.editing.working import WorkingProgram
+from explorer.program.editing import WorkingProgram
 from explorer.program.ir import verify as verifying
 from explorer.program.ir.instructions import Access, Alloc, Call, Dealloc, Role, Stack, View, unstacked, with_values
 from explorer.program.ir.program import Program

@@ -1,12 +1,41 @@
-"""The memory of a program as a trace holds it."""
+"""The memory of a program in a trace, and the reasons why two values do not share memory."""
 
+from collections.abc import Iterator
 from functools import partial
 
-from explorer.program.ir.instructions import Begin, runs
+from explorer.errors import UnknownNameError
+from explorer.program.ir.instructions import Begin, Call, Copy, Weight, runs
 from explorer.program.ir.program import Program, instruction_text
-from explorer.program.memory.call_reasons import call_reasons
-from explorer.program.memory.liveness import lifetimes, peak_bytes
-from explorer.trace import BufferRecord, MemoryRecord, PairReason
+from explorer.program.memory.planning import lifetimes, peak_bytes
+from explorer.program.memory.sharing import Lives, why_copied, why_not_in_place, why_not_overwritten
+from explorer.trace import BufferRecord, MemoryRecord, PairReason, SharingAnswer
+
+
+def call_reasons(program: Program) -> Iterator[PairReason]:
+    """The reasons of each instruction, in order, for a buffer or weight that it writes and one that it reads."""
+    lives = Lives(program)
+    for position, one in enumerate(program.instructions):
+        if isinstance(one, Copy):
+            reason = why_copied(lives, one, position)
+            words = f"#{one.id} copies one to the other" + (f": {reason}" if reason else ", which ShareBuffers avoids")
+            yield PairReason(program.origin(one.source), program.origin(one.dest), words)
+        elif isinstance(one, Call):
+            yield from _reasons_of_call(lives, one, position)
+
+
+def _reasons_of_call(lives: Lives, one: Call, position: int) -> Iterator[PairReason]:
+    """Why a call that makes a value does not write it over one that it reads."""
+    for out in one.outputs:
+        if out is None or lives.program.origin(out) != out or lives.first[out] != position:
+            continue
+        for value in dict.fromkeys(one.values_read):
+            root = lives.root(value)
+            if root != out:
+                reason = why_not_in_place(one) or why_not_overwritten(lives, one, value, out, position)
+                verdict = (
+                    f"cannot write %{out} over %{value}: {reason}" if reason else f"can write %{out} over %{value}"
+                )
+                yield PairReason(out, root, f"#{one.id} {verdict}" + ("" if reason else ", which ShareBuffers does"))
 
 
 def memory_record(program: Program) -> MemoryRecord:
@@ -49,3 +78,33 @@ def _access(program: Program, buffer: int, position: int) -> str:
     is_read = any(program.origin(value) == buffer for value in one.values_read)
     is_written = any(program.origin(value) == buffer for value in one.values_written)
     return "r" * is_read + "w" * is_written
+
+
+def why_not_shared(program: Program, one: int, other: int) -> SharingAnswer:
+    """Whether two values share memory, and if not, why: weights, lifetimes, and what `ShareBuffers` says.
+
+    Values are weights, buffers and views, by number. Raises: UnknownNameError.
+    """
+    for value in (one, other):
+        if value not in program.definitions:
+            raise UnknownNameError(f"the program has no value %{value}")
+    first, second = program.origin(one), program.origin(other)
+    views = "".join(f"%{v} is a view of %{program.origin(v)}; " for v in (one, other) if v != program.origin(v))
+    if first == second:
+        return SharingAnswer(True, views.removesuffix("; ") or f"%{one} is one value")
+    if first in program.allocs and second in program.allocs:
+        answer = memory_record(program).compare(first, second)
+        return SharingAnswer(answer.shared, views + answer.why)
+    reasons = [reason.why for reason in call_reasons(program) if reason.is_of(first, second)]
+    return SharingAnswer(False, views + "; ".join([*_weight_reasons(program, first, second), *reasons]))
+
+
+def _weight_reasons(program: Program, *origins: int) -> Iterator[str]:
+    for origin in origins:
+        weight = program.definitions[origin]
+        if not isinstance(weight, Weight):
+            continue
+        if weight.is_returned:
+            yield f"%{origin} is the {weight.role.value} {weight.name}: only what is copied into it can be made there"
+        else:
+            yield f"%{origin} is the {weight.role.value} {weight.name}, which is only read"

@@ -6,8 +6,7 @@ from inspect import getdoc
 from itertools import count
 from types import FunctionType
 
-from explorer.program.editing.edits import Edit, Rule
-from explorer.program.editing.working import WorkingProgram
+from explorer.program.editing import Edit, Rule, WorkingProgram
 from explorer.rewrite import CompilationMode, PassRegistry, source_of_function
 
 

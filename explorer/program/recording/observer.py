@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from time import perf_counter
 
-from explorer.program.editing.edits import Edit, Kept
+from explorer.program.editing import Edit, Kept
 from explorer.program.ir.program import Program
 from explorer.program.recording.records import RecordCache
 from explorer.program.recording.snapshot import ProgramSnapshot, refusal_of

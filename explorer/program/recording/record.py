@@ -11,10 +11,10 @@ from torch.export import ExportedProgram
 
 from explorer.compiler.compiler import pause_garbage_collection
 from explorer.errors import CircuitError, DataTypeError, ExportError, OperatorError
-from explorer.program.editing.working import WorkingProgram
+from explorer.program.editing import WorkingProgram
 from explorer.program.ir.program import Program
 from explorer.program.ir.verify import verify
-from explorer.program.lowering.lower import lower, lower_joint
+from explorer.program.lowering import lower, lower_joint
 from explorer.program.passes import find_pass, passes
 from explorer.program.passes.pipelines import MEMORY_PIPELINE
 from explorer.program.recording.gradients import learned_of, run_source_with_gradients

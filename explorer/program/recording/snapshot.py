@@ -10,16 +10,15 @@ from typing import Any
 import torch
 
 from explorer.graph import Graph
-from explorer.program.editing.edits import Kept
+from explorer.program.editing import Kept
 from explorer.program.ir.instructions import Copy, Role, View, runs
 from explorer.program.ir.program import Program
-from explorer.program.memory.record import memory_record
-from explorer.program.memory.why_not_shared import why_not_shared
+from explorer.program.memory.record import memory_record, why_not_shared
 from explorer.program.passes import find_pass
 from explorer.program.recording.gradients import learned_of, run_with_gradients
 from explorer.program.recording.records import Links, RecordCache, graph_of, links_of
+from explorer.program.running.executor import poison
 from explorer.program.running.module import to_program_module
-from explorer.program.running.poison import poison
 from explorer.tensor.graph.function_graph import FunctionGraph
 from explorer.tensor.recording.snapshot import run
 from explorer.tensor.torch_io.joint import JointGraph

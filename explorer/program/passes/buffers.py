@@ -1,14 +1,47 @@
-"""Buffers that need no memory of their own: results written over inputs, and copies that are not made."""
+"""Passes that need fewer buffers and instructions: `MakeWeightsConst`, `DSE`, `ShareBuffers`, `Peephole`."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from explorer.program.editing.edits import Edit, Kept
-from explorer.program.ir.instructions import Call, Copy, Dealloc, View
+from explorer.program.editing import Edit, Kept
+from explorer.program.ir.instructions import Call, Copy, Dealloc, Role, View
 from explorer.program.ir.program import Program
+from explorer.program.ir.spans import are_same_elements, fills
 from explorer.program.ir.types import BufferType
-from explorer.program.memory.lives import Lives
-from explorer.program.memory.sharing import why_copied, why_not_in_place, why_not_overwritten
+from explorer.program.memory.sharing import Lives, why_copied, why_not_in_place, why_not_overwritten
 from explorer.program.passes.base import program_pass
+
+
+@program_pass("MakeWeightsConst")
+def make_weights_const(program: Program, fresh: Iterator[int]) -> Iterator[Edit]:
+    """A weight that no instruction writes becomes a constant, which several runs may share."""
+    written = {program.origin(value) for one in program.instructions for value in one.values_written}
+    for weight in program.with_role(Role.WEIGHT):
+        if weight.id not in written:
+            yield Edit((weight.id,), weights=(replace(weight, role=Role.CONSTANT),))
+
+
+@program_pass("DSE")
+def eliminate_dead_stores(program: Program, fresh: Iterator[int]) -> Iterator[Edit]:
+    """A call or copy is removed if nothing reads what it writes before that is overwritten or freed.
+
+    It goes backwards and keeps the memory that is read later. A write of a whole buffer ends the need for what was in
+    it before; a write of a part does not. Weights other than inputs are read after the program. Random operators stay:
+    those after them would draw other numbers.
+    """
+    locations = program.locations
+    wanted = {weight.id for weight in program.weights if weight.is_returned or weight.role is Role.WEIGHT}
+    for one in reversed(program.instructions):
+        if isinstance(one, Call | Copy):
+            is_random = isinstance(one, Call) and one.op.is_random
+            if not is_random and not any(locations[value][0] in wanted for value in one.values_written):
+                yield Edit((one.id,), removed=(one.id,))
+                continue
+            for value in one.values_written:
+                if fills(program, value):
+                    wanted.discard(locations[value][0])
+        for value in one.values_read:
+            wanted.add(locations[value][0])
 
 
 @program_pass("ShareBuffers")
@@ -82,3 +115,16 @@ def _become_view(lives: Lives, buffer: int, of: int, kind: BufferType) -> View:
     lives.types[buffer] = kind
     lives.merge(buffer, of)
     return View(buffer, of, kind, 0, "shared")
+
+
+@program_pass("Peephole")
+def peephole(program: Program, fresh: Iterator[int]) -> Iterator[Edit]:
+    """A view of the type of its source is replaced by its source; a copy of elements onto themselves is removed.
+
+    Strides of axes of size 1 have to agree as well: operators may choose a kernel by them.
+    """
+    for one in program.instructions:
+        if isinstance(one, Copy) and are_same_elements(program, one.source, one.dest):
+            yield Edit((one.id,), removed=(one.id,))
+        elif isinstance(one, View) and not one.offset_bytes and program.definitions[one.source].type == one.type:
+            yield Edit((one.id,), removed=(one.id,), renamed={one.id: one.source})

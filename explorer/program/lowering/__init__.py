@@ -1,1 +1,0 @@
-"""From a tensor graph to a program."""
